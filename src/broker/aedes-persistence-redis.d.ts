@@ -1,0 +1,39 @@
+/** aedes-persistence-redis 12 has no types (DEPENDENCY-FAULTS 20); this is the part we use. */
+declare module 'aedes-persistence-redis' {
+  import type { Readable } from 'node:stream';
+  import type { Redis } from 'ioredis';
+
+  interface StoredPacket {
+    cmd: 'publish';
+    topic: string;
+    payload: Buffer;
+    qos: 0 | 1 | 2;
+    retain: boolean;
+    dup: boolean;
+    brokerId?: string;
+    brokerCounter?: number;
+    messageId?: number;
+    clientId?: string;
+  }
+
+  interface ClientRef {
+    id: string;
+    brokerId?: string;
+  }
+
+  export interface RedisPersistence {
+    setup(broker: object): Promise<void>;
+    destroy(): Promise<void>;
+    storeRetained(packet: StoredPacket): Promise<void>;
+    createRetainedStreamCombi(filters: string[]): Readable;
+    incomingStorePacket(client: ClientRef, packet: object): Promise<void>;
+    incomingGetPacket(client: ClientRef, packet: object): Promise<object>;
+    incomingDelPacket(client: ClientRef, packet: object): Promise<void>;
+    cleanIncoming(client: ClientRef): Promise<void>;
+    putWill(client: ClientRef, packet: object): Promise<void>;
+    delWill(client: ClientRef): Promise<unknown>;
+    streamWill(brokers: object): Readable;
+  }
+
+  export default function createPersistence(options: { conn: Redis }): RedisPersistence;
+}

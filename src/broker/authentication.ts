@@ -1,0 +1,107 @@
+import type { AuthenticateError, Client } from 'aedes';
+import type { Logger } from 'pino';
+import type { Sessions } from '../delivery/sessions.js';
+import type { Principal } from '../domain/grants.js';
+import { principalKey } from '../domain/grants.js';
+import type { AccessTokens } from '../site/access-tokens.js';
+import type { Devices } from '../site/devices.js';
+import { Connection } from './connection.js';
+import type { FailedLogins } from './failed-logins.js';
+import { mayPublish } from './publish-rights.js';
+
+/** CONNACK return codes (MQTT 3.1.1, 3.2.2.3). */
+const IDENTIFIER_REJECTED = 2;
+const BAD_CREDENTIALS = 4;
+const NOT_AUTHORIZED = 5;
+
+/** What of a CONNECT its authentication needs to know. */
+export interface ConnectRequest {
+  readonly address: string;
+  readonly isClientIdEmpty: boolean;
+  readonly isPersistent: boolean;
+  readonly keepAliveSeconds: number;
+  readonly willTopic: string | undefined;
+}
+
+export interface AuthenticationOptions {
+  readonly devices: Devices;
+  readonly accessTokens: AccessTokens;
+  readonly sessions: Sessions;
+  readonly failedLogins: FailedLogins;
+  readonly maxKeepAliveSeconds: number;
+  readonly log: Logger;
+}
+
+/** Why a CONNECT was refused: the return code for the client, the reason for the log. */
+class Refusal extends Error implements AuthenticateError {
+  readonly returnCode: number;
+
+  constructor(returnCode: number, reason: string) {
+    super(reason);
+    this.returnCode = returnCode;
+  }
+}
+
+/** Decides who may connect (CONTRACT 3, Who may connect). */
+export class Authentication {
+  readonly #options: AuthenticationOptions;
+
+  constructor(options: AuthenticationOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The connection of a client with valid credentials and its session.
+   *
+   * @throws Refusal with the return code for the CONNACK
+   */
+  async admit(
+    client: Client,
+    request: ConnectRequest,
+    username: string | undefined,
+    password: Uint8Array | undefined,
+  ): Promise<Connection> {
+    // [MQTT-3.1.3-8]: a session that persists needs an identifier (DEPENDENCY-FAULTS 14).
+    if (request.isClientIdEmpty && request.isPersistent) {
+      throw new Refusal(IDENTIFIER_REJECTED, 'empty client id with a persistent session');
+    }
+    const principal = await this.#identify(request, username, password);
+    const { maxKeepAliveSeconds, sessions } = this.#options;
+    if (request.keepAliveSeconds === 0 || request.keepAliveSeconds > maxKeepAliveSeconds) {
+      throw new Refusal(NOT_AUTHORIZED, `keep-alive must be 1 to ${maxKeepAliveSeconds} seconds`);
+    }
+    if (request.willTopic !== undefined && !mayPublish(principal, request.willTopic)) {
+      throw new Refusal(NOT_AUTHORIZED, 'the will lies outside the own topics');
+    }
+    const owner = principalKey(principal);
+    const sessionOwner = sessions.ownerOf(client.id);
+    if (sessionOwner !== undefined && sessionOwner !== owner) {
+      throw new Refusal(IDENTIFIER_REJECTED, 'the client id belongs to another principal');
+    }
+    const destination = await sessions.open(client.id, owner, request.isPersistent);
+    return new Connection(client, principal, destination);
+  }
+
+  async #identify(
+    request: ConnectRequest,
+    username: string | undefined,
+    password: Uint8Array | undefined,
+  ): Promise<Principal> {
+    const { devices, accessTokens, failedLogins } = this.#options;
+    if (username === undefined || password === undefined) {
+      throw new Refusal(NOT_AUTHORIZED, 'no credentials');
+    }
+    const device = devices.authenticate(username.toLowerCase(), password);
+    const principal: Principal | undefined =
+      device === undefined
+        ? accessTokens.authenticatePair(username, password)
+        : { type: 'device', id: device.id };
+    if (principal !== undefined) {
+      failedLogins.succeeded(request.address);
+      return principal;
+    }
+    const delayMs = failedLogins.delayFor(request.address);
+    await new Promise((resolve) => setTimeout(resolve, delayMs));
+    throw new Refusal(BAD_CREDENTIALS, 'bad credentials');
+  }
+}

@@ -1,0 +1,70 @@
+import type { Client } from 'aedes';
+import type { Destination } from '../delivery/destination.js';
+import type { CursorPositions } from '../delivery/session-store.js';
+import type { Principal } from '../domain/grants.js';
+import { mayReceive, principalKey } from '../domain/grants.js';
+import { ClientReceiver } from './client-receiver.js';
+
+/** How many publishes of one client may be on their way to the store before it is read no further. */
+const MAX_UNSTORED = 100;
+
+/** A client that has shown a valid credential, for as long as its connection lasts. */
+export class Connection {
+  readonly client: Client;
+  readonly principal: Principal;
+  readonly receiver: ClientReceiver;
+  readonly #destination: Destination;
+  #acknowledged: Promise<void> = Promise.resolve();
+  #unstored = 0;
+  #waitingForRoom: (() => void)[] = [];
+
+  constructor(client: Client, principal: Principal, destination: Destination) {
+    this.client = client;
+    this.principal = principal;
+    this.#destination = destination;
+    this.receiver = new ClientReceiver(client, () => destination.wake());
+  }
+
+  get owner(): string {
+    return principalKey(this.principal);
+  }
+
+  get destination(): Destination {
+    return this.#destination;
+  }
+
+  /** CONNACK is sent: messages may follow. */
+  open(newest: CursorPositions): void {
+    const sees = (audience: Parameters<typeof mayReceive>[1]) =>
+      mayReceive(this.principal, audience);
+    this.#destination.connect(this.receiver, sees, newest);
+  }
+
+  close(): void {
+    this.receiver.close();
+    this.#destination.disconnect(this.receiver);
+  }
+
+  /**
+   * Acknowledges a QoS 1 publish once it is stored, in the order in which the publishes came
+   * [MQTT-4.6.0-2]. One that could not be stored ends the connection: the client sends it again.
+   *
+   * @param messageId undefined for a QoS 0 publish, which nobody acknowledges
+   */
+  acknowledgeWhen(stored: Promise<void>, messageId: number | undefined): void {
+    this.#unstored++;
+    const before = this.#acknowledged;
+    this.#acknowledged = Promise.allSettled([stored, before]).then(([outcome]) => {
+      this.#unstored--;
+      if (outcome.status === 'rejected') this.client.close();
+      else if (messageId !== undefined) this.receiver.acknowledge(messageId);
+      for (const proceed of this.#waitingForRoom.splice(0)) proceed();
+    });
+  }
+
+  /** Calls back when more may be read from the client, at once unless too much is on its way. */
+  whenThereIsRoom(proceed: () => void): void {
+    if (this.#unstored < MAX_UNSTORED) proceed();
+    else this.#waitingForRoom.push(proceed);
+  }
+}

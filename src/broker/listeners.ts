@@ -1,0 +1,111 @@
+import type { IncomingMessage } from 'node:http';
+import type { Server, Socket } from 'node:net';
+import { createServer } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { createServer as createTlsServer } from 'node:tls';
+import type { Logger } from 'pino';
+import { createWebSocketStream, WebSocketServer } from 'ws';
+import { GatewayError } from '../errors.js';
+import type { ConnectionRate } from './connection-rate.js';
+
+/** Serves MQTT on a connection. */
+export type Handle = (stream: Duplex, request?: IncomingMessage) => void;
+
+export interface TcpListenerOptions {
+  readonly host: string;
+  readonly port: number;
+  /** PEM texts; without them the listener is plaintext. */
+  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
+  readonly rate: ConnectionRate;
+  readonly handle: Handle;
+  readonly log: Logger;
+}
+
+export interface BoundAddress {
+  readonly address: string;
+  readonly port: number;
+}
+
+/** MQTT over TCP, with or without TLS. */
+export class TcpListener {
+  readonly #options: TcpListenerOptions;
+  readonly #server: Server;
+
+  constructor(options: TcpListenerOptions) {
+    this.#options = options;
+    const accept = (socket: Socket) => {
+      // An alarm is a small packet and must not wait for the next one.
+      socket.setNoDelay(true);
+      options.handle(socket);
+    };
+    this.#server =
+      options.tls === undefined ? createServer(accept) : createTlsServer(options.tls, accept);
+    this.#server.on('connection', (socket: Socket) => {
+      // A connection that is refused or breaks in its TLS handshake has nobody else to listen to it.
+      socket.on('error', (error) => options.log.debug({ err: error }, 'connection failed'));
+      if (!options.rate.admits(socket.remoteAddress ?? '')) socket.destroy();
+    });
+    this.#server.on('tlsClientError', (error: Error) => {
+      options.log.info({ reason: error.message }, 'TLS handshake failed');
+    });
+  }
+
+  /** @throws GatewayError `start-failed` when the address cannot be had */
+  async start(): Promise<BoundAddress> {
+    const { host, port } = this.#options;
+    await new Promise<void>((resolve, reject) => {
+      this.#server.once('error', (error) => {
+        const detail = `MQTT cannot listen on ${host}:${port}.`;
+        reject(new GatewayError('start-failed', detail, { cause: error }));
+      });
+      this.#server.listen(port, host, resolve);
+    });
+    const bound = this.#server.address();
+    return { address: host, port: typeof bound === 'object' && bound !== null ? bound.port : port };
+  }
+
+  /** Accepts no more connections; those that are open are the broker's. */
+  stop(): void {
+    if (this.#server.listening) this.#server.close();
+  }
+}
+
+const WEBSOCKET_PATH = '/mqtt';
+/** What an MQTT client may offer [MQTT-6.0.0-3]; the second is MQTT 3.1's name. */
+const SUBPROTOCOLS = ['mqtt', 'mqttv3.1'];
+
+/** MQTT over WebSocket at `/mqtt`, on connections that an HTTP listener passes on. */
+export class WebSocketListener {
+  readonly #server: WebSocketServer;
+  readonly #rate: ConnectionRate;
+  readonly #handle: Handle;
+
+  constructor(maxPacketBytes: number, rate: ConnectionRate, handle: Handle) {
+    this.#rate = rate;
+    this.#handle = handle;
+    this.#server = new WebSocketServer({
+      noServer: true,
+      // A frame need not hold a whole packet, but no honest one holds more (DEPENDENCY-FAULTS 16).
+      maxPayload: maxPacketBytes + 1024,
+      handleProtocols: (offered) => SUBPROTOCOLS.find((name) => offered.has(name)) ?? false,
+    });
+  }
+
+  /** For the HTTP server's `upgrade` event. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const path = request.url?.split('?')[0];
+    if (path !== WEBSOCKET_PATH) {
+      socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
+      return;
+    }
+    if (!this.#rate.admits(request.socket.remoteAddress ?? '')) {
+      socket.destroy();
+      return;
+    }
+    this.#server.handleUpgrade(request, socket, head, (connection) => {
+      const stream = createWebSocketStream(connection);
+      stream.on('error', () => connection.terminate());
+      this.#handle(stream, request);
+    });
+  }
+}

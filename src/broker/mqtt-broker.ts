@@ -1,0 +1,253 @@
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { Aedes, type Client, type PublishPacket } from 'aedes';
+import type { RedisPersistence } from 'aedes-persistence-redis';
+import type { Logger } from 'pino';
+import type { RetainedMessages } from '../delivery/retained-messages.js';
+import type { Router } from '../delivery/router.js';
+import type { Sessions } from '../delivery/sessions.js';
+import { maySubscribe } from '../domain/grants.js';
+import type { Commands } from '../ingest/commands.js';
+import type { DevicePublishes } from '../ingest/device-publishes.js';
+import type { Presence } from '../ingest/presence.js';
+import type { AccessTokens } from '../site/access-tokens.js';
+import type { Devices } from '../site/devices.js';
+import type { SiteModel } from '../site/site-model.js';
+import type { ConnectRequest } from './authentication.js';
+import { Authentication } from './authentication.js';
+import type { Connection } from './connection.js';
+import { FailedLogins } from './failed-logins.js';
+import { guardPackets } from './packet-guard.js';
+import { BrokerPersistence } from './persistence.js';
+import { PublishHook } from './publish-hook.js';
+
+const MAX_FILTERS_PER_PACKET = 1_000;
+const MAX_CLIENT_ID_BYTES = 256;
+const CONNECT_TIMEOUT_MS = 10_000;
+/** Aedes' own dispatch carries only its `$SYS` topics, but must never be the bottleneck (10). */
+const CONCURRENCY = 10_000;
+/** Restored sessions bring their filters before CONNACK; a client may send as much at once. */
+const QUEUE_LIMIT = 1_000;
+/** The SUBACK code of a filter that is refused (MQTT 3.1.1, 3.9.3). */
+const FAILURE = 0x80;
+
+export interface MqttBrokerOptions {
+  readonly devices: Devices;
+  readonly accessTokens: AccessTokens;
+  readonly model: SiteModel;
+  readonly sessions: Sessions;
+  readonly router: Router;
+  readonly retained: RetainedMessages;
+  readonly publishes: DevicePublishes;
+  readonly commands: Commands;
+  readonly presence: Presence;
+  readonly stored: RedisPersistence;
+  readonly maxPacketBytes: number;
+  readonly maxKeepAliveSeconds: number;
+  readonly maxFiltersPerSession: number;
+  readonly log: Logger;
+  readonly now: () => number;
+}
+
+/**
+ * The MQTT side. Aedes speaks the protocol: CONNECT, SUBSCRIBE, keep-alive, QoS 2. What is published
+ * goes into our message path (`PublishHook`), and what is forwarded comes from our destinations
+ * (`ClientReceiver`); Aedes itself forwards nothing to anyone.
+ */
+export class MqttBroker {
+  readonly #options: MqttBrokerOptions;
+  readonly #aedes: Aedes;
+  readonly #authentication: Authentication;
+  readonly #requests = new WeakMap<Client, ConnectRequest>();
+  readonly #connections = new WeakMap<Client, Connection>();
+  /** By client id. */
+  readonly #open = new Map<string, Connection>();
+
+  constructor(options: MqttBrokerOptions) {
+    this.#options = options;
+    const failedLogins = new FailedLogins(options.now);
+    this.#authentication = new Authentication({ ...options, failedLogins });
+    const hook = new PublishHook({
+      ...options,
+      connectionOf: (client) => this.#connections.get(client),
+      isKnownPacket: (client, packet) => this.#isKnownPacket(client, packet),
+    });
+    this.#aedes = new Aedes({
+      // No `id`: a fixed one corrupts what is stored after a restart (DEPENDENCY-FAULTS 4).
+      persistence: new BrokerPersistence({
+        ...options,
+        isGranted: (clientId, filter) => this.#isGranted(clientId, filter),
+      }),
+      concurrency: CONCURRENCY,
+      queueLimit: QUEUE_LIMIT,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      preConnect: (client, packet, done) => {
+        this.#requests.set(client, {
+          address: addressOf(client),
+          isClientIdEmpty: packet.clientId === '',
+          isPersistent: packet.clean !== true,
+          keepAliveSeconds: packet.keepalive ?? 0,
+          willTopic: packet.will?.topic,
+        });
+        done(null, !client.closed);
+      },
+      authenticate: (client, username, password, done) => {
+        this.#authenticate(client, username, password).then(
+          () => done(null, true),
+          (error) => done(error, null),
+        );
+      },
+      authorizePublish: (client, packet, done) => hook.authorize(client, packet, done),
+      authorizeSubscribe: (client, subscription, done) => {
+        done(null, this.#maySubscribe(client, subscription.topic) ? subscription : null);
+      },
+      // Destinations deliver; see the class comment.
+      authorizeForward: () => null,
+    });
+  }
+
+  /** Prepares for connections (`handle`). */
+  async start(): Promise<void> {
+    const { log, presence } = this.#options;
+    this.#aedes.on('clientReady', (client) => this.#opened(client));
+    this.#aedes.on('clientDisconnect', (client) => this.#closed(client));
+    this.#aedes.on('subscribe', (subscriptions, client) => this.#subscribed(subscriptions, client));
+    this.#aedes.on('unsubscribe', (filters, client) => this.#unsubscribed(filters, client));
+    this.#aedes.on('ping', (_packet, client) => {
+      const principal = this.#connections.get(client)?.principal;
+      if (principal?.type === 'device') presence.heardOf(principal.id);
+    });
+    this.#aedes.on('clientError', (client, error) => {
+      log.info({ clientId: client.id, reason: error.message }, 'connection ended');
+    });
+    this.#aedes.on('connectionError', (client, error) => {
+      log.info({ address: addressOf(client), reason: error.message }, 'connection refused');
+    });
+    // Missing from its types (DEPENDENCY-FAULTS 20); without a listener it would end the process.
+    const emitter: NodeJS.EventEmitter = this.#aedes;
+    emitter.on('error', (error) => log.error({ err: error }, 'broker error'));
+    await this.#aedes.listen();
+  }
+
+  /** Ends every connection. */
+  async stop(): Promise<void> {
+    await new Promise<void>((resolve) => this.#aedes.close(resolve));
+  }
+
+  /** Serves MQTT on a connection; with `request` when it came over WebSocket. */
+  handle(stream: Duplex, request?: IncomingMessage): void {
+    const client = this.#aedes.handle(stream, request);
+    guardPackets(client, {
+      maxPacketBytes: this.#options.maxPacketBytes,
+      maxFiltersPerPacket: MAX_FILTERS_PER_PACKET,
+      maxClientIdBytes: MAX_CLIENT_ID_BYTES,
+    });
+    stream.once('close', () => this.#ended(client));
+  }
+
+  /** Closes the connections of a principal (`principalKey`) whose credential has ended. */
+  disconnect(owner: string): void {
+    for (const connection of this.#open.values()) {
+      if (connection.owner === owner) connection.client.close();
+    }
+  }
+
+  get connectionCount(): number {
+    return this.#open.size;
+  }
+
+  async #authenticate(
+    client: Client,
+    username: string | undefined,
+    password: Buffer | undefined,
+  ): Promise<void> {
+    const request = this.#requests.get(client);
+    if (request === undefined) throw new Error('no CONNECT');
+    const connection = await this.#authentication.admit(client, request, username, password);
+    this.#connections.set(client, connection);
+  }
+
+  #opened(client: Client): void {
+    const connection = this.#connections.get(client);
+    if (connection === undefined || client.closed) return;
+    const { presence, router, log } = this.#options;
+    this.#open.set(client.id, connection);
+    connection.open(router.newest);
+    if (connection.principal.type === 'device') presence.connected(connection.principal.id);
+    log.info({ clientId: client.id, principal: connection.owner }, 'connected');
+  }
+
+  #closed(client: Client): void {
+    const connection = this.#connections.get(client);
+    if (connection === undefined || this.#open.get(client.id) !== connection) return;
+    this.#open.delete(client.id);
+    const { presence, sessions, log } = this.#options;
+    connection.close();
+    sessions.closed(client.id, connection.destination);
+    if (connection.principal.type === 'device') presence.disconnected(connection.principal.id);
+    log.info({ clientId: client.id, principal: connection.owner }, 'disconnected');
+  }
+
+  /** A connection that broke between its authentication and its CONNACK leaves no session behind. */
+  #ended(client: Client): void {
+    const connection = this.#connections.get(client);
+    if (connection === undefined || this.#open.get(client.id) === connection) return;
+    this.#options.sessions.closed(client.id, connection.destination);
+  }
+
+  #maySubscribe(client: Client, filter: string): boolean {
+    const connection = this.#connections.get(client);
+    if (connection === undefined || client.closed) return false;
+    const { subscriptions } = connection.destination;
+    const isRoom =
+      subscriptions.has(filter) || subscriptions.size < this.#options.maxFiltersPerSession;
+    return isRoom && maySubscribe(connection.principal, filter);
+  }
+
+  #isGranted(clientId: string, filter: string): boolean {
+    const client = this.#open.get(clientId)?.client;
+    return client !== undefined && this.#maySubscribe(client, filter);
+  }
+
+  /** A persistent session has stored its subscriptions before SUBACK (`BrokerPersistence`). */
+  #subscribed(subscriptions: readonly { topic: string; qos: number }[], client: Client): void {
+    const granted = subscriptions.filter(({ qos }) => qos < FAILURE);
+    const requested = granted.map(({ topic, qos }) => ({ filter: topic, qos: grantedQos(qos) }));
+    const { sessions, retained, log } = this.#options;
+    const subscribed = client.clean ? sessions.subscribe(client.id, requested) : Promise.resolve();
+    const filters = requested.map(({ filter }) => filter);
+    const destination = this.#connections.get(client)?.destination;
+    if (destination === undefined || filters.length === 0) return;
+    subscribed
+      .then(() => destination.offerRetained(() => retained.matching(filters)))
+      .catch((error: unknown) => log.warn({ err: error }, 'retained messages not sent'));
+  }
+
+  #unsubscribed(filters: readonly string[], client: Client): void {
+    const { sessions, log } = this.#options;
+    if (!client.clean) return;
+    sessions
+      .unsubscribe(client.id, filters)
+      .catch((error: unknown) => log.warn({ err: error }, 'subscription not removed'));
+  }
+
+  async #isKnownPacket(client: Client, packet: PublishPacket): Promise<boolean> {
+    try {
+      await this.#options.stored.incomingGetPacket(client, packet);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+}
+
+/** CONTRACT 3: a subscription is granted QoS 1 at most. */
+function grantedQos(qos: number): 0 | 1 {
+  return qos === 0 ? 0 : 1;
+}
+
+function addressOf(client: Client): string {
+  const socket = client.req?.socket ?? client.conn;
+  const address: unknown = Reflect.get(socket, 'remoteAddress');
+  return typeof address === 'string' ? address : 'unknown';
+}

@@ -1,0 +1,122 @@
+import type { Client, PublishPacket } from 'aedes';
+import type { Logger } from 'pino';
+import type { Principal } from '../domain/grants.js';
+import { permits } from '../domain/grants.js';
+import { parsePublishTopic } from '../domain/topics.js';
+import type { Commands } from '../ingest/commands.js';
+import type { DevicePublishes } from '../ingest/device-publishes.js';
+import type { Presence } from '../ingest/presence.js';
+import type { SiteModel } from '../site/site-model.js';
+import type { Connection } from './connection.js';
+import { mayPublish } from './publish-rights.js';
+
+export interface PublishHookOptions {
+  readonly publishes: DevicePublishes;
+  readonly commands: Commands;
+  readonly presence: Presence;
+  readonly model: SiteModel;
+  readonly connectionOf: (client: Client) => Connection | undefined;
+  /** Whether an incoming QoS 2 packet identifier was stored before [MQTT-4.3.3-2]. */
+  readonly isKnownPacket: (client: Client, packet: PublishPacket) => Promise<boolean>;
+  readonly log: Logger;
+}
+
+type Done = (error?: Error | null) => void;
+
+/**
+ * Takes every publish out of Aedes' hands, into the message path. At QoS 1 the acknowledgement is
+ * ours: Aedes would send it before anything is stored (DEPENDENCY-FAULTS 2), and would read nothing
+ * more from a device, not even its pings, while the store is slow. So Aedes sees a QoS 0 publish
+ * that matches no subscription, and PUBACK follows from `Connection.acknowledgeWhen`.
+ */
+export class PublishHook {
+  readonly #options: PublishHookOptions;
+
+  constructor(options: PublishHookOptions) {
+    this.#options = options;
+  }
+
+  /** Aedes' `authorizePublish`; an error closes the connection. */
+  authorize(client: Client | null, packet: PublishPacket, done: Done): void {
+    if (client === null) {
+      this.#acceptLeftWill(packet, done);
+      return;
+    }
+    const connection = this.#options.connectionOf(client);
+    if (connection === undefined || !mayPublish(connection.principal, packet.topic)) {
+      done(new Error('publish outside the own topics'));
+      return;
+    }
+    const stored = this.#accept(connection, { ...packet });
+    packet.retain = false;
+    if (packet.qos === 2) {
+      stored.then(() => done(), done);
+      return;
+    }
+    connection.acknowledgeWhen(stored, packet.qos === 1 ? packet.messageId : undefined);
+    packet.qos = 0;
+    connection.whenThereIsRoom(done);
+  }
+
+  async #accept(connection: Connection, packet: PublishPacket): Promise<void> {
+    const { principal, client } = connection;
+    try {
+      if (packet.qos === 2 && (await this.#options.isKnownPacket(client, packet))) return;
+      if (principal.type === 'device') await this.#acceptFromDevice(principal.id, packet);
+      else await this.#acceptCommand(principal, packet);
+    } catch (error) {
+      this.#options.log.error({ err: error, clientId: client.id }, 'publish not stored');
+      throw error;
+    }
+  }
+
+  async #acceptFromDevice(deviceId: string, packet: PublishPacket): Promise<void> {
+    this.#options.presence.heardOf(deviceId);
+    const { messageId, dup, topic, qos, retain } = packet;
+    const payload = Buffer.from(packet.payload);
+    await this.#options.publishes.accept({
+      deviceId,
+      topic,
+      payload,
+      qos,
+      retain,
+      packet: messageId === undefined ? undefined : { identifier: messageId, sentAgain: dup },
+    });
+  }
+
+  async #acceptCommand(
+    principal: Extract<Principal, { type: 'token' }>,
+    packet: PublishPacket,
+  ): Promise<void> {
+    const target = parsePublishTopic(packet.topic);
+    if (target.type !== 'command') return;
+    const context = this.#options.model.context(target.deviceId);
+    const groupId = context?.group?.id;
+    if (!permits(principal.grants, 'manager', { locationId: target.locationId, groupId })) {
+      throw new Error('command without a manager grant');
+    }
+    const { qos, retain } = packet;
+    await this.#options.commands.accept({
+      ...target,
+      payload: Buffer.from(packet.payload),
+      qos,
+      retain,
+    });
+  }
+
+  /**
+   * The will of a client that was connected when the gateway was killed. A hint only: it is passed
+   * on unless the device is back (DEPENDENCY-FAULTS 11). Its topic was checked at CONNECT.
+   */
+  #acceptLeftWill(will: PublishPacket, done: Done): void {
+    const target = parsePublishTopic(will.topic);
+    const isDevice = target.type === 'alarm' || target.type === 'message';
+    const { presence, log } = this.#options;
+    if (isDevice && !presence.of(target.deviceId).online) {
+      this.#acceptFromDevice(target.deviceId, will).catch((error: unknown) => {
+        log.warn({ err: error, deviceId: target.deviceId }, 'will not stored');
+      });
+    }
+    done();
+  }
+}

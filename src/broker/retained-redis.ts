@@ -1,0 +1,62 @@
+import type { RedisPersistence } from 'aedes-persistence-redis';
+import { z } from 'zod';
+import type { DirectMessage } from '../delivery/destination.js';
+import type { RetainedMessages } from '../delivery/retained-messages.js';
+import { matchesFilter } from '../domain/topics.js';
+
+const packetSchema = z.object({
+  topic: z.string(),
+  payload: z.instanceof(Buffer),
+  qos: z.number(),
+  /** Who may see it: kept in the packet's `clientId`, which a retained packet has no use for. */
+  clientId: z.string().optional(),
+});
+
+/** Retained messages in aedes-persistence-redis. */
+export class RetainedRedis implements RetainedMessages {
+  readonly #persistence: RedisPersistence;
+
+  constructor(persistence: RedisPersistence) {
+    this.#persistence = persistence;
+  }
+
+  async store(message: DirectMessage): Promise<void> {
+    await this.#persistence.storeRetained({
+      cmd: 'publish',
+      topic: message.topic,
+      payload: message.payload,
+      qos: message.qos,
+      retain: true,
+      dup: false,
+      clientId: `${message.locationId ?? ''}/${message.groupId ?? ''}`,
+    });
+  }
+
+  /** Each once: under overlapping filters, or while its hash grows, Redis tells of one twice. */
+  async matching(filters: readonly string[]): Promise<DirectMessage[]> {
+    const messages = new Map<string, DirectMessage>();
+    const found = this.#persistence.createRetainedStreamCombi(filters.map(withoutGlob));
+    for await (const packet of found) {
+      const { topic, payload, qos, clientId = '/' } = packetSchema.parse(packet);
+      if (!filters.some((filter) => matchesFilter(filter, topic))) continue;
+      const [locationId = '', groupId = ''] = clientId.split('/');
+      messages.set(topic, {
+        topic,
+        payload,
+        qos: qos === 0 ? 0 : 1,
+        retain: true,
+        locationId: locationId || null,
+        groupId: groupId || null,
+      });
+    }
+    return [...messages.values()];
+  }
+}
+
+/**
+ * The filter, wider where a level holds what Redis takes for part of a pattern: the library hands
+ * the levels before the first wildcard to HSCAN as they are.
+ */
+function withoutGlob(filter: string): string {
+  return filter.replace(/[^/]*[[\\][^/]*/g, '+');
+}

@@ -1,0 +1,85 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { LineCounter, parseDocument } from 'yaml';
+import type { FieldFault } from '../errors.js';
+import { type Environment, FILE_VARIABLE } from './environment.js';
+
+/** What a configuration file says. After a fault, `values` is what can still be checked. */
+export interface FileContent {
+  readonly values: Readonly<Record<string, unknown>>;
+  readonly faults: readonly FieldFault[];
+}
+
+/** Where the file may be named, and what relative names start from. */
+export interface FilePlace {
+  /** `--config FILE` */
+  readonly file?: string | undefined;
+  readonly env: Environment;
+  /** The directory that holds `dist/` and `config/`. */
+  readonly programDir: string;
+  readonly cwd: string;
+}
+
+/** The file to read, undefined when the defaults are to be used (CONTRACT 1, config). */
+export function findConfigFile(place: FilePlace): string | undefined {
+  const named = place.file ?? place.env[FILE_VARIABLE];
+  if (named !== undefined) return resolve(place.cwd, named);
+  const beside = join(place.programDir, 'config', 'gateway.yaml');
+  return existsSync(beside) ? beside : undefined;
+}
+
+/**
+ * Reads the file. No fault quotes it: the YAML parser's own messages do, and the file may hold the
+ * admin token.
+ */
+export function readConfigFile(file: string): FileContent {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    return faulty(file, [`cannot be read (${errorCode(error)})`]);
+  }
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
+  const problems = [...document.errors, ...document.warnings].map(({ code, pos }) => {
+    const { line, col } = lines.linePos(pos[0]);
+    return `line ${line}, column ${col}: no valid YAML (${words(code)})`;
+  });
+  if (problems.length > 0) return faulty(file, problems);
+  return contentOf(file, () => document.toJS());
+}
+
+function contentOf(file: string, read: () => unknown): FileContent {
+  let value: unknown;
+  try {
+    value = withoutNulls(read());
+  } catch {
+    return faulty(file, ['no valid YAML (an alias cannot be resolved)']);
+  }
+  if (value === undefined) return { values: {}, faults: [] };
+  return isRecord(value) ? { values: value, faults: [] } : faulty(file, ['must be a mapping']);
+}
+
+/** A key with nothing behind it (`redis:`, all its keys commented out) is a key not given. */
+function withoutNulls(value: unknown): unknown {
+  if (value === null) return undefined;
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withoutNulls(item)]));
+}
+
+/** Whether the value is an object with keys, and no list. */
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function faulty(file: string, messages: readonly string[]): FileContent {
+  return { values: {}, faults: messages.map((message) => ({ path: file, message })) };
+}
+
+function errorCode(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+}
+
+function words(code: string): string {
+  return code.toLowerCase().replaceAll('_', ' ');
+}

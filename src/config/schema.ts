@@ -1,0 +1,109 @@
+import { BlockList, isIP } from 'node:net';
+import { z } from 'zod';
+
+/** Every key of the configuration with its default (CONTRACT 1 and 5). Units are in the names. */
+
+const LOOPBACK = '127.0.0.1';
+const MAX_PORT = 65_535;
+/** The largest packet MQTT 3.1.1 can express, 2.2.3: a remaining length of 268,435,455 bytes. */
+const MAX_MQTT_PACKET_BYTES = 268_435_455;
+/** The largest keep-alive, and the number of packet identifiers: both are 16 bits wide in MQTT. */
+const MAX_UINT16 = 65_535;
+const MAX_BODY_BYTES = 16 * 1024 * 1024;
+const MAX_DAYS = 36_500;
+
+const host = z.string().regex(/^[A-Za-z0-9._:%-]{1,255}$/, 'must be an IP address or a host name');
+const port = z.int().min(0).max(MAX_PORT);
+const filePath = z.string().min(1, 'must not be empty');
+const count = z.int().min(1);
+
+const adminToken = z
+  .string()
+  .min(16, 'must have at least 16 characters')
+  .regex(/^[!-~]*$/, 'must be visible ASCII characters without white space');
+
+const redisUrl = z
+  .string()
+  .refine(isStoreUrl, 'must be a URL that begins with redis://, rediss:// or unix:///');
+
+const tls = z.strictObject({
+  host: host.default('0.0.0.0'),
+  certFile: filePath,
+  keyFile: filePath,
+});
+
+const mqtt = z.strictObject({
+  host: host.default(LOOPBACK),
+  port: port.default(1883),
+  tlsPort: port.default(8883),
+  maxPacketBytes: count.max(MAX_MQTT_PACKET_BYTES).default(262_144),
+  maxAlarmBytes: count.max(MAX_MQTT_PACKET_BYTES).default(16_384),
+  maxKeepAliveSeconds: count.max(MAX_UINT16).default(300),
+  maxFiltersPerSession: count.default(1000),
+  maxInFlight: count.max(MAX_UINT16).default(100),
+});
+
+const http = z.strictObject({
+  host: host.default(LOOPBACK),
+  port: port.default(8080),
+  tlsPort: port.default(8443),
+  maxBodyBytes: count.max(MAX_BODY_BYTES).default(65_536),
+  openMetrics: z.boolean().default(false),
+});
+
+/** The whole configuration. Strict throughout: an unknown key is a fault (CONTRACT 1). */
+export const configSchema = z.strictObject({
+  /** The prefix of all keys in the store, so that many sites can share one. */
+  site: z
+    .string()
+    .regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 of the characters a-z, 0-9 and -')
+    .default('site'),
+  dataDir: filePath.default('data'),
+  adminToken: adminToken.optional(),
+  allowPlaintext: z.boolean().default(false),
+  tls: tls.optional(),
+  mqtt: mqtt.prefault({}),
+  http: http.prefault({}),
+  redis: z.strictObject({ url: redisUrl.optional() }).prefault({}),
+  log: z
+    .strictObject({
+      level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+    })
+    .prefault({}),
+  limits: z
+    .strictObject({
+      connectionsPerSecond: count.default(10),
+      connectionBurst: count.default(100),
+    })
+    .prefault({}),
+  sessions: z
+    .strictObject({
+      maxQueuedMessages: count.default(10_000),
+      maxQueuedHours: count.max(MAX_DAYS * 24).default(72),
+      forgetAfterDays: count.max(MAX_DAYS).default(7),
+    })
+    .prefault({}),
+  history: z.strictObject({ retentionDays: count.max(MAX_DAYS).default(365) }).prefault({}),
+  rejected: z.strictObject({ maxPerLocation: count.default(1000) }).prefault({}),
+});
+
+export type Config = z.output<typeof configSchema>;
+export type TlsConfig = NonNullable<Config['tls']>;
+export type LogLevel = Config['log']['level'];
+
+/** Whether a listener bound to this host can be reached from this machine only. */
+export function isLoopback(hostName: string): boolean {
+  const version = isIP(hostName);
+  if (version === 0) return hostName.toLowerCase() === 'localhost';
+  const loopback = new BlockList();
+  loopback.addSubnet('127.0.0.0', 8, 'ipv4');
+  loopback.addAddress('::1', 'ipv6');
+  return loopback.check(hostName, version === 4 ? 'ipv4' : 'ipv6');
+}
+
+function isStoreUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const url = new URL(text);
+  if (url.protocol === 'unix:') return url.host === '' && url.pathname.length > 1;
+  return (url.protocol === 'redis:' || url.protocol === 'rediss:') && url.hostname !== '';
+}

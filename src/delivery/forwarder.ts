@@ -1,0 +1,40 @@
+import type { MessageToAppend, Recorder } from './recorder.js';
+import type { RetainedMessages } from './retained-messages.js';
+import type { Router } from './router.js';
+import type { QoS } from './subscriptions.js';
+
+/** A message that is no alarm, as it is to reach the subscribers. */
+export interface MessageToForward extends MessageToAppend {
+  readonly qos: QoS;
+  readonly retain: boolean;
+}
+
+/** Sends everything but alarms on its way: telemetry, presence, commands, the gateway's status. */
+export class Forwarder {
+  readonly #router: Router;
+  readonly #recorder: Recorder;
+  readonly #retained: RetainedMessages;
+
+  constructor(router: Router, recorder: Recorder, retained: RetainedMessages) {
+    this.#router = router;
+    this.#recorder = recorder;
+    this.#retained = retained;
+  }
+
+  /** At QoS 1 it is stored, and owed to every destination, when this resolves. */
+  async forward(message: MessageToForward): Promise<void> {
+    if (message.retain) await this.#retained.store(message);
+    if (message.qos === 0) {
+      this.#router.publishDirect({ ...message, retain: false });
+      return;
+    }
+    const { qos: _qos, retain: _retain, ...entry } = message;
+    this.#router.appended(await this.#recorder.appendMessage(entry));
+  }
+
+  /** To whoever is connected, at QoS 1, and to later subscribers as retained; queued for nobody. */
+  async announce(message: Omit<MessageToForward, 'qos' | 'retain'>): Promise<void> {
+    this.#router.publishDirect({ ...message, qos: 1, retain: false });
+    await this.#retained.store({ ...message, qos: 1, retain: true });
+  }
+}

@@ -1,0 +1,72 @@
+import type { Logger } from 'pino';
+import { formatTime } from '../domain/times.js';
+import { GATEWAY_STATUS_TOPIC } from '../domain/topics.js';
+import type { Health } from '../site/health.js';
+import type { Forwarder } from './forwarder.js';
+
+const INTERVAL_MS = 30_000;
+/** A store that is away must not hold up the end of the gateway. */
+const LAST_WORD_TIMEOUT_MS = 1_000;
+
+/** The retained `gateway/status`: every 30 s, on every change of the faults, and on stop. */
+export class GatewayStatus {
+  readonly #forwarder: Forwarder;
+  readonly #health: Health;
+  readonly #version: string;
+  readonly #log: Logger;
+  readonly #now: () => number;
+  #timer: NodeJS.Timeout | undefined;
+  readonly #announceNow = () => this.#announceInBackground();
+
+  constructor(
+    forwarder: Forwarder,
+    health: Health,
+    version: string,
+    log: Logger,
+    now: () => number,
+  ) {
+    this.#forwarder = forwarder;
+    this.#health = health;
+    this.#version = version;
+    this.#log = log;
+    this.#now = now;
+  }
+
+  start(): void {
+    this.#timer = setInterval(this.#announceNow, INTERVAL_MS);
+    this.#health.on('changed', this.#announceNow);
+    this.#announceNow();
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#health.off('changed', this.#announceNow);
+    const deadline = new Promise<void>((resolve) => {
+      setTimeout(resolve, LAST_WORD_TIMEOUT_MS).unref();
+    });
+    await Promise.race([this.#announce(false), deadline]);
+  }
+
+  #announceInBackground(): void {
+    this.#announce(true).catch((error: unknown) => {
+      this.#log.warn({ err: error }, 'gateway status not stored');
+    });
+  }
+
+  async #announce(online: boolean): Promise<void> {
+    const nowMs = this.#now();
+    const status = {
+      online,
+      at: formatTime(nowMs),
+      version: this.#version,
+      faults: this.#health.faults(),
+    };
+    await this.#forwarder.announce({
+      topic: GATEWAY_STATUS_TOPIC,
+      payload: Buffer.from(JSON.stringify(status)),
+      receivedAtMs: nowMs,
+      locationId: null,
+      groupId: null,
+    });
+  }
+}

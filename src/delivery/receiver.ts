@@ -1,0 +1,17 @@
+/** One PUBLISH on its way to a client. */
+export interface OutgoingPublish {
+  readonly topic: string;
+  readonly payload: Buffer;
+  readonly qos: 0 | 1;
+  readonly retain: boolean;
+  readonly dup: boolean;
+  /** The packet identifier at QoS 1, 0 at QoS 0. */
+  readonly messageId: number;
+}
+
+/** The connection to which a destination's messages go. */
+export interface Receiver {
+  /** False while earlier messages still wait for the network. */
+  readonly isWritable: boolean;
+  send(publish: OutgoingPublish): void;
+}

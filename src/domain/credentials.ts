@@ -1,0 +1,23 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+
+const SECRET_BYTES = 32;
+
+/** A fresh secret of 256 random bits, for a device or an access token. */
+export function newSecret(): string {
+  return randomBytes(SECRET_BYTES).toString('base64url');
+}
+
+/**
+ * What is stored of a secret. A plain SHA-256 is enough: 256 random bits cannot be guessed, so there
+ * is nothing that a slow hash would protect.
+ */
+export function hashSecret(secret: string | Uint8Array): string {
+  return createHash('sha256').update(secret).digest('hex');
+}
+
+/** Whether the secret is the one behind the hash; takes the same time whatever the answer. */
+export function secretMatches(secret: string | Uint8Array, hash: string): boolean {
+  const given = Buffer.from(hashSecret(secret), 'hex');
+  const expected = Buffer.from(hash, 'hex');
+  return given.length === expected.length && timingSafeEqual(given, expected);
+}

@@ -1,0 +1,89 @@
+/** Who may do what. Every permission of HTTP and of MQTT is decided here (CONTRACT 2 and 3). */
+
+import { deviceTopic, GATEWAY_STATUS_TOPIC, isFilter } from './topics.js';
+
+export const ROLES = ['viewer', 'manager', 'admin'] as const;
+export type Role = (typeof ROLES)[number];
+
+/** A role over one location (`location`), one of its groups (`group`), or everything (`*`). */
+export interface Grant {
+  readonly location: string;
+  readonly group?: string | undefined;
+  readonly role: Role;
+}
+
+/** Whoever a credential belongs to. */
+export type Principal =
+  | { readonly type: 'device'; readonly id: string }
+  | { readonly type: 'token'; readonly id: string; readonly grants: readonly Grant[] };
+
+/** What a permission is asked for: a location as a whole, or one of its groups. */
+export interface Scope {
+  readonly locationId: string;
+  readonly groupId?: string | null | undefined;
+}
+
+/** Whether one of the grants gives at least this role over the scope. */
+export function permits(grants: readonly Grant[], role: Role, scope: Scope): boolean {
+  return grants.some(
+    (grant) =>
+      ROLES.indexOf(grant.role) >= ROLES.indexOf(role) &&
+      (grant.location === '*' || grant.location === scope.locationId) &&
+      (grant.group === undefined || grant.group === scope.groupId),
+  );
+}
+
+/** Whether the grants give the role over anything of the location at all, a single group included. */
+export function touchesLocation(
+  grants: readonly Grant[],
+  locationId: string,
+  role: Role = 'viewer',
+): boolean {
+  return grants.some(
+    (grant) =>
+      ROLES.indexOf(grant.role) >= ROLES.indexOf(role) &&
+      (grant.location === '*' || grant.location === locationId),
+  );
+}
+
+/** Whether the grants make their holder the administrator of the whole gateway. */
+export function isAdmin(grants: readonly Grant[]): boolean {
+  return grants.some((grant) => grant.location === '*' && grant.role === 'admin');
+}
+
+/** Identifies the principal across restarts: the owner of a session. */
+export function principalKey(principal: Principal): string {
+  return `${principal.type}:${principal.id}`;
+}
+
+/** Whether the principal may subscribe to the filter (CONTRACT 3, Subscribing). */
+export function maySubscribe(principal: Principal, filter: string): boolean {
+  if (!isFilter(filter)) return false;
+  if (principal.type === 'device') {
+    const commands = deviceTopic(principal.id, 'commands');
+    return filter === deviceTopic(principal.id, 'rejected') || filter.startsWith(`${commands}/`);
+  }
+  if (filter === GATEWAY_STATUS_TOPIC) return true;
+  const [first, location = ''] = filter.split('/');
+  if (first !== 'care-homes') return false;
+  if (location === '+' || location === '#') return touchesLocation(principal.grants, '*');
+  return location !== '' && touchesLocation(principal.grants, location);
+}
+
+/** What a forwarded message is about, as far as it decides who may see it. */
+export interface Audience {
+  readonly locationId: string | null;
+  readonly groupId: string | null;
+}
+
+/**
+ * Whether a message that matches one of the principal's filters may be shown to it: a grant on a
+ * group lets its holder subscribe to the location, but see only what concerns the group's devices.
+ */
+export function mayReceive(principal: Principal, audience: Audience): boolean {
+  if (principal.type === 'device' || audience.locationId === null) return true;
+  return permits(principal.grants, 'viewer', {
+    locationId: audience.locationId,
+    groupId: audience.groupId,
+  });
+}

@@ -1,0 +1,36 @@
+import { createHash, randomUUID } from 'node:crypto';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** Whether the text is a UUID in its usual notation, of whatever version. */
+export function isUuid(text: string): boolean {
+  return UUID.test(text);
+}
+
+/** A fresh random UUID. */
+export function newId(): string {
+  return randomUUID();
+}
+
+/**
+ * The version 5 UUID (RFC 9562, 5.5) of a name within a namespace: the same two always give the
+ * same identifier.
+ *
+ * @param namespace a UUID
+ */
+export function derivedId(namespace: string, name: string): string {
+  const digest = createHash('sha1')
+    .update(Buffer.from(namespace.replaceAll('-', ''), 'hex'))
+    .update(name)
+    .digest();
+  digest.writeUInt8((digest.readUInt8(6) & 0x0f) | 0x50, 6);
+  digest.writeUInt8((digest.readUInt8(8) & 0x3f) | 0x80, 8);
+  const hex = digest.toString('hex');
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    hex.slice(12, 16),
+    hex.slice(16, 20),
+    hex.slice(20, 32),
+  ].join('-');
+}

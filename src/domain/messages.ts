@@ -1,0 +1,104 @@
+/** The texts of forwarded messages (CONTRACT 3): assembled from JSON texts, never re-serialised. */
+
+import type { Alarm } from './alarms.js';
+import { FOOTAGE_TYPES } from './alarms.js';
+import { decodeUtf8, isJson } from './json-text.js';
+import type { Device, Group, Location, Room } from './site.js';
+import { formatTime } from './times.js';
+
+/** A device with its place at one moment, and the text of both for every message until it changes. */
+export interface DeviceContext {
+  readonly device: Device;
+  readonly location: Location;
+  readonly room: Room | null;
+  readonly group: Group | null;
+  /** `"device":…,"location":…,"room":…,"group":…,"customData":…`, without braces. */
+  readonly text: string;
+}
+
+interface Named {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** Puts a device's context together. */
+export function deviceContext(
+  device: Device,
+  location: Location,
+  room: Room | null,
+  group: Group | null,
+): DeviceContext {
+  const text = [
+    `"device":${named(device)}`,
+    `"location":${named(location)}`,
+    `"room":${named(room)}`,
+    `"group":${named(group)}`,
+    `"customData":${device.customData}`,
+  ].join(',');
+  return { device, location, room, group, text };
+}
+
+function named(thing: Named | null): string {
+  return thing === null ? 'null' : JSON.stringify({ id: thing.id, name: thing.name });
+}
+
+/** `care-homes/<l>/devices/<d>/alarms/<kind>`; `late` is added when it is sent (`withLate`). */
+export function alarmText(alarm: Alarm, context: DeviceContext, receivedAtMs: number): string {
+  const parts = [
+    `"id":"${alarm.id}"`,
+    `"kind":"${alarm.kind}"`,
+    `"detectedAt":"${formatTime(alarm.detectedAtMs)}"`,
+    `"receivedAt":"${formatTime(receivedAtMs)}"`,
+  ];
+  if (alarm.reportedAt !== undefined) parts.push(`"reportedAt":${alarm.reportedAt}`);
+  const footage = FOOTAGE_TYPES.filter((type) => alarm.footage[type] !== undefined);
+  parts.push(`"footage":${JSON.stringify(footage)}`);
+  if (alarm.data !== undefined) parts.push(`"data":${alarm.data}`);
+  parts.push(context.text);
+  return `{${parts.join(',')}}`;
+}
+
+const CLOSING_BRACE_BYTES = 1;
+const LATE = Buffer.from(',"late":true}');
+const NOT_LATE = Buffer.from(',"late":false}');
+
+/** An alarm's text with its `late`, which only the moment of sending can tell. */
+export function withLate(alarm: Buffer, late: boolean): Buffer {
+  const open = alarm.subarray(0, alarm.length - CLOSING_BRACE_BYTES);
+  return Buffer.concat([open, late ? LATE : NOT_LATE]);
+}
+
+/** `care-homes/<l>/devices/<d>/<anything>`: the device's JSON value as sent, else its bytes. */
+export function messageText(payload: Buffer, context: DeviceContext, receivedAtMs: number): string {
+  const text = decodeUtf8(payload);
+  const value =
+    text !== undefined && isJson(text)
+      ? `"data":${text}`
+      : `"base64":"${payload.toString('base64')}"`;
+  return `{"receivedAt":"${formatTime(receivedAtMs)}",${value},${context.text}}`;
+}
+
+/** `care-homes/<l>/devices/<d>/status`. */
+export function statusText(online: boolean, sinceMs: number, context: DeviceContext): string {
+  return `{"online":${online},"since":"${formatTime(sinceMs)}",${context.text}}`;
+}
+
+/** A publish that could not be used. */
+export interface Rejection {
+  readonly reason: string;
+  readonly topic: string;
+  readonly payload: Buffer;
+  readonly receivedAtMs: number;
+}
+
+/** `care-homes/<l>/devices/<d>/rejected`; without a context, what the device itself is told. */
+export function rejectedText(rejection: Rejection, context: DeviceContext | undefined): string {
+  const parts = [
+    `"reason":${JSON.stringify(rejection.reason)}`,
+    `"topic":${JSON.stringify(rejection.topic)}`,
+    `"base64":"${rejection.payload.toString('base64')}"`,
+    `"receivedAt":"${formatTime(rejection.receivedAtMs)}"`,
+  ];
+  if (context !== undefined) parts.push(context.text);
+  return `{${parts.join(',')}}`;
+}

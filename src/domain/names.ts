@@ -1,0 +1,22 @@
+const MAX_CODE_POINTS = 120;
+const CONTROL_CHARACTER = /\p{Cc}/u;
+
+/** A name as it is kept, or what is wrong with it. */
+export type NameResult = { readonly name: string } | { readonly fault: string };
+
+/**
+ * The rule for the names of locations, rooms, groups, devices and access tokens: trimmed, then 1 to
+ * 120 Unicode code points, without control characters or lone surrogates (specification 8,
+ * CONTRACT 2).
+ */
+export function parseName(text: string): NameResult {
+  if (!text.isWellFormed())
+    return { fault: 'must be well-formed Unicode, without lone surrogates' };
+  const name = text.trim();
+  const length = [...name].length;
+  if (length < 1 || length > MAX_CODE_POINTS) {
+    return { fault: `must have 1 to ${MAX_CODE_POINTS} characters after trimming` };
+  }
+  if (CONTROL_CHARACTER.test(name)) return { fault: 'must not contain control characters' };
+  return { name };
+}

@@ -1,0 +1,58 @@
+/** What the gateway knows of its locations, rooms, groups, devices and access tokens. */
+
+import type { Grant } from './grants.js';
+
+export interface Location {
+  readonly id: string;
+  readonly name: string;
+  /** Rises with every creation; lists are in this order. */
+  readonly order: number;
+}
+
+export interface Group {
+  readonly id: string;
+  readonly locationId: string;
+  readonly name: string;
+  readonly order: number;
+}
+
+export interface Room {
+  readonly id: string;
+  readonly locationId: string;
+  readonly groupId: string | null;
+  readonly name: string;
+  readonly order: number;
+}
+
+export interface Device {
+  readonly id: string;
+  readonly locationId: string;
+  readonly roomId: string | null;
+  readonly name: string;
+  readonly order: number;
+  readonly createdAtMs: number;
+  /** SHA-256 of the secret, hexadecimal. */
+  readonly secretHash: string;
+  /** JSON text of an object. */
+  readonly customData: string;
+}
+
+export interface AccessToken {
+  readonly id: string;
+  readonly name: string;
+  readonly grants: readonly Grant[];
+  /** SHA-256 of the token, hexadecimal. */
+  readonly tokenHash: string;
+  readonly order: number;
+  readonly createdAtMs: number;
+  readonly expiresAtMs: number | null;
+}
+
+/** Everything of it, as it is loaded at start. */
+export interface SiteRecords {
+  readonly locations: readonly Location[];
+  readonly groups: readonly Group[];
+  readonly rooms: readonly Room[];
+  readonly devices: readonly Device[];
+  readonly accessTokens: readonly AccessToken[];
+}

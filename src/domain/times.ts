@@ -1,0 +1,29 @@
+/** RFC 3339, 5.6: a date-time with seconds and an offset; `T` and `Z` in either case. */
+const RFC3339 =
+  /^(\d{4}-\d{2}-\d{2})[Tt]([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60)(?:\.(\d+))?([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
+
+/**
+ * The instant of an RFC 3339 date-time in milliseconds since 1970, finer fractions cut off;
+ * undefined when the text is none, also for a day that its month does not have.
+ */
+export function parseRfc3339(text: string): number | undefined {
+  const match = RFC3339.exec(text);
+  if (match === null) return undefined;
+  const [, day = '', hour, minute, second, fraction = '', offset = 'Z'] = match;
+  const midnightMs = Date.parse(`${day}T00:00:00.000Z`);
+  if (Number.isNaN(midnightMs) || formatTime(midnightMs).slice(0, 10) !== day) return undefined;
+  const seconds = (Number(hour) * 60 + Number(minute)) * 60 + Number(second);
+  const milliseconds = Number(fraction.slice(0, 3).padEnd(3, '0'));
+  return midnightMs + seconds * 1000 + milliseconds - offsetMs(offset);
+}
+
+function offsetMs(offset: string): number {
+  if (offset === 'Z' || offset === 'z') return 0;
+  const minutes = Number(offset.slice(1, 3)) * 60 + Number(offset.slice(4, 6));
+  return (offset.startsWith('-') ? -minutes : minutes) * 60_000;
+}
+
+/** ISO 8601 in UTC with fractional seconds, as the interface specification writes its timestamps. */
+export function formatTime(timeMs: number): string {
+  return new Date(timeMs).toISOString();
+}

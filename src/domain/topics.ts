@@ -1,0 +1,84 @@
+/** Every topic of CONTRACT 3, made and read in this one place. */
+
+/** Second topic level under `devices/<id>/` on which a device must not publish by itself. */
+const RESERVED = new Set(['status', 'rejected', 'commands']);
+const MAX_MESSAGE_LEVELS = 6;
+
+export const GATEWAY_STATUS_TOPIC = 'gateway/status';
+
+export function deviceTopic(deviceId: string, rest: string): string {
+  return `devices/${deviceId}/${rest}`;
+}
+
+/** The topic under which subscribers see what a device sent. */
+export function forwardedTopic(locationId: string, deviceId: string, rest: string): string {
+  return `care-homes/${locationId}/devices/${deviceId}/${rest}`;
+}
+
+/** What a topic published by a client is meant for. */
+export type PublishTarget =
+  | { readonly type: 'alarm'; readonly deviceId: string }
+  | { readonly type: 'message'; readonly deviceId: string; readonly rest: string }
+  | {
+      readonly type: 'unusable';
+      readonly deviceId: string;
+      readonly reason: 'reserved-topic' | 'invalid-topic';
+    }
+  | {
+      readonly type: 'command';
+      readonly locationId: string;
+      readonly deviceId: string;
+      readonly rest: string;
+    }
+  | { readonly type: 'unknown' };
+
+/** Reads the topic of a PUBLISH. */
+export function parsePublishTopic(topic: string): PublishTarget {
+  const levels = topic.split('/');
+  const [first, second = '', third = '', fourth = '', fifth] = levels;
+  if (first === 'devices' && levels.length >= 3) {
+    return devicePublish(second, levels.slice(2));
+  }
+  if (first === 'care-homes' && third === 'devices' && fifth === 'commands' && levels.length >= 6) {
+    const rest = levels.slice(5).join('/');
+    return { type: 'command', locationId: second, deviceId: fourth, rest };
+  }
+  return { type: 'unknown' };
+}
+
+function devicePublish(deviceId: string, levels: readonly string[]): PublishTarget {
+  const rest = levels.join('/');
+  if (rest === 'alarms') return { type: 'alarm', deviceId };
+  const [first = ''] = levels;
+  // Under `alarms/` the subscribers see the alarm kinds: a plain message must not pass for an alarm.
+  if (RESERVED.has(first) || first === 'alarms') {
+    return { type: 'unusable', deviceId, reason: 'reserved-topic' };
+  }
+  if (levels.length > MAX_MESSAGE_LEVELS || levels.includes('')) {
+    return { type: 'unusable', deviceId, reason: 'invalid-topic' };
+  }
+  return { type: 'message', deviceId, rest };
+}
+
+/** Whether a topic matches a filter; `$` topics match no leading wildcard [MQTT-4.7.2-1]. */
+export function matchesFilter(filter: string, topic: string): boolean {
+  if (topic.startsWith('$') && !filter.startsWith('$')) return false;
+  const wanted = filter.split('/');
+  const levels = topic.split('/');
+  for (const [index, level] of wanted.entries()) {
+    if (level === '#') return true;
+    if (index >= levels.length) return false;
+    if (level !== '+' && level !== levels[index]) return false;
+  }
+  return wanted.length === levels.length;
+}
+
+/** Whether the text is a well-formed topic filter [MQTT-4.7.1-2], [MQTT-4.7.1-3], [MQTT-4.7.3-1]. */
+export function isFilter(filter: string): boolean {
+  if (filter === '' || filter.includes('\u0000')) return false;
+  const levels = filter.split('/');
+  return levels.every((level, index) => {
+    if (level.includes('#')) return level === '#' && index === levels.length - 1;
+    return !level.includes('+') || level === '+';
+  });
+}

@@ -1,0 +1,56 @@
+/** Every way in which a request to the gateway can fail, as its stable, public, kebab-case code. */
+export type ErrorCode =
+  | 'invalid-request'
+  | 'invalid-custom-data'
+  | 'invalid-cursor'
+  | 'unauthenticated'
+  | 'forbidden'
+  | 'not-found'
+  | 'location-not-found'
+  | 'device-not-found'
+  | 'room-not-found'
+  | 'group-not-found'
+  | 'access-token-not-found'
+  | 'method-not-allowed'
+  | 'device-id-in-use'
+  | 'location-has-devices'
+  | 'room-has-devices'
+  | 'group-has-rooms'
+  | 'body-too-large'
+  | 'unsupported-media-type'
+  | 'headers-too-large'
+  | 'request-timeout'
+  | 'too-many-requests'
+  | 'changed-meanwhile'
+  | 'store-unavailable'
+  | 'invalid-config'
+  | 'start-failed'
+  | 'internal-error';
+
+/** One fault of an input: where it is (dotted path, `name`, `grants.0.role`) and what is wrong. */
+export interface FieldFault {
+  readonly path: string;
+  readonly message: string;
+}
+
+/**
+ * The only error that crosses a module border. `detail` is written for the caller and may be shown;
+ * `cause` is for the log and never leaves the process.
+ */
+export class GatewayError extends Error {
+  readonly code: ErrorCode;
+  readonly detail: string;
+  readonly faults: readonly FieldFault[];
+
+  constructor(
+    code: ErrorCode,
+    detail: string,
+    options: { faults?: readonly FieldFault[]; cause?: unknown } = {},
+  ) {
+    super(`${code}: ${detail}`, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'GatewayError';
+    this.code = code;
+    this.detail = detail;
+    this.faults = options.faults ?? [];
+  }
+}

@@ -1,0 +1,55 @@
+import { OpenAPIHono } from '@hono/zod-openapi';
+import { Access } from './access.js';
+import { AlarmCursors } from './alarm-cursor.js';
+import { authentication } from './authentication.js';
+import { Coverage } from './coverage.js';
+import { FailureThrottle, loopbackTest } from './failure-throttle.js';
+import type { HttpApp, HttpDependencies, HttpEnv } from './http-env.js';
+import { jsonBody } from './json-body.js';
+import { errorResponder, requestContext } from './request-context.js';
+import { registerAccessTokens } from './routes/access-tokens.js';
+import { registerAlarms } from './routes/alarms.js';
+import { registerCustomData } from './routes/custom-data.js';
+import { registerDevices } from './routes/devices.js';
+import { registerHealth } from './routes/health.js';
+import { registerLocations } from './routes/locations.js';
+import { registerOpenApiDocument } from './routes/openapi-document.js';
+import { registerRejected } from './routes/rejected.js';
+import type { RouteServices } from './routes/services.js';
+import { knownRoute, wellFormedRequest } from './routing.js';
+import { rejectInvalid } from './validation.js';
+
+/**
+ * Builds the HTTP side of the gateway. The order of the layers matters: what is registered below
+ * `authentication` cannot be reached without an access token.
+ */
+export function createHttpApp(dependencies: HttpDependencies): HttpApp {
+  const { accessTokens, health, log, maxBodyBytes, model, now, version } = dependencies;
+  const app: HttpApp = new OpenAPIHono<HttpEnv>({ defaultHook: rejectInvalid });
+  app.onError(errorResponder(log));
+  app.use(requestContext(log, now));
+  app.use(wellFormedRequest());
+  app.use(knownRoute(app));
+
+  registerHealth(app, health);
+  registerOpenApiDocument(app, version);
+
+  const throttle = new FailureThrottle(dependencies.isTrustedAddress ?? loopbackTest(), now);
+  app.use(authentication(accessTokens, throttle));
+
+  const coverage = new Coverage(model);
+  const services: RouteServices = {
+    ...dependencies,
+    coverage,
+    access: new Access(model, coverage),
+    cursors: new AlarmCursors(dependencies.cursorKey),
+    readsJson: jsonBody(maxBodyBytes),
+  };
+  registerLocations(app, services);
+  registerDevices(app, services);
+  registerCustomData(app, services);
+  registerAlarms(app, services);
+  registerRejected(app, services);
+  registerAccessTokens(app, services);
+  return app;
+}

@@ -1,0 +1,38 @@
+import type { MiddlewareHandler } from 'hono';
+import { GatewayError } from '../errors.js';
+import type { AccessTokens } from '../site/access-tokens.js';
+import type { FailureThrottle } from './failure-throttle.js';
+import type { HttpEnv } from './http-env.js';
+
+/** RFC 6750, 2.1; the scheme is case-insensitive (RFC 9110, 11.1). */
+const BEARER = /^Bearer +(\S+)$/i;
+
+/**
+ * Lets nobody through without a valid access token. An address with too many invalid ones waits,
+ * also with a valid one, or a weak admin token could be guessed at full speed. A request without a
+ * token guesses nothing and is not counted.
+ */
+export function authentication(
+  accessTokens: AccessTokens,
+  throttle: FailureThrottle,
+): MiddlewareHandler<HttpEnv> {
+  return async (c, next) => {
+    const token = BEARER.exec(c.req.header('Authorization') ?? '')?.[1];
+    if (token === undefined) {
+      throw new GatewayError('unauthenticated', 'An access token is required.');
+    }
+    const address = c.env.incoming.socket.remoteAddress ?? '';
+    const waitMs = throttle.waitMs(address);
+    if (waitMs > 0) {
+      c.header('Retry-After', String(Math.ceil(waitMs / 1000)));
+      throw new GatewayError('too-many-requests', 'Too many invalid access tokens; wait.');
+    }
+    const principal = accessTokens.authenticateBearer(token);
+    if (principal?.type !== 'token') {
+      throttle.add(address);
+      throw new GatewayError('unauthenticated', 'The access token is not valid.');
+    }
+    c.set('caller', { id: principal.id, grants: principal.grants });
+    await next();
+  };
+}

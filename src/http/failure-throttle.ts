@@ -1,0 +1,60 @@
+import { BlockList, isIPv4, isIPv6 } from 'node:net';
+
+const MAX_FAILURES = 20;
+const WINDOW_MS = 60_000;
+/** Beyond so many addresses the oldest is forgotten: an attacker must not fill the memory. */
+const MAX_ADDRESSES = 10_000;
+
+interface Failures {
+  readonly count: number;
+  readonly untilMs: number;
+}
+
+/** Counts the failed authentications of each address within a minute from the first of them. */
+export class FailureThrottle {
+  readonly #failures = new Map<string, Failures>();
+  readonly #isTrusted: (address: string) => boolean;
+  readonly #now: () => number;
+
+  constructor(isTrusted: (address: string) => boolean, now: () => number) {
+    this.#isTrusted = isTrusted;
+    this.#now = now;
+  }
+
+  /** For how long the address must wait; 0 when it need not. */
+  waitMs(address: string): number {
+    const failures = this.#current(address);
+    return failures === undefined || failures.count < MAX_FAILURES
+      ? 0
+      : failures.untilMs - this.#now();
+  }
+
+  /** Counts one more failure. */
+  add(address: string): void {
+    if (this.#isTrusted(address)) return;
+    const { count, untilMs } = this.#current(address) ?? {
+      count: 0,
+      untilMs: this.#now() + WINDOW_MS,
+    };
+    this.#failures.set(address, { count: count + 1, untilMs });
+    const [oldest] = this.#failures.keys();
+    if (this.#failures.size > MAX_ADDRESSES && oldest !== undefined) this.#failures.delete(oldest);
+  }
+
+  #current(address: string): Failures | undefined {
+    const failures = this.#failures.get(address);
+    if (failures !== undefined && failures.untilMs > this.#now()) return failures;
+    this.#failures.delete(address);
+    return undefined;
+  }
+}
+
+/** Tells loopback addresses, IPv4 ones written as IPv6 included. */
+export function loopbackTest(): (address: string) => boolean {
+  const loopback = new BlockList();
+  loopback.addSubnet('127.0.0.0', 8, 'ipv4');
+  loopback.addAddress('::1', 'ipv6');
+  return (address) =>
+    (isIPv4(address) && loopback.check(address, 'ipv4')) ||
+    (isIPv6(address) && loopback.check(address, 'ipv6'));
+}

@@ -1,0 +1,80 @@
+import type { HttpBindings } from '@hono/node-server';
+import type { OpenAPIHono } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import type { Logger } from 'pino';
+import type { FootageType } from '../domain/alarms.js';
+import type { Grant } from '../domain/grants.js';
+import { GatewayError } from '../errors.js';
+import type { AccessTokens } from '../site/access-tokens.js';
+import type { AlarmHistory, AlarmRecord } from '../site/alarm-history.js';
+import type { Devices } from '../site/devices.js';
+import type { Locations } from '../site/locations.js';
+import type { PresenceView } from '../site/presence-view.js';
+import type { RejectionList } from '../site/rejection-list.js';
+import type { SiteModel } from '../site/site-model.js';
+
+/** How the gateway is doing. */
+export interface Health {
+  /** What is wrong now, in the words of `gateway/status`. */
+  faults(): readonly string[];
+  ready(): boolean;
+}
+
+export type FootageUrls = Readonly<Record<FootageType, string | null>>;
+
+/** Signs the object keys of an alarm's recordings; null for what there is not. */
+export type FootageLinks = (keys: AlarmRecord['footage']) => FootageUrls | Promise<FootageUrls>;
+
+/** Everything the HTTP side needs of the rest of the gateway. */
+export interface HttpDependencies {
+  readonly locations: Locations;
+  readonly devices: Devices;
+  readonly accessTokens: AccessTokens;
+  readonly model: SiteModel;
+  readonly history: AlarmHistory;
+  readonly presence: PresenceView;
+  readonly rejections: RejectionList;
+  readonly health: Health;
+  readonly footageLinks: FootageLinks;
+  /** Signs the cursors of the alarm listings; the same one as long as cursors shall be valid. */
+  readonly cursorKey: Buffer;
+  readonly maxBodyBytes: number;
+  /** The gateway's version, for the OpenAPI document. */
+  readonly version: string;
+  readonly log: Logger;
+  readonly now: () => number;
+  /** Whose failed authentications are not counted; loopback addresses by default. */
+  readonly isTrustedAddress?: (address: string) => boolean;
+}
+
+/** The access token behind a request. */
+export interface Caller {
+  readonly id: string;
+  readonly grants: readonly Grant[];
+}
+
+/** What the handlers of one request share. */
+export interface HttpEnv {
+  Bindings: HttpBindings;
+  Variables: { requestId: string; caller: Caller | undefined };
+}
+
+export type HttpApp = OpenAPIHono<HttpEnv>;
+
+/**
+ * Who asks.
+ *
+ * @throws GatewayError `unauthenticated`, should a route ever be reached without authentication
+ */
+export function callerOf(c: Context<HttpEnv>): Caller {
+  const caller = c.get('caller');
+  if (caller === undefined) {
+    throw new GatewayError('unauthenticated', 'An access token is required.');
+  }
+  return caller;
+}
+
+/** The path of a request as it was sent, without the query. */
+export function pathOf(c: Context<HttpEnv>): string {
+  return new URL(c.req.url).pathname;
+}

@@ -1,0 +1,100 @@
+import type { Context, MiddlewareHandler } from 'hono';
+import { decodeUtf8, isJson } from '../domain/json-text.js';
+import { GatewayError } from '../errors.js';
+import type { HttpEnv } from './http-env.js';
+
+export const JSON_MEDIA_TYPE = 'application/json';
+
+/**
+ * Stands before every route that takes JSON: a body in another content type, beyond the limit, not
+ * UTF-8 or not JSON goes no further. The validators behind it read the text that was checked here.
+ *
+ * @throws GatewayError `unsupported-media-type`, `body-too-large`, `invalid-request`
+ */
+export function jsonBody(maxBytes: number): MiddlewareHandler<HttpEnv> {
+  return async (c, next) => {
+    requireMediaType(c, [JSON_MEDIA_TYPE]);
+    const bytes = await readBody(c, maxBytes);
+    if (bytes === undefined) {
+      throw new GatewayError('body-too-large', `The body exceeds ${maxBytes} bytes.`);
+    }
+    const text = decodeUtf8(bytes);
+    if (text === undefined || !isJson(text)) {
+      throw new GatewayError('invalid-request', 'The body must be JSON in UTF-8.');
+    }
+    c.req.raw = new Request(c.req.url, {
+      method: c.req.method,
+      headers: { 'Content-Type': JSON_MEDIA_TYPE },
+      body: text,
+    });
+    await next();
+  };
+}
+
+/**
+ * The media type of the body, in lower case and without its parameters: JSON is UTF-8 whatever a
+ * `charset` says (RFC 8259, 8.1 and 11). Where there is no body at all, the first of the supported
+ * ones: what is wrong then is not its type.
+ *
+ * @throws GatewayError `unsupported-media-type` also for a body in a content coding (RFC 9110, 15.5.16)
+ */
+export function requireMediaType<Supported extends string>(
+  c: Context<HttpEnv>,
+  supported: readonly [Supported, ...Supported[]],
+): Supported {
+  const contentType = c.req.header('Content-Type');
+  if (contentType === undefined && !hasBody(c)) return supported[0];
+  const [mediaType = ''] = (contentType ?? '').split(';');
+  const found = supported.find((type) => type === mediaType.trim().toLowerCase());
+  const coding = c.req.header('Content-Encoding') ?? 'identity';
+  if (found === undefined || coding.toLowerCase() !== 'identity') {
+    throw new GatewayError('unsupported-media-type', `The body must be ${supported.join(' or ')}.`);
+  }
+  return found;
+}
+
+/** RFC 9112, 6.3. */
+function hasBody(c: Context<HttpEnv>): boolean {
+  return (
+    Number(c.req.header('Content-Length') ?? 0) > 0 ||
+    c.req.header('Transfer-Encoding') !== undefined
+  );
+}
+
+/**
+ * Reads the body, and no more of it than is allowed.
+ *
+ * @returns undefined when it is larger; the rest is left to the server to drain
+ * @throws GatewayError `invalid-request` when the caller breaks off
+ */
+export async function readBody(
+  c: Context<HttpEnv>,
+  maxBytes: number,
+): Promise<Uint8Array | undefined> {
+  if (Number(c.req.header('Content-Length') ?? 0) > maxBytes) return undefined;
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of bodyChunks(c)) {
+    length += chunk.length;
+    if (length > maxBytes) return undefined;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** Breaking off must not cancel the stream: that would destroy the socket before the answer is out. */
+async function* bodyChunks(c: Context<HttpEnv>): AsyncGenerator<Uint8Array> {
+  const reader = c.req.raw.body?.getReader();
+  if (reader === undefined) return;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } catch (error) {
+    throw new GatewayError('invalid-request', 'The body ended early.', { cause: error });
+  } finally {
+    reader.releaseLock();
+  }
+}

@@ -1,0 +1,77 @@
+import type { z } from '@hono/zod-openapi';
+import type { HttpApp } from './http-env.js';
+import { JSON_MEDIA_TYPE } from './json-body.js';
+import { PROBLEM_MEDIA_TYPE } from './problem.js';
+import { problemSchema } from './schemas/problem.js';
+
+function problem(description: string) {
+  return { description, content: { [PROBLEM_MEDIA_TYPE]: { schema: problemSchema } } };
+}
+
+const behindAuthentication = {
+  401: problem('There is no access token, or not a valid one.'),
+  429: problem('Too many invalid access tokens came from this address.'),
+  500: problem('The gateway failed.'),
+};
+
+const forbidden = problem('The access token has no grant for this.');
+const invalid = problem('The request is invalid; `errors` says where.');
+
+const unsupported = problem('The content type is not supported.');
+
+/** The problem responses that routes have in common, to be spread into their `responses`. */
+export const problems = {
+  /** Of a route for which a token is enough. */
+  caller: behindAuthentication,
+  /** Of a route that needs a grant, and has nothing else in its path. */
+  granted: {
+    ...behindAuthentication,
+    403: forbidden,
+  },
+  /** Of a route to something that may not be there. */
+  resource: {
+    ...behindAuthentication,
+    400: invalid,
+    403: forbidden,
+    404: problem('There is no such resource; `code` says which.'),
+  },
+  /** Of a route that takes a JSON body. */
+  body: {
+    400: invalid,
+    413: problem('The body is too large.'),
+    415: unsupported,
+  },
+  /** Of a route that reads its body by itself. */
+  media: { 415: unsupported },
+  /** Of a route that needs the store. */
+  store: { 503: problem('The store does not answer.') },
+  conflict: { 409: problem('The change conflicts with what there is; `code` says how.') },
+};
+
+/** A response with JSON. */
+export function jsonResponse<Schema extends z.ZodType>(description: string, schema: Schema) {
+  return { description, content: { [JSON_MEDIA_TYPE]: { schema } } };
+}
+
+/** A body that must be JSON; the route's middleware has `jsonBody` as well. */
+export function jsonRequestBody<Schema extends z.ZodType>(schema: Schema) {
+  return { required: true, content: { [JSON_MEDIA_TYPE]: { schema } } };
+}
+
+export const noContent = { description: 'Done.' };
+
+/** What an open route says of itself: every other one needs the bearer token. */
+export const NO_SECURITY: never[] = [];
+
+/** The document of everything that is registered with the app (OpenAPI 3.1). */
+export function openApiDocument(app: HttpApp, version: string): object {
+  return app.getOpenAPI31Document({
+    openapi: '3.1.0',
+    info: {
+      title: 'Care-home gateway',
+      version,
+      description: 'Management of care homes, their devices and alarms.',
+    },
+    security: [{ bearer: [] }],
+  });
+}

@@ -1,0 +1,103 @@
+/** Problem details (RFC 9457): every failure leaves the gateway in this shape, and only here. */
+
+import { HTTPException } from 'hono/http-exception';
+import type { ErrorCode, FieldFault } from '../errors.js';
+import { GatewayError } from '../errors.js';
+
+export const PROBLEM_MEDIA_TYPE = 'application/problem+json';
+
+interface ProblemKind {
+  readonly status: 400 | 401 | 403 | 404 | 405 | 408 | 409 | 413 | 415 | 429 | 431 | 500 | 503;
+  readonly title: string;
+}
+
+/** The one table from code to status and title. */
+const PROBLEMS: Readonly<Record<ErrorCode, ProblemKind>> = {
+  'invalid-request': { status: 400, title: 'Invalid request' },
+  'invalid-custom-data': { status: 400, title: 'Invalid custom data' },
+  'invalid-cursor': { status: 400, title: 'Invalid cursor' },
+  unauthenticated: { status: 401, title: 'Not authenticated' },
+  forbidden: { status: 403, title: 'Not permitted' },
+  'not-found': { status: 404, title: 'Not found' },
+  'location-not-found': { status: 404, title: 'Location not found' },
+  'device-not-found': { status: 404, title: 'Device not found' },
+  'room-not-found': { status: 404, title: 'Room not found' },
+  'group-not-found': { status: 404, title: 'Group not found' },
+  'access-token-not-found': { status: 404, title: 'Access token not found' },
+  'method-not-allowed': { status: 405, title: 'Method not allowed' },
+  'device-id-in-use': { status: 409, title: 'Device id in use' },
+  'location-has-devices': { status: 409, title: 'Location has devices' },
+  'room-has-devices': { status: 409, title: 'Room has devices' },
+  'group-has-rooms': { status: 409, title: 'Group has rooms' },
+  'changed-meanwhile': { status: 409, title: 'Changed meanwhile' },
+  'body-too-large': { status: 413, title: 'Body too large' },
+  'unsupported-media-type': { status: 415, title: 'Unsupported media type' },
+  'headers-too-large': { status: 431, title: 'Headers too large' },
+  'request-timeout': { status: 408, title: 'Request timeout' },
+  'too-many-requests': { status: 429, title: 'Too many requests' },
+  'store-unavailable': { status: 503, title: 'Store unavailable' },
+  'invalid-config': { status: 500, title: 'Internal error' },
+  'start-failed': { status: 500, title: 'Internal error' },
+  'internal-error': { status: 500, title: 'Internal error' },
+};
+
+/** Long enough for the embedded store to be restarted. */
+const STORE_RETRY_AFTER_SECONDS = 2;
+const SILENT_DETAIL = 'The gateway failed to answer this request; its log says more.';
+
+/** A problem, ready to be written: to a response of the app, or straight to a socket. */
+export interface ProblemReply {
+  readonly status: ProblemKind['status'];
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/**
+ * Renders a failure.
+ *
+ * @param instance the path of the request, undefined when it could not be read
+ */
+export function problemReply(
+  error: GatewayError,
+  instance: string | undefined,
+  requestId: string,
+): ProblemReply {
+  const { status, title } = PROBLEMS[error.code];
+  const problem = {
+    type: `urn:problem-type:care-home-gateway:${error.code}`,
+    title,
+    status,
+    detail: status === 500 ? SILENT_DETAIL : error.detail,
+    instance,
+    code: error.code,
+    requestId,
+    ...(error.faults.length > 0 ? { errors: error.faults } : {}),
+  };
+  const headers: Record<string, string> = { 'Content-Type': PROBLEM_MEDIA_TYPE };
+  // RFC 9110, 11.6.1: a 401 names the scheme.
+  if (status === 401) headers['WWW-Authenticate'] = 'Bearer';
+  if (status === 503) headers['Retry-After'] = String(STORE_RETRY_AFTER_SECONDS);
+  return { status, headers, body: JSON.stringify(problem) };
+}
+
+/** What a thrown value is to the caller; whatever nobody foresaw is an internal error. */
+export function toGatewayError(thrown: unknown): GatewayError {
+  if (thrown instanceof GatewayError) return thrown;
+  if (thrown instanceof HTTPException && thrown.status === 415) {
+    return new GatewayError('unsupported-media-type', 'The content type is not supported here.');
+  }
+  if (thrown instanceof HTTPException && thrown.status === 400) {
+    return new GatewayError('invalid-request', 'The request is malformed.');
+  }
+  return new GatewayError('internal-error', SILENT_DETAIL, { cause: thrown });
+}
+
+/** Whether the failure is the gateway's own, which its operator must hear of. */
+export function isOwnFailure(error: GatewayError): boolean {
+  return PROBLEMS[error.code].status >= 500;
+}
+
+/** An `invalid-request` with its faults. */
+export function invalidRequest(faults: readonly FieldFault[]): GatewayError {
+  return new GatewayError('invalid-request', 'The request is invalid: see `errors`.', { faults });
+}

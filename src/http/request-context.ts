@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto';
+import type { Context, MiddlewareHandler } from 'hono';
+import type { Logger } from 'pino';
+import type { HttpEnv } from './http-env.js';
+import { pathOf } from './http-env.js';
+import { isOwnFailure, problemReply, toGatewayError } from './problem.js';
+
+/** An id that a caller or a proxy may set: nothing that could forge a log line or a header. */
+const ACCEPTABLE_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
+
+/** The headers of every response. */
+export function commonHeaders(requestId: string): Readonly<Record<string, string>> {
+  return {
+    'X-Request-Id': requestId,
+    'X-Content-Type-Options': 'nosniff',
+    'Cache-Control': 'no-store',
+  };
+}
+
+/**
+ * The outermost layer of every request: its id, the headers that every response has, and one line in
+ * the log, which has neither query, token nor body.
+ */
+export function requestContext(log: Logger, now: () => number): MiddlewareHandler<HttpEnv> {
+  return async (c, next) => {
+    const startedAtMs = now();
+    const sentId = c.req.header('X-Request-Id') ?? '';
+    const requestId = ACCEPTABLE_REQUEST_ID.test(sentId) ? sentId : randomUUID();
+    c.set('requestId', requestId);
+    for (const [name, value] of Object.entries(commonHeaders(requestId))) c.header(name, value);
+    await next();
+    const { method } = c.req;
+    // Monitoring and listings come in by the second; a change is worth a line by default.
+    const level = method === 'GET' || method === 'HEAD' ? 'debug' : 'info';
+    log[level](
+      {
+        requestId,
+        method,
+        path: pathOf(c),
+        status: c.res.status,
+        durationMs: now() - startedAtMs,
+        principal: c.get('caller')?.id,
+      },
+      'http request',
+    );
+  };
+}
+
+/** Turns whatever was thrown into a problem response; what is our own failure is logged. */
+export function errorResponder(log: Logger): (thrown: Error, c: Context<HttpEnv>) => Response {
+  return (thrown, c) => {
+    const error = toGatewayError(thrown);
+    const requestId = c.get('requestId');
+    if (isOwnFailure(error)) log.error({ err: error, requestId }, 'http request failed');
+    const { status, headers, body } = problemReply(error, pathOf(c), requestId);
+    return c.body(body, status, headers);
+  };
+}

@@ -1,0 +1,73 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import type { HttpApp } from '../http-env.js';
+import { jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
+import { invalidRequest } from '../problem.js';
+import {
+  accessTokenSchema,
+  accessTokenView,
+  issuedTokenSchema,
+  newAccessTokenSchema,
+} from '../schemas/access-token.js';
+import { uuidSchema } from '../schemas/common.js';
+import type { RouteServices } from './services.js';
+
+const tags = ['Access tokens'];
+
+const collection = '/access-tokens';
+
+const list = createRoute({
+  method: 'get',
+  path: collection,
+  summary: 'List the access tokens, without the tokens themselves',
+  tags,
+  responses: {
+    200: jsonResponse('Access tokens.', z.array(accessTokenSchema)),
+    ...problems.granted,
+  },
+});
+
+const create = createRoute({
+  method: 'post',
+  path: collection,
+  summary: 'Create an access token; the answer shows the token this once',
+  tags,
+  request: { body: jsonRequestBody(newAccessTokenSchema) },
+  responses: {
+    201: jsonResponse('The access token, with the token itself.', issuedTokenSchema),
+    ...problems.granted,
+    ...problems.body,
+    ...problems.store,
+  },
+});
+
+const remove = createRoute({
+  method: 'delete',
+  path: `${collection}/{tokenId}`,
+  summary: 'Delete an access token; its MQTT connections are closed',
+  tags,
+  request: { params: z.object({ tokenId: uuidSchema }) },
+  responses: { 204: noContent, ...problems.resource, ...problems.store },
+});
+
+/** Access tokens, for the administrator (CONTRACT 2). */
+export function registerAccessTokens(app: HttpApp, services: RouteServices): void {
+  const { accessTokens, access, readsJson, now } = services;
+
+  app.openapi({ ...list, middleware: [access.admin()] }, (c) =>
+    c.json(accessTokens.list().map(accessTokenView), 200),
+  );
+
+  app.openapi({ ...create, middleware: [access.admin(), readsJson] }, async (c) => {
+    const { name, grants, expiresAt: expiresAtMs = null } = c.req.valid('json');
+    if (expiresAtMs !== null && expiresAtMs <= now()) {
+      throw invalidRequest([{ path: 'expiresAt', message: 'must be in the future' }]);
+    }
+    const { record, token } = await accessTokens.create({ name, grants, expiresAtMs });
+    return c.json({ ...accessTokenView(record), token }, 201);
+  });
+
+  app.openapi({ ...remove, middleware: [access.admin()] }, async (c) => {
+    await accessTokens.delete(c.req.valid('param').tokenId);
+    return c.body(null, 204);
+  });
+}

@@ -1,0 +1,99 @@
+import type { z } from '@hono/zod-openapi';
+import { createRoute } from '@hono/zod-openapi';
+import { permits } from '../../domain/grants.js';
+import type { AlarmRecord } from '../../site/alarm-history.js';
+import type { Caller, FootageUrls, HttpApp } from '../http-env.js';
+import { callerOf } from '../http-env.js';
+import { jsonResponse, problems } from '../openapi.js';
+import {
+  alarmQuerySchema,
+  alarmView,
+  deviceAlarmPageSchema,
+  locationAlarmPageSchema,
+  placedAlarmView,
+} from '../schemas/alarm.js';
+import { devicePathSchema, locationPathSchema } from '../schemas/common.js';
+import type { RouteServices } from './services.js';
+
+type Parameters = z.infer<typeof alarmQuerySchema>;
+
+interface Scope {
+  readonly locationId: string;
+  readonly deviceId: string | undefined;
+}
+
+const tags = ['Alarms'];
+
+const ofDevice = createRoute({
+  method: 'get',
+  path: '/care-homes/{locationId}/devices/{deviceId}/alarms',
+  summary: 'List the alarms of a device',
+  tags,
+  request: { params: devicePathSchema, query: alarmQuerySchema },
+  responses: {
+    200: jsonResponse('A page of alarms.', deviceAlarmPageSchema),
+    ...problems.resource,
+    ...problems.store,
+  },
+});
+
+/** Also has the alarms of devices that have been deleted or have moved away (CONTRACT 2). */
+const ofLocation = createRoute({
+  method: 'get',
+  path: '/care-homes/{locationId}/alarms',
+  summary: 'List the alarms of a location',
+  tags,
+  request: { params: locationPathSchema, query: alarmQuerySchema },
+  responses: {
+    200: jsonResponse('A page of alarms.', locationAlarmPageSchema),
+    ...problems.resource,
+    ...problems.store,
+  },
+});
+
+/** The alarm history of a device (specification 4) and of a location (CONTRACT 2). */
+export function registerAlarms(app: HttpApp, services: RouteServices): void {
+  const { access } = services;
+
+  app.openapi({ ...ofDevice, middleware: [access.device('viewer')] }, async (c) => {
+    const [scope, query] = [c.req.valid('param'), c.req.valid('query')];
+    return c.json(await readPage(services, callerOf(c), scope, query, alarmView), 200);
+  });
+
+  app.openapi({ ...ofLocation, middleware: [access.partOfLocation('viewer')] }, async (c) => {
+    const scope = { ...c.req.valid('param'), deviceId: undefined };
+    const query = c.req.valid('query');
+    return c.json(await readPage(services, callerOf(c), scope, query, placedAlarmView), 200);
+  });
+}
+
+/**
+ * One page, limited to what the caller may see. An alarm is seen by whoever covers the group in which
+ * it happened, as it was then; leaving one out makes a page shorter, never the listing.
+ */
+async function readPage<View>(
+  { history, cursors, footageLinks }: RouteServices,
+  { grants }: Caller,
+  { locationId, deviceId }: Scope,
+  parameters: Parameters,
+  view: (record: AlarmRecord, urls: FootageUrls) => View,
+): Promise<{ nextCursor: string | null; events: View[] }> {
+  const { cursor, limit, order, kinds, before: beforeMs, after: afterMs } = parameters;
+  const scope = { locationId, deviceId, kinds, beforeMs, afterMs, order };
+  const start = cursor === undefined ? undefined : cursors.decode(cursor, scope);
+  const { alarms, next, upToSequence } = await history.page({
+    ...scope,
+    limit,
+    upToSequence: start?.upToSequence,
+    position: start?.position,
+  });
+  const visible = alarms.filter(({ groupId }) =>
+    permits(grants, 'viewer', { locationId, groupId }),
+  );
+  return {
+    nextCursor: next === undefined ? null : cursors.encode({ position: next, upToSequence }, scope),
+    events: await Promise.all(
+      visible.map(async (record) => view(record, await footageLinks(record.footage))),
+    ),
+  };
+}

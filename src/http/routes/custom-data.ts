@@ -1,0 +1,92 @@
+import { createRoute } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { decodeUtf8, isJson, objectMembers } from '../../domain/json-text.js';
+import { GatewayError } from '../../errors.js';
+import { MAX_CUSTOM_DATA_BYTES } from '../../site/devices.js';
+import type { HttpApp, HttpEnv } from '../http-env.js';
+import { JSON_MEDIA_TYPE, readBody, requireMediaType } from '../json-body.js';
+import { problems } from '../openapi.js';
+import { devicePathSchema } from '../schemas/common.js';
+import type { RouteServices } from './services.js';
+
+const MERGE_PATCH_MEDIA_TYPE = 'application/merge-patch+json';
+const tags = ['Custom data'];
+const path = '/care-homes/{locationId}/devices/{deviceId}/custom-data';
+
+/**
+ * Documented by hand, so that no validator reads it: custom data passes through as text, and comes
+ * back with the very same JSON values (CONTRACT 2).
+ */
+const anyObject = { schema: { type: 'object', description: 'Any JSON object.' } } as const;
+const storedObject: TextResponse = {
+  description: 'The stored object.',
+  content: { [JSON_MEDIA_TYPE]: anyObject },
+};
+
+interface TextResponse {
+  readonly description: string;
+  /** Wider than the one media type, so that the handler may answer with text. */
+  readonly content: Record<string, typeof anyObject>;
+}
+
+const get = createRoute({
+  method: 'get',
+  path,
+  summary: "Get a device's custom data",
+  tags,
+  request: { params: devicePathSchema },
+  responses: { 200: storedObject, ...problems.resource },
+});
+
+const set = createRoute({
+  method: 'patch',
+  path,
+  summary: "Replace a device's custom data, or merge into it (RFC 7396)",
+  tags,
+  request: {
+    params: devicePathSchema,
+    body: {
+      required: true,
+      description: `At most ${MAX_CUSTOM_DATA_BYTES} bytes.`,
+      content: { [JSON_MEDIA_TYPE]: anyObject, [MERGE_PATCH_MEDIA_TYPE]: anyObject },
+    },
+  },
+  responses: { 200: storedObject, ...problems.resource, ...problems.media, ...problems.store },
+});
+
+/** A device's custom data (specification 4). */
+export function registerCustomData(app: HttpApp, services: RouteServices): void {
+  const { devices, access } = services;
+
+  app.openapi({ ...get, middleware: [access.device('viewer')] }, (c) =>
+    jsonText(c, devices.get(c.req.valid('param')).customData),
+  );
+
+  app.openapi({ ...set, middleware: [access.device('manager')] }, async (c) => {
+    const mediaType = requireMediaType(c, [JSON_MEDIA_TYPE, MERGE_PATCH_MEDIA_TYPE]);
+    const mode = mediaType === MERGE_PATCH_MEDIA_TYPE ? 'merge' : 'replace';
+    const payload = await readObjectText(c);
+    return jsonText(c, await devices.setCustomData(c.req.valid('param'), payload, mode));
+  });
+}
+
+function jsonText(c: Context, text: string): Response {
+  return c.body(text, 200, { 'Content-Type': JSON_MEDIA_TYPE });
+}
+
+/** Too large is 400 here, not 413 (specification 7). */
+async function readObjectText(c: Context<HttpEnv>): Promise<string> {
+  const bytes = await readBody(c, MAX_CUSTOM_DATA_BYTES);
+  if (bytes === undefined) {
+    throw invalid(`Custom data must not exceed ${MAX_CUSTOM_DATA_BYTES} bytes.`);
+  }
+  const text = decodeUtf8(bytes);
+  if (text === undefined) throw invalid('Custom data must be UTF-8.');
+  if (!isJson(text)) throw invalid('Custom data must be valid JSON.');
+  if (objectMembers(text) === undefined) throw invalid('Custom data must be a JSON object.');
+  return text;
+}
+
+function invalid(detail: string): GatewayError {
+  return new GatewayError('invalid-custom-data', detail);
+}

@@ -1,0 +1,125 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import type { HttpApp } from '../http-env.js';
+import { callerOf } from '../http-env.js';
+import { jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
+import { devicePathSchema, locationPathSchema, nameBodySchema } from '../schemas/common.js';
+import {
+  createdDeviceSchema,
+  deviceSchema,
+  deviceSecretSchema,
+  deviceView,
+  newDeviceSchema,
+} from '../schemas/device.js';
+import type { RouteServices } from './services.js';
+
+const tags = ['Devices'];
+const collection = '/care-homes/{locationId}/devices';
+const item = `${collection}/{deviceId}` as const;
+
+const list = createRoute({
+  method: 'get',
+  path: collection,
+  summary: 'List the devices that the access token covers',
+  tags,
+  request: { params: locationPathSchema },
+  responses: { 200: jsonResponse('Devices.', z.array(deviceSchema)), ...problems.resource },
+});
+
+const create = createRoute({
+  method: 'post',
+  path: collection,
+  summary: 'Create a device; the answer shows its secret this once',
+  tags,
+  request: { params: locationPathSchema, body: jsonRequestBody(newDeviceSchema) },
+  responses: {
+    201: jsonResponse('The device, with its secret.', createdDeviceSchema),
+    ...problems.resource,
+    ...problems.body,
+    ...problems.conflict,
+    ...problems.store,
+  },
+});
+
+const get = createRoute({
+  method: 'get',
+  path: item,
+  summary: 'Get a device',
+  tags,
+  request: { params: devicePathSchema },
+  responses: { 200: jsonResponse('The device.', deviceSchema), ...problems.resource },
+});
+
+const rename = createRoute({
+  method: 'patch',
+  path: item,
+  summary: 'Rename a device',
+  tags,
+  request: { params: devicePathSchema, body: jsonRequestBody(nameBodySchema) },
+  responses: {
+    200: jsonResponse('The device.', deviceSchema),
+    ...problems.resource,
+    ...problems.body,
+    ...problems.store,
+  },
+});
+
+const remove = createRoute({
+  method: 'delete',
+  path: item,
+  summary: 'Delete a device; its alarm history stays',
+  tags,
+  request: { params: devicePathSchema },
+  responses: { 204: noContent, ...problems.resource, ...problems.store },
+});
+
+/** Also how broken hardware is replaced: same id, room, name and history (CONTRACT 2). */
+const replaceSecret = createRoute({
+  method: 'post',
+  path: `${item}/secret`,
+  summary: 'Give a device a new secret; the old one stops working at once',
+  tags,
+  request: { params: devicePathSchema },
+  responses: {
+    200: jsonResponse('The secret, shown this once.', deviceSecretSchema),
+    ...problems.resource,
+    ...problems.store,
+  },
+});
+
+/** The devices of a location (specification 4, CONTRACT 2). */
+export function registerDevices(app: HttpApp, services: RouteServices): void {
+  const { devices, presence, coverage, access, readsJson } = services;
+
+  app.openapi({ ...list, middleware: [access.partOfLocation('viewer')] }, (c) => {
+    const { locationId } = c.req.valid('param');
+    const covered = coverage.devicesOf(callerOf(c).grants, 'viewer', locationId);
+    const views = covered.map((device) => deviceView(device, presence));
+    return c.json(views, 200);
+  });
+
+  app.openapi({ ...create, middleware: [access.location('manager'), readsJson] }, async (c) => {
+    const { name, id } = c.req.valid('json');
+    const { device, secret } = await devices.create(c.req.valid('param').locationId, name, id);
+    return c.json({ ...deviceView(device, presence), secret }, 201);
+  });
+
+  app.openapi({ ...get, middleware: [access.device('viewer')] }, (c) => {
+    const device = devices.get(c.req.valid('param'));
+    return c.json(deviceView(device, presence), 200);
+  });
+
+  app.openapi({ ...rename, middleware: [access.device('manager'), readsJson] }, async (c) => {
+    const device = await devices.rename(c.req.valid('param'), c.req.valid('json').name);
+    return c.json(deviceView(device, presence), 200);
+  });
+
+  app.openapi({ ...remove, middleware: [access.device('manager')] }, async (c) => {
+    await devices.delete(c.req.valid('param'));
+    return c.body(null, 204);
+  });
+
+  app.openapi({ ...replaceSecret, middleware: [access.device('manager')] }, async (c) => {
+    const secret = await devices.replaceSecret(c.req.valid('param'));
+    return c.json({ secret }, 200);
+  });
+}

@@ -1,0 +1,90 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { touchesLocation } from '../../domain/grants.js';
+import type { HttpApp } from '../http-env.js';
+import { callerOf } from '../http-env.js';
+import { jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
+import { locationPathSchema, nameBodySchema } from '../schemas/common.js';
+import { locationSchema, locationView } from '../schemas/location.js';
+import type { RouteServices } from './services.js';
+
+const tags = ['Locations'];
+const collection = '/care-homes';
+const item = `${collection}/{locationId}` as const;
+
+const list = createRoute({
+  method: 'get',
+  path: collection,
+  summary: 'List the locations that the access token covers',
+  tags,
+  responses: { 200: jsonResponse('Locations.', z.array(locationSchema)), ...problems.caller },
+});
+
+const create = createRoute({
+  method: 'post',
+  path: collection,
+  summary: 'Create a location',
+  tags,
+  request: { body: jsonRequestBody(nameBodySchema) },
+  responses: {
+    201: jsonResponse('The location.', locationSchema),
+    ...problems.granted,
+    ...problems.body,
+    ...problems.store,
+  },
+});
+
+const rename = createRoute({
+  method: 'patch',
+  path: item,
+  summary: 'Rename a location',
+  tags,
+  request: { params: locationPathSchema, body: jsonRequestBody(nameBodySchema) },
+  responses: {
+    200: jsonResponse('The location.', locationSchema),
+    ...problems.resource,
+    ...problems.body,
+    ...problems.store,
+  },
+});
+
+const remove = createRoute({
+  method: 'delete',
+  path: item,
+  summary: 'Delete a location that has no devices, with its rooms and groups',
+  tags,
+  request: { params: locationPathSchema },
+  responses: { 204: noContent, ...problems.resource, ...problems.conflict, ...problems.store },
+});
+
+/** Locations (specification 4). */
+export function registerLocations(app: HttpApp, services: RouteServices): void {
+  const { locations, coverage, access, readsJson } = services;
+
+  app.openapi(list, (c) => {
+    const { grants } = callerOf(c);
+    const deviceIds = coverage.deviceIdsByLocation(grants);
+    const visible = locations.list().filter(({ id }) => touchesLocation(grants, id));
+    const views = visible.map((location) =>
+      locationView(location, deviceIds.get(location.id) ?? []),
+    );
+    return c.json(views, 200);
+  });
+
+  app.openapi({ ...create, middleware: [access.admin(), readsJson] }, async (c) => {
+    const location = await locations.create(c.req.valid('json').name);
+    return c.json(locationView(location, []), 201);
+  });
+
+  app.openapi({ ...rename, middleware: [access.location('manager'), readsJson] }, async (c) => {
+    const { locationId } = c.req.valid('param');
+    const location = await locations.rename(locationId, c.req.valid('json').name);
+    const devices = coverage.devicesOf(callerOf(c).grants, 'viewer', locationId);
+    const deviceIds = devices.map(({ id }) => id);
+    return c.json(locationView(location, deviceIds), 200);
+  });
+
+  app.openapi({ ...remove, middleware: [access.adminOfLocation()] }, async (c) => {
+    await locations.delete(c.req.valid('param').locationId);
+    return c.body(null, 204);
+  });
+}

@@ -1,0 +1,39 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import { permits } from '../../domain/grants.js';
+import type { HttpApp } from '../http-env.js';
+import { callerOf } from '../http-env.js';
+import { jsonResponse, problems } from '../openapi.js';
+import { locationPathSchema } from '../schemas/common.js';
+import { rejectionSchema, rejectionView } from '../schemas/rejection.js';
+import type { RouteServices } from './services.js';
+
+const list = createRoute({
+  method: 'get',
+  path: '/care-homes/{locationId}/rejected',
+  summary: 'List the publishes that could not be used, newest first',
+  tags: ['Devices'],
+  request: { params: locationPathSchema },
+  responses: {
+    200: jsonResponse('The newest of them.', z.array(rejectionSchema)),
+    ...problems.resource,
+    ...problems.store,
+  },
+});
+
+/** What devices of a location published and could not be used (CONTRACT 3). */
+export function registerRejected(app: HttpApp, services: RouteServices): void {
+  const { rejections, coverage, access } = services;
+
+  app.openapi({ ...list, middleware: [access.partOfLocation('manager')] }, async (c) => {
+    const { locationId } = c.req.valid('param');
+    const { grants } = callerOf(c);
+    const records = await rejections.list(locationId);
+    const covered = coverage.devicesOf(grants, 'manager', locationId);
+    const coveredIds = new Set(covered.map(({ id }) => id));
+    // Whoever manages the whole location also sees what devices sent that are gone by now.
+    const visible = permits(grants, 'manager', { locationId })
+      ? records
+      : records.filter(({ deviceId }) => coveredIds.has(deviceId));
+    return c.json(visible.map(rejectionView), 200);
+  });
+}

@@ -1,0 +1,14 @@
+import type { MiddlewareHandler } from 'hono';
+import type { Access } from '../access.js';
+import type { AlarmCursors } from '../alarm-cursor.js';
+import type { Coverage } from '../coverage.js';
+import type { HttpDependencies, HttpEnv } from '../http-env.js';
+
+/** What every resource's routes are made from. */
+export interface RouteServices extends HttpDependencies {
+  readonly access: Access;
+  readonly coverage: Coverage;
+  readonly cursors: AlarmCursors;
+  /** Stands before the validators of every route with a JSON body. */
+  readonly readsJson: MiddlewareHandler<HttpEnv>;
+}

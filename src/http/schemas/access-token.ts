@@ -1,0 +1,73 @@
+import { z } from '@hono/zod-openapi';
+import { ROLES } from '../../domain/grants.js';
+import type { AccessToken } from '../../domain/site.js';
+import { formatTime } from '../../domain/times.js';
+import { idSchema, instantSchema, nameSchema, timestampSchema, uuidSchema } from './common.js';
+
+const anyLocation = z.literal('*');
+const roleSchema = z.enum(ROLES);
+
+/** A grant that makes no sense is refused rather than read as a smaller or a larger one. */
+const newGrantSchema = z
+  .strictObject({
+    location: z.union([anyLocation, uuidSchema], 'must be "*" or the id of a location'),
+    group: uuidSchema.optional(),
+    role: roleSchema,
+  })
+  .superRefine((grant, context) => {
+    const faultAt = (path: string, message: string) =>
+      context.addIssue({ code: 'custom', path: [path], message });
+    if (grant.role === 'admin' && grant.location !== '*') {
+      faultAt('role', 'admin is possible with the location "*" only');
+    }
+    if (grant.role === 'admin' && grant.group !== undefined) {
+      faultAt('group', 'is not possible for the role admin');
+    }
+    if (grant.group !== undefined && grant.location === '*') {
+      faultAt('group', 'needs the location in which the group is');
+    }
+  })
+  .openapi('NewGrant');
+
+export const newAccessTokenSchema = z
+  .strictObject({
+    name: nameSchema,
+    grants: z.array(newGrantSchema).min(1),
+    expiresAt: instantSchema.nullable().optional(),
+  })
+  .openapi('NewAccessToken');
+
+const grantSchema = z.object({
+  location: z.string().openapi({ description: 'The id of a location, or `*`.' }),
+  group: idSchema.optional(),
+  role: roleSchema,
+});
+
+export const accessTokenSchema = z
+  .object({
+    id: idSchema,
+    name: z.string(),
+    grants: z.array(grantSchema),
+    createdAt: timestampSchema,
+    expiresAt: timestampSchema.nullable(),
+  })
+  .openapi('AccessToken');
+
+export const issuedTokenSchema = accessTokenSchema
+  .extend({ token: z.string().openapi({ description: 'The token itself, shown this once.' }) })
+  .openapi('IssuedAccessToken');
+
+/** An access token as it is shown: never the token, nor its hash. */
+export function accessTokenView(record: AccessToken): z.infer<typeof accessTokenSchema> {
+  return {
+    id: record.id,
+    name: record.name,
+    grants: record.grants.map(({ location, group, role }) => ({
+      location,
+      ...(group === undefined ? {} : { group }),
+      role,
+    })),
+    createdAt: formatTime(record.createdAtMs),
+    expiresAt: record.expiresAtMs === null ? null : formatTime(record.expiresAtMs),
+  };
+}

@@ -1,0 +1,46 @@
+import { z } from '@hono/zod-openapi';
+import { isUuid } from '../../domain/identifiers.js';
+import { parseName } from '../../domain/names.js';
+import { parseRfc3339 } from '../../domain/times.js';
+
+/** A UUID in either case, kept in lower case (RFC 9562, 4). */
+export const uuidSchema = z
+  .string()
+  .refine(isUuid, 'must be a UUID')
+  .transform((id) => id.toLowerCase())
+  .openapi({ type: 'string', format: 'uuid' });
+
+/** A name as it is kept, by the one rule for names (specification 8). */
+export const nameSchema = z
+  .string()
+  .transform((text, context) => {
+    const result = parseName(text);
+    if ('name' in result) return result.name;
+    context.addIssue({ code: 'custom', message: result.fault });
+    return z.NEVER;
+  })
+  .openapi({ type: 'string', minLength: 1, maxLength: 120, example: 'Haus Birke' });
+
+/** An RFC 3339 date-time with an offset, read as milliseconds since 1970. */
+export const instantSchema = z
+  .string()
+  .transform((text, context) => {
+    const timeMs = parseRfc3339(text);
+    if (timeMs !== undefined) return timeMs;
+    context.addIssue({ code: 'custom', message: 'must be an RFC 3339 date-time with an offset' });
+    return z.NEVER;
+  })
+  .openapi({ type: 'string', format: 'date-time' });
+
+/** A timestamp as the gateway writes it. */
+export const timestampSchema = z
+  .string()
+  .openapi({ format: 'date-time', example: '2026-01-01T06:30:00.000Z' });
+
+export const idSchema = z.string().openapi({ format: 'uuid' });
+
+/** The body of everything that is only renamed. Unknown fields are refused: they are typos. */
+export const nameBodySchema = z.strictObject({ name: nameSchema }).openapi('Name');
+
+export const locationPathSchema = z.object({ locationId: uuidSchema });
+export const devicePathSchema = z.object({ locationId: uuidSchema, deviceId: uuidSchema });

@@ -1,0 +1,40 @@
+import { z } from '@hono/zod-openapi';
+import type { Device } from '../../domain/site.js';
+import { formatTime } from '../../domain/times.js';
+import type { PresenceView } from '../../site/presence-view.js';
+import { idSchema, nameSchema, timestampSchema, uuidSchema } from './common.js';
+
+export const deviceSchema = z
+  .object({
+    id: idSchema,
+    name: z.string(),
+    locationId: idSchema,
+    roomId: idSchema.nullable(),
+    online: z.boolean(),
+    lastSeenAt: timestampSchema.nullable(),
+    createdAt: timestampSchema,
+  })
+  .openapi('Device');
+
+const secret = z.string().openapi({ description: 'The MQTT password, shown this once.' });
+
+export const createdDeviceSchema = deviceSchema.extend({ secret }).openapi('CreatedDevice');
+export const deviceSecretSchema = z.object({ secret }).openapi('DeviceSecret');
+
+export const newDeviceSchema = z
+  .strictObject({ name: nameSchema, id: uuidSchema.optional() })
+  .openapi('NewDevice');
+
+/** A device as it is shown: what is kept of it, and how it is connected. */
+export function deviceView(device: Device, presence: PresenceView): z.infer<typeof deviceSchema> {
+  const { online, lastSeenAtMs } = presence.of(device.id);
+  return {
+    id: device.id,
+    name: device.name,
+    locationId: device.locationId,
+    roomId: device.roomId,
+    online,
+    lastSeenAt: lastSeenAtMs === null ? null : formatTime(lastSeenAtMs),
+    createdAt: formatTime(device.createdAtMs),
+  };
+}

@@ -1,0 +1,106 @@
+import type { Logger } from 'pino';
+import type { Forwarder } from '../delivery/forwarder.js';
+import { statusText } from '../domain/messages.js';
+import { forwardedTopic } from '../domain/topics.js';
+import type { SiteModel } from '../site/site-model.js';
+
+/** Where presence outlives the process. */
+export interface PresenceStore {
+  load(): Promise<PresenceRecord[]>;
+  save(record: PresenceRecord): Promise<void>;
+}
+
+export interface PresenceRecord {
+  readonly deviceId: string;
+  readonly online: boolean;
+  readonly lastSeenAtMs: number;
+}
+
+interface Seen {
+  connections: number;
+  lastSeenAtMs: number;
+}
+
+/** Which devices are connected, and when each was last heard of. */
+export class Presence {
+  readonly #model: SiteModel;
+  readonly #forwarder: Forwarder;
+  readonly #store: PresenceStore;
+  readonly #log: Logger;
+  readonly #now: () => number;
+  readonly #seen = new Map<string, Seen>();
+
+  constructor(
+    model: SiteModel,
+    forwarder: Forwarder,
+    store: PresenceStore,
+    log: Logger,
+    now: () => number,
+  ) {
+    this.#model = model;
+    this.#forwarder = forwarder;
+    this.#store = store;
+    this.#log = log;
+    this.#now = now;
+  }
+
+  /** Nobody is connected yet: whoever was online when the gateway ended is announced offline. */
+  async start(): Promise<void> {
+    for (const { deviceId, online, lastSeenAtMs } of await this.#store.load()) {
+      this.#seen.set(deviceId, { connections: 0, lastSeenAtMs });
+      if (online) this.#announce(deviceId, false);
+    }
+  }
+
+  of(deviceId: string): { online: boolean; lastSeenAtMs: number | null } {
+    const seen = this.#seen.get(deviceId);
+    if (seen === undefined) return { online: false, lastSeenAtMs: null };
+    return { online: seen.connections > 0, lastSeenAtMs: seen.lastSeenAtMs };
+  }
+
+  connected(deviceId: string): void {
+    const seen = this.#touch(deviceId);
+    seen.connections++;
+    if (seen.connections === 1) this.#announce(deviceId, true);
+  }
+
+  disconnected(deviceId: string): void {
+    const seen = this.#touch(deviceId);
+    seen.connections--;
+    if (seen.connections === 0) this.#announce(deviceId, false);
+  }
+
+  /** The device has sent something. */
+  heardOf(deviceId: string): void {
+    this.#touch(deviceId);
+  }
+
+  #touch(deviceId: string): Seen {
+    const seen = this.#seen.get(deviceId) ?? { connections: 0, lastSeenAtMs: 0 };
+    seen.lastSeenAtMs = this.#now();
+    this.#seen.set(deviceId, seen);
+    return seen;
+  }
+
+  #announce(deviceId: string, online: boolean): void {
+    const context = this.#model.context(deviceId);
+    if (context === undefined) {
+      this.#seen.delete(deviceId);
+      return;
+    }
+    const sinceMs = this.#now();
+    const lastSeenAtMs = this.#seen.get(deviceId)?.lastSeenAtMs ?? sinceMs;
+    const announced = this.#forwarder.forward({
+      topic: forwardedTopic(context.location.id, deviceId, 'status'),
+      payload: Buffer.from(statusText(online, sinceMs, context)),
+      qos: 1,
+      retain: true,
+      receivedAtMs: sinceMs,
+      locationId: context.location.id,
+      groupId: context.group?.id ?? null,
+    });
+    Promise.all([announced, this.#store.save({ deviceId, online, lastSeenAtMs })]).catch(
+      (error: unknown) => this.#log.warn({ err: error, deviceId }, 'presence not announced'),
+    );
+  }
+}

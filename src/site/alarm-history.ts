@@ -1,0 +1,51 @@
+import type { AlarmKind, FootageType } from '../domain/alarms.js';
+
+/** One alarm as the history keeps it: with its place as of the moment it was accepted. */
+export interface AlarmRecord {
+  readonly id: string;
+  readonly kind: AlarmKind;
+  readonly detectedAtMs: number;
+  readonly receivedAtMs: number;
+  readonly deviceId: string;
+  readonly roomId: string | null;
+  readonly groupId: string | null;
+  /** Object keys of the recordings there are. */
+  readonly footage: Readonly<Partial<Record<FootageType, string>>>;
+}
+
+export type AlarmOrder = 'asc' | 'desc';
+
+/** Where a page starts: behind the alarm that was the last one of the page before. */
+export interface AlarmPosition {
+  readonly detectedAtMs: number;
+  /** The history's own tie-breaker among alarms with equal `detectedAt`. */
+  readonly sequence: number;
+}
+
+export interface AlarmQuery {
+  readonly locationId: string;
+  /** Only this device's alarms in the location; undefined: the whole location's. */
+  readonly deviceId: string | undefined;
+  readonly kinds: readonly AlarmKind[];
+  /** Both exclusive. */
+  readonly beforeMs: number | undefined;
+  readonly afterMs: number | undefined;
+  readonly order: AlarmOrder;
+  readonly limit: number;
+  /** Alarms recorded after this one are left out: what existed when the first page was read. */
+  readonly upToSequence: number | undefined;
+  readonly position: AlarmPosition | undefined;
+}
+
+export interface AlarmPage {
+  readonly alarms: readonly AlarmRecord[];
+  /** Where the next page starts, undefined on the last one. */
+  readonly next: AlarmPosition | undefined;
+  readonly upToSequence: number;
+}
+
+/** Reads the history; one round trip to the store, whatever its size. */
+export interface AlarmHistory {
+  /** @throws GatewayError `store-unavailable` */
+  page(query: AlarmQuery): Promise<AlarmPage>;
+}

@@ -1,0 +1,154 @@
+import { hashSecret, newSecret, secretMatches } from '../domain/credentials.js';
+import { principalKey } from '../domain/grants.js';
+import { newId } from '../domain/identifiers.js';
+import { mergePatch } from '../domain/json-text.js';
+import type { Device } from '../domain/site.js';
+import { GatewayError } from '../errors.js';
+import type { SiteEvents } from './site-events.js';
+import type { SiteModel } from './site-model.js';
+import type { DeviceKey, SiteStore } from './site-store.js';
+
+/** What a device without custom data has (specification 2). */
+const NO_CUSTOM_DATA = '{}';
+/** Far more than there are people who edit one device's data at the same moment. */
+const MAX_MERGE_ATTEMPTS = 20;
+/** Specification 8, on the payload; CONTRACT 2, on the merged result as well. */
+export const MAX_CUSTOM_DATA_BYTES = 1024;
+
+/** A device with the secret that is shown this once. */
+export interface DeviceWithSecret {
+  readonly device: Device;
+  readonly secret: string;
+}
+
+/** The devices of the site. Names are already parsed (`parseName`). */
+export class Devices {
+  readonly #store: SiteStore;
+  readonly #model: SiteModel;
+  readonly #events: SiteEvents;
+  readonly #now: () => number;
+
+  constructor(store: SiteStore, model: SiteModel, events: SiteEvents, now: () => number) {
+    this.#store = store;
+    this.#model = model;
+    this.#events = events;
+    this.#now = now;
+  }
+
+  list(locationId: string): Device[] {
+    return this.#model.devicesOf(locationId);
+  }
+
+  /** @throws GatewayError `device-not-found` when it is not in this location */
+  get(key: DeviceKey): Device {
+    const device = this.#model.device(key.deviceId);
+    if (device === undefined || device.locationId !== key.locationId) {
+      throw new GatewayError('device-not-found', 'There is no such device in this location.');
+    }
+    return device;
+  }
+
+  /** @throws GatewayError `location-not-found`, `device-id-in-use` */
+  async create(locationId: string, name: string, id: string = newId()): Promise<DeviceWithSecret> {
+    const secret = newSecret();
+    const device: Device = {
+      id: id.toLowerCase(),
+      locationId,
+      roomId: null,
+      name,
+      order: this.#model.nextOrder(),
+      createdAtMs: this.#now(),
+      secretHash: hashSecret(secret),
+      customData: NO_CUSTOM_DATA,
+    };
+    await this.#store.createDevice(device);
+    this.#model.putDevice(device);
+    return { device, secret };
+  }
+
+  /** @throws GatewayError `device-not-found` */
+  async rename(key: DeviceKey, name: string): Promise<Device> {
+    await this.#store.changeDevice(key, { name });
+    return this.#replace({ ...this.get(key), name });
+  }
+
+  /**
+   * Gives the device a new secret: the old one stops working at once.
+   *
+   * @throws GatewayError `device-not-found`
+   */
+  async replaceSecret(key: DeviceKey): Promise<string> {
+    const secret = newSecret();
+    const secretHash = hashSecret(secret);
+    await this.#store.changeDevice(key, { secretHash });
+    const device = this.#replace({ ...this.get(key), secretHash });
+    this.#events.emit('credentialEnded', principalKey({ type: 'device', id: device.id }));
+    return secret;
+  }
+
+  /** @throws GatewayError `device-not-found` */
+  async delete(key: DeviceKey): Promise<void> {
+    await this.#store.deleteDevice(key);
+    const device = this.get(key);
+    this.#model.removeDevice(device.id);
+    const principal = principalKey({ type: 'device', id: device.id });
+    this.#events.emit('credentialEnded', principal);
+    this.#events.emit('principalRemoved', principal);
+    this.#events.emit('deviceDeleted', device);
+  }
+
+  /**
+   * Replaces the custom data, or merges the patch into it by RFC 7396. A merge is tried again when
+   * somebody else changed the data between reading and writing it.
+   *
+   * @param payload JSON text of an object, at most 1024 bytes
+   * @returns the stored object as JSON text
+   * @throws GatewayError `device-not-found`, `changed-meanwhile` when others keep changing it,
+   *   `invalid-custom-data` when the result is too large
+   */
+  async setCustomData(key: DeviceKey, payload: string, mode: 'replace' | 'merge'): Promise<string> {
+    if (mode === 'replace') {
+      await this.#store.replaceCustomData(key, undefined, payload);
+      this.#replace({ ...this.get(key), customData: payload });
+      return payload;
+    }
+    for (let attempt = 1; ; attempt++) {
+      const read = this.get(key).customData;
+      const customData = mergePatch(read, payload);
+      assertSize(customData);
+      try {
+        await this.#store.replaceCustomData(key, read, customData);
+        this.#replace({ ...this.get(key), customData });
+        return customData;
+      } catch (error) {
+        if (!isLostRace(error) || attempt === MAX_MERGE_ATTEMPTS) throw error;
+      }
+    }
+  }
+
+  /** The device whose id and secret these are, or undefined. */
+  authenticate(id: string, secret: Uint8Array): Device | undefined {
+    const device = this.#model.device(id);
+    if (device === undefined || !secretMatches(secret, device.secretHash)) return undefined;
+    return device;
+  }
+
+  #replace(device: Device): Device {
+    this.#model.putDevice(device);
+    this.#events.emit('deviceChanged', device);
+    return device;
+  }
+}
+
+function assertSize(customData: string): void {
+  if (Buffer.byteLength(customData) > MAX_CUSTOM_DATA_BYTES) {
+    throw new GatewayError(
+      'invalid-custom-data',
+      `The merged custom data would exceed ${MAX_CUSTOM_DATA_BYTES} bytes.`,
+    );
+  }
+}
+
+function isLostRace(error: unknown): boolean {
+  return error instanceof GatewayError && error.code === 'changed-meanwhile';
+}

@@ -1,0 +1,50 @@
+import { newId } from '../domain/identifiers.js';
+import type { Location } from '../domain/site.js';
+import { GatewayError } from '../errors.js';
+import type { SiteModel } from './site-model.js';
+import type { SiteStore } from './site-store.js';
+
+/** The locations of the site. Names are already parsed (`parseName`). */
+export class Locations {
+  readonly #store: SiteStore;
+  readonly #model: SiteModel;
+
+  constructor(store: SiteStore, model: SiteModel) {
+    this.#store = store;
+    this.#model = model;
+  }
+
+  list(): Location[] {
+    return this.#model.locations();
+  }
+
+  /** @throws GatewayError `location-not-found` */
+  get(id: string): Location {
+    const location = this.#model.location(id);
+    if (location === undefined) {
+      throw new GatewayError('location-not-found', 'There is no such location.');
+    }
+    return location;
+  }
+
+  async create(name: string): Promise<Location> {
+    const location = { id: newId(), name, order: this.#model.nextOrder() };
+    await this.#store.createLocation(location);
+    this.#model.putLocation(location);
+    return location;
+  }
+
+  /** @throws GatewayError `location-not-found` */
+  async rename(id: string, name: string): Promise<Location> {
+    await this.#store.renameLocation(id, name);
+    const location = { ...this.get(id), name };
+    this.#model.putLocation(location);
+    return location;
+  }
+
+  /** @throws GatewayError `location-not-found`, `location-has-devices` */
+  async delete(id: string): Promise<void> {
+    await this.#store.deleteLocation(id);
+    this.#model.removeLocation(id);
+  }
+}

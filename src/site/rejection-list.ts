@@ -1,0 +1,19 @@
+/** One publish that could not be used (CONTRACT 3). */
+export interface RejectionRecord {
+  readonly deviceId: string;
+  readonly reason: string;
+  readonly topic: string;
+  /** The payload, or as much of it as is kept. */
+  readonly base64: string;
+  readonly receivedAtMs: number;
+}
+
+/** The bounded list of what was refused in each location (CONTRACT 5). */
+export interface RejectionList {
+  /**
+   * Newest first.
+   *
+   * @throws GatewayError `store-unavailable`
+   */
+  list(locationId: string): Promise<RejectionRecord[]>;
+}

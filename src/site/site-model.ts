@@ -1,0 +1,133 @@
+import type { DeviceContext } from '../domain/messages.js';
+import { deviceContext } from '../domain/messages.js';
+import type { AccessToken, Device, Group, Location, Room, SiteRecords } from '../domain/site.js';
+
+/**
+ * The whole site in memory: what messages are enriched from and permissions are decided on, without
+ * a round trip to the store. The store is the authority: a change is made here once it stands there.
+ */
+export class SiteModel {
+  #locations = new Map<string, Location>();
+  #groups = new Map<string, Group>();
+  #rooms = new Map<string, Room>();
+  #devices = new Map<string, Device>();
+  #accessTokens = new Map<string, AccessToken>();
+  #contexts = new Map<string, DeviceContext>();
+  #lastOrder = 0;
+
+  /** Replaces everything by what the store holds. */
+  load(records: SiteRecords): void {
+    this.#locations = byId(records.locations);
+    this.#groups = byId(records.groups);
+    this.#rooms = byId(records.rooms);
+    this.#devices = byId(records.devices);
+    this.#accessTokens = byId(records.accessTokens);
+    this.#contexts.clear();
+    for (const group of Object.values(records)) {
+      for (const { order } of group) this.#lastOrder = Math.max(this.#lastOrder, order);
+    }
+  }
+
+  /** The next place in the order of creation. */
+  nextOrder(): number {
+    this.#lastOrder += 1;
+    return this.#lastOrder;
+  }
+
+  locations(): Location[] {
+    return inOrder(this.#locations.values());
+  }
+
+  location(id: string): Location | undefined {
+    return this.#locations.get(id);
+  }
+
+  groupsOf(locationId: string): Group[] {
+    return inOrder(this.#groups.values()).filter((group) => group.locationId === locationId);
+  }
+
+  group(id: string): Group | undefined {
+    return this.#groups.get(id);
+  }
+
+  roomsOf(locationId: string): Room[] {
+    return inOrder(this.#rooms.values()).filter((room) => room.locationId === locationId);
+  }
+
+  room(id: string): Room | undefined {
+    return this.#rooms.get(id);
+  }
+
+  devices(): Device[] {
+    return inOrder(this.#devices.values());
+  }
+
+  devicesOf(locationId: string): Device[] {
+    return this.devices().filter((device) => device.locationId === locationId);
+  }
+
+  device(id: string): Device | undefined {
+    return this.#devices.get(id);
+  }
+
+  accessTokens(): AccessToken[] {
+    return inOrder(this.#accessTokens.values());
+  }
+
+  accessToken(id: string): AccessToken | undefined {
+    return this.#accessTokens.get(id);
+  }
+
+  /** The device with its place as of now; undefined when there is no such device. */
+  context(deviceId: string): DeviceContext | undefined {
+    const known = this.#contexts.get(deviceId);
+    if (known !== undefined) return known;
+    const device = this.#devices.get(deviceId);
+    const location = device === undefined ? undefined : this.#locations.get(device.locationId);
+    if (device === undefined || location === undefined) return undefined;
+    const room = device.roomId === null ? undefined : this.#rooms.get(device.roomId);
+    const groupId = room?.groupId ?? null;
+    const group = groupId === null ? undefined : this.#groups.get(groupId);
+    const context = deviceContext(device, location, room ?? null, group ?? null);
+    this.#contexts.set(deviceId, context);
+    return context;
+  }
+
+  putLocation(location: Location): void {
+    this.#locations.set(location.id, location);
+    this.#contexts.clear();
+  }
+
+  /** Takes the location out, with the rooms and groups that go with it. */
+  removeLocation(id: string): void {
+    for (const room of this.roomsOf(id)) this.#rooms.delete(room.id);
+    for (const group of this.groupsOf(id)) this.#groups.delete(group.id);
+    this.#locations.delete(id);
+  }
+
+  putDevice(device: Device): void {
+    this.#devices.set(device.id, device);
+    this.#contexts.delete(device.id);
+  }
+
+  removeDevice(id: string): void {
+    this.#devices.delete(id);
+    this.#contexts.delete(id);
+  }
+
+  putAccessToken(token: AccessToken): void {
+    this.#accessTokens.set(token.id, token);
+  }
+
+  removeAccessToken(id: string): void {
+    this.#accessTokens.delete(id);
+  }
+}
+
+function byId<T extends { readonly id: string }>(records: readonly T[]): Map<string, T> {
+  return new Map(records.map((record) => [record.id, record]));
+}
+
+function inOrder<T extends { readonly order: number }>(records: Iterable<T>): T[] {
+  return [...records].sort((one, other) => one.order - other.order);
+}

@@ -1,0 +1,86 @@
+import createBrokerStorage, { type RedisPersistence } from 'aedes-persistence-redis';
+import type { Redis } from 'ioredis';
+import type { Config } from './config/schema.js';
+import type { Log } from './log.js';
+import type { Releasers } from './releasers.js';
+import type { Health } from './site/health.js';
+import { AlarmHistoryRedis } from './store/alarm-history-redis.js';
+import { connectManagementRedis, connectRedis, untilReady } from './store/connection.js';
+import { createEmbeddedRedis } from './store/embedded-redis.js';
+import { Keys } from './store/keys.js';
+import { LogStore } from './store/log-store.js';
+import { PresenceStoreRedis } from './store/presence-store-redis.js';
+import { RejectionStoreRedis } from './store/rejection-store-redis.js';
+import { checkServer } from './store/server-check.js';
+import { SessionStoreRedis } from './store/session-store-redis.js';
+import { SiteStoreRedis } from './store/site-store-redis.js';
+
+const MANAGEMENT_READY_TIMEOUT_MS = 10_000;
+
+/** Everything that is kept, over as many connections as must not wait for each other. */
+export interface Storage {
+  readonly site: SiteStoreRedis;
+  readonly logs: LogStore;
+  readonly history: AlarmHistoryRedis;
+  readonly sessions: SessionStoreRedis;
+  readonly presence: PresenceStoreRedis;
+  readonly rejections: RejectionStoreRedis;
+  /** Wills, retained messages and incoming QoS 2, as Aedes' own Redis persistence keeps them. */
+  readonly broker: RedisPersistence;
+}
+
+export interface StorageOptions {
+  readonly config: Config;
+  readonly log: Log;
+  readonly health: Health;
+  readonly releasers: Releasers;
+  /** Where to look for the embedded store's program; all that it is told of the environment. */
+  readonly searchPath: string | undefined;
+}
+
+/** Starts the embedded store unless there is a configured one, and connects to it. */
+export async function openStorage(options: StorageOptions): Promise<Storage> {
+  const { config, log, health, releasers } = options;
+  const socketPath = await startEmbedded(options);
+  const place = { url: config.redis.url, socketPath, log };
+  const keys = new Keys(config.site);
+  const connections: Redis[] = [];
+  const opened = (redis: Redis): Redis => {
+    connections.push(redis);
+    return redis;
+  };
+  releasers.add(() => {
+    for (const redis of connections) redis.disconnect();
+  });
+  const writer = opened(connectRedis({ ...place, name: 'alarms' }));
+  reportOutages(writer, health);
+  for (const warning of await checkServer(writer)) log.warn(warning);
+  const reader = opened(connectRedis({ ...place, name: 'backlog' }));
+  const state = opened(connectRedis({ ...place, name: 'state' }));
+  const broker = opened(connectRedis({ ...place, name: 'broker', keyPrefix: keys.brokerPrefix }));
+  const management = opened(connectManagementRedis({ ...place, name: 'management' }));
+  await untilReady(management, MANAGEMENT_READY_TIMEOUT_MS);
+  return {
+    site: new SiteStoreRedis(management, keys),
+    logs: new LogStore(writer, reader, keys),
+    history: new AlarmHistoryRedis(management, keys),
+    sessions: new SessionStoreRedis(state, keys),
+    presence: new PresenceStoreRedis(state, keys),
+    rejections: new RejectionStoreRedis(state, keys, config.rejected.maxPerLocation),
+    broker: createBrokerStorage({ conn: broker }),
+  };
+}
+
+async function startEmbedded(options: StorageOptions): Promise<string | undefined> {
+  const { config, log, releasers, searchPath } = options;
+  if (config.redis.url !== undefined) return undefined;
+  const embedded = createEmbeddedRedis({ dataDir: config.dataDir, log, searchPath });
+  releasers.add(() => embedded.stop());
+  await embedded.start();
+  return embedded.socketPath;
+}
+
+function reportOutages(redis: Redis, health: Health): void {
+  redis.on('close', () => health.report('store', 'The store is unreachable.'));
+  redis.on('ready', () => health.report('store', undefined));
+}

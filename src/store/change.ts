@@ -1,0 +1,63 @@
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import type { ErrorCode } from '../errors.js';
+import { GatewayError } from '../errors.js';
+import { answering } from './failures.js';
+import { Script } from './scripts.js';
+
+const applyChange = new Script('apply-change', z.string());
+
+type Condition = 'exists' | 'absent' | 'empty' | 'field';
+type Command = 'HSET' | 'DEL' | 'SADD' | 'SREM' | 'HDEL';
+
+/** What a check that fails is reported as. */
+export interface Failure {
+  readonly code: ErrorCode;
+  readonly detail: string;
+}
+
+/** One atomic change of the site: conditions that must hold, then writes (apply-change.lua). */
+export class Change {
+  readonly #keys: string[] = [];
+  readonly #failures: Failure[] = [];
+  readonly #checks: (string | number)[][] = [];
+  readonly #writes: (string | number)[][] = [];
+
+  /** The first requirement that does not hold is what the change fails with. */
+  require(condition: Exclude<Condition, 'field'>, key: string, failure: Failure): this {
+    this.#checks.push([condition, this.#number(key), this.#failure(failure)]);
+    return this;
+  }
+
+  requireField(key: string, field: string, value: string, failure: Failure): this {
+    this.#checks.push(['field', this.#number(key), this.#failure(failure), field, value]);
+    return this;
+  }
+
+  write(command: Command, key: string, ...args: readonly (string | number)[]): this {
+    this.#writes.push([command, this.#number(key), ...args.map(String)]);
+    return this;
+  }
+
+  /** @throws GatewayError the failure of the first check that does not hold, `store-unavailable` */
+  async apply(redis: Redis): Promise<void> {
+    const text = JSON.stringify({ checks: this.#checks, writes: this.#writes });
+    const result = await answering(() => applyChange.run(redis, this.#keys, [text]));
+    if (result === 'ok') return;
+    const failure = this.#failures[Number(result)];
+    if (failure === undefined) throw new GatewayError('internal-error', 'Unknown failed check.');
+    throw new GatewayError(failure.code, failure.detail);
+  }
+
+  /** The key's position in KEYS, as Lua counts. */
+  #number(key: string): number {
+    const index = this.#keys.indexOf(key);
+    if (index >= 0) return index + 1;
+    return this.#keys.push(key);
+  }
+
+  /** What the script names the failure by: its index here. */
+  #failure(failure: Failure): string {
+    return String(this.#failures.push(failure) - 1);
+  }
+}

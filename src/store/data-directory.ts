@@ -1,0 +1,82 @@
+import { randomBytes } from 'node:crypto';
+import { closeSync } from 'node:fs';
+import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { GatewayError } from '../errors.js';
+import { lockFile } from './file-lock.js';
+
+const TOKEN_BYTES = 32;
+/** As the configuration demands of `adminToken`. */
+const USABLE_TOKEN = /^[!-~]{16,}$/;
+
+/** Creates the data directory, for the gateway's own user only; one that exists is left as it is. */
+export async function createDataDirectory(dataDir: string): Promise<void> {
+  try {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    throw new GatewayError('start-failed', `${dataDir} cannot be created`, { cause });
+  }
+}
+
+/**
+ * Claims the data directory, which must exist, for this process until the returned function is
+ * called or the process ends, by `kill -9` too.
+ */
+export function lockDataDirectory(dataDir: string): () => void {
+  const descriptor = lockFile(join(dataDir, 'gateway.lock'));
+  if (descriptor === undefined) {
+    throw new GatewayError('start-failed', `another gateway is running on ${dataDir}`);
+  }
+  let held = true;
+  return () => {
+    if (held) closeSync(descriptor);
+    held = false;
+  };
+}
+
+/**
+ * The first administrator's token where the configuration has none: what `<dataDir>/admin.token`
+ * holds, written there at the first start (CONTRACT 1, first admin).
+ */
+export async function loadAdminToken(dataDir: string): Promise<string> {
+  await createDataDirectory(dataDir);
+  const file = join(dataDir, 'admin.token');
+  const token = (await readIfExists(file))?.trim();
+  if (token === undefined) return writeToken(file);
+  if (!USABLE_TOKEN.test(token)) {
+    throw new GatewayError(
+      'start-failed',
+      `${file} holds no token of at least 16 characters; remove it to have a new one generated`,
+    );
+  }
+  return token;
+}
+
+async function readIfExists(file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (cause) {
+    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return undefined;
+    throw new GatewayError('start-failed', `${file} cannot be read`, { cause });
+  }
+}
+
+/** Complete or not there at all: a power cut must not leave an empty token behind. */
+async function writeToken(file: string): Promise<string> {
+  const token = randomBytes(TOKEN_BYTES).toString('base64url');
+  const draft = `${file}.new`;
+  try {
+    const handle = await open(draft, 'w', 0o600);
+    try {
+      await handle.chmod(0o600);
+      await handle.writeFile(`${token}\n`);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(draft, file);
+  } catch (cause) {
+    throw new GatewayError('start-failed', `${file} cannot be written`, { cause });
+  }
+  return token;
+}

@@ -1,0 +1,97 @@
+import { type FileHandle, open } from 'node:fs/promises';
+import { StringDecoder } from 'node:string_decoder';
+import type { Log } from '../log.js';
+
+const LOOK_EVERY_MS = 250;
+const CHUNK_BYTES = 65_536;
+const MAX_FILE_BYTES = 1024 * 1024;
+const KEPT_LINES = 5;
+
+/** `1234:M 21 Nov 2026 11:01:22.253 # text`: the sign before the text is its level. */
+const LINE = /^\d+:[A-Z] \d+ \w+ \d{4} [\d:.]+ ([.*#-]) (.*)$/;
+/** What the server says at its highest level though nothing is wrong. */
+const ROUTINE =
+  /is starting|just started|Configuration loaded|Server initialized|ser requested shutdown|eady to exit/;
+
+/** Forwards what the embedded store writes to the log. */
+export interface OutputFollower {
+  /** Forwards what has been written up to now. */
+  catchUp(): Promise<void>;
+  /** The last lines forwarded. */
+  lastLines(): string;
+  stop(): Promise<void>;
+}
+
+/**
+ * Follows the file the embedded store writes its output to, from its present end. A file and no
+ * pipe, because the store outlives a killed gateway and must not die on its next line; read by the
+ * clock, because the kernel's file notifications can run out.
+ */
+export async function followOutput(file: string, log: Log): Promise<OutputFollower> {
+  const handle = await open(file, 'a+', 0o600);
+  const { size } = await handle.stat();
+  return new Follower(handle, size, log);
+}
+
+class Follower implements OutputFollower {
+  readonly #handle: FileHandle;
+  readonly #log: Log;
+  readonly #timer: NodeJS.Timeout;
+  readonly #decoder = new StringDecoder('utf8');
+  readonly #lastLines: string[] = [];
+  #position: number;
+  #unfinished = '';
+  #reading: Promise<void> = Promise.resolve();
+
+  constructor(handle: FileHandle, position: number, log: Log) {
+    this.#handle = handle;
+    this.#position = position;
+    this.#log = log;
+    this.#timer = setInterval(() => void this.catchUp(), LOOK_EVERY_MS);
+    this.#timer.unref();
+  }
+
+  catchUp(): Promise<void> {
+    this.#reading = this.#reading
+      .then(() => this.#read())
+      .catch((err: unknown) => this.#log.warn({ err }, 'the output of the store is unreadable'));
+    return this.#reading;
+  }
+
+  lastLines(): string {
+    return this.#lastLines.join('; ');
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.catchUp();
+    await this.#handle.close();
+  }
+
+  async #read(): Promise<void> {
+    const chunk = Buffer.alloc(CHUNK_BYTES);
+    for (;;) {
+      const { bytesRead } = await this.#handle.read(chunk, 0, CHUNK_BYTES, this.#position);
+      if (bytesRead === 0) break;
+      this.#position += bytesRead;
+      this.#forward(this.#decoder.write(chunk.subarray(0, bytesRead)));
+    }
+    if (this.#position <= MAX_FILE_BYTES) return;
+    await this.#handle.truncate(0);
+    this.#position = 0;
+  }
+
+  #forward(text: string): void {
+    const lines = (this.#unfinished + text).split('\n');
+    this.#unfinished = lines.pop() ?? '';
+    for (const line of lines) if (line.trim() !== '') this.#forwardLine(line);
+  }
+
+  #forwardLine(line: string): void {
+    const [, sign = '#', said = line] = LINE.exec(line) ?? [];
+    const isWarning = sign === '#' && !ROUTINE.test(said);
+    this.#log[isWarning ? 'warn' : 'info']({ part: 'embedded store' }, said);
+    this.#lastLines.push(said);
+    if (this.#lastLines.length > KEPT_LINES) this.#lastLines.shift();
+  }
+}

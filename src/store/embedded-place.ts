@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto';
+import { lstat, mkdir, realpath, rmdir } from 'node:fs/promises';
+import { tmpdir, userInfo } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { GatewayError } from '../errors.js';
+
+/** `sun_path` holds 108 bytes on Linux and 104 on macOS, the closing zero included. */
+const MAX_SOCKET_PATH_BYTES = 103;
+
+/** Where the embedded store's files are. */
+export interface EmbeddedPlace {
+  /** Its working directory, with the append-only file. */
+  readonly directory: string;
+  readonly socketPath: string;
+  readonly outputFile: string;
+  readonly pidFile: string;
+  /** Locked by the running server itself, so that two never write the same append-only file. */
+  readonly lockFile: string;
+}
+
+/** Names the places; nothing is created yet. */
+export function embeddedPlace(dataDir: string): EmbeddedPlace {
+  const directory = join(resolve(dataDir), 'redis');
+  return {
+    directory,
+    socketPath: socketPathOf(directory),
+    outputFile: join(directory, 'redis.log'),
+    pidFile: join(directory, 'redis.pid'),
+    lockFile: join(directory, 'redis.lock'),
+  };
+}
+
+function socketPathOf(directory: string): string {
+  const beside = join(directory, 'redis.sock');
+  if (Buffer.byteLength(beside) <= MAX_SOCKET_PATH_BYTES) return beside;
+  const digest = createHash('sha256').update(directory).digest('hex').slice(0, 16);
+  return join(tmpdir(), `care-home-gateway-${digest}`, 'redis.sock');
+}
+
+/** Creates the directories, and returns the place with the directory's one true name. */
+export async function createEmbeddedPlace(place: EmbeddedPlace): Promise<EmbeddedPlace> {
+  await mkdir(place.directory, { recursive: true, mode: 0o700 });
+  const socketDirectory = dirname(place.socketPath);
+  if (socketDirectory !== place.directory) await createPrivateDirectory(socketDirectory);
+  return { ...place, directory: await realpath(place.directory) };
+}
+
+/** Leaves nothing of the socket behind, where it had to be put elsewhere. */
+export async function removeSocketDirectory(place: EmbeddedPlace): Promise<void> {
+  const directory = dirname(place.socketPath);
+  if (dirname(directory) !== tmpdir()) return;
+  // Should the server have left its socket there, the next one needs the directory anyway.
+  await rmdir(directory).catch(() => undefined);
+}
+
+/** In a directory anyone may write to, the name may have been taken by someone else before us. */
+async function createPrivateDirectory(directory: string): Promise<void> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const stats = await lstat(directory);
+  const isOurs = stats.isDirectory() && stats.uid === userInfo().uid;
+  if (isOurs && (stats.mode & 0o077) === 0) return;
+  throw new GatewayError(
+    'start-failed',
+    `${directory}, meant for the socket of the store, must be a directory of the gateway's own ` +
+      'user with mode 0700: remove it, or choose a shorter dataDir',
+  );
+}

@@ -1,0 +1,192 @@
+import { statfs } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { GatewayError } from '../errors.js';
+import type { Log } from '../log.js';
+import { createDataDirectory, lockDataDirectory } from './data-directory.js';
+import { followOutput, type OutputFollower } from './embedded-output.js';
+import { createEmbeddedPlace, embeddedPlace, removeSocketDirectory } from './embedded-place.js';
+import { cutDamagedTail } from './embedded-repair.js';
+import { obtainServer, type StoreServer, stopServer, untilReady } from './embedded-server.js';
+
+const MIN_RESTART_DELAY_MS = 100;
+const MAX_RESTART_DELAY_MS = 2000;
+/** A server that lasted so long did not end because of how it was started. */
+const STABLE_AFTER_MS = 10_000;
+/** The gateway has 10 s to stop in (CONTRACT 1, stop), and the store comes last. */
+const STOP_TIMEOUT_MS = 4000;
+
+/** What `createEmbeddedRedis` needs. */
+export interface EmbeddedRedisOptions {
+  readonly dataDir: string;
+  readonly log: Log;
+  /** `PATH` for the server's program; the gateway's own environment when left out. */
+  readonly searchPath?: string | undefined;
+}
+
+/** The gateway's own store, a Redis server as a child process (CONTRACT 1, store). */
+export interface EmbeddedRedis {
+  readonly socketPath: string;
+  /** Whether it answers, as far as is known. */
+  readonly running: boolean;
+  /**
+   * Claims the data directory and resolves when the store answers and has loaded its data; throws
+   * `start-failed`. From then on a store that ends is started again. Once only.
+   */
+  start(): Promise<void>;
+  /** Ends the store cleanly and gives the data directory free. */
+  stop(): Promise<void>;
+}
+
+/** The embedded store of a data directory, not yet started. */
+export function createEmbeddedRedis(options: EmbeddedRedisOptions): EmbeddedRedis {
+  return new Supervisor(options);
+}
+
+class Supervisor implements EmbeddedRedis {
+  readonly #dataDir: string;
+  readonly #log: Log;
+  readonly #searchPath: string | undefined;
+  readonly #stopping = new AbortController();
+  #place;
+  #starting: Promise<void> | undefined;
+  #supervision: Promise<void> | undefined;
+  #release: (() => void) | undefined;
+  #output: OutputFollower | undefined;
+  #server: StoreServer | undefined;
+  #running = false;
+  #restartDelayMs = MIN_RESTART_DELAY_MS;
+
+  constructor({ dataDir, log, searchPath }: EmbeddedRedisOptions) {
+    this.#dataDir = dataDir;
+    this.#log = log;
+    this.#searchPath = searchPath;
+    this.#place = embeddedPlace(dataDir);
+  }
+
+  get socketPath(): string {
+    return this.#place.socketPath;
+  }
+
+  get running(): boolean {
+    return this.#running;
+  }
+
+  start(): Promise<void> {
+    this.#starting = this.#startUp();
+    return this.#starting;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#starting?.catch(() => undefined);
+    await this.#supervision;
+    await this.#shutDown();
+  }
+
+  async #startUp(): Promise<void> {
+    try {
+      await createDataDirectory(this.#dataDir);
+      this.#release = lockDataDirectory(this.#dataDir);
+      this.#place = await createEmbeddedPlace(this.#place);
+      this.#output = await followOutput(this.#place.outputFile, this.#log);
+      const server = await this.#bringUp(this.#output);
+      this.#supervision = this.#supervise(server, this.#output);
+    } catch (cause) {
+      await this.#shutDown();
+      if (cause instanceof GatewayError) throw cause;
+      const what = this.#stopping.signal.aborted ? 'was stopped while starting' : 'cannot start';
+      throw new GatewayError('start-failed', `the embedded store ${what}`, { cause });
+    }
+  }
+
+  async #shutDown(): Promise<void> {
+    this.#running = false;
+    if (this.#server) await stopServer(this.#server, this.#place, STOP_TIMEOUT_MS);
+    if (this.#output) {
+      await this.#output.stop();
+      await removeSocketDirectory(this.#place);
+    }
+    this.#release?.();
+    this.#server = undefined;
+    this.#output = undefined;
+    this.#release = undefined;
+  }
+
+  /** Until stopped: waits for the server to end, and starts it again. */
+  async #supervise(first: StoreServer, output: OutputFollower): Promise<void> {
+    const { signal } = this.#stopping;
+    const stopped = new Promise<undefined>((resolve) => {
+      signal.addEventListener('abort', () => resolve(undefined), { once: true });
+    });
+    let server: StoreServer | undefined = first;
+    while (server !== undefined) {
+      const upSinceMs = performance.now();
+      const how = await Promise.race([server.ended, stopped]);
+      if (how === undefined) return;
+      this.#running = false;
+      await output.catchUp();
+      const diskFreeBytes = await freeBytes(this.#place.directory);
+      this.#log.error({ how, pid: server.pid, diskFreeBytes }, 'the embedded store ended');
+      if (performance.now() - upSinceMs > STABLE_AFTER_MS) {
+        this.#restartDelayMs = MIN_RESTART_DELAY_MS;
+      }
+      server = await this.#restart(output);
+    }
+  }
+
+  /** The next server that answers; undefined when the gateway is stopped before there is one. */
+  async #restart(output: OutputFollower): Promise<StoreServer | undefined> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      const delayMs = this.#restartDelayMs;
+      this.#restartDelayMs = Math.min(delayMs * 2, MAX_RESTART_DELAY_MS);
+      try {
+        await delay(delayMs, undefined, { signal });
+        return await this.#bringUp(output);
+      } catch (err) {
+        if (!signal.aborted) this.#log.error({ err }, 'the embedded store could not be restarted');
+      }
+    }
+    return undefined;
+  }
+
+  async #bringUp(output: OutputFollower): Promise<StoreServer> {
+    const server = (await this.#tryServer(output)) ?? (await this.#tryRepaired(output));
+    if (server !== undefined) return server;
+    throw new GatewayError(
+      'start-failed',
+      `the embedded store ended while starting: ${output.lastLines()}`,
+    );
+  }
+
+  async #tryRepaired(output: OutputFollower): Promise<StoreServer | undefined> {
+    const cut = await cutDamagedTail(this.#place.directory, this.#searchPath);
+    if (cut === undefined) return undefined;
+    this.#log.error(cut, 'the end of the append-only file was damaged and has been cut off');
+    return this.#tryServer(output);
+  }
+
+  /** A server that answers, or undefined when it ended before it did. */
+  async #tryServer(output: OutputFollower): Promise<StoreServer | undefined> {
+    const { signal } = this.#stopping;
+    const options = { place: this.#place, searchPath: this.#searchPath };
+    const server = await obtainServer(options, signal);
+    this.#server = server;
+    const isReady = await untilReady(server, this.#place, signal);
+    await output.catchUp();
+    if (!isReady) return undefined;
+    this.#running = true;
+    this.#log.info({ pid: server.pid, adopted: server.adopted }, 'the embedded store answers');
+    return server;
+  }
+}
+
+/** A store whose disk is full ends, and cannot write why. */
+async function freeBytes(directory: string): Promise<number | undefined> {
+  try {
+    const { bavail, bsize } = await statfs(directory);
+    return bavail * bsize;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,200 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync, readlinkSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { GatewayError } from '../errors.js';
+import { type ControlConnection, openControl } from './embedded-control.js';
+import type { EmbeddedPlace } from './embedded-place.js';
+import { lockFile } from './file-lock.js';
+
+const PROGRAMS = ['redis-server', 'valkey-server'];
+const LOOK_AGAIN_MS = 50;
+/** A server that holds the data but has not answered for so long is ended and started anew. */
+const UNANSWERED_MS = 5000;
+
+/** A running server, started by us or found running. */
+export interface StoreServer {
+  readonly pid: number;
+  readonly adopted: boolean;
+  /** Resolves when it has ended, with how. */
+  readonly ended: Promise<string>;
+  kill(): void;
+}
+
+/** What finding, starting and stopping a server needs to know. */
+export interface ServerOptions {
+  readonly place: EmbeddedPlace;
+  /** `PATH` for the server's program; the gateway's own environment when left out. */
+  readonly searchPath: string | undefined;
+}
+
+/**
+ * The server on our data: the one still running since a gateway was killed, else a new one, which
+ * need not answer yet (CONTRACT 1, store). Never two: the new one holds a lock as long as it lives.
+ */
+export async function obtainServer(
+  options: ServerOptions,
+  signal: AbortSignal,
+): Promise<StoreServer> {
+  const { place } = options;
+  const giveUpAt = performance.now() + UNANSWERED_MS;
+  for (;;) {
+    signal.throwIfAborted();
+    const control = await openControl(place);
+    if (control !== undefined) return adopted(control);
+    const lock = lockFile(place.lockFile);
+    if (lock !== undefined) return launch(options, lock);
+    if (performance.now() > giveUpAt) killUnanswering(place);
+    await delay(LOOK_AGAIN_MS, undefined, { signal });
+  }
+}
+
+/** Whether the server has loaded its data and answers; false when it ends before that. */
+export async function untilReady(
+  server: StoreServer,
+  place: EmbeddedPlace,
+  signal: AbortSignal,
+): Promise<boolean> {
+  let hasEnded = false;
+  void server.ended.then(() => {
+    hasEnded = true;
+  });
+  while (!hasEnded) {
+    if (await answers(place)) return true;
+    await delay(LOOK_AGAIN_MS, undefined, { signal });
+  }
+  return false;
+}
+
+/** Has the server end by itself, and by force when it has not within `timeoutMs`. */
+export async function stopServer(
+  server: StoreServer,
+  place: EmbeddedPlace,
+  timeoutMs: number,
+): Promise<void> {
+  const timeUp = new AbortController();
+  const byForce = delay(timeoutMs, undefined, { signal: timeUp.signal }).then(
+    () => server.kill(),
+    () => undefined,
+  );
+  const control = await openControl(place).catch(() => undefined);
+  await control?.shutDown();
+  control?.close();
+  await server.ended;
+  timeUp.abort();
+  await byForce;
+}
+
+function adopted(control: ControlConnection): StoreServer {
+  const { pid, closed } = control;
+  return {
+    pid,
+    adopted: true,
+    ended: closed.then(() => 'its connection closed'),
+    kill: () => killIfAlive(pid),
+  };
+}
+
+function killIfAlive(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It ended by itself in the meantime.
+  }
+}
+
+async function answers(place: EmbeddedPlace): Promise<boolean> {
+  const control = await openControl(place);
+  if (control === undefined) return false;
+  try {
+    return !(await control.isLoading());
+  } catch {
+    return false;
+  } finally {
+    control.close();
+  }
+}
+
+/** Starts a server that shares `lock`; our own hold on it ends here. */
+async function launch({ place, searchPath }: ServerOptions, lock: number): Promise<StoreServer> {
+  const output = openSync(place.outputFile, 'a', 0o600);
+  try {
+    for (const program of PROGRAMS) {
+      // Detached, and with no pipe to us: it must survive whatever ends the gateway.
+      const child = spawn(program, serverArguments(place), {
+        detached: true,
+        stdio: ['ignore', output, output, lock],
+        ...(searchPath !== undefined && { env: { PATH: searchPath } }),
+      });
+      const pid = await spawned(child);
+      if (pid !== undefined) return launched(child, pid);
+    }
+  } finally {
+    closeSync(output);
+    closeSync(lock);
+  }
+  throw new GatewayError(
+    'start-failed',
+    'neither redis-server nor valkey-server is installed: install one (Debian: apt-get install ' +
+      'redis-server), or set redis.url to a server of yours',
+  );
+}
+
+function launched(child: ChildProcess, pid: number): StoreServer {
+  const ended = new Promise<string>((resolve) => {
+    child.once('exit', (status, signal) =>
+      resolve(signal === null ? `exit status ${status}` : `killed by ${signal}`),
+    );
+  });
+  child.unref();
+  return { pid, adopted: false, ended, kill: () => child.kill('SIGKILL') };
+}
+
+/** The process id, or undefined when there is no such program. */
+function spawned(child: ChildProcess): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    child.once('spawn', () => resolve(child.pid));
+    child.once('error', (cause) => {
+      if ('code' in cause && cause.code === 'ENOENT') resolve(undefined);
+      else reject(new GatewayError('start-failed', 'the store cannot be run', { cause }));
+    });
+  });
+}
+
+function serverArguments(place: EmbeddedPlace): string[] {
+  const settings: readonly (readonly [string, string])[] = [
+    ['port', '0'],
+    ['unixsocket', place.socketPath],
+    ['unixsocketperm', '700'],
+    ['dir', place.directory],
+    ['pidfile', place.pidFile],
+    ['daemonize', 'no'],
+    ['loglevel', 'warning'],
+    // Durable before it is answered, nothing evicted (CONTRACT 4.1); no snapshots beside the log.
+    ['appendonly', 'yes'],
+    ['appendfsync', 'always'],
+    ['no-appendfsync-on-rewrite', 'no'],
+    ['aof-load-truncated', 'yes'],
+    ['auto-aof-rewrite-percentage', '100'],
+    ['auto-aof-rewrite-min-size', '64mb'],
+    ['save', ''],
+    ['maxmemory-policy', 'noeviction'],
+  ];
+  return settings.flatMap(([name, value]) => [`--${name}`, value]);
+}
+
+/** Ends the process that holds the data's lock but does not answer; only if it is surely that. */
+function killUnanswering(place: EmbeddedPlace): void {
+  try {
+    const pid = Number(readFileSync(place.pidFile, 'utf8'));
+    if (readlinkSync(`/proc/${pid}/cwd`) === place.directory) {
+      process.kill(pid, 'SIGKILL');
+      return;
+    }
+  } catch {
+    // Ended meanwhile, or there is no /proc: what to do is said below.
+  }
+  throw new GatewayError(
+    'start-failed',
+    `a server that does not answer holds ${place.directory}: end it first`,
+  );
+}

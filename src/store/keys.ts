@@ -1,0 +1,128 @@
+/**
+ * Every key of the store, all under one hash-tagged prefix per site, so that a site lies on one slot
+ * of a Redis Cluster and many sites share a store without touching each other.
+ */
+export class Keys {
+  readonly #prefix: string;
+
+  constructor(site: string) {
+    this.#prefix = `{${site}}:`;
+  }
+
+  /** For the connection of aedes-persistence-redis, whose own key names know no prefix. */
+  get brokerPrefix(): string {
+    return `${this.#prefix}broker:`;
+  }
+
+  get locations(): string {
+    return this.#key('locations');
+  }
+
+  get groups(): string {
+    return this.#key('groups');
+  }
+
+  get rooms(): string {
+    return this.#key('rooms');
+  }
+
+  get devices(): string {
+    return this.#key('devices');
+  }
+
+  get accessTokens(): string {
+    return this.#key('access-tokens');
+  }
+
+  location(id: string): string {
+    return this.#key('location', id);
+  }
+
+  locationDevices(id: string): string {
+    return this.#key('location-devices', id);
+  }
+
+  locationRooms(id: string): string {
+    return this.#key('location-rooms', id);
+  }
+
+  locationGroups(id: string): string {
+    return this.#key('location-groups', id);
+  }
+
+  group(id: string): string {
+    return this.#key('group', id);
+  }
+
+  room(id: string): string {
+    return this.#key('room', id);
+  }
+
+  roomDevices(id: string): string {
+    return this.#key('room-devices', id);
+  }
+
+  device(id: string): string {
+    return this.#key('device', id);
+  }
+
+  accessToken(id: string): string {
+    return this.#key('access-token', id);
+  }
+
+  /** Hash: device id → milliseconds since 1970. */
+  get lastSeen(): string {
+    return this.#key('last-seen');
+  }
+
+  /** The counter behind the entries of a log. */
+  logSequence(log: string): string {
+    return this.#key('sequence', log);
+  }
+
+  /** Stream: what is to be forwarded, numbered without gaps. */
+  log(log: string): string {
+    return this.#key('log', log);
+  }
+
+  /** Stream: every alarm, under the sequence number it has in the log. */
+  get history(): string {
+    return this.#key('history');
+  }
+
+  /** Sorted set: one kind's alarms of a location, or of one device in it, by detection time. */
+  alarmIndex(locationId: string, deviceId: string | undefined, kind: string): string {
+    return deviceId === undefined
+      ? this.#key('alarms', locationId, kind)
+      : this.#key('alarms', locationId, deviceId, kind);
+  }
+
+  /**
+   * Hash: alarm id → sequence number. Cut into 256 pieces a device by the end of the id, the part
+   * that differs whatever the version of the UUID, because Redis packs small hashes tightly.
+   */
+  alarmIds(deviceId: string, alarmId: string): string {
+    return this.#key('alarm-ids', deviceId, alarmId.slice(-2));
+  }
+
+  /** Hash: packet identifier → what was last recorded under it, for alarms without a stable id. */
+  receipts(deviceId: string): string {
+    return this.#key('receipts', deviceId);
+  }
+
+  get sessions(): string {
+    return this.#key('sessions');
+  }
+
+  session(clientId: string): string {
+    return this.#key('session', clientId);
+  }
+
+  rejected(locationId: string): string {
+    return this.#key('rejected', locationId);
+  }
+
+  #key(...parts: readonly string[]): string {
+    return this.#prefix + parts.join(':');
+  }
+}

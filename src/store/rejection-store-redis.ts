@@ -1,0 +1,48 @@
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import type { Rejection } from '../domain/messages.js';
+import type { RejectionStore } from '../ingest/rejections.js';
+import type { RejectionList, RejectionRecord } from '../site/rejection-list.js';
+import { answering } from './failures.js';
+import type { Keys } from './keys.js';
+
+/** More of a refused payload than anyone reads; the list must not fill the store. */
+const MAX_KEPT_PAYLOAD_BYTES = 16 * 1024;
+
+const recordSchema = z.object({
+  deviceId: z.string(),
+  reason: z.string(),
+  topic: z.string(),
+  base64: z.string(),
+  receivedAtMs: z.number(),
+});
+
+/** The newest rejected publishes of each location. */
+export class RejectionStoreRedis implements RejectionStore, RejectionList {
+  readonly #redis: Redis;
+  readonly #keys: Keys;
+  readonly #maxPerLocation: number;
+
+  constructor(redis: Redis, keys: Keys, maxPerLocation: number) {
+    this.#redis = redis;
+    this.#keys = keys;
+    this.#maxPerLocation = maxPerLocation;
+  }
+
+  async add(locationId: string, deviceId: string, rejection: Rejection): Promise<void> {
+    const { reason, topic, payload, receivedAtMs } = rejection;
+    const base64 = payload.subarray(0, MAX_KEPT_PAYLOAD_BYTES).toString('base64');
+    const record: RejectionRecord = { deviceId, reason, topic, base64, receivedAtMs };
+    const key = this.#keys.rejected(locationId);
+    await this.#redis
+      .multi()
+      .lpush(key, JSON.stringify(record))
+      .ltrim(key, 0, this.#maxPerLocation - 1)
+      .exec();
+  }
+
+  async list(locationId: string): Promise<RejectionRecord[]> {
+    const texts = await answering(() => this.#redis.lrange(this.#keys.rejected(locationId), 0, -1));
+    return texts.map((text) => recordSchema.parse(JSON.parse(text)));
+  }
+}

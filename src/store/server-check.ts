@@ -1,0 +1,82 @@
+import type { Redis } from 'ioredis';
+import { GatewayError } from '../errors.js';
+
+const MIN_VERSION = [6, 2] as const;
+
+/** One setting of the server, and what is to be said of a value. */
+interface Setting {
+  readonly name: string;
+  readonly warning: (value: string) => string | undefined;
+}
+
+const SETTINGS: readonly Setting[] = [
+  {
+    name: 'maxmemory-policy',
+    warning: (value) =>
+      value === 'noeviction'
+        ? undefined
+        : `maxmemory-policy is ${value}: a store that runs out of memory deletes alarms that were acknowledged. Set it to noeviction.`,
+  },
+  {
+    name: 'appendonly',
+    warning: (value) =>
+      value === 'yes'
+        ? undefined
+        : 'appendonly is off: when the store ends unexpectedly, all alarms since its last snapshot are lost. Set it to yes.',
+  },
+  {
+    name: 'appendfsync',
+    warning: (value) =>
+      value === 'always'
+        ? undefined
+        : `appendfsync is ${value}: a power cut at the store loses alarms that were acknowledged ${value === 'everysec' ? 'in the second before it' : 'since its system last wrote to disk'}. Set it to always.`,
+  },
+];
+
+/**
+ * Whether the server will do (CONTRACT 1, store): throws `start-failed` when it will not, and
+ * returns what it does not guarantee, a sentence each.
+ */
+export async function checkServer(redis: Redis): Promise<string[]> {
+  const info = await readInfo(redis);
+  const version = /^redis_version:(\d+)\.(\d+)/m.exec(info);
+  if (version === null) throw unsuitable('it does not say which version of Redis it is');
+  const [major, minor] = [Number(version[1]), Number(version[2])];
+  if (major < MIN_VERSION[0] || (major === MIN_VERSION[0] && minor < MIN_VERSION[1])) {
+    throw unsuitable(
+      `it is Redis ${major}.${minor}, and must be ${MIN_VERSION.join('.')} or later`,
+    );
+  }
+  if (/^role:slave/m.test(info)) throw unsuitable('it is a replica, which takes no writes');
+  const warnings = await Promise.all(SETTINGS.map((setting) => check(redis, setting)));
+  return warnings.filter((warning) => warning !== undefined);
+}
+
+async function readInfo(redis: Redis): Promise<string> {
+  try {
+    return await redis.info();
+  } catch (cause) {
+    throw new GatewayError('start-failed', 'the store cannot be asked what it is', { cause });
+  }
+}
+
+function unsuitable(reason: string): GatewayError {
+  return new GatewayError('start-failed', `the store cannot be used: ${reason}`);
+}
+
+/** Managed servers often forbid CONFIG; what cannot be checked is not promised. */
+async function check(redis: Redis, { name, warning }: Setting): Promise<string | undefined> {
+  const value = await readSetting(redis, name);
+  if (value !== undefined) return warning(value);
+  return `${name} cannot be checked, because the server does not answer CONFIG GET: see to it that it is as the README says.`;
+}
+
+async function readSetting(redis: Redis, name: string): Promise<string | undefined> {
+  try {
+    const answer: unknown = await redis.config('GET', name);
+    const value: unknown = Array.isArray(answer) ? answer[1] : undefined;
+    return typeof value === 'string' ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

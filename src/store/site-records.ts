@@ -1,0 +1,92 @@
+/** How the records of the site are written into Redis hashes, and read from them again. */
+
+import { z } from 'zod';
+import { ROLES } from '../domain/grants.js';
+import type { AccessToken, Device, Group, Location, Room } from '../domain/site.js';
+import { GatewayError } from '../errors.js';
+
+type Fields = readonly (string | number)[];
+
+const grantsSchema = z.array(
+  z.object({ location: z.string(), group: z.string().optional(), role: z.enum(ROLES) }),
+);
+const grantsText = z.string().transform((text) => grantsSchema.parse(JSON.parse(text)));
+const absentIsNull = z
+  .string()
+  .optional()
+  .transform((text) => text ?? null);
+const number = z.coerce.number();
+
+const locationSchema = z.object({ id: z.string(), name: z.string(), order: number });
+const groupSchema = z.object({
+  id: z.string(),
+  locationId: z.string(),
+  name: z.string(),
+  order: number,
+});
+const roomSchema = groupSchema.extend({ groupId: absentIsNull });
+const deviceSchema = groupSchema.extend({
+  roomId: absentIsNull,
+  createdAtMs: number,
+  secretHash: z.string(),
+  customData: z.string(),
+});
+const accessTokenSchema = z.object({
+  id: z.string(),
+  name: z.string(),
+  grants: grantsText,
+  tokenHash: z.string(),
+  order: number,
+  createdAtMs: number,
+  expiresAtMs: absentIsNull.transform((text) => (text === null ? null : Number(text))),
+});
+
+/** A record as the store gives it: its id, then its fields and values in turn. */
+export type RawRecord = readonly [id: string, fields: readonly string[]];
+
+function readWith<T>(schema: z.ZodType<T>): (raw: RawRecord) => T {
+  return ([id, fields]) => {
+    const record = new Map<string, string>([['id', id]]);
+    for (let at = 0; at + 1 < fields.length; at += 2) {
+      record.set(fields[at] ?? '', fields[at + 1] ?? '');
+    }
+    const result = schema.safeParse(Object.fromEntries(record));
+    if (result.success) return result.data;
+    throw new GatewayError('start-failed', `The store holds a record of an unknown form: ${id}.`, {
+      cause: result.error,
+    });
+  };
+}
+
+export const readLocation: (raw: RawRecord) => Location = readWith(locationSchema);
+export const readGroup: (raw: RawRecord) => Group = readWith(groupSchema);
+export const readRoom: (raw: RawRecord) => Room = readWith(roomSchema);
+export const readDevice: (raw: RawRecord) => Device = readWith(deviceSchema);
+export const readAccessToken: (raw: RawRecord) => AccessToken = readWith(accessTokenSchema);
+
+export function locationFields(location: Location): Fields {
+  return ['name', location.name, 'order', location.order];
+}
+
+export function deviceFields(device: Device): Fields {
+  return [
+    ...['locationId', device.locationId],
+    ...(device.roomId === null ? [] : ['roomId', device.roomId]),
+    ...['name', device.name],
+    ...['order', device.order],
+    ...['createdAtMs', device.createdAtMs],
+    ...['secretHash', device.secretHash],
+    ...['customData', device.customData],
+  ];
+}
+
+export function accessTokenFields(token: AccessToken): Fields {
+  return [
+    ...['name', token.name],
+    ...['grants', JSON.stringify(token.grants)],
+    ...['tokenHash', token.tokenHash],
+    ...['order', token.order],
+    ...['createdAtMs', token.createdAtMs],
+    ...(token.expiresAtMs === null ? [] : ['expiresAtMs', token.expiresAtMs]),
+  ];
+}

@@ -1,0 +1,90 @@
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { configKeys, readEnvironment } from '../../src/config/environment.js';
+import { loadConfig } from '../../src/config/load.js';
+import { configSchema } from '../../src/config/schema.js';
+
+const NOWHERE = { programDir: '/none', cwd: '/working' };
+
+/** For every key a value other than its default, as text and as it must arrive. */
+const OTHER_VALUES: Record<string, [text: string, value: unknown]> = {
+  GATEWAY_SITE: ['home-7', 'home-7'],
+  GATEWAY_DATA_DIR: ['/var/lib/x', '/var/lib/x'],
+  GATEWAY_ADMIN_TOKEN: ['0123456789abcdef', '0123456789abcdef'],
+  GATEWAY_ALLOW_PLAINTEXT: ['true', true],
+  GATEWAY_TLS_HOST: ['10.0.0.1', '10.0.0.1'],
+  GATEWAY_TLS_CERT_FILE: ['/a.crt', '/a.crt'],
+  GATEWAY_TLS_KEY_FILE: ['/a.key', '/a.key'],
+  GATEWAY_MQTT_HOST: ['0.0.0.0', '0.0.0.0'],
+  GATEWAY_MQTT_PORT: ['0', 0],
+  GATEWAY_MQTT_TLS_PORT: ['1', 1],
+  GATEWAY_MQTT_MAX_PACKET_BYTES: ['2', 2],
+  GATEWAY_MQTT_MAX_ALARM_BYTES: ['3', 3],
+  GATEWAY_MQTT_MAX_KEEP_ALIVE_SECONDS: ['4', 4],
+  GATEWAY_MQTT_MAX_FILTERS_PER_SESSION: ['5', 5],
+  GATEWAY_MQTT_MAX_IN_FLIGHT: ['6', 6],
+  GATEWAY_HTTP_HOST: ['::', '::'],
+  GATEWAY_HTTP_PORT: ['65535', 65_535],
+  GATEWAY_HTTP_TLS_PORT: ['7', 7],
+  GATEWAY_HTTP_MAX_BODY_BYTES: ['8', 8],
+  GATEWAY_HTTP_OPEN_METRICS: ['true', true],
+  GATEWAY_REDIS_URL: ['unix:///run/redis.sock', 'unix:///run/redis.sock'],
+  GATEWAY_LOG_LEVEL: ['silent', 'silent'],
+  GATEWAY_LIMITS_CONNECTIONS_PER_SECOND: ['9', 9],
+  GATEWAY_LIMITS_CONNECTION_BURST: ['10', 10],
+  GATEWAY_SESSIONS_MAX_QUEUED_MESSAGES: ['11', 11],
+  GATEWAY_SESSIONS_MAX_QUEUED_HOURS: ['12', 12],
+  GATEWAY_SESSIONS_FORGET_AFTER_DAYS: ['13', 13],
+  GATEWAY_HISTORY_RETENTION_DAYS: ['14', 14],
+  GATEWAY_REJECTED_MAX_PER_LOCATION: ['15', 15],
+};
+
+function valueAt(value: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>((inner, name) => z.looseObject({}).parse(inner)[name], value);
+}
+
+test('every key of the schema has one variable, and it sets that key', () => {
+  const keys = configKeys(configSchema);
+  expect(keys.map(({ variable }) => variable).sort()).toEqual(Object.keys(OTHER_VALUES).sort());
+
+  const env = Object.fromEntries(
+    Object.entries(OTHER_VALUES).map(([name, [text]]) => [name, text]),
+  );
+  const config = loadConfig({ ...NOWHERE, env });
+  for (const { path, variable } of keys) {
+    expect([variable, valueAt(config, path)]).toEqual([variable, OTHER_VALUES[variable]?.[1]]);
+  }
+});
+
+test('the environment wins over the file', () => {
+  const file = new URL('../../config/gateway.yaml', import.meta.url).pathname;
+  const config = loadConfig({ ...NOWHERE, file, env: { GATEWAY_MQTT_PORT: '1999' } });
+  expect(config.mqtt.port).toBe(1999);
+  expect(config.http.port).toBe(8080);
+});
+
+test('lists and maps are JSON', () => {
+  const schema = z.strictObject({
+    bridges: z.array(z.strictObject({ port: z.number() })).default([]),
+    labels: z.record(z.string(), z.string()).optional(),
+  });
+  const env = { GATEWAY_BRIDGES: '[{"port":1}]', GATEWAY_LABELS: 'not JSON' };
+  const { assignments } = readEnvironment(configKeys(schema), env);
+  expect(assignments.map(({ value }) => value)).toEqual([[{ port: 1 }], 'not JSON']);
+});
+
+test('only variables of the gateway are looked at, and GATEWAY_CONFIG is no key', () => {
+  const env = { PATH: '/bin', GATEWAYS: '2', GATEWAY_CONFIG: '/a.yaml', GATEWAY_: 'x' };
+  const { assignments, faults } = readEnvironment(configKeys(configSchema), env);
+  expect(assignments).toEqual([]);
+  expect(faults.map(({ path }) => path)).toEqual(['GATEWAY_']);
+});
+
+test.each(['', ' 1', '1e3', '0x10', 'Infinity', 'TRUE'])(
+  '%j is neither number nor truth',
+  (text) => {
+    const env = { GATEWAY_MQTT_PORT: text, GATEWAY_ALLOW_PLAINTEXT: text };
+    const { assignments } = readEnvironment(configKeys(configSchema), env);
+    expect(assignments.map(({ value }) => value)).toEqual([text, text]);
+  },
+);

@@ -1,0 +1,90 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import type { TestDevice, TestToken } from './api.js';
+import type { GatewayProcess } from './gateway-process.js';
+
+/** A command-line client at work: its lines, and a way to wait for them. */
+export class CommandLine {
+  readonly lines: string[] = [];
+  readonly #child: ChildProcess;
+  readonly #ended: Promise<unknown>;
+  #waiting: (() => void)[] = [];
+
+  constructor(program: string, args: readonly string[], input?: string) {
+    this.#child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+    this.#ended = once(this.#child, 'close');
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      if (stream !== null) createInterface({ input: stream }).on('line', (line) => this.#add(line));
+    }
+    this.#child.stdin?.end(input ?? '');
+  }
+
+  /** Resolves when a line contains the text, to that line. */
+  async line(text: string, timeoutMs = 15_000): Promise<string> {
+    await this.until((lines) => lines.some((line) => line.includes(text)), timeoutMs);
+    return this.lines.find((line) => line.includes(text)) ?? '';
+  }
+
+  until(condition: (lines: readonly string[]) => boolean, timeoutMs = 15_000): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        reject(new Error(`${condition} never held of:\n${this.lines.join('\n')}`));
+      }, timeoutMs);
+      const check = () => {
+        if (!condition(this.lines)) return;
+        clearTimeout(timer);
+        resolve();
+      };
+      this.#waiting.push(check);
+      check();
+    });
+  }
+
+  /** Resolves to the exit status. */
+  async exit(): Promise<number | null> {
+    await this.#ended;
+    return this.#child.exitCode;
+  }
+
+  async end(): Promise<void> {
+    this.#child.kill('SIGTERM');
+    await this.#ended;
+  }
+
+  #add(line: string): void {
+    this.lines.push(line);
+    for (const check of [...this.#waiting]) check();
+  }
+}
+
+/** `mosquitto_pub` as a device. */
+export function mosquittoPub(
+  gateway: GatewayProcess,
+  device: TestDevice,
+  topic: string,
+  payload: string,
+  ...options: readonly string[]
+): CommandLine {
+  return new CommandLine('mosquitto_pub', [
+    ...['-p', String(gateway.mqttPort), '-u', device.id, '-P', device.secret],
+    ...['-t', `devices/${device.id}/${topic}`, '-m', payload, ...options],
+  ]);
+}
+
+/** `mosquitto_sub` as a nurse-call system, its SUBACK received when this resolves. */
+export async function mosquittoSub(
+  gateway: GatewayProcess,
+  token: TestToken,
+  filter: string,
+  ...options: readonly string[]
+): Promise<CommandLine> {
+  // Into a pipe it would keep its lines back until there are some thousand bytes of them.
+  const subscriber = new CommandLine('stdbuf', [
+    ...['-oL', 'mosquitto_sub'],
+    ...['-p', String(gateway.mqttPort), '-u', token.id, '-P', token.token, '-q', '1', '-d'],
+    ...['-F', '%t %q %r %p', '-t', filter, ...options],
+  ]);
+  await subscriber.line('Subscribed');
+  return subscriber;
+}

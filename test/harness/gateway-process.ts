@@ -1,0 +1,116 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { z } from 'zod';
+
+const bound = z.object({ address: z.string(), port: z.number() });
+const readyLine = z.object({
+  msg: z.literal('gateway ready'),
+  addresses: z.object({
+    mqtt: bound,
+    http: bound,
+    mqtts: bound.optional(),
+    https: bound.optional(),
+  }),
+});
+type Addresses = z.infer<typeof readyLine>['addresses'];
+
+export const ADMIN_TOKEN = 'admin-token-of-the-tests';
+
+/** The built gateway as a process of its own, on a data directory of its own and free ports. */
+export class GatewayProcess {
+  readonly dataDir: string;
+  readonly lines: string[] = [];
+  readonly #environment: Record<string, string>;
+  #child: ChildProcess | undefined;
+  #addresses: Addresses | undefined;
+
+  private constructor(dataDir: string, environment: Record<string, string>) {
+    this.dataDir = dataDir;
+    this.#environment = environment;
+  }
+
+  static async start(environment: Record<string, string> = {}): Promise<GatewayProcess> {
+    const dataDir = await mkdtemp(join(tmpdir(), 'gateway-test-'));
+    const gateway = new GatewayProcess(dataDir, environment);
+    await gateway.start();
+    return gateway;
+  }
+
+  get addresses(): Addresses {
+    if (this.#addresses === undefined) throw new Error('the gateway is not ready');
+    return this.#addresses;
+  }
+
+  get httpUrl(): string {
+    return `http://127.0.0.1:${this.addresses.http.port}`;
+  }
+
+  get mqttUrl(): string {
+    return `mqtt://127.0.0.1:${this.addresses.mqtt.port}`;
+  }
+
+  get mqttPort(): number {
+    return this.addresses.mqtt.port;
+  }
+
+  get processId(): number {
+    return this.#child?.pid ?? 0;
+  }
+
+  /** Starts it, again after `stop` or `kill`: on the same ports, as a box does. */
+  async start(): Promise<void> {
+    const child = spawn(process.execPath, ['dist/main.js'], {
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        GATEWAY_DATA_DIR: this.dataDir,
+        GATEWAY_ADMIN_TOKEN: ADMIN_TOKEN,
+        GATEWAY_MQTT_PORT: String(this.#addresses?.mqtt.port ?? 0),
+        GATEWAY_HTTP_PORT: String(this.#addresses?.http.port ?? 0),
+        ...this.#environment,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#child = child;
+    child.stderr.on('data', (chunk) => this.lines.push(String(chunk)));
+    this.#addresses = await new Promise<Addresses>((resolve, reject) => {
+      child.once('exit', (code) => {
+        reject(new Error(`the gateway ended with ${code}:\n${this.lines.join('\n')}`));
+      });
+      createInterface({ input: child.stdout }).on('line', (line) => {
+        this.lines.push(line);
+        const ready = line.startsWith('{') ? readyLine.safeParse(JSON.parse(line)) : undefined;
+        if (ready?.success) resolve(ready.data.addresses);
+      });
+    });
+  }
+
+  /** Ends it as an operator does; returns its exit status. */
+  async stop(): Promise<number | null> {
+    return this.#end('SIGTERM');
+  }
+
+  /** Ends it as a power cut does. */
+  async kill(): Promise<void> {
+    await this.#end('SIGKILL');
+  }
+
+  /** Stops it, its store included, and removes its data. */
+  async remove(): Promise<void> {
+    if (this.#child?.exitCode !== null || this.#child.signalCode !== null) await this.start();
+    await this.stop();
+    await rm(this.dataDir, { recursive: true, force: true });
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<number | null> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return null;
+    const ended = once(child, 'exit');
+    child.kill(signal);
+    await ended;
+    return child.exitCode;
+  }
+}

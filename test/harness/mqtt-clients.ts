@@ -1,0 +1,98 @@
+import mqtt, { type IClientOptions, type MqttClient } from 'mqtt';
+import type { TestDevice, TestToken } from './api.js';
+import type { GatewayProcess } from './gateway-process.js';
+
+/** One message as a subscriber received it. */
+export interface Received {
+  readonly topic: string;
+  readonly text: string;
+  readonly qos: number;
+  readonly retain: boolean;
+  readonly dup: boolean;
+}
+
+/** A client that does not reconnect by itself unless told to. */
+export function connect(gateway: GatewayProcess, options: IClientOptions): Promise<MqttClient> {
+  return mqtt.connectAsync(gateway.mqttUrl, { reconnectPeriod: 0, ...options });
+}
+
+export function connectDevice(
+  gateway: GatewayProcess,
+  device: TestDevice,
+  options: IClientOptions = {},
+): Promise<MqttClient> {
+  return connect(gateway, { username: device.id, password: device.secret, ...options });
+}
+
+/** A nurse-call system: remembers what it receives and lets a test wait for it. */
+export class Subscriber {
+  readonly client: MqttClient;
+  readonly received: Received[] = [];
+  #waiting: (() => void)[] = [];
+
+  private constructor(client: MqttClient) {
+    this.client = client;
+    client.on('message', (topic, payload, packet) => {
+      const { qos, retain, dup } = packet;
+      this.received.push({ topic, text: payload.toString(), qos, retain, dup });
+      for (const check of [...this.#waiting]) check();
+    });
+  }
+
+  static async connect(
+    gateway: GatewayProcess,
+    token: TestToken,
+    options: IClientOptions = {},
+  ): Promise<Subscriber> {
+    // Created before it connects: a persistent session's backlog follows CONNACK at once.
+    const client = mqtt.connect(gateway.mqttUrl, {
+      reconnectPeriod: 0,
+      username: token.id,
+      password: token.token,
+      ...options,
+    });
+    const subscriber = new Subscriber(client);
+    await new Promise<void>((resolve, reject) => {
+      client.once('connect', () => resolve());
+      client.once('error', reject);
+    });
+    return subscriber;
+  }
+
+  async subscribe(...filters: string[]): Promise<this> {
+    await this.client.subscribeAsync(filters, { qos: 1 });
+    return this;
+  }
+
+  /** Resolves when the condition on what was received holds. */
+  until(condition: (received: readonly Received[]) => boolean, timeoutMs = 15_000): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        reject(new Error(`not received: ${condition}; had ${this.received.length} messages`));
+      }, timeoutMs);
+      const check = () => {
+        if (!condition(this.received)) return;
+        clearTimeout(timer);
+        this.#waiting = this.#waiting.filter((waiting) => waiting !== check);
+        resolve();
+      };
+      this.#waiting.push(check);
+      check();
+    });
+  }
+
+  async untilCount(count: number, timeoutMs?: number): Promise<void> {
+    await this.until((received) => received.length >= count, timeoutMs);
+  }
+
+  /** The JSON of the messages on topics that contain the text. */
+  messages(topicPart = ''): Record<string, unknown>[] {
+    return this.received
+      .filter(({ topic }) => topic.includes(topicPart))
+      .map(({ text }) => JSON.parse(text));
+  }
+
+  end(): Promise<void> {
+    return this.client.endAsync();
+  }
+}

@@ -1,0 +1,168 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { generate, type IConnectPacket, type Packet, parser } from 'mqtt-packet';
+import type { TestDevice, TestToken } from './api.js';
+import type { GatewayProcess } from './gateway-process.js';
+
+/** Nothing that a test waits for takes this long; what never comes fails it with its name. */
+const WAIT_MS = 10_000;
+
+type Command = Packet['cmd'];
+type PacketOf<C extends Command> = Extract<Packet, { cmd: C }>;
+
+/** A client of bare MQTT packets, for what a well-behaved library never sends or never shows. */
+export class RawClient {
+  /** Everything received, in order. */
+  readonly packets: Packet[] = [];
+  readonly stream: Duplex;
+  readonly #parser = parser();
+  readonly #taken = new Set<Packet>();
+  #isClosed = false;
+  #waiting: (() => void)[] = [];
+
+  constructor(stream: Duplex) {
+    this.stream = stream;
+    this.#parser.on('packet', (packet) => {
+      this.packets.push(packet);
+      this.#check();
+    });
+    this.#parser.on('error', (error) => stream.destroy(error));
+    stream.on('data', (chunk) => this.#parser.parse(chunk));
+    stream.on('error', () => this.#closed());
+    stream.on('close', () => this.#closed());
+  }
+
+  /** A TCP connection on which nothing has been sent. */
+  static async open(gateway: GatewayProcess): Promise<RawClient> {
+    const socket: Socket = connect(gateway.mqttPort, '127.0.0.1');
+    const client = new RawClient(socket);
+    await once(socket, 'connect');
+    return client;
+  }
+
+  /** Connected and admitted. */
+  static async connect(
+    gateway: GatewayProcess,
+    who: TestDevice | TestToken,
+    options: Partial<IConnectPacket> = {},
+  ): Promise<RawClient> {
+    const client = await RawClient.open(gateway);
+    client.send(connectPacket({ ...credentials(who), ...options }));
+    const { returnCode } = await client.next('connack');
+    if (returnCode !== 0) throw new Error(`CONNACK with ${returnCode}`);
+    return client;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** All in one write. */
+  send(...packets: Packet[]): void {
+    this.stream.write(Buffer.concat(packets.map((packet) => generate(packet))));
+  }
+
+  /** The next packet of the kind that no call of this has returned yet. */
+  async next<C extends Command>(cmd: C): Promise<PacketOf<C>> {
+    const find = () => this.packets.find((one) => isOf(one, cmd) && !this.#taken.has(one));
+    await this.until(() => find() !== undefined || this.#isClosed, `no ${cmd} came`);
+    const packet = find();
+    if (packet === undefined || !isOf(packet, cmd)) throw new Error(`closed before a ${cmd} came`);
+    this.#taken.add(packet);
+    return packet;
+  }
+
+  /** Resolves when the gateway has closed the connection. */
+  async closed(): Promise<void> {
+    await this.until(() => this.#isClosed, 'the connection was not closed');
+  }
+
+  /** Resolves when the condition holds, looked at after each packet and at the end. */
+  until(condition: (packets: readonly Packet[]) => boolean, complaint: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        const had = this.packets.map(({ cmd }) => cmd).join(', ');
+        reject(new Error(`${complaint}; came: ${had || 'nothing'}`));
+      }, WAIT_MS);
+      const check = () => {
+        if (!condition(this.packets)) return;
+        clearTimeout(timer);
+        this.#waiting = this.#waiting.filter((waiting) => waiting !== check);
+        resolve();
+      };
+      this.#waiting.push(check);
+      check();
+    });
+  }
+
+  /** The connection is there and served: a ping is answered. */
+  async ping(): Promise<void> {
+    this.send({ cmd: 'pingreq' });
+    await this.next('pingresp');
+  }
+
+  /** Publishes at QoS 1 or 2 and sees the handshake through. */
+  async publish(topic: string, payload: string | Buffer, qos: 1 | 2, messageId = 1): Promise<void> {
+    this.send({ ...publishPacket(topic, payload), qos, messageId });
+    if (qos === 1) {
+      await this.next('puback');
+      return;
+    }
+    await this.next('pubrec');
+    this.send({ cmd: 'pubrel', messageId });
+    await this.next('pubcomp');
+  }
+
+  /** The return codes of the SUBACK. */
+  async subscribe(filters: readonly string[], qos: 0 | 1 | 2 = 1): Promise<unknown[]> {
+    const subscriptions = filters.map((topic) => ({ topic, qos }));
+    this.send({ cmd: 'subscribe', messageId: 1, subscriptions });
+    return [...(await this.next('suback')).granted];
+  }
+
+  /** Ends it as a power cut of the device does, without DISCONNECT. */
+  vanish(): void {
+    this.stream.destroy();
+  }
+
+  #closed(): void {
+    this.#isClosed = true;
+    this.#check();
+  }
+
+  #check(): void {
+    for (const check of [...this.#waiting]) check();
+  }
+}
+
+function isOf<C extends Command>(packet: Packet, cmd: C): packet is PacketOf<C> {
+  return packet.cmd === cmd;
+}
+
+/** User name and password of a device or an access token. */
+export function credentials(who: TestDevice | TestToken): { username: string; password: Buffer } {
+  const password = 'secret' in who ? who.secret : who.token;
+  return { username: who.id, password: Buffer.from(password) };
+}
+
+let clients = 0;
+
+/** A CONNECT that lacks nothing but credentials, with a client id of its own. */
+export function connectPacket(options: Partial<IConnectPacket> = {}): IConnectPacket {
+  clients++;
+  return {
+    cmd: 'connect',
+    protocolId: 'MQTT',
+    protocolVersion: 4,
+    clean: true,
+    clientId: `raw-${process.pid}-${clients}`,
+    keepalive: 60,
+    ...options,
+  };
+}
+
+/** A PUBLISH at QoS 0. */
+export function publishPacket(topic: string, payload: string | Buffer) {
+  return { cmd: 'publish', topic, payload, qos: 0, dup: false, retain: false } as const;
+}

@@ -1,0 +1,47 @@
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import type { GatewayProcess } from './gateway-process.js';
+
+/** The embedded store of a gateway, looked at and disturbed from outside. */
+export class Store {
+  readonly redis: Redis;
+  readonly #processId: number;
+
+  private constructor(redis: Redis, processId: number) {
+    this.redis = redis;
+    this.#processId = processId;
+  }
+
+  static async of(gateway: GatewayProcess): Promise<Store> {
+    const path = join(gateway.dataDir, 'redis', 'redis.sock');
+    const redis = new Redis({ path, retryStrategy: () => null, lazyConnect: true });
+    redis.on('error', () => undefined);
+    await redis.connect();
+    const processId = Number(/^process_id:(\d+)/m.exec(await redis.info('server'))?.[1]);
+    return new Store(redis, processId);
+  }
+
+  /** It takes commands, but answers none, until `thaw`. */
+  freeze(): void {
+    process.kill(this.#processId, 'SIGSTOP');
+  }
+
+  thaw(): void {
+    process.kill(this.#processId, 'SIGCONT');
+  }
+
+  /** Every key there is, without those that come and go with time. */
+  async keys(pattern = '*'): Promise<string[]> {
+    return (await this.redis.keys(pattern)).sort();
+  }
+
+  /** How often a command was called since the last `CONFIG RESETSTAT`. */
+  async calls(command: string): Promise<number> {
+    const stats = await this.redis.info('commandstats');
+    return Number(new RegExp(`^cmdstat_${command}:calls=(\\d+)`, 'm').exec(stats)?.[1] ?? 0);
+  }
+
+  close(): void {
+    this.redis.disconnect();
+  }
+}

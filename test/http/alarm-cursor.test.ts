@@ -1,0 +1,53 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { AlarmCursors, type CursorScope } from '../../src/http/alarm-cursor.js';
+
+const cursors = new AlarmCursors(Buffer.from('key'));
+const scope: CursorScope = {
+  locationId: 'l',
+  deviceId: undefined,
+  kinds: ['fall'],
+  beforeMs: undefined,
+  afterMs: undefined,
+  order: 'desc',
+};
+const number = fc.maxSafeInteger();
+const cursor = fc.record({
+  position: fc.record({ detectedAtMs: number, sequence: fc.maxSafeNat() }),
+  upToSequence: fc.maxSafeNat(),
+});
+
+it('comes back as it went out', () => {
+  fc.assert(
+    fc.property(cursor, (sent) => {
+      expect(cursors.decode(cursors.encode(sent, scope), scope)).toEqual(sent);
+    }),
+  );
+});
+
+it('does not survive a changed character', () => {
+  fc.assert(
+    fc.property(cursor, fc.nat(), fc.base64String(), (sent, at, other) => {
+      const text = cursors.encode(sent, scope);
+      const index = at % text.length;
+      const changed = text.slice(0, index) + (other[0] ?? '') + text.slice(index + 1);
+      fc.pre(changed !== text);
+      expect(() => cursors.decode(changed, scope)).toThrow('invalid-cursor');
+    }),
+  );
+});
+
+it('does not survive another key', () => {
+  const sent = { position: { detectedAtMs: 1, sequence: 2 }, upToSequence: 3 };
+  const text = new AlarmCursors(Buffer.from('another key')).encode(sent, scope);
+  expect(() => cursors.decode(text, scope)).toThrow('invalid-cursor');
+});
+
+it('does not mix a location up with a device, nor one bound with the other', () => {
+  const sent = { position: { detectedAtMs: 1, sequence: 2 }, upToSequence: 3 };
+  const text = cursors.encode(sent, { ...scope, beforeMs: 5 });
+  expect(() => cursors.decode(text, { ...scope, afterMs: 5 })).toThrow('invalid-cursor');
+  expect(() => cursors.decode(text, { ...scope, beforeMs: 5, deviceId: 'l' })).toThrow(
+    'invalid-cursor',
+  );
+});

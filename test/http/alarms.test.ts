@@ -1,0 +1,334 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { ALARM_KINDS } from '../../src/domain/alarms.js';
+import { failure, problemOf } from './client.js';
+import {
+  ADMIN_TOKEN,
+  type HarnessOptions,
+  startGateway,
+  type TestGateway,
+  useRedis,
+} from './harness.js';
+
+const redis = useRedis();
+const pageSchema = z.strictObject({
+  nextCursor: z.string().nullable(),
+  events: z.array(z.looseObject({ id: z.string(), detectedAt: z.string() })),
+});
+type Query = Readonly<Record<string, string | number>>;
+
+function at(second: number): string {
+  return new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
+}
+
+async function start(options: HarnessOptions = {}) {
+  const gateway = await startGateway(redis, options);
+  const locationId = await gateway.createLocation();
+  const deviceId = await gateway.createDevice(locationId);
+  const ofLocation = `/care-homes/${locationId}/alarms`;
+  const ofDevice = `/care-homes/${locationId}/devices/${deviceId}/alarms`;
+  return { gateway, locationId, deviceId, ofLocation, ofDevice };
+}
+
+function queryOf(parameters: Query): URLSearchParams {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) query.set(name, String(value));
+  return query;
+}
+
+async function page(
+  gateway: TestGateway,
+  path: string,
+  parameters: Query = {},
+  token = ADMIN_TOKEN,
+) {
+  const query = queryOf(parameters);
+  const answer = await gateway.call('GET', `${path}?${query}`, { token });
+  expect(`${query} ${answer.status}`).toBe(`${query} 200`);
+  return pageSchema.parse(answer.json);
+}
+
+/** Follows the cursors to the end. */
+async function readAll(gateway: TestGateway, path: string, parameters: Query) {
+  const ids: string[] = [];
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const part = await page(
+      gateway,
+      path,
+      cursor === undefined ? parameters : { ...parameters, cursor },
+    );
+    ids.push(...part.events.map(({ id }) => id));
+    cursor = part.nextCursor;
+  }
+  return ids;
+}
+
+describe('the alarms of a device', () => {
+  it('are what the specification says', async () => {
+    const { gateway, deviceId, ofDevice } = await start();
+    expect(await page(gateway, ofDevice)).toEqual({ nextCursor: null, events: [] });
+    const detectedAt = '2026-01-01T01:02:03.456+01:00';
+    const id = await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt });
+    const footage = { video: null, audio: null };
+    expect(await page(gateway, ofDevice)).toEqual({
+      nextCursor: null,
+      events: [{ id, detectedAt: '2026-01-01T00:02:03.456Z', kind: 'fall', footage }],
+    });
+  });
+
+  it('come newest first, or oldest first', async () => {
+    const { gateway, deviceId, ofDevice } = await start();
+    const ids: string[] = [];
+    for (const second of [2, 1, 3]) {
+      ids[second - 1] = await gateway.recordAlarm(deviceId, {
+        kind: 'fall',
+        detectedAt: at(second),
+      });
+    }
+    expect(await readAll(gateway, ofDevice, { order: 'asc' })).toEqual(ids);
+    expect(await readAll(gateway, ofDevice, { order: 'desc' })).toEqual(ids.toReversed());
+    expect(await readAll(gateway, ofDevice, {})).toEqual(ids.toReversed());
+  });
+
+  it('are filtered by time, both ends left out, and by kind', async () => {
+    const { gateway, deviceId, ofDevice } = await start();
+    const ids: Record<string, string> = {};
+    for (const [index, kind] of ALARM_KINDS.entries()) {
+      ids[kind] = await gateway.recordAlarm(deviceId, { kind, detectedAt: at(index) });
+    }
+    const [first = '', second = '', third = ''] = Object.values(ids);
+    const between = { order: 'asc', after: at(0), before: at(3) };
+    expect(await readAll(gateway, ofDevice, between)).toEqual([second, third]);
+    expect(await readAll(gateway, ofDevice, { before: at(1) })).toEqual([first]);
+    const kinds = { kinds: 'fall,outOfBed,fall' };
+    expect(await readAll(gateway, ofDevice, kinds)).toEqual([ids['fall'], ids['outOfBed']]);
+    expect(await readAll(gateway, ofDevice, { before: at(1), after: at(1) })).toEqual([]);
+  });
+
+  it('may be asked for with any offset, the plus sign escaped or not', async () => {
+    const { gateway, deviceId, ofDevice } = await start();
+    const id = await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt: at(0) });
+    const queries = [
+      'before=2026-01-01T01:00:01%2B01:00',
+      'before=2026-01-01T01:00:01+01:00',
+      'before=2025-12-31t23:00:01.5-01:00',
+      'before=2026-01-01T00:00:01z',
+      'after=2026-01-01T00:59:59.999%2B01:00',
+    ];
+    for (const query of queries) {
+      const answer = await gateway.admin('GET', `${ofDevice}?${query}`);
+      expect([query, answer.status]).toEqual([query, 200]);
+      expect(pageSchema.parse(answer.json).events.map((event) => event.id)).toEqual([id]);
+    }
+    const excluded = `${ofDevice}?before=2026-01-01T01:00:00+01:00`;
+    expect(pageSchema.parse((await gateway.admin('GET', excluded)).json).events).toEqual([]);
+  });
+
+  it('show footage by the links of the moment, and null where there is none', async () => {
+    const { gateway, deviceId, ofDevice, ofLocation } = await start({
+      footageLinks: async ({ video, audio }) => ({
+        video: video === undefined ? null : `https://footage.test/${video}`,
+        audio: audio === undefined ? null : `https://footage.test/${audio}`,
+      }),
+    });
+    const video = `devices/${deviceId}/1.mp4`;
+    await gateway.recordAlarm(deviceId, { kind: 'fall', footage: { video } });
+    const footage = { video: `https://footage.test/${video}`, audio: null };
+    for (const path of [ofDevice, ofLocation]) {
+      expect((await page(gateway, path)).events).toEqual([expect.objectContaining({ footage })]);
+    }
+  });
+
+  it('need the device to be in the location', async () => {
+    const { gateway, locationId, deviceId, ofDevice } = await start();
+    await gateway.admin('DELETE', `/care-homes/${locationId}/devices/${deviceId}`);
+    expect(failure(await gateway.admin('GET', ofDevice))).toBe('404 device-not-found');
+  });
+});
+
+describe('the alarms of a location', () => {
+  it('are those of all its devices, deleted ones included, with device and room', async () => {
+    const { gateway, locationId, deviceId, ofLocation } = await start();
+    const other = await gateway.createDevice(locationId);
+    const elsewhere = await gateway.createDevice(await gateway.createLocation());
+    const one = await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt: at(1) });
+    gateway.placeInGroup(other);
+    const two = await gateway.recordAlarm(other, { kind: 'noise', detectedAt: at(2) });
+    await gateway.recordAlarm(elsewhere, { kind: 'fall', detectedAt: at(3) });
+    const { roomId } = gateway.model.device(other) ?? {};
+    await gateway.admin('DELETE', `/care-homes/${locationId}/devices/${deviceId}`);
+    expect((await page(gateway, ofLocation)).events).toEqual([
+      expect.objectContaining({ id: two, deviceId: other, roomId }),
+      expect.objectContaining({ id: one, deviceId, roomId: null }),
+    ]);
+    expect(roomId).toEqual(expect.any(String));
+  });
+
+  it('are shown to a group as far as they happened in it, and all are passed by', async () => {
+    const { gateway, locationId, deviceId, ofLocation } = await start();
+    const outside = await gateway.createDevice(locationId);
+    const { id: group } = gateway.placeInGroup(deviceId);
+    const expected: string[] = [];
+    for (let second = 0; second < 6; second++) {
+      const alarm = { kind: 'fall', detectedAt: at(second) };
+      if (second % 3 === 0) expected.push(await gateway.recordAlarm(deviceId, alarm));
+      else await gateway.recordAlarm(outside, alarm);
+    }
+    const token = await gateway.createToken([{ location: locationId, group, role: 'viewer' }]);
+    const seen: string[] = [];
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const from: Query = cursor === undefined ? {} : { cursor };
+      const part = await page(gateway, ofLocation, { limit: 2, ...from }, token);
+      seen.push(...part.events.map(({ id }) => id));
+      cursor = part.nextCursor;
+    }
+    expect(seen).toEqual(expected.toReversed());
+  });
+});
+
+describe('pages', () => {
+  it('have at most `limit` alarms, 100 by default, and all of them once', async () => {
+    const { gateway, deviceId, ofDevice, ofLocation } = await start();
+    const recorded: string[] = [];
+    for (let number = 0; number < 101; number++) {
+      // Many with the same time, which must keep a fixed order over the borders of pages.
+      const alarm = { id: randomUUID(), kind: 'fall', detectedAt: at(Math.floor(number / 40)) };
+      recorded.push(await gateway.recordAlarm(deviceId, alarm));
+    }
+    expect((await page(gateway, ofDevice)).events).toHaveLength(100);
+    expect((await page(gateway, ofDevice, { limit: 100 })).nextCursor).not.toBeNull();
+    for (const path of [ofDevice, ofLocation]) {
+      for (const limit of [1, 7, 100]) {
+        expect(await readAll(gateway, path, { limit, order: 'asc' })).toEqual(recorded);
+        expect(await readAll(gateway, path, { limit })).toEqual(recorded.toReversed());
+      }
+    }
+  });
+
+  it('end with nextCursor null, also when the last one is full', async () => {
+    const { gateway, deviceId, ofDevice } = await start();
+    for (const second of [1, 2]) {
+      await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt: at(second) });
+    }
+    expect((await page(gateway, ofDevice, { limit: 2 })).nextCursor).toBeNull();
+    expect((await page(gateway, ofDevice, { limit: 1 })).nextCursor).not.toBeNull();
+  });
+
+  it('do not change under what arrives meanwhile, and may change their size', async () => {
+    const { gateway, deviceId, ofDevice } = await start();
+    const recorded: string[] = [];
+    for (let second = 1; second <= 5; second++) {
+      recorded.push(
+        await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt: at(second * 10) }),
+      );
+    }
+    const first = await page(gateway, ofDevice, { limit: 2, order: 'asc' });
+    for (const second of [5, 25, 45, 55]) {
+      await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt: at(second) });
+    }
+    const cursor = first.nextCursor ?? '';
+    const rest = await page(gateway, ofDevice, { limit: 99, order: 'asc', cursor });
+    expect([...first.events, ...rest.events].map(({ id }) => id)).toEqual(recorded);
+    expect(rest.nextCursor).toBeNull();
+  });
+});
+
+describe('a cursor', () => {
+  it('goes with its own query only', async () => {
+    const { gateway, locationId, deviceId, ofDevice, ofLocation } = await start();
+    const otherDevice = await gateway.createDevice(locationId);
+    for (const second of [1, 2, 3]) {
+      await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt: at(second) });
+    }
+    const query = { limit: 1, order: 'asc', after: at(0), before: at(9), kinds: 'fall,noise' };
+    const cursor = (await page(gateway, ofDevice, query)).nextCursor ?? '';
+    const ask = (path: string, parameters: Query) =>
+      gateway.admin('GET', `${path}?${queryOf(parameters)}`);
+    const own = { ...query, cursor };
+    // The same filters, written another way.
+    for (const same of [
+      { ...own, limit: 50 },
+      { ...own, kinds: 'noise,fall,noise' },
+      { ...own, after: '2026-01-01T01:00:00+01:00' },
+    ]) {
+      expect((await ask(ofDevice, same)).status).toBe(200);
+    }
+    const { kinds: _, ...withoutKinds } = own;
+    const changed = [
+      [ofDevice, { ...own, order: 'desc' }],
+      [ofDevice, { ...own, kinds: 'fall' }],
+      [ofDevice, withoutKinds],
+      [ofDevice, { ...own, before: at(8) }],
+      [ofDevice, { ...own, after: at(1) }],
+      [ofDevice, { limit: 1, cursor }],
+      [ofLocation, own],
+      [`/care-homes/${locationId}/devices/${otherDevice}/alarms`, own],
+    ] as const;
+    for (const [path, parameters] of changed) {
+      expect(failure(await ask(path, parameters))).toBe('400 invalid-cursor');
+    }
+  });
+
+  it('that was not given out is refused', async () => {
+    const { gateway, deviceId, ofDevice } = await start();
+    for (const second of [1, 2]) {
+      await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt: at(second) });
+    }
+    const cursor = (await page(gateway, ofDevice, { limit: 1 })).nextCursor ?? '';
+    const forged = Buffer.from('{"position":0}').toString('base64url');
+    for (const wrong of [
+      '',
+      'x',
+      forged,
+      cursor.slice(0, -1),
+      `${cursor}=`,
+      `${cursor}A`,
+      `${cursor}!`,
+    ]) {
+      const answer = await gateway.admin('GET', `${ofDevice}?limit=1&cursor=${wrong}`);
+      expect(`${wrong} ${failure(answer)}`).toBe(`${wrong} 400 invalid-cursor`);
+    }
+  });
+});
+
+describe('a query is refused for', () => {
+  const wrong: Readonly<Record<string, string>> = {
+    'limit=0': 'limit',
+    'limit=101': 'limit',
+    'limit=-1': 'limit',
+    'limit=1.5': 'limit',
+    'limit=1e1': 'limit',
+    'limit=': 'limit',
+    'limit=ten': 'limit',
+    'limit=1&limit=2': 'limit',
+    'order=ASC': 'order',
+    'order=': 'order',
+    'kinds=': 'kinds.0',
+    'kinds=fall,': 'kinds.1',
+    'kinds=falls': 'kinds.0',
+    'kinds=fall&kinds=noise': 'kinds',
+    'before=': 'before',
+    'before=2026-01-01': 'before',
+    'before=2026-01-01T00:00:00': 'before',
+    'before=2026-02-30T00:00:00Z': 'before',
+    'after=1767225600000': 'after',
+    'after=2026-01-01T00:00:00Z&after=2026-01-01T00:00:00Z': 'after',
+  };
+  for (const [query, path] of Object.entries(wrong)) {
+    it(query, async () => {
+      const { gateway, ofDevice, ofLocation } = await start();
+      for (const resource of [ofDevice, ofLocation]) {
+        const answer = await gateway.admin('GET', `${resource}?${query}`);
+        expect(failure(answer)).toBe('400 invalid-request');
+        expect(problemOf(answer).errors?.map((fault) => fault.path)).toEqual([path]);
+      }
+    });
+  }
+
+  it('no parameter it does not know', async () => {
+    const { gateway, ofDevice } = await start();
+    const answer = await gateway.admin('GET', `${ofDevice}?utm_source=x&__proto__=1`);
+    expect(answer.status).toBe(200);
+  });
+});

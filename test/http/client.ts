@@ -1,0 +1,113 @@
+import { once } from 'node:events';
+import type { IncomingHttpHeaders } from 'node:http';
+import { request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
+import { text as readText } from 'node:stream/consumers';
+import { z } from 'zod';
+
+/** No answer of the gateway takes this long; a request that hangs fails its test. */
+const ANSWER_WITHIN_MS = 10_000;
+
+export interface CallOptions {
+  readonly token?: string | undefined;
+  /** Sent as `application/json`. */
+  readonly json?: unknown;
+  readonly body?: string | Buffer;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+  /** The body as JSON; whatever shape it has is for the test to say. */
+  readonly json: unknown;
+}
+
+const problemSchema = z.strictObject({
+  type: z.string().startsWith('urn:problem-type:care-home-gateway:'),
+  title: z.string().min(1),
+  status: z.int(),
+  detail: z.string().min(1),
+  instance: z.string().startsWith('/').optional(),
+  code: z.string().regex(/^[a-z]+(-[a-z]+)*$/),
+  requestId: z.string(),
+  errors: z.array(z.strictObject({ path: z.string(), message: z.string().min(1) })).optional(),
+});
+export type Problem = z.infer<typeof problemSchema>;
+
+/** Sends one request over a connection of its own. */
+export async function call(
+  port: number,
+  method: string,
+  path: string,
+  { token, json, body, headers = {} }: CallOptions = {},
+): Promise<Answer> {
+  const payload = json === undefined ? body : JSON.stringify(json);
+  const request = httpRequest({
+    port,
+    host: '127.0.0.1',
+    method,
+    path,
+    agent: false,
+    timeout: ANSWER_WITHIN_MS,
+    headers: {
+      ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),
+      ...(json === undefined ? {} : { 'Content-Type': 'application/json' }),
+      ...(payload === undefined || 'Transfer-Encoding' in headers
+        ? {}
+        : { 'Content-Length': String(Buffer.byteLength(payload)) }),
+      ...headers,
+    },
+  });
+  request.on('timeout', () => request.destroy(new Error(`${method} ${path}: no answer in time`)));
+  request.end(payload);
+  const [response] = await once(request, 'response');
+  const text = await readText(response);
+  return answer(response.statusCode, response.headers, text);
+}
+
+function answer(status: number, headers: IncomingHttpHeaders, text: string): Answer {
+  return {
+    status,
+    headers,
+    text,
+    get json(): unknown {
+      return JSON.parse(text);
+    },
+  };
+}
+
+/** Reads a problem document, and checks what holds for every one of them. */
+export function problemOf({ status, headers, json }: Answer): Problem {
+  const problem = problemSchema.parse(json);
+  if (headers['content-type'] !== 'application/problem+json') {
+    throw new Error(`A problem as ${headers['content-type']}`);
+  }
+  if (problem.status !== status || problem.requestId !== headers['x-request-id']) {
+    throw new Error(`Body and head of the problem differ: ${JSON.stringify(problem)}`);
+  }
+  return problem;
+}
+
+/** The status and code of a problem, for comparing in one line. */
+export function failure(answered: Answer): string {
+  return `${answered.status} ${problemOf(answered).code}`;
+}
+
+/** Sends bytes as they are, and reads until the server closes. */
+export async function rawExchange(port: number, bytes: string | Buffer): Promise<Answer> {
+  const socket = connect({ port, host: '127.0.0.1' });
+  socket.setTimeout(ANSWER_WITHIN_MS, () => socket.destroy(new Error('no answer in time')));
+  socket.write(bytes);
+  const received = await readText(socket);
+  const [head = '', ...rest] = received.split('\r\n\r\n');
+  const [statusLine = '', ...headerLines] = head.split('\r\n');
+  const headers = Object.fromEntries(
+    headerLines.map((line) => {
+      const colon = line.indexOf(':');
+      return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
+    }),
+  );
+  return answer(Number(statusLine.split(' ')[1]), headers, rest.join('\r\n\r\n'));
+}

@@ -1,0 +1,126 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { secretMatches } from '../../src/domain/credentials.js';
+import { failure, problemOf } from './client.js';
+import { startGateway, useRedis } from './harness.js';
+
+const redis = useRedis();
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const secretBody = z.looseObject({ secret: z.string().min(40) });
+
+describe('devices', () => {
+  it('are created with a secret that is shown once', async () => {
+    const gateway = await startGateway(redis);
+    const locationId = await gateway.createLocation();
+    const path = `/care-homes/${locationId}/devices`;
+    const created = await gateway.admin('POST', path, { json: { name: ' Bett 1 ' } });
+    expect(created.status).toBe(201);
+    const { secret, ...device } = secretBody.parse(created.json);
+    expect(device).toEqual({
+      id: expect.any(String),
+      name: 'Bett 1',
+      locationId,
+      roomId: null,
+      online: false,
+      lastSeenAt: null,
+      createdAt: expect.stringMatching(TIME),
+    });
+    const kept = gateway.model.device(String(device['id']));
+    expect(kept !== undefined && secretMatches(secret, kept.secretHash)).toBe(true);
+
+    expect((await gateway.admin('GET', `${path}/${device['id']}`)).json).toEqual(device);
+    expect((await gateway.admin('GET', path)).json).toEqual([device]);
+    expect(gateway.logged.join('')).not.toContain(secret);
+  });
+
+  it('may bring their id, once', async () => {
+    const gateway = await startGateway(redis);
+    const [one, other] = [await gateway.createLocation(), await gateway.createLocation()];
+    const id = randomUUID();
+    const json = { name: 'Bett', id: id.toUpperCase() };
+    const created = await gateway.admin('POST', `/care-homes/${one}/devices`, { json });
+    expect(created.status).toBe(201);
+    expect(created.json).toMatchObject({ id });
+    for (const location of [one, other]) {
+      const again = await gateway.admin('POST', `/care-homes/${location}/devices`, { json });
+      expect(failure(again)).toBe('409 device-id-in-use');
+    }
+    const wrong = await gateway.admin('POST', `/care-homes/${one}/devices`, {
+      json: { name: 'Bett', id: '7' },
+    });
+    expect(problemOf(wrong).errors?.map(({ path }) => path)).toEqual(['id']);
+  });
+
+  it('are listed in order of creation, as far as the grants cover them', async () => {
+    const gateway = await startGateway(redis);
+    const locationId = await gateway.createLocation();
+    const path = `/care-homes/${locationId}/devices`;
+    const ids = [
+      await gateway.createDevice(locationId),
+      await gateway.createDevice(locationId),
+      await gateway.createDevice(locationId),
+    ];
+    const listed = z.array(z.looseObject({ id: z.string() }));
+    const all = listed.parse((await gateway.admin('GET', path)).json);
+    expect(all.map(({ id }) => id)).toEqual(ids);
+
+    const { id: group } = gateway.placeInGroup(ids[1] ?? '');
+    const token = await gateway.createToken([{ location: locationId, group, role: 'viewer' }]);
+    const covered = listed.parse((await gateway.call('GET', path, { token })).json);
+    expect(covered.map(({ id }) => id)).toEqual([ids[1]]);
+  });
+
+  it('show whether they are connected, and since when not', async () => {
+    const gateway = await startGateway(redis);
+    const locationId = await gateway.createLocation();
+    const deviceId = await gateway.createDevice(locationId);
+    const lastSeenAtMs = Date.UTC(2026, 0, 2, 3, 4, 5, 6);
+    gateway.presence.set(deviceId, { online: true, lastSeenAtMs });
+    const path = `/care-homes/${locationId}/devices/${deviceId}`;
+    expect((await gateway.admin('GET', path)).json).toMatchObject({
+      online: true,
+      lastSeenAt: '2026-01-02T03:04:05.006Z',
+    });
+  });
+
+  it('are renamed', async () => {
+    const gateway = await startGateway(redis);
+    const locationId = await gateway.createLocation();
+    const path = `/care-homes/${locationId}/devices/${await gateway.createDevice(locationId)}`;
+    const renamed = await gateway.admin('PATCH', path, { json: { name: 'Bett 2' } });
+    expect(renamed.status).toBe(200);
+    expect(renamed.json).toMatchObject({ name: 'Bett 2', locationId });
+    expect((await gateway.admin('GET', path)).json).toEqual(renamed.json);
+  });
+
+  it('get a new secret, and the old one dies', async () => {
+    const gateway = await startGateway(redis);
+    const locationId = await gateway.createLocation();
+    const deviceId = await gateway.createDevice(locationId);
+    const oldHash = gateway.model.device(deviceId)?.secretHash;
+    const ended: string[] = [];
+    gateway.events.on('credentialEnded', (principal) => ended.push(principal));
+    const path = `/care-homes/${locationId}/devices/${deviceId}/secret`;
+    const answer = await gateway.admin('POST', path);
+    expect(answer.status).toBe(200);
+    const { secret } = secretBody.strict().parse(answer.json);
+    const newHash = gateway.model.device(deviceId)?.secretHash ?? '';
+    expect(newHash).not.toBe(oldHash);
+    expect(secretMatches(secret, newHash)).toBe(true);
+    expect(ended).toEqual([`device:${deviceId}`]);
+  });
+
+  it('are deleted', async () => {
+    const gateway = await startGateway(redis);
+    const locationId = await gateway.createLocation();
+    const deviceId = await gateway.createDevice(locationId);
+    const path = `/care-homes/${locationId}/devices/${deviceId}`;
+    const deleted = await gateway.admin('DELETE', path);
+    expect([deleted.status, deleted.text]).toEqual([204, '']);
+    for (const method of ['GET', 'DELETE']) {
+      expect(failure(await gateway.admin(method, path))).toBe('404 device-not-found');
+    }
+    expect((await gateway.admin('GET', '/care-homes')).json).toMatchObject([{ devices: [] }]);
+  });
+});

@@ -1,0 +1,21 @@
+import { expect, it } from 'vitest';
+import { problemOf } from './client.js';
+import { startGateway, useRedis } from './harness.js';
+
+const redis = useRedis();
+
+it('a failure nobody foresaw says nothing, and is in the log under its request id', async () => {
+  const gateway = await startGateway(redis, {
+    footageLinks: () => {
+      throw new TypeError('the password of the store is hunter2');
+    },
+  });
+  const locationId = await gateway.createLocation();
+  await gateway.recordAlarm(await gateway.createDevice(locationId), { kind: 'fall' });
+  const answer = await gateway.admin('GET', `/care-homes/${locationId}/alarms`);
+  const problem = problemOf(answer);
+  expect(`${problem.status} ${problem.code}`).toBe('500 internal-error');
+  expect(answer.text).not.toMatch(/hunter2|TypeError|\.ts/);
+  const line = gateway.logged.find((one) => one.includes('hunter2'));
+  expect(line).toContain(problem.requestId);
+});

@@ -1,0 +1,207 @@
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
+import { z } from 'zod';
+import { parseAlarm } from '../../src/domain/alarms.js';
+import type { Grant } from '../../src/domain/grants.js';
+import { alarmText } from '../../src/domain/messages.js';
+import type { Group, Room } from '../../src/domain/site.js';
+import { createHttpApp } from '../../src/http/app.js';
+import type { FootageLinks, HttpApp } from '../../src/http/http-env.js';
+import { createHttpListener } from '../../src/http/listener.js';
+import { AccessTokens } from '../../src/site/access-tokens.js';
+import { Devices } from '../../src/site/devices.js';
+import { Health } from '../../src/site/health.js';
+import { Locations } from '../../src/site/locations.js';
+import type { DevicePresence } from '../../src/site/presence-view.js';
+import { SiteEvents } from '../../src/site/site-events.js';
+import { SiteModel } from '../../src/site/site-model.js';
+import { AlarmHistoryRedis } from '../../src/store/alarm-history-redis.js';
+import { Keys } from '../../src/store/keys.js';
+import { LogStore } from '../../src/store/log-store.js';
+import { RejectionStoreRedis } from '../../src/store/rejection-store-redis.js';
+import { SiteStoreRedis } from '../../src/store/site-store-redis.js';
+import type { Answer, CallOptions } from './client.js';
+import { call } from './client.js';
+
+export const ADMIN_TOKEN = 'the-admin-token-of-the-tests';
+export const MAX_BODY_BYTES = 4096;
+const MAX_REJECTIONS = 5;
+
+export interface HarnessOptions {
+  readonly footageLinks?: FootageLinks;
+  readonly isTrustedAddress?: (address: string) => boolean;
+}
+
+/** One `redis-server` for the tests of a file; each test has a site of its own in it. */
+export function useRedis(): { socketPath: string } {
+  const directory = mkdtempSync(join(tmpdir(), 'gateway-http-'));
+  const place = { socketPath: join(directory, 'redis.sock') };
+  const settings = ['--port', '0', '--save', '', '--appendonly', 'no'];
+  let server: ReturnType<typeof spawn> | undefined;
+  beforeAll(async () => {
+    const child = spawn('redis-server', [...settings, '--unixsocket', place.socketPath], {
+      cwd: directory,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    server = child;
+    for await (const line of createInterface({ input: child.stdout })) {
+      if (/ready to accept connections/i.test(line)) break;
+    }
+    child.stdout.resume();
+  });
+  afterAll(async () => {
+    if (server?.exitCode === null && server.kill()) await once(server, 'exit');
+    rmSync(directory, { recursive: true, force: true });
+  });
+  return place;
+}
+
+/** The HTTP side of a gateway on a free port, over a real store; everything ends with the test. */
+export async function startGateway(
+  { socketPath }: { socketPath: string },
+  options: HarnessOptions = {},
+): Promise<TestGateway> {
+  const redis = new Redis({ path: socketPath, retryStrategy: () => null });
+  redis.on('error', () => undefined);
+  const gateway = new TestGateway(redis, options);
+  onTestFinished(async () => {
+    await gateway.stop();
+    redis.disconnect();
+  });
+  await gateway.start();
+  return gateway;
+}
+
+const idBody = z.looseObject({ id: z.string() });
+const tokenBody = z.looseObject({ id: z.string(), token: z.string() });
+
+export class TestGateway {
+  readonly app: HttpApp;
+  readonly model = new SiteModel();
+  readonly events = new SiteEvents();
+  readonly health = new Health();
+  readonly presence = new Map<string, DevicePresence>();
+  readonly rejections: RejectionStoreRedis;
+  /** Lines of the log. */
+  readonly logged: string[] = [];
+  readonly #redis: Redis;
+  readonly #logStore: LogStore;
+  readonly #listener: ReturnType<typeof createHttpListener>;
+  /** What the clock of the gateway is ahead of the real one. */
+  aheadMs = 0;
+  port = 0;
+
+  constructor(redis: Redis, options: HarnessOptions) {
+    const keys = new Keys(randomUUID());
+    const { model, events, health } = this;
+    const now = () => Date.now() + this.aheadMs;
+    const store = new SiteStoreRedis(redis, keys);
+    const log = pino({ level: 'debug' }, { write: (line: string) => this.logged.push(line) });
+    this.#redis = redis;
+    this.#logStore = new LogStore(redis, redis, keys);
+    this.rejections = new RejectionStoreRedis(redis, keys, MAX_REJECTIONS);
+    this.app = createHttpApp({
+      locations: new Locations(store, model),
+      devices: new Devices(store, model, events, now),
+      accessTokens: new AccessTokens(store, model, events, ADMIN_TOKEN, now),
+      model,
+      history: new AlarmHistoryRedis(redis, keys),
+      presence: { of: (id) => this.presence.get(id) ?? { online: false, lastSeenAtMs: null } },
+      rejections: this.rejections,
+      health,
+      footageLinks: options.footageLinks ?? (() => ({ video: null, audio: null })),
+      cursorKey: Buffer.from('the cursor key of the tests'),
+      maxBodyBytes: MAX_BODY_BYTES,
+      version: '1.2.3',
+      log,
+      now,
+      ...(options.isTrustedAddress === undefined
+        ? {}
+        : { isTrustedAddress: options.isTrustedAddress }),
+    });
+    this.#listener = createHttpListener({ app: this.app, host: '127.0.0.1', port: 0, log });
+  }
+
+  async start(): Promise<void> {
+    this.health.started();
+    const { port } = await this.#listener.start();
+    this.port = port;
+  }
+
+  stop(): Promise<void> {
+    return this.#listener.stop(0);
+  }
+
+  /** From now on the store cannot be reached. */
+  loseStore(): void {
+    this.#redis.disconnect();
+  }
+
+  call(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
+    return call(this.port, method, path, options);
+  }
+
+  /** The same as the administrator. */
+  admin(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
+    return this.call(method, path, { token: ADMIN_TOKEN, ...options });
+  }
+
+  async createLocation(name = 'Haus Birke'): Promise<string> {
+    const created = await this.admin('POST', '/care-homes', { json: { name } });
+    return idBody.parse(created.json).id;
+  }
+
+  async createDevice(locationId: string, name = 'Bett 1'): Promise<string> {
+    const path = `/care-homes/${locationId}/devices`;
+    return idBody.parse((await this.admin('POST', path, { json: { name } })).json).id;
+  }
+
+  async createToken(grants: readonly Grant[], name = 'a token'): Promise<string> {
+    const created = await this.admin('POST', '/access-tokens', { json: { name, grants } });
+    return tokenBody.parse(created.json).token;
+  }
+
+  /** Puts the device into a new room of a new group; returns the group's id. */
+  placeInGroup(deviceId: string): Group {
+    const device = this.model.device(deviceId);
+    if (device === undefined) throw new Error(`No device ${deviceId}`);
+    const { locationId } = device;
+    const group: Group = { id: randomUUID(), locationId, name: 'Station', order: 1 };
+    const room: Room = { id: randomUUID(), locationId, groupId: group.id, name: 'Zi 1', order: 2 };
+    const { model } = this;
+    const locations = model.locations();
+    model.load({
+      locations,
+      groups: [...locations.flatMap(({ id }) => model.groupsOf(id)), group],
+      rooms: [...locations.flatMap(({ id }) => model.roomsOf(id)), room],
+      devices: model.devices().map((one) => (one === device ? { ...one, roomId: room.id } : one)),
+      accessTokens: model.accessTokens(),
+    });
+    return group;
+  }
+
+  /** Records an alarm as the ingest does, in the device's place as of now; returns its id. */
+  async recordAlarm(deviceId: string, alarm: Readonly<Record<string, unknown>>): Promise<string> {
+    const context = this.model.context(deviceId);
+    const receivedAtMs = Date.now();
+    const result = parseAlarm(Buffer.from(JSON.stringify(alarm)), deviceId, receivedAtMs);
+    if (context === undefined || 'reason' in result) throw new Error('Not an alarm of a device');
+    await this.#logStore.recordAlarm({
+      alarm: result.alarm,
+      context,
+      receivedAtMs,
+      topic: `devices/${deviceId}/alarms`,
+      payload: Buffer.from(alarmText(result.alarm, context, receivedAtMs)),
+      receipt: undefined,
+    });
+    return result.alarm.id;
+  }
+}

@@ -1,0 +1,203 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { Agent, request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { pino } from 'pino';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { GatewayError } from '../../src/errors.js';
+import {
+  createHttpListener,
+  type HttpListener,
+  type HttpListenerOptions,
+} from '../../src/http/listener.js';
+import { failure, rawExchange } from './client.js';
+
+/** Much shorter than the listener would keep an idle connection, much longer than it should take. */
+const SOON_MS = 3_000;
+const FAR_DEADLINE_MS = 60_000;
+const log = pino({ level: 'silent' });
+const hello = { fetch: () => new Response('hello') };
+
+async function start(options: Partial<HttpListenerOptions> = {}) {
+  const listener = createHttpListener({ app: hello, host: '127.0.0.1', port: 0, log, ...options });
+  onTestFinished(() => listener.stop(0));
+  const bound = await listener.start();
+  return { listener, ...bound };
+}
+
+/** How long stopping takes. */
+async function stopMs(listener: HttpListener, deadlineMs: number): Promise<number> {
+  const startedAtMs = Date.now();
+  await listener.stop(deadlineMs);
+  return Date.now() - startedAtMs;
+}
+
+/** An app whose one request is in hand until it is released. */
+function heldApp() {
+  const gate = { release: (): void => undefined, arrived: (): void => undefined };
+  const released = new Promise<void>((resolve) => {
+    gate.release = resolve;
+  });
+  const arrived = new Promise<void>((resolve) => {
+    gate.arrived = resolve;
+  });
+  const app = {
+    fetch: async () => {
+      gate.arrived();
+      await released;
+      return new Response('finished');
+    },
+  };
+  return { app, arrived, release: gate.release };
+}
+
+async function connected(port: number, send = ''): Promise<Socket> {
+  const socket = connect({ port, host: '127.0.0.1' });
+  socket.on('error', () => undefined);
+  onTestFinished(() => {
+    socket.destroy();
+  });
+  await once(socket, 'connect');
+  socket.write(send);
+  return socket;
+}
+
+describe('starting', () => {
+  it('picks a free port for 0, and tells it', async () => {
+    const { address, port } = await start();
+    expect(address).toBe('127.0.0.1');
+    expect(port).toBeGreaterThan(0);
+    const answer = await rawExchange(
+      port,
+      'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
+    );
+    expect(answer.status).toBe(200);
+  });
+
+  it('fails with the address when that is taken', async () => {
+    const { port } = await start();
+    const second = createHttpListener({ app: hello, host: '127.0.0.1', port, log });
+    const failed = await second.start().catch((error: unknown) => error);
+    expect(failed).toBeInstanceOf(GatewayError);
+    expect(failed).toMatchObject({
+      code: 'start-failed',
+      detail: expect.stringContaining(`http://127.0.0.1:${port}: EADDRINUSE`),
+    });
+    await second.stop(0);
+  });
+});
+
+describe('stopping', () => {
+  it('ends idle connections at once', async () => {
+    const { listener, port } = await start();
+    const agent = new Agent({ keepAlive: true });
+    const request = httpRequest({ port, host: '127.0.0.1', agent }).end();
+    const [response] = await once(request, 'response');
+    expect(await text(response)).toBe('hello');
+    expect(await stopMs(listener, FAR_DEADLINE_MS)).toBeLessThan(SOON_MS);
+  });
+
+  it('waits for the request in hand, and no longer', async () => {
+    const { app, arrived, release } = heldApp();
+    const { listener, port } = await start({ app });
+    const agent = new Agent({ keepAlive: true });
+    const request = httpRequest({ port, host: '127.0.0.1', agent }).end();
+    await arrived;
+    const stopped = stopMs(listener, FAR_DEADLINE_MS);
+    const late = connect({ port, host: '127.0.0.1' });
+    expect((await once(late, 'error'))[0]).toMatchObject({ code: 'ECONNREFUSED' });
+    release();
+    const [response] = await once(request, 'response');
+    expect(await text(response)).toBe('finished');
+    expect(await stopped).toBeLessThan(SOON_MS);
+  });
+
+  it('cuts at the deadline what is still connected', async () => {
+    const { app, arrived } = heldApp();
+    const { listener, port } = await start({ app });
+    const hanging = await connected(port, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    const silent = await connected(port);
+    await arrived;
+    const closed = Promise.all([once(hanging, 'close'), once(silent, 'close')]);
+    expect(await stopMs(listener, 20)).toBeLessThan(SOON_MS);
+    await closed;
+  });
+
+  it('cuts upgraded connections at the deadline, too', async () => {
+    const upgraded: string[] = [];
+    const { listener, port } = await start({
+      onUpgrade: (request, socket) => {
+        upgraded.push(request.url ?? '');
+        socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n');
+      },
+    });
+    const head =
+      'GET /mqtt HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
+    const socket = await connected(port, head);
+    expect(String((await once(socket, 'data'))[0])).toContain('101 Switching');
+    expect(upgraded).toEqual(['/mqtt']);
+    const closed = once(socket, 'close');
+    expect(await stopMs(listener, 20)).toBeLessThan(SOON_MS);
+    await closed;
+  });
+
+  it('may happen before starting, and twice', async () => {
+    const listener = createHttpListener({ app: hello, host: '127.0.0.1', port: 0, log });
+    await listener.stop(0);
+    const { listener: started } = await start();
+    await started.stop(0);
+    await started.stop(0);
+  });
+});
+
+it('takes a request to switch protocols as an ordinary one when nobody else does', async () => {
+  const { port } = await start();
+  const head =
+    'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n';
+  const answer = await rawExchange(port, head);
+  expect([answer.status, answer.text]).toEqual([200, 'hello']);
+});
+
+it('answers a failure of the app itself without its message', async () => {
+  const lines: string[] = [];
+  const { port } = await start({
+    app: { fetch: () => Promise.reject(new Error('the inside')) },
+    log: pino({}, { write: (line: string) => lines.push(line) }),
+  });
+  const answer = await rawExchange(port, 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+  expect(failure(answer)).toBe('500 internal-error');
+  expect(answer.text).not.toContain('the inside');
+  expect(lines.join('')).toContain('the inside');
+});
+
+it('speaks TLS', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'gateway-tls-'));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  const [keyFile, certFile] = [join(directory, 'key.pem'), join(directory, 'cert.pem')];
+  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
+  const files = ['-keyout', keyFile, '-out', certFile];
+  execFileSync(
+    'openssl',
+    [
+      ...'req -x509 -newkey ec -nodes -days 2 -pkeyopt ec_paramgen_curve:prime256v1'.split(' '),
+      ...subject,
+      ...files,
+    ],
+    { stdio: 'ignore' },
+  );
+  const [key, cert] = [readFileSync(keyFile), readFileSync(certFile)];
+  const { listener, port } = await start({ tls: { key, cert } });
+  const agentless = { agent: false, ca: cert, servername: 'localhost' };
+  const request = httpsRequest({ port, host: '127.0.0.1', ...agentless }).end();
+  const [response] = await once(request, 'response');
+  expect(await text(response)).toBe('hello');
+  const silent = await connected(port);
+  const closed = once(silent, 'close');
+  expect(await stopMs(listener, 20)).toBeLessThan(SOON_MS);
+  await closed;
+});

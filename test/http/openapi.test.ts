@@ -1,0 +1,96 @@
+import { expect, it } from 'vitest';
+import { z } from 'zod';
+import { startGateway, useRedis } from './harness.js';
+import { OPEN_PATHS, routesOf, takesJson } from './routes.js';
+
+const redis = useRedis();
+
+const operationSchema = z.looseObject({
+  summary: z.string(),
+  security: z.array(z.unknown()).optional(),
+  requestBody: z.looseObject({ content: z.record(z.string(), z.unknown()) }).optional(),
+  parameters: z.array(z.looseObject({ name: z.string(), in: z.string() })).optional(),
+  responses: z.record(
+    z.string(),
+    z.looseObject({
+      description: z.string(),
+      content: z.record(z.string(), z.unknown()).optional(),
+    }),
+  ),
+});
+const documentSchema = z.looseObject({
+  openapi: z.literal('3.1.0'),
+  info: z.looseObject({ version: z.literal('1.2.3') }),
+  security: z.tuple([z.strictObject({ bearer: z.tuple([]) })]),
+  components: z.looseObject({
+    securitySchemes: z.looseObject({
+      bearer: z.looseObject({ type: z.literal('http'), scheme: z.literal('bearer') }),
+    }),
+    schemas: z.record(z.string(), z.unknown()),
+  }),
+  paths: z.record(z.string(), z.record(z.string(), operationSchema)),
+});
+
+async function read() {
+  const gateway = await startGateway(redis);
+  const answer = await gateway.call('GET', '/openapi.json');
+  return { gateway, answer, document: documentSchema.parse(answer.json) };
+}
+
+it('lists every route, and nothing else', async () => {
+  const { gateway, document } = await read();
+  const listed = Object.entries(document.paths).flatMap(([path, operations]) =>
+    Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  const routes = routesOf(gateway.app).map(
+    ({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`,
+  );
+  expect(listed.sort()).toEqual(routes.sort());
+});
+
+it('says of each route what it takes, what it answers and whether it is open', async () => {
+  const { gateway, document } = await read();
+  for (const route of routesOf(gateway.app)) {
+    const template = route.path.replaceAll(/:(\w+)/g, '{$1}');
+    const operation = document.paths[template]?.[route.method.toLowerCase()];
+    const name = `${route.method} ${template}`;
+    const isOpen = OPEN_PATHS.includes(route.path);
+    expect([name, operation?.security]).toEqual([name, isOpen ? [] : undefined]);
+    const statuses = Object.keys(operation?.responses ?? {});
+    const pathParameters = [...route.path.matchAll(/:(\w+)/g)].map(([, parameter]) => parameter);
+    expect(
+      operation?.parameters?.filter((one) => one.in === 'path').map((one) => one.name) ?? [],
+    ).toEqual(pathParameters);
+    const expected = [
+      ...(isOpen ? [] : ['401', '429', '500']),
+      ...(pathParameters.length > 0 ? ['400', '403', '404'] : []),
+      ...(takesJson(route) ? ['400', '413', '415'] : []),
+    ];
+    expect([name, statuses]).toEqual([name, expect.arrayContaining(expected)]);
+    expect([name, operation?.requestBody !== undefined]).toEqual([
+      name,
+      takesJson(route) || (route.method === 'PATCH' && route.path.endsWith('/custom-data')),
+    ]);
+    for (const [status, { content }] of Object.entries(operation?.responses ?? {})) {
+      if (Number(status) < 400 || route.path === '/readyz') continue;
+      expect(Object.keys(content ?? {})).toEqual(['application/problem+json']);
+    }
+  }
+});
+
+it('describes the query of the alarm listings', async () => {
+  const { document } = await read();
+  const listing = document.paths['/care-homes/{locationId}/devices/{deviceId}/alarms']?.['get'];
+  const query = listing?.parameters?.filter((one) => one.in === 'query') ?? [];
+  expect(query.map(({ name, required }) => [name, required])).toEqual(
+    ['before', 'after', 'order', 'limit', 'kinds', 'cursor'].map((name) => [name, false]),
+  );
+});
+
+it('refers to nothing it does not define, and to no other host', async () => {
+  const { answer, document } = await read();
+  const references = [...answer.text.matchAll(/"\$ref":"#\/components\/schemas\/(\w+)"/g)];
+  expect(references.length).toBeGreaterThan(20);
+  for (const [, name = ''] of references) expect(document.components.schemas).toHaveProperty(name);
+  expect(answer.text).not.toMatch(/https?:\/\//);
+});

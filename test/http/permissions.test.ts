@@ -1,0 +1,215 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import type { Grant } from '../../src/domain/grants.js';
+import { failure } from './client.js';
+import { startGateway, type TestGateway, useRedis } from './harness.js';
+import { fill, protectedRoutesOf, type Route } from './routes.js';
+
+const redis = useRedis();
+
+type Need =
+  | 'a token'
+  | 'viewer of some'
+  | 'manager of some'
+  | 'manager of the location'
+  | 'viewer of the device'
+  | 'manager of the device'
+  | 'admin';
+
+/** CONTRACT 2, route by route. A route that is missing here fails the test. */
+const NEEDS: Readonly<Record<string, Need>> = {
+  'GET /care-homes': 'a token',
+  'POST /care-homes': 'admin',
+  'PATCH /care-homes/:locationId': 'manager of the location',
+  'DELETE /care-homes/:locationId': 'admin',
+  'GET /care-homes/:locationId/devices': 'viewer of some',
+  'POST /care-homes/:locationId/devices': 'manager of the location',
+  'GET /care-homes/:locationId/devices/:deviceId': 'viewer of the device',
+  'PATCH /care-homes/:locationId/devices/:deviceId': 'manager of the device',
+  'DELETE /care-homes/:locationId/devices/:deviceId': 'manager of the device',
+  'POST /care-homes/:locationId/devices/:deviceId/secret': 'manager of the device',
+  'GET /care-homes/:locationId/devices/:deviceId/custom-data': 'viewer of the device',
+  'PATCH /care-homes/:locationId/devices/:deviceId/custom-data': 'manager of the device',
+  'GET /care-homes/:locationId/devices/:deviceId/alarms': 'viewer of the device',
+  'GET /care-homes/:locationId/alarms': 'viewer of some',
+  'GET /care-homes/:locationId/rejected': 'manager of some',
+  'GET /access-tokens': 'admin',
+  'POST /access-tokens': 'admin',
+  'DELETE /access-tokens/:tokenId': 'admin',
+};
+
+const VIEWER: readonly Need[] = ['a token', 'viewer of some', 'viewer of the device'];
+const GROUP_MANAGER: readonly Need[] = [...VIEWER, 'manager of some', 'manager of the device'];
+const MANAGER: readonly Need[] = [...GROUP_MANAGER, 'manager of the location'];
+const ADMIN: readonly Need[] = [...MANAGER, 'admin'];
+
+interface Holder {
+  readonly grants: (locationId: string, groupId: string) => readonly Grant[];
+  readonly fulfils: readonly Need[];
+}
+
+/** The device of the location stands in a room of the group. */
+const HOLDERS: Readonly<Record<string, Holder>> = {
+  'a viewer of another location': {
+    grants: () => [{ location: randomUUID(), role: 'viewer' }],
+    fulfils: ['a token'],
+  },
+  'a manager of another location': {
+    grants: () => [{ location: randomUUID(), role: 'manager' }],
+    fulfils: ['a token'],
+  },
+  'a viewer of the location': {
+    grants: (location) => [{ location, role: 'viewer' }],
+    fulfils: VIEWER,
+  },
+  'a manager of the location': {
+    grants: (location) => [{ location, role: 'manager' }],
+    fulfils: MANAGER,
+  },
+  'a viewer of all locations': {
+    grants: () => [{ location: '*', role: 'viewer' }],
+    fulfils: VIEWER,
+  },
+  'a manager of all locations': {
+    grants: () => [{ location: '*', role: 'manager' }],
+    fulfils: MANAGER,
+  },
+  'an administrator': { grants: () => [{ location: '*', role: 'admin' }], fulfils: ADMIN },
+  "a viewer of the device's group": {
+    grants: (location, group) => [{ location, group, role: 'viewer' }],
+    fulfils: VIEWER,
+  },
+  "a manager of the device's group": {
+    grants: (location, group) => [{ location, group, role: 'manager' }],
+    fulfils: GROUP_MANAGER,
+  },
+  'a manager of another group of the location': {
+    grants: (location) => [{ location, group: randomUUID(), role: 'manager' }],
+    fulfils: ['a token', 'viewer of some', 'manager of some'],
+  },
+  'a viewer of the location who manages another': {
+    grants: (location) => [
+      { location, role: 'viewer' },
+      { location: randomUUID(), role: 'manager' },
+    ],
+    fulfils: VIEWER,
+  },
+};
+
+/** A body that whoever may send it is told is wrong, so that nothing is changed by asking. */
+const UNREADABLE = { body: 'no json', headers: { 'Content-Type': 'application/json' } };
+
+function optionsFor({ method }: Route, token: string) {
+  return method === 'PATCH' || method === 'POST' ? { token, ...UNREADABLE } : { token };
+}
+
+async function freshDevice(gateway: TestGateway) {
+  const locationId = await gateway.createLocation();
+  const deviceId = await gateway.createDevice(locationId);
+  const group = gateway.placeInGroup(deviceId);
+  return { locationId, deviceId, groupId: group.id };
+}
+
+describe('permissions', () => {
+  for (const [name, { grants, fulfils }] of Object.entries(HOLDERS)) {
+    it(`of ${name}`, async () => {
+      const gateway = await startGateway(redis);
+      for (const route of protectedRoutesOf(gateway.app)) {
+        const key = `${route.method} ${route.path}`;
+        const need = NEEDS[key];
+        if (need === undefined) throw new Error(`Who may ${key}?`);
+        const { groupId, ...ids } = await freshDevice(gateway);
+        const token = await gateway.createToken(grants(ids.locationId, groupId));
+        const answer = await gateway.call(
+          route.method,
+          fill(route.path, ids),
+          optionsFor(route, token),
+        );
+        const isPermitted = ![401, 403].includes(answer.status);
+        expect(`${key}: ${isPermitted}`).toBe(`${key}: ${fulfils.includes(need)}`);
+        if (!isPermitted) expect(failure(answer)).toBe('403 forbidden');
+      }
+    });
+  }
+});
+
+describe('a caller without a grant on a location', () => {
+  it('gets the same answer whether or not it exists, or could exist', async () => {
+    const gateway = await startGateway(redis);
+    const { groupId: _, ...existing } = await freshDevice(gateway);
+    const token = await gateway.createToken([{ location: randomUUID(), role: 'manager' }]);
+    const missing = { locationId: randomUUID(), deviceId: randomUUID() };
+    const malformed = { locationId: 'nowhere', deviceId: '%2e%2e%2fsecret' };
+    for (const route of protectedRoutesOf(gateway.app)) {
+      if (!route.path.includes(':locationId')) continue;
+      for (const ids of [existing, missing, malformed]) {
+        const path = fill(route.path, ids);
+        const answer = await gateway.call(route.method, path, optionsFor(route, token));
+        expect(`${route.method} ${path}: ${failure(answer)}`).toBe(
+          `${route.method} ${path}: 403 forbidden`,
+        );
+      }
+    }
+  });
+});
+
+describe('a caller with a grant on a group only', () => {
+  it('cannot tell a device of another group from one that does not exist', async () => {
+    const gateway = await startGateway(redis);
+    const { locationId, deviceId, groupId } = await freshDevice(gateway);
+    const token = await gateway.createToken([
+      { location: locationId, group: groupId, role: 'manager' },
+    ]);
+    const uncovered = await gateway.createDevice(locationId, 'elsewhere');
+    const path = (id: string) => `/care-homes/${locationId}/devices/${id}`;
+    expect((await gateway.call('GET', path(deviceId), { token })).status).toBe(200);
+    for (const id of [uncovered, randomUUID(), 'no-uuid']) {
+      expect(failure(await gateway.call('GET', path(id), { token }))).toBe('403 forbidden');
+    }
+  });
+});
+
+describe('a caller with a grant', () => {
+  it('is told what does not exist, and which id is malformed', async () => {
+    const gateway = await startGateway(redis);
+    const { locationId, deviceId } = await freshDevice(gateway);
+    const other = await gateway.createLocation('another');
+    const cases: [string, string][] = [
+      [`/care-homes/${randomUUID()}/devices`, '404 location-not-found'],
+      [`/care-homes/${randomUUID()}/devices/${deviceId}`, '404 location-not-found'],
+      [`/care-homes/${locationId}/devices/${randomUUID()}`, '404 device-not-found'],
+      [`/care-homes/${other}/devices/${deviceId}`, '404 device-not-found'],
+      ['/care-homes/nowhere/devices', '400 invalid-request'],
+      [`/care-homes/${locationId}/devices/${deviceId}x`, '400 invalid-request'],
+    ];
+    for (const [path, expected] of cases) {
+      expect(`${path} ${failure(await gateway.admin('GET', path))}`).toBe(`${path} ${expected}`);
+    }
+  });
+
+  it('finds a device in its own location only, on every route', async () => {
+    const gateway = await startGateway(redis);
+    const { deviceId } = await freshDevice(gateway);
+    const ids = { locationId: await gateway.createLocation('another'), deviceId };
+    const token = await gateway.createToken([{ location: ids.locationId, role: 'manager' }]);
+    for (const route of protectedRoutesOf(gateway.app)) {
+      if (!route.path.includes(':deviceId')) continue;
+      const options = optionsFor(route, token);
+      const answer = await gateway.call(route.method, fill(route.path, ids), options);
+      expect(`${route.path} ${failure(answer)}`).toBe(`${route.path} 404 device-not-found`);
+      const asked = await gateway.admin(route.method, fill(route.path, ids));
+      expect(`${route.path} ${failure(asked)}`).toBe(`${route.path} 404 device-not-found`);
+    }
+  });
+
+  it('may write UUIDs in either case', async () => {
+    const gateway = await startGateway(redis);
+    const { locationId, deviceId } = await freshDevice(gateway);
+    const token = await gateway.createToken([
+      { location: locationId.toUpperCase(), role: 'viewer' },
+    ]);
+    const path = `/care-homes/${locationId.toUpperCase()}/devices/${deviceId.toUpperCase()}`;
+    const answer = await gateway.call('GET', path, { token });
+    expect(answer.json).toMatchObject({ id: deviceId, locationId });
+  });
+});

@@ -1,0 +1,38 @@
+import { randomUUID } from 'node:crypto';
+import type { HttpApp } from '../../src/http/http-env.js';
+
+export interface Route {
+  readonly method: string;
+  /** With its parameters: `/care-homes/:locationId`. */
+  readonly path: string;
+}
+
+export const OPEN_PATHS = ['/healthz', '/readyz', '/openapi.json'];
+
+/** Every route there is, from the app's own routing table, so that a new one cannot be forgotten. */
+export function routesOf(app: HttpApp): Route[] {
+  const routes = app.routes.filter(({ method }) => method !== 'ALL');
+  const names = new Set(routes.map(({ method, path }) => `${method} ${path}`));
+  return [...names].map((name) => {
+    const [method = '', path = ''] = name.split(' ');
+    return { method, path };
+  });
+}
+
+export function protectedRoutesOf(app: HttpApp): Route[] {
+  return routesOf(app).filter(({ path }) => !OPEN_PATHS.includes(path));
+}
+
+/** Whether the route takes a JSON body that is validated; custom data has rules of its own. */
+export function takesJson({ method, path }: Route): boolean {
+  return (
+    (method === 'POST' || method === 'PATCH') &&
+    !path.endsWith('/secret') &&
+    !path.endsWith('/custom-data')
+  );
+}
+
+/** Puts ids where the path has parameters; any id where none is given. */
+export function fill(path: string, ids: Readonly<Record<string, string>> = {}): string {
+  return path.replaceAll(/:(\w+)/g, (_, name: string) => ids[name] ?? randomUUID());
+}

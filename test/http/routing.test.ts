@@ -1,0 +1,179 @@
+import { describe, expect, it } from 'vitest';
+import { failure, problemOf, rawExchange } from './client.js';
+import { startGateway, type TestGateway, useRedis } from './harness.js';
+import { fill, routesOf } from './routes.js';
+
+const redis = useRedis();
+const UUID = /^[0-9a-f-]{36}$/;
+
+function rawGet(target: string, lines: readonly string[] = ['Host: gateway']): string {
+  return `GET ${target} HTTP/1.1\r\n${[...lines, 'Connection: close'].join('\r\n')}\r\n\r\n`;
+}
+
+/** Every method that one of the routes with this path has. */
+function methodsAt(gateway: TestGateway, path: string): string[] {
+  return routesOf(gateway.app)
+    .filter((route) => route.path === path)
+    .map(({ method }) => method);
+}
+
+describe('paths', () => {
+  it('that no route has are 404', async () => {
+    const gateway = await startGateway(redis);
+    for (const path of [
+      '/',
+      '/nowhere',
+      '/care-homes/',
+      '/care-homes//devices',
+      '/access-tokens/a/b',
+    ]) {
+      expect(`${path} ${failure(await gateway.admin('GET', path))}`).toBe(`${path} 404 not-found`);
+    }
+  });
+
+  it('with another method are 405, and say which there are', async () => {
+    const gateway = await startGateway(redis);
+    for (const { path } of routesOf(gateway.app)) {
+      const methods = methodsAt(gateway, path);
+      const other = ['PUT', 'GET', 'POST', 'DELETE'].find((method) => !methods.includes(method));
+      const answer = await gateway.call(other ?? '', fill(path));
+      expect(failure(answer)).toBe('405 method-not-allowed');
+      const expected = [...methods, 'OPTIONS', ...(methods.includes('GET') ? ['HEAD'] : [])];
+      expect(answer.headers.allow?.split(', ').sort()).toEqual(expected.sort());
+    }
+  });
+
+  it('answer OPTIONS', async () => {
+    const gateway = await startGateway(redis);
+    for (const { path } of routesOf(gateway.app)) {
+      const answer = await gateway.call('OPTIONS', fill(path));
+      expect(answer.status).toBe(204);
+      expect(answer.headers.allow?.split(', ')).toEqual(
+        expect.arrayContaining([...methodsAt(gateway, path), 'OPTIONS']),
+      );
+    }
+    expect(failure(await gateway.call('OPTIONS', '/nowhere'))).toBe('404 not-found');
+  });
+
+  it('answer HEAD like GET, without the body', async () => {
+    const gateway = await startGateway(redis);
+    const locationId = await gateway.createLocation();
+    const deviceId = await gateway.createDevice(locationId);
+    for (const { method, path } of routesOf(gateway.app)) {
+      if (method !== 'GET') continue;
+      const filled = fill(path, { locationId, deviceId });
+      const [get, head] = [await gateway.admin('GET', filled), await gateway.admin('HEAD', filled)];
+      expect(`${path} ${head.status} ${head.text}`).toBe(`${path} 200 `);
+      expect(head.headers['content-type']).toBe(get.headers['content-type']);
+    }
+    expect((await gateway.call('HEAD', '/care-homes')).status).toBe(401);
+  });
+});
+
+describe('the request target', () => {
+  it('with broken percent-encoding or UTF-8 is 400', async () => {
+    const gateway = await startGateway(redis);
+    const targets = ['/%zz', '/care-homes/%', '/care-homes?x=%ff', '/care-homes/%c3%28/devices'];
+    for (const target of targets) {
+      expect(`${target} ${failure(await gateway.admin('GET', target))}`).toBe(
+        `${target} 400 invalid-request`,
+      );
+    }
+  });
+
+  it('may be absolute', async () => {
+    const gateway = await startGateway(redis);
+    const answer = await rawExchange(gateway.port, rawGet('http://gateway/healthz'));
+    expect(answer.status).toBe(200);
+  });
+
+  it('that is none, and a Host that is none, are 400', async () => {
+    const gateway = await startGateway(redis);
+    const requests = [
+      rawGet('*'),
+      rawGet('/care-homes\\x'),
+      rawGet('/healthz', ['Host: a/b']),
+      rawGet('/healthz', []),
+      'GET /healthz HTTP/1.1\r\nHost: a\r\nno header line\r\n\r\n',
+      'GET /healthz HTTP/7.7\r\n\r\n',
+      'GET\r\n\r\n',
+      'FETCH /healthz HTTP/1.1\r\nHost: a\r\n\r\n',
+      '\u0016\u0003\u0001 this is TLS',
+    ];
+    for (const request of requests) {
+      const answer = await rawExchange(gateway.port, request);
+      expect(`${request} ${failure(answer)}`).toBe(`${request} 400 invalid-request`);
+    }
+  });
+
+  it('of HTTP/1.0 needs no Host', async () => {
+    const gateway = await startGateway(redis);
+    expect((await rawExchange(gateway.port, 'GET /healthz HTTP/1.0\r\n\r\n')).status).toBe(200);
+  });
+
+  it('that is huge is 431', async () => {
+    const gateway = await startGateway(redis);
+    const answer = await rawExchange(gateway.port, rawGet(`/${'x'.repeat(20_000)}`));
+    expect(failure(answer)).toBe('431 headers-too-large');
+  });
+});
+
+it('ignores an expectation it does not know', async () => {
+  const gateway = await startGateway(redis);
+  const request = rawGet('/healthz', ['Host: gateway', 'Expect: the-spanish-inquisition']);
+  expect((await rawExchange(gateway.port, request)).status).toBe(200);
+});
+
+describe('every response', () => {
+  it('has an id of its own and the security headers', async () => {
+    const gateway = await startGateway(redis);
+    const answers = [
+      await gateway.admin('GET', '/care-homes'),
+      await gateway.admin('POST', '/care-homes', { json: { name: 'Haus Buche' } }),
+      await gateway.call('GET', '/healthz'),
+      await gateway.call('GET', '/care-homes'),
+      await gateway.call('GET', '/nowhere'),
+      await gateway.call('PUT', '/care-homes'),
+      await gateway.call('OPTIONS', '/care-homes'),
+      await gateway.admin('GET', '/%zz'),
+      await rawExchange(gateway.port, rawGet('*')),
+      await rawExchange(gateway.port, 'nonsense\r\n\r\n'),
+    ];
+    for (const { headers } of answers) {
+      expect(headers['x-request-id']).toMatch(UUID);
+      expect(headers['x-content-type-options']).toBe('nosniff');
+      expect(headers['cache-control']).toBe('no-store');
+    }
+    expect(new Set(answers.map(({ headers }) => headers['x-request-id'])).size).toBe(
+      answers.length,
+    );
+  });
+
+  it('takes over an id that is harmless, and no other', async () => {
+    const gateway = await startGateway(redis);
+    const withId = (id: string) =>
+      gateway.call('GET', '/nowhere', { headers: { 'X-Request-Id': id } });
+    for (const id of ['trace-1', 'a'.repeat(128), '00-4bf92f:1.2_3']) {
+      expect(problemOf(await withId(id)).requestId).toBe(id);
+    }
+    for (const id of ['a'.repeat(129), 'two words', '<script>', '"', 'ä']) {
+      expect(problemOf(await withId(id)).requestId).toMatch(UUID);
+    }
+  });
+});
+
+it('logs one line for each request, under its id', async () => {
+  const gateway = await startGateway(redis);
+  await gateway.admin('GET', '/care-homes?secret=1', { headers: { 'X-Request-Id': 'mine' } });
+  const lines = gateway.logged.map((line): unknown => JSON.parse(line));
+  expect(lines).toEqual([
+    expect.objectContaining({
+      requestId: 'mine',
+      method: 'GET',
+      path: '/care-homes',
+      status: 200,
+      durationMs: expect.any(Number),
+      principal: 'admin',
+    }),
+  ]);
+});

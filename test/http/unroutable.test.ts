@@ -1,0 +1,41 @@
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { describe, expect, it } from 'vitest';
+import { answerClientError } from '../../src/http/unroutable.js';
+
+function clientError(code: string): Error {
+  return Object.assign(new Error('from the parser'), { code });
+}
+
+describe('what the parser refuses', () => {
+  const answers: Readonly<Record<string, string>> = {
+    ERR_HTTP_REQUEST_TIMEOUT: 'HTTP/1.1 408 Request Timeout',
+    HPE_HEADER_OVERFLOW: 'HTTP/1.1 431 Request Header Fields Too Large',
+    HPE_INVALID_METHOD: 'HTTP/1.1 400 Bad Request',
+  };
+  for (const [code, statusLine] of Object.entries(answers)) {
+    it(`as ${code} is answered and hung up on`, async () => {
+      const socket = new PassThrough();
+      answerClientError(clientError(code), socket);
+      const answer = await text(socket);
+      expect(answer.split('\r\n')[0]).toBe(statusLine);
+      expect(answer).toContain('Connection: close\r\n');
+      expect(answer).toContain('Content-Type: application/problem+json\r\n');
+      expect(answer).not.toContain('from the parser');
+    });
+  }
+
+  it('is answered without a body where it can be seen to be a HEAD request', async () => {
+    const socket = new PassThrough();
+    const rawPacket = Buffer.from('HEAD /\x80 HTTP/1.1\r\n\r\n', 'latin1');
+    answerClientError(Object.assign(clientError('HPE_INVALID_URL'), { rawPacket }), socket);
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 .*\r\n\r\n$/s);
+  });
+
+  it('is not answered when the peer is gone', () => {
+    const socket = new PassThrough();
+    answerClientError(clientError('ECONNRESET'), socket);
+    expect(socket.destroyed).toBe(true);
+    expect(socket.read()).toBeNull();
+  });
+});

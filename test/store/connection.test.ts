@@ -1,0 +1,223 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import type { Redis } from 'ioredis';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import {
+  type ConnectionOptions,
+  connectManagementRedis,
+  connectRedis,
+  untilReady,
+} from '../../src/store/connection.js';
+import { ask, recordingLog, temporaryDirectory, until } from './embedded-support.js';
+
+/** A server of the test's own, which can be ended, frozen and started again. */
+class Server {
+  readonly directory = temporaryDirectory();
+  readonly socketPath = join(this.directory, 'redis.sock');
+  #process: ChildProcess | undefined;
+
+  constructor(readonly port = 0) {
+    onTestFinished(() => this.kill());
+  }
+
+  async start(): Promise<this> {
+    const settings = ['--port', `${this.port}`, '--unixsocket', this.socketPath];
+    const place = ['--dir', this.directory, '--save', '', '--appendonly', 'yes'];
+    this.#process = spawn('redis-server', [...settings, ...place], { stdio: 'ignore' });
+    let isUp = false;
+    const look = setInterval(async () => {
+      isUp = await ask(this.socketPath, (redis) => redis.ping()).then(
+        () => true,
+        () => isUp,
+      );
+    }, 20);
+    await until(() => isUp).finally(() => clearInterval(look));
+    return this;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#process?.kill(signal);
+  }
+
+  async kill(): Promise<void> {
+    const process = this.#process;
+    this.#process = undefined;
+    if (process === undefined) return;
+    const exit = once(process, 'exit');
+    process.kill('SIGKILL');
+    await exit;
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+type Connect = (options: ConnectionOptions) => Redis;
+
+function connected(connect: Connect, where: Partial<ConnectionOptions>) {
+  const { log, messages } = recordingLog();
+  const redis = connect({ log, name: 'test', ...where });
+  onTestFinished(() => redis.disconnect());
+  return { redis, messages };
+}
+
+describe('the message path', () => {
+  test('waits for a store that is not there yet, and for one that comes back', async () => {
+    const server = new Server();
+    const { redis, messages } = connected(connectRedis, { socketPath: server.socketPath });
+    const early = redis.set('a', '1');
+    await until(() => messages.length > 0);
+    await server.start();
+    expect(await early).toBe('OK');
+
+    await server.kill();
+    const late = redis.incr('a');
+    await server.start();
+    expect(await late).toBe(2);
+  });
+
+  test('waits on where ioredis by itself gives up, after 20 attempts', async () => {
+    const server = new Server();
+    const { redis } = connected(connectRedis, { socketPath: server.socketPath });
+    const early = redis.set('a', '1').catch((error: unknown) => error);
+    let attempts = 0;
+    redis.on('reconnecting', () => attempts++);
+    await vi.waitFor(() => expect(attempts).toBeGreaterThan(21), { timeout: 20_000 });
+    await server.start();
+    expect(await early).toBe('OK');
+  });
+
+  test('sends again what a frozen store that was killed did not answer', async () => {
+    const server = await new Server().start();
+    const { redis } = connected(connectRedis, { socketPath: server.socketPath });
+    await redis.set('a', '1');
+    server.signal('SIGSTOP');
+    const pending = redis.get('a');
+    await server.kill();
+    await server.start();
+    expect(await pending).toBe('1');
+  });
+
+  test('logs an outage once, and its end', async () => {
+    const server = await new Server().start();
+    const { redis, messages } = connected(connectRedis, { socketPath: server.socketPath });
+    await untilReady(redis, 5000);
+    for (let outage = 1; outage <= 2; outage++) {
+      let attempts = 0;
+      const count = () => attempts++;
+      redis.on('reconnecting', count);
+      await server.kill();
+      await until(() => attempts >= 4);
+      redis.off('reconnecting', count);
+      await server.start();
+      await untilReady(redis, 5000);
+      expect(messages).toHaveLength(outage * 2);
+    }
+    expect(messages[0]).toContain('the store is unreachable');
+    expect(messages[1]).toContain('the store is reachable again');
+  });
+
+  test('breaks a connection over the network that has gone silent', async () => {
+    const port = await freePort();
+    const server = await new Server(port).start();
+    const url = `redis://127.0.0.1:${port}`;
+    const { redis, messages } = connected(connectRedis, { url, maxSilenceMs: 200 });
+    await redis.set('a', '1');
+    let breaks = 0;
+    redis.on('reconnecting', () => breaks++);
+    server.signal('SIGSTOP');
+    const pending = redis.get('a');
+    await until(() => breaks > 0);
+    expect(messages.join()).toContain('the store is silent');
+    server.signal('SIGCONT');
+    expect(await pending).toBe('1');
+  });
+
+  test('is patient with a busy store on this machine', async () => {
+    const server = await new Server().start();
+    const where = { socketPath: server.socketPath, maxSilenceMs: 20 };
+    const { redis, messages } = connected(connectRedis, where);
+    await untilReady(redis, 5000);
+    // Busy for ten times as long as a silence over the network may last here.
+    const busy = `local t = redis.call('TIME') local n = t
+      while (n[1] - t[1]) * 1000000 + n[2] - t[2] < 200000 do n = redis.call('TIME') end return 1`;
+    expect(await redis.eval(busy, 0)).toBe(1);
+    expect(messages).toEqual([]);
+  });
+});
+
+describe('the management interface', () => {
+  test('answers while the store does', async () => {
+    const server = await new Server().start();
+    const { redis } = connected(connectManagementRedis, { socketPath: server.socketPath });
+    await untilReady(redis, 5000);
+    expect(await redis.set('a', '1')).toBe('OK');
+  });
+
+  test('fails at once while there is no store, and works again afterwards', async () => {
+    const server = await new Server().start();
+    const { redis } = connected(connectManagementRedis, { socketPath: server.socketPath });
+    await untilReady(redis, 5000);
+    server.signal('SIGSTOP');
+    const unanswered = expect(redis.incr('a')).rejects.toThrow('max retries');
+    const since = performance.now();
+    await server.kill();
+    await unanswered;
+    expect(performance.now() - since).toBeLessThan(1000);
+    await expect(redis.get('a')).rejects.toThrow();
+    await server.start();
+    await untilReady(redis, 5000);
+    expect(await redis.get('a')).toBe(null);
+  });
+
+  test('gives up on a frozen store after 3 s', async () => {
+    const server = await new Server().start();
+    const { redis } = connected(connectManagementRedis, { socketPath: server.socketPath });
+    await untilReady(redis, 5000);
+    server.signal('SIGSTOP');
+    const since = performance.now();
+    await expect(redis.get('a')).rejects.toThrow('timed out');
+    expect(performance.now() - since).toBeGreaterThan(2900);
+  });
+});
+
+describe('addresses', () => {
+  test('a database and a name are taken over from the URL of a socket', async () => {
+    const server = await new Server().start();
+    const url = `unix://${server.socketPath}?db=3`;
+    const { redis } = connected(connectRedis, { url });
+    const client = await redis.client('INFO');
+    expect(client).toContain('db=3');
+    expect(client).toContain('name=test');
+  });
+
+  test('a URL with credentials reaches the server with them', async () => {
+    const port = await freePort();
+    const server = await new Server(port).start();
+    await ask(server.socketPath, (redis) =>
+      redis.acl('SETUSER', 'gateway', 'on', '>p@ss word', '~*', '&*', '+@all'),
+    );
+    const url = `redis://gateway:p%40ss%20word@127.0.0.1:${port}/2`;
+    const { redis } = connected(connectRedis, { url });
+    expect(await redis.acl('WHOAMI')).toBe('gateway');
+    expect(await redis.client('INFO')).toContain('db=2');
+  });
+
+  test('there must be one', () => {
+    expect(() => connected(connectRedis, {})).toThrow('no address');
+  });
+});
+
+test('a store that does not come in time is reported', async () => {
+  const socketPath = join(temporaryDirectory(), 'redis.sock');
+  const { redis } = connected(connectRedis, { socketPath });
+  await expect(untilReady(redis, 50)).rejects.toMatchObject({ code: 'start-failed' });
+});

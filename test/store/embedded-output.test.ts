@@ -1,0 +1,68 @@
+import { appendFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { z } from 'zod';
+import { followOutput, type OutputFollower } from '../../src/store/embedded-output.js';
+import { recordingLog, temporaryDirectory, until } from './embedded-support.js';
+
+const PREFIX = '17:M 21 Nov 2026 11:13:36.480';
+const entrySchema = z.object({ level: z.number(), msg: z.string() });
+
+interface Following {
+  readonly file: string;
+  readonly follower: OutputFollower;
+  readonly entries: () => { level: number; msg: string }[];
+}
+
+async function follow(existing = ''): Promise<Following> {
+  const file = join(temporaryDirectory(), 'redis.log');
+  writeFileSync(file, existing);
+  const { log, messages } = recordingLog();
+  const follower = await followOutput(file, log);
+  onTestFinished(() => follower.stop());
+  return { file, follower, entries: () => messages.map((m) => entrySchema.parse(JSON.parse(m))) };
+}
+
+test('a warning is a warning, what is routine is not, and other lines are passed on whole', async () => {
+  const { file, follower, entries } = await follow('earlier\n');
+  appendFileSync(file, `${PREFIX} # Short write while writing to the AOF file\n`);
+  appendFileSync(file, `${PREFIX} # User requested shutdown...\n${PREFIX} * Ready\n\n`);
+  appendFileSync(file, '*** FATAL CONFIG FILE ERROR ***\n');
+  await follower.catchUp();
+  expect(entries()).toEqual([
+    { level: 40, msg: 'Short write while writing to the AOF file' },
+    { level: 30, msg: 'User requested shutdown...' },
+    { level: 30, msg: 'Ready' },
+    { level: 40, msg: '*** FATAL CONFIG FILE ERROR ***' },
+  ]);
+  expect(follower.lastLines()).toContain('Ready; *** FATAL');
+});
+
+test('lines are forwarded without being asked for', async () => {
+  const { file, entries } = await follow();
+  appendFileSync(file, `${PREFIX} # one\n`);
+  await until(() => entries().length === 1);
+});
+
+test('a line written in pieces is one line', async () => {
+  const { file, follower, entries } = await follow();
+  const line = Buffer.from(`${PREFIX} # Gerät\n`);
+  const inTheMiddleOfA = line.indexOf('ä') + 1;
+  appendFileSync(file, line.subarray(0, inTheMiddleOfA));
+  await follower.catchUp();
+  expect(entries()).toEqual([]);
+  appendFileSync(file, line.subarray(inTheMiddleOfA));
+  await follower.catchUp();
+  expect(entries()).toEqual([{ level: 40, msg: 'Gerät' }]);
+});
+
+test('the file does not grow for ever, and no line is lost over it', async () => {
+  const { file, follower, entries } = await follow();
+  appendFileSync(file, `${PREFIX} # ${'x'.repeat(1000)}\n`.repeat(1200));
+  await follower.catchUp();
+  expect(statSync(file).size).toBe(0);
+  appendFileSync(file, `${PREFIX} # after\n`);
+  await follower.catchUp();
+  expect(entries()).toHaveLength(1201);
+  expect(entries().at(-1)?.msg).toBe('after');
+});

@@ -1,0 +1,17 @@
+// A process of its own that runs the embedded store, to be killed: node embedded-process.mjs DATA_DIR
+// prints the socket's path once the store answers. Loads the sources, so that no build is needed.
+import { fileURLToPath } from 'node:url';
+import { runnerImport } from 'vite';
+
+const load = async (name) => {
+  const file = fileURLToPath(new URL(`../../src/${name}`, import.meta.url));
+  return (await runnerImport(file, { configFile: false, logLevel: 'silent' })).module;
+};
+
+const [, , dataDir] = process.argv;
+const { createLog } = await load('log.ts');
+const { createEmbeddedRedis } = await load('store/embedded-redis.ts');
+const embedded = createEmbeddedRedis({ dataDir, log: createLog({ level: 'silent' }) });
+await embedded.start();
+process.stdout.write(`${embedded.socketPath}\n`);
+setInterval(() => undefined, 60_000);

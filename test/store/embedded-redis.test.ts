@@ -1,0 +1,254 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { checkServer } from '../../src/store/server-check.js';
+import {
+  ask,
+  embeddedInOtherProcess,
+  embeddedRedis,
+  isAlive,
+  pidOf,
+  temporaryDirectory,
+  until,
+} from './embedded-support.js';
+
+const get = (socketPath: string, key: string) => ask(socketPath, (redis) => redis.get(key));
+const set = (socketPath: string, key: string) => ask(socketPath, (redis) => redis.set(key, 'kept'));
+
+describe('started and stopped', () => {
+  test('it answers, ends with the gateway, and its data survives', async () => {
+    const dataDir = join(temporaryDirectory(), 'not', 'yet', 'there');
+    const first = embeddedRedis(dataDir).embedded;
+    expect(first.running).toBe(false);
+    await first.start();
+    expect(first.running).toBe(true);
+    const pid = await pidOf(first.socketPath);
+    await set(first.socketPath, 'a');
+    await first.stop();
+    expect(first.running).toBe(false);
+    expect(isAlive(pid)).toBe(false);
+    expect(existsSync(first.socketPath)).toBe(false);
+
+    const second = embeddedRedis(dataDir).embedded;
+    await second.start();
+    expect(await get(second.socketPath, 'a')).toBe('kept');
+  });
+
+  test('it is as durable as the gateway demands, and reachable for its own user only', async () => {
+    const dataDir = join(temporaryDirectory(), 'data');
+    const { embedded } = embeddedRedis(dataDir);
+    await embedded.start();
+    expect(await ask(embedded.socketPath, checkServer)).toEqual([]);
+    expect(await ask(embedded.socketPath, (redis) => redis.config('GET', 'save', 'port'))).toEqual(
+      expect.arrayContaining(['save', '', 'port', '0']),
+    );
+    expect(statSync(dataDir).mode & 0o777).toBe(0o700);
+    expect(statSync(embedded.socketPath).mode & 0o777).toBe(0o700);
+  });
+
+  test('a data directory may have any name', async () => {
+    const { embedded } = embeddedRedis(
+      join(temporaryDirectory(), `Zimmer "ä" it's \\n $HOME --port`),
+    );
+    await embedded.start();
+    await set(embedded.socketPath, 'a');
+    expect(await get(embedded.socketPath, 'a')).toBe('kept');
+  });
+
+  test('a frozen one is ended by force', async () => {
+    const { embedded } = embeddedRedis(temporaryDirectory());
+    await embedded.start();
+    const pid = await pidOf(embedded.socketPath);
+    process.kill(pid, 'SIGSTOP');
+    await embedded.stop();
+    expect(isAlive(pid)).toBe(false);
+  });
+
+  test('stopping while it starts leaves nothing running', async () => {
+    const dataDir = temporaryDirectory();
+    const { embedded, messages } = embeddedRedis(dataDir);
+    const starting = embedded.start();
+    const refused = expect(starting).rejects.toMatchObject({ code: 'start-failed' });
+    await embedded.stop();
+    await refused;
+    expect(messages.join()).not.toContain('the embedded store answers');
+    await expect(pidOf(embedded.socketPath)).rejects.toThrow();
+    const next = embeddedRedis(dataDir).embedded;
+    await next.start();
+  });
+});
+
+describe('after the gateway was killed', () => {
+  test('it still runs, and the next gateway adopts it and can stop it', async () => {
+    const dataDir = temporaryDirectory();
+    const killed = await embeddedInOtherProcess(dataDir);
+    await set(killed.socketPath, 'a');
+    const pid = await pidOf(killed.socketPath);
+    await killed.killGateway();
+    expect(await pidOf(killed.socketPath)).toBe(pid);
+
+    const { embedded, messages } = embeddedRedis(dataDir);
+    await embedded.start();
+    expect(await pidOf(embedded.socketPath)).toBe(pid);
+    expect(await get(embedded.socketPath, 'a')).toBe('kept');
+    expect(messages.join()).toContain('"adopted":true');
+    await embedded.stop();
+    expect(isAlive(pid)).toBe(false);
+  });
+
+  test('and it was killed too, a new one has its data', async () => {
+    const dataDir = temporaryDirectory();
+    const killed = await embeddedInOtherProcess(dataDir);
+    await set(killed.socketPath, 'a');
+    const pid = await pidOf(killed.socketPath);
+    await killed.killGateway();
+    process.kill(pid, 'SIGKILL');
+    const { embedded } = embeddedRedis(dataDir);
+    await embedded.start();
+    expect(await get(embedded.socketPath, 'a')).toBe('kept');
+    expect(await pidOf(embedded.socketPath)).not.toBe(pid);
+  });
+
+  test('and it is frozen, it is ended and a new one has its data', async () => {
+    const dataDir = temporaryDirectory();
+    const killed = await embeddedInOtherProcess(dataDir);
+    await set(killed.socketPath, 'a');
+    const pid = await pidOf(killed.socketPath);
+    await killed.killGateway();
+    process.kill(pid, 'SIGSTOP');
+    const { embedded } = embeddedRedis(dataDir);
+    await embedded.start();
+    expect(isAlive(pid)).toBe(false);
+    expect(await get(embedded.socketPath, 'a')).toBe('kept');
+  });
+});
+
+describe('when it ends unexpectedly', () => {
+  test('it is started again, every time', async () => {
+    const { embedded, messages } = embeddedRedis(temporaryDirectory());
+    await embedded.start();
+    await set(embedded.socketPath, 'a');
+    for (let round = 0; round < 3; round++) {
+      const pid = await pidOf(embedded.socketPath);
+      process.kill(pid, 'SIGKILL');
+      await until(() => !embedded.running);
+      await until(() => embedded.running);
+      expect(await pidOf(embedded.socketPath)).not.toBe(pid);
+      expect(await get(embedded.socketPath, 'a')).toBe('kept');
+    }
+    const ends = messages.filter((message) => message.includes('the embedded store ended'));
+    expect(ends).toHaveLength(3);
+    expect(ends[0]).toContain('killed by SIGKILL');
+    expect(ends[0]).toMatch(/"diskFreeBytes":\d+/);
+  });
+
+  test('an adopted one is started again too', async () => {
+    const dataDir = temporaryDirectory();
+    const killed = await embeddedInOtherProcess(dataDir);
+    await set(killed.socketPath, 'a');
+    await killed.killGateway();
+    const { embedded } = embeddedRedis(dataDir);
+    await embedded.start();
+    const pid = await pidOf(embedded.socketPath);
+    process.kill(pid, 'SIGKILL');
+    await until(() => !embedded.running);
+    await until(() => embedded.running);
+    expect(await pidOf(embedded.socketPath)).not.toBe(pid);
+    expect(await get(embedded.socketPath, 'a')).toBe('kept');
+  });
+
+  test('a gateway that is being stopped starts it no more', async () => {
+    const { embedded } = embeddedRedis(temporaryDirectory());
+    await embedded.start();
+    process.kill(await pidOf(embedded.socketPath), 'SIGKILL');
+    await until(() => !embedded.running);
+    await embedded.stop();
+    await expect(pidOf(embedded.socketPath)).rejects.toThrow();
+  });
+});
+
+describe('one data directory', () => {
+  test('has one gateway: the second is refused, the first goes on', async () => {
+    const dataDir = temporaryDirectory();
+    const first = embeddedRedis(dataDir).embedded;
+    await first.start();
+    const pid = await pidOf(first.socketPath);
+    await expect(embeddedRedis(dataDir).embedded.start()).rejects.toMatchObject({
+      code: 'start-failed',
+      detail: `another gateway is running on ${dataDir}`,
+    });
+    expect(await pidOf(first.socketPath)).toBe(pid);
+    await first.stop();
+    await embeddedRedis(dataDir).embedded.start();
+  });
+
+  test('is refused while a gateway in another process has it, and free once that is killed', async () => {
+    const dataDir = temporaryDirectory();
+    const other = await embeddedInOtherProcess(dataDir);
+    await expect(embeddedRedis(dataDir).embedded.start()).rejects.toMatchObject({
+      code: 'start-failed',
+    });
+    expect(await pidOf(other.socketPath)).toBeGreaterThan(0);
+    await other.killGateway();
+    await embeddedRedis(dataDir).embedded.start();
+  });
+
+  test('is not mixed with a server that keeps its data elsewhere', async () => {
+    const dataDir = temporaryDirectory();
+    const elsewhere = temporaryDirectory();
+    const { embedded } = embeddedRedis(dataDir);
+    mkdirSync(dirname(embedded.socketPath));
+    const settings = ['--port', '0', '--dir', elsewhere, '--unixsocket', embedded.socketPath];
+    const other = spawn('redis-server', settings, { stdio: 'ignore' });
+    onTestFinished(async () => {
+      other.kill('SIGKILL');
+      if (other.exitCode === null && other.signalCode === null) await once(other, 'exit');
+    });
+    await until(() => existsSync(embedded.socketPath));
+    await expect(embedded.start()).rejects.toThrow(elsewhere);
+    expect(await pidOf(embedded.socketPath)).toBe(other.pid);
+  });
+});
+
+describe('a data directory whose socket path would be too long', () => {
+  const longDirectory = () => join(temporaryDirectory(), 'long'.repeat(30));
+
+  test('gets its socket elsewhere, for its own user only', async () => {
+    const dataDir = longDirectory();
+    const { embedded } = embeddedRedis(dataDir);
+    const directory = dirname(embedded.socketPath);
+    expect(directory.startsWith(dataDir)).toBe(false);
+    await embedded.start();
+    await set(embedded.socketPath, 'a');
+    expect(await get(embedded.socketPath, 'a')).toBe('kept');
+    expect(statSync(directory).mode & 0o777).toBe(0o700);
+    await embedded.stop();
+    expect(existsSync(directory)).toBe(false);
+    expect(embeddedRedis(longDirectory()).embedded.socketPath).not.toBe(embedded.socketPath);
+  });
+
+  test('is refused when others may write where the socket would be', async () => {
+    const { embedded } = embeddedRedis(longDirectory());
+    const directory = dirname(embedded.socketPath);
+    mkdirSync(directory);
+    onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+    chmodSync(directory, 0o777);
+    await expect(embedded.start()).rejects.toMatchObject({
+      code: 'start-failed',
+      detail: expect.stringContaining(directory),
+    });
+    expect(existsSync(directory)).toBe(true);
+  });
+});
+
+test('without the program, one line says what to install', async () => {
+  const dataDir = temporaryDirectory();
+  const { embedded } = embeddedRedis(dataDir, '/nowhere');
+  await expect(embedded.start()).rejects.toMatchObject({
+    code: 'start-failed',
+    detail: expect.stringMatching(/^neither redis-server nor valkey-server is installed: .+$/),
+  });
+  await embeddedRedis(dataDir).embedded.start();
+});

@@ -1,0 +1,109 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { Redis } from 'ioredis';
+import { onTestFinished, vi } from 'vitest';
+import { createLog, type Log } from '../../src/log.js';
+import { createEmbeddedRedis, type EmbeddedRedis } from '../../src/store/embedded-redis.js';
+
+/** A directory that is gone after the test. */
+export function temporaryDirectory(): string {
+  const directory = mkdtempSync(join(tmpdir(), 'gateway-store-'));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  return directory;
+}
+
+/** A log whose messages can be read. */
+export function recordingLog(): { log: Log; messages: string[] } {
+  const messages: string[] = [];
+  const write = (line: string) => messages.push(line);
+  return { log: createLog({ level: 'debug', destination: { write } }), messages };
+}
+
+/** The embedded store of a data directory, which leaves nothing running after the test. */
+export function embeddedRedis(
+  dataDir: string,
+  searchPath?: string,
+): { embedded: EmbeddedRedis; messages: string[] } {
+  const { log, messages } = recordingLog();
+  const embedded = createEmbeddedRedis({ dataDir, log, searchPath });
+  onTestFinished(async () => {
+    await embedded.stop();
+    killStore(dataDir);
+  });
+  return { embedded, messages };
+}
+
+function killStore(dataDir: string): void {
+  try {
+    process.kill(Number(readFileSync(join(dataDir, 'redis', 'redis.pid'), 'utf8')), 'SIGKILL');
+  } catch {
+    // None left, as it should be.
+  }
+}
+
+/** Talks to the server on the socket, over a connection of its own. */
+export async function ask<T>(socketPath: string, question: (redis: Redis) => Promise<T>) {
+  const redis = new Redis({ path: socketPath, retryStrategy: () => null, lazyConnect: true });
+  redis.on('error', () => undefined);
+  try {
+    await redis.connect();
+    return await question(redis);
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** The process id of the server on the socket. */
+export async function pidOf(socketPath: string): Promise<number> {
+  const info = await ask(socketPath, (redis) => redis.info('server'));
+  return Number(/^process_id:(\d+)/m.exec(info)?.[1]);
+}
+
+/** Whether the process runs; one that has ended but was not yet waited for does not. */
+export function isAlive(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+/** Waits until the condition holds. */
+export async function until(condition: () => boolean): Promise<void> {
+  await vi.waitFor(
+    () => {
+      if (!condition()) throw new Error(`not so in time: ${condition}`);
+    },
+    { timeout: 10_000, interval: 10 },
+  );
+}
+
+/** A process of its own with the embedded store started in it. */
+export async function embeddedInOtherProcess(
+  dataDir: string,
+): Promise<{ child: ChildProcess; socketPath: string; killGateway: () => Promise<void> }> {
+  const script = fileURLToPath(new URL('embedded-process.mjs', import.meta.url));
+  // A process group of its own, so that it can be killed as Ctrl-C ends a terminal's.
+  const child = spawn(process.execPath, [script, dataDir], {
+    detached: true,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  onTestFinished(() => {
+    child.kill('SIGKILL');
+    killStore(dataDir);
+  });
+  const { pid } = child;
+  if (pid === undefined) throw new Error('the process was not started');
+  const [socketPath] = await once(createInterface({ input: child.stdout }), 'line');
+  const killGateway = async () => {
+    const exit = once(child, 'exit');
+    process.kill(-pid, 'SIGKILL');
+    await exit;
+  };
+  return { child, socketPath: String(socketPath), killGateway };
+}

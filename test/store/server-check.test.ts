@@ -1,0 +1,93 @@
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { checkServer } from '../../src/store/server-check.js';
+import { embeddedRedis, temporaryDirectory } from './embedded-support.js';
+
+/** A connection to a server set up as the gateway demands, until the test changes that. */
+async function serverConnection(options: { username?: string; password?: string } = {}) {
+  const { embedded } = embeddedRedis(temporaryDirectory());
+  await embedded.start();
+  const redis = new Redis({ path: embedded.socketPath });
+  onTestFinished(() => redis.disconnect());
+  await redis.acl('SETUSER', 'managed', 'on', '>secret', '~*', '+@all', '-config');
+  const other = new Redis({ path: embedded.socketPath, lazyConnect: true, ...options });
+  onTestFinished(() => other.disconnect());
+  return { redis, other };
+}
+
+/** A connection to something that answers every command with this bulk string. */
+async function connectionThatSays(info: string): Promise<Redis> {
+  const socketPath = join(temporaryDirectory(), 'fake.sock');
+  const server = createServer((socket) => {
+    socket.on('data', (commands) => {
+      for (const _ of commands.toString().matchAll(/^\*\d+\r$/gm)) {
+        socket.write(`$${info.length}\r\n${info}\r\n`);
+      }
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(socketPath, resolve));
+  onTestFinished(() => void server.close());
+  const redis = new Redis({ path: socketPath, enableReadyCheck: false, disableClientInfo: true });
+  onTestFinished(() => redis.disconnect());
+  return redis;
+}
+
+test('a server set up as it must be gets no warning', async () => {
+  const { redis } = await serverConnection();
+  expect(await checkServer(redis)).toEqual([]);
+});
+
+describe('one that is not durable is warned about in a sentence', () => {
+  test.each([
+    ['maxmemory-policy', 'allkeys-lru', /allkeys-lru.* deletes alarms/],
+    ['appendonly', 'no', /appendonly is off.* are lost/],
+    ['appendfsync', 'everysec', /appendfsync is everysec.*in the second before it/],
+    ['appendfsync', 'no', /appendfsync is no:.*last wrote to disk/],
+  ])('%s %s', async (name, value, sentence) => {
+    const { redis } = await serverConnection();
+    await redis.config('SET', name, value);
+    expect(await checkServer(redis)).toEqual([expect.stringMatching(sentence)]);
+  });
+
+  test('for each of its settings', async () => {
+    const { redis } = await serverConnection();
+    await redis.config('SET', 'appendfsync', 'no', 'maxmemory-policy', 'volatile-ttl');
+    expect(await checkServer(redis)).toHaveLength(2);
+  });
+});
+
+test('where CONFIG is forbidden, it is said what cannot be checked', async () => {
+  const { other } = await serverConnection({ username: 'managed', password: 'secret' });
+  expect(await checkServer(other)).toEqual([
+    expect.stringMatching(/^maxmemory-policy cannot be checked/),
+    expect.stringMatching(/^appendonly cannot be checked/),
+    expect.stringMatching(/^appendfsync cannot be checked/),
+  ]);
+});
+
+test('a replica is refused', async () => {
+  const { redis } = await serverConnection();
+  await redis.replicaof('127.0.0.1', 1);
+  await expect(checkServer(redis)).rejects.toMatchObject({
+    code: 'start-failed',
+    detail: expect.stringContaining('replica'),
+  });
+});
+
+test.each([
+  ['redis_version:6.0.16\r\n', '6.0'],
+  ['redis_version:5.9.1\r\n', '5.9'],
+  ['server:other\r\n', 'does not say'],
+])('%j is refused', async (info, words) => {
+  await expect(checkServer(await connectionThatSays(info))).rejects.toMatchObject({
+    code: 'start-failed',
+    detail: expect.stringContaining(words),
+  });
+});
+
+test.each(['6.2.0', '7.0.15', '10.0.1'])('version %s is new enough', async (version) => {
+  const redis = await connectionThatSays(`redis_version:${version}\r\nrole:master\r\n`);
+  expect(await checkServer(redis)).toHaveLength(3);
+});
