@@ -14,6 +14,7 @@ export class Connection {
   readonly principal: Principal;
   readonly receiver: ClientReceiver;
   readonly #destination: Destination;
+  #isOpen = false;
   #acknowledged: Promise<void> = Promise.resolve();
   #unstored = 0;
   #waitingForRoom: (() => void)[] = [];
@@ -37,12 +38,17 @@ export class Connection {
   open(newest: CursorPositions): void {
     const sees = (audience: Parameters<typeof mayReceive>[1]) =>
       mayReceive(this.principal, audience);
+    this.#isOpen = true;
     this.#destination.connect(this.receiver, sees, newest);
   }
 
-  close(): void {
+  /** Nothing is sent any more. Returns false when it was closed before, or never open. */
+  close(): boolean {
+    if (!this.#isOpen) return false;
+    this.#isOpen = false;
     this.receiver.close();
     this.#destination.disconnect(this.receiver);
+    return true;
   }
 
   /**

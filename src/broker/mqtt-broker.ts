@@ -71,6 +71,7 @@ export class MqttBroker {
       ...options,
       connectionOf: (client) => this.#connections.get(client),
       isKnownPacket: (client, packet) => this.#isKnownPacket(client, packet),
+      isLeftWill: (packet) => this.#isLeftWill(packet),
     });
     this.#aedes = new Aedes({
       // No `id`: a fixed one corrupts what is stored after a restart (DEPENDENCY-FAULTS 4).
@@ -131,6 +132,7 @@ export class MqttBroker {
 
   /** Ends every connection. */
   async stop(): Promise<void> {
+    for (const { client } of this.#open.values()) client.close();
     await new Promise<void>((resolve) => this.#aedes.close(resolve));
   }
 
@@ -142,7 +144,8 @@ export class MqttBroker {
       maxFiltersPerPacket: MAX_FILTERS_PER_PACKET,
       maxClientIdBytes: MAX_CLIENT_ID_BYTES,
     });
-    stream.once('close', () => this.#ended(client));
+    // Aedes does not tell of every end: of several connections under one client id it loses sight.
+    stream.once('close', () => this.#closed(client));
   }
 
   /** Closes the connections of a principal (`principalKey`) whose credential has ended. */
@@ -165,34 +168,40 @@ export class MqttBroker {
     if (request === undefined) throw new Error('no CONNECT');
     const connection = await this.#authentication.admit(client, request, username, password);
     this.#connections.set(client, connection);
+    // Given up meanwhile: a clean session must not stay behind.
+    if (client.closed) this.#closed(client);
   }
 
   #opened(client: Client): void {
     const connection = this.#connections.get(client);
     if (connection === undefined || client.closed) return;
     const { presence, router, log } = this.#options;
+    this.#takeOver(client.id);
     this.#open.set(client.id, connection);
     connection.open(router.newest);
     if (connection.principal.type === 'device') presence.connected(connection.principal.id);
     log.info({ clientId: client.id, principal: connection.owner }, 'connected');
   }
 
-  #closed(client: Client): void {
-    const connection = this.#connections.get(client);
-    if (connection === undefined || this.#open.get(client.id) !== connection) return;
-    this.#open.delete(client.id);
-    const { presence, sessions, log } = this.#options;
-    connection.close();
-    sessions.closed(client.id, connection.destination);
-    if (connection.principal.type === 'device') presence.disconnected(connection.principal.id);
-    log.info({ clientId: client.id, principal: connection.owner }, 'disconnected');
+  /** Ends the connection that has the client id, if Aedes has not yet [MQTT-3.1.4-2]. */
+  #takeOver(clientId: string): void {
+    const client = this.#open.get(clientId)?.client;
+    if (client === undefined) return;
+    this.#closed(client);
+    client.close();
   }
 
-  /** A connection that broke between its authentication and its CONNACK leaves no session behind. */
-  #ended(client: Client): void {
+  /** Called when a connection ends, maybe more than once, and maybe before it was open. */
+  #closed(client: Client): void {
     const connection = this.#connections.get(client);
-    if (connection === undefined || this.#open.get(client.id) === connection) return;
-    this.#options.sessions.closed(client.id, connection.destination);
+    if (connection === undefined) return;
+    const { presence, sessions, log } = this.#options;
+    const wasOpen = connection.close();
+    sessions.closed(client.id, connection.destination);
+    if (!wasOpen) return;
+    if (this.#open.get(client.id) === connection) this.#open.delete(client.id);
+    if (connection.principal.type === 'device') presence.disconnected(connection.principal.id);
+    log.info({ clientId: client.id, principal: connection.owner }, 'disconnected');
   }
 
   #maySubscribe(client: Client, filter: string): boolean {
@@ -225,10 +234,17 @@ export class MqttBroker {
 
   #unsubscribed(filters: readonly string[], client: Client): void {
     const { sessions, log } = this.#options;
-    if (!client.clean) return;
+    // Aedes tells of it when a clean session ends, too: the client id may be another's by then.
+    if (!client.clean || this.#open.get(client.id)?.client !== client) return;
     sessions
       .unsubscribe(client.id, filters)
       .catch((error: unknown) => log.warn({ err: error }, 'subscription not removed'));
+  }
+
+  /** A will bears the id of the broker that stored it; what comes from a client bears none. */
+  #isLeftWill(packet: PublishPacket): boolean {
+    const brokerId: unknown = Reflect.get(packet, 'brokerId');
+    return brokerId !== undefined && brokerId !== this.#aedes.id;
   }
 
   async #isKnownPacket(client: Client, packet: PublishPacket): Promise<boolean> {

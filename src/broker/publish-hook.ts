@@ -18,6 +18,8 @@ export interface PublishHookOptions {
   readonly connectionOf: (client: Client) => Connection | undefined;
   /** Whether an incoming QoS 2 packet identifier was stored before [MQTT-4.3.3-2]. */
   readonly isKnownPacket: (client: Client, packet: PublishPacket) => Promise<boolean>;
+  /** Whether it is a will that was stored by an earlier run of the gateway. */
+  readonly isLeftWill: (packet: PublishPacket) => boolean;
   readonly log: Logger;
 }
 
@@ -38,7 +40,7 @@ export class PublishHook {
 
   /** Aedes' `authorizePublish`; an error closes the connection. */
   authorize(client: Client | null, packet: PublishPacket, done: Done): void {
-    if (client === null) {
+    if (client === null || this.#options.isLeftWill(packet)) {
       this.#acceptLeftWill(packet, done);
       return;
     }

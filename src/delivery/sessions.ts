@@ -65,11 +65,18 @@ export class Sessions {
   async open(clientId: string, owner: string, isPersistent: boolean): Promise<Destination> {
     const session = this.#sessions.get(clientId);
     if (session?.isPersistent === true && isPersistent) return session.destination;
-    await this.discard(clientId);
+    // Here at once, so that no other CONNECT comes between; the store follows in the same order.
+    const discarded = this.discard(clientId);
     const cursors = this.#options.router.newest;
     const record = { clientId, owner, subscriptions: [], cursors };
     const destination = this.#open(record, isPersistent);
-    if (isPersistent) await this.#options.store.save(record);
+    try {
+      await discarded;
+      if (isPersistent) await this.#options.store.save(record);
+    } catch (error) {
+      this.closed(clientId, destination);
+      throw error;
+    }
     return destination;
   }
 

@@ -3,7 +3,6 @@ import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { generate, type IConnectPacket, type Packet, parser } from 'mqtt-packet';
 import type { TestDevice, TestToken } from './api.js';
-import type { GatewayProcess } from './gateway-process.js';
 
 /** Nothing that a test waits for takes this long; what never comes fails it with its name. */
 const WAIT_MS = 10_000;
@@ -29,12 +28,11 @@ export class RawClient {
     });
     this.#parser.on('error', (error) => stream.destroy(error));
     stream.on('data', (chunk) => this.#parser.parse(chunk));
-    stream.on('error', () => this.#closed());
-    stream.on('close', () => this.#closed());
+    for (const event of ['end', 'error', 'close']) stream.on(event, () => this.#closed());
   }
 
   /** A TCP connection on which nothing has been sent. */
-  static async open(gateway: GatewayProcess): Promise<RawClient> {
+  static async open(gateway: { readonly mqttPort: number }): Promise<RawClient> {
     const socket: Socket = connect(gateway.mqttPort, '127.0.0.1');
     const client = new RawClient(socket);
     await once(socket, 'connect');
@@ -43,7 +41,7 @@ export class RawClient {
 
   /** Connected and admitted. */
   static async connect(
-    gateway: GatewayProcess,
+    gateway: { readonly mqttPort: number },
     who: TestDevice | TestToken,
     options: Partial<IConnectPacket> = {},
   ): Promise<RawClient> {

@@ -1,0 +1,291 @@
+import { generate, type IConnectPacket } from 'mqtt-packet';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { Api, type TestDevice, type TestToken } from '../harness/api.js';
+import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
+import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
+
+const ACCEPTED = 0;
+const WRONG_VERSION = 1;
+const IDENTIFIER_REJECTED = 2;
+const BAD_CREDENTIALS = 4;
+const NOT_AUTHORIZED = 5;
+
+let gateway: GatewayProcess;
+let api: Api;
+let device: TestDevice;
+let viewer: TestToken;
+
+beforeAll(async () => {
+  gateway = await GatewayProcess.start();
+  api = new Api(gateway);
+  const { id } = await api.createLocation();
+  device = await api.createDevice(id);
+  viewer = await api.viewer(id);
+});
+
+afterAll(() => gateway.remove());
+
+/** The return code of the CONNACK; a refused connection must be closed after it [MQTT-3.2.2-5]. */
+async function returnCodeFor(options: Partial<IConnectPacket>): Promise<number | undefined> {
+  const client = await RawClient.open(gateway);
+  client.send(connectPacket(options));
+  const { returnCode, sessionPresent } = await client.next('connack');
+  if (returnCode === ACCEPTED) await client.ping();
+  else {
+    expect(sessionPresent).toBe(false);
+    await client.closed();
+  }
+  client.vanish();
+  return returnCode;
+}
+
+describe('a CONNECT is refused', () => {
+  it('with 5 without credentials', async () => {
+    expect(await returnCodeFor({})).toBe(NOT_AUTHORIZED);
+  });
+
+  it('with 5 without a password', async () => {
+    expect(await returnCodeFor({ username: device.id })).toBe(NOT_AUTHORIZED);
+  });
+
+  it('with 4 for a wrong secret of a device', async () => {
+    const password = Buffer.from(`${device.secret}x`);
+    expect(await returnCodeFor({ username: device.id, password })).toBe(BAD_CREDENTIALS);
+  });
+
+  it('with 4 for a wrong token of an access token', async () => {
+    const password = Buffer.from(device.secret);
+    expect(await returnCodeFor({ username: viewer.id, password })).toBe(BAD_CREDENTIALS);
+  });
+
+  it.each(['nobody', '', '00000000-0000-4000-8000-000000000000', '__proto__', 'constructor'])(
+    'with 4 for the unknown user "%s"',
+    async (username) => {
+      const password = Buffer.from(device.secret);
+      expect(await returnCodeFor({ username, password })).toBe(BAD_CREDENTIALS);
+    },
+  );
+
+  it.each([0, 301, 65_535])('with 5 for a keep-alive of %i', async (keepalive) => {
+    expect(await returnCodeFor({ ...credentials(device), keepalive })).toBe(NOT_AUTHORIZED);
+  });
+
+  it('fault 14: with 2 for a zero-length client id and a session that persists', async () => {
+    const bytes = generate(connectPacket({ ...credentials(viewer), clientId: '' }));
+    // What no library sends: the flag of the clean session taken off.
+    const flagsAt = bytes.indexOf('MQTT') + 5;
+    bytes.writeUInt8(bytes.readUInt8(flagsAt) & ~0x02, flagsAt);
+    const client = await RawClient.open(gateway);
+    client.stream.write(bytes);
+    expect((await client.next('connack')).returnCode).toBe(IDENTIFIER_REJECTED);
+    await client.closed();
+  });
+
+  it('with 1 for MQTT 5', async () => {
+    const options = { ...credentials(viewer), protocolVersion: 5 } as const;
+    expect(await returnCodeFor(options)).toBe(WRONG_VERSION);
+  });
+
+  it.each([
+    ['another device', (): string => `devices/${viewer.id}/alarms`],
+    ['a subscriber topic', (): string => `care-homes/${device.locationId}/devices/x/alarms/fall`],
+    ['$SYS', (): string => '$SYS/x'],
+    ['a wildcard', (): string => `devices/${device.id}/+`],
+    ['a multi-level wildcard', (): string => `devices/${device.id}/#`],
+  ])('when its will lies on %s', async (_what, topic) => {
+    const will = { topic: topic(), payload: '{"kind":"fall"}', qos: 1 } as const;
+    const client = await RawClient.open(gateway);
+    client.send(connectPacket({ ...credentials(device), will }));
+    await client.closed();
+    expect(client.packets).not.toContainEqual(expect.objectContaining({ returnCode: ACCEPTED }));
+  });
+});
+
+describe('a CONNECT is accepted', () => {
+  it('from a device, its id in either case', async () => {
+    expect(await returnCodeFor(credentials(device))).toBe(ACCEPTED);
+    const username = device.id.toUpperCase();
+    expect(await returnCodeFor({ ...credentials(device), username })).toBe(ACCEPTED);
+  });
+
+  it('from an access token', async () => {
+    expect(await returnCodeFor(credentials(viewer))).toBe(ACCEPTED);
+  });
+
+  it('with a zero-length client id and a clean session', async () => {
+    expect(await returnCodeFor({ ...credentials(viewer), clientId: '' })).toBe(ACCEPTED);
+  });
+
+  it('from the administrator', async () => {
+    const password = Buffer.from(ADMIN_TOKEN);
+    expect(await returnCodeFor({ username: 'admin', password })).toBe(ACCEPTED);
+  });
+
+  it.each([1, 300])('with a keep-alive of %i', async (keepalive) => {
+    expect(await returnCodeFor({ ...credentials(device), keepalive })).toBe(ACCEPTED);
+  });
+});
+
+describe('a client id', () => {
+  it('in use by another principal is refused with 2, and its holder stays', async () => {
+    const clientId = 'held-live';
+    const holder = await RawClient.connect(gateway, viewer, { clientId });
+    const thief = { ...credentials(device), clientId };
+    expect(await returnCodeFor(thief)).toBe(IDENTIFIER_REJECTED);
+    await holder.ping();
+    holder.vanish();
+  });
+
+  it('of a persistent session is refused to another principal while its owner is away', async () => {
+    const clientId = 'held-away';
+    const owner = await RawClient.connect(gateway, viewer, { clientId, clean: false });
+    owner.send({ cmd: 'disconnect' });
+    await owner.closed();
+    for (const clean of [true, false]) {
+      const thief = { ...credentials(device), clientId, clean };
+      expect(await returnCodeFor(thief)).toBe(IDENTIFIER_REJECTED);
+    }
+    const back = await RawClient.connect(gateway, viewer, { clientId, clean: false });
+    back.vanish();
+  });
+
+  it('of an ended clean session is free again', async () => {
+    const clientId = 'free-again';
+    const first = await RawClient.connect(gateway, viewer, { clientId });
+    first.send({ cmd: 'disconnect' });
+    await first.closed();
+    expect(await returnCodeFor({ ...credentials(device), clientId })).toBe(ACCEPTED);
+  });
+
+  it.each(['constructor', '__proto__', 'a:b/c+#', '名前'])('may be "%s"', async (clientId) => {
+    const persistent = { clientId, clean: false };
+    const first = await RawClient.connect(gateway, viewer, persistent);
+    const filter = `care-homes/${device.locationId}/#`;
+    expect(await first.subscribe([filter])).toEqual([1]);
+    first.vanish();
+    const again = await RawClient.open(gateway);
+    again.send(connectPacket({ ...credentials(viewer), ...persistent }));
+    expect(await again.next('connack')).toMatchObject({ returnCode: 0, sessionPresent: true });
+    again.vanish();
+  });
+});
+
+describe('a second connection under the same client id', () => {
+  /** A message for every subscriber of the location, and the sign that it came. */
+  async function alarmReaches(subscriber: RawClient): Promise<void> {
+    const sensor = await RawClient.connect(gateway, device);
+    await sensor.publish(`devices/${device.id}/alarms`, '{"kind":"fall"}', 1);
+    expect((await subscriber.next('publish')).topic).toMatch(/\/alarms\/fall$/);
+    sensor.vanish();
+  }
+
+  /** Those that are still connected, when there is but one. */
+  async function theOneLeft(all: readonly RawClient[]): Promise<RawClient[]> {
+    const left = () => all.filter(({ isClosed }) => !isClosed);
+    await vi.waitFor(() => expect(left()).toHaveLength(1), { timeout: 5_000 });
+    return left();
+  }
+
+  it.each([
+    ['clean', 'clean', []],
+    ['clean', 'clean', ['gateway/status']],
+    ['clean', 'persistent', ['gateway/status']],
+    ['persistent', 'clean', ['gateway/status']],
+    ['persistent', 'persistent', ['gateway/status']],
+  ])('takes over from a %s to a %s session (%j)', async (from, to, filtersBefore) => {
+    const clientId = `takeover-${from}-${to}-${filtersBefore.length}`;
+    const before = await RawClient.connect(gateway, viewer, { clientId, clean: from === 'clean' });
+    if (filtersBefore.length > 0) await before.subscribe(filtersBefore);
+    const after = await RawClient.connect(gateway, viewer, { clientId, clean: to === 'clean' });
+    await before.closed();
+    expect(await after.subscribe([`care-homes/${device.locationId}/+/+/alarms/#`])).toEqual([1]);
+    await alarmReaches(after);
+    after.vanish();
+  });
+
+  it('is sent again what the first had not acknowledged', async () => {
+    const session = { clientId: 'takeover-unacknowledged', clean: false };
+    const before = await RawClient.connect(gateway, viewer, session);
+    await before.subscribe([`care-homes/${device.locationId}/+/+/alarms/#`]);
+    await alarmReaches(before);
+    for (let round = 0; round < 5; round++) {
+      const all = await Promise.all(Array.from({ length: 5 }, () => RawClient.open(gateway)));
+      for (const client of all) client.send(connectPacket({ ...credentials(viewer), ...session }));
+      const [last] = await theOneLeft(all);
+      expect(await last?.next('publish')).toMatchObject({ dup: true, qos: 1 });
+    }
+  });
+
+  it('keeps the filters it subscribes to in the same breath', async () => {
+    const clientId = 'takeover-at-once';
+    const filter = `care-homes/${device.locationId}/+/+/alarms/#`;
+    const before = await RawClient.connect(gateway, viewer, { clientId });
+    await before.subscribe([filter]);
+    const after = await RawClient.open(gateway);
+    const subscriptions = [{ topic: filter, qos: 1 }] as const;
+    after.send(connectPacket({ ...credentials(viewer), clientId }), {
+      cmd: 'subscribe',
+      messageId: 1,
+      subscriptions: [...subscriptions],
+    });
+    expect((await after.next('suback')).granted).toEqual([1]);
+    await before.closed();
+    await alarmReaches(after);
+    after.vanish();
+  });
+
+  it.each([true, false])(
+    'and 20 more at once leave one, which works (clean: %s)',
+    async (clean) => {
+      const clientId = `takeover-many-${clean}`;
+      const filter = `care-homes/${device.locationId}/+/+/alarms/#`;
+      const all = await Promise.all(Array.from({ length: 21 }, () => RawClient.open(gateway)));
+      for (const client of all) {
+        client.send(connectPacket({ ...credentials(viewer), clientId, clean }), {
+          cmd: 'subscribe',
+          messageId: 1,
+          subscriptions: [{ topic: filter, qos: 1 }],
+        });
+      }
+      await vi.waitFor(() => expect(all.filter(({ isClosed }) => !isClosed)).toHaveLength(1));
+      const [last] = all.filter(({ isClosed }) => !isClosed);
+      await last?.next('suback');
+      if (last !== undefined) await alarmReaches(last);
+      last?.vanish();
+      expect(await returnCodeFor({ ...credentials(viewer), clientId })).toBe(ACCEPTED);
+    },
+  );
+
+  it('leaves a device online, and offline when it goes', async () => {
+    const sensor = await api.createDevice(device.locationId, 'Bett 2');
+    const commands = [`devices/${sensor.id}/commands/#`];
+    const before = await RawClient.connect(gateway, sensor, { clientId: sensor.id });
+    await before.subscribe(commands);
+    const after = await RawClient.connect(gateway, sensor, { clientId: sensor.id });
+    await before.closed();
+    await after.subscribe(commands);
+    const path = `/care-homes/${sensor.locationId}/devices/${sensor.id}`;
+    expect(await api.json('GET', path)).toMatchObject({ online: true });
+    after.send({ cmd: 'disconnect' });
+    await vi.waitFor(async () => {
+      expect(await api.json('GET', path)).toMatchObject({ online: false });
+    });
+  });
+});
+
+describe('a second CONNECT on a connection', () => {
+  it('closes it', async () => {
+    const client = await RawClient.connect(gateway, viewer);
+    client.send(connectPacket(credentials(viewer)));
+    await client.closed();
+  });
+});
+
+describe('before CONNECT', () => {
+  it('a PUBLISH closes the connection', async () => {
+    const client = await RawClient.open(gateway);
+    client.send(publishPacket(`devices/${device.id}/alarms`, '{"kind":"fall"}'));
+    await client.closed();
+    expect(client.packets).toEqual([]);
+  });
+});

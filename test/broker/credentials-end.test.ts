@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TestDevice, TestToken } from '../harness/api.js';
+import { connectPacket, credentials, RawClient } from '../harness/raw-client.js';
+import { Store } from '../harness/store.js';
+import { Home } from './home.js';
+
+const BAD_CREDENTIALS = 4;
+
+let home: Home;
+
+beforeAll(async () => {
+  home = await Home.start();
+});
+
+afterAll(() => home.remove());
+
+async function returnCodeFor(who: TestDevice | TestToken, clientId?: string) {
+  const client = await RawClient.open(home.gateway);
+  client.send(connectPacket({ ...credentials(who), ...(clientId !== undefined && { clientId }) }));
+  const { returnCode } = await client.next('connack');
+  client.vanish();
+  return returnCode;
+}
+
+function pathOf(device: TestDevice): string {
+  return `/care-homes/${device.locationId}/devices/${device.id}`;
+}
+
+describe('an access token that is deleted', () => {
+  it('has all its connections closed, and no others', async () => {
+    const token = await home.api.viewer(home.locationId);
+    const live = await Promise.all([1, 2, 3].map(() => RawClient.connect(home.gateway, token)));
+    const other = await RawClient.connect(home.gateway, home.viewer);
+    await home.api.json('DELETE', `/access-tokens/${token.id}`);
+    await Promise.all(live.map((client) => client.closed()));
+    await other.ping();
+    other.vanish();
+    expect(await returnCodeFor(token)).toBe(BAD_CREDENTIALS);
+  });
+
+  it('leaves no session behind: its client id is free, and its queue gone', async () => {
+    const token = await home.api.viewer(home.locationId);
+    const clientId = 'session-of-a-deleted-token';
+    const client = await RawClient.connect(home.gateway, token, { clientId, clean: false });
+    await client.subscribe([`care-homes/${home.locationId}/#`]);
+    const store = await Store.of(home.gateway);
+    expect(await store.keys(`*${clientId}*`)).not.toEqual([]);
+    await home.api.json('DELETE', `/access-tokens/${token.id}`);
+    await client.closed();
+    expect(await returnCodeFor(home.viewer, clientId)).toBe(0);
+    expect(await store.keys(`*${clientId}*`)).toEqual([]);
+    store.close();
+  });
+
+  it('receives nothing that comes after', async () => {
+    const token = await home.api.viewer(home.locationId);
+    const device = await home.device();
+    const nurse = await RawClient.connect(home.gateway, token);
+    await nurse.subscribe([home.filter(device, 'alarms/#')]);
+    const sensor = await RawClient.connect(home.gateway, device);
+    await home.api.json('DELETE', `/access-tokens/${token.id}`);
+    await sensor.publish(`devices/${device.id}/alarms`, '{"kind":"fall"}', 1);
+    await nurse.closed();
+    expect(nurse.packets.map(({ cmd }) => cmd)).toEqual(['connack', 'suback']);
+    sensor.vanish();
+  });
+});
+
+describe('a device whose secret is replaced', () => {
+  it('has its connections closed, and gets in with the new one only', async () => {
+    const device = await home.device();
+    const live = await RawClient.connect(home.gateway, device);
+    const { secret } = Object(await home.api.json('POST', `${pathOf(device)}/secret`));
+    await live.closed();
+    expect(await returnCodeFor(device)).toBe(BAD_CREDENTIALS);
+    expect(await returnCodeFor({ ...device, secret: String(secret) })).toBe(0);
+  });
+
+  it('keeps its session and what waits in it', async () => {
+    const device = await home.device();
+    const session = { clientId: device.id, clean: false };
+    const live = await RawClient.connect(home.gateway, device, session);
+    await live.subscribe([`devices/${device.id}/commands/#`]);
+    const { secret } = Object(await home.api.json('POST', `${pathOf(device)}/secret`));
+    await live.closed();
+    const manager = await RawClient.connect(home.gateway, home.manager);
+    await manager.publish(home.filter(device, 'commands/x'), '1', 1);
+    const renewed = { ...device, secret: String(secret) };
+    const again = await RawClient.connect(home.gateway, renewed, session);
+    expect((await again.next('publish')).topic).toBe(`devices/${device.id}/commands/x`);
+    for (const client of [again, manager]) client.vanish();
+  });
+});
+
+describe('a device that is deleted', () => {
+  it('has its connections closed, and is refused', async () => {
+    const device = await home.device();
+    const live = await RawClient.connect(home.gateway, device);
+    await live.publish(`devices/${device.id}/alarms`, '{"kind":"fall"}', 1);
+    expect((await home.api.request('DELETE', pathOf(device))).status).toBe(204);
+    await live.closed();
+    expect(await returnCodeFor(device)).toBe(BAD_CREDENTIALS);
+  });
+
+  it('leaves its client id to others', async () => {
+    const device = await home.device();
+    const session = { clientId: `of-${device.id}`, clean: false };
+    const live = await RawClient.connect(home.gateway, device, session);
+    await home.api.request('DELETE', pathOf(device));
+    await live.closed();
+    expect(await returnCodeFor(home.viewer, session.clientId)).toBe(0);
+  });
+});

@@ -1,0 +1,292 @@
+import { randomUUID } from 'node:crypto';
+import type { MqttClient } from 'mqtt';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TestDevice } from '../harness/api.js';
+import { connectDevice, type Received, Subscriber } from '../harness/mqtt-clients.js';
+import { publishPacket, RawClient } from '../harness/raw-client.js';
+import { Store } from '../harness/store.js';
+import { Home } from './home.js';
+
+let home: Home;
+
+beforeAll(async () => {
+  home = await Home.start();
+});
+
+afterAll(() => home.remove());
+
+function numbers(from: number, to: number): number[] {
+  return Array.from({ length: to - from }, (_, index) => from + index);
+}
+
+/** Publishes numbered alarms, all at once, and resolves when each is acknowledged. */
+function publishAlarms(sensor: MqttClient, device: TestDevice, from: number, to: number) {
+  const topic = `devices/${device.id}/alarms`;
+  return Promise.all(
+    numbers(from, to).map((number) =>
+      sensor.publishAsync(topic, JSON.stringify({ kind: 'fall', number }), { qos: 1 }),
+    ),
+  );
+}
+
+/** The numbers of the alarms, in the order in which they came. */
+function alarmNumbers(received: readonly Received[]): unknown[] {
+  return received
+    .filter(({ topic }) => topic.includes('/alarms/'))
+    .map(({ text }) => Object(JSON.parse(text)).data.number);
+}
+
+async function persistentNurse(device: TestDevice, clientId: string): Promise<Subscriber> {
+  const session = { clientId, clean: false };
+  const nurse = await Subscriber.connect(home.gateway, home.viewer, session);
+  return nurse.subscribe(home.filter(device, 'alarms/#'));
+}
+
+describe('fault 1: 200 alarms reach a live subscriber', () => {
+  const count = 200;
+
+  it('among telemetry at QoS 0 and 1', async () => {
+    const device = await home.device();
+    const nurse = await home.nurse(device, '#');
+    const sensor = await connectDevice(home.gateway, device);
+    const telemetry = numbers(0, count).flatMap((number) => [
+      sensor.publishAsync(`devices/${device.id}/a`, String(number), { qos: 0 }),
+      sensor.publishAsync(`devices/${device.id}/b`, String(number), { qos: 1 }),
+    ]);
+    await Promise.all([...telemetry, publishAlarms(sensor, device, 0, count)]);
+    await nurse.until((received) => alarmNumbers(received).length >= count);
+    expect(alarmNumbers(nurse.received)).toEqual(numbers(0, count));
+    await Promise.all([sensor.endAsync(), nurse.end()]);
+  });
+
+  it('while retained messages are being stored', async () => {
+    const device = await home.device();
+    const nurse = await home.nurse(device, '#');
+    const sensor = await connectDevice(home.gateway, device);
+    const retained = numbers(0, count).map((number) =>
+      sensor.publishAsync(`devices/${device.id}/r/${number}`, '1', { qos: 1, retain: true }),
+    );
+    await Promise.all([...retained, publishAlarms(sensor, device, 0, count)]);
+    await nurse.until(
+      (received) =>
+        alarmNumbers(received).length >= count &&
+        received.filter(({ topic }) => topic.includes('/r/')).length >= count,
+    );
+    expect(alarmNumbers(nurse.received)).toEqual(numbers(0, count));
+    await Promise.all([sensor.endAsync(), nurse.end()]);
+  });
+
+  it('while five sessions of absent subscribers queue them', async () => {
+    const device = await home.device();
+    const sessions = numbers(0, 5).map((number) => `absent-${number}-${device.id}`);
+    for (const clientId of sessions) await (await persistentNurse(device, clientId)).end();
+    const nurse = await home.nurse(device, 'alarms/#');
+    const sensor = await connectDevice(home.gateway, device);
+    await publishAlarms(sensor, device, 0, count);
+    await nurse.untilCount(count);
+    expect(alarmNumbers(nurse.received)).toEqual(numbers(0, count));
+    for (const clientId of sessions) {
+      const session = { clientId, clean: false };
+      const absent = await Subscriber.connect(home.gateway, home.viewer, session);
+      await absent.untilCount(count);
+      expect(alarmNumbers(absent.received)).toEqual(numbers(0, count));
+      await absent.end();
+    }
+    await Promise.all([sensor.endAsync(), nurse.end()]);
+  });
+
+  it('of two devices, each under overlapping filters, once', async () => {
+    const devices = [await home.device(), await home.device()];
+    const nurse = await Subscriber.connect(home.gateway, home.viewer);
+    for (const rest of ['#', '+', 'alarms/#', 'alarms/fall']) {
+      await nurse.subscribe(...devices.map((device) => home.filter(device, rest)));
+    }
+    const sensors = await Promise.all(devices.map((one) => connectDevice(home.gateway, one)));
+    const published = sensors.map((sensor, index) =>
+      publishAlarms(sensor, devices[index] ?? Object(), 0, count / 2),
+    );
+    await Promise.all(published);
+    await nurse.until((received) => alarmNumbers(received).length >= count);
+    for (const device of devices) {
+      const own = nurse.received.filter(({ topic }) => topic.includes(device.id));
+      expect(alarmNumbers(own)).toEqual(numbers(0, count / 2));
+    }
+    await Promise.all([...sensors.map((sensor) => sensor.endAsync()), nurse.end()]);
+  });
+});
+
+describe('fault 4: after a restart', () => {
+  it('each session has its own messages, all of them, and no other', async () => {
+    const devices = [await home.device(), await home.device()];
+    const clientIds = devices.map(({ id }) => `own-${id}`);
+    for (const [index, device] of devices.entries()) {
+      await (await persistentNurse(device, clientIds[index] ?? '')).end();
+    }
+    for (const from of [0, 20, 40]) {
+      for (const device of devices) {
+        const sensor = await connectDevice(home.gateway, device);
+        await publishAlarms(sensor, device, from, from + 20);
+        await sensor.endAsync();
+      }
+      await home.gateway.kill();
+      await home.gateway.start();
+    }
+    for (const [index, device] of devices.entries()) {
+      const session = { clientId: clientIds[index] ?? '', clean: false };
+      const nurse = await Subscriber.connect(home.gateway, home.viewer, session);
+      await nurse.until((received) => alarmNumbers(received).length >= 60);
+      expect(new Set(nurse.received.map(({ topic }) => topic))).toEqual(
+        new Set([home.filter(device, 'alarms/fall')]),
+      );
+      expect(alarmNumbers(nurse.received)).toEqual(numbers(0, 60));
+      await nurse.end();
+    }
+  });
+
+  it('the broker has another id, under which nothing is stored yet', async () => {
+    const device = await home.device();
+    const store = await Store.of(home.gateway);
+    const brokerIds: (string | undefined)[] = [];
+    for (const run of [1, 2]) {
+      const will = { topic: `devices/${device.id}/gone`, payload: '1', qos: 1 } as const;
+      const client = await RawClient.connect(home.gateway, device, { clientId: `w${run}`, will });
+      await client.ping();
+      const [key] = await store.keys(`*will:*:w${run}`);
+      brokerIds.push(key?.split(':').at(-2));
+      client.vanish();
+      await home.gateway.kill();
+      await home.gateway.start();
+    }
+    expect(brokerIds).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/), expect.any(String)]);
+    expect(brokerIds[0]).not.toBe(brokerIds[1]);
+    store.close();
+  });
+});
+
+describe('fault 8: a backlog of 2,500 alarms', () => {
+  it('comes whole on one connection, in order, and what is new after it', async () => {
+    const device = await home.device();
+    const session = { clientId: `backlog-${device.id}`, clean: false };
+    await (await persistentNurse(device, session.clientId)).end();
+    const before = await connectDevice(home.gateway, device);
+    await publishAlarms(before, device, 0, 2_500);
+    // So that all of it has to come from the store.
+    await home.gateway.kill();
+    await home.gateway.start();
+    const nurse = await Subscriber.connect(home.gateway, home.viewer, session);
+    const sensor = await connectDevice(home.gateway, device);
+    // New ones arrive while the old ones are on their way.
+    await publishAlarms(sensor, device, 2_500, 2_700);
+    await nurse.untilCount(2_700);
+    expect(alarmNumbers(nurse.received)).toEqual(numbers(0, 2_700));
+    await Promise.all([sensor.endAsync(), nurse.end()]);
+  });
+});
+
+describe('fault 9: what a session kept', () => {
+  it('is gone when its client comes back with a clean session', async () => {
+    const device = await home.device();
+    const clientId = `leaves-nothing-${device.id}`;
+    const store = await Store.of(home.gateway);
+    await (await persistentNurse(device, clientId)).end();
+    const sensor = await connectDevice(home.gateway, device);
+    await publishAlarms(sensor, device, 0, 20);
+    expect(await store.keys(`*${clientId}*`)).not.toEqual([]);
+    const clean = await Subscriber.connect(home.gateway, home.viewer, { clientId, clean: true });
+    await clean.end();
+    expect(await store.keys(`*${clientId}*`)).toEqual([]);
+    const again = await RawClient.connect(home.gateway, home.viewer, { clientId, clean: false });
+    await publishAlarms(sensor, device, 20, 21);
+    await again.ping();
+    expect(again.packets.filter(({ cmd }) => cmd === 'publish')).toEqual([]);
+    again.vanish();
+    await sensor.endAsync();
+    store.close();
+  });
+
+  it('of half-finished QoS 2 publishes is gone with a clean session', async () => {
+    const device = await home.device();
+    const clientId = `qos2-${device.id}`;
+    const store = await Store.of(home.gateway);
+    const client = await RawClient.connect(home.gateway, device, { clientId });
+    const packet = publishPacket(`devices/${device.id}/x`, '1');
+    client.send({ ...packet, qos: 2, messageId: 1 });
+    await client.next('pubrec');
+    expect(await store.keys(`*${clientId}*`)).not.toEqual([]);
+    client.vanish();
+    const next = await RawClient.connect(home.gateway, device, { clientId: randomUUID() });
+    await next.publish(`devices/${device.id}/x`, '1', 2);
+    expect(await store.keys(`*${clientId}*`)).toEqual([]);
+    next.vanish();
+    store.close();
+  });
+
+  it('grows by no key a message under overlapping filters', async () => {
+    const device = await home.device();
+    const clientId = `overlaps-${device.id}`;
+    const nurse = await persistentNurse(device, clientId);
+    await nurse.subscribe(home.filter(device, '#'), home.filter(device, 'x'));
+    const sensor = await connectDevice(home.gateway, device);
+    const publish = async (from: number, to: number) => {
+      for (const number of numbers(from, to)) {
+        await sensor.publishAsync(`devices/${device.id}/x`, String(number), { qos: 1 });
+      }
+      const last = `"data":${to - 1},`;
+      await nurse.until((received) => received.some(({ text }) => text.includes(last)));
+    };
+    const store = await Store.of(home.gateway);
+    await publish(0, 5);
+    const before = await store.keys();
+    await publish(5, 55);
+    expect(await store.keys()).toEqual(before);
+    await Promise.all([sensor.endAsync(), nurse.end()]);
+    store.close();
+  });
+});
+
+describe('fault 10: a subscriber that stops reading', () => {
+  it('delays nobody, is disconnected, and gets everything when it is back', async () => {
+    const device = await home.device();
+    const session = { clientId: `frozen-${device.id}`, clean: false };
+    const filters = [home.filter(device, 'alarms/#'), home.filter(device, 'bulk')];
+    const frozen = await RawClient.connect(home.gateway, home.viewer, session);
+    await frozen.subscribe(filters);
+    frozen.stream.pause();
+    const nurse = await home.nurse(device, 'alarms/#');
+    const sensor = await connectDevice(home.gateway, device);
+
+    // Far more than all buffers between the gateway and the frozen one hold.
+    const bulk = 'x'.repeat(200 * 1024);
+    let slowestMs = 0;
+    for (const number of numbers(0, 60)) {
+      await sensor.publishAsync(`devices/${device.id}/bulk`, bulk, { qos: 1 });
+      const sentAt = performance.now();
+      await publishAlarms(sensor, device, number, number + 1);
+      await nurse.untilCount(number + 1);
+      slowestMs = Math.max(slowestMs, performance.now() - sentAt);
+    }
+    expect(alarmNumbers(nurse.received)).toEqual(numbers(0, 60));
+    expect(slowestMs).toBeLessThan(1_000);
+    const ended = `"clientId":"${session.clientId}"`;
+    await expect
+      .poll(() => home.gateway.lines.some((line) => line.includes(ended) && isEnd(line)), {
+        timeout: 10_000,
+      })
+      .toBe(true);
+    frozen.vanish();
+
+    const back = await Subscriber.connect(home.gateway, home.viewer, session);
+    await back.until(
+      (received) =>
+        alarmNumbers(received).includes(59) &&
+        received.filter(({ topic }) => topic.endsWith('/bulk')).length >= 60,
+    );
+    // It had acknowledged nothing.
+    expect(alarmNumbers(back.received)).toEqual(numbers(0, 60));
+    await Promise.all([sensor.endAsync(), nurse.end(), back.end()]);
+  });
+});
+
+function isEnd(line: string): boolean {
+  return line.includes('"msg":"disconnected"') || line.includes('"msg":"connection ended"');
+}

@@ -1,0 +1,61 @@
+import { Api, type TestDevice, type TestToken } from '../harness/api.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
+import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
+
+/** A gateway with one care home in it. */
+export class Home {
+  readonly gateway: GatewayProcess;
+  readonly api: Api;
+  readonly locationId: string;
+  readonly viewer: TestToken;
+  readonly manager: TestToken;
+
+  private constructor(
+    gateway: GatewayProcess,
+    api: Api,
+    locationId: string,
+    viewer: TestToken,
+    manager: TestToken,
+  ) {
+    this.gateway = gateway;
+    this.api = api;
+    this.locationId = locationId;
+    this.viewer = viewer;
+    this.manager = manager;
+  }
+
+  static async start(environment?: Record<string, string>): Promise<Home> {
+    const gateway = await GatewayProcess.start(environment);
+    const api = new Api(gateway);
+    const { id } = await api.createLocation();
+    const viewer = await api.viewer(id);
+    const manager = await api.createToken([{ location: id, role: 'manager' }]);
+    return new Home(gateway, api, id, viewer, manager);
+  }
+
+  remove(): Promise<void> {
+    return this.gateway.remove();
+  }
+
+  device(name?: string): Promise<TestDevice> {
+    return this.api.createDevice(this.locationId, name);
+  }
+
+  /** The filter of everything, or of the rest given, that a device's subscribers see. */
+  filter(device: TestDevice, rest = '#'): string {
+    return `care-homes/${this.locationId}/devices/${device.id}/${rest}`;
+  }
+
+  /** A nurse-call system that sees what the device sends, but not its status. */
+  async nurse(device: TestDevice, ...rests: string[]): Promise<Subscriber> {
+    const nurse = await Subscriber.connect(this.gateway, this.viewer);
+    return nurse.subscribe(...rests.map((rest) => this.filter(device, rest)));
+  }
+
+  /** Publishes one more message of the device, which comes after whatever was accepted before it. */
+  async publishLast(device: TestDevice, rest: string, payload: string): Promise<void> {
+    const sensor = await connectDevice(this.gateway, device);
+    await sensor.publishAsync(`devices/${device.id}/${rest}`, payload, { qos: 1 });
+    await sensor.endAsync();
+  }
+}

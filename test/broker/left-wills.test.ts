@@ -1,0 +1,85 @@
+import { pino } from 'pino';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { configSchema } from '../../src/config/schema.js';
+import { Gateway } from '../../src/gateway.js';
+import type { TestDevice } from '../harness/api.js';
+import { RawClient } from '../harness/raw-client.js';
+import { Store } from '../harness/store.js';
+import { Home } from './home.js';
+
+/** Aedes looks for wills that nobody has published after so long. */
+const SWEEP_MS = 240_000;
+
+let home: Home;
+let after: Gateway;
+
+beforeEach(async () => {
+  home = await Home.start();
+});
+
+afterEach(async () => {
+  vi.useRealTimers();
+  await after.stop();
+  await home.remove();
+});
+
+/** The gateway as it is built, in this process: so that the clock can be put forward. */
+async function startAgain(): Promise<{ mqttPort: number; lines: string[] }> {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const lines: string[] = [];
+  const { dataDir } = home.gateway;
+  after = new Gateway({
+    config: configSchema.parse({ dataDir, mqtt: { port: 0 }, http: { port: 0 } }),
+    log: pino({ level: 'info' }, { write: (line: string) => lines.push(line) }),
+    version: '0',
+    searchPath: process.env['PATH'],
+    now: Date.now,
+  });
+  const { mqtt } = await after.start();
+  return { mqttPort: mqtt.port, lines };
+}
+
+function will(device: TestDevice) {
+  return { topic: `devices/${device.id}/gone`, payload: `"${device.name}"`, qos: 1 as const };
+}
+
+it('fault 11: after a crash the wills of those that are not back are published', async () => {
+  const [back, elsewhere, gone] = [
+    await home.device('back'),
+    await home.device('back under another client id'),
+    await home.device('gone'),
+  ];
+  for (const device of [back, elsewhere, gone]) {
+    const options = { clientId: device.id, will: will(device) };
+    await (await RawClient.connect(home.gateway, device, options)).ping();
+  }
+  await home.gateway.kill();
+  const place = await startAgain();
+
+  const nurse = await RawClient.connect(place, home.viewer);
+  await nurse.subscribe([back, elsewhere, gone].map((device) => home.filter(device, 'gone')));
+  const returned = await RawClient.connect(place, back, { clientId: back.id });
+  const other = await RawClient.connect(place, elsewhere, { clientId: `${elsewhere.id}-2` });
+  vi.advanceTimersByTime(SWEEP_MS);
+  expect((await nurse.next('publish')).payload.toString()).toContain('"data":"gone"');
+
+  // What is published now comes after whatever the sweep had passed on.
+  await returned.publish(`devices/${back.id}/gone`, '"last"', 1);
+  expect((await nurse.next('publish')).payload.toString()).toContain('"data":"last"');
+  for (const client of [nurse, returned, other]) client.vanish();
+});
+
+it('fault 7: an error of the store while it looks for them is logged, and ends nothing', async () => {
+  const device = await home.device();
+  await home.gateway.kill();
+  const { mqttPort, lines } = await startAgain();
+  const store = await Store.of(home.gateway);
+  await store.redis.set('{site}:broker:will', 'not a list');
+  vi.advanceTimersByTime(SWEEP_MS);
+  await expect.poll(() => lines.filter((line) => line.includes('WRONGTYPE'))).toHaveLength(1);
+  await store.redis.del('{site}:broker:will');
+  const client = await RawClient.connect({ mqttPort }, device);
+  await client.ping();
+  client.vanish();
+  store.close();
+});

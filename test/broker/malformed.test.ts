@@ -1,0 +1,231 @@
+import fc from 'fast-check';
+import { generate, type Packet } from 'mqtt-packet';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { TestDevice } from '../harness/api.js';
+import { connectPacket, credentials, RawClient } from '../harness/raw-client.js';
+import { Store } from '../harness/store.js';
+import { Home } from './home.js';
+
+let home: Home;
+let device: TestDevice;
+let processId: number;
+
+beforeAll(async () => {
+  home = await Home.start();
+  device = await home.device();
+  processId = home.gateway.processId;
+});
+
+afterAll(() => home.remove());
+
+/** Sends the bytes, split where told, then FIN; resolves when the gateway has let go of it all. */
+async function sendAndEnd(chunks: readonly Uint8Array[]): Promise<void> {
+  const { stream } = await RawClient.open(home.gateway);
+  // Not `once`: that the gateway resets the connection is as good an end.
+  const closed = new Promise<void>((resolve) => stream.once('close', () => resolve()));
+  for (const chunk of chunks) {
+    if (!stream.destroyed) await new Promise<void>((next) => stream.write(chunk, () => next()));
+  }
+  stream.end();
+  await closed;
+}
+
+async function expectServing(): Promise<void> {
+  const client = await RawClient.connect(home.gateway, device);
+  await client.ping();
+  client.vanish();
+}
+
+/** The gateway is the same process and serves, whatever was sent; the first failure is the one. */
+function holds(chunks: fc.Arbitrary<readonly Uint8Array[]>, numRuns: number): Promise<void> {
+  const property = fc.asyncProperty(chunks, async (bytes) => {
+    await sendAndEnd(bytes);
+    await expectServing();
+  });
+  return fc.assert(property, { numRuns, endOnFailure: true });
+}
+
+const uint16 = fc.integer({ min: 0, max: 65_535 });
+const qos = fc.constantFrom<(0 | 1 | 2)[]>(0, 1, 2);
+
+/** Topics and filters of every sort; those that name the device are its own. */
+function topics(): fc.Arbitrary<string> {
+  const own = `devices/${device.id}`;
+  return fc.oneof(
+    fc.constantFrom(`${own}/alarms`, `${own}/x`, `${own}/commands/#`, `${own}/rejected`),
+    fc.constantFrom('#', '+', '+/#', '$SYS/#', '$share/a/b', 'a//b', '/', '', 'a\u0000b', 'a#b'),
+    fc.constantFrom('__proto__', 'constructor', `${own}/__proto__`, `${own}/constructor/x`),
+    fc.string({ unit: 'binary', maxLength: 40 }).map((text) => `${own}/${text}`),
+    fc.integer({ min: 90, max: 300 }).map((levels) => `${own}${'/a'.repeat(levels)}`),
+    fc.integer({ min: 1000, max: 3000 }).map((length) => `${own}/`.padEnd(length, 'x')),
+    fc.string({ unit: 'binary' }),
+  );
+}
+
+function payloads(): fc.Arbitrary<Buffer> {
+  return fc.oneof(
+    fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)),
+    fc.json().map((text) => Buffer.from(text)),
+    fc.constantFrom('{"kind":"fall"}', '{"kind":"fall","id":5}', '').map((one) => Buffer.from(one)),
+  );
+}
+
+function connects(): fc.Arbitrary<Packet> {
+  const will = fc.record({ topic: topics(), payload: payloads(), qos, retain: fc.boolean() });
+  const login = fc.constantFrom(
+    credentials(device),
+    credentials(device),
+    credentials(home.viewer),
+    {},
+    { username: device.id },
+  );
+  return fc
+    .record({
+      login,
+      clientId: fc.oneof(
+        fc.constantFrom('a', 'b', '__proto__'),
+        fc.string({ unit: 'binary', minLength: 1 }),
+      ),
+      clean: fc.boolean(),
+      keepalive: fc.oneof(fc.constant(60), fc.constant(60), uint16),
+      protocolVersion: fc.constantFrom<(3 | 4 | 5)[]>(4, 4, 4, 4, 3, 5),
+      will: fc.option(will, { nil: undefined }),
+    })
+    .map(({ login: who, protocolVersion, will: last, ...rest }) => ({
+      ...connectPacket({ ...rest, ...who, protocolVersion, ...(last && { will: last }) }),
+      protocolId: protocolVersion === 3 ? ('MQIsdp' as const) : ('MQTT' as const),
+    }));
+}
+
+function packets(): fc.Arbitrary<Packet> {
+  const messageId = uint16;
+  const command = fc.constantFrom('puback', 'pubrec', 'pubrel', 'pubcomp', 'unsuback');
+  const bare = fc.constantFrom('pingreq', 'pingresp', 'disconnect');
+  const subscriptions = fc.array(fc.record({ topic: topics(), qos }), { maxLength: 8 });
+  return fc.oneof(
+    fc.record({
+      cmd: fc.constant('publish' as const),
+      topic: topics(),
+      payload: payloads(),
+      qos,
+      messageId,
+      dup: fc.boolean(),
+      retain: fc.boolean(),
+    }),
+    fc.record({ cmd: fc.constant('subscribe' as const), messageId, subscriptions }),
+    fc.record({
+      cmd: fc.constant('unsubscribe' as const),
+      messageId,
+      unsubscriptions: fc.array(topics(), { maxLength: 8 }),
+    }),
+    fc.record({ cmd: command, messageId }).map((packet): Packet => Object(packet)),
+    fc.record({ cmd: bare }).map((packet): Packet => Object(packet)),
+    connects(),
+  );
+}
+
+/** The bytes of a packet; of a ping where not even the library will write it. */
+function bytesOf(packet: Packet): Buffer {
+  try {
+    return generate(packet);
+  } catch {
+    return generate({ cmd: 'pingreq' });
+  }
+}
+
+/** A conversation that begins with a CONNECT, in one chunk or in many. */
+function conversations(): fc.Arbitrary<Buffer[]> {
+  return fc
+    .tuple(connects(), fc.array(packets(), { maxLength: 12 }), fc.boolean())
+    .map(([first, rest, inOne]) => {
+      const all = [first, ...rest].map(bytesOf);
+      return inOne ? [Buffer.concat(all)] : all;
+    });
+}
+
+beforeEach(() => {
+  expect(home.gateway.processId).toBe(processId);
+});
+
+describe('the gateway outlives', () => {
+  it('random bytes', async () => {
+    await holds(fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 4 }), 150);
+  });
+
+  it('random bytes behind a CONNECT', async () => {
+    const admitted = () => generate(connectPacket(credentials(device)));
+    const bytes = fc.uint8Array({ maxLength: 300 });
+    await holds(
+      bytes.map((tail) => [admitted(), tail]),
+      100,
+    );
+    await holds(
+      bytes.map((tail) => [Buffer.concat([admitted(), tail])]),
+      100,
+    );
+  });
+
+  it('every kind of packet, in any order', async () => {
+    await holds(conversations(), 400);
+  });
+
+  it('packets that are cut off', async () => {
+    const cut = fc.tuple(conversations(), fc.nat()).map(([chunks, at]) => {
+      const all = Buffer.concat(chunks);
+      return [all.subarray(0, at % (all.length + 1))];
+    });
+    await holds(cut, 200);
+  });
+
+  it('packets with a bit turned over', async () => {
+    const turned = fc
+      .tuple(conversations(), fc.nat(), fc.nat({ max: 7 }))
+      .map(([chunks, at, bit]) => {
+        const all = Buffer.concat(chunks);
+        const index = at % all.length;
+        all.writeUInt8(all.readUInt8(index) ^ (1 << bit), index);
+        return [all];
+      });
+    await holds(turned, 400);
+  });
+
+  it('a packet of each type of length 0, with every flag', async () => {
+    for (let header = 0; header <= 0xff; header++) {
+      await sendAndEnd([Buffer.from([header, 0])]);
+      await sendAndEnd([
+        Buffer.concat([generate(connectPacket(credentials(device))), Buffer.from([header, 0])]),
+      ]);
+    }
+    await expectServing();
+  });
+
+  it('and lets go of every connection, its will too', async () => {
+    const count = (message: string) =>
+      home.gateway.lines.filter((line) => line.includes(`"msg":"${message}"`)).length;
+    await expect.poll(() => count('disconnected')).toBe(count('connected'));
+    expect(count('connected')).toBeGreaterThan(100);
+    const store = await Store.of(home.gateway);
+    await expect.poll(() => store.keys('*:will*')).toEqual([]);
+    store.close();
+  });
+
+  it('and nothing of it went wrong unseen', () => {
+    const wrong = home.gateway.lines.filter((line) => /unhandled rejection|"level":60/.test(line));
+    expect(wrong).toEqual([]);
+  });
+});
+
+describe('a subscriber', () => {
+  it('that is connected meanwhile sees only well-formed messages', async () => {
+    const nurse = await home.nurse(device, '#');
+    await holds(conversations(), 150);
+    await home.publishLast(device, 'last', '"last"');
+    await nurse.until((received) => received.some(({ text }) => text.includes('"last"')));
+    expect(nurse.client.connected).toBe(true);
+    for (const { topic, text } of nurse.received) {
+      expect(topic).toMatch(new RegExp(`^${home.filter(device, '[^+#\\u0000]+')}$`, 'u'));
+      if (text !== '') expect(JSON.parse(text)).toHaveProperty('device.id', device.id);
+    }
+    await nurse.end();
+  });
+});

@@ -1,0 +1,197 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TestDevice } from '../harness/api.js';
+import { connectDevice, type Subscriber } from '../harness/mqtt-clients.js';
+import { publishPacket, RawClient } from '../harness/raw-client.js';
+import { Home } from './home.js';
+
+let home: Home;
+let other: TestDevice;
+
+beforeAll(async () => {
+  home = await Home.start();
+  other = await home.device('Bett 2');
+});
+
+afterAll(() => home.remove());
+
+/** What the subscriber had received when a message came that was accepted after all others. */
+async function receivedBy(nurse: Subscriber, device: TestDevice): Promise<unknown[]> {
+  await home.publishLast(device, 'last', '"last"');
+  await nurse.until((received) => received.some(({ text }) => text.includes('"last"')));
+  await nurse.end();
+  return nurse.messages().map(({ data }) => data);
+}
+
+describe('a device publishing', () => {
+  it.each([0, 1, 2] as const)('an alarm at QoS %i is forwarded and recorded', async (qos) => {
+    const device = await home.device();
+    const nurse = await home.nurse(device, 'alarms/#');
+    const sensor = await connectDevice(home.gateway, device);
+    await sensor.publishAsync(`devices/${device.id}/alarms`, '{"kind":"fall"}', { qos });
+    await nurse.untilCount(1);
+    expect(nurse.received[0]).toMatchObject({ qos: 1, retain: false, dup: false });
+    const { events } = await home.api.alarms(device);
+    expect(events.map(({ id }) => id)).toEqual(nurse.messages().map(({ id }) => id));
+    await sensor.endAsync();
+    await nurse.end();
+  });
+
+  it.each([
+    [0, 0],
+    [1, 1],
+    [2, 1],
+  ] as const)('a message at QoS %i is forwarded at QoS %i', async (qos, forwarded) => {
+    const device = await home.device();
+    const nurse = await home.nurse(device, 'a/b/c/d/e/f');
+    const sensor = await connectDevice(home.gateway, device);
+    await sensor.publishAsync(`devices/${device.id}/a/b/c/d/e/f`, '7', { qos });
+    await nurse.untilCount(1);
+    expect(nurse.received[0]?.qos).toBe(forwarded);
+    expect(nurse.messages()).toMatchObject([{ data: 7, device: { id: device.id } }]);
+    await sensor.endAsync();
+    await nurse.end();
+  });
+
+  const foreign: [string, (device: TestDevice) => string][] = [
+    ["another device's alarms", () => `devices/${other.id}/alarms`],
+    ["another device's message", () => `devices/${other.id}/x`],
+    ["another device's rejected", () => `devices/${other.id}/rejected`],
+    ["another device's commands", () => `devices/${other.id}/commands/x`],
+    ['a topic of the subscribers', ({ id }) => `care-homes/${home.locationId}/devices/${id}/x`],
+    ['its own command topic at the location', ({ id }) => home.filter(other, `commands/${id}`)],
+    ["the gateway's status", () => 'gateway/status'],
+    ['nothing but its own prefix', ({ id }) => `devices/${id}`],
+    ['its own id in upper case', ({ id }) => `devices/${id.toUpperCase()}/x`],
+    ['fault 13: $SYS', () => '$SYS/x/new/clients'],
+    ['a slash before', ({ id }) => `/devices/${id}/x`],
+  ];
+  it.each(foreign)(
+    'on %s loses its connection, and nothing is forwarded',
+    async (_what, topicOf) => {
+      const device = await home.device();
+      const nurse = await home.nurse(other, 'alarms/#', 'x', 'last', 'commands/#', 'rejected');
+      const topic = topicOf(device);
+      for (const qos of [0, 1, 2] as const) {
+        const sensor = await RawClient.connect(home.gateway, device);
+        const packet = { ...publishPacket(topic, '{"kind":"fall"}'), qos, messageId: 1 };
+        sensor.send(packet);
+        await sensor.closed();
+        expect(sensor.packets.map(({ cmd }) => cmd)).toEqual(['connack']);
+      }
+      expect(await receivedBy(nurse, other)).toEqual(['last']);
+      expect((await home.api.alarms(other)).events).toEqual([]);
+    },
+  );
+
+  it.each([
+    ['without a topic', () => ''],
+    ['with a wildcard', ({ id }: TestDevice) => `devices/${id}/+`],
+    ['with U+0000', ({ id }: TestDevice) => `devices/${id}/a\u0000b`],
+  ])('%s loses its connection [MQTT-3.3.2-1]', async (_what, topicOf) => {
+    const device = await home.device();
+    const nurse = await home.nurse(device, '+');
+    const sensor = await RawClient.connect(home.gateway, device);
+    const topic = topicOf(device);
+    // Written as bytes: `generate` refuses an empty topic.
+    const length = Buffer.from([Buffer.byteLength(topic) >> 8, Buffer.byteLength(topic) & 0xff]);
+    const body = Buffer.concat([length, Buffer.from(topic), Buffer.from('1')]);
+    sensor.stream.write(Buffer.concat([Buffer.from([0x30, body.length]), body]));
+    await sensor.closed();
+    expect(await receivedBy(nurse, device)).not.toContain(1);
+  });
+
+  it.each([0, 65_535])(
+    'at QoS 1 with packet identifier %i is answered as it must be',
+    async (id) => {
+      const device = await home.device();
+      const sensor = await RawClient.connect(home.gateway, device);
+      sensor.send({ ...publishPacket(`devices/${device.id}/x`, '1'), qos: 1, messageId: id });
+      if (id === 0) await sensor.closed();
+      else expect((await sensor.next('puback')).messageId).toBe(id);
+      sensor.vanish();
+    },
+  );
+});
+
+describe('PUBACKs', () => {
+  it('come in the order of the publishes, whatever becomes of each', async () => {
+    const device = await home.device();
+    const sensor = await RawClient.connect(home.gateway, device);
+    const topics = ['alarms', 'x', 'rejected', 'x', 'alarms', 'commands', 'a/b/c/d/e/f/g'];
+    const packets = Array.from({ length: 90 }, (_, index) => ({
+      ...publishPacket(`devices/${device.id}/${topics[index % topics.length]}`, '{"kind":"fall"}'),
+      qos: 1 as const,
+      messageId: index + 1,
+    }));
+    sensor.send(...packets);
+    await sensor.until((came) => came.length === 1 + packets.length, 'not all acknowledged');
+    expect(sensor.packets.slice(1)).toMatchObject(
+      packets.map(({ messageId }) => ({ cmd: 'puback', messageId })),
+    );
+    sensor.vanish();
+  });
+});
+
+describe('an alarm published again', () => {
+  it.each([1, 2] as const)('with the same id is recorded once at QoS %i', async (qos) => {
+    const device = await home.device();
+    const nurse = await home.nurse(device, 'alarms/#', 'last');
+    const sensor = await RawClient.connect(home.gateway, device);
+    const alarm = JSON.stringify({ kind: 'helpCall', id: randomUUID() });
+    for (const messageId of [1, 2, 3]) {
+      await sensor.publish(`devices/${device.id}/alarms`, alarm, qos, messageId);
+    }
+    sensor.vanish();
+    await receivedBy(nurse, device);
+    expect(nurse.received.filter(({ topic }) => topic.includes('/alarms/'))).toHaveLength(1);
+    expect((await home.api.alarms(device)).events).toHaveLength(1);
+  });
+
+  it('without an id is recorded once when it is a retransmission', async () => {
+    const device = await home.device();
+    const nurse = await home.nurse(device, 'alarms/#', 'last');
+    const alarm = publishPacket(`devices/${device.id}/alarms`, '{"kind":"fall"}');
+    for (const dup of [false, true, true]) {
+      // Each time on a new connection, as after one that broke before the PUBACK.
+      const sensor = await RawClient.connect(home.gateway, device);
+      sensor.send({ ...alarm, qos: 1, dup, messageId: 7 });
+      await sensor.next('puback');
+      sensor.vanish();
+    }
+    await receivedBy(nurse, device);
+    expect(nurse.received.filter(({ topic }) => topic.includes('/alarms/'))).toHaveLength(1);
+    expect((await home.api.alarms(device)).events).toHaveLength(1);
+  });
+
+  it('without an id is a second alarm when it is none', async () => {
+    const device = await home.device();
+    const sensor = await RawClient.connect(home.gateway, device);
+    const alarm = publishPacket(`devices/${device.id}/alarms`, '{"kind":"fall"}');
+    sensor.send({ ...alarm, qos: 1, messageId: 7 });
+    await sensor.next('puback');
+    sensor.send({ ...alarm, qos: 1, messageId: 7 });
+    await sensor.next('puback');
+    sensor.send({ ...alarm, qos: 1, dup: true, messageId: 8 });
+    await sensor.next('puback');
+    expect((await home.api.alarms(device)).events).toHaveLength(3);
+    sensor.vanish();
+  });
+
+  it('at QoS 2 before its PUBREL is recorded once, though it has no id', async () => {
+    const device = await home.device();
+    const session = { clientId: `qos2-${device.id}`, clean: false };
+    const alarm = publishPacket(`devices/${device.id}/alarms`, '{"kind":"fall"}');
+    for (const dup of [false, true]) {
+      const sensor = await RawClient.connect(home.gateway, device, session);
+      sensor.send({ ...alarm, qos: 2, dup, messageId: 9 });
+      await sensor.next('pubrec');
+      sensor.vanish();
+    }
+    const sensor = await RawClient.connect(home.gateway, device, session);
+    sensor.send({ cmd: 'pubrel', messageId: 9 });
+    await sensor.next('pubcomp');
+    expect((await home.api.alarms(device)).events).toHaveLength(1);
+    sensor.vanish();
+  });
+});

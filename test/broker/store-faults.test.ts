@@ -1,0 +1,307 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { TestDevice } from '../harness/api.js';
+import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
+import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
+import { RemoteStore } from '../harness/remote-store.js';
+import { Store } from '../harness/store.js';
+import { Home } from './home.js';
+
+let home: Home;
+let store: Store;
+
+beforeAll(async () => {
+  home = await Home.start();
+  store = await Store.of(home.gateway);
+});
+
+afterEach(async () => {
+  store.thaw();
+  await store.redis.config('SET', 'maxmemory', '0');
+});
+
+afterAll(async () => {
+  store.close();
+  await home.remove();
+});
+
+/** From now on every write is answered with an error, as by a store that is full. */
+async function fillStore(): Promise<void> {
+  await store.redis.config('SET', 'maxmemory', '1');
+}
+
+async function emptyStore(): Promise<void> {
+  await store.redis.config('SET', 'maxmemory', '0');
+}
+
+/** A session that is away and owed the device's alarms. */
+async function absentNurse(of: Home, device: TestDevice): Promise<string> {
+  const clientId = `absent-${device.id}`;
+  const session = { clientId, clean: false };
+  const nurse = await Subscriber.connect(of.gateway, of.viewer, session);
+  await nurse.subscribe(of.filter(device, 'alarms/#'));
+  await nurse.end();
+  return clientId;
+}
+
+async function backlogOf(of: Home, clientId: string, count: number): Promise<Subscriber> {
+  const nurse = await Subscriber.connect(of.gateway, of.viewer, { clientId, clean: false });
+  await nurse.untilCount(count);
+  return nurse;
+}
+
+const ALARM = '{"kind":"helpCall"}';
+
+describe('fault 2: the acknowledgement of an alarm', () => {
+  it.each([
+    [1, 'puback'],
+    [2, 'pubrec'],
+  ] as const)('at QoS %i does not come before it is stored', async (qos, acknowledgement) => {
+    const device = await home.device();
+    const sensor = await RawClient.connect(home.gateway, device);
+    // A second connection, whose pings are answered whatever the first one waits for.
+    const witness = await RawClient.connect(home.gateway, device);
+    store.freeze();
+    sensor.send({ ...publishPacket(`devices/${device.id}/alarms`, ALARM), qos, messageId: 1 });
+    for (let round = 0; round < 20; round++) await witness.ping();
+    if (qos === 1) await sensor.ping();
+    expect(sensor.packets.map(({ cmd }) => cmd)).not.toContain(acknowledgement);
+    store.thaw();
+    await sensor.next(acknowledgement);
+    expect((await home.api.alarms(device)).events).toHaveLength(1);
+    for (const client of [sensor, witness]) client.vanish();
+  });
+
+  it('means that it survives the end of the gateway at that very moment', async () => {
+    const device = await home.device();
+    const clientId = await absentNurse(home, device);
+    const ids: string[] = [];
+    for (let round = 0; round < 5; round++) {
+      const id = randomUUID();
+      const sensor = await RawClient.connect(home.gateway, device);
+      const alarm = JSON.stringify({ kind: 'fall', id });
+      await sensor.publish(`devices/${device.id}/alarms`, alarm, round % 2 === 0 ? 1 : 2);
+      ids.push(id);
+      await home.gateway.kill();
+      await home.gateway.start();
+    }
+    const { events } = await home.api.alarms(device, '?order=asc');
+    expect(events.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+    const nurse = await backlogOf(home, clientId, ids.length);
+    expect(nurse.messages().map(({ id }) => id)).toEqual(ids);
+    await nurse.end();
+  });
+
+  it('is never given for an alarm that the store refuses', async () => {
+    const device = await home.device();
+    const clientId = await absentNurse(home, device);
+    const sensor = await RawClient.connect(home.gateway, device);
+    await fillStore();
+    const alarm = publishPacket(`devices/${device.id}/alarms`, ALARM);
+    sensor.send({ ...alarm, qos: 1, messageId: 5 });
+    await sensor.closed();
+    expect(sensor.packets.map(({ cmd }) => cmd)).toEqual(['connack']);
+    await emptyStore();
+    const again = await RawClient.connect(home.gateway, device);
+    again.send({ ...alarm, qos: 1, dup: true, messageId: 5 });
+    await again.next('puback');
+    again.vanish();
+    const nurse = await backlogOf(home, clientId, 1);
+    expect((await home.api.alarms(device)).events).toHaveLength(1);
+    await nurse.end();
+  });
+});
+
+describe('PUBACKs', () => {
+  it('come in the order of the publishes when the first waits for the store', async () => {
+    const device = await home.device();
+    const sensor = await RawClient.connect(home.gateway, device);
+    store.freeze();
+    const rests = ['alarms', 'rejected', 'commands', 'alarms', 'status'];
+    sensor.send(
+      ...rests.map((rest, index) => ({
+        ...publishPacket(`devices/${device.id}/${rest}`, ALARM),
+        qos: 1 as const,
+        messageId: index + 1,
+      })),
+    );
+    await sensor.ping();
+    store.thaw();
+    await sensor.until((came) => came.length === 2 + rests.length, 'not all acknowledged');
+    expect(sensor.packets.slice(1)).toMatchObject([
+      { cmd: 'pingresp' },
+      ...rests.map((_, index) => ({ cmd: 'puback', messageId: index + 1 })),
+    ]);
+    sensor.vanish();
+  });
+});
+
+describe('fault 3: a QoS 2 alarm that the store refused', () => {
+  const sequence = '{site}:sequence:alarms';
+
+  it.each([
+    ['because it is full', fillStore, emptyStore],
+    [
+      'while it takes everything else',
+      async () => {
+        await store.redis.rename(sequence, 'kept aside');
+        await store.redis.set(sequence, 'no number');
+      },
+      async () => {
+        await store.redis.rename('kept aside', sequence);
+      },
+    ],
+  ])('%s is recorded when it is sent again', async (_why, refuse, accept) => {
+    const device = await home.device();
+    await home.publishLast(device, 'alarms', '{"kind":"fall"}');
+    const session = { clientId: device.id, clean: false };
+    const clientId = await absentNurse(home, device);
+    const sensor = await RawClient.connect(home.gateway, device, session);
+    const alarm = publishPacket(`devices/${device.id}/alarms`, ALARM);
+    await refuse();
+    sensor.send({ ...alarm, qos: 2, messageId: 5 });
+    await sensor.closed();
+    expect(sensor.packets.map(({ cmd }) => cmd)).toEqual(['connack']);
+    await accept();
+    const again = await RawClient.connect(home.gateway, device, session);
+    again.send({ ...alarm, qos: 2, dup: true, messageId: 5 });
+    await again.next('pubrec');
+    again.send({ cmd: 'pubrel', messageId: 5 });
+    await again.next('pubcomp');
+    again.vanish();
+    const { events } = await home.api.alarms(device, '?order=asc');
+    expect(events.map(({ kind }) => kind)).toEqual(['fall', 'helpCall']);
+    const nurse = await backlogOf(home, clientId, 1);
+    expect(nurse.messages()).toMatchObject([{ kind: 'helpCall' }]);
+    await nurse.end();
+  });
+});
+
+describe('while the store does not answer', () => {
+  it.each([true, false])('a device gets in, and its alarm is live (clean: %s)', async (clean) => {
+    const device = await home.device();
+    const session = { clientId: `${device.id}-${clean}`, clean };
+    (await RawClient.connect(home.gateway, device, session)).vanish();
+    const nurse = await home.nurse(device, 'alarms/#');
+    store.freeze();
+    const sensor = await RawClient.connect(home.gateway, device, session);
+    const sentAt = performance.now();
+    const alarm = publishPacket(`devices/${device.id}/alarms`, ALARM);
+    sensor.send({ ...alarm, qos: 1, messageId: 1 });
+    await nurse.untilCount(1);
+    expect(performance.now() - sentAt).toBeLessThan(1_000);
+    expect(sensor.packets.map(({ cmd }) => cmd)).toEqual(['connack']);
+    store.thaw();
+    await sensor.next('puback');
+    await nurse.untilCount(2);
+    expect(nurse.received.map(({ qos }) => qos)).toEqual([0, 1]);
+    expect(new Set(nurse.messages().map(({ id }) => id)).size).toBe(1);
+    sensor.vanish();
+    await nurse.end();
+  });
+});
+
+describe('a CONNECT that is given up while it waits for the store', () => {
+  it('leaves no session: its client id is free', async () => {
+    const device = await home.device();
+    const clientId = `given-up-${device.id}`;
+    const before = await RawClient.connect(home.gateway, device, { clientId, clean: false });
+    before.vanish();
+    store.freeze();
+    // The persistent session has to be removed first.
+    const impatient = await RawClient.open(home.gateway);
+    const clean = connectPacket({ ...credentials(device), clientId, clean: true });
+    impatient.send(clean);
+    const witness = await RawClient.connect(home.gateway, device);
+    for (let round = 0; round < 5; round++) await witness.ping();
+    expect(impatient.packets).toEqual([]);
+    impatient.vanish();
+    for (let round = 0; round < 5; round++) await witness.ping();
+    store.thaw();
+    await expect
+      .poll(async () => {
+        const other = await RawClient.open(home.gateway);
+        other.send(connectPacket({ ...credentials(home.viewer), clientId }));
+        const { returnCode } = await other.next('connack');
+        other.vanish();
+        return returnCode;
+      })
+      .toBe(0);
+    witness.vanish();
+  });
+});
+
+describe('fault 7: the will of a client', () => {
+  it.each([1, 2] as const)('does not end the gateway on a full store (QoS %i)', async (qos) => {
+    const device = await home.device();
+    const nurse = await home.nurse(device, 'alarms/#');
+    const processId = home.gateway.processId;
+    const will = { topic: `devices/${device.id}/alarms`, payload: ALARM, qos };
+    await fillStore();
+    for (let round = 0; round < 3; round++) {
+      (await RawClient.connect(home.gateway, device, { will })).vanish();
+    }
+    const refused = () => home.gateway.lines.filter((line) => line.includes('OOM')).length;
+    await expect.poll(refused).toBeGreaterThan(2);
+    await emptyStore();
+    const sensor = await RawClient.connect(home.gateway, device, { will });
+    sensor.vanish();
+    await nurse.untilCount(1);
+    expect(home.gateway.processId).toBe(processId);
+    expect((await home.api.request('GET', '/healthz')).status).toBe(200);
+    await nurse.end();
+  });
+});
+
+describe('fault 7: a store that is out of reach for longer than 20 attempts', () => {
+  /** Of each connection of the gateway; what ioredis gives up after, when it is left to its own. */
+  const ATTEMPTS = 21;
+  const CONNECTIONS = 5;
+  let remote: RemoteStore;
+  let away: Home;
+
+  beforeAll(async () => {
+    remote = await RemoteStore.start();
+    away = await Home.start({ GATEWAY_REDIS_URL: remote.url });
+  });
+
+  afterAll(async () => {
+    remote.mend();
+    await away.remove();
+    await remote.remove();
+  });
+
+  it('costs no alarm, no telemetry and no will', async () => {
+    const device = await away.device();
+    const other = await away.device('Bett 2');
+    const clientId = await absentNurse(away, device);
+    const sensor = await connectDevice(away.gateway, device);
+    const will = { topic: `devices/${other.id}/alarms`, payload: ALARM, qos: 1 as const };
+    const vanishing = await RawClient.connect(away.gateway, other, { will });
+
+    remote.cut();
+    vanishing.vanish();
+    const published = Array.from({ length: 50 }, (_, number) => [
+      sensor.publishAsync(
+        `devices/${device.id}/alarms`,
+        JSON.stringify({ kind: 'fall', id: randomUUID(), number }),
+        { qos: 1 },
+      ),
+      sensor.publishAsync(`devices/${device.id}/x`, String(number), { qos: 1 }),
+    ]).flat();
+    let acknowledged = 0;
+    for (const one of published) void one.then(() => acknowledged++);
+    await remote.refused(ATTEMPTS * CONNECTIONS);
+    expect(acknowledged).toBe(0);
+
+    remote.mend();
+    await Promise.all(published);
+    const nurse = await backlogOf(away, clientId, 50);
+    expect(nurse.messages().map(({ data }) => Object(data).number)).toEqual(
+      Array.from({ length: 50 }, (_, number) => number),
+    );
+    expect(await away.api.allAlarms(device)).toHaveLength(50);
+    expect(await away.api.allAlarms(other)).toHaveLength(1);
+    await Promise.all([nurse.end(), sensor.endAsync()]);
+  }, 60_000);
+});

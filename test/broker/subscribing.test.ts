@@ -1,0 +1,282 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TestDevice, TestToken } from '../harness/api.js';
+import { ADMIN_TOKEN } from '../harness/gateway-process.js';
+import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
+import { Store } from '../harness/store.js';
+import { Home } from './home.js';
+
+const REFUSED = 0x80;
+/** CONTRACT 5, as far as it has a number; both are defaults of the configuration or the broker. */
+const MAX_FILTERS = 1000;
+
+let home: Home;
+let device: TestDevice;
+let elsewhere: string;
+let stranger: TestDevice;
+
+beforeAll(async () => {
+  home = await Home.start();
+  device = await home.device();
+  elsewhere = (await home.api.createLocation('Elsewhere')).id;
+  stranger = await home.api.createDevice(elsewhere, 'Bett 9');
+});
+
+afterAll(() => home.remove());
+
+/** The topics of everything that came up to the message of the home's own device. */
+async function topicsUpToOwnMessage(subscriber: RawClient): Promise<string[]> {
+  const foreign = await RawClient.connect(home.gateway, stranger);
+  await foreign.publish(`devices/${stranger.id}/alarms`, '{"kind":"fall"}', 1);
+  await foreign.publish(`devices/${stranger.id}/x`, '1', 1);
+  await foreign.publish(`devices/${stranger.id}/status`, 'rejected', 1);
+  foreign.vanish();
+  const manager = await RawClient.connect(home.gateway, home.manager);
+  await manager.publish(home.filter(device, 'commands/x'), '1', 1);
+  manager.vanish();
+  const own = await RawClient.connect(home.gateway, device);
+  await own.publish(`devices/${device.id}/x`, '1', 1);
+  own.vanish();
+  const topics = () =>
+    subscriber.packets.flatMap((packet) => (packet.cmd === 'publish' ? [packet.topic] : []));
+  await subscriber.until(() => topics().includes(home.filter(device, 'x')), 'the own did not come');
+  return topics().filter((topic) => !topic.endsWith('/status'));
+}
+
+/** Filters that nobody but an administrator may have; by how they are foreign to a location. */
+const foreignToViewer: [string, () => string][] = [
+  ['everything', () => '#'],
+  ['everything below one level', () => '+/#'],
+  ['every topic of two levels', () => '+/+'],
+  ['all locations', () => 'care-homes/#'],
+  ['all locations, by a wildcard', () => 'care-homes/+/#'],
+  ["all locations' devices", () => 'care-homes/+/devices/#'],
+  ['another location', () => `care-homes/${elsewhere}/#`],
+  ["another location's alarms", () => `care-homes/${elsewhere}/devices/+/alarms/+`],
+  ['a location by a wildcard before', () => `+/${home.locationId}/#`],
+  ['no location', () => 'care-homes//#'],
+  ['only the prefix', () => 'care-homes'],
+  ['the location in another case', () => `care-homes/${home.locationId.toUpperCase()}/#`],
+  ['fault 13: $SYS/#', () => '$SYS/#'],
+  ['fault 13: $SYS/+/new/clients', () => '$SYS/+/new/clients'],
+  ['what devices publish', () => 'devices/#'],
+  ["a device's publishes", () => `devices/${device.id}/alarms`],
+  ["a device's commands", () => `devices/${device.id}/commands/#`],
+  ['a shared subscription', () => `$share/group/care-homes/${home.locationId}/#`],
+  ['a queue subscription', () => `$queue/care-homes/${home.locationId}/#`],
+  ['below the gateway', () => 'gateway/#'],
+  ['a slash before', () => `/care-homes/${home.locationId}/#`],
+];
+
+describe('an access token of one location', () => {
+  it.each(foreignToViewer)('is refused %s, and its good filter works', async (_what, filter) => {
+    const nurse = await RawClient.connect(home.gateway, home.viewer);
+    const good = `care-homes/${home.locationId}/#`;
+    expect(await nurse.subscribe([filter(), good])).toEqual([REFUSED, 1]);
+    expect(await topicsUpToOwnMessage(nurse)).toEqual([home.filter(device, 'x')]);
+    nurse.vanish();
+  });
+
+  it.each(foreignToViewer)('fault 5: is still refused %s after a reconnect', async (_w, filter) => {
+    const session = { clientId: `foreign-${randomUUID()}`, clean: false };
+    const good = `care-homes/${home.locationId}/#`;
+    const before = await RawClient.connect(home.gateway, home.viewer, session);
+    expect(await before.subscribe([filter(), good])).toEqual([REFUSED, 1]);
+    before.vanish();
+    const after = await RawClient.connect(home.gateway, home.viewer, session);
+    expect(await topicsUpToOwnMessage(after)).toEqual([home.filter(device, 'x')]);
+    after.vanish();
+  });
+
+  it('fault 5: is still refused after a restart of the gateway', async () => {
+    const session = { clientId: 'foreign-restart', clean: false };
+    const filters = foreignToViewer.map(([, filter]) => filter());
+    const good = `care-homes/${home.locationId}/#`;
+    const before = await RawClient.connect(home.gateway, home.viewer, session);
+    expect(await before.subscribe([...filters, good])).toEqual([...filters.map(() => REFUSED), 1]);
+    await home.gateway.kill();
+    await home.gateway.start();
+    const after = await RawClient.connect(home.gateway, home.viewer, session);
+    expect(await topicsUpToOwnMessage(after)).toEqual([home.filter(device, 'x')]);
+    after.vanish();
+  });
+
+  it.each([
+    ['its location', () => `care-homes/${home.locationId}/#`],
+    ['every level of its location', () => `care-homes/${home.locationId}/+/+/+`],
+    ['one device', () => home.filter(device)],
+    ["the gateway's status", () => 'gateway/status'],
+  ])('may subscribe to %s', async (_what, filter) => {
+    const nurse = await RawClient.connect(home.gateway, home.viewer);
+    expect(await nurse.subscribe([filter()])).toEqual([1]);
+    nurse.vanish();
+  });
+
+  it('with a grant on two locations may have both, but not all', async () => {
+    const grants = [home.locationId, elsewhere].map((location) => ({ location, role: 'viewer' }));
+    const nurse = await RawClient.connect(home.gateway, await home.api.createToken(grants));
+    const filters = [home.locationId, elsewhere, '+'].map((id) => `care-homes/${id}/#`);
+    expect(await nurse.subscribe(filters)).toEqual([1, 1, REFUSED]);
+    nurse.vanish();
+  });
+});
+
+describe('an access token of every location', () => {
+  const admin: () => TestToken = () => ({ id: 'admin', token: ADMIN_TOKEN });
+
+  it('may subscribe to all locations', async () => {
+    const nurse = await RawClient.connect(home.gateway, admin());
+    expect(await nurse.subscribe(['care-homes/#', 'care-homes/+/devices/#'])).toEqual([1, 1]);
+    const topics = await topicsUpToOwnMessage(nurse);
+    expect(topics).toContain(`care-homes/${elsewhere}/devices/${stranger.id}/alarms/fall`);
+    nurse.vanish();
+  });
+
+  it.each(['#', '+/#', '$SYS/#', 'devices/#', '$share/g/care-homes/#'])(
+    'fault 13: is refused %s nevertheless',
+    async (filter) => {
+      const nurse = await RawClient.connect(home.gateway, admin());
+      expect(await nurse.subscribe([filter])).toEqual([REFUSED]);
+      nurse.vanish();
+    },
+  );
+});
+
+describe('a device', () => {
+  it('may subscribe to its commands and what is rejected, and to nothing else', async () => {
+    const client = await RawClient.connect(home.gateway, device);
+    const own = `devices/${device.id}`;
+    const granted = [`${own}/commands/#`, `${own}/commands/+`, `${own}/rejected`];
+    const refused = [
+      ...[`${own}/#`, `${own}/+`, `${own}/alarms`, 'devices/+/commands/#', '#', '$SYS/#'],
+      ...[`devices/${stranger.id}/commands/#`, `care-homes/${home.locationId}/#`],
+      'gateway/status',
+    ];
+    expect(await client.subscribe([...granted, ...refused])).toEqual([
+      ...granted.map(() => 1),
+      ...refused.map(() => REFUSED),
+    ]);
+    await client.ping();
+    client.vanish();
+  });
+});
+
+describe('a subscription', () => {
+  it.each([
+    [0, 0],
+    [1, 1],
+    [2, 1],
+  ] as const)('asked for at QoS %i is granted at QoS %i', async (qos, granted) => {
+    const nurse = await RawClient.connect(home.gateway, home.viewer);
+    expect(await nurse.subscribe([home.filter(device, 'x')], qos)).toEqual([granted]);
+    const sensor = await RawClient.connect(home.gateway, device);
+    await sensor.publish(`devices/${device.id}/x`, '1', 2);
+    expect((await nurse.next('publish')).qos).toBe(granted);
+    sensor.vanish();
+    nurse.vanish();
+  });
+
+  it.each([true, false])('ends with UNSUBSCRIBE (clean session: %s)', async (clean) => {
+    const clientId = `unsubscribes-${clean}`;
+    const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId, clean });
+    await nurse.subscribe([home.filter(device, 'a'), home.filter(device, 'x')]);
+    nurse.send({ cmd: 'unsubscribe', messageId: 2, unsubscriptions: [home.filter(device, 'a')] });
+    await nurse.next('unsuback');
+    const sensor = await RawClient.connect(home.gateway, device);
+    await sensor.publish(`devices/${device.id}/a`, '1', 1);
+    sensor.vanish();
+    expect(await topicsUpToOwnMessage(nurse)).toEqual([home.filter(device, 'x')]);
+    nurse.vanish();
+  });
+
+  it('that overlaps another brings each message once, at the higher QoS', async () => {
+    const nurse = await RawClient.connect(home.gateway, home.viewer);
+    await nurse.subscribe([home.filter(device, 'x')], 0);
+    await nurse.subscribe([home.filter(device, '+')], 1);
+    await nurse.subscribe([home.filter(device, '#')], 0);
+    const sensor = await RawClient.connect(home.gateway, device);
+    for (const value of ['1', '2']) await sensor.publish(`devices/${device.id}/x`, value, 1);
+    const came = () =>
+      nurse.packets.flatMap((packet) =>
+        packet.cmd === 'publish' && packet.topic.endsWith('/x')
+          ? [`${packet.qos} ${/"data":\d/.exec(packet.payload.toString())?.[0]}`]
+          : [],
+      );
+    await nurse.until(() => came().some((text) => text.endsWith('2')), 'the second did not come');
+    expect(came()).toEqual(['1 "data":1', '1 "data":2']);
+    sensor.vanish();
+    nurse.vanish();
+  });
+});
+
+describe('many filters', () => {
+  const filters = (count: number) =>
+    Array.from({ length: count }, (_, index) => home.filter(device, `f/${index}`));
+
+  it('fault 6: of one SUBSCRIBE are stored with one write', async () => {
+    const store = await Store.of(home.gateway);
+    const session = { clientId: 'thousand', clean: false };
+    const nurse = await RawClient.connect(home.gateway, home.viewer, session);
+    await store.redis.config('RESETSTAT');
+    expect(await nurse.subscribe(filters(MAX_FILTERS))).toEqual(filters(MAX_FILTERS).map(() => 1));
+    // One for the session; a few for cursors and presence may fall into the same moment.
+    expect(await store.calls('hset')).toBeLessThan(20);
+    nurse.vanish();
+    const again = await RawClient.connect(home.gateway, home.viewer, session);
+    const sensor = await RawClient.connect(home.gateway, device);
+    await sensor.publish(`devices/${device.id}/f/${MAX_FILTERS - 1}`, '1', 1);
+    expect((await again.next('publish')).topic).toBe(filters(MAX_FILTERS).at(-1));
+    for (const client of [again, sensor]) client.vanish();
+    store.close();
+  });
+
+  it.each([true, false])('fault 16: are bounded per client (clean: %s)', async (clean) => {
+    const clientId = `bounded-${clean}`;
+    const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId, clean });
+    await nurse.subscribe(filters(MAX_FILTERS));
+    const [known = ''] = filters(1);
+    expect(await nurse.subscribe([home.filter(device, 'one/more'), known])).toEqual([REFUSED, 1]);
+    nurse.vanish();
+  });
+
+  it('fault 16: are bounded per SUBSCRIBE and UNSUBSCRIBE', async () => {
+    const subscriptions = filters(MAX_FILTERS + 1).map((topic) => ({ topic, qos: 1 as const }));
+    const nurse = await RawClient.connect(home.gateway, home.viewer);
+    nurse.send({ cmd: 'subscribe', messageId: 1, subscriptions });
+    await nurse.closed();
+    const other = await RawClient.connect(home.gateway, home.viewer);
+    other.send({ cmd: 'unsubscribe', messageId: 1, unsubscriptions: filters(MAX_FILTERS + 1) });
+    await other.closed();
+  });
+});
+
+describe('a filter that is none', () => {
+  it.each(['', 'a#', 'a/#/b', 'a+', 'a\u0000'])('"%s" closes the connection', async (rest) => {
+    const nurse = await RawClient.connect(home.gateway, home.viewer);
+    const filter = rest === '' ? '' : `care-homes/${home.locationId}/${rest}`;
+    const length = Buffer.from([0, Buffer.byteLength(filter)]);
+    const body = Buffer.concat([
+      Buffer.from([0, 1]),
+      length,
+      Buffer.from(filter),
+      Buffer.from([1]),
+    ]);
+    nurse.stream.write(Buffer.concat([Buffer.from([0x82, body.length]), body]));
+    await nurse.closed();
+    expect(nurse.packets.map(({ cmd }) => cmd)).toEqual(['connack']);
+  });
+});
+
+describe('a SUBSCRIBE in the same breath as CONNECT', () => {
+  it.each([true, false])('is granted and stored (clean session: %s)', async (clean) => {
+    const options = { ...credentials(home.viewer), clientId: `at-once-${clean}`, clean };
+    const nurse = await RawClient.open(home.gateway);
+    const subscriptions = [{ topic: home.filter(device, 'x'), qos: 1 as const }];
+    nurse.send(connectPacket(options), { cmd: 'subscribe', messageId: 1, subscriptions });
+    expect((await nurse.next('suback')).granted).toEqual([1]);
+    const sensor = await RawClient.connect(home.gateway, device);
+    sensor.send({ ...publishPacket(`devices/${device.id}/x`, '1'), qos: 1, messageId: 1 });
+    expect((await nurse.next('publish')).topic).toBe(home.filter(device, 'x'));
+    for (const client of [nurse, sensor]) client.vanish();
+  });
+});

@@ -1,0 +1,143 @@
+import { once } from 'node:events';
+import mqtt from 'mqtt';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createWebSocketStream, WebSocket } from 'ws';
+import type { TestDevice } from '../harness/api.js';
+import { connectPacket, credentials, RawClient } from '../harness/raw-client.js';
+import { Home } from './home.js';
+
+let home: Home;
+let device: TestDevice;
+
+beforeAll(async () => {
+  home = await Home.start();
+  device = await home.device();
+});
+
+afterAll(() => home.remove());
+
+function url(path: string): string {
+  return `${home.gateway.httpUrl.replace('http:', 'ws:')}${path}`;
+}
+
+/** The status of the answer to the handshake: 101 when it is a WebSocket. */
+async function statusOf(path: string, protocols: string[] = ['mqtt']): Promise<number> {
+  const socket = new WebSocket(url(path), protocols);
+  return new Promise((resolve, reject) => {
+    socket.once('open', () => {
+      socket.terminate();
+      resolve(101);
+    });
+    socket.once('unexpected-response', (_request, response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    });
+    socket.once('error', reject);
+  });
+}
+
+async function open(): Promise<{ socket: WebSocket; client: RawClient }> {
+  const socket = new WebSocket(url('/mqtt'), ['mqtt']);
+  const client = new RawClient(createWebSocketStream(socket));
+  await once(socket, 'open');
+  return { socket, client };
+}
+
+describe('MQTT over WebSocket', () => {
+  it('carries alarms, commands and subscriptions of mqtt.js', async () => {
+    const nurse = await mqtt.connectAsync(url('/mqtt'), {
+      reconnectPeriod: 0,
+      username: home.viewer.id,
+      password: home.viewer.token,
+    });
+    await nurse.subscribeAsync(home.filter(device, 'alarms/#'), { qos: 1 });
+    const topic = new Promise((resolve) => nurse.once('message', resolve));
+    const sensor = await mqtt.connectAsync(url('/mqtt'), {
+      reconnectPeriod: 0,
+      username: device.id,
+      password: device.secret,
+    });
+    await sensor.publishAsync(`devices/${device.id}/alarms`, '{"kind":"fall"}', { qos: 1 });
+    expect(await topic).toBe(home.filter(device, 'alarms/fall'));
+    await Promise.all([nurse.endAsync(), sensor.endAsync()]);
+  });
+
+  it.each([
+    [['mqtt'], 'mqtt'],
+    [['mqttv3.1'], 'mqttv3.1'],
+    [['chat', 'mqttv3.1', 'mqtt'], 'mqtt'],
+  ])('offered %j speaks %s', async (offered, chosen) => {
+    const socket = new WebSocket(url('/mqtt'), offered);
+    await once(socket, 'open');
+    expect(socket.protocol).toBe(chosen);
+    socket.terminate();
+  });
+
+  it('is refused to who speaks no MQTT', async () => {
+    await expect(statusOf('/mqtt', ['chat'])).rejects.toThrow(/subprotocol/);
+  });
+
+  it('is at /mqtt, whatever the query', async () => {
+    expect(await statusOf('/mqtt')).toBe(101);
+    expect(await statusOf('/mqtt?token=x')).toBe(101);
+  });
+
+  it.each(['/', '/mqtt/', '/mqtts', '/MQTT', '/care-homes', '/mqtt/x', '//mqtt'])(
+    'is not at %s',
+    async (path) => {
+      expect(await statusOf(path)).toBe(404);
+    },
+  );
+
+  it('asks for credentials', async () => {
+    const { client } = await open();
+    client.send(connectPacket({ username: device.id, password: Buffer.from('wrong') }));
+    expect((await client.next('connack')).returnCode).toBe(4);
+    await client.closed();
+  });
+
+  it('takes packets that lie across frames', async () => {
+    const { socket, client } = await open();
+    client.send(connectPacket(credentials(device)));
+    await client.next('connack');
+    for (const byte of [0xc0, 0x00]) socket.send(Buffer.from([byte]));
+    await client.next('pingresp');
+    client.vanish();
+  });
+
+  it('fault 15: closes at the header of a packet that is too large', async () => {
+    const { client } = await open();
+    // A PUBLISH that announces 2 MiB.
+    client.stream.write(Buffer.from([0x30, 0x80, 0x80, 0x80, 0x01]));
+    await client.closed();
+  });
+
+  it('fault 16: closes at a frame that is too large', async () => {
+    const { socket } = await open();
+    const closed = once(socket, 'close');
+    socket.send(Buffer.alloc(1024 * 1024));
+    expect((await closed)[0]).toBe(1009);
+  });
+
+  it('ends with the credential', async () => {
+    const token = await home.api.viewer(home.locationId);
+    const { client } = await open();
+    client.send(connectPacket(credentials(token)));
+    await client.next('connack');
+    await home.api.json('DELETE', `/access-tokens/${token.id}`);
+    await client.closed();
+  });
+
+  it('announces a device that vanishes as offline', async () => {
+    const { client } = await open();
+    const nurse = await home.nurse(device, 'status');
+    client.send(connectPacket(credentials(device)));
+    await nurse.until((received) => received.some(({ text }) => text.includes('"online":true')));
+    const soFar = nurse.received.length;
+    client.vanish();
+    await nurse.until((received) =>
+      received.slice(soFar).some(({ text }) => text.includes('"online":false')),
+    );
+    await nurse.end();
+  });
+});

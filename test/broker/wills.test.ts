@@ -1,0 +1,159 @@
+import type { IConnectPacket } from 'mqtt-packet';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TestDevice, TestToken } from '../harness/api.js';
+import { RawClient } from '../harness/raw-client.js';
+import { Home } from './home.js';
+
+type Will = NonNullable<IConnectPacket['will']>;
+
+let home: Home;
+
+beforeAll(async () => {
+  home = await Home.start();
+});
+
+afterAll(() => home.remove());
+
+function withWill(
+  who: TestDevice | TestToken,
+  topic: string,
+  payload: string,
+  rest: Partial<Will> = {},
+  options: Partial<IConnectPacket> = {},
+): Promise<RawClient> {
+  const will = { topic, payload, qos: 1 as const, ...rest };
+  return RawClient.connect(home.gateway, who, { will, ...options });
+}
+
+describe('the will of a device that vanishes', () => {
+  it.each([0, 1, 2] as const)('is an alarm like any other, at QoS %i', async (qos) => {
+    const device = await home.device();
+    const nurse = await home.nurse(device, 'alarms/#');
+    const topic = `devices/${device.id}/alarms`;
+    const client = await withWill(device, topic, '{"kind":"inactivity"}', { qos });
+    client.vanish();
+    await nurse.untilCount(1);
+    expect(nurse.received[0]).toMatchObject({ qos: 1, retain: false });
+    expect(nurse.messages()).toMatchObject([
+      { kind: 'inactivity', device: { id: device.id }, location: { id: home.locationId } },
+    ]);
+    expect((await home.api.alarms(device)).events).toHaveLength(1);
+    await nurse.end();
+  });
+
+  it.each([0, 1, 2] as const)('is a message like any other, at QoS %i', async (qos) => {
+    const device = await home.device();
+    const nurse = await home.nurse(device, 'gone');
+    const client = await withWill(device, `devices/${device.id}/gone`, '1.50', { qos });
+    client.vanish();
+    await nurse.untilCount(1);
+    expect(nurse.received[0]).toMatchObject({ qos: Math.min(qos, 1), retain: false });
+    expect(nurse.received[0]?.text).toContain('"data":1.50');
+    await nurse.end();
+  });
+
+  it('may be retained', async () => {
+    const device = await home.device();
+    const nurse = await home.nurse(device, 'gone');
+    const topic = `devices/${device.id}/gone`;
+    const client = await withWill(device, topic, 'true', { retain: true });
+    client.vanish();
+    await nurse.untilCount(1);
+    expect(nurse.received[0]?.retain).toBe(false);
+    const late = await home.nurse(device, 'gone');
+    await late.untilCount(1);
+    expect(late.received[0]?.retain).toBe(true);
+    await Promise.all([nurse.end(), late.end()]);
+  });
+
+  it('that cannot be used is told as rejected', async () => {
+    const device = await home.device();
+    const nurse = await home.nurse(device, 'rejected');
+    const client = await withWill(device, `devices/${device.id}/alarms`, 'gone!');
+    client.vanish();
+    await nurse.untilCount(1);
+    expect(nurse.messages()).toMatchObject([{ reason: 'not-json' }]);
+    await nurse.end();
+  });
+
+  it('comes when its keep-alive has run out', async () => {
+    const device = await home.device();
+    const nurse = await home.nurse(device, 'gone');
+    const topic = `devices/${device.id}/gone`;
+    const client = await withWill(device, topic, '1', {}, { keepalive: 1 });
+    await nurse.untilCount(1);
+    await client.closed();
+    await nurse.end();
+  });
+
+  it('comes when another connection takes its client id over', async () => {
+    const device = await home.device();
+    const nurse = await home.nurse(device, 'gone');
+    const { id: clientId } = device;
+    const before = await withWill(device, `devices/${clientId}/gone`, '1', {}, { clientId });
+    const after = await RawClient.connect(home.gateway, device, { clientId });
+    await before.closed();
+    await nurse.untilCount(1);
+    after.vanish();
+    await nurse.end();
+  });
+
+  it('comes when it publishes outside its own topics', async () => {
+    const device = await home.device();
+    const nurse = await home.nurse(device, 'gone');
+    const client = await withWill(device, `devices/${device.id}/gone`, '1');
+    client.send({
+      cmd: 'publish',
+      topic: 'devices/x/alarms',
+      payload: '',
+      qos: 0,
+      dup: false,
+      retain: false,
+    });
+    await client.closed();
+    await nurse.untilCount(1);
+    await nurse.end();
+  });
+});
+
+describe('the will of a client that says DISCONNECT', () => {
+  it('is forgotten', async () => {
+    const device = await home.device();
+    const nurse = await home.nurse(device, '+');
+    const client = await withWill(device, `devices/${device.id}/gone`, '1');
+    client.send({ cmd: 'disconnect' });
+    await client.closed();
+    await home.publishLast(device, 'last', '1');
+    await nurse.until((received) => received.some(({ topic }) => topic.endsWith('/last')));
+    expect(nurse.messages('/gone')).toEqual([]);
+    await nurse.end();
+  });
+});
+
+describe('the will of an access token', () => {
+  it('is a command when it is a manager', async () => {
+    const device = await home.device();
+    const sensor = await RawClient.connect(home.gateway, device);
+    await sensor.subscribe([`devices/${device.id}/commands/#`]);
+    const manager = await withWill(home.manager, home.filter(device, 'commands/stop'), 'now');
+    manager.vanish();
+    const command = await sensor.next('publish');
+    expect(command.topic).toBe(`devices/${device.id}/commands/stop`);
+    expect(command.payload.toString()).toBe('now');
+    sensor.vanish();
+  });
+
+  it('is forwarded to nobody when it is a viewer', async () => {
+    const device = await home.device();
+    const sensor = await RawClient.connect(home.gateway, device);
+    await sensor.subscribe([`devices/${device.id}/commands/#`]);
+    const topic = home.filter(device, 'commands/stop');
+    const will = { topic, payload: 'viewer', qos: 1 as const };
+    const viewer = await RawClient.connect(home.gateway, home.viewer, { will }).catch(() => null);
+    viewer?.vanish();
+    const manager = await RawClient.connect(home.gateway, home.manager);
+    await manager.publish(topic, 'manager', 1);
+    expect((await sensor.next('publish')).payload.toString()).toBe('manager');
+    for (const client of [sensor, manager]) client.vanish();
+  });
+});
