@@ -1,0 +1,104 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { DemoRun } from './demo-run.js';
+
+const ESCAPE = '\u001b[';
+const FORWARDED_WITH_CUSTOM_DATA =
+  /← forwarded {2}\w+ +\S[\w ]+ +[\d.]+ m?s {2}\{"(room|area)":".*\} +care-homes\/\S+\/alarms\/\w+$/gm;
+const run = promisify(execFile);
+
+function expectNothingLeft(demo: DemoRun): void {
+  expect(demo.leftDirectories).toEqual([]);
+  expect(demo.processes).toEqual([]);
+}
+
+describe('npm run demo', () => {
+  it('shows every alarm as published and as forwarded, with its custom data, and ends by itself', async () => {
+    const demo = new DemoRun(['--alarms', '12']);
+    expect(await demo.ended).toBe(0);
+    expect(demo.errors).toBe('');
+    expect(demo.count('→ published')).toBe(12);
+    expect(demo.count('← forwarded')).toBe(12);
+    expect(demo.output).toContain('12 published, 12 forwarded, 0 lost');
+    expect(demo.output).toContain('4 of 4 alarms arrived, in the order they were published');
+    expect(demo.output.match(FORWARDED_WITH_CUSTOM_DATA)).toHaveLength(12);
+    expect(demo.output).not.toContain(ESCAPE);
+    expectNothingLeft(demo);
+  }, 60_000);
+
+  it('is coloured where colour is forced', async () => {
+    const demo = new DemoRun(['--alarms', '1'], { FORCE_COLOR: '1' });
+    expect(await demo.ended).toBe(0);
+    expect(demo.output).toContain(ESCAPE);
+    expectNothingLeft(demo);
+  });
+
+  it('ends on Ctrl-C with a summary', async () => {
+    const demo = new DemoRun([]);
+    await demo.printed('← forwarded  ');
+    demo.interrupt();
+    demo.interrupt();
+    expect(await demo.ended).toBe(0);
+    expect(demo.output).toMatch(/(\d+) published, \1 forwarded, 0 lost/);
+    expectNothingLeft(demo);
+  });
+
+  it('ends on Ctrl-C while it is still starting', async () => {
+    const demo = new DemoRun([]);
+    await demo.printed('Starting');
+    demo.interrupt();
+    expect(await demo.ended).toBe(0);
+    expect(demo.errors).toBe('');
+    expectNothingLeft(demo);
+  });
+
+  it('gives a command with which one can connect oneself', async () => {
+    const demo = new DemoRun([]);
+    await demo.printed('customData');
+    const [command] = /mosquitto_sub(.*\\\n)+.*/.exec(demo.output) ?? [];
+    const { stdout } = await run('sh', ['-c', `${command} -C 1 -W 10`]);
+    expect(stdout).toMatch(/^care-homes\/\S+ \{.*"customData":\{/);
+  });
+
+  it('does not read the settings of a gateway in earnest', async () => {
+    const demo = new DemoRun(['--alarms', '1'], {
+      GATEWAY_REDIS_URL: 'redis://127.0.0.1:1',
+      GATEWAY_MQTT_PORT: '1',
+    });
+    expect(await demo.ended).toBe(0);
+    expectNothingLeft(demo);
+  });
+
+  it('says where the log is when the gateway fails, and leaves nothing running', async () => {
+    const demo = new DemoRun([]);
+    await demo.printed('← forwarded  ');
+    const gateway = demo.processes.find(({ command }) => command.includes('--config'));
+    if (gateway === undefined) throw new Error('no gateway is running');
+    process.kill(gateway.pid, 'SIGKILL');
+    expect(await demo.ended).toBe(1);
+    expect(demo.errors).toContain('the gateway ended with SIGKILL');
+    const [, log] = /log: (\S+)/.exec(demo.errors) ?? [];
+    expect(log).toContain(demo.directory);
+    expect(existsSync(log ?? '')).toBe(true);
+    expect(demo.processes).toEqual([]);
+  });
+
+  it.each([['--what'], ['--alarms'], ['--alarms', '0'], ['--alarms', 'many'], ['more']])(
+    'does not understand %s %s',
+    async (...args) => {
+      const demo = new DemoRun(args);
+      expect(await demo.ended).toBe(2);
+      expect(demo.errors).toContain('usage: npm run demo');
+      expect(demo.output).toBe('');
+    },
+  );
+
+  it('explains itself', async () => {
+    const demo = new DemoRun(['--help']);
+    expect(await demo.ended).toBe(0);
+    expect(demo.output).toContain('usage: npm run demo');
+    expect(demo.errors).toBe('');
+  });
+});
