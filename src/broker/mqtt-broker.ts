@@ -17,6 +17,7 @@ import type { ConnectRequest } from './authentication.js';
 import { Authentication } from './authentication.js';
 import type { Connection } from './connection.js';
 import { FailedLogins } from './failed-logins.js';
+import { Intake } from './intake.js';
 import { guardPackets } from './packet-guard.js';
 import { BrokerPersistence } from './persistence.js';
 import { PublishHook } from './publish-hook.js';
@@ -58,6 +59,7 @@ export class MqttBroker {
   readonly #options: MqttBrokerOptions;
   readonly #aedes: Aedes;
   readonly #authentication: Authentication;
+  readonly #intake = new Intake();
   readonly #requests = new WeakMap<Client, ConnectRequest>();
   readonly #connections = new WeakMap<Client, Connection>();
   /** By client id. */
@@ -66,7 +68,11 @@ export class MqttBroker {
   constructor(options: MqttBrokerOptions) {
     this.#options = options;
     const failedLogins = new FailedLogins(options.now);
-    this.#authentication = new Authentication({ ...options, failedLogins });
+    this.#authentication = new Authentication({
+      ...options,
+      failedLogins,
+      intake: this.#intake,
+    });
     const hook = new PublishHook({
       ...options,
       connectionOf: (client) => this.#connections.get(client),
@@ -152,6 +158,11 @@ export class MqttBroker {
     }
   }
 
+  /** Payload bytes of publishes on their way to the store. */
+  get unstoredBytes(): number {
+    return this.#intake.unstoredBytes;
+  }
+
   get connectionCount(): number {
     return this.#open.size;
   }
@@ -163,36 +174,46 @@ export class MqttBroker {
   ): Promise<void> {
     const request = this.#requests.get(client);
     if (request === undefined) throw new Error('no CONNECT');
+    const { presence, sessions } = this.#options;
     const connection = await this.#authentication.admit(client, request, username, password);
+    if (client.conn.destroyed) {
+      sessions.closed(client.id, connection.destination);
+      return;
+    }
     this.#connections.set(client, connection);
+    if (connection.principal.type === 'device') presence.connected(connection.principal.id);
   }
 
   #opened(client: Client): void {
     const connection = this.#connections.get(client);
     if (connection === undefined || client.closed) return;
-    const { presence, router, log } = this.#options;
     this.#open.set(client.id, connection);
-    connection.open(router.newest);
-    if (connection.principal.type === 'device') presence.connected(connection.principal.id);
-    log.info({ clientId: client.id, principal: connection.owner }, 'connected');
+    connection.open();
+    this.#options.log.info({ clientId: client.id, principal: connection.owner }, 'connected');
   }
 
   #closed(client: Client): void {
     const connection = this.#connections.get(client);
     if (connection === undefined || this.#open.get(client.id) !== connection) return;
     this.#open.delete(client.id);
-    const { presence, sessions, log } = this.#options;
+    const { sessions, log } = this.#options;
     connection.close();
     sessions.closed(client.id, connection.destination);
-    if (connection.principal.type === 'device') presence.disconnected(connection.principal.id);
     log.info({ clientId: client.id, principal: connection.owner }, 'disconnected');
   }
 
-  /** A connection that broke between its authentication and its CONNACK leaves no session behind. */
+  /**
+   * The network connection is gone. One that broke between its authentication and its CONNACK must
+   * leave no session behind.
+   */
   #ended(client: Client): void {
     const connection = this.#connections.get(client);
-    if (connection === undefined || this.#open.get(client.id) === connection) return;
-    this.#options.sessions.closed(client.id, connection.destination);
+    if (connection === undefined) return;
+    const { presence, sessions } = this.#options;
+    if (connection.principal.type === 'device') presence.disconnected(connection.principal.id);
+    if (this.#open.get(client.id) !== connection) {
+      sessions.closed(client.id, connection.destination);
+    }
   }
 
   #maySubscribe(client: Client, filter: string): boolean {
