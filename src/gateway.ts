@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { sessionOwner } from './broker/authentication.js';
 import { ConnectionRate } from './broker/connection-rate.js';
 import type { BoundAddress } from './broker/listeners.js';
 import { TcpListener, WebSocketListener } from './broker/listeners.js';
@@ -8,31 +9,39 @@ import { RetainedRedis } from './broker/retained-redis.js';
 import type { Config } from './config/schema.js';
 import { Forwarder } from './delivery/forwarder.js';
 import { GatewayStatus } from './delivery/gateway-status.js';
+import { LogKeeper } from './delivery/log-keeper.js';
 import { LogTail } from './delivery/log-tail.js';
-import { LogTrimmer } from './delivery/log-trimmer.js';
+
 import { Router } from './delivery/router.js';
 import { Sessions } from './delivery/sessions.js';
+import { forwardedTopic } from './domain/topics.js';
 import { GatewayError } from './errors.js';
 import { createHttpApp } from './http/app.js';
 import { createHttpListener } from './http/listener.js';
 import { Commands } from './ingest/commands.js';
 import { DevicePublishes } from './ingest/device-publishes.js';
+import { PatientRecorder } from './ingest/patient-recorder.js';
 import { Presence } from './ingest/presence.js';
 import { Rejections } from './ingest/rejections.js';
 import type { Log } from './log.js';
+import { createMetrics } from './metrics.js';
 import { Releasers } from './releasers.js';
 import { AccessTokens } from './site/access-tokens.js';
 import { Devices } from './site/devices.js';
 import { Health } from './site/health.js';
 import { Locations } from './site/locations.js';
+import { Principals } from './site/principals.js';
 import { SiteEvents } from './site/site-events.js';
 import { SiteModel } from './site/site-model.js';
+import { TokenExpiry } from './site/token-expiry.js';
 import type { Storage } from './storage.js';
 import { openStorage } from './storage.js';
 import { loadAdminToken } from './store/data-directory.js';
 
 /** Part of the ten seconds that stopping may take (CONTRACT 1, stop). */
 const HTTP_CLOSE_DEADLINE_MS = 2_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 
 export interface GatewayOptions {
   readonly config: Config;
@@ -63,6 +72,7 @@ interface SiteParts {
 interface DeliveryParts {
   readonly router: Router;
   readonly sessions: Sessions;
+  readonly recorder: PatientRecorder;
   readonly forwarder: Forwarder;
   readonly retained: RetainedRedis;
 }
@@ -71,6 +81,7 @@ interface IngestParts {
   readonly publishes: DevicePublishes;
   readonly commands: Commands;
   readonly presence: Presence;
+  readonly rejections: Rejections;
 }
 
 /** The composition root: builds every part, starts them in order, stops them in reverse. */
@@ -107,12 +118,12 @@ export class Gateway {
       releasers: this.#releasers,
     });
     const site = await this.#openSite(storage);
-    const delivery = await this.#openDelivery(storage);
+    const delivery = await this.#openDelivery(storage, site);
     const ingest = await this.#openIngest(storage, site, delivery);
     const broker = await this.#openBroker(storage, site, delivery, ingest);
     const status = new GatewayStatus(delivery.forwarder, this.#health, version, log, now);
     this.#releasers.add(() => status.stop());
-    const addresses = await this.#listen(storage, site, ingest, broker);
+    const addresses = await this.#listen(storage, site, delivery, ingest, broker);
     this.#health.started();
     status.start();
     return addresses;
@@ -134,27 +145,44 @@ export class Gateway {
     };
   }
 
-  async #openDelivery(storage: Storage): Promise<DeliveryParts> {
+  async #openDelivery(storage: Storage, site: SiteParts): Promise<DeliveryParts> {
     const { config, log, now } = this.#options;
+    const { logs } = storage;
     const router = new Router({
-      alarms: new LogTail(await storage.logs.lastSequence('alarms')),
-      messages: new LogTail(await storage.logs.lastSequence('messages')),
+      tails: {
+        alarms: new LogTail(await logs.lastSequence('alarms')),
+        messages: new LogTail(await logs.lastSequence('messages')),
+      },
+      reader: logs,
+      log,
     });
-    const retained = new RetainedRedis(storage.broker);
+    const principals = new Principals(site.model, site.accessTokens);
     const sessions = new Sessions({
       store: storage.sessions,
-      reader: storage.logs,
+      reader: logs,
       router,
+      ownerOf: (key) => {
+        const principal = principals.byKey(key);
+        return principal === undefined ? undefined : sessionOwner(principal);
+      },
       maxInFlight: config.mqtt.maxInFlight,
+      maxQueued: config.sessions.maxQueuedMessages,
+      forgetAfterMs: config.sessions.forgetAfterDays * DAY_MS,
       log,
       now,
     });
     await sessions.start();
     this.#releasers.add(() => sessions.stop());
-    const trimmer = new LogTrimmer(storage.logs, router, log);
-    trimmer.start();
-    this.#releasers.add(() => trimmer.stop());
-    return { router, sessions, retained, forwarder: new Forwarder(router, storage.logs, retained) };
+    const maxAgeMs = config.sessions.maxQueuedHours * HOUR_MS;
+    const keeper = new LogKeeper({ logs, router, maxAgeMs, log, now });
+    await keeper.recount();
+    keeper.start();
+    this.#releasers.add(() => keeper.stop());
+    const recorder = new PatientRecorder(logs, this.#health);
+    this.#releasers.add(() => recorder.stop());
+    const retained = new RetainedRedis(storage.broker);
+    const forwarder = new Forwarder(router, recorder, retained);
+    return { router, sessions, recorder, retained, forwarder };
   }
 
   async #openIngest(
@@ -164,18 +192,21 @@ export class Gateway {
   ): Promise<IngestParts> {
     const { config, log, now } = this.#options;
     const { model } = site;
-    const { forwarder, router } = delivery;
+    const { forwarder, router, recorder } = delivery;
     const presence = new Presence(model, forwarder, storage.presence, log, now);
     await presence.start();
+    this.#releasers.add(() => presence.stop());
+    const rejections = new Rejections(router, storage.rejections, log);
     return {
       presence,
+      rejections,
       commands: new Commands(model, forwarder, now),
       publishes: new DevicePublishes({
         model,
-        recorder: storage.logs,
+        recorder,
         router,
         forwarder,
-        rejections: new Rejections(router, storage.rejections, log),
+        rejections,
         maxAlarmBytes: config.mqtt.maxAlarmBytes,
         now,
       }),
@@ -202,18 +233,32 @@ export class Gateway {
     });
     await broker.start();
     this.#releasers.add(() => broker.stop());
-    site.events.on('credentialEnded', (principal) => broker.disconnect(principal));
-    site.events.on('principalRemoved', (principal) => {
-      delivery.sessions.discardAllOf(principal).catch((error: unknown) => {
-        log.warn({ err: error, principal }, 'sessions of a removed principal not deleted');
-      });
-    });
+    this.#followSite(site, delivery, broker);
     return broker;
+  }
+
+  /** What changes in the site ends connections, sessions and retained messages. */
+  #followSite(site: SiteParts, delivery: DeliveryParts, broker: MqttBroker): void {
+    const { log, now } = this.#options;
+    const { sessions, forwarder } = delivery;
+    const { events, accessTokens } = site;
+    const inBackground = (work: Promise<unknown>) => {
+      work.catch((error: unknown) => log.warn({ err: error }, 'not tidied up after a change'));
+    };
+    events.on('credentialEnded', (principal) => broker.disconnect(principal));
+    events.on('principalRemoved', (principal) => inBackground(sessions.discardAllOf(principal)));
+    events.on('deviceDeleted', ({ id, locationId }) => {
+      inBackground(forwarder.forget(forwardedTopic(locationId, id, '#')));
+    });
+    const expiry = new TokenExpiry(accessTokens, events, now);
+    expiry.start();
+    this.#releasers.add(() => expiry.stop());
   }
 
   async #listen(
     storage: Storage,
     site: SiteParts,
+    delivery: DeliveryParts,
     ingest: IngestParts,
     broker: MqttBroker,
   ): Promise<GatewayAddresses> {
@@ -221,6 +266,14 @@ export class Gateway {
     const { connectionsPerSecond, connectionBurst } = config.limits;
     const rate = new ConnectionRate(connectionsPerSecond, connectionBurst, now);
     const handle = broker.handle.bind(broker);
+    const metrics = createMetrics({
+      router: delivery.router,
+      destinations: () => delivery.sessions.persistent(),
+      rejections: ingest.rejections,
+      health: this.#health,
+      connections: () => broker.connectionCount,
+      unstoredBytes: () => broker.unstoredBytes,
+    });
     const webSockets = new WebSocketListener(config.mqtt.maxPacketBytes, rate, handle);
     const app = createHttpApp({
       ...site,
@@ -229,6 +282,8 @@ export class Gateway {
       rejections: storage.rejections,
       health: this.#health,
       footageLinks: () => ({ video: null, audio: null }),
+      metrics: () => metrics.metrics(),
+      openMetrics: config.http.openMetrics,
       cursorKey: createHash('sha256').update(`alarm-cursor/${site.adminToken}`).digest(),
       maxBodyBytes: config.http.maxBodyBytes,
       version,

@@ -5,6 +5,7 @@ import type { Log } from './log.js';
 import type { Releasers } from './releasers.js';
 import type { Health } from './site/health.js';
 import { AlarmHistoryRedis } from './store/alarm-history-redis.js';
+import { AlarmRetention } from './store/alarm-retention.js';
 import { connectManagementRedis, connectRedis, untilReady } from './store/connection.js';
 import { createEmbeddedRedis } from './store/embedded-redis.js';
 import { Keys } from './store/keys.js';
@@ -14,8 +15,10 @@ import { RejectionStoreRedis } from './store/rejection-store-redis.js';
 import { checkServer } from './store/server-check.js';
 import { SessionStoreRedis } from './store/session-store-redis.js';
 import { SiteStoreRedis } from './store/site-store-redis.js';
+import { StoreMonitor } from './store/store-monitor.js';
 
 const MANAGEMENT_READY_TIMEOUT_MS = 10_000;
+const DAY_MS = 24 * 3_600_000;
 
 /** Everything that is kept, over as many connections as must not wait for each other. */
 export interface Storage {
@@ -36,11 +39,12 @@ export interface StorageOptions {
   readonly releasers: Releasers;
   /** Where to look for the embedded store's program; all that it is told of the environment. */
   readonly searchPath: string | undefined;
+  readonly now: () => number;
 }
 
 /** Starts the embedded store unless there is a configured one, and connects to it. */
 export async function openStorage(options: StorageOptions): Promise<Storage> {
-  const { config, log, health, releasers } = options;
+  const { config, log, health, releasers, now } = options;
   const socketPath = await startEmbedded(options);
   const place = { url: config.redis.url, socketPath, log };
   const keys = new Keys(config.site);
@@ -53,13 +57,19 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     for (const redis of connections) redis.disconnect();
   });
   const writer = opened(connectRedis({ ...place, name: 'alarms' }));
-  reportOutages(writer, health);
+  const monitor = new StoreMonitor(writer, health, now);
+  monitor.start();
+  releasers.add(() => monitor.stop());
   for (const warning of await checkServer(writer)) log.warn(warning);
   const reader = opened(connectRedis({ ...place, name: 'backlog' }));
   const state = opened(connectRedis({ ...place, name: 'state' }));
   const broker = opened(connectRedis({ ...place, name: 'broker', keyPrefix: keys.brokerPrefix }));
   const management = opened(connectManagementRedis({ ...place, name: 'management' }));
   await untilReady(management, MANAGEMENT_READY_TIMEOUT_MS);
+  const maxAgeMs = config.history.retentionDays * DAY_MS;
+  const retention = new AlarmRetention({ redis: state, keys, maxAgeMs, log, now });
+  retention.start();
+  releasers.add(() => retention.stop());
   return {
     site: new SiteStoreRedis(management, keys),
     logs: new LogStore(writer, reader, keys),
@@ -78,9 +88,4 @@ async function startEmbedded(options: StorageOptions): Promise<string | undefine
   releasers.add(() => embedded.stop());
   await embedded.start();
   return embedded.socketPath;
-}
-
-function reportOutages(redis: Redis, health: Health): void {
-  redis.on('close', () => health.report('store', 'The store is unreachable.'));
-  redis.on('ready', () => health.report('store', undefined));
 }

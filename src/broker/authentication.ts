@@ -1,12 +1,13 @@
 import type { AuthenticateError, Client } from 'aedes';
 import type { Logger } from 'pino';
-import type { Sessions } from '../delivery/sessions.js';
+import type { SessionOwner, Sessions } from '../delivery/sessions.js';
 import type { Principal } from '../domain/grants.js';
-import { principalKey } from '../domain/grants.js';
+import { mayReceive, principalKey } from '../domain/grants.js';
 import type { AccessTokens } from '../site/access-tokens.js';
 import type { Devices } from '../site/devices.js';
 import { Connection } from './connection.js';
 import type { FailedLogins } from './failed-logins.js';
+import type { Intake } from './intake.js';
 import { mayPublish } from './publish-rights.js';
 
 /** CONNACK return codes (MQTT 3.1.1, 3.2.2.3). */
@@ -28,6 +29,7 @@ export interface AuthenticationOptions {
   readonly accessTokens: AccessTokens;
   readonly sessions: Sessions;
   readonly failedLogins: FailedLogins;
+  readonly intake: Intake;
   readonly maxKeepAliveSeconds: number;
   readonly log: Logger;
 }
@@ -73,13 +75,13 @@ export class Authentication {
     if (request.willTopic !== undefined && !mayPublish(principal, request.willTopic)) {
       throw new Refusal(NOT_AUTHORIZED, 'the will lies outside the own topics');
     }
-    const owner = principalKey(principal);
-    const sessionOwner = sessions.ownerOf(client.id);
-    if (sessionOwner !== undefined && sessionOwner !== owner) {
+    const owner = sessionOwner(principal);
+    const ownerBefore = sessions.ownerOf(client.id);
+    if (ownerBefore !== undefined && ownerBefore !== owner.key) {
       throw new Refusal(IDENTIFIER_REJECTED, 'the client id belongs to another principal');
     }
     const destination = await sessions.open(client.id, owner, request.isPersistent);
-    return new Connection(client, principal, destination);
+    return new Connection(client, principal, destination, this.#options.intake);
   }
 
   async #identify(
@@ -104,4 +106,12 @@ export class Authentication {
     await new Promise((resolve) => setTimeout(resolve, delayMs));
     throw new Refusal(BAD_CREDENTIALS, 'bad credentials');
   }
+}
+
+/** What a session needs to know of the principal to whom it belongs. */
+export function sessionOwner(principal: Principal): SessionOwner {
+  return {
+    key: principalKey(principal),
+    mayReceive: (audience) => mayReceive(principal, audience),
+  };
 }

@@ -1,9 +1,9 @@
 import type { Client } from 'aedes';
 import type { Destination } from '../delivery/destination.js';
-import type { CursorPositions } from '../delivery/session-store.js';
 import type { Principal } from '../domain/grants.js';
-import { mayReceive, principalKey } from '../domain/grants.js';
+import { principalKey } from '../domain/grants.js';
 import { ClientReceiver } from './client-receiver.js';
+import type { Intake } from './intake.js';
 
 /** How many publishes of one client may be on their way to the store before it is read no further. */
 const MAX_UNSTORED = 100;
@@ -15,14 +15,16 @@ export class Connection {
   readonly receiver: ClientReceiver;
   readonly #destination: Destination;
   #isOpen = false;
+  readonly #intake: Intake;
   #acknowledged: Promise<void> = Promise.resolve();
   #unstored = 0;
   #waitingForRoom: (() => void)[] = [];
 
-  constructor(client: Client, principal: Principal, destination: Destination) {
+  constructor(client: Client, principal: Principal, destination: Destination, intake: Intake) {
     this.client = client;
     this.principal = principal;
     this.#destination = destination;
+    this.#intake = intake;
     this.receiver = new ClientReceiver(client, () => destination.wake());
   }
 
@@ -35,11 +37,9 @@ export class Connection {
   }
 
   /** CONNACK is sent: messages may follow. */
-  open(newest: CursorPositions): void {
-    const sees = (audience: Parameters<typeof mayReceive>[1]) =>
-      mayReceive(this.principal, audience);
+  open(): void {
     this.#isOpen = true;
-    this.#destination.connect(this.receiver, sees, newest);
+    this.#destination.connect(this.receiver);
   }
 
   /** Nothing is sent any more. Returns false when it was closed before, or never open. */
@@ -56,21 +56,24 @@ export class Connection {
    * [MQTT-4.6.0-2]. One that could not be stored ends the connection: the client sends it again.
    *
    * @param messageId undefined for a QoS 0 publish, which nobody acknowledges
+   * @param bytes how much memory it takes until then
    */
-  acknowledgeWhen(stored: Promise<void>, messageId: number | undefined): void {
+  acknowledgeWhen(stored: Promise<void>, messageId: number | undefined, bytes: number): void {
     this.#unstored++;
+    this.#intake.taken(bytes);
     const before = this.#acknowledged;
     this.#acknowledged = Promise.allSettled([stored, before]).then(([outcome]) => {
       this.#unstored--;
       if (outcome.status === 'rejected') this.client.close();
       else if (messageId !== undefined) this.receiver.acknowledge(messageId);
       for (const proceed of this.#waitingForRoom.splice(0)) proceed();
+      this.#intake.stored(bytes);
     });
   }
 
   /** Calls back when more may be read from the client, at once unless too much is on its way. */
   whenThereIsRoom(proceed: () => void): void {
-    if (this.#unstored < MAX_UNSTORED) proceed();
-    else this.#waitingForRoom.push(proceed);
+    if (this.#unstored < MAX_UNSTORED) this.#intake.whenThereIsRoom(proceed);
+    else this.#waitingForRoom.push(() => this.#intake.whenThereIsRoom(proceed));
   }
 }

@@ -17,6 +17,7 @@ import type { ConnectRequest } from './authentication.js';
 import { Authentication } from './authentication.js';
 import type { Connection } from './connection.js';
 import { FailedLogins } from './failed-logins.js';
+import { Intake } from './intake.js';
 import { guardPackets } from './packet-guard.js';
 import { BrokerPersistence } from './persistence.js';
 import { PublishHook } from './publish-hook.js';
@@ -58,15 +59,22 @@ export class MqttBroker {
   readonly #options: MqttBrokerOptions;
   readonly #aedes: Aedes;
   readonly #authentication: Authentication;
+  readonly #intake = new Intake();
   readonly #requests = new WeakMap<Client, ConnectRequest>();
   readonly #connections = new WeakMap<Client, Connection>();
   /** By client id. */
   readonly #open = new Map<string, Connection>();
+  /** Connections of devices whose network connection has not ended. */
+  readonly #present = new Set<Connection>();
 
   constructor(options: MqttBrokerOptions) {
     this.#options = options;
     const failedLogins = new FailedLogins(options.now);
-    this.#authentication = new Authentication({ ...options, failedLogins });
+    this.#authentication = new Authentication({
+      ...options,
+      failedLogins,
+      intake: this.#intake,
+    });
     const hook = new PublishHook({
       ...options,
       connectionOf: (client) => this.#connections.get(client),
@@ -145,7 +153,7 @@ export class MqttBroker {
       maxClientIdBytes: MAX_CLIENT_ID_BYTES,
     });
     // Aedes does not tell of every end: of several connections under one client id it loses sight.
-    stream.once('close', () => this.#closed(client));
+    stream.once('close', () => this.#ended(client));
   }
 
   /** Closes the connections of a principal (`principalKey`) whose credential has ended. */
@@ -153,6 +161,11 @@ export class MqttBroker {
     for (const connection of this.#open.values()) {
       if (connection.owner === owner) connection.client.close();
     }
+  }
+
+  /** Payload bytes of publishes on their way to the store. */
+  get unstoredBytes(): number {
+    return this.#intake.unstoredBytes;
   }
 
   get connectionCount(): number {
@@ -166,21 +179,25 @@ export class MqttBroker {
   ): Promise<void> {
     const request = this.#requests.get(client);
     if (request === undefined) throw new Error('no CONNECT');
+    const { presence } = this.#options;
     const connection = await this.#authentication.admit(client, request, username, password);
     this.#connections.set(client, connection);
-    // Given up meanwhile: a clean session must not stay behind.
-    if (client.closed) this.#closed(client);
+    if (client.closed || client.conn.destroyed) {
+      // Given up meanwhile: a clean session must not stay behind.
+      this.#closed(client);
+    } else if (connection.principal.type === 'device') {
+      this.#present.add(connection);
+      presence.connected(connection.principal.id);
+    }
   }
 
   #opened(client: Client): void {
     const connection = this.#connections.get(client);
     if (connection === undefined || client.closed) return;
-    const { presence, router, log } = this.#options;
     this.#takeOver(client.id);
     this.#open.set(client.id, connection);
-    connection.open(router.newest);
-    if (connection.principal.type === 'device') presence.connected(connection.principal.id);
-    log.info({ clientId: client.id, principal: connection.owner }, 'connected');
+    connection.open();
+    this.#options.log.info({ clientId: client.id, principal: connection.owner }, 'connected');
   }
 
   /** Ends the connection that has the client id, if Aedes has not yet [MQTT-3.1.4-2]. */
@@ -195,13 +212,20 @@ export class MqttBroker {
   #closed(client: Client): void {
     const connection = this.#connections.get(client);
     if (connection === undefined) return;
-    const { presence, sessions, log } = this.#options;
+    const { sessions, log } = this.#options;
     const wasOpen = connection.close();
     sessions.closed(client.id, connection.destination);
     if (!wasOpen) return;
     if (this.#open.get(client.id) === connection) this.#open.delete(client.id);
-    if (connection.principal.type === 'device') presence.disconnected(connection.principal.id);
     log.info({ clientId: client.id, principal: connection.owner }, 'disconnected');
+  }
+
+  /** The network connection is gone: only now has a device that came back before no gap. */
+  #ended(client: Client): void {
+    this.#closed(client);
+    const connection = this.#connections.get(client);
+    if (connection === undefined || !this.#present.delete(connection)) return;
+    this.#options.presence.disconnected(connection.principal.id);
   }
 
   #maySubscribe(client: Client, filter: string): boolean {

@@ -55,7 +55,8 @@ export class PublishHook {
       stored.then(() => done(), done);
       return;
     }
-    connection.acknowledgeWhen(stored, packet.qos === 1 ? packet.messageId : undefined);
+    const messageId = packet.qos === 1 ? packet.messageId : undefined;
+    connection.acknowledgeWhen(stored, messageId, packet.payload.length);
     packet.qos = 0;
     connection.whenThereIsRoom(done);
   }

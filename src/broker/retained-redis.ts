@@ -1,6 +1,6 @@
 import type { RedisPersistence } from 'aedes-persistence-redis';
 import { z } from 'zod';
-import type { DirectMessage } from '../delivery/destination.js';
+import type { DirectMessage } from '../delivery/direct-queue.js';
 import type { RetainedMessages } from '../delivery/retained-messages.js';
 import { matchesFilter } from '../domain/topics.js';
 

@@ -1,27 +1,29 @@
 import type { Audience } from '../domain/grants.js';
-import type { LogCursor } from './log-cursor.js';
-import type { LogEntry, LogName } from './log-entry.js';
-import { payloadAt } from './log-entry.js';
+import { type DirectMessage, DirectQueue } from './direct-queue.js';
+import { type CursorState, LogCursor } from './log-cursor.js';
+import type { LogEntry, LogName, LogReader } from './log-entry.js';
+import { LOG_NAMES, payloadAt } from './log-entry.js';
+import type { LogTail } from './log-tail.js';
 import type { OutgoingPublish, Receiver } from './receiver.js';
-import type { QoS, Subscriptions } from './subscriptions.js';
+import type { LogPositions, QoS, Subscriptions } from './subscriptions.js';
 
 const MAX_MESSAGE_ID = 65_535;
 
-/** A message beside the logs: telemetry at QoS 0, retained messages, the gateway's own status. */
-export interface DirectMessage extends Audience {
-  readonly topic: string;
-  readonly payload: Buffer;
-  readonly qos: QoS;
-  readonly retain: boolean;
-}
-
 export interface DestinationOptions {
-  readonly cursors: Readonly<Record<LogName, LogCursor>>;
+  /** What it is called in the metrics: the client id of a session. */
+  readonly name: string;
+  readonly tails: Readonly<Record<LogName, LogTail>>;
+  readonly reader: LogReader;
+  readonly cursors: Readonly<Record<LogName, CursorState>>;
   readonly subscriptions: Subscriptions;
+  /** Whether its principal may see what is about these. */
+  readonly mayReceive: (audience: Audience) => boolean;
   /** Messages at QoS 1 that may await their acknowledgement at a time. */
   readonly maxInFlight: number;
+  /** Messages that may be queued, those in flight included. */
+  readonly maxQueued: number;
   readonly now: () => number;
-  /** Called when a cursor has moved, so that it is saved. */
+  /** Called when a cursor may have moved, so that it is saved. */
   readonly onProgress: () => void;
   /** Called when the store cannot be read; the destination is woken again later. */
   readonly onReadFailure: (error: unknown) => void;
@@ -32,24 +34,21 @@ export interface DestinationOptions {
  * a window of messages that await their acknowledgement. Offline it costs nothing but its cursors.
  */
 export class Destination {
+  readonly name: string;
   readonly subscriptions: Subscriptions;
+  readonly cursors: Readonly<Record<LogName, LogCursor>>;
   readonly #options: DestinationOptions;
-  readonly #cursors: Readonly<Record<LogName, LogCursor>>;
   readonly #inFlight = new Map<number, () => void>();
   readonly #loading = new Set<LogCursor>();
-  #direct: DirectMessage[] = [];
-  /** Topics sent while retained messages are being fetched: those would be older. */
-  #sentDuringFetch: Set<string> | undefined;
-  #fetches = 0;
+  readonly #direct = new DirectQueue();
   #receiver: Receiver | undefined;
-  #mayReceive: (audience: Audience) => boolean = () => false;
-  #connectedAfter: Record<LogName, number> = { alarms: 0, messages: 0 };
   #lastMessageId = 0;
 
   constructor(options: DestinationOptions) {
     this.#options = options;
-    this.#cursors = options.cursors;
+    this.name = options.name;
     this.subscriptions = options.subscriptions;
+    this.cursors = { alarms: this.#cursor('alarms'), messages: this.#cursor('messages') };
   }
 
   get isConnected(): boolean {
@@ -57,23 +56,13 @@ export class Destination {
   }
 
   /** Everything up to here, in each log, need not be sent to this destination any more. */
-  get settled(): Readonly<Record<LogName, number>> {
-    return { alarms: this.#cursors.alarms.settled, messages: this.#cursors.messages.settled };
+  get settled(): LogPositions {
+    return { alarms: this.cursors.alarms.settled, messages: this.cursors.messages.settled };
   }
 
-  /**
-   * From now on messages go to this connection, beginning with those it has not acknowledged.
-   *
-   * @param newest the newest entry of each log: older ones are a backlog
-   */
-  connect(
-    receiver: Receiver,
-    mayReceive: (audience: Audience) => boolean,
-    newest: Readonly<Record<LogName, number>>,
-  ): void {
+  /** From now on messages go to this connection, beginning with those that are not settled. */
+  connect(receiver: Receiver): void {
     this.#receiver = receiver;
-    this.#mayReceive = mayReceive;
-    this.#connectedAfter = { ...newest };
     this.wake();
   }
 
@@ -82,8 +71,9 @@ export class Destination {
     if (this.#receiver !== receiver) return;
     this.#receiver = undefined;
     this.#inFlight.clear();
-    this.#direct = [];
-    for (const cursor of Object.values(this.#cursors)) cursor.rewind();
+    this.#direct.clear();
+    for (const log of LOG_NAMES) this.cursors[log].rewind();
+    this.#options.onProgress();
   }
 
   /** The client has acknowledged this packet identifier. */
@@ -95,18 +85,31 @@ export class Destination {
     this.wake();
   }
 
+  /** An entry whose topic one of its filters matches now stands at the end of its log. */
+  appended(entry: LogEntry): void {
+    const qos = this.#qosOwed(entry);
+    if (qos === undefined) return;
+    if (qos === 0) {
+      // A subscription at QoS 0 is owed nothing: it gets what it can take while it is connected.
+      this.#sendNow({ ...entry, payload: payloadAt(entry, this.#options.now()), retain: false });
+      return;
+    }
+    const cursor = this.cursors[entry.log];
+    cursor.accept(entry);
+    this.#dropExcess();
+    this.wake();
+  }
+
   /** Sends a message that is in no log, if it is subscribed to. Dropped when nobody is connected. */
   offer(message: DirectMessage): void {
-    const receiver = this.#receiver;
     const qos = this.subscriptions.qosFor(message.topic);
-    if (receiver === undefined || qos === undefined || !this.#mayReceive(message)) return;
-    this.#noteSent(message.topic);
-    if (Math.min(qos, message.qos) === 1) {
-      this.#direct.push(message);
+    if (!this.isConnected || qos === undefined || !this.#options.mayReceive(message)) return;
+    this.#direct.noteSent(message.topic);
+    if (qos === 1 && message.qos === 1) {
+      this.#direct.add(message);
       this.wake();
-    } else if (receiver.isWritable) {
-      // At most once: a receiver that cannot keep up misses it rather than queueing without bound.
-      receiver.send(publishOf(message, 0, 0));
+    } else {
+      this.#sendNow(message);
     }
   }
 
@@ -116,39 +119,51 @@ export class Destination {
    */
   async offerRetained(fetch: () => Promise<readonly DirectMessage[]>): Promise<void> {
     const receiver = this.#receiver;
-    this.#fetches++;
-    this.#sentDuringFetch ??= new Set();
-    try {
+    await this.#direct.addRetained(async () => {
       const retained = await fetch();
-      if (this.#receiver !== receiver) return;
-      for (const message of retained) this.#queueRetained(message);
-      this.wake();
-    } finally {
-      this.#fetches--;
-      if (this.#fetches === 0) this.#sentDuringFetch = undefined;
-    }
-  }
-
-  #queueRetained(message: DirectMessage): void {
-    const qos = this.subscriptions.qosFor(message.topic);
-    const isOutdated = this.#sentDuringFetch?.has(message.topic) === true;
-    if (qos === undefined || isOutdated || !this.#mayReceive(message)) return;
-    this.#direct.push(qos === 0 ? { ...message, qos } : message);
-  }
-
-  /** The store has lost entries and numbers this log anew from here (`LogCursor.rewindTo`). */
-  rewindTo(log: LogName, sequence: number): void {
-    this.#cursors[log].rewindTo(sequence);
+      if (this.#receiver !== receiver) return [];
+      return retained.flatMap((message) => {
+        const qos = this.subscriptions.qosFor(message.topic);
+        if (qos === undefined || !this.#options.mayReceive(message)) return [];
+        return [qos === 0 ? { ...message, qos } : message];
+      });
+    });
+    this.wake();
   }
 
   /** Sends what may be sent now: alarms first, and telemetry never takes more than half the window. */
   wake(): void {
-    const half = Math.max(1, Math.floor(this.#options.maxInFlight / 2));
-    this.#sendFrom(this.#cursors.alarms, () => this.#inFlight.size < this.#options.maxInFlight);
+    const { maxInFlight } = this.#options;
+    const half = Math.max(1, Math.floor(maxInFlight / 2));
+    const { alarms, messages } = this.cursors;
+    this.#sendFrom(alarms, () => this.#inFlight.size < maxInFlight);
     this.#sendDirect(half);
-    const { messages } = this.#cursors;
-    this.#sendFrom(messages, () => messages.unacknowledgedCount < half);
+    this.#sendFrom(messages, () => messages.outstandingCount < half);
     this.#options.onProgress();
+  }
+
+  #cursor(log: LogName): LogCursor {
+    const { tails, reader, cursors } = this.#options;
+    return new LogCursor({
+      log,
+      tail: tails[log],
+      reader,
+      state: cursors[log],
+      concerns: (entry) => this.#qosOwed(entry) === 1,
+    });
+  }
+
+  /** The QoS at which the entry is to reach this destination, undefined when it is not. */
+  #qosOwed(entry: LogEntry): QoS | undefined {
+    return this.#options.mayReceive(entry) ? this.subscriptions.qosForEntry(entry) : undefined;
+  }
+
+  /** What exceeds the bound falls out, the oldest first, and alarms last (CONTRACT 4.6). */
+  #dropExcess(): void {
+    const { alarms, messages } = this.cursors;
+    while (alarms.queued + messages.queued > this.#options.maxQueued) {
+      if (!messages.dropOldest() && !alarms.dropOldest()) return;
+    }
   }
 
   #sendFrom(cursor: LogCursor, hasRoom: () => boolean): void {
@@ -159,44 +174,27 @@ export class Destination {
         this.#load(cursor);
         return;
       }
-      this.#sendEntry(this.#receiver, cursor, entry);
+      this.#direct.noteSent(entry.topic);
+      const dup = cursor.sent(entry.sequence);
+      const messageId = this.#take(() => cursor.acknowledged(entry.sequence));
+      const payload = payloadAt(entry, this.#options.now());
+      const { topic } = entry;
+      this.#receiver.send({ topic, payload, retain: false, qos: 1, messageId, dup });
     }
   }
 
-  #sendEntry(receiver: Receiver, cursor: LogCursor, entry: LogEntry): void {
-    const qos = this.subscriptions.qosForEntry(entry);
-    if (qos === undefined || !this.#mayReceive(entry)) return;
-    this.#noteSent(entry.topic);
-    const payload = payloadAt(entry, this.#options.now());
-    const message = { topic: entry.topic, payload, retain: false };
-    if (qos === 0) {
-      // A subscription at QoS 0 is not owed what came while nobody was connected.
-      if (entry.sequence <= this.#connectedAfter[cursor.log]) return;
-      receiver.send(publishOf(message, qos, 0));
-      return;
-    }
-    const dup = cursor.sent(entry.sequence);
-    const messageId = this.#take(() => cursor.acknowledged(entry.sequence));
-    receiver.send(publishOf(message, qos, messageId, dup));
-  }
-
-  #sendDirect(maxUnacknowledged: number): void {
-    let sent = 0;
-    for (const message of this.#direct) {
-      if (this.#receiver?.isWritable !== true || this.#inFlight.size >= maxUnacknowledged) break;
+  #sendDirect(maxInFlight: number): void {
+    while (this.#receiver?.isWritable === true && this.#inFlight.size < maxInFlight) {
+      const message = this.#direct.take();
+      if (message === undefined) return;
       const messageId = message.qos === 0 ? 0 : this.#take(() => undefined);
-      this.#receiver.send(publishOf(message, message.qos, messageId));
-      sent++;
+      this.#receiver.send(direct(message, message.qos, messageId));
     }
-    if (sent > 0) this.#direct = this.#direct.slice(sent);
   }
 
-  /** A retained message of the topic that has not been sent yet is out of date now. */
-  #noteSent(topic: string): void {
-    this.#sentDuringFetch?.add(topic);
-    if (this.#direct.length > 0) {
-      this.#direct = this.#direct.filter((message) => message.topic !== topic || !message.retain);
-    }
+  /** At most once: a receiver that cannot keep up misses it rather than queueing without bound. */
+  #sendNow(message: Pick<DirectMessage, 'topic' | 'payload' | 'retain'>): void {
+    if (this.#receiver?.isWritable === true) this.#receiver.send(direct(message, 0, 0));
   }
 
   #load(cursor: LogCursor): void {
@@ -217,12 +215,11 @@ export class Destination {
   }
 }
 
-function publishOf(
-  message: Pick<OutgoingPublish, 'topic' | 'payload' | 'retain'>,
+function direct(
+  message: Pick<DirectMessage, 'topic' | 'payload' | 'retain'>,
   qos: QoS,
   messageId: number,
-  dup = false,
 ): OutgoingPublish {
   const { topic, payload, retain } = message;
-  return { topic, payload, qos, retain, dup, messageId };
+  return { topic, payload, retain, qos, messageId, dup: false };
 }

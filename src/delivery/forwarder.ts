@@ -3,10 +3,14 @@ import type { RetainedMessages } from './retained-messages.js';
 import type { Router } from './router.js';
 import type { QoS } from './subscriptions.js';
 
+const NOTHING = Buffer.alloc(0);
+
 /** A message that is no alarm, as it is to reach the subscribers. */
 export interface MessageToForward extends MessageToAppend {
   readonly qos: QoS;
   readonly retain: boolean;
+  /** Whether it takes away what is retained under its topic [MQTT-3.3.1-10]. */
+  readonly removesRetained?: boolean;
 }
 
 /** Sends everything but alarms on its way: telemetry, presence, commands, the gateway's status. */
@@ -23,13 +27,24 @@ export class Forwarder {
 
   /** At QoS 1 it is stored, and owed to every destination, when this resolves. */
   async forward(message: MessageToForward): Promise<void> {
-    if (message.retain) await this.#retained.store(message);
+    if (message.retain) {
+      const payload = message.removesRetained === true ? NOTHING : message.payload;
+      await this.#retained.store({ ...message, payload });
+    }
     if (message.qos === 0) {
       this.#router.publishDirect({ ...message, retain: false });
       return;
     }
-    const { qos: _qos, retain: _retain, ...entry } = message;
-    this.#router.appended(await this.#recorder.appendMessage(entry));
+    const { qos: _qos, retain: _retain, removesRetained: _removesRetained, ...entry } = message;
+    const { entry: appended, isNew } = await this.#recorder.appendMessage(entry);
+    this.#router.appended(appended, isNew);
+  }
+
+  /** Takes away everything that is retained under the filter, without a word to anyone. */
+  async forget(filter: string): Promise<void> {
+    for (const message of await this.#retained.matching([filter])) {
+      await this.#retained.store({ ...message, payload: NOTHING });
+    }
   }
 
   /** To whoever is connected, at QoS 1, and to later subscribers as retained; queued for nobody. */

@@ -3,87 +3,262 @@ import type { LogTail } from './log-tail.js';
 
 const PAGE_ENTRIES = 500;
 
+/** What became of the entries that a destination was owed, and where it is: as it is saved. */
+export interface CursorState {
+  /** Everything up to here is delivered, has fallen out, or did not concern the destination. */
+  readonly settled: number;
+  readonly delivered: number;
+  readonly expired: number;
+  readonly dropped: number;
+  /** Of the dropped ones, those that reading has not passed yet. */
+  readonly toSkip: number;
+}
+
+export function freshCursor(newest: number): CursorState {
+  return { settled: newest, delivered: 0, expired: 0, dropped: 0, toSkip: 0 };
+}
+
+export interface LogCursorOptions {
+  readonly log: LogName;
+  readonly tail: LogTail;
+  readonly reader: LogReader;
+  readonly state: CursorState;
+  /** Whether the destination is owed the entry; the same whenever it is asked. */
+  readonly concerns: (entry: LogEntry) => boolean;
+}
+
 /**
- * How far one destination is in one log: what it has read, and what it has acknowledged. Caught up,
- * it reads the tail in memory; behind, pages from the store. Either way in order and without a gap,
- * so nothing new overtakes what waited (CONTRACT 4.3).
+ * How far one destination is in one log. Every entry that concerns it is accepted once, then queued,
+ * and ends as delivered, expired or dropped: the four always add up (CONTRACT 4.6). Caught up, it
+ * reads the tail in memory; behind, pages from the store; in order and without a gap either way, so
+ * nothing new overtakes what waited (CONTRACT 4.3).
  */
 export class LogCursor {
   readonly log: LogName;
-  readonly #tail: LogTail;
-  readonly #reader: LogReader;
-  readonly #unacknowledged = new Set<number>();
-  #page: LogEntry[] = [];
+  readonly #options: LogCursorOptions;
+  /** Sent and not settled, in the order of the log; true once acknowledged. */
+  readonly #outstanding = new Map<number, boolean>();
+  #page: readonly LogEntry[] = [];
   #pageAt = 0;
   #position: number;
+  /** Entries that concern the destination and lie behind the position, but for the dropped ones. */
+  #unread = 0;
+  #toSkip: number;
+  #accepted: number;
+  #delivered: number;
+  #expired: number;
+  #dropped: number;
   #sentUpTo = 0;
   #generation = 0;
 
-  /** @param start the sequence number of the last entry that is settled already */
-  constructor(log: LogName, tail: LogTail, reader: LogReader, start: number) {
+  constructor(options: LogCursorOptions) {
+    const { log, state } = options;
     this.log = log;
-    this.#tail = tail;
-    this.#reader = reader;
-    this.#position = start;
+    this.#options = options;
+    this.#position = state.settled;
+    this.#toSkip = state.toSkip;
+    this.#delivered = state.delivered;
+    this.#expired = state.expired;
+    this.#dropped = state.dropped;
+    // What was dropped but not passed yet is counted again with the entries behind the position.
+    this.#accepted = state.delivered + state.expired + state.dropped - state.toSkip;
+    this.#dropped -= state.toSkip;
   }
 
-  /** Everything up to here is acknowledged or did not concern the destination. */
+  /** The last entry that was read, or passed without reading. */
+  get position(): number {
+    return this.#position;
+  }
+
+  /** Everything up to here is delivered, has fallen out, or did not concern the destination. */
   get settled(): number {
-    const [oldest] = this.#unacknowledged;
-    return oldest === undefined ? this.#position : oldest - 1;
+    const [oldest] = this.#outstanding.keys();
+    if (oldest !== undefined) return oldest - 1;
+    return this.#isCaughtUp ? this.#options.tail.last : this.#position;
   }
 
-  get unacknowledgedCount(): number {
-    return this.#unacknowledged.size;
+  get state(): CursorState {
+    return {
+      settled: this.settled,
+      delivered: this.#delivered,
+      expired: this.#expired,
+      dropped: this.#dropped,
+      toSkip: this.#toSkip,
+    };
   }
 
-  /** The next entry; `behind` when it must be loaded from the store first. */
+  /** Entries accepted for the destination, whatever became of them. */
+  get accepted(): number {
+    return this.#accepted;
+  }
+
+  /** Accepted and not yet settled: waiting, or sent and unacknowledged. */
+  get queued(): number {
+    return this.#unread + this.#outstanding.size;
+  }
+
+  get unread(): number {
+    return this.#unread;
+  }
+
+  get outstandingCount(): number {
+    return this.#outstanding.size;
+  }
+
+  get toSkip(): number {
+    return this.#toSkip;
+  }
+
+  /** An entry that concerns the destination now stands at the end of the log. */
+  accept(entry: LogEntry): void {
+    if (entry.sequence <= this.#position) return;
+    if (this.#isCaughtUp) {
+      // Nothing before it concerned the destination: it need not be read to know that.
+      this.#position = entry.sequence - 1;
+      this.#forgetPage();
+    }
+    this.#accepted++;
+    this.#unread++;
+  }
+
+  /** The oldest waiting entry falls out. Returns false when none is waiting. */
+  dropOldest(): boolean {
+    if (this.#unread === 0) return false;
+    this.#unread--;
+    this.#toSkip++;
+    this.#dropped++;
+    return true;
+  }
+
+  /** The next entry to send; `behind` when more must be loaded from the store first. */
   next(): LogEntry | 'caught-up' | 'behind' {
-    const entry = this.#page[this.#pageAt] ?? this.#tail.entryAfter(this.#position);
-    if (entry === undefined) return this.#position >= this.#tail.last ? 'caught-up' : 'behind';
-    if (this.#pageAt < this.#page.length) this.#pageAt++;
-    this.#position = entry.sequence;
-    return entry;
+    const { tail, concerns } = this.#options;
+    while (!this.#isCaughtUp) {
+      const entry = this.#page[this.#pageAt] ?? tail.entryAfter(this.#position);
+      if (entry === undefined) {
+        if (this.#position < tail.last) return 'behind';
+        this.#expireMissing();
+        break;
+      }
+      if (this.#pageAt < this.#page.length) this.#pageAt++;
+      this.#position = entry.sequence;
+      if (concerns(entry) && !this.#skip()) {
+        this.#unread--;
+        return entry;
+      }
+    }
+    this.#position = Math.max(this.#position, tail.last);
+    return 'caught-up';
   }
 
   /** Loads what follows from the store. */
   async load(): Promise<void> {
     const generation = this.#generation;
-    const newest = this.#tail.last;
-    const page = await this.#reader.read(this.log, this.#position, PAGE_ENTRIES);
+    const { reader, tail } = this.#options;
+    const newest = tail.last;
+    const entries = await reader.read(this.log, this.#position, PAGE_ENTRIES);
     if (generation !== this.#generation) return;
-    this.#page = page;
+    // What is stored but not yet announced (`accept`) is read when it has been.
+    this.#page = entries.filter(({ sequence }) => sequence <= newest);
     this.#pageAt = 0;
     // Nothing there: what was between has been trimmed.
-    if (page.length === 0) this.#position = Math.max(this.#position, newest);
+    if (this.#page.length === 0) this.#position = Math.max(this.#position, newest);
   }
 
   /** The entry awaits its acknowledgement. Returns whether it had been sent before (DUP). */
   sent(sequence: number): boolean {
     const sentBefore = sequence <= this.#sentUpTo;
-    this.#unacknowledged.add(sequence);
+    this.#outstanding.set(sequence, false);
     this.#sentUpTo = Math.max(this.#sentUpTo, sequence);
     return sentBefore;
   }
 
   acknowledged(sequence: number): void {
-    this.#unacknowledged.delete(sequence);
+    if (!this.#outstanding.has(sequence)) return;
+    this.#outstanding.set(sequence, true);
+    for (const [oldest, isAcknowledged] of this.#outstanding) {
+      if (!isAcknowledged) return;
+      this.#outstanding.delete(oldest);
+      this.#delivered++;
+    }
   }
 
   /** Goes back to the first entry that is not settled: it is sent again from there. */
   rewind(): void {
-    this.#moveTo(this.settled);
+    if (this.#outstanding.size === 0) {
+      this.#forgetPage();
+      return;
+    }
+    const { settled } = this;
+    this.#unread += this.#outstanding.size;
+    this.#outstanding.clear();
+    this.#position = settled;
+    this.#forgetPage();
   }
 
   /** The store has lost its newest entries and numbers anew from here. */
   rewindTo(sequence: number): void {
-    if (this.#position > sequence) this.#moveTo(Math.min(this.settled, sequence));
+    if (this.#position <= sequence) return;
+    this.#expired += this.queued;
+    this.#unread = 0;
+    this.#toSkip = 0;
+    this.#outstanding.clear();
+    this.#position = sequence;
+    this.#sentUpTo = Math.min(this.#sentUpTo, sequence);
+    this.#forgetPage();
   }
 
-  #moveTo(sequence: number): void {
+  /** At start: an entry behind the saved position is still owed, or was dropped before. */
+  recount(entry: LogEntry): void {
+    if (entry.sequence <= this.#position || !this.#options.concerns(entry)) return;
+    this.#accepted++;
+    this.#unread++;
+  }
+
+  /** After the last `recount`: those that were dropped already do not wait. */
+  recounted(): void {
+    this.#toSkip = Math.min(this.#toSkip, this.#unread);
+    this.#unread -= this.#toSkip;
+    this.#dropped += this.#toSkip;
+  }
+
+  /**
+   * Passes an entry without anybody reading it, if it has fallen out: dropped, or too old.
+   * Entries come in order; returns false when this one must wait, and all that follow.
+   */
+  sweep(entry: LogEntry, isExpired: boolean): boolean {
+    if (entry.sequence <= this.#position) return true;
+    if (this.#options.concerns(entry)) {
+      if (this.#toSkip === 0 && !isExpired) return false;
+      if (!this.#skip()) {
+        this.#unread--;
+        this.#expired++;
+      }
+    }
+    this.#position = entry.sequence;
+    this.#forgetPage();
+    return true;
+  }
+
+  get #isCaughtUp(): boolean {
+    return this.#unread === 0 && this.#toSkip === 0;
+  }
+
+  #skip(): boolean {
+    if (this.#toSkip === 0) return false;
+    this.#toSkip--;
+    return true;
+  }
+
+  /** The log ends before everything owed was found: it was trimmed meanwhile. */
+  #expireMissing(): void {
+    this.#expired += this.#unread;
+    this.#unread = 0;
+    this.#toSkip = 0;
+  }
+
+  #forgetPage(): void {
     this.#generation++;
-    this.#position = sequence;
-    this.#unacknowledged.clear();
     this.#page = [];
     this.#pageAt = 0;
   }

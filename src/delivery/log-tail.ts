@@ -19,27 +19,26 @@ export class LogTail {
     return this.#last;
   }
 
-  /**
-   * Adds what was just stored. After a gap, an entry whose answer was lost on the way from the
-   * store, the tail begins anew, and whoever had not read that far reads the store.
-   */
+  /** Adds the next entry. After a gap, entries that are in the store no more, it begins anew. */
   append(entry: LogEntry): void {
-    if (entry.sequence !== this.#last + 1) this.#clear();
+    if (entry.sequence !== this.#last + 1) this.restart(entry.sequence - 1);
     this.#entries.push(entry);
     this.#bytes += entry.payload.length;
     this.#last = entry.sequence;
     if (this.#entries.length > MAX_ENTRIES || this.#bytes > MAX_BYTES) this.#forgetOlderHalf();
   }
 
+  /** Forgets everything: the store's newest entry is this one. */
+  restart(last: number): void {
+    this.#entries = [];
+    this.#bytes = 0;
+    this.#last = last;
+  }
+
   /** The entry that follows this sequence number, undefined when it is not (or no longer) here. */
   entryAfter(sequence: number): LogEntry | undefined {
     const first = this.#entries[0];
     return first === undefined ? undefined : this.#entries[sequence + 1 - first.sequence];
-  }
-
-  #clear(): void {
-    this.#entries = [];
-    this.#bytes = 0;
   }
 
   #forgetOlderHalf(): void {

@@ -1,5 +1,4 @@
 import type { Logger } from 'pino';
-import type { Destination } from './destination.js';
 import type { SessionProgress, SessionStore } from './session-store.js';
 
 /** How much of what was acknowledged may be sent again after a crash. */
@@ -9,8 +8,9 @@ const SAVE_INTERVAL_MS = 50;
 export class ProgressKeeper {
   readonly #store: SessionStore;
   readonly #log: Logger;
-  readonly #moved = new Map<string, Destination>();
-  readonly #saved = new WeakMap<Destination, string>();
+  readonly #moved = new Map<string, () => SessionProgress>();
+  /** What was saved last, as text. */
+  readonly #saved = new Map<string, string>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(store: SessionStore, log: Logger) {
@@ -18,11 +18,9 @@ export class ProgressKeeper {
     this.#log = log;
   }
 
-  /** The destination's cursors may have moved. */
-  moved(clientId: string, destination: Destination): void {
-    const { alarms, messages } = destination.settled;
-    if (this.#saved.get(destination) === `${alarms}/${messages}`) return;
-    this.#moved.set(clientId, destination);
+  /** The session's cursors may have moved. */
+  moved(clientId: string, progress: () => SessionProgress): void {
+    this.#moved.set(clientId, progress);
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
       this.flush().catch((error: unknown) => {
@@ -34,19 +32,22 @@ export class ProgressKeeper {
   /** The session is gone: nothing of it is to be saved any more. */
   forget(clientId: string): void {
     this.#moved.delete(clientId);
+    this.#saved.delete(clientId);
   }
 
   /** Saves now. What could not be saved is tried again with the next change. */
   async flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    const progress: SessionProgress[] = [];
-    for (const [clientId, destination] of this.#moved) {
-      const { settled } = destination;
-      progress.push({ clientId, cursors: settled });
-      this.#saved.set(destination, `${settled.alarms}/${settled.messages}`);
+    const changed: SessionProgress[] = [];
+    for (const [clientId, progress] of this.#moved) {
+      const current = progress();
+      const text = JSON.stringify(current);
+      if (this.#saved.get(clientId) === text) continue;
+      this.#saved.set(clientId, text);
+      changed.push(current);
     }
     this.#moved.clear();
-    if (progress.length > 0) await this.#store.saveProgress(progress);
+    if (changed.length > 0) await this.#store.saveProgress(changed);
   }
 }

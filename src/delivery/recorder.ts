@@ -24,9 +24,15 @@ export interface Receipt {
 /** A message that is no alarm, on its way into the log. */
 export type MessageToAppend = Omit<LogEntry, 'log' | 'sequence'>;
 
-/** Writes into the logs. Both resolve once the entry is stored, in the order of the log. */
+/** What recording came to. */
+export interface Recorded {
+  readonly entry: LogEntry;
+  /** False when the alarm had been recorded before, and the entry is the one from then. */
+  readonly isNew: boolean;
+}
+
+/** Writes into the logs. What resolves is stored; it resolves in the order of the log. */
 export interface Recorder {
-  /** Resolves to the new log entry, or undefined when the alarm had been recorded before. */
-  recordAlarm(alarm: AlarmToRecord): Promise<LogEntry | undefined>;
-  appendMessage(message: MessageToAppend): Promise<LogEntry>;
+  recordAlarm(alarm: AlarmToRecord): Promise<Recorded>;
+  appendMessage(message: MessageToAppend): Promise<Recorded>;
 }

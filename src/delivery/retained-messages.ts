@@ -1,4 +1,4 @@
-import type { DirectMessage } from './destination.js';
+import type { DirectMessage } from './direct-queue.js';
 
 /** The last message of each topic that was published to be retained. */
 export interface RetainedMessages {

@@ -1,8 +1,9 @@
+import type { CursorState } from './log-cursor.js';
 import type { LogName } from './log-entry.js';
 import type { Subscription } from './subscriptions.js';
 
-/** How far a session is in each log. */
-export type CursorPositions = Readonly<Record<LogName, number>>;
+/** Where a session is in each log, and what became of what it was owed. */
+export type SessionCursors = Readonly<Record<LogName, CursorState>>;
 
 /** A persistent session as it is kept. */
 export interface SessionRecord {
@@ -10,12 +11,15 @@ export interface SessionRecord {
   /** `principalKey` of the one it belongs to. */
   readonly owner: string;
   readonly subscriptions: readonly Subscription[];
-  readonly cursors: CursorPositions;
+  readonly cursors: SessionCursors;
+  /** When it was last connected. */
+  readonly seenAtMs: number;
 }
 
 export interface SessionProgress {
   readonly clientId: string;
-  readonly cursors: CursorPositions;
+  readonly cursors: SessionCursors;
+  readonly seenAtMs: number;
 }
 
 /** Where persistent sessions are kept. */

@@ -1,10 +1,11 @@
 import type { Logger } from 'pino';
+import type { Audience } from '../domain/grants.js';
 import { Destination } from './destination.js';
-import { LogCursor } from './log-cursor.js';
+import { freshCursor } from './log-cursor.js';
 import type { LogReader } from './log-entry.js';
 import { ProgressKeeper } from './progress-keeper.js';
 import type { Router } from './router.js';
-import type { CursorPositions, SessionRecord, SessionStore } from './session-store.js';
+import type { SessionProgress, SessionRecord, SessionStore } from './session-store.js';
 import type { QoS, Subscription } from './subscriptions.js';
 import { Subscriptions } from './subscriptions.js';
 
@@ -14,26 +15,43 @@ export interface RequestedSubscription {
   readonly qos: QoS;
 }
 
+/** To whom a session belongs, and what he may see. */
+export interface SessionOwner {
+  /** `principalKey` */
+  readonly key: string;
+  readonly mayReceive: (audience: Audience) => boolean;
+}
+
 interface Session {
   readonly owner: string;
   readonly isPersistent: boolean;
   readonly destination: Destination;
+  seenAtMs: number;
 }
 
 export interface SessionsOptions {
   readonly store: SessionStore;
   readonly reader: LogReader;
   readonly router: Router;
+  /** The owner of a stored session by his `principalKey`, undefined when he is gone. */
+  readonly ownerOf: (key: string) => SessionOwner | undefined;
   readonly maxInFlight: number;
+  readonly maxQueued: number;
+  readonly forgetAfterMs: number;
   readonly log: Logger;
   readonly now: () => number;
 }
+
+const FORGET_INTERVAL_MS = 60_000;
+/** In place of the time at which a session was last connected: it is. */
+const CONNECTED = 0;
 
 /** The sessions of MQTT clients, by client id: each a destination of forwarded messages. */
 export class Sessions {
   readonly #options: SessionsOptions;
   readonly #progress: ProgressKeeper;
   readonly #sessions = new Map<string, Session>();
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: SessionsOptions) {
     this.#options = options;
@@ -42,10 +60,19 @@ export class Sessions {
 
   /** Takes up the persistent sessions where they stopped. */
   async start(): Promise<void> {
-    for (const record of await this.#options.store.load()) this.#open(record, true);
+    const { store, ownerOf } = this.#options;
+    for (const record of await store.load()) {
+      const owner = ownerOf(record.owner);
+      // A session that was connected when the gateway ended has been away since now.
+      const seenAtMs = record.seenAtMs === CONNECTED ? this.#options.now() : record.seenAtMs;
+      if (owner === undefined) await store.delete(record.clientId);
+      else this.#open({ ...record, seenAtMs }, owner, true);
+    }
+    this.#timer = setInterval(() => this.#forgetUnused(), FORGET_INTERVAL_MS);
   }
 
   async stop(): Promise<void> {
+    clearInterval(this.#timer);
     await this.#progress.flush();
   }
 
@@ -58,18 +85,31 @@ export class Sessions {
     return this.#sessions.get(clientId)?.destination;
   }
 
+  /** The persistent sessions. */
+  persistent(): Destination[] {
+    return [...this.#sessions.values()]
+      .filter(({ isPersistent }) => isPersistent)
+      .map(({ destination }) => destination);
+  }
+
   /**
    * The session of a client that connects: its persistent one, or a new one. A clean session ends
    * with its connection (`closed`) and leaves nothing behind.
    */
-  async open(clientId: string, owner: string, isPersistent: boolean): Promise<Destination> {
+  async open(clientId: string, owner: SessionOwner, isPersistent: boolean): Promise<Destination> {
     const session = this.#sessions.get(clientId);
     if (session?.isPersistent === true && isPersistent) return session.destination;
     // Here at once, so that no other CONNECT comes between; the store follows in the same order.
     const discarded = this.discard(clientId);
-    const cursors = this.#options.router.newest;
-    const record = { clientId, owner, subscriptions: [], cursors };
-    const destination = this.#open(record, isPersistent);
+    const { newest } = this.#options.router;
+    const record: SessionRecord = {
+      clientId,
+      owner: owner.key,
+      subscriptions: [],
+      cursors: { alarms: freshCursor(newest.alarms), messages: freshCursor(newest.messages) },
+      seenAtMs: this.#options.now(),
+    };
+    const destination = this.#open(record, owner, isPersistent);
     try {
       await discarded;
       if (isPersistent) await this.#options.store.save(record);
@@ -86,26 +126,34 @@ export class Sessions {
    */
   closed(clientId: string, destination: Destination): void {
     const session = this.#sessions.get(clientId);
-    if (session?.destination !== destination || session.isPersistent) return;
-    this.#forget(clientId, session);
+    if (session?.destination !== destination) return;
+    session.seenAtMs = this.#options.now();
+    if (session.isPersistent) this.#moved(clientId, session);
+    else this.#forget(clientId, session);
   }
 
   /** Adds subscriptions; for a persistent session they are stored when this resolves. */
   async subscribe(clientId: string, requested: readonly RequestedSubscription[]): Promise<void> {
     const session = this.#sessions.get(clientId);
     if (session === undefined) return;
-    const after = this.#options.router.newest;
+    const { router } = this.#options;
+    const { destination } = session;
     for (const { filter, qos } of requested) {
-      session.destination.subscriptions.put({ filter, qos, after });
+      destination.subscriptions.put(filter, qos, router.newest);
+      router.subscribed(destination, filter);
     }
-    if (session.isPersistent) await this.#options.store.save(recordOf(clientId, session));
+    if (session.isPersistent) await this.#save(clientId, session);
   }
 
   async unsubscribe(clientId: string, filters: readonly string[]): Promise<void> {
     const session = this.#sessions.get(clientId);
     if (session === undefined) return;
-    for (const filter of filters) session.destination.subscriptions.remove(filter);
-    if (session.isPersistent) await this.#options.store.save(recordOf(clientId, session));
+    const { router } = this.#options;
+    for (const filter of filters) {
+      session.destination.subscriptions.remove(filter, router.newest);
+    }
+    this.#prune(session.destination, filters);
+    if (session.isPersistent) await this.#save(clientId, session);
   }
 
   subscriptionsOf(clientId: string): Subscription[] {
@@ -120,38 +168,68 @@ export class Sessions {
     if (session.isPersistent) await this.#options.store.delete(clientId);
   }
 
-  /** Ends all sessions of a principal whose credential is no longer valid. */
+  /** Ends all sessions of a principal who is no more. */
   async discardAllOf(owner: string): Promise<void> {
     const owned = [...this.#sessions].filter(([, session]) => session.owner === owner);
     await Promise.all(owned.map(([clientId]) => this.discard(clientId)));
   }
 
-  #open(record: SessionRecord, isPersistent: boolean): Destination {
-    const { clientId, owner, subscriptions, cursors } = record;
-    const { router, maxInFlight, now, log } = this.#options;
-    const destination: Destination = new Destination({
-      cursors: this.#cursors(cursors),
-      subscriptions: new Subscriptions(subscriptions),
+  /** A session that is away for too long is forgotten, with what it is owed (CONTRACT 5). */
+  #forgetUnused(): void {
+    const { now, forgetAfterMs, log } = this.#options;
+    for (const [clientId, { destination, seenAtMs }] of this.#sessions) {
+      if (destination.isConnected || seenAtMs >= now() - forgetAfterMs) continue;
+      log.warn({ clientId }, 'session forgotten, it was away for too long');
+      this.discard(clientId).catch((error: unknown) => {
+        log.warn({ err: error, clientId }, 'forgotten session not deleted');
+      });
+    }
+  }
+
+  #open(record: SessionRecord, owner: SessionOwner, isPersistent: boolean): Destination {
+    const { router, reader, maxInFlight, maxQueued, now, log } = this.#options;
+    const { clientId, seenAtMs } = record;
+    const destination = new Destination({
+      name: clientId,
+      tails: router.tails,
+      reader,
+      cursors: record.cursors,
+      subscriptions: new Subscriptions(record.subscriptions),
+      mayReceive: owner.mayReceive,
       maxInFlight,
+      maxQueued,
       now,
       onProgress: () => {
-        if (isPersistent) this.#progress.moved(clientId, destination);
+        this.#prune(destination, []);
+        if (isPersistent) this.#moved(clientId, session);
       },
       onReadFailure: (error) =>
         log.warn({ err: error, clientId }, 'backlog not read, trying again'),
     });
-    this.#sessions.set(clientId, { owner, isPersistent, destination });
+    const session: Session = { owner: owner.key, isPersistent, destination, seenAtMs };
+    this.#sessions.set(clientId, session);
     router.add(destination);
     return destination;
   }
 
-  #cursors(positions: CursorPositions): Record<'alarms' | 'messages', LogCursor> {
-    const { router, reader } = this.#options;
-    const { alarms, messages } = router.tails;
-    return {
-      alarms: new LogCursor('alarms', alarms, reader, positions.alarms),
-      messages: new LogCursor('messages', messages, reader, positions.messages),
-    };
+  /** Takes filters out of the routing to which nothing is owed any more. */
+  #prune(destination: Destination, removed: readonly string[]): void {
+    const { subscriptions, settled } = destination;
+    for (const filter of [...subscriptions.prune(settled), ...removed]) {
+      if (!subscriptions.knows(filter)) this.#options.router.unsubscribed(destination, filter);
+    }
+  }
+
+  #moved(clientId: string, session: Session): void {
+    this.#progress.moved(clientId, () => progressOf(clientId, session));
+  }
+
+  async #save(clientId: string, session: Session): Promise<void> {
+    await this.#options.store.save({
+      ...progressOf(clientId, session),
+      owner: session.owner,
+      subscriptions: session.destination.subscriptions.all(),
+    });
   }
 
   #forget(clientId: string, session: Session): void {
@@ -161,12 +239,11 @@ export class Sessions {
   }
 }
 
-function recordOf(clientId: string, session: Session): SessionRecord {
-  const { owner, destination } = session;
+function progressOf(clientId: string, session: Session): SessionProgress {
+  const { alarms, messages } = session.destination.cursors;
   return {
     clientId,
-    owner,
-    subscriptions: destination.subscriptions.list(),
-    cursors: destination.settled,
+    cursors: { alarms: alarms.state, messages: messages.state },
+    seenAtMs: session.destination.isConnected ? CONNECTED : session.seenAtMs,
   };
 }

@@ -3,56 +3,94 @@ import type { LogEntry, LogName } from './log-entry.js';
 
 export type QoS = 0 | 1;
 
-/** One subscription of a session. */
+/** A sequence number of each log. */
+export type LogPositions = Readonly<Record<LogName, number>>;
+
+/** One subscription of a session, and from and up to where in the logs it holds. */
 export interface Subscription {
   readonly filter: string;
   readonly qos: QoS;
-  /** The newest entry of each log when it was made: older ones are not meant for it. */
-  readonly after: Readonly<Record<LogName, number>>;
+  /** The newest entries when it was made: they are not meant for it. */
+  readonly after: LogPositions;
+  /** The newest entries when it was ended: what was owed until then still is. */
+  readonly until?: LogPositions | undefined;
 }
 
-/** The subscriptions of one session, one for each filter. */
+/** The subscriptions of one session. */
 export class Subscriptions {
-  readonly #byFilter = new Map<string, Subscription>();
+  #current = new Map<string, Subscription>();
+  #ended: Subscription[] = [];
 
   constructor(subscriptions: readonly Subscription[]) {
-    for (const subscription of subscriptions) this.put(subscription);
+    for (const subscription of subscriptions) {
+      if (subscription.until === undefined) this.#current.set(subscription.filter, subscription);
+      else this.#ended.push(subscription);
+    }
   }
 
   get size(): number {
-    return this.#byFilter.size;
+    return this.#current.size;
   }
 
+  /** Those in force. */
   list(): Subscription[] {
-    return [...this.#byFilter.values()];
+    return [...this.#current.values()];
+  }
+
+  /** With those that have ended but may still be owed something. */
+  all(): Subscription[] {
+    return [...this.#current.values(), ...this.#ended];
   }
 
   has(filter: string): boolean {
-    return this.#byFilter.has(filter);
+    return this.#current.has(filter);
   }
 
-  /** A filter that is subscribed to again keeps what it was owed [MQTT-3.8.4-3]. */
-  put(subscription: Subscription): void {
-    const before = this.#byFilter.get(subscription.filter);
-    this.#byFilter.set(subscription.filter, {
-      ...subscription,
-      after: before?.after ?? subscription.after,
-    });
+  /**
+   * Subscribes, or changes the QoS of a filter that is subscribed to already [MQTT-3.8.4-3]: what is
+   * owed so far stays owed at the QoS at which it was accepted.
+   */
+  put(filter: string, qos: QoS, newest: LogPositions): void {
+    const before = this.#current.get(filter);
+    if (before?.qos === qos) return;
+    this.remove(filter, newest);
+    this.#current.set(filter, { filter, qos, after: newest });
   }
 
-  remove(filter: string): void {
-    this.#byFilter.delete(filter);
+  remove(filter: string, newest: LogPositions): void {
+    const subscription = this.#current.get(filter);
+    if (subscription === undefined) return;
+    this.#current.delete(filter);
+    if (subscription.qos === 1) this.#ended.push({ ...subscription, until: newest });
   }
 
-  /** The highest QoS granted for the topic, undefined when no filter matches. */
+  /** Forgets ended subscriptions whose last entry is settled. Returns their filters. */
+  prune(settled: LogPositions): string[] {
+    const isSettled = ({ until }: Subscription) =>
+      until !== undefined && until.alarms <= settled.alarms && until.messages <= settled.messages;
+    const gone = this.#ended.filter(isSettled);
+    if (gone.length > 0) this.#ended = this.#ended.filter((ended) => !isSettled(ended));
+    return gone.map(({ filter }) => filter);
+  }
+
+  /** Whether the filter is in force, or ended and not pruned yet. */
+  knows(filter: string): boolean {
+    return this.has(filter) || this.#ended.some((ended) => ended.filter === filter);
+  }
+
+  /** The highest QoS granted for the topic now, undefined when no filter matches. */
   qosFor(topic: string): QoS | undefined {
-    return highest(this.#byFilter.values(), topic);
+    return highest(this.#current.values(), topic);
   }
 
-  /** The same for an entry of a log. */
+  /** The same for an entry of a log, as it was when the entry was appended. */
   qosForEntry(entry: LogEntry): QoS | undefined {
-    const concerned = this.list().filter(({ after }) => after[entry.log] < entry.sequence);
-    return highest(concerned, entry.topic);
+    const { log, sequence } = entry;
+    const inForce = this.all().filter(
+      ({ after, until }) =>
+        after[log] < sequence && (until === undefined || sequence <= until[log]),
+    );
+    return highest(inForce, entry.topic);
   }
 }
 
@@ -61,7 +99,9 @@ function highest(subscriptions: Iterable<Subscription>, topic: string): QoS | un
   let qos: QoS | undefined;
   for (const subscription of subscriptions) {
     if (qos === 1) return qos;
-    if (matchesFilter(subscription.filter, topic)) qos = subscription.qos;
+    if (subscription.qos !== qos && matchesFilter(subscription.filter, topic)) {
+      qos = subscription.qos;
+    }
   }
   return qos;
 }

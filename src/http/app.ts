@@ -13,6 +13,7 @@ import { registerCustomData } from './routes/custom-data.js';
 import { registerDevices } from './routes/devices.js';
 import { registerHealth } from './routes/health.js';
 import { registerLocations } from './routes/locations.js';
+import { registerMetrics } from './routes/metrics.js';
 import { registerOpenApiDocument } from './routes/openapi-document.js';
 import { registerRejected } from './routes/rejected.js';
 import type { RouteServices } from './routes/services.js';
@@ -34,14 +35,22 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   registerHealth(app, health);
   registerOpenApiDocument(app, version);
 
-  const throttle = new FailureThrottle(dependencies.isTrustedAddress ?? loopbackTest(), now);
-  app.use(authentication(accessTokens, throttle));
-
+  const isTrusted = dependencies.isTrustedAddress ?? loopbackTest();
+  const authenticate = authentication(accessTokens, new FailureThrottle(isTrusted, now));
   const coverage = new Coverage(model);
+  const access = new Access(model, coverage);
+  registerMetrics(app, {
+    metrics: dependencies.metrics,
+    isOpen: dependencies.openMetrics,
+    isTrusted,
+    guards: [authenticate, access.admin()],
+  });
+  app.use(authenticate);
+
   const services: RouteServices = {
     ...dependencies,
     coverage,
-    access: new Access(model, coverage),
+    access,
     cursors: new AlarmCursors(dependencies.cursorKey),
     readsJson: jsonBody(maxBodyBytes),
   };

@@ -20,6 +20,9 @@ export interface Health {
   ready(): boolean;
 }
 
+/** Everything that is counted, in the Prometheus text format. */
+export type Metrics = () => Promise<string>;
+
 export type FootageUrls = Readonly<Record<FootageType, string | null>>;
 
 /** Signs the object keys of an alarm's recordings; null for what there is not. */
@@ -36,6 +39,9 @@ export interface HttpDependencies {
   readonly rejections: RejectionList;
   readonly health: Health;
   readonly footageLinks: FootageLinks;
+  readonly metrics: Metrics;
+  /** Whether `/metrics` needs no token from other machines either. */
+  readonly openMetrics: boolean;
   /** Signs the cursors of the alarm listings; the same one as long as cursors shall be valid. */
   readonly cursorKey: Buffer;
   readonly maxBodyBytes: number;

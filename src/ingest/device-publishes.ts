@@ -92,8 +92,8 @@ export class DevicePublishes {
     const live = setTimeout(() => this.#publishUnrecorded(topic, payload, context), LIVE_AFTER_MS);
     try {
       const record = { alarm, context, receivedAtMs, receipt, topic, payload };
-      const entry = await recorder.recordAlarm(record);
-      if (entry !== undefined) router.appended(entry);
+      const { entry, isNew } = await recorder.recordAlarm(record);
+      router.appended(entry, isNew);
     } finally {
       clearTimeout(live);
     }
@@ -116,13 +116,13 @@ export class DevicePublishes {
     context: DeviceContext,
     receivedAtMs: number,
   ): Promise<void> {
-    const isRemoval = publish.retain && publish.payload.length === 0;
-    const text = isRemoval ? '' : messageText(publish.payload, context, receivedAtMs);
+    const text = messageText(publish.payload, context, receivedAtMs);
     await this.#options.forwarder.forward({
       topic: forwardedTopic(context.location.id, context.device.id, rest),
       payload: Buffer.from(text),
       qos: publish.qos === 0 ? 0 : 1,
       retain: publish.retain,
+      removesRetained: publish.payload.length === 0,
       receivedAtMs,
       locationId: context.location.id,
       groupId: context.group?.id ?? null,

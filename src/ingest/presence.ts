@@ -29,6 +29,7 @@ export class Presence {
   readonly #log: Logger;
   readonly #now: () => number;
   readonly #seen = new Map<string, Seen>();
+  readonly #announcing = new Set<Promise<unknown>>();
 
   constructor(
     model: SiteModel,
@@ -52,18 +53,28 @@ export class Presence {
     }
   }
 
+  /** Resolves when what was announced is stored. */
+  async stop(): Promise<void> {
+    await Promise.allSettled(this.#announcing);
+  }
+
   of(deviceId: string): { online: boolean; lastSeenAtMs: number | null } {
     const seen = this.#seen.get(deviceId);
     if (seen === undefined) return { online: false, lastSeenAtMs: null };
     return { online: seen.connections > 0, lastSeenAtMs: seen.lastSeenAtMs };
   }
 
+  /**
+   * The device has shown its credentials on a connection. Of two connections that overlap, as when a
+   * device comes back before its old one is found dead, the end of the first changes nothing.
+   */
   connected(deviceId: string): void {
     const seen = this.#touch(deviceId);
     seen.connections++;
     if (seen.connections === 1) this.#announce(deviceId, true);
   }
 
+  /** One of the device's connections has ended. */
   disconnected(deviceId: string): void {
     const seen = this.#touch(deviceId);
     seen.connections--;
@@ -99,8 +110,11 @@ export class Presence {
       locationId: context.location.id,
       groupId: context.group?.id ?? null,
     });
-    Promise.all([announced, this.#store.save({ deviceId, online, lastSeenAtMs })]).catch(
-      (error: unknown) => this.#log.warn({ err: error, deviceId }, 'presence not announced'),
-    );
+    const saved = this.#store.save({ deviceId, online, lastSeenAtMs });
+    const announcing = Promise.all([announced, saved]).catch((error: unknown) => {
+      this.#log.warn({ err: error, deviceId }, 'presence not announced');
+    });
+    this.#announcing.add(announcing);
+    announcing.finally(() => this.#announcing.delete(announcing));
   }
 }

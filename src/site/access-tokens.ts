@@ -95,9 +95,14 @@ export class AccessTokens {
 
   /** Whose user name and password these are (MQTT). */
   authenticatePair(id: string, token: Uint8Array): Principal | undefined {
-    const record = id === ADMIN_TOKEN_ID ? this.#admin : this.#model.accessToken(id);
+    const record = this.#record(id);
     if (record === undefined || !secretMatches(token, record.tokenHash)) return undefined;
     return this.#valid(record);
+  }
+
+  /** The principal behind a token's id, as long as it is valid. */
+  principal(id: string): Principal | undefined {
+    return this.#valid(this.#record(id));
   }
 
   /** Tokens whose time has come since the last call of this with an earlier moment. */
@@ -108,6 +113,10 @@ export class AccessTokens {
         ({ expiresAtMs }) => expiresAtMs !== null && expiresAtMs > fromMs && expiresAtMs <= untilMs,
       )
       .map(principalOf);
+  }
+
+  #record(id: string): AccessToken | undefined {
+    return id === ADMIN_TOKEN_ID ? this.#admin : this.#model.accessToken(id);
   }
 
   #valid(record: AccessToken | undefined): Principal | undefined {

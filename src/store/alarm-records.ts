@@ -41,6 +41,7 @@ export function alarmRecordFields(record: AlarmToRecord): (string | number)[] {
     ...['k', alarm.kind],
     ...['t', alarm.detectedAtMs],
     ...['r', receivedAtMs],
+    ...['l', context.location.id],
     ...['d', context.device.id],
     ...['o', context.room?.id ?? ''],
     ...['g', context.group?.id ?? ''],

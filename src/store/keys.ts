@@ -97,6 +97,16 @@ export class Keys {
       : this.#key('alarms', locationId, deviceId, kind);
   }
 
+  /** What every `alarmIndex` begins with. */
+  get alarmIndexPrefix(): string {
+    return this.#key('alarms', '');
+  }
+
+  /** What every `alarmIds` begins with. */
+  get alarmIdsPrefix(): string {
+    return this.#key('alarm-ids', '');
+  }
+
   /**
    * Hash: alarm id → sequence number. Cut into 256 pieces a device by the end of the id, the part
    * that differs whatever the version of the UUID, because Redis packs small hashes tightly.

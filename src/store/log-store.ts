@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { LogEntry, LogName, LogReader } from '../delivery/log-entry.js';
-import type { AlarmToRecord, MessageToAppend, Recorder } from '../delivery/recorder.js';
+import type { AlarmToRecord, MessageToAppend, Recorded, Recorder } from '../delivery/recorder.js';
 import { alarmRecordFields } from './alarm-records.js';
 import type { Keys } from './keys.js';
 import { Script } from './scripts.js';
@@ -33,7 +33,7 @@ export class LogStore implements Recorder, LogReader {
     this.#keys = keys;
   }
 
-  async recordAlarm(record: AlarmToRecord): Promise<LogEntry | undefined> {
+  async recordAlarm(record: AlarmToRecord): Promise<Recorded> {
     const { alarm, context, receipt, receivedAtMs, topic, payload } = record;
     const keys = this.#keys;
     const [deviceId, locationId] = [context.device.id, context.location.id];
@@ -63,13 +63,13 @@ export class LogStore implements Recorder, LogReader {
         ...entryFields(message),
       ],
     );
-    return isNew === 1 ? { ...message, log: 'alarms', sequence } : undefined;
+    return { entry: { ...message, log: 'alarms', sequence }, isNew: isNew === 1 };
   }
 
-  async appendMessage(message: MessageToAppend): Promise<LogEntry> {
+  async appendMessage(message: MessageToAppend): Promise<Recorded> {
     const keys = [this.#keys.logSequence('messages'), this.#keys.log('messages')];
     const sequence = await appendMessage.run(this.#writer, keys, entryFields(message));
-    return { ...message, log: 'messages', sequence };
+    return { entry: { ...message, log: 'messages', sequence }, isNew: true };
   }
 
   async read(log: LogName, afterSequence: number, count: number): Promise<LogEntry[]> {

@@ -5,6 +5,7 @@ import type { RejectionStore } from '../ingest/rejections.js';
 import type { RejectionList, RejectionRecord } from '../site/rejection-list.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';
+import { execute } from './transaction.js';
 
 /** More of a refused payload than anyone reads; the list must not fill the store. */
 const MAX_KEPT_PAYLOAD_BYTES = 16 * 1024;
@@ -34,11 +35,12 @@ export class RejectionStoreRedis implements RejectionStore, RejectionList {
     const base64 = payload.subarray(0, MAX_KEPT_PAYLOAD_BYTES).toString('base64');
     const record: RejectionRecord = { deviceId, reason, topic, base64, receivedAtMs };
     const key = this.#keys.rejected(locationId);
-    await this.#redis
-      .multi()
-      .lpush(key, JSON.stringify(record))
-      .ltrim(key, 0, this.#maxPerLocation - 1)
-      .exec();
+    await execute(
+      this.#redis
+        .multi()
+        .lpush(key, JSON.stringify(record))
+        .ltrim(key, 0, this.#maxPerLocation - 1),
+    );
   }
 
   async list(locationId: string): Promise<RejectionRecord[]> {

@@ -2,20 +2,34 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { SessionProgress, SessionRecord, SessionStore } from '../delivery/session-store.js';
 import type { Keys } from './keys.js';
+import { execute } from './transaction.js';
 
-const subscriptionsSchema = z.array(
+const positions = z.object({ alarms: z.number(), messages: z.number() });
+const subscriptions = z.array(
   z.object({
     filter: z.string(),
     qos: z.union([z.literal(0), z.literal(1)]),
-    after: z.object({ alarms: z.number(), messages: z.number() }),
+    after: positions,
+    until: positions.optional(),
   }),
 );
+const cursor = z.object({
+  settled: z.number(),
+  delivered: z.number(),
+  expired: z.number(),
+  dropped: z.number(),
+  toSkip: z.number(),
+});
 
-const recordSchema = z.object({
+function json<T>(schema: z.ZodType<T>) {
+  return z.string().transform((text) => schema.parse(JSON.parse(text)));
+}
+
+const record = z.object({
   owner: z.string(),
-  subscriptions: z.string().transform((text) => subscriptionsSchema.parse(JSON.parse(text))),
-  alarms: z.coerce.number(),
-  messages: z.coerce.number(),
+  subscriptions: json(subscriptions),
+  cursors: json(z.object({ alarms: cursor, messages: cursor })),
+  seenAtMs: z.coerce.number(),
 });
 
 /**
@@ -33,41 +47,44 @@ export class SessionStoreRedis implements SessionStore {
 
   async load(): Promise<SessionRecord[]> {
     const clientIds = await this.#redis.smembers(this.#keys.sessions);
-    return Promise.all(clientIds.map((clientId) => this.#loadOne(clientId)));
+    return Promise.all(
+      clientIds.map(async (clientId) => {
+        const fields = await this.#redis.hgetall(this.#keys.session(clientId));
+        return { clientId, ...record.parse(fields) };
+      }),
+    );
   }
 
   async save(session: SessionRecord): Promise<void> {
-    const { clientId, owner, subscriptions, cursors } = session;
-    await this.#redis
-      .multi()
-      .hset(this.#keys.session(clientId), {
-        owner,
-        subscriptions: JSON.stringify(subscriptions),
-        ...cursors,
-      })
-      .sadd(this.#keys.sessions, clientId)
-      .exec();
+    const { clientId, owner } = session;
+    const fields = {
+      owner,
+      subscriptions: JSON.stringify(session.subscriptions),
+      ...progressFields(session),
+    };
+    await execute(
+      this.#redis
+        .multi()
+        .hset(this.#keys.session(clientId), fields)
+        .sadd(this.#keys.sessions, clientId),
+    );
   }
 
   async saveProgress(sessions: readonly SessionProgress[]): Promise<void> {
     const pipeline = this.#redis.pipeline();
-    for (const { clientId, cursors } of sessions) {
-      pipeline.hset(this.#keys.session(clientId), cursors);
+    for (const session of sessions) {
+      pipeline.hset(this.#keys.session(session.clientId), progressFields(session));
     }
-    await pipeline.exec();
+    await execute(pipeline);
   }
 
   async delete(clientId: string): Promise<void> {
-    await this.#redis
-      .multi()
-      .del(this.#keys.session(clientId))
-      .srem(this.#keys.sessions, clientId)
-      .exec();
+    await execute(
+      this.#redis.multi().del(this.#keys.session(clientId)).srem(this.#keys.sessions, clientId),
+    );
   }
+}
 
-  async #loadOne(clientId: string): Promise<SessionRecord> {
-    const fields = await this.#redis.hgetall(this.#keys.session(clientId));
-    const { owner, subscriptions, alarms, messages } = recordSchema.parse(fields);
-    return { clientId, owner, subscriptions, cursors: { alarms, messages } };
-  }
+function progressFields({ cursors, seenAtMs }: SessionProgress): Record<string, string | number> {
+  return { cursors: JSON.stringify(cursors), seenAtMs };
 }

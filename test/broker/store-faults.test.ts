@@ -92,20 +92,19 @@ describe('fault 2: the acknowledgement of an alarm', () => {
     await nurse.end();
   });
 
-  it('is never given for an alarm that the store refuses', async () => {
+  it('waits, on the same connection, as long as the store is full', async () => {
     const device = await home.device();
     const clientId = await absentNurse(home, device);
     const sensor = await RawClient.connect(home.gateway, device);
     await fillStore();
     const alarm = publishPacket(`devices/${device.id}/alarms`, ALARM);
-    sensor.send({ ...alarm, qos: 1, messageId: 5 });
-    await sensor.closed();
-    expect(sensor.packets.map(({ cmd }) => cmd)).toEqual(['connack']);
+    sensor.send({ ...alarm, qos: 1, messageId: 5 }, { cmd: 'pingreq' });
+    await sensor.next('pingresp');
+    await expect.poll(async () => (await home.api.request('GET', '/readyz')).status).toBe(503);
+    expect(sensor.packets.map(({ cmd }) => cmd)).toEqual(['connack', 'pingresp']);
     await emptyStore();
-    const again = await RawClient.connect(home.gateway, device);
-    again.send({ ...alarm, qos: 1, dup: true, messageId: 5 });
-    await again.next('puback');
-    again.vanish();
+    await sensor.next('puback');
+    sensor.vanish();
     const nurse = await backlogOf(home, clientId, 1);
     expect((await home.api.alarms(device)).events).toHaveLength(1);
     await nurse.end();
@@ -139,30 +138,19 @@ describe('PUBACKs', () => {
 describe('fault 3: a QoS 2 alarm that the store refused', () => {
   const sequence = '{site}:sequence:alarms';
 
-  it.each([
-    ['because it is full', fillStore, emptyStore],
-    [
-      'while it takes everything else',
-      async () => {
-        await store.redis.rename(sequence, 'kept aside');
-        await store.redis.set(sequence, 'no number');
-      },
-      async () => {
-        await store.redis.rename('kept aside', sequence);
-      },
-    ],
-  ])('%s is recorded when it is sent again', async (_why, refuse, accept) => {
+  it('while it takes everything else is recorded when it is sent again', async () => {
     const device = await home.device();
     await home.publishLast(device, 'alarms', '{"kind":"fall"}');
     const session = { clientId: device.id, clean: false };
     const clientId = await absentNurse(home, device);
     const sensor = await RawClient.connect(home.gateway, device, session);
     const alarm = publishPacket(`devices/${device.id}/alarms`, ALARM);
-    await refuse();
+    await store.redis.rename(sequence, 'kept aside');
+    await store.redis.set(sequence, 'no number');
     sensor.send({ ...alarm, qos: 2, messageId: 5 });
     await sensor.closed();
     expect(sensor.packets.map(({ cmd }) => cmd)).toEqual(['connack']);
-    await accept();
+    await store.redis.rename('kept aside', sequence);
     const again = await RawClient.connect(home.gateway, device, session);
     again.send({ ...alarm, qos: 2, dup: true, messageId: 5 });
     await again.next('pubrec');

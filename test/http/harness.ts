@@ -118,6 +118,8 @@ export class TestGateway {
       rejections: this.rejections,
       health,
       footageLinks: options.footageLinks ?? (() => ({ video: null, audio: null })),
+      metrics: async () => 'gateway_faults 0\n',
+      openMetrics: false,
       cursorKey: Buffer.from('the cursor key of the tests'),
       maxBodyBytes: MAX_BODY_BYTES,
       version: '1.2.3',

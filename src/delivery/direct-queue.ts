@@ -1,0 +1,63 @@
+import type { Audience } from '../domain/grants.js';
+import type { QoS } from './subscriptions.js';
+
+/** A message beside the logs: telemetry at QoS 0, retained messages, the gateway's own status. */
+export interface DirectMessage extends Audience {
+  readonly topic: string;
+  readonly payload: Buffer;
+  readonly qos: QoS;
+  readonly retain: boolean;
+}
+
+/**
+ * The messages beside the logs that wait for room in a connection. A retained message must not
+ * arrive after a newer one of its topic, or a subscriber would take the old state for the new.
+ */
+export class DirectQueue {
+  readonly #queue = new Set<DirectMessage>();
+  /** By topic. */
+  readonly #retained = new Map<string, DirectMessage>();
+  /** Topics sent since retained messages are being fetched: those would be older. */
+  readonly #sentDuringFetch = new Set<string>();
+  #fetches = 0;
+
+  add(message: DirectMessage): void {
+    this.#queue.add(message);
+  }
+
+  /** Adds what the fetch brings, but for topics under which something newer was sent meanwhile. */
+  async addRetained(fetch: () => Promise<readonly DirectMessage[]>): Promise<void> {
+    this.#fetches++;
+    try {
+      for (const message of await fetch()) {
+        if (!this.#sentDuringFetch.has(message.topic)) this.#retained.set(message.topic, message);
+      }
+    } finally {
+      this.#fetches--;
+      if (this.#fetches === 0) this.#sentDuringFetch.clear();
+    }
+  }
+
+  /** A message of this topic is being sent: a retained one that waits is out of date now. */
+  noteSent(topic: string): void {
+    if (this.#fetches > 0) this.#sentDuringFetch.add(topic);
+    this.#retained.delete(topic);
+  }
+
+  /** The next message, taken out. */
+  take(): DirectMessage | undefined {
+    const [message] = this.#queue;
+    if (message !== undefined) {
+      this.#queue.delete(message);
+      return message;
+    }
+    const [retained] = this.#retained.values();
+    if (retained !== undefined) this.#retained.delete(retained.topic);
+    return retained;
+  }
+
+  clear(): void {
+    this.#queue.clear();
+    this.#retained.clear();
+  }
+}

@@ -1,0 +1,117 @@
+import type { Logger } from 'pino';
+import type { Destination } from './destination.js';
+import type { LogEntry, LogName, LogReader } from './log-entry.js';
+import { LOG_NAMES } from './log-entry.js';
+import type { Router } from './router.js';
+
+const INTERVAL_MS = 10_000;
+const PAGE_ENTRIES = 1_000;
+
+export interface KeepableLogs extends LogReader {
+  /** Removes the entries up to and including this one. */
+  trim(log: LogName, upToSequence: number): Promise<void>;
+}
+
+export interface LogKeeperOptions {
+  readonly logs: KeepableLogs;
+  readonly router: Router;
+  readonly maxAgeMs: number;
+  readonly log: Logger;
+  readonly now: () => number;
+}
+
+/**
+ * Keeps the logs in bounds: lets fall out what is too old or was dropped, for all destinations in one
+ * pass, and removes from the store what nobody is owed any more.
+ */
+export class LogKeeper {
+  readonly #options: LogKeeperOptions;
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> = Promise.resolve();
+
+  constructor(options: LogKeeperOptions) {
+    this.#options = options;
+  }
+
+  /** Counts again what every stored session is owed; before anything is appended. */
+  async recount(): Promise<void> {
+    const destinations = [...this.#options.router.destinations];
+    for (const log of LOG_NAMES) {
+      const from = Math.min(...destinations.map(({ cursors }) => cursors[log].position));
+      if (Number.isFinite(from)) await this.#recountFrom(log, from);
+      for (const { cursors } of destinations) cursors[log].recounted();
+    }
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => {
+      this.#options.router.wakeAll();
+      this.#running = this.keep().catch((error: unknown) => {
+        this.#options.log.warn({ err: error }, 'logs not trimmed, trying again');
+      });
+    }, INTERVAL_MS);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#running;
+  }
+
+  /** One pass over both logs. */
+  async keep(): Promise<void> {
+    for (const log of LOG_NAMES) {
+      await this.#sweep(log);
+      const settled = [...this.#options.router.destinations].map(
+        ({ cursors }) => cursors[log].settled,
+      );
+      const upTo = Math.min(this.#options.router.tails[log].last, ...settled);
+      if (upTo > 0) await this.#options.logs.trim(log, upTo);
+    }
+  }
+
+  async #recountFrom(log: LogName, from: number): Promise<void> {
+    const { logs, router } = this.#options;
+    const { last } = router.tails[log];
+    for await (const entry of entriesAfter(logs, log, from)) {
+      if (entry.sequence > last) return;
+      for (const { cursors } of router.concerned(entry.topic)) cursors[log].recount(entry);
+    }
+  }
+
+  async #sweep(log: LogName): Promise<void> {
+    const { logs, router, maxAgeMs, now } = this.#options;
+    const oldestMs = now() - maxAgeMs;
+    const { last } = router.tails[log];
+    const waiting = new Set<Destination>();
+    for await (const entry of entriesAfter(logs, log, 0)) {
+      const isExpired = entry.receivedAtMs < oldestMs;
+      if (entry.sequence > last || !(isExpired || this.#someDropped(log, waiting))) return;
+      for (const destination of router.concerned(entry.topic)) {
+        if (waiting.has(destination)) continue;
+        if (!destination.cursors[log].sweep(entry, isExpired)) waiting.add(destination);
+      }
+    }
+  }
+
+  #someDropped(log: LogName, waiting: ReadonlySet<Destination>): boolean {
+    for (const destination of this.#options.router.destinations) {
+      if (destination.cursors[log].toSkip > 0 && !waiting.has(destination)) return true;
+    }
+    return false;
+  }
+}
+
+async function* entriesAfter(
+  reader: LogReader,
+  log: LogName,
+  sequence: number,
+): AsyncGenerator<LogEntry> {
+  let after = sequence;
+  for (;;) {
+    const page = await reader.read(log, after, PAGE_ENTRIES);
+    yield* page;
+    const newest = page.at(-1);
+    if (newest === undefined || page.length < PAGE_ENTRIES) return;
+    after = newest.sequence;
+  }
+}

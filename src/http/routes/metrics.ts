@@ -1,0 +1,41 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import type { MiddlewareHandler } from 'hono';
+import type { HttpApp, HttpEnv, Metrics } from '../http-env.js';
+import { problems } from '../openapi.js';
+
+const TEXT = 'text/plain';
+
+export interface MetricsRouteOptions {
+  readonly metrics: Metrics;
+  /** Whether every address may read them without a token. */
+  readonly isOpen: boolean;
+  /** Whose requests need none in any case: loopback (CONTRACT 2). */
+  readonly isTrusted: (address: string) => boolean;
+  /** What everybody else must pass: the administrator's token. */
+  readonly guards: readonly [MiddlewareHandler<HttpEnv>, MiddlewareHandler<HttpEnv>];
+}
+
+/** `/metrics` in the Prometheus text format. */
+export function registerMetrics(app: HttpApp, options: MetricsRouteOptions): void {
+  const { metrics, isOpen, isTrusted, guards } = options;
+  const unlessOpen = (guard: MiddlewareHandler<HttpEnv>): MiddlewareHandler<HttpEnv> => {
+    return (c, next) => {
+      const address = c.env.incoming.socket.remoteAddress ?? '';
+      return isOpen || isTrusted(address) ? next() : guard(c, next);
+    };
+  };
+  const [authenticate, admin] = guards;
+  const getMetrics = createRoute({
+    method: 'get',
+    path: '/metrics',
+    summary: 'Counters and gauges for Prometheus; from another machine for administrators only',
+    tags: ['Operation'],
+    security: [{}, { bearer: [] }],
+    middleware: [unlessOpen(authenticate), unlessOpen(admin)],
+    responses: {
+      200: { description: 'The metrics.', content: { [TEXT]: { schema: z.string() } } },
+      ...problems.granted,
+    },
+  });
+  app.openapi(getMetrics, async (c) => c.text(await metrics(), 200));
+}

@@ -1,0 +1,27 @@
+import type { Principal } from '../domain/grants.js';
+import { principalKey } from '../domain/grants.js';
+import type { AccessTokens } from './access-tokens.js';
+import type { SiteModel } from './site-model.js';
+
+/** The devices and access tokens as principals. */
+export class Principals {
+  readonly #model: SiteModel;
+  readonly #accessTokens: AccessTokens;
+
+  constructor(model: SiteModel, accessTokens: AccessTokens) {
+    this.#model = model;
+    this.#accessTokens = accessTokens;
+  }
+
+  /** Whose `principalKey` this is, undefined when he is no more. */
+  byKey(key: string): Principal | undefined {
+    const [type, id = ''] = key.split(':');
+    const principal: Principal | undefined =
+      type === 'device' ? this.#device(id) : this.#accessTokens.principal(id);
+    return principal !== undefined && principalKey(principal) === key ? principal : undefined;
+  }
+
+  #device(id: string): Principal | undefined {
+    return this.#model.device(id) === undefined ? undefined : { type: 'device', id };
+  }
+}
