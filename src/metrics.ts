@@ -29,38 +29,27 @@ export function createMetrics(sources: MetricsSources): Registry {
 }
 
 function addDestinations(registry: Registry, { destinations }: MetricsSources): void {
-  const labelNames = ['destination', 'log'] as const;
-  const registers = [registry];
-  const accepted = gauge('accepted', 'Messages that were to be delivered, whatever became of them');
-  const delivered = gauge('delivered', 'Messages acknowledged');
-  const queued = gauge('queued', 'Messages waiting or sent and not acknowledged');
-  const fallen = new Gauge({
-    name: 'gateway_destination_fallen_out_messages',
-    help: 'Messages that fell out of the queue: too old (expired), or too many (dropped)',
-    labelNames: [...labelNames, 'reason'],
-    registers,
-    collect: () => {
-      for (const metric of [accepted, delivered, queued, fallen]) metric.reset();
-      for (const destination of destinations()) show(destination);
+  new Gauge({
+    name: 'gateway_destination_messages',
+    help:
+      'Messages accepted for a destination, and what became of them: delivered (acknowledged), ' +
+      'queued (waiting or in flight), expired (too old), dropped (too many)',
+    labelNames: ['destination', 'log', 'state'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const { name, cursors } of destinations()) {
+        for (const log of LOG_NAMES) {
+          const { accepted, queued, state } = cursors[log];
+          const { delivered, expired, dropped } = state;
+          const states = { accepted, delivered, queued, expired, dropped };
+          for (const [label, count] of Object.entries(states)) {
+            this.set({ destination: name, log, state: label }, count);
+          }
+        }
+      }
     },
   });
-
-  function gauge(state: string, help: string) {
-    const name = `gateway_destination_${state}_messages`;
-    return new Gauge({ name, help, labelNames, registers });
-  }
-
-  function show({ name, cursors }: Destination): void {
-    for (const log of LOG_NAMES) {
-      const labels = { destination: name, log };
-      const { accepted: all, queued: waiting, state } = cursors[log];
-      accepted.set(labels, all);
-      delivered.set(labels, state.delivered);
-      queued.set(labels, waiting);
-      fallen.set({ ...labels, reason: 'expired' }, state.expired);
-      fallen.set({ ...labels, reason: 'dropped' }, state.dropped);
-    }
-  }
 }
 
 function addGateway(registry: Registry, sources: MetricsSources): void {
