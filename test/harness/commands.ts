@@ -12,12 +12,13 @@ export class CommandLine {
   #waiting: (() => void)[] = [];
 
   constructor(program: string, args: readonly string[], input?: string) {
-    this.#child = spawn(program, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+    const stdin = input === undefined ? 'ignore' : 'pipe';
+    this.#child = spawn(program, args, { stdio: [stdin, 'pipe', 'pipe'] });
     this.#ended = once(this.#child, 'close');
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       if (stream !== null) createInterface({ input: stream }).on('line', (line) => this.#add(line));
     }
-    this.#child.stdin?.end(input ?? '');
+    this.#child.stdin?.end(input);
   }
 
   /** Resolves when a line contains the text, to that line. */
