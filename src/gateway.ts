@@ -174,7 +174,8 @@ export class Gateway {
     await sessions.start();
     this.#releasers.add(() => sessions.stop());
     const maxAgeMs = config.sessions.maxQueuedHours * HOUR_MS;
-    const keeper = new LogKeeper({ logs, router, maxAgeMs, log, now });
+    const saveProgress = () => sessions.saveProgress();
+    const keeper = new LogKeeper({ logs, router, saveProgress, maxAgeMs, log, now });
     await keeper.recount();
     keeper.start();
     this.#releasers.add(() => keeper.stop());

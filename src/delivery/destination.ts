@@ -62,6 +62,8 @@ export class Destination {
 
   /** From now on messages go to this connection, beginning with those that are not settled. */
   connect(receiver: Receiver): void {
+    // One that was taken over [MQTT-3.1.4-2] acknowledges no more: its messages are sent again.
+    if (this.#receiver !== undefined) this.disconnect(this.#receiver);
     this.#receiver = receiver;
     this.wake();
   }
@@ -94,10 +96,24 @@ export class Destination {
       this.#sendNow({ ...entry, payload: payloadAt(entry, this.#options.now()), retain: false });
       return;
     }
-    const cursor = this.cursors[entry.log];
-    cursor.accept(entry);
+    this.cursors[entry.log].accept(entry);
+    const hasDropped = this.#dropExcess();
+    if (this.isConnected) this.wake();
+    // Away, its cursors stand still: what waits behind them is counted again after a restart.
+    else if (hasDropped) this.#options.onProgress();
+  }
+
+  /** At start: every entry of both logs that is still owed has been counted. */
+  recounted(): void {
+    for (const log of LOG_NAMES) this.cursors[log].recounted();
     this.#dropExcess();
-    this.wake();
+  }
+
+  /** Passes an entry that has fallen out (`LogCursor.sweep`); returns false when it must wait. */
+  sweep(entry: LogEntry, isExpired: boolean): boolean {
+    const isPassed = this.cursors[entry.log].sweep(entry, isExpired);
+    if (isPassed) this.#options.onProgress();
+    return isPassed;
   }
 
   /** Sends a message that is in no log, if it is subscribed to. Dropped when nobody is connected. */
@@ -138,7 +154,8 @@ export class Destination {
     const { alarms, messages } = this.cursors;
     this.#sendFrom(alarms, () => this.#inFlight.size < maxInFlight);
     this.#sendDirect(half);
-    this.#sendFrom(messages, () => messages.outstandingCount < half);
+    const hasRoom = () => this.#inFlight.size < maxInFlight && messages.outstandingCount < half;
+    this.#sendFrom(messages, hasRoom);
     this.#options.onProgress();
   }
 
@@ -159,11 +176,14 @@ export class Destination {
   }
 
   /** What exceeds the bound falls out, the oldest first, and alarms last (CONTRACT 4.6). */
-  #dropExcess(): void {
+  #dropExcess(): boolean {
     const { alarms, messages } = this.cursors;
+    let hasDropped = false;
     while (alarms.queued + messages.queued > this.#options.maxQueued) {
-      if (!messages.dropOldest() && !alarms.dropOldest()) return;
+      if (!messages.dropOldest() && !alarms.dropOldest()) break;
+      hasDropped = true;
     }
+    return hasDropped;
   }
 
   #sendFrom(cursor: LogCursor, hasRoom: () => boolean): void {

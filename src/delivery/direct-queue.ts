@@ -9,6 +9,9 @@ export interface DirectMessage extends Audience {
   readonly retain: boolean;
 }
 
+/** They are owed to nobody: a client that does not acknowledge must not take memory without bound. */
+const MAX_WAITING = 1_000;
+
 /**
  * The messages beside the logs that wait for room in a connection. A retained message must not
  * arrive after a newer one of its topic, or a subscriber would take the old state for the new.
@@ -21,8 +24,10 @@ export class DirectQueue {
   readonly #sentDuringFetch = new Set<string>();
   #fetches = 0;
 
+  /** Takes its turn; when too many wait, the oldest is lost. */
   add(message: DirectMessage): void {
     this.#queue.add(message);
+    if (this.#queue.size > MAX_WAITING) this.take();
   }
 
   /** Adds what the fetch brings, but for topics under which something newer was sent meanwhile. */

@@ -12,6 +12,14 @@ export interface CursorState {
   readonly dropped: number;
   /** Of the dropped ones, those that reading has not passed yet. */
   readonly toSkip: number;
+  /** Only where something behind an entry in flight is done with already. */
+  readonly sent?: SentBefore | undefined;
+}
+
+/** Up to an entry, those that await their acknowledgement: nothing else up to there is owed. */
+interface SentBefore {
+  readonly upTo: number;
+  readonly sequences: readonly number[];
 }
 
 export function freshCursor(newest: number): CursorState {
@@ -36,8 +44,12 @@ export interface LogCursorOptions {
 export class LogCursor {
   readonly log: LogName;
   readonly #options: LogCursorOptions;
-  /** Sent and not settled, in the order of the log; true once acknowledged. */
-  readonly #outstanding = new Map<number, boolean>();
+  /** Sent and not acknowledged, in the order of the log. */
+  readonly #outstanding = new Set<number>();
+  /** What was in flight when it last went back to send it again. */
+  #sentBefore: { readonly upTo: number; readonly sequences: ReadonlySet<number> } | undefined;
+  /** Whether something behind an entry in flight is done with: acknowledged before it, or fallen out. */
+  #hasGaps = false;
   #page: readonly LogEntry[] = [];
   #pageAt = 0;
   #position: number;
@@ -63,6 +75,10 @@ export class LogCursor {
     // What was dropped but not passed yet is counted again with the entries behind the position.
     this.#accepted = state.delivered + state.expired + state.dropped - state.toSkip;
     this.#dropped -= state.toSkip;
+    if (state.sent === undefined) return;
+    const { upTo, sequences } = state.sent;
+    this.#sentBefore = { upTo, sequences: new Set(sequences) };
+    this.#hasGaps = true;
   }
 
   /** The last entry that was read, or passed without reading. */
@@ -72,19 +88,33 @@ export class LogCursor {
 
   /** Everything up to here is delivered, has fallen out, or did not concern the destination. */
   get settled(): number {
-    const [oldest] = this.#outstanding.keys();
+    const [oldest] = this.#outstanding;
     if (oldest !== undefined) return oldest - 1;
     return this.#isCaughtUp ? this.#options.tail.last : this.#position;
   }
 
   get state(): CursorState {
+    const { upTo, sequences } = this.#sent();
     return {
       settled: this.settled,
       delivered: this.#delivered,
       expired: this.#expired,
       dropped: this.#dropped,
       toSkip: this.#toSkip,
+      ...(this.#hasGaps && { sent: { upTo, sequences: [...sequences] } }),
     };
+  }
+
+  get delivered(): number {
+    return this.#delivered;
+  }
+
+  get expired(): number {
+    return this.#expired;
+  }
+
+  get dropped(): number {
+    return this.#dropped;
   }
 
   /** Entries accepted for the destination, whatever became of them. */
@@ -132,7 +162,7 @@ export class LogCursor {
 
   /** The next entry to send; `behind` when more must be loaded from the store first. */
   next(): LogEntry | 'caught-up' | 'behind' {
-    const { tail, concerns } = this.#options;
+    const { tail } = this.#options;
     while (!this.#isCaughtUp) {
       const entry = this.#page[this.#pageAt] ?? tail.entryAfter(this.#position);
       if (entry === undefined) {
@@ -142,7 +172,7 @@ export class LogCursor {
       }
       if (this.#pageAt < this.#page.length) this.#pageAt++;
       this.#position = entry.sequence;
-      if (concerns(entry) && !this.#skip()) {
+      if (this.#isOwed(entry) && !this.#skip()) {
         this.#unread--;
         return entry;
       }
@@ -168,41 +198,42 @@ export class LogCursor {
   /** The entry awaits its acknowledgement. Returns whether it had been sent before (DUP). */
   sent(sequence: number): boolean {
     const sentBefore = sequence <= this.#sentUpTo;
-    this.#outstanding.set(sequence, false);
+    this.#outstanding.add(sequence);
     this.#sentUpTo = Math.max(this.#sentUpTo, sequence);
     return sentBefore;
   }
 
   acknowledged(sequence: number): void {
-    if (!this.#outstanding.has(sequence)) return;
-    this.#outstanding.set(sequence, true);
-    for (const [oldest, isAcknowledged] of this.#outstanding) {
-      if (!isAcknowledged) return;
-      this.#outstanding.delete(oldest);
-      this.#delivered++;
-    }
+    if (this.#settle(sequence)) this.#delivered++;
   }
 
   /** Goes back to the first entry that is not settled: it is sent again from there. */
   rewind(): void {
-    if (this.#outstanding.size === 0) {
-      this.#forgetPage();
-      return;
+    if (this.#outstanding.size > 0) {
+      const { settled } = this;
+      this.#sentBefore = this.#sent();
+      this.#unread += this.#outstanding.size;
+      this.#outstanding.clear();
+      this.#position = settled;
     }
-    const { settled } = this;
-    this.#unread += this.#outstanding.size;
-    this.#outstanding.clear();
-    this.#position = settled;
     this.#forgetPage();
   }
 
   /** The store has lost its newest entries and numbers anew from here. */
   rewindTo(sequence: number): void {
     if (this.#position <= sequence) return;
-    this.#expired += this.queued;
+    this.#expired += this.#unread;
     this.#unread = 0;
     this.#toSkip = 0;
-    this.#outstanding.clear();
+    for (const sent of this.#outstanding) {
+      if (sent <= sequence) continue;
+      this.#outstanding.delete(sent);
+      this.#expired++;
+    }
+    if (this.#sentBefore !== undefined) {
+      const { upTo, sequences } = this.#sentBefore;
+      this.#sentBefore = { upTo: Math.min(upTo, sequence), sequences };
+    }
     this.#position = sequence;
     this.#sentUpTo = Math.min(this.#sentUpTo, sequence);
     this.#forgetPage();
@@ -210,7 +241,7 @@ export class LogCursor {
 
   /** At start: an entry behind the saved position is still owed, or was dropped before. */
   recount(entry: LogEntry): void {
-    if (entry.sequence <= this.#position || !this.#options.concerns(entry)) return;
+    if (entry.sequence <= this.#position || !this.#isOwed(entry)) return;
     this.#accepted++;
     this.#unread++;
   }
@@ -227,13 +258,13 @@ export class LogCursor {
    * Entries come in order; returns false when this one must wait, and all that follow.
    */
   sweep(entry: LogEntry, isExpired: boolean): boolean {
-    if (entry.sequence <= this.#position) return true;
-    if (this.#options.concerns(entry)) {
+    if (entry.sequence <= this.#position) {
+      if (isExpired) this.#expireSent(entry.sequence);
+      return true;
+    }
+    if (this.#isOwed(entry)) {
       if (this.#toSkip === 0 && !isExpired) return false;
-      if (!this.#skip()) {
-        this.#unread--;
-        this.#expired++;
-      }
+      if (!this.#skip()) this.#expireUnread();
     }
     this.#position = entry.sequence;
     this.#forgetPage();
@@ -247,7 +278,53 @@ export class LogCursor {
   #skip(): boolean {
     if (this.#toSkip === 0) return false;
     this.#toSkip--;
+    this.#noteFallenOut();
     return true;
+  }
+
+  #expireUnread(): void {
+    this.#unread--;
+    this.#expired++;
+    this.#noteFallenOut();
+  }
+
+  #noteFallenOut(): void {
+    if (this.#outstanding.size > 0) this.#hasGaps = true;
+  }
+
+  /** The oldest entry in flight is too old: a client that never acknowledges must not hold the log. */
+  #expireSent(sequence: number): void {
+    const [oldest] = this.#outstanding;
+    if (oldest !== sequence) return;
+    if (this.#settle(sequence)) this.#expired++;
+  }
+
+  /** Returns whether the entry was in flight. */
+  #settle(sequence: number): boolean {
+    const [oldest] = this.#outstanding;
+    if (!this.#outstanding.delete(sequence)) return false;
+    if (sequence !== oldest) this.#hasGaps = true;
+    const isAllPassed = this.#position >= (this.#sentBefore?.upTo ?? 0);
+    if (this.#outstanding.size === 0 && isAllPassed) this.#hasGaps = false;
+    return true;
+  }
+
+  /** Whether the entry concerns the destination and has not fallen out already. */
+  #isOwed(entry: LogEntry): boolean {
+    const before = this.#sentBefore;
+    const isKnown = before !== undefined && entry.sequence <= before.upTo;
+    return !(isKnown && !before.sequences.has(entry.sequence)) && this.#options.concerns(entry);
+  }
+
+  /** What was sent, now or before it last went back, and was not acknowledged. */
+  #sent(): { upTo: number; sequences: ReadonlySet<number> } {
+    const inFlight = this.#outstanding;
+    const before = this.#sentBefore;
+    if (before === undefined || before.upTo <= this.#position) {
+      return { upTo: this.#position, sequences: new Set(inFlight) };
+    }
+    const toCome = [...before.sequences].filter((sequence) => sequence > this.#position);
+    return { upTo: before.upTo, sequences: new Set([...inFlight, ...toCome]) };
   }
 
   /** The log ends before everything owed was found: it was trimmed meanwhile. */

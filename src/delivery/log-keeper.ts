@@ -15,6 +15,8 @@ export interface KeepableLogs extends LogReader {
 export interface LogKeeperOptions {
   readonly logs: KeepableLogs;
   readonly router: Router;
+  /** Stores where the destinations are now. */
+  readonly saveProgress: () => Promise<void>;
   readonly maxAgeMs: number;
   readonly log: Logger;
   readonly now: () => number;
@@ -39,8 +41,8 @@ export class LogKeeper {
     for (const log of LOG_NAMES) {
       const from = Math.min(...destinations.map(({ cursors }) => cursors[log].position));
       if (Number.isFinite(from)) await this.#recountFrom(log, from);
-      for (const { cursors } of destinations) cursors[log].recounted();
     }
+    for (const destination of destinations) destination.recounted();
   }
 
   start(): void {
@@ -65,6 +67,9 @@ export class LogKeeper {
         ({ cursors }) => cursors[log].settled,
       );
       const upTo = Math.min(this.#options.router.tails[log].last, ...settled);
+      // First, so that whoever starts again from what is stored counts no entry as there that is
+      // gone: he would drop another in the place of one that was dropped.
+      await this.#options.saveProgress();
       if (upTo > 0) await this.#options.logs.trim(log, upTo);
     }
   }
@@ -88,7 +93,7 @@ export class LogKeeper {
       if (entry.sequence > last || !(isExpired || this.#someDropped(log, waiting))) return;
       for (const destination of router.concerned(entry.topic)) {
         if (waiting.has(destination)) continue;
-        if (!destination.cursors[log].sweep(entry, isExpired)) waiting.add(destination);
+        if (!destination.sweep(entry, isExpired)) waiting.add(destination);
       }
     }
   }

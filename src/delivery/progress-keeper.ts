@@ -12,6 +12,8 @@ export class ProgressKeeper {
   /** What was saved last, as text. */
   readonly #saved = new Map<string, string>();
   #timer: NodeJS.Timeout | undefined;
+  #lastSave: Promise<void> = Promise.resolve();
+  #nextSave: Promise<void> | undefined;
 
   constructor(store: SessionStore, log: Logger) {
     this.#store = store;
@@ -35,19 +37,51 @@ export class ProgressKeeper {
     this.#saved.delete(clientId);
   }
 
-  /** Saves now. What could not be saved is tried again with the next change. */
-  async flush(): Promise<void> {
+  /**
+   * Saves now; all that had moved is stored when this resolves. What could not be saved is tried
+   * again with the next change.
+   */
+  flush(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
+    // One at a time: what another has taken on is stored before this resolves.
+    this.#nextSave ??= this.#lastSave.then(() => {
+      this.#nextSave = undefined;
+      return this.#save();
+    });
+    this.#lastSave = this.#nextSave.catch(() => undefined);
+    return this.#nextSave;
+  }
+
+  async #save(): Promise<void> {
+    const moved = new Map(this.#moved);
+    this.#moved.clear();
     const changed: SessionProgress[] = [];
-    for (const [clientId, progress] of this.#moved) {
+    for (const [clientId, progress] of moved) {
       const current = progress();
       const text = JSON.stringify(current);
       if (this.#saved.get(clientId) === text) continue;
       this.#saved.set(clientId, text);
       changed.push(current);
     }
-    this.#moved.clear();
-    if (changed.length > 0) await this.#store.saveProgress(changed);
+    if (changed.length === 0) return;
+    try {
+      await this.#store.saveProgress(changed);
+    } catch (error) {
+      this.#notSaved(changed, moved);
+      throw error;
+    }
+  }
+
+  #notSaved(
+    changed: readonly SessionProgress[],
+    moved: ReadonlyMap<string, () => SessionProgress>,
+  ): void {
+    for (const { clientId } of changed) {
+      const progress = moved.get(clientId);
+      // Forgotten meanwhile, or moved again.
+      if (!this.#saved.delete(clientId) || progress === undefined) continue;
+      if (!this.#moved.has(clientId)) this.#moved.set(clientId, progress);
+    }
   }
 }

@@ -73,6 +73,11 @@ export class Sessions {
 
   async stop(): Promise<void> {
     clearInterval(this.#timer);
+    await this.saveProgress();
+  }
+
+  /** Every cursor that has moved is stored when this resolves. */
+  async saveProgress(): Promise<void> {
     await this.#progress.flush();
   }
 

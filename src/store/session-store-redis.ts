@@ -19,6 +19,7 @@ const cursor = z.object({
   expired: z.number(),
   dropped: z.number(),
   toSkip: z.number(),
+  sent: z.object({ upTo: z.number(), sequences: z.array(z.number()) }).optional(),
 });
 
 function json<T>(schema: z.ZodType<T>) {
