@@ -10,19 +10,31 @@ import { createLog } from '../../src/log.js';
 
 export const silent = createLog({ level: 'silent', destination: { write: () => undefined } });
 
+/** Logs that a test writes into. */
+export interface TestLogs extends KeepableLogs {
+  /** Its payload tells its sequence number: `{"n":…}`. */
+  append(log: LogName, topic: string, receivedAtMs: number): Promise<LogEntry>;
+  /** Resolves when everything that was asked before is answered, and has run on. */
+  idle(): Promise<void>;
+}
+
 /** The logs as arrays: what the port promises and nothing else. */
-export class ArrayLogs implements KeepableLogs {
+export class ArrayLogs implements TestLogs {
   readonly #entries: Record<LogName, LogEntry[]> = { alarms: [], messages: [] };
   readonly #last: Record<LogName, number> = { alarms: 0, messages: 0 };
 
-  append(log: LogName, topic: string, receivedAtMs: number): LogEntry {
+  async append(log: LogName, topic: string, receivedAtMs: number): Promise<LogEntry> {
     this.#last[log]++;
     const sequence = this.#last[log];
     const payload = Buffer.from(`{"n":${sequence}}`);
     const audience = { locationId: null, groupId: null };
     const entry = { log, sequence, topic, payload, receivedAtMs, ...audience };
     this.#entries[log].push(entry);
-    return entry;
+    return Promise.resolve(entry);
+  }
+
+  idle(): Promise<void> {
+    return new Promise((resolve) => setImmediate(resolve));
   }
 
   async read(log: LogName, afterSequence: number, count: number): Promise<LogEntry[]> {
@@ -37,10 +49,6 @@ export class ArrayLogs implements KeepableLogs {
   async trim(log: LogName, upToSequence: number): Promise<void> {
     this.#entries[log] = this.#entries[log].filter(({ sequence }) => sequence > upToSequence);
     return Promise.resolve();
-  }
-
-  sequences(log: LogName): number[] {
-    return this.#entries[log].map(({ sequence }) => sequence);
   }
 }
 

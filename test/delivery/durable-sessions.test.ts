@@ -1,0 +1,295 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { GatewayProcess } from '../harness/gateway-process.js';
+import { Subscriber } from '../harness/mqtt-clients.js';
+import { RawClient } from '../harness/raw-client.js';
+import { numbersOf, range, Ward } from './ward.js';
+
+const MAX_IN_FLIGHT = 100;
+
+let gateway: GatewayProcess;
+let ward: Ward;
+
+beforeAll(async () => {
+  gateway = await GatewayProcess.start({ GATEWAY_SESSIONS_MAX_QUEUED_MESSAGES: '30000' });
+});
+
+afterEach(() => ward.close());
+afterAll(() => gateway.remove());
+
+/** A persistent session over bare packets, which acknowledges nothing by itself. */
+async function rawNurse(clientId: string): Promise<RawClient> {
+  return RawClient.connect(gateway, ward.viewer, { clientId, clean: false });
+}
+
+function publishesOf(client: RawClient) {
+  return client.packets.filter((packet) => packet.cmd === 'publish');
+}
+
+function textsOf(client: RawClient): { text: string }[] {
+  return publishesOf(client).map(({ payload }) => ({ text: payload.toString() }));
+}
+
+function acknowledge(client: RawClient, from: number, to: number): void {
+  for (const { messageId } of publishesOf(client).slice(from, to)) {
+    if (messageId !== undefined) client.send({ cmd: 'puback', messageId });
+  }
+}
+
+async function untilPublishes(client: RawClient, count: number): Promise<void> {
+  await client.until(() => publishesOf(client).length >= count, `fewer than ${count} messages`);
+}
+
+describe('a backlog', () => {
+  it.each([1, 1_001, 20_000])(
+    'of %i alarms comes in order, nothing overtaking, while new ones arrive',
+    async (count) => {
+      ward = await Ward.open(gateway, Math.min(count, 5));
+      await ward.absentNurse(`backlog-${count}`);
+      await ward.alarm(count);
+
+      const nurse = await ward.nurse(`backlog-${count}`);
+      // In small lots, each when the one before is acknowledged: all through the drain.
+      let isDrained = false;
+      const live = (async () => {
+        do await ward.alarm(20);
+        while (!isDrained);
+      })();
+      await nurse.untilCount(count, 30_000);
+      isDrained = true;
+      await live;
+      await nurse.untilCount(ward.alarmCount);
+      await nurse.end();
+
+      ward.expectAllInOrder(nurse.received);
+      expect(nurse.received).toHaveLength(ward.alarmCount);
+      expect(nurse.received.every(({ qos, dup, retain }) => qos === 1 && !dup && !retain)).toBe(
+        true,
+      );
+    },
+    60_000,
+  );
+
+  it('goes on in order when the subscriber reconnects in the middle of it, again and again', async () => {
+    ward = await Ward.open(gateway, 3);
+    await ward.absentNurse('restless');
+    await ward.alarm(3_000);
+    const parts: Subscriber[] = [];
+    const came = () => new Set(parts.flatMap(({ received }) => received.map(({ text }) => text)));
+    while (came().size < ward.alarmCount) {
+      const nurse = await ward.nurse('restless');
+      parts.push(nurse);
+      const missing = ward.alarmCount - came().size;
+      await nurse.untilCount(Math.min(missing, 600));
+      // As a cut cable, with messages in flight.
+      await nurse.client.endAsync(true);
+      if (parts.length < 3) await ward.alarm(30);
+    }
+    expect(parts.length).toBeGreaterThan(4);
+    ward.expectAllInOrder(...parts.map(({ received }) => received));
+  });
+
+  it('comes with the telemetry of QoS 1 that waited as well', async () => {
+    ward = await Ward.open(gateway);
+    await ward.absentNurse('telemetry', ward.filter('alarms/#'), ward.filter('x'));
+    await Promise.all([ward.sensor.message(300), ward.sensor.alarm(300)]);
+    const nurse = await ward.nurse('telemetry');
+    await nurse.untilCount(600);
+    await nurse.end();
+    for (const rest of ['/x', '/alarms/fall']) {
+      const some = nurse.received.filter(({ topic }) => topic.endsWith(rest));
+      expect(numbersOf(some)).toEqual(range(0, 300));
+    }
+  });
+});
+
+describe('the gateway ending in the middle of a drain', () => {
+  it.each([
+    ['stopped', () => gateway.stop()],
+    ['killed with SIGKILL', () => gateway.kill()],
+  ])(
+    '%s and started again, loses nothing and keeps the order',
+    async (_how, end) => {
+      ward = await Ward.open(gateway, 3);
+      const clientId = `outlives-${_how.length}`;
+      await ward.absentNurse(clientId);
+      await ward.alarm(6_000);
+      const before = await ward.nurse(clientId);
+      await before.untilCount(3_000);
+      await end();
+      await gateway.start();
+
+      const after = await ward.nurse(clientId);
+      await ward.alarm(30);
+      await after.until((received) =>
+        received.some(({ text }) => text.includes(`"n":${ward.sensor.alarms - 1}}`)),
+      );
+      await after.untilCount(ward.alarmCount - before.received.length);
+      await after.end();
+      ward.expectAllInOrder(before.received, after.received);
+      // It went on where it stopped, but for what was in flight or not yet saved.
+      expect(after.received.length).toBeLessThan(ward.alarmCount - 500);
+    },
+    60_000,
+  );
+});
+
+describe('messages that were not acknowledged', () => {
+  it('come again after a reconnect, marked with DUP, and not once they are', async () => {
+    ward = await Ward.open(gateway);
+    const first = await rawNurse('forgetful');
+    await first.subscribe([ward.alarmFilter]);
+    await ward.alarm(10);
+    await untilPublishes(first, 10);
+    acknowledge(first, 0, 4);
+    await first.ping();
+    first.vanish();
+
+    const second = await rawNurse('forgetful');
+    await untilPublishes(second, 6);
+    expect(numbersOf(textsOf(second))).toEqual(range(4, 10));
+    expect(publishesOf(second).every(({ dup }) => dup)).toBe(true);
+    acknowledge(second, 0, 6);
+    await second.ping();
+    second.vanish();
+
+    const third = await rawNurse('forgetful');
+    await ward.alarm();
+    await untilPublishes(third, 1);
+    expect(numbersOf(textsOf(third))).toEqual([10]);
+    expect(publishesOf(third)[0]?.dup).toBe(false);
+    third.vanish();
+  });
+
+  it('are never sent again on the same connection, acknowledged out of order or twice', async () => {
+    ward = await Ward.open(gateway);
+    const nurse = await rawNurse('disorderly');
+    await nurse.subscribe([ward.alarmFilter]);
+    await ward.alarm(3);
+    await untilPublishes(nurse, 3);
+    acknowledge(nurse, 2, 3);
+    acknowledge(nurse, 2, 3);
+    await nurse.ping();
+    nurse.vanish();
+
+    const again = await rawNurse('disorderly');
+    await ward.alarm();
+    await untilPublishes(again, 3);
+    expect(numbersOf(textsOf(again))).toEqual([0, 1, 3]);
+    again.vanish();
+  });
+
+  it('are never more than the window, alarms and telemetry together', async () => {
+    ward = await Ward.open(gateway);
+    await ward.absentNurse('window', ward.filter('alarms/#'), ward.filter('x'));
+    await Promise.all([ward.sensor.alarm(250), ward.sensor.message(250)]);
+    const nurse = await rawNurse('window');
+    await untilPublishes(nurse, MAX_IN_FLIGHT);
+    await nurse.ping();
+    expect(publishesOf(nurse)).toHaveLength(MAX_IN_FLIGHT);
+    for (let acknowledged = 0; acknowledged < 400; acknowledged += 40) {
+      acknowledge(nurse, acknowledged, acknowledged + 40);
+      // Telemetry may take half of the window only, when there are no alarms any more.
+      const sent = publishesOf(nurse).length;
+      await nurse.ping();
+      const inFlight = publishesOf(nurse).length - acknowledged - 40;
+      expect(inFlight).toBeLessThanOrEqual(MAX_IN_FLIGHT);
+      expect(publishesOf(nurse).length).toBeGreaterThanOrEqual(sent);
+    }
+    acknowledge(nurse, 400, publishesOf(nurse).length);
+    await untilPublishes(nurse, 500);
+    const identifiers = publishesOf(nurse)
+      .slice(0, MAX_IN_FLIGHT)
+      .map(({ messageId }) => messageId);
+    expect(new Set(identifiers).size).toBe(MAX_IN_FLIGHT);
+    nurse.vanish();
+  });
+
+  it('go to the connection that takes the session over', async () => {
+    ward = await Ward.open(gateway);
+    const before = await rawNurse('twice');
+    await before.subscribe([ward.alarmFilter]);
+    await ward.alarm(5);
+    await untilPublishes(before, 5);
+    const after = await rawNurse('twice');
+    await before.closed();
+    await untilPublishes(after, 5);
+    acknowledge(after, 0, 5);
+    await ward.alarm();
+    await untilPublishes(after, 6);
+    expect(numbersOf(textsOf(after))).toEqual(range(0, 6));
+    after.vanish();
+  });
+});
+
+describe('a persistent session', () => {
+  it('is owed nothing under a filter of QoS 0, and gets what is live', async () => {
+    ward = await Ward.open(gateway);
+    const before = await ward.nurse('qos-0');
+    await before.client.subscribeAsync(ward.alarmFilter, { qos: 0 });
+    await before.end();
+    await ward.alarm(3);
+    const nurse = await ward.nurse('qos-0');
+    await ward.alarm();
+    await nurse.untilCount(1);
+    await nurse.end();
+    expect(numbersOf(nurse.received)).toEqual([3]);
+    expect(nurse.received[0]?.qos).toBe(0);
+  });
+
+  it('gets a message that several of its filters match once', async () => {
+    ward = await Ward.open(gateway);
+    const location = `care-homes/${ward.locationId}`;
+    await ward.absentNurse('overlap', ward.alarmFilter, ward.filter('alarms/+'), `${location}/#`);
+    await ward.alarm(5);
+    const nurse = await ward.nurse('overlap');
+    await ward.alarm(5);
+    const alarms = () => nurse.received.filter(({ topic }) => topic.includes('/alarms/'));
+    await nurse.until(() => alarms().length >= 10);
+    await ward.alarm();
+    await nurse.until(() => numbersOf(alarms()).includes(10));
+    await nurse.end();
+    expect(numbersOf(alarms())).toEqual(range(0, 11));
+  });
+
+  it('that unsubscribes gets what it was owed until then, and nothing new', async () => {
+    ward = await Ward.open(gateway);
+    await ward.absentNurse('leaving', ward.alarmFilter, ward.filter('x'));
+    await ward.alarm(300);
+    const nurse = await rawNurse('leaving');
+    await untilPublishes(nurse, MAX_IN_FLIGHT);
+    nurse.send({ cmd: 'unsubscribe', messageId: 1, unsubscriptions: [ward.alarmFilter] });
+    await nurse.next('unsuback');
+    await ward.alarm(10);
+    nurse.vanish();
+
+    // Still owed after a restart, although the filter is gone.
+    await gateway.kill();
+    await gateway.start();
+    const again = await ward.nurse('leaving');
+    await ward.alarm(1);
+    await ward.sensor.message();
+    await again.untilCount(301);
+    await again.end();
+    expect(numbersOf(again.received.filter(({ topic }) => !topic.endsWith('/x')))).toEqual(
+      range(0, 300),
+    );
+  });
+
+  it('ends, with what it was owed, when its client connects clean', async () => {
+    ward = await Ward.open(gateway);
+    await ward.absentNurse('fresh');
+    await ward.alarm(5);
+    const clean = await Subscriber.connect(gateway, ward.viewer, {
+      clientId: 'fresh',
+      clean: true,
+    });
+    await clean.end();
+    const again = await rawNurse('fresh');
+    expect(again.packets[0]).toMatchObject({ cmd: 'connack', sessionPresent: false });
+    await again.subscribe([ward.alarmFilter]);
+    await ward.alarm();
+    await untilPublishes(again, 1);
+    expect(numbersOf(textsOf(again))).toEqual([5]);
+    again.vanish();
+  });
+});

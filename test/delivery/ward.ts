@@ -1,0 +1,150 @@
+import type { MqttClient } from 'mqtt';
+import { expect } from 'vitest';
+import { z } from 'zod';
+import { Api, type TestDevice, type TestToken } from '../harness/api.js';
+import type { GatewayProcess } from '../harness/gateway-process.js';
+import { connectDevice, type Received, Subscriber } from '../harness/mqtt-clients.js';
+
+const numbered = z.object({
+  data: z.object({ n: z.number() }),
+  device: z.object({ id: z.string() }),
+});
+
+/** A sensor that numbers what it publishes. */
+export class Sensor {
+  readonly device: TestDevice;
+  readonly #gateway: GatewayProcess;
+  #client: MqttClient | undefined;
+  /** How many alarms it has published. */
+  alarms = 0;
+  messages = 0;
+
+  constructor(gateway: GatewayProcess, device: TestDevice) {
+    this.#gateway = gateway;
+    this.device = device;
+  }
+
+  /** So many more alarms, all on their way at once; they are acknowledged when this resolves. */
+  async alarm(count = 1): Promise<void> {
+    await this.#publish('alarms', count, () => `{"kind":"fall","n":${this.alarms++}}`);
+  }
+
+  /** Messages that are no alarms, at QoS 1. */
+  async message(count = 1): Promise<void> {
+    await this.#publish('x', count, () => `{"n":${this.messages++}}`);
+  }
+
+  async end(): Promise<void> {
+    await this.#client?.endAsync(true);
+    this.#client = undefined;
+  }
+
+  async #publish(rest: string, count: number, payload: () => string): Promise<void> {
+    this.#client ??= await connectDevice(this.#gateway, this.device, { reconnectPeriod: 50 });
+    const client = this.#client;
+    const topic = `devices/${this.device.id}/${rest}`;
+    await Promise.all(
+      Array.from({ length: count }, () => client.publishAsync(topic, payload(), { qos: 1 })),
+    );
+  }
+}
+
+/** A care home of a test's own, with sensors in it and someone who may see them. */
+export class Ward {
+  readonly gateway: GatewayProcess;
+  readonly locationId: string;
+  readonly viewer: TestToken;
+  readonly sensors: readonly Sensor[];
+
+  private constructor(
+    gateway: GatewayProcess,
+    locationId: string,
+    viewer: TestToken,
+    sensors: readonly Sensor[],
+  ) {
+    this.gateway = gateway;
+    this.locationId = locationId;
+    this.viewer = viewer;
+    this.sensors = sensors;
+  }
+
+  static async open(gateway: GatewayProcess, sensors = 1): Promise<Ward> {
+    const api = new Api(gateway);
+    const { id } = await api.createLocation();
+    const viewer = await api.viewer(id);
+    const devices = await Promise.all(Array.from({ length: sensors }, () => api.createDevice(id)));
+    return new Ward(
+      gateway,
+      id,
+      viewer,
+      devices.map((device) => new Sensor(gateway, device)),
+    );
+  }
+
+  get sensor(): Sensor {
+    const [first] = this.sensors;
+    if (first === undefined) throw new Error('no sensor');
+    return first;
+  }
+
+  get alarmFilter(): string {
+    return this.filter('alarms/#');
+  }
+
+  filter(rest: string): string {
+    return `care-homes/${this.locationId}/devices/+/${rest}`;
+  }
+
+  /** So many more alarms of all sensors together, acknowledged when this resolves. */
+  async alarm(count = 1): Promise<void> {
+    const each = Math.ceil(count / this.sensors.length);
+    await Promise.all(this.sensors.map((sensor) => sensor.alarm(each)));
+  }
+
+  get alarmCount(): number {
+    return this.sensors.reduce((sum, { alarms }) => sum + alarms, 0);
+  }
+
+  /** A nurse-call system with a persistent session, back where it was. */
+  nurse(clientId: string): Promise<Subscriber> {
+    return Subscriber.connect(this.gateway, this.viewer, { clientId, clean: false });
+  }
+
+  /** The same, which has subscribed and is gone again. */
+  async absentNurse(clientId: string, ...filters: string[]): Promise<void> {
+    const nurse = await this.nurse(clientId);
+    await nurse.subscribe(...(filters.length > 0 ? filters : [this.alarmFilter]));
+    await nurse.end();
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.sensors.map((sensor) => sensor.end()));
+  }
+
+  /** Each alarm of each sensor came, and for the first time in the order of publishing. */
+  expectAllInOrder(...received: readonly (readonly Received[])[]): void {
+    for (const sensor of this.sensors) {
+      const numbers = numbersOf(received.flat(), sensor.device.id);
+      expect([...new Set(numbers)]).toEqual(range(0, sensor.alarms));
+    }
+  }
+}
+
+/** The numbers of the messages, as they came; of one device or of all. */
+export function numbersOf(received: readonly { text: string }[], deviceId?: string): number[] {
+  return received
+    .map(({ text }) => numbered.parse(JSON.parse(text)))
+    .filter(({ device }) => deviceId === undefined || device.id === deviceId)
+    .map(({ data }) => data.n);
+}
+
+export function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from }, (_, index) => from + index);
+}
+
+/** Whether everything that the sensors published has come, by number. */
+export function hasAll(ward: Ward, received: readonly Received[]): boolean {
+  if (received.length < ward.alarmCount) return false;
+  const ids = new Set(received.map(({ text }) => text));
+  return ids.size >= ward.alarmCount;
+}
