@@ -7,6 +7,9 @@ import type { TestDevice, TestToken } from './api.js';
 /** Nothing that a test waits for takes this long; what never comes fails it with its name. */
 const WAIT_MS = 10_000;
 
+/** Where to connect to. */
+export type MqttAddress = Pick<GatewayProcess, 'mqttPort'>;
+
 type Command = Packet['cmd'];
 type PacketOf<C extends Command> = Extract<Packet, { cmd: C }>;
 
@@ -32,7 +35,7 @@ export class RawClient {
   }
 
   /** A TCP connection on which nothing has been sent. */
-  static async open(gateway: { readonly mqttPort: number }): Promise<RawClient> {
+  static async open(gateway: MqttAddress): Promise<RawClient> {
     const socket: Socket = connect(gateway.mqttPort, '127.0.0.1');
     const client = new RawClient(socket);
     await once(socket, 'connect');
@@ -41,7 +44,7 @@ export class RawClient {
 
   /** Connected and admitted. */
   static async connect(
-    gateway: { readonly mqttPort: number },
+    gateway: MqttAddress,
     who: TestDevice | TestToken,
     options: Partial<IConnectPacket> = {},
   ): Promise<RawClient> {
@@ -117,6 +120,16 @@ export class RawClient {
     const subscriptions = filters.map((topic) => ({ topic, qos }));
     this.send({ cmd: 'subscribe', messageId: 1, subscriptions });
     return [...(await this.next('suback')).granted];
+  }
+
+  /** From now on every QoS 1 message is acknowledged at once. */
+  acknowledgeAll(): void {
+    const acknowledge = (packet: Packet) => {
+      if (packet.cmd !== 'publish' || packet.messageId === undefined) return;
+      this.send({ cmd: 'puback', messageId: packet.messageId });
+    };
+    for (const packet of this.packets) acknowledge(packet);
+    this.#parser.on('packet', acknowledge);
   }
 
   /** Ends it as a power cut of the device does, without DISCONNECT. */

@@ -30,7 +30,6 @@ export class Store {
     process.kill(this.#processId, 'SIGCONT');
   }
 
-  /** Every key there is, without those that come and go with time. */
   async keys(pattern = '*'): Promise<string[]> {
     return (await this.redis.keys(pattern)).sort();
   }

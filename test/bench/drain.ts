@@ -1,0 +1,144 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import mqtt, { type IClientOptions, type MqttClient } from 'mqtt';
+import { Api } from '../harness/api.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
+import { RedisServer } from '../harness/redis-server.js';
+import { seconds, table, times } from './report.js';
+
+const SIZES = [10_000, 50_000] as const;
+const PUBLISHERS = 5;
+const IN_FLIGHT = 100;
+const STALLED_AFTER_MS = 10_000;
+const TARGET_MS = 6_000;
+
+/** A broker under test: how its publishers and its subscriber connect, and what they use. */
+interface Contender {
+  readonly url: string;
+  readonly publishers: readonly { readonly options: IClientOptions; readonly topic: string }[];
+  readonly subscriber: IClientOptions;
+  readonly filter: string;
+  close(): Promise<void>;
+}
+
+/** How long one persistent subscriber needs for what waited, ours beside stock Aedes. */
+export async function drain(): Promise<void> {
+  const ours: number[] = [];
+  const stock: number[] = [];
+  for (const size of SIZES) {
+    ours.push(await measure(await openGateway(), size));
+    stock.push(await measure(await openStock(), size));
+  }
+  const rows = SIZES.map((size, at) => {
+    const [own = Number.NaN, theirs = Number.NaN] = [ours[at], stock[at]];
+    return [size.toLocaleString('en'), seconds(own), seconds(theirs), times(theirs / own)];
+  });
+  const growth = (all: readonly number[]) => times((all[1] ?? 0) / (all[0] ?? 1));
+  table('Draining a backlog to one persistent subscriber', [
+    ['queued alarms', 'ours', 'stock Aedes', 'stock / ours'],
+    ...rows,
+    ['5 times as many take', growth(ours), growth(stock), ''],
+  ]);
+  verdict(`50,000 in at most ${seconds(TARGET_MS)}`, (ours[1] ?? Number.NaN) <= TARGET_MS);
+}
+
+function verdict(target: string, isMet: boolean): void {
+  console.log(`  target: ${target}: ${isMet ? 'met' : 'MISSED'}`);
+}
+
+async function measure(contender: Contender, size: number): Promise<number> {
+  const absent = await mqtt.connectAsync(contender.url, contender.subscriber);
+  await absent.subscribeAsync(contender.filter, { qos: 1 });
+  await absent.endAsync();
+  const share = size / contender.publishers.length;
+  await Promise.all(contender.publishers.map((one) => publish(contender.url, one, share)));
+  const durationMs = await receive(contender, size);
+  await contender.close();
+  return durationMs;
+}
+
+async function publish(
+  url: string,
+  { options, topic }: Contender['publishers'][number],
+  count: number,
+): Promise<void> {
+  const client = await mqtt.connectAsync(url, options);
+  let next = 0;
+  const worker = async () => {
+    while (next < count) {
+      const payload = `{"kind":"fall","n":${next++}}`;
+      await client.publishAsync(topic, payload, { qos: 1 });
+    }
+  };
+  await Promise.all(Array.from({ length: IN_FLIGHT }, worker));
+  await client.endAsync();
+}
+
+/** From CONNECT to the last message. */
+function receive({ url, subscriber }: Contender, size: number): Promise<number> {
+  return new Promise((resolve) => {
+    const begunMs = performance.now();
+    let [count, lastMs] = [0, begunMs];
+    const client: MqttClient = mqtt.connect(url, subscriber);
+    const done = () => {
+      clearInterval(watch);
+      client.end(true);
+      if (count < size) console.log(`  only ${count} of ${size} came`);
+      resolve(lastMs - begunMs);
+    };
+    const watch = setInterval(() => {
+      if (performance.now() - lastMs > STALLED_AFTER_MS) done();
+    }, 500);
+    client.on('message', () => {
+      count++;
+      lastMs = performance.now();
+      if (count === size) done();
+    });
+  });
+}
+
+const SUBSCRIBER: IClientOptions = { clientId: 'nurse-call', clean: false, reconnectPeriod: 0 };
+
+async function openGateway(): Promise<Contender> {
+  const gateway = await GatewayProcess.start({ GATEWAY_SESSIONS_MAX_QUEUED_MESSAGES: '1000000' });
+  const api = new Api(gateway);
+  const { id: locationId } = await api.createLocation();
+  const viewer = await api.viewer(locationId);
+  const devices = await Promise.all(
+    Array.from({ length: PUBLISHERS }, () => api.createDevice(locationId)),
+  );
+  return {
+    url: gateway.mqttUrl,
+    publishers: devices.map(({ id, secret }) => ({
+      options: { username: id, password: secret },
+      topic: `devices/${id}/alarms`,
+    })),
+    subscriber: { ...SUBSCRIBER, username: viewer.id, password: viewer.token },
+    filter: `care-homes/${locationId}/#`.replace('#', 'devices/+/alarms/#'),
+    close: () => gateway.remove(),
+  };
+}
+
+async function openStock(): Promise<Contender> {
+  // As durable as our embedded store.
+  const redis = await RedisServer.start('--appendonly', 'yes', '--appendfsync', 'always');
+  const program = fileURLToPath(new URL('stock-broker.js', import.meta.url));
+  const broker: ChildProcess = fork(program, [redis.socketPath]);
+  const [port] = await once(broker, 'message');
+  return {
+    url: `mqtt://127.0.0.1:${port}`,
+    publishers: Array.from({ length: PUBLISHERS }, (_, at) => ({
+      options: {},
+      topic: `care-homes/x/devices/${at}/alarms/fall`,
+    })),
+    subscriber: SUBSCRIBER,
+    filter: 'care-homes/x/devices/+/alarms/#',
+    close: async () => {
+      const ended = once(broker, 'exit');
+      broker.kill();
+      await ended;
+      await redis.remove();
+    },
+  };
+}

@@ -1,0 +1,31 @@
+/** Prints rows under a title, the columns aligned. */
+export function table(title: string, rows: readonly (readonly string[])[]): void {
+  const widths = (rows[0] ?? []).map((_, at) =>
+    Math.max(...rows.map((row) => (row[at] ?? '').length)),
+  );
+  console.log(`\n${title}`);
+  for (const row of rows) {
+    const cells = row.map((cell, at) =>
+      at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0),
+    );
+    console.log(`  ${cells.join('   ')}`);
+  }
+}
+
+/** The value below which this part (0 to 1) of the values lie. */
+export function quantile(values: readonly number[], part: number): number {
+  const sorted = [...values].sort((one, other) => one - other);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
+}
+
+export function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(2)} s`;
+}
+
+export function milliseconds(ms: number): string {
+  return `${ms.toFixed(2)} ms`;
+}
+
+export function times(ratio: number): string {
+  return `× ${ratio.toFixed(2)}`;
+}
