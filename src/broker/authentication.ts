@@ -113,5 +113,6 @@ export function sessionOwner(principal: Principal): SessionOwner {
   return {
     key: principalKey(principal),
     mayReceive: (audience) => mayReceive(principal, audience),
+    audienceKey: JSON.stringify(principal.type === 'token' ? principal.grants : principal.type),
   };
 }

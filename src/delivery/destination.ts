@@ -1,4 +1,5 @@
 import type { Audience } from '../domain/grants.js';
+import type { AwayCount, AwayMember } from './away-counts.js';
 import { type DirectMessage, DirectQueue } from './direct-queue.js';
 import { type CursorState, LogCursor } from './log-cursor.js';
 import type { LogEntry, LogName, LogReader } from './log-entry.js';
@@ -18,6 +19,8 @@ export interface DestinationOptions {
   readonly subscriptions: Subscriptions;
   /** Whether its principal may see what is about these. */
   readonly mayReceive: (audience: Audience) => boolean;
+  /** The same for all whose `mayReceive` answers the same. */
+  readonly audienceKey: string;
   /** Messages at QoS 1 that may await their acknowledgement at a time. */
   readonly maxInFlight: number;
   /** Messages that may be queued, those in flight included. */
@@ -25,6 +28,8 @@ export interface DestinationOptions {
   readonly now: () => number;
   /** Called when a cursor may have moved, so that it is saved. */
   readonly onProgress: () => void;
+  /** Called when it is connected, and when it is away again. */
+  readonly onConnection: () => void;
   /** Called when the store cannot be read; the destination is woken again later. */
   readonly onReadFailure: (error: unknown) => void;
 }
@@ -36,11 +41,12 @@ export interface DestinationOptions {
 export class Destination {
   readonly name: string;
   readonly subscriptions: Subscriptions;
-  readonly cursors: Readonly<Record<LogName, LogCursor>>;
+  readonly #cursors: Readonly<Record<LogName, LogCursor>>;
   readonly #options: DestinationOptions;
   readonly #inFlight = new Map<number, () => void>();
   readonly #loading = new Set<LogCursor>();
   readonly #direct = new DirectQueue();
+  #away: AwayCount | undefined;
   #receiver: Receiver | undefined;
   #lastMessageId = 0;
 
@@ -48,11 +54,29 @@ export class Destination {
     this.#options = options;
     this.name = options.name;
     this.subscriptions = options.subscriptions;
-    this.cursors = { alarms: this.#cursor('alarms'), messages: this.#cursor('messages') };
+    this.#cursors = { alarms: this.#cursor('alarms'), messages: this.#cursor('messages') };
   }
 
   get isConnected(): boolean {
     return this.#receiver !== undefined;
+  }
+
+  get cursors(): Readonly<Record<LogName, LogCursor>> {
+    this.#countAway();
+    return this.#cursors;
+  }
+
+  /** What decides what it is owed while it is away. */
+  get member(): AwayMember {
+    const { audienceKey, mayReceive } = this.#options;
+    return { audienceKey, mayReceive, filters: this.subscriptions.list() };
+  }
+
+  /** From now on `appended` is not called, but what it is owed is counted there; or again is. */
+  countedBy(away: AwayCount | undefined): void {
+    this.#countAway();
+    this.#away?.leave();
+    this.#away = away;
   }
 
   /** Everything up to here, in each log, need not be sent to this destination any more. */
@@ -65,6 +89,7 @@ export class Destination {
     // One that was taken over [MQTT-3.1.4-2] acknowledges no more: its messages are sent again.
     if (this.#receiver !== undefined) this.disconnect(this.#receiver);
     this.#receiver = receiver;
+    this.#options.onConnection();
     this.wake();
   }
 
@@ -75,6 +100,7 @@ export class Destination {
     this.#inFlight.clear();
     this.#direct.clear();
     for (const log of LOG_NAMES) this.cursors[log].rewind();
+    this.#options.onConnection();
     this.#options.onProgress();
   }
 
@@ -87,7 +113,7 @@ export class Destination {
     this.wake();
   }
 
-  /** An entry whose topic one of its filters matches now stands at the end of its log. */
+  /** It is connected, and an entry that one of its filters matches stands at the end of its log. */
   appended(entry: LogEntry): void {
     const qos = this.#qosOwed(entry);
     if (qos === undefined) return;
@@ -97,10 +123,15 @@ export class Destination {
       return;
     }
     this.cursors[entry.log].accept(entry);
-    const hasDropped = this.#dropExcess();
-    if (this.isConnected) this.wake();
-    // Away, its cursors stand still: what waits behind them is counted again after a restart.
-    else if (hasDropped) this.#options.onProgress();
+    this.#dropExcess();
+    this.wake();
+  }
+
+  /** The store has lost its newest entries and numbers anew from here. */
+  rewindTo(log: LogName, sequence: number): void {
+    this.cursors[log].rewindTo(sequence);
+    this.subscriptions.rewindTo(log, sequence);
+    this.#away?.wentBack(log, sequence);
   }
 
   /** At start: every entry of both logs that is still owed has been counted. */
@@ -170,6 +201,18 @@ export class Destination {
     });
   }
 
+  #countAway(): void {
+    if (this.#away === undefined) return;
+    let hasMore = false;
+    for (const log of LOG_NAMES) {
+      const { count, after } = this.#away.take(log);
+      this.#cursors[log].acceptAll(count, after);
+      hasMore ||= count > 0;
+    }
+    // Away, its cursors stand still but for that: the rest is counted again after a restart.
+    if (hasMore && this.#dropExcess()) this.#options.onProgress();
+  }
+
   /** The QoS at which the entry is to reach this destination, undefined when it is not. */
   #qosOwed(entry: LogEntry): QoS | undefined {
     return this.#options.mayReceive(entry) ? this.subscriptions.qosForEntry(entry) : undefined;
@@ -177,7 +220,7 @@ export class Destination {
 
   /** What exceeds the bound falls out, the oldest first, and alarms last (CONTRACT 4.6). */
   #dropExcess(): boolean {
-    const { alarms, messages } = this.cursors;
+    const { alarms, messages } = this.#cursors;
     let hasDropped = false;
     while (alarms.queued + messages.queued > this.#options.maxQueued) {
       if (!messages.dropOldest() && !alarms.dropOldest()) break;

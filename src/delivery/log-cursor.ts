@@ -151,6 +151,17 @@ export class LogCursor {
     this.#unread++;
   }
 
+  /** So many more that concern the destination stand in the log, all of them behind this one. */
+  acceptAll(count: number, after: number): void {
+    if (count === 0) return;
+    if (this.#isCaughtUp) {
+      this.#position = Math.max(this.#position, after);
+      this.#forgetPage();
+    }
+    this.#accepted += count;
+    this.#unread += count;
+  }
+
   /** The oldest waiting entry falls out. Returns false when none is waiting. */
   dropOldest(): boolean {
     if (this.#unread === 0) return false;

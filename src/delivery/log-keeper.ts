@@ -39,6 +39,9 @@ export class LogKeeper {
   async recount(): Promise<void> {
     const destinations = [...this.#options.router.destinations];
     for (const log of LOG_NAMES) {
+      // Where a backup was restored, the log may end before a session's saved cursor.
+      const { last } = this.#options.router.tails[log];
+      for (const destination of destinations) destination.rewindTo(log, last);
       const from = Math.min(...destinations.map(({ cursors }) => cursors[log].position));
       if (Number.isFinite(from)) await this.#recountFrom(log, from);
     }

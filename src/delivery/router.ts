@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { FilterTree } from '../domain/filter-tree.js';
+import { AwayCounts } from './away-counts.js';
 import type { Destination } from './destination.js';
 import type { DirectMessage } from './direct-queue.js';
 import type { LogEntry, LogName, LogReader } from './log-entry.js';
@@ -21,6 +22,9 @@ export class Router {
   readonly #log: Logger;
   readonly #destinations = new Set<Destination>();
   readonly #filters = new FilterTree<Destination>();
+  /** The same of those who are connected alone. */
+  readonly #connected = new FilterTree<Destination>();
+  readonly #away = new AwayCounts();
   /** Entries that wait until a gap before them is filled from the store. */
   readonly #waiting: Record<LogName, LogEntry[]> = { alarms: [], messages: [] };
 
@@ -44,22 +48,35 @@ export class Router {
     for (const { filter } of destination.subscriptions.all()) {
       this.#filters.add(filter, destination);
     }
+    this.connectionChanged(destination);
   }
 
   remove(destination: Destination): void {
     this.#destinations.delete(destination);
-    for (const { filter } of destination.subscriptions.all()) {
-      this.#filters.remove(filter, destination);
+    destination.countedBy(undefined);
+    for (const { filter } of destination.subscriptions.all()) this.#forget(filter, destination);
+  }
+
+  /** It is connected now and gets what is appended; or is away, and it is only counted. */
+  connectionChanged(destination: Destination): void {
+    if (!this.#destinations.has(destination)) return;
+    const { isConnected, member } = destination;
+    for (const { filter } of member.filters) {
+      if (isConnected) this.#connected.add(filter, destination);
+      else this.#connected.remove(filter, destination);
     }
+    destination.countedBy(isConnected ? undefined : this.#away.join(member, () => this.newest));
   }
 
   subscribed(destination: Destination, filter: string): void {
-    if (this.#destinations.has(destination)) this.#filters.add(filter, destination);
+    if (!this.#destinations.has(destination)) return;
+    this.#filters.add(filter, destination);
+    this.connectionChanged(destination);
   }
 
   /** To be called once nothing is owed to the filter any more. */
   unsubscribed(destination: Destination, filter: string): void {
-    this.#filters.remove(filter, destination);
+    this.#forget(filter, destination);
   }
 
   /** Whoever has, or had until lately, a filter that matches the topic. */
@@ -91,7 +108,7 @@ export class Router {
 
   /** A message that is in no log: whoever is connected and subscribed gets it now. */
   publishDirect(message: DirectMessage): void {
-    for (const destination of this.concerned(message.topic)) destination.offer(message);
+    for (const destination of this.#connected.match(message.topic)) destination.offer(message);
   }
 
   /** Goes on where reading the store had failed. */
@@ -105,12 +122,18 @@ export class Router {
   #wentBack(log: LogName, last: number): void {
     this.#log.error({ log, last }, 'the store has lost its newest log entries');
     this.tails[log].restart(last);
-    for (const destination of this.#destinations) destination.cursors[log].rewindTo(last);
+    for (const destination of this.#destinations) destination.rewindTo(log, last);
+  }
+
+  #forget(filter: string, destination: Destination): void {
+    this.#filters.remove(filter, destination);
+    this.#connected.remove(filter, destination);
   }
 
   #announce(entry: LogEntry): void {
     this.tails[entry.log].append(entry);
-    for (const destination of this.concerned(entry.topic)) destination.appended(entry);
+    this.#away.appended(entry);
+    for (const destination of this.#connected.match(entry.topic)) destination.appended(entry);
   }
 
   #fillGap(log: LogName): void {

@@ -20,6 +20,8 @@ export interface SessionOwner {
   /** `principalKey` */
   readonly key: string;
   readonly mayReceive: (audience: Audience) => boolean;
+  /** The same for all whose `mayReceive` answers the same. */
+  readonly audienceKey: string;
 }
 
 interface Session {
@@ -157,6 +159,7 @@ export class Sessions {
     for (const filter of filters) {
       session.destination.subscriptions.remove(filter, router.newest);
     }
+    router.connectionChanged(session.destination);
     this.#prune(session.destination, filters);
     if (session.isPersistent) await this.#save(clientId, session);
   }
@@ -201,6 +204,7 @@ export class Sessions {
       cursors: record.cursors,
       subscriptions: new Subscriptions(record.subscriptions),
       mayReceive: owner.mayReceive,
+      audienceKey: owner.audienceKey,
       maxInFlight,
       maxQueued,
       now,
@@ -208,6 +212,7 @@ export class Sessions {
         this.#prune(destination, []);
         if (isPersistent) this.#moved(clientId, session);
       },
+      onConnection: () => router.connectionChanged(destination),
       onReadFailure: (error) =>
         log.warn({ err: error, clientId }, 'backlog not read, trying again'),
     });

@@ -73,6 +73,19 @@ export class Subscriptions {
     return gone.map(({ filter }) => filter);
   }
 
+  /** The store has lost its newest entries: what is appended anew is meant for all that hold. */
+  rewindTo(log: LogName, sequence: number): void {
+    const back = (at: LogPositions) => ({ ...at, [log]: Math.min(at[log], sequence) });
+    for (const [filter, subscription] of this.#current) {
+      this.#current.set(filter, { ...subscription, after: back(subscription.after) });
+    }
+    this.#ended = this.#ended.map((ended) => ({
+      ...ended,
+      after: back(ended.after),
+      until: ended.until && back(ended.until),
+    }));
+  }
+
   /** Whether the filter is in force, or ended and not pruned yet. */
   knows(filter: string): boolean {
     return this.has(filter) || this.#ended.some((ended) => ended.filter === filter);

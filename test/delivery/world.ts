@@ -152,10 +152,12 @@ export class World {
         filters.map((filter) => ({ filter, qos: 1 as const, after })),
       ),
       mayReceive: () => true,
+      audienceKey: '',
       maxInFlight,
       maxQueued,
       now,
       onProgress: () => undefined,
+      onConnection: () => this.router.connectionChanged(destination),
       onReadFailure: () => undefined,
     });
     this.destinations.set(name, destination);
