@@ -1,4 +1,4 @@
-import { matchesFilter } from '../domain/topics.js';
+import { FilterTree } from '../domain/filter-tree.js';
 import type { LogEntry, LogName } from './log-entry.js';
 
 export type QoS = 0 | 1;
@@ -20,6 +20,8 @@ export interface Subscription {
 export class Subscriptions {
   #current = new Map<string, Subscription>();
   #ended: Subscription[] = [];
+  /** All of them; put together when it is asked for, after a change. */
+  #byFilter: FilterTree<Subscription> | undefined;
 
   constructor(subscriptions: readonly Subscription[]) {
     for (const subscription of subscriptions) {
@@ -55,12 +57,14 @@ export class Subscriptions {
     if (before?.qos === qos) return;
     this.remove(filter, newest);
     this.#current.set(filter, { filter, qos, after: newest });
+    this.#byFilter = undefined;
   }
 
   remove(filter: string, newest: LogPositions): void {
     const subscription = this.#current.get(filter);
     if (subscription === undefined) return;
     this.#current.delete(filter);
+    this.#byFilter = undefined;
     if (subscription.qos === 1) this.#ended.push({ ...subscription, until: newest });
   }
 
@@ -69,12 +73,16 @@ export class Subscriptions {
     const isSettled = ({ until }: Subscription) =>
       until !== undefined && until.alarms <= settled.alarms && until.messages <= settled.messages;
     const gone = this.#ended.filter(isSettled);
-    if (gone.length > 0) this.#ended = this.#ended.filter((ended) => !isSettled(ended));
+    if (gone.length > 0) {
+      this.#ended = this.#ended.filter((ended) => !isSettled(ended));
+      this.#byFilter = undefined;
+    }
     return gone.map(({ filter }) => filter);
   }
 
   /** The store has lost its newest entries: what is appended anew is meant for all that hold. */
   rewindTo(log: LogName, sequence: number): void {
+    this.#byFilter = undefined;
     const back = (at: LogPositions) => ({ ...at, [log]: Math.min(at[log], sequence) });
     for (const [filter, subscription] of this.#current) {
       this.#current.set(filter, { ...subscription, after: back(subscription.after) });
@@ -93,28 +101,39 @@ export class Subscriptions {
 
   /** The highest QoS granted for the topic now, undefined when no filter matches. */
   qosFor(topic: string): QoS | undefined {
-    return highest(this.#current.values(), topic);
+    return highest(this.#matching(topic), ({ until }) => until === undefined);
   }
 
   /** The same for an entry of a log, as it was when the entry was appended. */
-  qosForEntry(entry: LogEntry): QoS | undefined {
-    const { log, sequence } = entry;
-    const inForce = this.all().filter(
+  qosForEntry({ log, sequence, topic }: LogEntry): QoS | undefined {
+    return highest(
+      this.#matching(topic),
       ({ after, until }) =>
         after[log] < sequence && (until === undefined || sequence <= until[log]),
     );
-    return highest(inForce, entry.topic);
+  }
+
+  #matching(topic: string): Set<Subscription> {
+    this.#byFilter ??= treeOf(this.all());
+    return this.#byFilter.match(topic);
   }
 }
 
+function treeOf(subscriptions: readonly Subscription[]): FilterTree<Subscription> {
+  const tree = new FilterTree<Subscription>();
+  for (const subscription of subscriptions) tree.add(subscription.filter, subscription);
+  return tree;
+}
+
 /** A message that matches several filters is sent once, at the highest of their QoS. */
-function highest(subscriptions: Iterable<Subscription>, topic: string): QoS | undefined {
+function highest(
+  subscriptions: ReadonlySet<Subscription>,
+  isInForce: (subscription: Subscription) => boolean,
+): QoS | undefined {
   let qos: QoS | undefined;
   for (const subscription of subscriptions) {
+    if (subscription.qos !== qos && isInForce(subscription)) qos = subscription.qos;
     if (qos === 1) return qos;
-    if (subscription.qos !== qos && matchesFilter(subscription.filter, topic)) {
-      qos = subscription.qos;
-    }
   }
   return qos;
 }

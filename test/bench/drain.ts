@@ -11,6 +11,8 @@ const SIZES = [10_000, 50_000] as const;
 const PUBLISHERS = 5;
 const IN_FLIGHT = 100;
 const STALLED_AFTER_MS = 10_000;
+/** The peer may need minutes. */
+const GIVEN_UP_AFTER_MS = 45_000;
 const TARGET_MS = 6_000;
 
 /** A broker under test: how its publishers and its subscriber connect, and what they use. */
@@ -22,40 +24,58 @@ interface Contender {
   close(): Promise<void>;
 }
 
+interface Drained {
+  readonly durationMs: number;
+  /** How many had not come when it was given up. */
+  readonly missing: number;
+}
+
 /** How long one persistent subscriber needs for what waited, ours beside stock Aedes. */
 export async function drain(): Promise<void> {
-  const ours: number[] = [];
-  const stock: number[] = [];
+  const ours: Drained[] = [];
+  const stock: Drained[] = [];
   for (const size of SIZES) {
     ours.push(await measure(await openGateway(), size));
     stock.push(await measure(await openStock(), size));
   }
   const rows = SIZES.map((size, at) => {
-    const [own = Number.NaN, theirs = Number.NaN] = [ours[at], stock[at]];
-    return [size.toLocaleString('en'), seconds(own), seconds(theirs), times(theirs / own)];
+    const [own, theirs] = [ours[at], stock[at]];
+    const ratio = durationOf(theirs) / durationOf(own);
+    return [size.toLocaleString('en'), shown(own), shown(theirs), times(ratio)];
   });
-  const growth = (all: readonly number[]) => times((all[1] ?? 0) / (all[0] ?? 1));
+  const growth = (all: readonly Drained[]) => times(durationOf(all[1]) / durationOf(all[0]));
   table('Draining a backlog to one persistent subscriber', [
     ['queued alarms', 'ours', 'stock Aedes', 'stock / ours'],
     ...rows,
     ['5 times as many take', growth(ours), growth(stock), ''],
   ]);
-  verdict(`50,000 in at most ${seconds(TARGET_MS)}`, (ours[1] ?? Number.NaN) <= TARGET_MS);
+  const isMet = durationOf(ours[1]) <= TARGET_MS && ours[1]?.missing === 0;
+  verdict(`50,000 in at most ${seconds(TARGET_MS)}`, isMet);
+}
+
+function durationOf(drained: Drained | undefined): number {
+  return drained?.durationMs ?? Number.NaN;
+}
+
+function shown(drained: Drained | undefined): string {
+  const missing = drained?.missing ?? 0;
+  const rest = missing > 0 ? ` (${missing.toLocaleString('en')} still missing)` : '';
+  return seconds(durationOf(drained)) + rest;
 }
 
 function verdict(target: string, isMet: boolean): void {
   console.log(`  target: ${target}: ${isMet ? 'met' : 'MISSED'}`);
 }
 
-async function measure(contender: Contender, size: number): Promise<number> {
+async function measure(contender: Contender, size: number): Promise<Drained> {
   const absent = await mqtt.connectAsync(contender.url, contender.subscriber);
   await absent.subscribeAsync(contender.filter, { qos: 1 });
   await absent.endAsync();
   const share = size / contender.publishers.length;
   await Promise.all(contender.publishers.map((one) => publish(contender.url, one, share)));
-  const durationMs = await receive(contender, size);
+  const drained = await receive(contender, size);
   await contender.close();
-  return durationMs;
+  return drained;
 }
 
 async function publish(
@@ -76,7 +96,7 @@ async function publish(
 }
 
 /** From CONNECT to the last message. */
-function receive({ url, subscriber }: Contender, size: number): Promise<number> {
+function receive({ url, subscriber }: Contender, size: number): Promise<Drained> {
   return new Promise((resolve) => {
     const begunMs = performance.now();
     let [count, lastMs] = [0, begunMs];
@@ -84,11 +104,12 @@ function receive({ url, subscriber }: Contender, size: number): Promise<number> 
     const done = () => {
       clearInterval(watch);
       client.end(true);
-      if (count < size) console.log(`  only ${count} of ${size} came`);
-      resolve(lastMs - begunMs);
+      resolve({ durationMs: lastMs - begunMs, missing: size - count });
     };
     const watch = setInterval(() => {
-      if (performance.now() - lastMs > STALLED_AFTER_MS) done();
+      const nowMs = performance.now();
+      const isOver = nowMs - begunMs > GIVEN_UP_AFTER_MS;
+      if (isOver || nowMs - lastMs > STALLED_AFTER_MS) done();
     }, 500);
     client.on('message', () => {
       count++;
@@ -121,8 +142,8 @@ async function openGateway(): Promise<Contender> {
 }
 
 async function openStock(): Promise<Contender> {
-  // As durable as our embedded store.
-  const redis = await RedisServer.start('--appendonly', 'yes', '--appendfsync', 'always');
+  // Without the fsync of every write that our own store makes: that is the peer's advantage.
+  const redis = await RedisServer.start();
   const program = fileURLToPath(new URL('stock-broker.js', import.meta.url));
   const broker: ChildProcess = fork(program, [redis.socketPath]);
   const [port] = await once(broker, 'message');

@@ -13,15 +13,20 @@ const FILTERS = 1_000;
 /** Subscribes, and from then on takes nothing more from its socket; comes back when thrown out. */
 const stopsReading: Begin = async (gateway, token, locationId) => {
   let isEnded = false;
-  let client = await subscribed(gateway, token, 'stops-reading', [`care-homes/${locationId}/#`]);
+  const clientId = `stops-reading-${locationId}`;
+  let client = await subscribed(gateway, token, clientId, [`care-homes/${locationId}/#`]);
   const again = (): void => {
     client.stream.pause();
     client.stream.once('close', () => {
       if (isEnded) return;
-      subscribed(gateway, token, 'stops-reading', []).then((next) => {
-        client = next;
-        again();
-      }, again);
+      subscribed(gateway, token, clientId, []).then(
+        (next) => {
+          client = next;
+          if (isEnded) client.vanish();
+          else again();
+        },
+        () => undefined,
+      );
     });
   };
   again();
@@ -36,18 +41,19 @@ const stopsReading: Begin = async (gateway, token, locationId) => {
 /** Reads everything and acknowledges nothing. */
 const neverAcknowledges: Begin = async (gateway, token, locationId) => {
   const filters = [`care-homes/${locationId}/#`];
-  const client = await subscribed(gateway, token, 'never-acknowledges', filters);
+  const client = await subscribed(gateway, token, `never-acknowledges-${locationId}`, filters);
   return { end: () => client.vanish() };
 };
 
 /** Breaks its connection as soon as it has one. */
 const reconnects: Begin = async (gateway, token, locationId) => {
   let isEnded = false;
-  const first = await subscribed(gateway, token, 'reconnects', [`care-homes/${locationId}/#`]);
+  const clientId = `reconnects-${locationId}`;
+  const first = await subscribed(gateway, token, clientId, [`care-homes/${locationId}/#`]);
   first.vanish();
   const loop = async (): Promise<void> => {
     while (!isEnded) {
-      const client = await RawClient.connect(gateway, token, persistent('reconnects'));
+      const client = await RawClient.connect(gateway, token, persistent(clientId));
       client.vanish();
     }
   };
@@ -64,7 +70,7 @@ const hasManyFilters: Begin = async (gateway, token, locationId) => {
   const devices = `care-homes/${locationId}/devices`;
   const useless = Array.from({ length: FILTERS - 1 }, (_, at) => `${devices}/+/alarms/${at}`);
   const filters = [...useless, `${devices}/+/alarms/#`];
-  const client = await subscribed(gateway, token, 'many-filters', filters);
+  const client = await subscribed(gateway, token, `many-filters-${locationId}`, filters);
   client.acknowledgeAll();
   return { end: () => client.vanish() };
 };
