@@ -8,7 +8,9 @@ import type { TestDevice, TestToken } from './api.js';
 const WAIT_MS = 10_000;
 
 /** Where to connect to. */
-export type MqttAddress = Pick<GatewayProcess, 'mqttPort'>;
+export interface MqttAddress {
+  readonly mqttPort: number;
+}
 
 type Command = Packet['cmd'];
 type PacketOf<C extends Command> = Extract<Packet, { cmd: C }>;
