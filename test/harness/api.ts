@@ -74,14 +74,20 @@ export class Api {
   }
 
   /** Every alarm of the device, page after page. */
-  async allAlarms(device: TestDevice) {
+  async allAlarms(device: TestDevice, query = '') {
     const events: z.infer<typeof alarmsSchema>['events'] = [];
     let cursor: string | null | undefined;
     do {
-      const page = await this.alarms(device, cursor ? `?cursor=${encodeURIComponent(cursor)}` : '');
+      const page = await this.alarms(device, cursor ? nextPage(query, cursor) : query);
       events.push(...page.events);
       cursor = page.nextCursor;
     } while (cursor);
     return events;
   }
+}
+
+function nextPage(query: string, cursor: string): string {
+  const parameters = new URLSearchParams(query);
+  parameters.set('cursor', cursor);
+  return `?${parameters}`;
 }

@@ -61,6 +61,11 @@ export class GatewayProcess {
     return this.#child?.pid ?? 0;
   }
 
+  get isRunning(): boolean {
+    const child = this.#child;
+    return child !== undefined && child.exitCode === null && child.signalCode === null;
+  }
+
   /** Starts it, again after `stop` or `kill`: on the same ports, as a box does. */
   async start(): Promise<void> {
     const child = spawn(process.execPath, ['dist/main.js'], {

@@ -1,0 +1,18 @@
+// Builds the gateway and the chaos harness (test/chaos) and runs the harness; arguments are its own.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const compiler = join(root, 'node_modules/typescript/bin/tsc');
+const options = { cwd: root, stdio: 'inherit' };
+rmSync(join(root, 'dist-test'), { recursive: true, force: true });
+execFileSync(process.execPath, [join(root, 'scripts/build.mjs')], options);
+execFileSync(process.execPath, [compiler, '-p', 'test/chaos'], options);
+const run = spawnSync(
+  process.execPath,
+  ['dist-test/chaos/main.js', ...process.argv.slice(2)],
+  options,
+);
+process.exit(run.status ?? 1);

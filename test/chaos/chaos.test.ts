@@ -1,0 +1,25 @@
+import { expect, it } from 'vitest';
+import { linesOf } from './print.js';
+import { runChaos } from './run.js';
+
+const SECOND_MS = 1000;
+
+it('loses nothing and keeps the order through kills of the gateway and of the store', async () => {
+  const report = await runChaos(
+    {
+      durationMs: 12 * SECOND_MS,
+      kills: 6,
+      minAlarms: 0,
+      seed: 20_261_121,
+      devices: 10,
+      alarmsPerSecond: 60,
+    },
+    () => undefined,
+  );
+  const text = linesOf(report).join('\n');
+  expect(report.violations, text).toEqual([]);
+  expect(report.lost, text).toBe(0);
+  expect(report.acknowledged, text).toBeGreaterThan(300);
+  const { gateway, store, both } = report.kills;
+  expect(gateway + store + both, text).toBeGreaterThanOrEqual(4);
+}, 120_000);

@@ -1,0 +1,50 @@
+import { parseArgs } from 'node:util';
+
+/** What a run does. */
+export interface ChaosOptions {
+  /** How long alarms are published and processes killed; draining comes after it. */
+  readonly durationMs: number;
+  readonly kills: number;
+  /** Publishing goes on after the last kill until there are so many. */
+  readonly minAlarms: number;
+  readonly seed: number;
+  readonly devices: number;
+  readonly alarmsPerSecond: number;
+}
+
+const DEFAULT_MINUTES = 1;
+const DEFAULT_KILLS_PER_MINUTE = 20;
+const DEFAULT_DEVICES = 20;
+const DEFAULT_ALARMS_PER_SECOND = 100;
+const MAX_SEED = 2 ** 31;
+const MINUTE_MS = 60_000;
+
+export const USAGE =
+  'usage: npm run chaos -- [--minutes N] [--kills N] [--alarms N] [--seed S] [--devices N] [--rate N]';
+
+/** @throws TypeError when an option is unknown or no number */
+export function readOptions(args: readonly string[]): ChaosOptions {
+  const text = { type: 'string' } as const;
+  const { values } = parseArgs({
+    // npm passes its own `--` on when there are two.
+    args: args.filter((arg) => arg !== '--'),
+    options: { minutes: text, kills: text, alarms: text, seed: text, devices: text, rate: text },
+  });
+  const durationMs = number(values.minutes, DEFAULT_MINUTES, 'minutes') * MINUTE_MS;
+  const minAlarms = number(values.alarms, 0, 'alarms');
+  const enough = Math.ceil(minAlarms / (durationMs / 1000));
+  return {
+    durationMs,
+    kills: number(values.kills, (durationMs / MINUTE_MS) * DEFAULT_KILLS_PER_MINUTE, 'kills'),
+    minAlarms,
+    seed: number(values.seed, Math.floor(Math.random() * MAX_SEED), 'seed'),
+    devices: number(values.devices, DEFAULT_DEVICES, 'devices'),
+    alarmsPerSecond: number(values.rate, Math.max(enough, DEFAULT_ALARMS_PER_SECOND), 'rate'),
+  };
+}
+
+function number(text: string | undefined, otherwise: number, name: string): number {
+  const value = text === undefined ? otherwise : Number(text);
+  if (Number.isFinite(value) && value >= 0) return value;
+  throw new TypeError(`--${name} takes a number`);
+}

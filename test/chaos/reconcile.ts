@@ -1,0 +1,145 @@
+import type { Api } from '../harness/api.js';
+import type { ChaosDevice } from './device.js';
+import type { ChaosSubscriber } from './subscribers.js';
+
+/** A promise that was not kept, and for which alarms. */
+export interface Violation {
+  readonly what: string;
+  readonly alarms: readonly string[];
+}
+
+export interface Reconciliation {
+  readonly violations: readonly Violation[];
+  /** Acknowledged, and missing in the history or at a durable subscriber. */
+  readonly lost: number;
+  readonly orderViolations: number;
+  /** Recorded twice, where the device gave nothing to tell a repetition by. */
+  readonly untellableRepeats: number;
+}
+
+/** Holds every id against the history and against what each subscriber received. */
+export async function reconcile(
+  api: Api,
+  devices: readonly ChaosDevice[],
+  subscribers: readonly ChaosSubscriber[],
+): Promise<Reconciliation> {
+  const report = new Report();
+  for (const device of devices) {
+    compareHistory(report, device, await historyOf(api, device), subscribers);
+    for (const subscriber of subscribers) compareDeliveries(report, device, subscriber);
+    report.add('not acknowledged', namesOf(device, unacknowledged(device)));
+    report.addOrder('acknowledged out of order', namesOf(device, device.acknowledgedOutOfOrder));
+  }
+  for (const { name, sessionsLost } of subscribers) {
+    if (sessionsLost > 0) report.add(`session of ${name} lost`, [`${sessionsLost} times`]);
+  }
+  return report.result();
+}
+
+class Report {
+  readonly #alarms = new Map<string, string[]>();
+  #lost = 0;
+  #orderViolations = 0;
+  untellableRepeats = 0;
+
+  add(what: string, alarms: readonly string[]): void {
+    if (alarms.length > 0) this.#alarms.set(what, [...(this.#alarms.get(what) ?? []), ...alarms]);
+  }
+
+  addLost(what: string, alarms: readonly string[]): void {
+    this.#lost += alarms.length;
+    this.add(what, alarms);
+  }
+
+  addOrder(what: string, alarms: readonly string[]): void {
+    this.#orderViolations += alarms.length;
+    this.add(what, alarms);
+  }
+
+  result(): Reconciliation {
+    return {
+      violations: [...this.#alarms].map(([what, alarms]) => ({ what, alarms })),
+      lost: this.#lost,
+      orderViolations: this.#orderViolations,
+      untellableRepeats: this.untellableRepeats,
+    };
+  }
+}
+
+async function historyOf(api: Api, { device }: ChaosDevice): Promise<Map<string, number>> {
+  const counts = new Map<string, number>();
+  for (const { id } of await api.allAlarms(device, '?limit=100')) {
+    counts.set(id, (counts.get(id) ?? 0) + 1);
+  }
+  return counts;
+}
+
+function compareHistory(
+  report: Report,
+  device: ChaosDevice,
+  history: Map<string, number>,
+  subscribers: readonly ChaosSubscriber[],
+): void {
+  const missing: number[] = [];
+  const repeated: number[] = [];
+  for (const [number, alarm] of device.alarms.entries()) {
+    let times = 0;
+    for (const id of idsOf(device, number, subscribers)) {
+      times += history.get(id) ?? 0;
+      history.delete(id);
+    }
+    if (times === 0 && alarm.isAcknowledged) missing.push(number);
+    if (times <= 1) continue;
+    if (alarm.isAnonymous && !device.isPersistent) report.untellableRepeats += times - 1;
+    else repeated.push(number);
+  }
+  report.addLost('acknowledged and not in the history', namesOf(device, missing));
+  report.add('more than once in the history', namesOf(device, repeated));
+  report.add('in the history and forwarded to nobody', [...history.keys()]);
+}
+
+/** Under which ids the alarm is known: to the device, and to whoever received it. */
+function idsOf(
+  { alarms, device }: ChaosDevice,
+  number: number,
+  subscribers: readonly ChaosSubscriber[],
+): Set<string> {
+  const ids = new Set<string>();
+  const own = alarms[number]?.id;
+  if (own !== undefined) ids.add(own);
+  for (const { deliveries } of subscribers) {
+    for (const id of deliveries.of(device.id).ids[number] ?? []) ids.add(id);
+  }
+  return ids;
+}
+
+function compareDeliveries(report: Report, device: ChaosDevice, subscriber: ChaosSubscriber): void {
+  const deliveries = subscriber.deliveries.of(device.device.id);
+  const { name } = subscriber;
+  if (subscriber.isDurable) {
+    report.addLost(
+      `acknowledged and not at ${name}`,
+      namesOf(device, undelivered(device, subscriber)),
+    );
+  }
+  report.addOrder(`out of order at ${name}`, namesOf(device, deliveries.outOfOrder));
+}
+
+/** Numbers of the acknowledged alarms that the subscriber has not received as recorded ones. */
+export function undelivered(
+  { alarms, device }: ChaosDevice,
+  { deliveries }: ChaosSubscriber,
+): number[] {
+  const { counts } = deliveries.of(device.id);
+  return [...alarms.keys()].filter(
+    (number) => alarms[number]?.isAcknowledged === true && (counts[number] ?? 0) === 0,
+  );
+}
+
+function unacknowledged({ alarms }: ChaosDevice): number[] {
+  return [...alarms.keys()].filter((number) => alarms[number]?.isAcknowledged === false);
+}
+
+function namesOf({ device, alarms }: ChaosDevice, numbers: readonly number[]): string[] {
+  return numbers.map((number) => `${device.id}#${number} ${alarms[number]?.id ?? '(no id)'}`);
+}

@@ -1,0 +1,193 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Api } from '../harness/api.js';
+import { ChaosDevice } from './device.js';
+import type { ChaosOptions } from './options.js';
+import { Random } from './random.js';
+import { type Reconciliation, reconcile, undelivered } from './reconcile.js';
+import { type KillTarget, planKills } from './schedule.js';
+import { acknowledgeSlowly, ChaosSubscriber, flap } from './subscribers.js';
+import { Victim } from './victim.js';
+
+const TICK_MS = 20;
+const PROGRESS_EVERY_MS = 10_000;
+/** Draining is given up when nothing at all has come for so long. */
+const STALLED_AFTER_MS = 30_000;
+
+/** What a run came to. */
+export interface ChaosReport extends Reconciliation {
+  readonly options: ChaosOptions;
+  readonly kills: Readonly<Record<KillTarget, number>>;
+  readonly failedStarts: number;
+  readonly published: number;
+  readonly acknowledged: number;
+  readonly readyAfterMs: readonly number[];
+  readonly acknowledgingAfterMs: readonly number[];
+  readonly subscribers: readonly {
+    readonly name: string;
+    readonly isDurable: boolean;
+    readonly received: number;
+    readonly repeated: number;
+    readonly early: number;
+  }[];
+}
+
+/** Kills, publishes, drains and reconciles. */
+export async function runChaos(
+  options: ChaosOptions,
+  tell: (line: string) => void,
+): Promise<ChaosReport> {
+  const victim = await Victim.start();
+  const run = new Run(options, victim, tell);
+  try {
+    return await run.run();
+  } finally {
+    await run.end();
+    await victim.remove();
+  }
+}
+
+class Run {
+  readonly #options: ChaosOptions;
+  readonly #victim: Victim;
+  readonly #tell: (line: string) => void;
+  readonly #api: Api;
+  readonly #devices: ChaosDevice[] = [];
+  readonly #subscribers: ChaosSubscriber[] = [];
+  /** Not the one of the schedule, which must not depend on how often somebody draws. */
+  readonly #random: Random;
+  readonly #calm = new AbortController();
+  #flapping: Promise<void> | undefined;
+
+  constructor(options: ChaosOptions, victim: Victim, tell: (line: string) => void) {
+    this.#options = options;
+    this.#victim = victim;
+    this.#tell = tell;
+    this.#api = new Api(victim.gateway);
+    this.#random = new Random(options.seed + 1);
+  }
+
+  async run(): Promise<ChaosReport> {
+    await this.#setUp();
+    const startedMs = performance.now();
+    const progress = setInterval(() => this.#tell(this.#progress(startedMs)), PROGRESS_EVERY_MS);
+    try {
+      await Promise.all([this.#kill(startedMs), this.#publish(startedMs)]);
+      this.#calm.abort();
+      await this.#flapping;
+      await this.#victim.settled();
+      await this.#drain();
+    } finally {
+      clearInterval(progress);
+    }
+    return this.#report(await reconcile(this.#api, this.#devices, this.#subscribers));
+  }
+
+  async end(): Promise<void> {
+    this.#calm.abort();
+    await Promise.all([...this.#devices, ...this.#subscribers].map((client) => client.end()));
+  }
+
+  async #setUp(): Promise<void> {
+    const { gateway } = this.#victim;
+    const { id: locationId } = await this.#api.createLocation();
+    const viewer = await this.#api.viewer(locationId);
+    const filter = `care-homes/${locationId}/devices/+/alarms/#`;
+    const subscriber = async (name: string, isDurable: boolean) => {
+      const one = new ChaosSubscriber(name, isDurable, gateway, viewer);
+      this.#subscribers.push(one);
+      return one.subscribe(filter);
+    };
+    await subscriber('fast', true);
+    acknowledgeSlowly(await subscriber('slow', true), this.#random);
+    this.#flapping = flap(await subscriber('flapping', true), this.#random, this.#calm.signal);
+    await subscriber('live-1', false);
+    await subscriber('live-2', false);
+    for (let index = 0; index < this.#options.devices; index++) {
+      const device = await this.#api.createDevice(locationId, `Bett ${index + 1}`);
+      const isPersistent = index % 2 === 0;
+      const onAcknowledged = (publishedMs: number) => this.#victim.acknowledged(publishedMs);
+      this.#devices.push(
+        new ChaosDevice(gateway, device, isPersistent, this.#random, onAcknowledged),
+      );
+    }
+  }
+
+  async #kill(startedMs: number): Promise<void> {
+    for (const { atMs, target, again } of planKills(this.#options)) {
+      await delay(Math.max(0, startedMs + atMs - performance.now()));
+      await this.#victim.kill(target);
+      if (again === undefined) continue;
+      await delay(again.afterMs);
+      await this.#victim.kill(again.target);
+    }
+  }
+
+  async #publish(startedMs: number): Promise<void> {
+    const { durationMs, minAlarms, alarmsPerSecond } = this.#options;
+    let alarms = 0;
+    for (;;) {
+      const elapsedMs = performance.now() - startedMs;
+      const due = Math.floor((elapsedMs / 1000) * alarmsPerSecond);
+      for (; alarms < due; alarms++) {
+        this.#devices[Math.floor(this.#random.next() * this.#devices.length)]?.alarm();
+      }
+      if (elapsedMs >= durationMs && alarms >= minAlarms) return;
+      await delay(TICK_MS);
+    }
+  }
+
+  /** Until every alarm is acknowledged and has reached every durable subscriber. */
+  async #drain(): Promise<void> {
+    let [before, sinceMs] = [-1, performance.now()];
+    while (!this.#isDrained()) {
+      const { received, acknowledged } = this.#sums();
+      if (received + acknowledged !== before) {
+        [before, sinceMs] = [received + acknowledged, performance.now()];
+      } else if (performance.now() - sinceMs > STALLED_AFTER_MS) {
+        this.#tell('draining stalled');
+        return;
+      }
+      await delay(TICK_MS);
+    }
+  }
+
+  #isDrained(): boolean {
+    const durable = this.#subscribers.filter(({ isDurable }) => isDurable);
+    return this.#devices.every(
+      (device) => device.isSettled && durable.every((one) => undelivered(device, one).length === 0),
+    );
+  }
+
+  #sums() {
+    const sum = (numbers: number[]) => numbers.reduce((total, one) => total + one, 0);
+    return {
+      published: sum(this.#devices.map(({ alarms }) => alarms.length)),
+      acknowledged: sum(this.#devices.map(({ acknowledged }) => acknowledged)),
+      received: sum(this.#subscribers.map(({ deliveries }) => deliveries.received)),
+    };
+  }
+
+  #progress(startedMs: number): string {
+    const { published, acknowledged, received } = this.#sums();
+    const { gateway, store, both } = this.#victim.kills;
+    const seconds = Math.round((performance.now() - startedMs) / 1000);
+    return `${seconds} s: ${gateway + store + both} kills, ${published} published, ${acknowledged} acknowledged, ${received} received`;
+  }
+
+  #report(reconciliation: Reconciliation): ChaosReport {
+    const { kills, failedStarts, readyAfterMs, acknowledgingAfterMs } = this.#victim;
+    return {
+      ...reconciliation,
+      ...this.#sums(),
+      options: this.#options,
+      kills,
+      failedStarts,
+      readyAfterMs,
+      acknowledgingAfterMs,
+      subscribers: this.#subscribers.map(({ name, isDurable, deliveries }) => {
+        const { received, repeated, early } = deliveries;
+        return { name, isDurable, received, repeated, early };
+      }),
+    };
+  }
+}

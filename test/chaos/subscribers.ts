@@ -1,0 +1,84 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import mqtt, { type IClientOptions, type MqttClient } from 'mqtt';
+import type { TestToken } from '../harness/api.js';
+import type { GatewayProcess } from '../harness/gateway-process.js';
+import { Deliveries } from './deliveries.js';
+import type { Random } from './random.js';
+
+const RECONNECT_PERIOD_MS = 200;
+const SLOW_EVERY = 40;
+const MAX_SLOW_MS = 150;
+
+/** A nurse-call system that receives every alarm of the location. */
+export class ChaosSubscriber {
+  readonly name: string;
+  readonly isDurable: boolean;
+  readonly deliveries = new Deliveries();
+  readonly client: MqttClient;
+  /** Connections at which the gateway did not know the session any more. */
+  sessionsLost = 0;
+  #isKnown = false;
+
+  constructor(
+    name: string,
+    isDurable: boolean,
+    gateway: GatewayProcess,
+    token: TestToken,
+    options: IClientOptions = {},
+  ) {
+    this.name = name;
+    this.isDurable = isDurable;
+    this.client = mqtt.connect(gateway.mqttUrl, {
+      clientId: `chaos-${name}`,
+      username: token.id,
+      password: token.token,
+      clean: !isDurable,
+      resubscribe: !isDurable,
+      reconnectPeriod: RECONNECT_PERIOD_MS,
+      ...options,
+    });
+    this.client.on('error', () => undefined);
+    this.client.on('message', (topic, payload, { qos }) =>
+      this.deliveries.add(topic, payload, qos),
+    );
+    this.client.on('connect', ({ sessionPresent }) => {
+      if (isDurable && this.#isKnown && !sessionPresent) this.sessionsLost++;
+    });
+  }
+
+  async subscribe(filter: string): Promise<this> {
+    const granted = await this.client.subscribeAsync(filter, { qos: 1 });
+    if (granted[0]?.qos !== 1) throw new Error(`${this.name} may not subscribe`);
+    this.#isKnown = true;
+    return this;
+  }
+
+  end(): Promise<void> {
+    return this.client.endAsync(true);
+  }
+}
+
+/** Lets every so many messages wait for their PUBACK, and with it all that come after. */
+export function acknowledgeSlowly(subscriber: ChaosSubscriber, random: Random): void {
+  let count = 0;
+  subscriber.client.handleMessage = (_packet, done) => {
+    count++;
+    if (count % SLOW_EVERY === 0) setTimeout(done, random.between(0, MAX_SLOW_MS));
+    else done();
+  };
+}
+
+/** Cuts its own connection at random and stays away for a while, until the signal. */
+export async function flap(
+  subscriber: ChaosSubscriber,
+  random: Random,
+  signal: AbortSignal,
+): Promise<void> {
+  const { client } = subscriber;
+  while (!signal.aborted) {
+    await delay(random.between(200, 3_000), undefined, { signal }).catch(() => undefined);
+    client.options.reconnectPeriod = Math.round(random.between(10, 2_000));
+    client.stream.destroy();
+  }
+  client.options.reconnectPeriod = RECONNECT_PERIOD_MS;
+}

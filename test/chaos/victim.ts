@@ -1,0 +1,99 @@
+import { readFileSync, readlinkSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { GatewayProcess } from '../harness/gateway-process.js';
+import type { KillTarget } from './schedule.js';
+
+/** Nothing may fall out of a queue by its bound here, or it would look like a loss. */
+const ENVIRONMENT = { GATEWAY_SESSIONS_MAX_QUEUED_MESSAGES: '100000000' };
+const MAX_FAILED_STARTS = 20;
+
+/** The gateway that is killed, and started again at once as systemd does. */
+export class Victim {
+  readonly gateway: GatewayProcess;
+  /** From the last kill of the gateway to the ready line. */
+  readonly readyAfterMs: number[] = [];
+  /** From the last kill of anything to the first PUBACK of an alarm published after it. */
+  readonly acknowledgingAfterMs: number[] = [];
+  readonly kills: Record<KillTarget, number> = { gateway: 0, store: 0, both: 0 };
+  /** Starts that ended by themselves, because the store was killed under them. */
+  failedStarts = 0;
+  #isStopping = false;
+  #restarting: Promise<void> | undefined;
+  #lastKillMs: number | undefined;
+  #gatewayKilledMs: number | undefined;
+
+  private constructor(gateway: GatewayProcess) {
+    this.gateway = gateway;
+  }
+
+  static async start(): Promise<Victim> {
+    return new Victim(await GatewayProcess.start(ENVIRONMENT));
+  }
+
+  /** Resolves when what was killed is dead; the gateway is being started again by then. */
+  async kill(target: KillTarget): Promise<void> {
+    const store = target === 'gateway' ? undefined : storeProcessId(this.gateway.dataDir);
+    // Both at one instant: the gateway must not see the store die first.
+    const dead = target === 'store' ? undefined : this.gateway.kill();
+    if (store !== undefined) process.kill(store, 'SIGKILL');
+    const nowMs = performance.now();
+    if (target === 'store' && store === undefined) return;
+    this.kills[target]++;
+    this.#lastKillMs = nowMs;
+    if (dead === undefined) return;
+    this.#gatewayKilledMs = nowMs;
+    await dead;
+    this.#restarting ??= this.#restart().finally(() => {
+      this.#restarting = undefined;
+    });
+  }
+
+  /** An alarm has been acknowledged. */
+  acknowledged(publishedMs: number): void {
+    if (this.#lastKillMs === undefined || publishedMs < this.#lastKillMs) return;
+    this.acknowledgingAfterMs.push(performance.now() - this.#lastKillMs);
+    this.#lastKillMs = undefined;
+  }
+
+  /** Resolves when the gateway runs; throws when it does not. */
+  async settled(): Promise<void> {
+    await this.#restarting;
+    if (!this.gateway.isRunning) throw new Error('the gateway ended by itself');
+  }
+
+  async remove(): Promise<void> {
+    this.#isStopping = true;
+    await this.#restarting?.catch(() => undefined);
+    await this.gateway.remove();
+  }
+
+  async #restart(): Promise<void> {
+    while (!this.#isStopping) {
+      const killedMs = this.#gatewayKilledMs;
+      try {
+        await this.gateway.start();
+      } catch (error) {
+        // Killed again before it was ready, or the store was killed under it.
+        if (killedMs !== this.#gatewayKilledMs) continue;
+        this.failedStarts++;
+        if (this.failedStarts > MAX_FAILED_STARTS) throw error;
+        continue;
+      }
+      if (killedMs !== this.#gatewayKilledMs) continue;
+      this.readyAfterMs.push(performance.now() - (killedMs ?? 0));
+      return;
+    }
+  }
+}
+
+/** The store on this data, undefined when none runs: a process id in an old file may be anybody's. */
+export function storeProcessId(dataDir: string): number | undefined {
+  try {
+    const directory = join(dataDir, 'redis');
+    const processId = Number(readFileSync(join(directory, 'redis.pid'), 'utf8'));
+    const isOurs = readlinkSync(`/proc/${processId}/cwd`) === realpathSync(directory);
+    return isOurs ? processId : undefined;
+  } catch {
+    return undefined;
+  }
+}
