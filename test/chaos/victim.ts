@@ -30,15 +30,18 @@ export class Victim {
     return new Victim(await GatewayProcess.start(ENVIRONMENT));
   }
 
-  /** Resolves when what was killed is dead; the gateway is being started again by then. */
+  /**
+   * Resolves when what was killed is dead; the gateway is being started again by then. Where there is
+   * no store to kill, because it is down already, the gateway dies alone.
+   */
   async kill(target: KillTarget): Promise<void> {
     const store = target === 'gateway' ? undefined : storeProcessId(this.gateway.dataDir);
+    const actual = store === undefined ? 'gateway' : target;
     // Both at one instant: the gateway must not see the store die first.
-    const dead = target === 'store' ? undefined : this.gateway.kill();
+    const dead = actual === 'store' ? undefined : this.gateway.kill();
     if (store !== undefined) process.kill(store, 'SIGKILL');
     const nowMs = performance.now();
-    if (target === 'store' && store === undefined) return;
-    this.kills[target]++;
+    this.kills[actual]++;
     this.#lastKillMs = nowMs;
     if (dead === undefined) return;
     this.#gatewayKilledMs = nowMs;
