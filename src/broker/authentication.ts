@@ -80,7 +80,7 @@ export class Authentication {
     if (ownerBefore !== undefined && ownerBefore !== owner.key) {
       throw new Refusal(IDENTIFIER_REJECTED, 'the client id belongs to another principal');
     }
-    const destination = await sessions.open(client.id, owner, request.isPersistent);
+    const destination = sessions.open(client.id, owner, request.isPersistent);
     return new Connection(client, principal, destination, this.#options.intake);
   }
 

@@ -101,13 +101,13 @@ export class Sessions {
 
   /**
    * The session of a client that connects: its persistent one, or a new one. A clean session ends
-   * with its connection (`closed`) and leaves nothing behind.
+   * with its connection (`closed`) and leaves nothing behind. Does not wait for the store, so that a
+   * device gets in while it is away (CONTRACT 4.4); a SUBSCRIBE does, and comes behind it there.
    */
-  async open(clientId: string, owner: SessionOwner, isPersistent: boolean): Promise<Destination> {
+  open(clientId: string, owner: SessionOwner, isPersistent: boolean): Destination {
     const session = this.#sessions.get(clientId);
     if (session?.isPersistent === true && isPersistent) return session.destination;
-    // Here at once, so that no other CONNECT comes between; the store follows in the same order.
-    const discarded = this.discard(clientId);
+    this.#inBackground(clientId, this.discard(clientId));
     const { newest } = this.#options.router;
     const record: SessionRecord = {
       clientId,
@@ -117,13 +117,7 @@ export class Sessions {
       seenAtMs: this.#options.now(),
     };
     const destination = this.#open(record, owner, isPersistent);
-    try {
-      await discarded;
-      if (isPersistent) await this.#options.store.save(record);
-    } catch (error) {
-      this.closed(clientId, destination);
-      throw error;
-    }
+    if (isPersistent) this.#inBackground(clientId, this.#options.store.save(record));
     return destination;
   }
 
@@ -239,6 +233,16 @@ export class Sessions {
       ...progressOf(clientId, session),
       owner: session.owner,
       subscriptions: session.destination.subscriptions.all(),
+    });
+  }
+
+  /**
+   * A new session has nothing to lose yet: CONNACK does not wait for the store, so that a device can
+   * connect while it is away. Its first subscription is stored, with all the rest, before SUBACK.
+   */
+  #inBackground(clientId: string, work: Promise<void>): void {
+    work.catch((error: unknown) => {
+      this.#options.log.warn({ err: error, clientId }, 'session not stored');
     });
   }
 

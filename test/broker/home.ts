@@ -25,7 +25,11 @@ export class Home {
   }
 
   static async start(environment?: Record<string, string>): Promise<Home> {
-    const gateway = await GatewayProcess.start(environment);
+    return Home.at(await GatewayProcess.start(environment));
+  }
+
+  /** In a gateway that runs. */
+  static async at(gateway: GatewayProcess): Promise<Home> {
     const api = new Api(gateway);
     const { id } = await api.createLocation();
     const viewer = await api.viewer(id);

@@ -34,10 +34,14 @@ export class GatewayProcess {
   }
 
   static async start(environment: Record<string, string> = {}): Promise<GatewayProcess> {
-    const dataDir = await mkdtemp(join(tmpdir(), 'gateway-test-'));
-    const gateway = new GatewayProcess(dataDir, environment);
+    const gateway = await GatewayProcess.create(environment);
     await gateway.start();
     return gateway;
+  }
+
+  /** Not started yet. */
+  static async create(environment: Record<string, string> = {}): Promise<GatewayProcess> {
+    return new GatewayProcess(await mkdtemp(join(tmpdir(), 'gateway-test-')), environment);
   }
 
   get addresses(): Addresses {
