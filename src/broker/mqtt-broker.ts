@@ -31,6 +31,8 @@ const CONCURRENCY = 10_000;
 const QUEUE_LIMIT = 1_000;
 /** The SUBACK code of a filter that is refused (MQTT 3.1.1, 3.9.3). */
 const FAILURE = 0x80;
+/** The CONNACK code of success (MQTT 3.1.1, 3.2.2.3). */
+const ACCEPTED = 0;
 
 export interface MqttBrokerOptions {
   readonly devices: Devices;
@@ -118,7 +120,10 @@ export class MqttBroker {
   /** Prepares for connections (`handle`). */
   async start(): Promise<void> {
     const { log, presence } = this.#options;
-    this.#aedes.on('clientReady', (client) => this.#opened(client));
+    // Not `clientReady`, which comes some moments after CONNACK: a SUBSCRIBE may come before it.
+    this.#aedes.on('connackSent', ({ returnCode }, client) => {
+      if (returnCode === ACCEPTED) this.#opened(client);
+    });
     this.#aedes.on('clientDisconnect', (client) => this.#closed(client));
     this.#aedes.on('subscribe', (subscriptions, client) => this.#subscribed(subscriptions, client));
     this.#aedes.on('unsubscribe', (filters, client) => this.#unsubscribed(filters, client));

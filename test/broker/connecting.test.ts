@@ -289,3 +289,21 @@ describe('before CONNECT', () => {
     expect(client.packets).toEqual([]);
   });
 });
+
+describe('a SUBSCRIBE that is sent before CONNACK has come', () => {
+  it('is stored if it is granted, however the packets fall', async () => {
+    for (let attempt = 0; attempt < 100; attempt++) {
+      const options = { ...credentials(viewer), clientId: `early-${attempt}`, clean: false };
+      const early = await RawClient.open(gateway);
+      early.send(connectPacket(options));
+      // In a packet of its own, which the gateway reads while it is busy with the first.
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(await early.subscribe([`care-homes/${device.locationId}/#`])).toEqual([1]);
+      early.vanish();
+      const back = await RawClient.open(gateway);
+      back.send(connectPacket(options));
+      expect(await back.next('connack')).toMatchObject({ returnCode: 0, sessionPresent: true });
+      back.vanish();
+    }
+  });
+});
