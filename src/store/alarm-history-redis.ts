@@ -9,7 +9,7 @@ import { Script } from './scripts.js';
 const rowSchema = z.tuple([z.coerce.number(), z.coerce.number(), z.array(z.string())]);
 const alarmPage = new Script('alarm-page', z.tuple([z.coerce.number(), z.array(rowSchema)]));
 
-/** Digits of a member of an alarm index (record-alarm.lua). */
+/** Digits of a member of an alarm index (record-alarms.lua). */
 const MEMBER_DIGITS = 12;
 
 /** The alarm history in Redis. */

@@ -3,12 +3,15 @@ import { z } from 'zod';
 import type { LogEntry, LogName, LogReader } from '../delivery/log-entry.js';
 import type { AlarmToRecord, MessageToAppend, Recorded, Recorder } from '../delivery/recorder.js';
 import { alarmRecordFields } from './alarm-records.js';
+import { GroupCommit } from './group-commit.js';
 import type { Keys } from './keys.js';
 import { Script } from './scripts.js';
 
-const recordAlarm = new Script('record-alarm', z.tuple([z.number(), z.number()]));
+const recordAlarms = new Script('record-alarms', z.array(z.number()));
 const appendMessage = new Script('append-message', z.number());
 
+/** What `record-alarms.lua` answers for each alarm: whether it is new, and its sequence. */
+const RESULTS_PER_ALARM = 2;
 /** Longer than any device goes on sending one alarm again. */
 const RECEIPTS_KEPT_SECONDS = 7 * 24 * 3600;
 
@@ -22,6 +25,7 @@ export class LogStore implements Recorder, LogReader {
   readonly #writer: Redis;
   readonly #reader: Redis;
   readonly #keys: Keys;
+  readonly #alarms = new GroupCommit<AlarmToRecord, Recorded>((alarms) => this.#record(alarms));
 
   /**
    * @param writer for appending only
@@ -33,37 +37,8 @@ export class LogStore implements Recorder, LogReader {
     this.#keys = keys;
   }
 
-  async recordAlarm(record: AlarmToRecord): Promise<Recorded> {
-    const { alarm, context, receipt, receivedAtMs, topic, payload } = record;
-    const keys = this.#keys;
-    const [deviceId, locationId] = [context.device.id, context.location.id];
-    const audience = { locationId, groupId: context.group?.id ?? null };
-    const message = { topic, payload, receivedAtMs, ...audience };
-    const history = alarmRecordFields(record);
-    const [isNew, sequence] = await recordAlarm.run(
-      this.#writer,
-      [
-        keys.logSequence('alarms'),
-        keys.alarmIds(deviceId, alarm.id),
-        keys.receipts(deviceId),
-        keys.history,
-        keys.log('alarms'),
-        keys.alarmIndex(locationId, deviceId, alarm.kind),
-        keys.alarmIndex(locationId, undefined, alarm.kind),
-      ],
-      [
-        alarm.id,
-        receipt?.packetIdentifier ?? '',
-        receipt?.payloadDigest ?? '',
-        receipt?.sentAgain === true ? 1 : 0,
-        RECEIPTS_KEPT_SECONDS,
-        alarm.detectedAtMs,
-        history.length,
-        ...history,
-        ...entryFields(message),
-      ],
-    );
-    return { entry: { ...message, log: 'alarms', sequence }, isNew: isNew === 1 };
+  recordAlarm(alarm: AlarmToRecord): Promise<Recorded> {
+    return this.#alarms.submit(alarm);
   }
 
   async appendMessage(message: MessageToAppend): Promise<Recorded> {
@@ -91,6 +66,55 @@ export class LogStore implements Recorder, LogReader {
   async trim(log: LogName, upToSequence: number): Promise<void> {
     await this.#reader.xtrim(this.#keys.log(log), 'MINID', `${upToSequence + 1}-0`);
   }
+
+  async #record(alarms: readonly AlarmToRecord[]): Promise<Recorded[]> {
+    const keys = this.#keys;
+    const results = await recordAlarms.run(
+      this.#writer,
+      [
+        ...[keys.logSequence('alarms'), keys.history, keys.log('alarms')],
+        ...alarms.flatMap((alarm) => this.#keysOf(alarm)),
+      ],
+      [RECEIPTS_KEPT_SECONDS, ...alarms.flatMap(argumentsOf)],
+    );
+    return alarms.map((alarm, index) => {
+      const [isNew, sequence = 0] = results.slice(index * RESULTS_PER_ALARM);
+      return { entry: { ...messageOf(alarm), log: 'alarms', sequence }, isNew: isNew === 1 };
+    });
+  }
+
+  #keysOf({ alarm, context }: AlarmToRecord): string[] {
+    const [deviceId, locationId] = [context.device.id, context.location.id];
+    return [
+      this.#keys.alarmIds(deviceId, alarm.id),
+      this.#keys.receipts(deviceId),
+      this.#keys.alarmIndex(locationId, deviceId, alarm.kind),
+      this.#keys.alarmIndex(locationId, undefined, alarm.kind),
+    ];
+  }
+}
+
+/** The arguments of one alarm for `record-alarms.lua`. */
+function argumentsOf(record: AlarmToRecord): (string | number | Buffer)[] {
+  const { alarm, receipt } = record;
+  const history = alarmRecordFields(record);
+  const entry = entryFields(messageOf(record));
+  return [
+    alarm.id,
+    receipt?.packetIdentifier ?? '',
+    receipt?.payloadDigest ?? '',
+    receipt?.sentAgain === true ? 1 : 0,
+    alarm.detectedAtMs,
+    history.length,
+    ...history,
+    entry.length,
+    ...entry,
+  ];
+}
+
+function messageOf({ topic, payload, receivedAtMs, context }: AlarmToRecord): MessageToAppend {
+  const { location, group } = context;
+  return { topic, payload, receivedAtMs, locationId: location.id, groupId: group?.id ?? null };
 }
 
 function entryFields(message: MessageToAppend): (string | number | Buffer)[] {

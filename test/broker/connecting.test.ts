@@ -157,6 +157,20 @@ describe('a client id', () => {
     expect(await returnCodeFor({ ...credentials(device), clientId })).toBe(ACCEPTED);
   });
 
+  it('of a client that gave up before its CONNACK is free again', async () => {
+    const clientIds = Array.from({ length: 20 }, (_, number) => `gave-up-${number}`);
+    for (const clientId of clientIds) {
+      const client = await RawClient.open(gateway);
+      client.send(connectPacket({ ...credentials(viewer), clientId }));
+      client.vanish();
+    }
+    for (const clientId of clientIds) {
+      await vi.waitFor(async () => {
+        expect(await returnCodeFor({ ...credentials(device), clientId })).toBe(ACCEPTED);
+      });
+    }
+  });
+
   it.each(['constructor', '__proto__', 'a:b/c+#', '名前'])('may be "%s"', async (clientId) => {
     const persistent = { clientId, clean: false };
     const first = await RawClient.connect(gateway, viewer, persistent);

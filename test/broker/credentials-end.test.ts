@@ -48,7 +48,7 @@ describe('an access token that is deleted', () => {
     await home.api.json('DELETE', `/access-tokens/${token.id}`);
     await client.closed();
     expect(await returnCodeFor(home.viewer, clientId)).toBe(0);
-    expect(await store.keys(`*${clientId}*`)).toEqual([]);
+    await expect.poll(() => store.keys(`*${clientId}*`)).toEqual([]);
     store.close();
   });
 

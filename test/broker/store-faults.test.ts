@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { TestDevice } from '../harness/api.js';
 import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
-import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
+import { publishPacket, RawClient } from '../harness/raw-client.js';
 import { RemoteStore } from '../harness/remote-store.js';
 import { Store } from '../harness/store.js';
 import { Home } from './home.js';
@@ -186,36 +186,6 @@ describe('while the store does not answer', () => {
     expect(new Set(nurse.messages().map(({ id }) => id)).size).toBe(1);
     sensor.vanish();
     await nurse.end();
-  });
-});
-
-describe('a CONNECT that is given up while it waits for the store', () => {
-  it('leaves no session: its client id is free', async () => {
-    const device = await home.device();
-    const clientId = `given-up-${device.id}`;
-    const before = await RawClient.connect(home.gateway, device, { clientId, clean: false });
-    before.vanish();
-    store.freeze();
-    // The persistent session has to be removed first.
-    const impatient = await RawClient.open(home.gateway);
-    const clean = connectPacket({ ...credentials(device), clientId, clean: true });
-    impatient.send(clean);
-    const witness = await RawClient.connect(home.gateway, device);
-    for (let round = 0; round < 5; round++) await witness.ping();
-    expect(impatient.packets).toEqual([]);
-    impatient.vanish();
-    for (let round = 0; round < 5; round++) await witness.ping();
-    store.thaw();
-    await expect
-      .poll(async () => {
-        const other = await RawClient.open(home.gateway);
-        other.send(connectPacket({ ...credentials(home.viewer), clientId }));
-        const { returnCode } = await other.next('connack');
-        other.vanish();
-        return returnCode;
-      })
-      .toBe(0);
-    witness.vanish();
   });
 });
 
