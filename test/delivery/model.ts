@@ -177,10 +177,8 @@ export class Run {
 
   /** Everybody is there, takes and acknowledges everything: nothing may remain. */
   async drain(): Promise<void> {
-    for (const peer of this.peers) {
-      this.disconnect(peer);
-      this.connect(peer);
-    }
+    // Whoever is connected still is taken over.
+    for (const peer of this.peers) this.connect(peer);
     let isMoving = true;
     while (isMoving) {
       isMoving = false;
