@@ -7,6 +7,7 @@ import type { Health } from './site/health.js';
 import { AlarmHistoryRedis } from './store/alarm-history-redis.js';
 import { AlarmRetention } from './store/alarm-retention.js';
 import { connectManagementRedis, connectRedis, untilReady } from './store/connection.js';
+import { DiskMonitor } from './store/disk-monitor.js';
 import { createEmbeddedRedis } from './store/embedded-redis.js';
 import { Keys } from './store/keys.js';
 import { LogStore } from './store/log-store.js';
@@ -82,10 +83,13 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
 }
 
 async function startEmbedded(options: StorageOptions): Promise<string | undefined> {
-  const { config, log, releasers, searchPath } = options;
+  const { config, log, health, releasers, searchPath } = options;
   if (config.redis.url !== undefined) return undefined;
   const embedded = createEmbeddedRedis({ dataDir: config.dataDir, log, searchPath });
   releasers.add(() => embedded.stop());
   await embedded.start();
+  const disk = new DiskMonitor(config.dataDir, health);
+  disk.start();
+  releasers.add(() => disk.stop());
   return embedded.socketPath;
 }

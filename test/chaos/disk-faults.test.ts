@@ -20,6 +20,7 @@ import { storeProcessId } from './victim.js';
 
 const DISK_BYTES = 16 * 1024 * 1024;
 const TRUNCATED_BYTES = 3;
+const NO_MOUNT = 'mounting a small file system is not permitted here';
 
 /** In the order in which they are to be undone: the last one first. */
 const cleanups: (() => unknown)[] = [];
@@ -59,37 +60,71 @@ function fillWith(file: string, chunk: Buffer): void {
   }
 }
 
+/** A home whose data directory is on a small disk of its own. */
+async function homeOn(dataDir: string): Promise<Home> {
+  const gateway = await GatewayProcess.start({ GATEWAY_DATA_DIR: dataDir });
+  cleanups.push(() => gateway.remove());
+  return Home.at(gateway);
+}
+
+/** Fills the disk, and has the sensor send until the store has ended over it. */
+async function fillUp(dataDir: string, home: Home, sensor: Sensor, watcher: Watcher) {
+  const free = fill(dataDir);
+  cleanups.push(free);
+  const { lines } = home.gateway;
+  const hasEnded = () => lines.join('\n').includes('the embedded store ended');
+  // The block at the end of the file may still take one or two.
+  for (let count = 0; count < 50 && !hasEnded(); count++) await watcher.sees(sensor);
+  expect(hasEnded()).toBe(true);
+  return free;
+}
+
 describe('a full disk', () => {
   it('holds up acknowledgements, not live alarms, and loses nothing', async ({ skip }) => {
     const dataDir = smallDisk();
-    if (dataDir === undefined) {
-      skip('mounting a small file system is not permitted here');
-      return;
-    }
-    const gateway = await GatewayProcess.start({ GATEWAY_DATA_DIR: dataDir });
-    cleanups.push(() => gateway.remove());
-    const home = await Home.at(gateway);
+    if (dataDir === undefined) return skip(NO_MOUNT);
+    const home = await homeOn(dataDir);
     const device = await home.device();
     const sensor = await Sensor.connect(home, device);
     const watcher = await Watcher.connect(home);
     for (let count = 0; count < 20; count++) sensor.alarm();
     await sensor.allAcknowledged();
-    const free = fill(dataDir);
-    cleanups.push(free);
+    const free = await fillUp(dataDir, home, sensor, watcher);
 
-    const hasEnded = () => gateway.lines.join('\n').includes('the embedded store ended');
-    // The block at the end of the file may still take one or two.
-    for (let count = 0; count < 50 && !hasEnded(); count++) await watcher.sees(sensor);
-    expect(hasEnded()).toBe(true);
-    await saysOverHttp(home, device, /store/);
-    // It is started again and again, and ends with every write.
+    await saysOverHttp(home, device, /disk .* is full/);
+    await watcher.seesFault(/disk .* is full/);
+    // The store is started again and again, and ends with every write.
     for (let count = 0; count < 5; count++) await watcher.sees(sensor);
-    await watcher.seesFault(/store/);
     await sensor.isServed();
     expect(sensor.acknowledged.length).toBeLessThan(sensor.sent.length);
 
     free();
     await nothingIsLost(home, sensor, watcher);
+    await becomesReady(home);
+  });
+
+  it('does not keep a gateway from starting', async ({ skip }) => {
+    const dataDir = smallDisk();
+    if (dataDir === undefined) return skip(NO_MOUNT);
+    const home = await homeOn(dataDir);
+    const [one, other] = [await home.device(), await home.device()];
+    const sensor = await Sensor.connect(home, one);
+    const watcher = await Watcher.connect(home);
+    sensor.alarm();
+    await sensor.allAcknowledged();
+    const free = await fillUp(dataDir, home, sensor, watcher);
+    await home.gateway.kill();
+    await home.gateway.start();
+
+    const again = await Watcher.connect(home);
+    const late = await Sensor.connect(home, other);
+    for (let count = 0; count < 3; count++) await again.sees(late);
+
+    free();
+    await nothingIsLost(home, late, again);
+    const acknowledged = sensor.sent.slice(0, sensor.acknowledged.length);
+    const history = (await home.api.allAlarms(one)).map(({ id }) => id);
+    expect(history).toEqual(expect.arrayContaining(acknowledged));
     await becomesReady(home);
   });
 });
