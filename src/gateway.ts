@@ -124,6 +124,7 @@ export class Gateway {
     const status = new GatewayStatus(delivery.forwarder, this.#health, version, log, now);
     this.#releasers.add(() => status.stop());
     const addresses = await this.#listen(storage, site, delivery, ingest, broker);
+    ingest.presence.start();
     this.#health.started();
     status.start();
     return addresses;
@@ -195,7 +196,7 @@ export class Gateway {
     const { model } = site;
     const { forwarder, router, recorder } = delivery;
     const presence = new Presence(model, forwarder, storage.presence, log, now);
-    await presence.start();
+    await presence.load();
     this.#releasers.add(() => presence.stop());
     const rejections = new Rejections(router, storage.rejections, log);
     return {

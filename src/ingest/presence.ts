@@ -21,6 +21,8 @@ interface Seen {
   lastSeenAtMs: number;
 }
 
+const LAST_WORD_TIMEOUT_MS = 1_000;
+
 /** Which devices are connected, and when each was last heard of. */
 export class Presence {
   readonly #model: SiteModel;
@@ -30,6 +32,8 @@ export class Presence {
   readonly #now: () => number;
   readonly #seen = new Map<string, Seen>();
   readonly #announcing = new Set<Promise<unknown>>();
+  /** Online when the gateway ended, and not announced offline since. */
+  readonly #leftOnline = new Set<string>();
 
   constructor(
     model: SiteModel,
@@ -45,17 +49,26 @@ export class Presence {
     this.#now = now;
   }
 
-  /** Nobody is connected yet: whoever was online when the gateway ended is announced offline. */
-  async start(): Promise<void> {
+  /** Only reads: a store that cannot take writes must not hold up the start (CONTRACT 4.7). */
+  async load(): Promise<void> {
     for (const { deviceId, online, lastSeenAtMs } of await this.#store.load()) {
       this.#seen.set(deviceId, { connections: 0, lastSeenAtMs });
-      if (online) this.#announce(deviceId, false);
+      if (online) this.#leftOnline.add(deviceId);
     }
   }
 
-  /** Resolves when what was announced is stored. */
+  /** Resolves when what was announced is stored, or soon anyway: the store may be away. */
   async stop(): Promise<void> {
-    await Promise.allSettled(this.#announcing);
+    const deadline = new Promise((resolve) => setTimeout(resolve, LAST_WORD_TIMEOUT_MS).unref());
+    await Promise.race([Promise.allSettled(this.#announcing), deadline]);
+  }
+
+  /** Announces offline whoever was online when the gateway ended, and has not come back yet. */
+  start(): void {
+    for (const deviceId of this.#leftOnline) {
+      if (!this.of(deviceId).online) this.#announce(deviceId, false);
+    }
+    this.#leftOnline.clear();
   }
 
   of(deviceId: string): { online: boolean; lastSeenAtMs: number | null } {
@@ -69,6 +82,7 @@ export class Presence {
    * device comes back before its old one is found dead, the end of the first changes nothing.
    */
   connected(deviceId: string): void {
+    this.#leftOnline.delete(deviceId);
     const seen = this.#touch(deviceId);
     seen.connections++;
     if (seen.connections === 1) this.#announce(deviceId, true);

@@ -154,7 +154,8 @@ export async function isRecorded(
   device: TestDevice,
   sent: readonly string[],
 ): Promise<void> {
-  const history = await home.api.allAlarms(device, '?limit=100&order=asc');
+  // Its connection to the store may come back a moment after the one of the alarms.
+  const history = await eventually(() => home.api.allAlarms(device, '?limit=100&order=asc'));
   expect(history.map(({ id }) => id).sort()).toEqual([...sent].sort());
 }
 
