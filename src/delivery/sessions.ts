@@ -225,6 +225,8 @@ export class Sessions {
   }
 
   #moved(clientId: string, session: Session): void {
+    // A connection may end after its session was discarded: that must not be written again.
+    if (this.#sessions.get(clientId) !== session) return;
     this.#progress.moved(clientId, () => progressOf(clientId, session));
   }
 
