@@ -66,8 +66,8 @@ export class MqttBroker {
   readonly #connections = new WeakMap<Client, Connection>();
   /** By client id. */
   readonly #open = new Map<string, Connection>();
-  /** Connections of devices whose network connection has not ended. */
-  readonly #present = new Set<Connection>();
+  /** Authenticated, and the network connection has not ended. */
+  readonly #admitted = new Set<Connection>();
 
   constructor(options: MqttBrokerOptions) {
     this.#options = options;
@@ -163,7 +163,7 @@ export class MqttBroker {
 
   /** Closes the connections of a principal (`principalKey`) whose credential has ended. */
   disconnect(owner: string): void {
-    for (const connection of this.#open.values()) {
+    for (const connection of this.#admitted) {
       if (connection.owner === owner) connection.client.close();
     }
   }
@@ -190,10 +190,10 @@ export class MqttBroker {
     if (client.closed || client.conn.destroyed) {
       // Given up meanwhile: a clean session must not stay behind.
       this.#closed(client);
-    } else if (connection.principal.type === 'device') {
-      this.#present.add(connection);
-      presence.connected(connection.principal.id);
+      return;
     }
+    this.#admitted.add(connection);
+    if (connection.principal.type === 'device') presence.connected(connection.principal.id);
   }
 
   #opened(client: Client): void {
@@ -229,8 +229,9 @@ export class MqttBroker {
   #ended(client: Client): void {
     this.#closed(client);
     const connection = this.#connections.get(client);
-    if (connection === undefined || !this.#present.delete(connection)) return;
-    this.#options.presence.disconnected(connection.principal.id);
+    if (connection === undefined || !this.#admitted.delete(connection)) return;
+    const { principal } = connection;
+    if (principal.type === 'device') this.#options.presence.disconnected(principal.id);
   }
 
   #maySubscribe(client: Client, filter: string): boolean {

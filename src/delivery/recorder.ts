@@ -31,7 +31,10 @@ export interface Recorded {
   readonly isNew: boolean;
 }
 
-/** Writes into the logs. What resolves is stored; it resolves in the order of the log. */
+/**
+ * Writes into the logs. What resolves is stored; it resolves in the order of the log. Rejects with
+ * `store-unavailable` when the store will take the write later.
+ */
 export interface Recorder {
   recordAlarm(alarm: AlarmToRecord): Promise<Recorded>;
   appendMessage(message: MessageToAppend): Promise<Recorded>;

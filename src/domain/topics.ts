@@ -3,6 +3,8 @@
 /** Second topic level under `devices/<id>/` on which a device must not publish by itself. */
 const RESERVED = new Set(['status', 'rejected', 'commands']);
 const MAX_MESSAGE_LEVELS = 6;
+/** MQTT lets a receiver close the connection for such a topic [MQTT-1.5.3], and Mosquitto's do. */
+const UNSAFE = /[\p{Cc}\p{Noncharacter_Code_Point}]/u;
 
 export const GATEWAY_STATUS_TOPIC = 'gateway/status';
 
@@ -41,6 +43,7 @@ export function parsePublishTopic(topic: string): PublishTarget {
   }
   if (first === 'care-homes' && third === 'devices' && fifth === 'commands' && levels.length >= 6) {
     const rest = levels.slice(5).join('/');
+    if (UNSAFE.test(rest)) return { type: 'unknown' };
     return { type: 'command', locationId: second, deviceId: fourth, rest };
   }
   return { type: 'unknown' };
@@ -54,7 +57,7 @@ function devicePublish(deviceId: string, levels: readonly string[]): PublishTarg
   if (RESERVED.has(first) || first === 'alarms') {
     return { type: 'unusable', deviceId, reason: 'reserved-topic' };
   }
-  if (levels.length > MAX_MESSAGE_LEVELS || levels.includes('')) {
+  if (levels.length > MAX_MESSAGE_LEVELS || levels.includes('') || UNSAFE.test(rest)) {
     return { type: 'unusable', deviceId, reason: 'invalid-topic' };
   }
   return { type: 'message', deviceId, rest };

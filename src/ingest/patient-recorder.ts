@@ -1,18 +1,7 @@
 import type { AlarmToRecord, MessageToAppend, Recorded, Recorder } from '../delivery/recorder.js';
+import { GatewayError } from '../errors.js';
 import type { Health } from '../site/health.js';
 
-/** What a store that is full, loading or being replaced answers: it will take the write later. */
-const PASSING_REFUSALS: readonly string[] = [
-  'OOM',
-  'MISCONF',
-  'READONLY',
-  'LOADING',
-  'BUSY',
-  'MASTERDOWN',
-  'CLUSTERDOWN',
-  'TRYAGAIN',
-  'NOREPLICAS',
-];
 const RETRY_AFTER_MS = 250;
 const FAULT = 'recorder';
 
@@ -65,12 +54,11 @@ export class PatientRecorder implements Recorder {
   }
 
   #refused(job: Job, error: unknown): void {
-    const refusal = refusalOf(error);
-    if (refusal === undefined) {
+    if (!(error instanceof GatewayError) || error.code !== 'store-unavailable') {
       job.reject(error);
       return;
     }
-    this.#health.report(FAULT, `The store refuses to write (${refusal}).`);
+    this.#health.report(FAULT, error.detail);
     // Several were on their way when the first was refused: they come back in their order.
     const place = this.#waiting.findIndex(({ number }) => number > job.number);
     this.#waiting.splice(place < 0 ? this.#waiting.length : place, 0, job);
@@ -93,9 +81,4 @@ export class PatientRecorder implements Recorder {
       },
     );
   }
-}
-
-function refusalOf(error: unknown): string | undefined {
-  const message = error instanceof Error ? error.message : '';
-  return PASSING_REFUSALS.find((refusal) => message.startsWith(refusal));
 }

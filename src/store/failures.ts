@@ -14,3 +14,33 @@ export async function answering<T>(call: () => Promise<T>): Promise<T> {
     throw new GatewayError('store-unavailable', 'The store does not answer.', { cause: error });
   }
 }
+
+/** What a store that is full, loading or being replaced answers: it will take the write later. */
+const PASSING_REFUSALS: readonly string[] = [
+  'OOM',
+  'MISCONF',
+  'READONLY',
+  'LOADING',
+  'BUSY',
+  'MASTERDOWN',
+  'CLUSTERDOWN',
+  'TRYAGAIN',
+  'NOREPLICAS',
+];
+
+/**
+ * Runs a write that is tried again by the caller as long as the store refuses it for now.
+ *
+ * @throws GatewayError `store-unavailable` for such a refusal; anything else as it is
+ */
+export async function writing<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    const message = error instanceof Error ? error.message : '';
+    const refusal = PASSING_REFUSALS.find((code) => message.startsWith(code));
+    if (refusal === undefined) throw error;
+    const detail = `The store refuses to write (${refusal}).`;
+    throw new GatewayError('store-unavailable', detail, { cause: error });
+  }
+}

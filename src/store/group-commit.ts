@@ -1,3 +1,5 @@
+import { GatewayError } from '../errors.js';
+
 interface Pending<Item, Result> {
   readonly item: Item;
   readonly resolve: (result: Result) => void;
@@ -17,7 +19,10 @@ export class GroupCommit<Item, Result> {
   readonly #waiting: Pending<Item, Result>[] = [];
   #isWriting = false;
 
-  /** @param write resolves to one result for each item */
+  /**
+   * @param write resolves to one result for each item; a `GatewayError` means that nothing can be
+   *   written for now
+   */
   constructor(write: (items: readonly Item[]) => Promise<readonly Result[]>) {
     this.#write = write;
   }
@@ -44,10 +49,15 @@ export class GroupCommit<Item, Result> {
         if (result !== undefined) resolve(result);
       }
     } catch (error) {
-      const [only] = group;
-      if (group.length === 1 && only !== undefined) only.reject(error);
-      // One that cannot be written must not take the others with it.
+      // Refused for now: so is what waits behind, or it would overtake when it is tried again.
+      if (error instanceof GatewayError) reject([...group, ...this.#waiting.splice(0)], error);
+      else if (group.length === 1) reject(group, error);
+      // One that cannot be written at all must not take the others with it.
       else for (const pending of group) await this.#commit([pending]);
     }
   }
+}
+
+function reject<Item, Result>(group: readonly Pending<Item, Result>[], error: unknown): void {
+  for (const pending of group) pending.reject(error);
 }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { LogEntry, LogName, LogReader } from '../delivery/log-entry.js';
 import type { AlarmToRecord, MessageToAppend, Recorded, Recorder } from '../delivery/recorder.js';
 import { alarmRecordFields } from './alarm-records.js';
+import { writing } from './failures.js';
 import { GroupCommit } from './group-commit.js';
 import type { Keys } from './keys.js';
 import { Script } from './scripts.js';
@@ -43,7 +44,9 @@ export class LogStore implements Recorder, LogReader {
 
   async appendMessage(message: MessageToAppend): Promise<Recorded> {
     const keys = [this.#keys.logSequence('messages'), this.#keys.log('messages')];
-    const sequence = await appendMessage.run(this.#writer, keys, entryFields(message));
+    const sequence = await writing(() =>
+      appendMessage.run(this.#writer, keys, entryFields(message)),
+    );
     return { entry: { ...message, log: 'messages', sequence }, isNew: true };
   }
 
@@ -69,14 +72,12 @@ export class LogStore implements Recorder, LogReader {
 
   async #record(alarms: readonly AlarmToRecord[]): Promise<Recorded[]> {
     const keys = this.#keys;
-    const results = await recordAlarms.run(
-      this.#writer,
-      [
-        ...[keys.logSequence('alarms'), keys.history, keys.log('alarms')],
-        ...alarms.flatMap((alarm) => this.#keysOf(alarm)),
-      ],
-      [RECEIPTS_KEPT_SECONDS, ...alarms.flatMap(argumentsOf)],
-    );
+    const allKeys = [
+      ...[keys.logSequence('alarms'), keys.history, keys.log('alarms')],
+      ...alarms.flatMap((alarm) => this.#keysOf(alarm)),
+    ];
+    const allArguments = [RECEIPTS_KEPT_SECONDS, ...alarms.flatMap(argumentsOf)];
+    const results = await writing(() => recordAlarms.run(this.#writer, allKeys, allArguments));
     return alarms.map((alarm, index) => {
       const [isNew, sequence = 0] = results.slice(index * RESULTS_PER_ALARM);
       return { entry: { ...messageOf(alarm), log: 'alarms', sequence }, isNew: isNew === 1 };

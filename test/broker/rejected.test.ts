@@ -44,6 +44,7 @@ const useless: Useless[] = [
     JSON.stringify({ kind: 'fall', footage: { audio: `devices/${id}/../other/1.wav` } }),
   ),
   alarm('17 KiB', 'payload-too-large', () => `{"kind":"fall","x":"${'x'.repeat(17 * 1024)}"}`),
+  topic('a control character', 'invalid-topic', 'a\u0001b'),
   topic('a status', 'reserved-topic', 'status'),
   topic('rejected', 'reserved-topic', 'rejected'),
   topic('commands', 'reserved-topic', 'commands'),

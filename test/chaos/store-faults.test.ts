@@ -151,4 +151,21 @@ describe('a full store', () => {
     await nothingIsLost(home, second, watcher);
     await becomesReady(home);
   });
+
+  it('that has room and has none in turn keeps the order', async () => {
+    const redis = await OwnRedis.create();
+    cleanups.push(() => redis.remove());
+    await redis.start();
+    const home = await homeOf({ GATEWAY_REDIS_URL: redis.url });
+    const sensor = await Sensor.connect(home, await home.device());
+    const watcher = await Watcher.connect(home);
+    for (let round = 0; round < 300; round++) {
+      for (let alarm = 0; alarm < 3; alarm++) sensor.alarm();
+      await redis.redis.config('SET', 'maxmemory', '1');
+      for (let alarm = 0; alarm < 3; alarm++) sensor.alarm();
+      await redis.redis.config('SET', 'maxmemory', '0');
+    }
+    await sensor.allAcknowledged();
+    await nothingIsLost(home, sensor, watcher);
+  });
 });
