@@ -1,4 +1,6 @@
-import type { Api } from '../harness/api.js';
+import { Api } from '../harness/api.js';
+import type { GatewayProcess } from '../harness/gateway-process.js';
+import { type Account, accountOf } from '../harness/metrics.js';
 import type { ChaosDevice } from './device.js';
 import type { ChaosSubscriber } from './subscribers.js';
 
@@ -17,15 +19,22 @@ export interface Reconciliation {
   readonly untellableRepeats: number;
 }
 
-/** Holds every id against the history and against what each subscriber received. */
+/**
+ * Holds every id against the history and against what each subscriber received, and the gateway's
+ * own account of each durable subscriber against how many alarms there are.
+ */
 export async function reconcile(
-  api: Api,
+  gateway: GatewayProcess,
   devices: readonly ChaosDevice[],
   subscribers: readonly ChaosSubscriber[],
 ): Promise<Reconciliation> {
+  const api = new Api(gateway);
   const report = new Report();
+  let recorded = 0;
   for (const device of devices) {
-    compareHistory(report, device, await historyOf(api, device), subscribers);
+    const history = await historyOf(api, device);
+    for (const times of history.values()) recorded += times;
+    compareHistory(report, device, history, subscribers);
     for (const subscriber of subscribers) compareDeliveries(report, device, subscriber);
     report.add('not acknowledged', namesOf(device, unacknowledged(device)));
     report.addOrder('acknowledged out of order', namesOf(device, device.acknowledgedOutOfOrder));
@@ -33,7 +42,20 @@ export async function reconcile(
   for (const { name, sessionsLost } of subscribers) {
     if (sessionsLost > 0) report.add(`session of ${name} lost`, [`${sessionsLost} times`]);
   }
+  for (const { name, isDurable, client } of subscribers) {
+    const { clientId = '' } = client.options;
+    if (isDurable) compareAccount(report, name, await accountOf(gateway, clientId), recorded);
+  }
   return report.result();
+}
+
+/** CONTRACT 4.6, and nothing may have fallen out of a queue that is not bounded. */
+function compareAccount(report: Report, name: string, account: Account, recorded: number): void {
+  const { accepted, delivered, queued, expired, dropped } = account;
+  const isBalanced = accepted === delivered + queued + expired + dropped;
+  if (!isBalanced || accepted !== recorded || expired + dropped > 0) {
+    report.add(`account of ${name}`, [`${JSON.stringify(account)}, ${recorded} recorded`]);
+  }
 }
 
 class Report {

@@ -79,7 +79,7 @@ class Run {
     } finally {
       clearInterval(progress);
     }
-    return this.#report(await reconcile(this.#api, this.#devices, this.#subscribers));
+    return this.#report(await reconcile(this.#victim.gateway, this.#devices, this.#subscribers));
   }
 
   async end(): Promise<void> {

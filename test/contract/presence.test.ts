@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Home } from '../broker/home.js';
+import type { TestDevice } from '../harness/api.js';
+import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
+import { RawClient } from '../harness/raw-client.js';
+
+let home: Home;
+
+beforeAll(async () => {
+  home = await Home.start();
+});
+
+afterAll(() => home.remove());
+
+async function watch(device: TestDevice): Promise<Subscriber> {
+  return home.nurse(device, 'status');
+}
+
+function onlineOf(watcher: Subscriber): unknown[] {
+  return watcher.messages('/status').map(({ online }) => online);
+}
+
+async function overHttp(device: TestDevice): Promise<unknown> {
+  return home.api.json('GET', `/care-homes/${home.locationId}/devices/${device.id}`);
+}
+
+it('a device is online from its connect to its end, over MQTT and HTTP alike', async () => {
+  const device = await home.device();
+  expect(await overHttp(device)).toMatchObject({ online: false, lastSeenAt: null });
+  const watcher = await watch(device);
+  const sensor = await connectDevice(home.gateway, device);
+  await watcher.untilCount(1);
+  expect(await overHttp(device)).toMatchObject({ online: true });
+  await sensor.endAsync();
+  await watcher.untilCount(2);
+  expect(onlineOf(watcher)).toEqual([true, false]);
+  expect(await overHttp(device)).toMatchObject({
+    online: false,
+    lastSeenAt: expect.stringMatching(/Z$/),
+  });
+  expect(watcher.messages()[0]).toMatchObject({
+    since: expect.stringMatching(/Z$/),
+    device: { id: device.id },
+    room: null,
+    customData: {},
+  });
+  await watcher.end();
+});
+
+it('its status is retained', async () => {
+  const device = await home.device();
+  const sensor = await connectDevice(home.gateway, device);
+  const first = await watch(device);
+  await first.untilCount(1);
+  await sensor.endAsync();
+  await first.untilCount(2);
+  const late = await watch(device);
+  await late.untilCount(1);
+  expect(late.received).toMatchObject([{ retain: true, qos: 1 }]);
+  expect(onlineOf(late)).toEqual([false]);
+  await Promise.all([first.end(), late.end()]);
+});
+
+it('a device that falls silent is offline within 1.5 keep-alives', async () => {
+  const device = await home.device();
+  const watcher = await watch(device);
+  const startedMs = performance.now();
+  const sensor = await RawClient.connect(home.gateway, device, { keepalive: 1 });
+  await watcher.untilCount(2);
+  expect(onlineOf(watcher)).toEqual([true, false]);
+  expect(performance.now() - startedMs).toBeLessThan(2_500);
+  sensor.vanish();
+  await watcher.end();
+});
+
+it('a device that is back before its old connection has ended is never offline', async () => {
+  const device = await home.device();
+  const watcher = await watch(device);
+  const session = { clientId: `sensor-${device.id}` };
+  await RawClient.connect(home.gateway, device, session);
+  await watcher.untilCount(1);
+  const again = await RawClient.connect(home.gateway, device, session);
+  await again.ping();
+  again.vanish();
+  await watcher.untilCount(2);
+  expect(onlineOf(watcher)).toEqual([true, false]);
+  await watcher.end();
+});
+
+it.each(['stop', 'kill'] as const)(
+  'after the gateway has ended by %s, a device that is gone is offline',
+  async (way) => {
+    const device = await home.device();
+    const sensor = await connectDevice(home.gateway, device);
+    const before = await watch(device);
+    await before.untilCount(1);
+    await home.gateway[way]();
+    await Promise.allSettled([sensor.endAsync(true), before.client.endAsync(true)]);
+    await home.gateway.start();
+    const after = await watch(device);
+    await after.until(() => onlineOf(after).at(-1) === false);
+    expect(await overHttp(device)).toMatchObject({ online: false });
+    await after.end();
+  },
+);
+
+it('a deleted device leaves nothing retained', async () => {
+  const device = await home.device();
+  const sensor = await connectDevice(home.gateway, device);
+  const topic = `devices/${device.id}/temperature`;
+  await sensor.publishAsync(topic, '21', { qos: 1, retain: true });
+  const path = `/care-homes/${home.locationId}/devices/${device.id}`;
+  await home.api.json('DELETE', path);
+  await expect
+    .poll(async () => {
+      const late = await Subscriber.connect(home.gateway, home.viewer);
+      await late.subscribe(home.filter(device));
+      // A retained message of its own comes behind those of the device, if there are any.
+      await late.subscribe('gateway/status');
+      await late.until((received) => received.some((one) => one.topic === 'gateway/status'));
+      await late.end();
+      return late.received.map((one) => one.topic);
+    })
+    .toEqual(['gateway/status']);
+  await sensor.endAsync(true);
+});
+
+it('gateway/status is retained, and says on stop that the gateway is gone', async () => {
+  const watcher = await Subscriber.connect(home.gateway, home.viewer);
+  await watcher.subscribe('gateway/status');
+  await watcher.untilCount(1);
+  expect(watcher.received[0]).toMatchObject({ retain: true, qos: 1 });
+  expect(watcher.messages()[0]).toEqual({
+    online: true,
+    at: expect.stringMatching(/Z$/),
+    version: expect.stringMatching(/^\d+\.\d+\.\d+$/),
+    faults: [],
+  });
+  const stopped = home.gateway.stop();
+  await watcher.until((received) => received.some(({ text }) => text.includes('"online":false')));
+  expect(await stopped).toBe(0);
+  await watcher.client.endAsync(true);
+  await home.gateway.start();
+});
