@@ -1,3 +1,5 @@
+import { isLoopbackAddress } from '../domain/addresses.js';
+
 /** Bounds how fast one address may open connections; loopback is exempt (CONTRACT 5). */
 export class ConnectionRate {
   readonly #perSecond: number;
@@ -14,7 +16,7 @@ export class ConnectionRate {
 
   /** Whether a connection from the address may be accepted now; counts it if so. */
   admits(address: string): boolean {
-    if (isLoopback(address)) return true;
+    if (isLoopbackAddress(address)) return true;
     const nowMs = this.#now();
     const stepMs = 1000 / this.#perSecond;
     const fullAtMs = Math.max(nowMs, this.#fullAtMs.get(address) ?? 0) + stepMs;
@@ -30,8 +32,4 @@ export class ConnectionRate {
       if (fullAtMs <= nowMs) this.#fullAtMs.delete(address);
     }
   }
-}
-
-function isLoopback(address: string): boolean {
-  return /^(::ffff:)?127\.|^::1$/.test(address);
 }

@@ -1,5 +1,5 @@
-import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
+import { isLoopbackAddress } from '../domain/addresses.js';
 
 /** Every key of the configuration with its default (CONTRACT 1 and 5). Units are in the names. */
 
@@ -93,12 +93,7 @@ export type LogLevel = Config['log']['level'];
 
 /** Whether a listener bound to this host can be reached from this machine only. */
 export function isLoopback(hostName: string): boolean {
-  const version = isIP(hostName);
-  if (version === 0) return hostName.toLowerCase() === 'localhost';
-  const loopback = new BlockList();
-  loopback.addSubnet('127.0.0.0', 8, 'ipv4');
-  loopback.addAddress('::1', 'ipv6');
-  return loopback.check(hostName, version === 4 ? 'ipv4' : 'ipv6');
+  return hostName.toLowerCase() === 'localhost' || isLoopbackAddress(hostName);
 }
 
 function isStoreUrl(text: string): boolean {

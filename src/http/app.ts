@@ -1,9 +1,10 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
+import { isLoopbackAddress } from '../domain/addresses.js';
 import { Access } from './access.js';
 import { AlarmCursors } from './alarm-cursor.js';
 import { authentication } from './authentication.js';
 import { Coverage } from './coverage.js';
-import { FailureThrottle, loopbackTest } from './failure-throttle.js';
+import { FailureThrottle } from './failure-throttle.js';
 import type { HttpApp, HttpDependencies, HttpEnv } from './http-env.js';
 import { jsonBody } from './json-body.js';
 import { errorResponder, requestContext } from './request-context.js';
@@ -35,7 +36,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   registerHealth(app, health);
   registerOpenApiDocument(app, version);
 
-  const isTrusted = dependencies.isTrustedAddress ?? loopbackTest();
+  const isTrusted = dependencies.isTrustedAddress ?? isLoopbackAddress;
   const authenticate = authentication(accessTokens, new FailureThrottle(isTrusted, now));
   const coverage = new Coverage(model);
   const access = new Access(model, coverage);

@@ -1,5 +1,3 @@
-import { BlockList, isIPv4, isIPv6 } from 'node:net';
-
 const MAX_FAILURES = 20;
 const WINDOW_MS = 60_000;
 /** Beyond so many addresses the oldest is forgotten: an attacker must not fill the memory. */
@@ -47,14 +45,4 @@ export class FailureThrottle {
     this.#failures.delete(address);
     return undefined;
   }
-}
-
-/** Tells loopback addresses, IPv4 ones written as IPv6 included. */
-export function loopbackTest(): (address: string) => boolean {
-  const loopback = new BlockList();
-  loopback.addSubnet('127.0.0.0', 8, 'ipv4');
-  loopback.addAddress('::1', 'ipv6');
-  return (address) =>
-    (isIPv4(address) && loopback.check(address, 'ipv4')) ||
-    (isIPv6(address) && loopback.check(address, 'ipv6'));
 }
