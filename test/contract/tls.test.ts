@@ -1,0 +1,62 @@
+import { readFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { text } from 'node:stream/consumers';
+import mqtt from 'mqtt';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Home } from '../broker/home.js';
+
+/** A certificate for localhost that is its own authority. */
+const CERTIFICATE = 'test/harness/tls/localhost.crt';
+const ca = readFileSync(CERTIFICATE);
+let home: Home;
+
+beforeAll(async () => {
+  home = await Home.start({
+    GATEWAY_TLS_HOST: '127.0.0.1',
+    GATEWAY_TLS_CERT_FILE: CERTIFICATE,
+    GATEWAY_TLS_KEY_FILE: 'test/harness/tls/localhost.key',
+    GATEWAY_MQTT_TLS_PORT: '0',
+    GATEWAY_HTTP_TLS_PORT: '0',
+  });
+});
+
+afterAll(() => home.remove());
+
+function portOf(listener: 'mqtts' | 'https'): number {
+  return home.gateway.addresses[listener]?.port ?? 0;
+}
+
+it('the interface is served over HTTPS', async () => {
+  const body = await new Promise((resolve, reject) => {
+    const options = { ca, host: 'localhost', port: portOf('https'), path: '/healthz' };
+    request(options, (answer) => resolve(text(answer)))
+      .on('error', reject)
+      .end();
+  });
+  expect(body).toBe('{"status":"ok"}');
+});
+
+it.each([
+  ['mqtts', () => `mqtts://localhost:${portOf('mqtts')}`],
+  ['wss', () => `wss://localhost:${portOf('https')}/mqtt`],
+])('an alarm comes in over %s', async (_name, url) => {
+  const device = await home.device();
+  const nurse = await home.nurse(device, 'alarms/#');
+  const { id: username, secret: password } = device;
+  const sensor = await mqtt.connectAsync(url(), { ca, username, password, reconnectPeriod: 0 });
+  await sensor.publishAsync(`devices/${device.id}/alarms`, '{"kind":"fall"}', { qos: 1 });
+  await nurse.untilCount(1);
+  expect(nurse.messages()).toMatchObject([{ kind: 'fall', device: { id: device.id } }]);
+  await Promise.all([sensor.endAsync(), nurse.end()]);
+});
+
+it('a client without the certificate is told apart, and the others go on', async () => {
+  const device = await home.device();
+  const stranger = mqtt.connectAsync(`mqtts://localhost:${portOf('mqtts')}`, {
+    username: device.id,
+    password: device.secret,
+    reconnectPeriod: 0,
+  });
+  await expect(stranger).rejects.toThrow(/self-signed certificate/);
+  await home.publishLast(device, 'alarms', '{"kind":"fall"}');
+});
