@@ -20,27 +20,30 @@ type Addresses = z.infer<typeof readyLine>['addresses'];
 
 export const ADMIN_TOKEN = 'admin-token-of-the-tests';
 
+/** Variables for the gateway; undefined takes away one that it has otherwise. */
+type Environment = Record<string, string | undefined>;
+
 /** The built gateway as a process of its own, on a data directory of its own and free ports. */
 export class GatewayProcess {
   readonly dataDir: string;
   readonly lines: string[] = [];
-  readonly #environment: Record<string, string>;
+  readonly #environment: Environment;
   #child: ChildProcess | undefined;
   #addresses: Addresses | undefined;
 
-  private constructor(dataDir: string, environment: Record<string, string>) {
+  private constructor(dataDir: string, environment: Environment) {
     this.dataDir = dataDir;
     this.#environment = environment;
   }
 
-  static async start(environment: Record<string, string> = {}): Promise<GatewayProcess> {
+  static async start(environment: Environment = {}): Promise<GatewayProcess> {
     const gateway = await GatewayProcess.create(environment);
     await gateway.start();
     return gateway;
   }
 
   /** Not started yet. */
-  static async create(environment: Record<string, string> = {}): Promise<GatewayProcess> {
+  static async create(environment: Environment = {}): Promise<GatewayProcess> {
     return new GatewayProcess(await mkdtemp(join(tmpdir(), 'gateway-test-')), environment);
   }
 

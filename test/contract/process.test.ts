@@ -1,0 +1,107 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Api } from '../harness/api.js';
+import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
+import { Subscriber } from '../harness/mqtt-clients.js';
+
+let directory: string;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'gateway-process-'));
+});
+
+afterEach(() => {
+  rmSync(directory, { recursive: true });
+});
+
+function run(args: readonly string[], environment: Record<string, string> = {}) {
+  const env = { PATH: process.env['PATH'] ?? '', ...environment };
+  const result = spawnSync(process.execPath, ['dist/main.js', ...args], { env, encoding: 'utf8' });
+  return { status: result.status, output: result.stdout + result.stderr };
+}
+
+describe('check-config', () => {
+  it('says that the sample is valid', () => {
+    const { status, output } = run(['check-config', '--config', 'config/gateway.yaml']);
+    expect([status, output]).toEqual([0, 'the configuration is valid\n']);
+  });
+
+  it('reports all faults at once, each with its path, and exits with 2', () => {
+    const file = join(directory, 'gateway.yaml');
+    writeFileSync(file, 'mqtt:\n  port: 70000\n  host: 0.0.0.0\nadminTokn: secret-in-a-typo\n');
+    const { status, output } = run(['check-config', '--config', file], {
+      GATEWAY_LOG_LEVEL: 'loud',
+    });
+    expect(status).toBe(2);
+    for (const path of ['mqtt.port', 'mqtt.host', 'adminTokn', 'log.level']) {
+      expect(output).toContain(`  ${path}: `);
+    }
+    expect(output).not.toContain('secret-in-a-typo');
+  });
+
+  it('takes no unknown variable, command or option', () => {
+    expect(run(['check-config'], { GATEWAY_MQTT_PROT: '1' })).toMatchObject({
+      status: 2,
+      output: expect.stringContaining('GATEWAY_MQTT_PROT'),
+    });
+    for (const args of [['chekc-config'], ['--cfg', 'x'], ['check-config', 'more']]) {
+      expect(run(args)).toMatchObject({ status: 2, output: expect.stringContaining('usage:') });
+    }
+  });
+});
+
+describe('the gateway process', () => {
+  it('makes the first administrator its token, for its own eyes only', async () => {
+    const environment = { GATEWAY_LOG_LEVEL: 'trace', GATEWAY_ADMIN_TOKEN: undefined };
+    const gateway = await GatewayProcess.start(environment);
+    const file = join(gateway.dataDir, 'admin.token');
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const token = readFileSync(file, 'utf8').trim();
+    await new Api(gateway, token).createLocation();
+    expect(gateway.lines.join('\n')).not.toContain(token);
+    await gateway.remove();
+  });
+
+  it('ends with 0 on SIGTERM, its connections closed and its store with it', async () => {
+    const gateway = await GatewayProcess.start();
+    const admin = { id: 'admin', token: ADMIN_TOKEN };
+    const nurse = await Subscriber.connect(gateway, admin);
+    const closed = new Promise<void>((resolve) => nurse.client.once('close', () => resolve()));
+    expect(await gateway.stop()).toBe(0);
+    await closed;
+    expect(gateway.lines.at(-1)).toContain('"msg":"gateway stopped"');
+    expect(gateway.lines.join('\n')).toContain('ready to exit');
+    await gateway.remove();
+  });
+
+  it('does not start beside another one on the same data', async () => {
+    const gateway = await GatewayProcess.start();
+    const other = run([], {
+      GATEWAY_DATA_DIR: gateway.dataDir,
+      GATEWAY_MQTT_PORT: '0',
+      GATEWAY_HTTP_PORT: '0',
+    });
+    expect(other).toMatchObject({
+      status: 1,
+      output: expect.stringContaining('another gateway is running'),
+    });
+    await gateway.remove();
+  });
+
+  it('says which address it cannot have', async () => {
+    const gateway = await GatewayProcess.start();
+    const other = run([], {
+      GATEWAY_DATA_DIR: directory,
+      GATEWAY_MQTT_PORT: '0',
+      GATEWAY_HTTP_PORT: String(gateway.addresses.http.port),
+    });
+    expect(other).toMatchObject({
+      status: 1,
+      output: expect.stringContaining(`:${gateway.addresses.http.port}`),
+    });
+    await gateway.remove();
+  });
+});
