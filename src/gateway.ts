@@ -1,9 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { sessionOwner } from './broker/authentication.js';
-import { ConnectionRate } from './broker/connection-rate.js';
-import type { BoundAddress } from './broker/listeners.js';
-import { TcpListener, WebSocketListener } from './broker/listeners.js';
 import { MqttBroker } from './broker/mqtt-broker.js';
 import { RetainedRedis } from './broker/retained-redis.js';
 import type { Config } from './config/schema.js';
@@ -15,14 +11,14 @@ import { LogTail } from './delivery/log-tail.js';
 import { Router } from './delivery/router.js';
 import { Sessions } from './delivery/sessions.js';
 import { forwardedTopic } from './domain/topics.js';
-import { GatewayError } from './errors.js';
 import { createHttpApp } from './http/app.js';
-import { createHttpListener } from './http/listener.js';
 import { Commands } from './ingest/commands.js';
 import { DevicePublishes } from './ingest/device-publishes.js';
 import { PatientRecorder } from './ingest/patient-recorder.js';
 import { Presence } from './ingest/presence.js';
 import { Rejections } from './ingest/rejections.js';
+import type { GatewayAddresses } from './listening.js';
+import { openListeners } from './listening.js';
 import type { Log } from './log.js';
 import { createMetrics } from './metrics.js';
 import { Releasers } from './releasers.js';
@@ -38,8 +34,6 @@ import type { Storage } from './storage.js';
 import { openStorage } from './storage.js';
 import { loadAdminToken } from './store/data-directory.js';
 
-/** Part of the ten seconds that stopping may take (CONTRACT 1, stop). */
-const HTTP_CLOSE_DEADLINE_MS = 2_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
@@ -50,14 +44,6 @@ export interface GatewayOptions {
   /** `PATH`, for the programs that the gateway runs. */
   readonly searchPath: string | undefined;
   readonly now: () => number;
-}
-
-/** Where the gateway listens, by the names of the ready line. */
-export interface GatewayAddresses {
-  readonly mqtt: BoundAddress;
-  readonly http: BoundAddress;
-  readonly mqtts?: BoundAddress;
-  readonly https?: BoundAddress;
 }
 
 interface SiteParts {
@@ -123,7 +109,9 @@ export class Gateway {
     const broker = await this.#openBroker(storage, site, delivery, ingest);
     const status = new GatewayStatus(delivery.forwarder, this.#health, version, log, now);
     this.#releasers.add(() => status.stop());
-    const addresses = await this.#listen(storage, site, delivery, ingest, broker);
+    const app = this.#openHttp(storage, site, delivery, ingest, broker);
+    const releasers = this.#releasers;
+    const addresses = await openListeners({ ...this.#options, broker, app, releasers });
     ingest.presence.start();
     this.#health.started();
     status.start();
@@ -257,17 +245,14 @@ export class Gateway {
     this.#releasers.add(() => expiry.stop());
   }
 
-  async #listen(
+  #openHttp(
     storage: Storage,
     site: SiteParts,
     delivery: DeliveryParts,
     ingest: IngestParts,
     broker: MqttBroker,
-  ): Promise<GatewayAddresses> {
+  ): ReturnType<typeof createHttpApp> {
     const { config, log, now, version } = this.#options;
-    const { connectionsPerSecond, connectionBurst } = config.limits;
-    const rate = new ConnectionRate(connectionsPerSecond, connectionBurst, now);
-    const handle = broker.handle.bind(broker);
     const metrics = createMetrics({
       router: delivery.router,
       destinations: () => delivery.sessions.persistent(),
@@ -276,8 +261,7 @@ export class Gateway {
       connections: () => broker.connectionCount,
       unstoredBytes: () => broker.unstoredBytes,
     });
-    const webSockets = new WebSocketListener(config.mqtt.maxPacketBytes, rate, handle);
-    const app = createHttpApp({
+    return createHttpApp({
       ...site,
       history: storage.history,
       presence: ingest.presence,
@@ -292,42 +276,5 @@ export class Gateway {
       log,
       now,
     });
-    const onUpgrade = webSockets.upgrade.bind(webSockets);
-
-    const http = async (host: string, port: number, tls?: TlsMaterial): Promise<BoundAddress> => {
-      const listener = createHttpListener({ app, host, port, onUpgrade, log, ...(tls && { tls }) });
-      this.#releasers.add(() => listener.stop(HTTP_CLOSE_DEADLINE_MS));
-      return listener.start();
-    };
-    const mqtt = async (host: string, port: number, tls?: TlsMaterial): Promise<BoundAddress> => {
-      const listener = new TcpListener({ host, port, tls, rate, handle, log });
-      this.#releasers.add(() => listener.stop());
-      return listener.start();
-    };
-    const plain = {
-      mqtt: await mqtt(config.mqtt.host, config.mqtt.port),
-      http: await http(config.http.host, config.http.port),
-    };
-    if (config.tls === undefined) return plain;
-    const { host } = config.tls;
-    const tls = await readTls(config.tls.certFile, config.tls.keyFile);
-    return {
-      ...plain,
-      mqtts: await mqtt(host, config.mqtt.tlsPort, tls),
-      https: await http(host, config.http.tlsPort, tls),
-    };
-  }
-}
-
-interface TlsMaterial {
-  readonly cert: string;
-  readonly key: string;
-}
-
-async function readTls(certFile: string, keyFile: string): Promise<TlsMaterial> {
-  try {
-    return { cert: await readFile(certFile, 'utf8'), key: await readFile(keyFile, 'utf8') };
-  } catch (cause) {
-    throw new GatewayError('start-failed', 'The TLS certificate or key cannot be read.', { cause });
   }
 }

@@ -1,0 +1,90 @@
+import { readFile } from 'node:fs/promises';
+import { ConnectionRate } from './broker/connection-rate.js';
+import type { BoundAddress } from './broker/listeners.js';
+import { TcpListener, WebSocketListener } from './broker/listeners.js';
+import type { MqttBroker } from './broker/mqtt-broker.js';
+import type { Config } from './config/schema.js';
+import { GatewayError } from './errors.js';
+import type { createHttpApp } from './http/app.js';
+import { createHttpListener } from './http/listener.js';
+import type { Log } from './log.js';
+import type { Releasers } from './releasers.js';
+
+/** Part of the ten seconds that stopping may take (CONTRACT 1, stop). */
+const HTTP_CLOSE_DEADLINE_MS = 2_000;
+
+/** Where the gateway listens, by the names of the ready line. */
+export interface GatewayAddresses {
+  readonly mqtt: BoundAddress;
+  readonly http: BoundAddress;
+  readonly mqtts?: BoundAddress;
+  readonly https?: BoundAddress;
+}
+
+export interface ListeningOptions {
+  readonly config: Config;
+  readonly broker: MqttBroker;
+  readonly app: ReturnType<typeof createHttpApp>;
+  readonly releasers: Releasers;
+  readonly log: Log;
+  readonly now: () => number;
+}
+
+interface TlsMaterial {
+  readonly cert: string;
+  readonly key: string;
+}
+
+type Listen = (host: string, port: number, tls?: TlsMaterial) => Promise<BoundAddress>;
+
+/**
+ * Opens every listener: MQTT and HTTP, and with a certificate both over TLS; MQTT over WebSocket
+ * comes with HTTP.
+ *
+ * @throws GatewayError `start-failed` when an address or the certificate cannot be had
+ */
+export async function openListeners(options: ListeningOptions): Promise<GatewayAddresses> {
+  const { config } = options;
+  const { mqtt, http } = listenersOf(options);
+  const plain = {
+    mqtt: await mqtt(config.mqtt.host, config.mqtt.port),
+    http: await http(config.http.host, config.http.port),
+  };
+  if (config.tls === undefined) return plain;
+  const { host } = config.tls;
+  const tls = await readTls(config.tls.certFile, config.tls.keyFile);
+  return {
+    ...plain,
+    mqtts: await mqtt(host, config.mqtt.tlsPort, tls),
+    https: await http(host, config.http.tlsPort, tls),
+  };
+}
+
+function listenersOf(options: ListeningOptions): { mqtt: Listen; http: Listen } {
+  const { config, broker, app, releasers, log, now } = options;
+  const { connectionsPerSecond, connectionBurst } = config.limits;
+  const rate = new ConnectionRate(connectionsPerSecond, connectionBurst, now);
+  const handle = broker.handle.bind(broker);
+  const webSockets = new WebSocketListener(config.mqtt.maxPacketBytes, rate, handle);
+  const onUpgrade = webSockets.upgrade.bind(webSockets);
+  return {
+    mqtt: (host, port, tls) => {
+      const listener = new TcpListener({ host, port, tls, rate, handle, log });
+      releasers.add(() => listener.stop());
+      return listener.start();
+    },
+    http: (host, port, tls) => {
+      const listener = createHttpListener({ app, host, port, onUpgrade, log, ...(tls && { tls }) });
+      releasers.add(() => listener.stop(HTTP_CLOSE_DEADLINE_MS));
+      return listener.start();
+    },
+  };
+}
+
+async function readTls(certFile: string, keyFile: string): Promise<TlsMaterial> {
+  try {
+    return { cert: await readFile(certFile, 'utf8'), key: await readFile(keyFile, 'utf8') };
+  } catch (cause) {
+    throw new GatewayError('start-failed', 'The TLS certificate or key cannot be read.', { cause });
+  }
+}
