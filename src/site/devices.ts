@@ -6,7 +6,7 @@ import type { Device } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import type { SiteEvents } from './site-events.js';
 import type { SiteModel } from './site-model.js';
-import type { DeviceKey, SiteStore } from './site-store.js';
+import type { DeviceKey, DevicePlace, SiteStore } from './site-store.js';
 
 /** What a device without custom data has (specification 2). */
 const NO_CUSTOM_DATA = '{}';
@@ -84,6 +84,33 @@ export class Devices {
     const device = this.#replace({ ...this.get(key), secretHash });
     this.#events.emit('credentialEnded', principalKey({ type: 'device', id: device.id }));
     return secret;
+  }
+
+  /**
+   * Into another location, where it is in no room. In its own location it stays where it is: it is
+   * there already (CONTRACT 2).
+   *
+   * @throws GatewayError `device-not-found`, `location-not-found`
+   */
+  async moveToLocation(key: DeviceKey, locationId: string): Promise<void> {
+    if (locationId === key.locationId) this.get(key);
+    else await this.#move(key, { locationId, roomId: null });
+  }
+
+  /**
+   * Into a room of its location, or with null out of the one it is in.
+   *
+   * @throws GatewayError `device-not-found`, `room-not-found` when it is not in the location
+   */
+  async moveToRoom(key: DeviceKey, roomId: string | null): Promise<void> {
+    await this.#move(key, { locationId: key.locationId, roomId });
+  }
+
+  async #move(key: DeviceKey, to: DevicePlace): Promise<void> {
+    await this.#store.moveDevice(key, to);
+    const before = this.get(key);
+    const after = this.#replace({ ...before, ...to });
+    if (after.locationId !== before.locationId) this.#events.emit('deviceMoved', { before, after });
   }
 
   /** @throws GatewayError `device-not-found` */

@@ -9,6 +9,8 @@ export class SiteEvents extends EventEmitter<{
   principalRemoved: [principal: string];
   /** The device as it was before it was deleted. */
   deviceDeleted: [device: Device];
+  /** A device is in another location now. */
+  deviceMoved: [move: { readonly before: Device; readonly after: Device }];
   /** A device's name, place or custom data is another one now. */
   deviceChanged: [device: Device];
 }> {}

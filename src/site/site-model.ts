@@ -58,6 +58,16 @@ export class SiteModel {
     return this.#rooms.get(id);
   }
 
+  /** The ids of the devices in each room of the location that has some, in order of creation. */
+  deviceIdsByRoom(locationId: string): ReadonlyMap<string, readonly string[]> {
+    return idsBy(this.devicesOf(locationId), ({ roomId }) => roomId);
+  }
+
+  /** The ids of the rooms in each group of the location that has some, in order of creation. */
+  roomIdsByGroup(locationId: string): ReadonlyMap<string, readonly string[]> {
+    return idsBy(this.roomsOf(locationId), ({ groupId }) => groupId);
+  }
+
   devices(): Device[] {
     return inOrder(this.#devices.values());
   }
@@ -105,6 +115,26 @@ export class SiteModel {
     this.#locations.delete(id);
   }
 
+  putGroup(group: Group): void {
+    this.#groups.set(group.id, group);
+    this.#contexts.clear();
+  }
+
+  removeGroup(id: string): void {
+    this.#groups.delete(id);
+    this.#contexts.clear();
+  }
+
+  putRoom(room: Room): void {
+    this.#rooms.set(room.id, room);
+    this.#contexts.clear();
+  }
+
+  removeRoom(id: string): void {
+    this.#rooms.delete(id);
+    this.#contexts.clear();
+  }
+
   putDevice(device: Device): void {
     this.#devices.set(device.id, device);
     this.#contexts.delete(device.id);
@@ -126,6 +156,21 @@ export class SiteModel {
 
 function byId<T extends { readonly id: string }>(records: readonly T[]): Map<string, T> {
   return new Map(records.map((record) => [record.id, record]));
+}
+
+function idsBy<T extends { readonly id: string }>(
+  records: readonly T[],
+  keyOf: (record: T) => string | null,
+): Map<string, string[]> {
+  const idsByKey = new Map<string, string[]>();
+  for (const record of records) {
+    const key = keyOf(record);
+    if (key === null) continue;
+    const ids = idsByKey.get(key);
+    if (ids === undefined) idsByKey.set(key, [record.id]);
+    else ids.push(record.id);
+  }
+  return idsByKey;
 }
 
 function inOrder<T extends { readonly order: number }>(records: Iterable<T>): T[] {

@@ -8,7 +8,7 @@ import { Script } from './scripts.js';
 const applyChange = new Script('apply-change', z.string());
 
 type Condition = 'exists' | 'absent' | 'empty' | 'field';
-type Command = 'HSET' | 'DEL' | 'SADD' | 'SREM' | 'HDEL';
+type Command = 'HSET' | 'DEL' | 'SADD' | 'SREM' | 'HDEL' | 'SDIFFSTORE';
 
 /** What a check that fails is reported as. */
 export interface Failure {
@@ -35,8 +35,17 @@ export class Change {
   }
 
   write(command: Command, key: string, ...args: readonly (string | number)[]): this {
-    this.#writes.push([command, this.#number(key), ...args.map(String)]);
-    return this;
+    return this.#write(command, key, args);
+  }
+
+  /** Takes the member out of the set that a field of the record names, if the record has it. */
+  leave(record: string, field: string, setPrefix: string, member: string): this {
+    return this.#write('LEAVE', record, [field, setPrefix, member]);
+  }
+
+  /** Deletes, for every member of the set, the key of this prefix. */
+  deleteEach(set: string, prefix: string): this {
+    return this.#write('DELEACH', set, [prefix]);
   }
 
   /** @throws GatewayError the failure of the first check that does not hold, `store-unavailable` */
@@ -47,6 +56,11 @@ export class Change {
     const failure = this.#failures[Number(result)];
     if (failure === undefined) throw new GatewayError('internal-error', 'Unknown failed check.');
     throw new GatewayError(failure.code, failure.detail);
+  }
+
+  #write(command: string, key: string, args: readonly (string | number)[]): this {
+    this.#writes.push([command, this.#number(key), ...args.map(String)]);
+    return this;
   }
 
   /** The key's position in KEYS, as Lua counts. */

@@ -54,6 +54,10 @@ export class Keys {
     return this.#key('group', id);
   }
 
+  groupRooms(id: string): string {
+    return this.#key('group-rooms', id);
+  }
+
   room(id: string): string {
     return this.#key('room', id);
   }

@@ -68,6 +68,19 @@ export function locationFields(location: Location): Fields {
   return ['name', location.name, 'order', location.order];
 }
 
+export function groupFields(group: Group): Fields {
+  return ['locationId', group.locationId, 'name', group.name, 'order', group.order];
+}
+
+export function roomFields(room: Room): Fields {
+  return [
+    ...['locationId', room.locationId],
+    ...(room.groupId === null ? [] : ['groupId', room.groupId]),
+    ...['name', room.name],
+    ...['order', room.order],
+  ];
+}
+
 export function deviceFields(device: Device): Fields {
   return [
     ...['locationId', device.locationId],

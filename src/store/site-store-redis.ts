@@ -1,7 +1,15 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { AccessToken, Device, Location, SiteRecords } from '../domain/site.js';
-import type { DeviceChange, DeviceKey, SiteStore } from '../site/site-store.js';
+import type { AccessToken, Device, Group, Location, Room, SiteRecords } from '../domain/site.js';
+import type {
+  DeviceChange,
+  DeviceKey,
+  DevicePlace,
+  GroupKey,
+  RoomChange,
+  RoomKey,
+  SiteStore,
+} from '../site/site-store.js';
 import type { Failure } from './change.js';
 import { Change } from './change.js';
 import { answering } from './failures.js';
@@ -10,12 +18,14 @@ import { Script } from './scripts.js';
 import {
   accessTokenFields,
   deviceFields,
+  groupFields,
   locationFields,
   readAccessToken,
   readDevice,
   readGroup,
   readLocation,
   readRoom,
+  roomFields,
 } from './site-records.js';
 
 const rawRecords = z.array(z.tuple([z.string(), z.array(z.string())]));
@@ -28,6 +38,18 @@ const NO_LOCATION: Failure = {
 const NO_DEVICE: Failure = {
   code: 'device-not-found',
   detail: 'There is no such device in this location.',
+};
+const NO_ROOM: Failure = {
+  code: 'room-not-found',
+  detail: 'There is no such room in this location.',
+};
+const NO_ROOM_IN_GROUP: Failure = {
+  code: 'room-not-found',
+  detail: 'There is no such room in this group.',
+};
+const NO_GROUP: Failure = {
+  code: 'group-not-found',
+  detail: 'There is no such group in this location.',
 };
 
 /** The site in Redis: a hash for each record, a set of ids for each kind and each membership. */
@@ -81,8 +103,90 @@ export class SiteStoreRedis implements SiteStore {
         code: 'location-has-devices',
         detail: 'Devices are still assigned to the location.',
       })
+      .deleteEach(keys.locationRooms(id), keys.room(''))
+      .write('SDIFFSTORE', keys.rooms, keys.rooms, keys.locationRooms(id))
+      .write('DEL', keys.locationRooms(id))
+      .deleteEach(keys.locationGroups(id), keys.group(''))
+      .deleteEach(keys.locationGroups(id), keys.groupRooms(''))
+      .write('SDIFFSTORE', keys.groups, keys.groups, keys.locationGroups(id))
+      .write('DEL', keys.locationGroups(id))
       .write('DEL', keys.location(id))
       .write('SREM', keys.locations, id)
+      .apply(this.#redis);
+  }
+
+  async createGroup(group: Group): Promise<void> {
+    const keys = this.#keys;
+    await new Change()
+      .require('exists', keys.location(group.locationId), NO_LOCATION)
+      .write('HSET', keys.group(group.id), ...groupFields(group))
+      .write('SADD', keys.groups, group.id)
+      .write('SADD', keys.locationGroups(group.locationId), group.id)
+      .apply(this.#redis);
+  }
+
+  async renameGroup(key: GroupKey, name: string): Promise<void> {
+    const change = new Change();
+    this.#requireGroup(change, key);
+    await change.write('HSET', this.#keys.group(key.groupId), 'name', name).apply(this.#redis);
+  }
+
+  async deleteGroup(key: GroupKey): Promise<void> {
+    const keys = this.#keys;
+    const change = new Change();
+    this.#requireGroup(change, key);
+    await change
+      .require('empty', keys.groupRooms(key.groupId), {
+        code: 'group-has-rooms',
+        detail: 'Rooms are still assigned to the group.',
+      })
+      .write('DEL', keys.group(key.groupId))
+      .write('SREM', keys.groups, key.groupId)
+      .write('SREM', keys.locationGroups(key.locationId), key.groupId)
+      .apply(this.#redis);
+  }
+
+  async createRoom(room: Room): Promise<void> {
+    const keys = this.#keys;
+    const { id, locationId, groupId } = room;
+    const change = new Change().require('exists', keys.location(locationId), NO_LOCATION);
+    if (groupId !== null) {
+      this.#requireGroup(change, { locationId, groupId });
+      change.write('SADD', keys.groupRooms(groupId), id);
+    }
+    await change
+      .write('HSET', keys.room(id), ...roomFields(room))
+      .write('SADD', keys.rooms, id)
+      .write('SADD', keys.locationRooms(locationId), id)
+      .apply(this.#redis);
+  }
+
+  async changeRoom(key: RoomKey, { name, groupId }: RoomChange): Promise<void> {
+    const change = this.#changeOfRoom(key);
+    if (name !== undefined) change.write('HSET', this.#keys.room(key.roomId), 'name', name);
+    if (groupId !== undefined) this.#regroup(change, key, groupId);
+    await change.apply(this.#redis);
+  }
+
+  async moveRoom(key: RoomKey, fromGroupId: string, toGroupId: string): Promise<void> {
+    const change = new Change();
+    this.#requireGroup(change, { ...key, groupId: fromGroupId });
+    change.requireField(this.#keys.room(key.roomId), 'groupId', fromGroupId, NO_ROOM_IN_GROUP);
+    this.#regroup(change, key, toGroupId);
+    await change.apply(this.#redis);
+  }
+
+  async deleteRoom(key: RoomKey): Promise<void> {
+    const keys = this.#keys;
+    await this.#changeOfRoom(key)
+      .require('empty', keys.roomDevices(key.roomId), {
+        code: 'room-has-devices',
+        detail: 'Devices are still assigned to the room.',
+      })
+      .leave(keys.room(key.roomId), 'groupId', keys.groupRooms(''), key.roomId)
+      .write('DEL', keys.room(key.roomId))
+      .write('SREM', keys.rooms, key.roomId)
+      .write('SREM', keys.locationRooms(key.locationId), key.roomId)
       .apply(this.#redis);
   }
 
@@ -107,6 +211,26 @@ export class SiteStoreRedis implements SiteStore {
       .apply(this.#redis);
   }
 
+  async moveDevice(key: DeviceKey, { locationId, roomId }: DevicePlace): Promise<void> {
+    const keys = this.#keys;
+    const { deviceId } = key;
+    const device = keys.device(deviceId);
+    const change = this.#changeOf(key)
+      .require('exists', keys.location(locationId), NO_LOCATION)
+      .leave(device, 'roomId', keys.roomDevices(''), deviceId)
+      .write('SREM', keys.locationDevices(key.locationId), deviceId)
+      .write('SADD', keys.locationDevices(locationId), deviceId)
+      .write('HSET', device, 'locationId', locationId);
+    if (roomId === null) change.write('HDEL', device, 'roomId');
+    else {
+      change
+        .requireField(keys.room(roomId), 'locationId', locationId, NO_ROOM)
+        .write('SADD', keys.roomDevices(roomId), deviceId)
+        .write('HSET', device, 'roomId', roomId);
+    }
+    await change.apply(this.#redis);
+  }
+
   async replaceCustomData(
     key: DeviceKey,
     expected: string | undefined,
@@ -126,6 +250,7 @@ export class SiteStoreRedis implements SiteStore {
   async deleteDevice(key: DeviceKey): Promise<void> {
     const keys = this.#keys;
     await this.#changeOf(key)
+      .leave(keys.device(key.deviceId), 'roomId', keys.roomDevices(''), key.deviceId)
       .write('DEL', keys.device(key.deviceId))
       .write('SREM', keys.devices, key.deviceId)
       .write('SREM', keys.locationDevices(key.locationId), key.deviceId)
@@ -150,6 +275,32 @@ export class SiteStoreRedis implements SiteStore {
       .write('DEL', this.#keys.accessToken(id))
       .write('SREM', this.#keys.accessTokens, id)
       .apply(this.#redis);
+  }
+
+  #requireGroup(change: Change, { locationId, groupId }: GroupKey): void {
+    change.requireField(this.#keys.group(groupId), 'locationId', locationId, NO_GROUP);
+  }
+
+  /** Takes the room out of whatever group it is in, and puts it into the new one. */
+  #regroup(change: Change, { locationId, roomId }: RoomKey, groupId: string | null): void {
+    const keys = this.#keys;
+    change.leave(keys.room(roomId), 'groupId', keys.groupRooms(''), roomId);
+    if (groupId === null) change.write('HDEL', keys.room(roomId), 'groupId');
+    else {
+      this.#requireGroup(change, { locationId, groupId });
+      change
+        .write('SADD', keys.groupRooms(groupId), roomId)
+        .write('HSET', keys.room(roomId), 'groupId', groupId);
+    }
+  }
+
+  #changeOfRoom(key: RoomKey): Change {
+    return new Change().requireField(
+      this.#keys.room(key.roomId),
+      'locationId',
+      key.locationId,
+      NO_ROOM,
+    );
   }
 
   #changeOf(key: DeviceKey): Change {

@@ -3,6 +3,11 @@
 -- ARGV[1]  JSON: { checks: [[condition, keyNumber, code, field?, value?], …],
 --                  writes: [[command, keyNumber, argument, …], …] }
 --          conditions: exists, absent, empty (no such set or no member), field (equals value)
+--          commands: those of Redis, and
+--          LEAVE record, field, prefix, member: out of the set that the field names, if it is there
+--          DELEACH set, prefix: prefix .. member, of every member of the set
+--          The keys that these two make are in the slot of the others; what they depend on is read
+--          here, so that no other change can come in between.
 -- returns  'ok', or the code of the first check that failed, and then nothing was written
 local change = cjson.decode(ARGV[1])
 
@@ -14,10 +19,25 @@ local function holds(check)
   error('unknown condition ' .. tostring(condition))
 end
 
+local function leave(record, field, prefix, member)
+  local id = redis.call('HGET', record, field)
+  if id then redis.call('SREM', prefix .. id, member) end
+end
+
+local function deleteEach(set, prefix)
+  for _, member in ipairs(redis.call('SMEMBERS', set)) do redis.call('DEL', prefix .. member) end
+end
+
+local function write(command, key, ...)
+  if command == 'LEAVE' then return leave(key, ...) end
+  if command == 'DELEACH' then return deleteEach(key, ...) end
+  redis.call(command, key, ...)
+end
+
 for _, check in ipairs(change.checks) do
   if not holds(check) then return check[3] end
 end
-for _, write in ipairs(change.writes) do
-  redis.call(write[1], KEYS[write[2]], unpack(write, 3))
+for _, one in ipairs(change.writes) do
+  write(one[1], KEYS[one[2]], unpack(one, 3))
 end
 return 'ok'

@@ -1,0 +1,47 @@
+import { newId } from '../domain/identifiers.js';
+import type { Group } from '../domain/site.js';
+import { GatewayError } from '../errors.js';
+import type { SiteModel } from './site-model.js';
+import type { GroupKey, SiteStore } from './site-store.js';
+
+/** The groups of the site. Names are already parsed (`parseName`). */
+export class Groups {
+  readonly #store: SiteStore;
+  readonly #model: SiteModel;
+
+  constructor(store: SiteStore, model: SiteModel) {
+    this.#store = store;
+    this.#model = model;
+  }
+
+  /** @throws GatewayError `group-not-found` when it is not in this location */
+  get(key: GroupKey): Group {
+    const group = this.#model.group(key.groupId);
+    if (group === undefined || group.locationId !== key.locationId) {
+      throw new GatewayError('group-not-found', 'There is no such group in this location.');
+    }
+    return group;
+  }
+
+  /** @throws GatewayError `location-not-found` */
+  async create(locationId: string, name: string): Promise<Group> {
+    const group: Group = { id: newId(), locationId, name, order: this.#model.nextOrder() };
+    await this.#store.createGroup(group);
+    this.#model.putGroup(group);
+    return group;
+  }
+
+  /** @throws GatewayError `group-not-found` */
+  async rename(key: GroupKey, name: string): Promise<Group> {
+    await this.#store.renameGroup(key, name);
+    const group = { ...this.get(key), name };
+    this.#model.putGroup(group);
+    return group;
+  }
+
+  /** @throws GatewayError `group-not-found`, `group-has-rooms` */
+  async delete(key: GroupKey): Promise<void> {
+    await this.#store.deleteGroup(key);
+    this.#model.removeGroup(key.groupId);
+  }
+}
