@@ -24,9 +24,11 @@ import { createMetrics } from './metrics.js';
 import { Releasers } from './releasers.js';
 import { AccessTokens } from './site/access-tokens.js';
 import { Devices } from './site/devices.js';
+import { Groups } from './site/groups.js';
 import { Health } from './site/health.js';
 import { Locations } from './site/locations.js';
 import { Principals } from './site/principals.js';
+import { Rooms } from './site/rooms.js';
 import { SiteEvents } from './site/site-events.js';
 import { SiteModel } from './site/site-model.js';
 import { TokenExpiry } from './site/token-expiry.js';
@@ -50,6 +52,8 @@ interface SiteParts {
   readonly model: SiteModel;
   readonly events: SiteEvents;
   readonly locations: Locations;
+  readonly groups: Groups;
+  readonly rooms: Rooms;
   readonly devices: Devices;
   readonly accessTokens: AccessTokens;
   readonly adminToken: string;
@@ -129,6 +133,8 @@ export class Gateway {
       events,
       adminToken,
       locations: new Locations(storage.site, model),
+      groups: new Groups(storage.site, model),
+      rooms: new Rooms(storage.site, model),
       devices: new Devices(storage.site, model, events, now),
       accessTokens: new AccessTokens(storage.site, model, events, adminToken, now),
     };

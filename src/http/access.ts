@@ -1,9 +1,11 @@
 import type { Context, MiddlewareHandler } from 'hono';
-import type { Grant, Role } from '../domain/grants.js';
+import type { Grant, Role, Scope } from '../domain/grants.js';
 import { isAdmin, permits, touchesLocation } from '../domain/grants.js';
 import { isUuid } from '../domain/identifiers.js';
+import type { Room } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import type { SiteModel } from '../site/site-model.js';
+import type { RoomKey } from '../site/site-store.js';
 import type { Coverage } from './coverage.js';
 import type { HttpEnv } from './http-env.js';
 import { callerOf } from './http-env.js';
@@ -72,6 +74,75 @@ export class Access {
     };
   }
 
+  /**
+   * The role over the room of the path; as with devices, to a grant on a group a room of another
+   * group and one that does not exist look the same.
+   */
+  room(role: Role): Guard {
+    return (c, next) => {
+      const [locationId, roomId] = [pathId(c, 'locationId'), pathId(c, 'roomId')];
+      const room = this.#roomIn(locationId, roomId);
+      requirePermission(permits(callerOf(c).grants, role, { locationId, groupId: room?.groupId }));
+      requireUuids({ locationId, roomId });
+      this.#requireLocation(locationId);
+      if (room === undefined) {
+        throw new GatewayError('room-not-found', 'There is no such room in this location.');
+      }
+      return next();
+    };
+  }
+
+  /** The role over the group of the path. */
+  group(role: Role): Guard {
+    return (c, next) => {
+      const [locationId, groupId] = [pathId(c, 'locationId'), pathId(c, 'groupId')];
+      requirePermission(permits(callerOf(c).grants, role, { locationId, groupId }));
+      requireUuids({ locationId, groupId });
+      this.#requireGroup(locationId, groupId);
+      return next();
+    };
+  }
+
+  /** The role over the group of the path, in which its room must be. */
+  roomOfGroup(role: Role): Guard {
+    return (c, next) => {
+      const [locationId, groupId] = [pathId(c, 'locationId'), pathId(c, 'groupId')];
+      const roomId = pathId(c, 'roomId');
+      requirePermission(permits(callerOf(c).grants, role, { locationId, groupId }));
+      requireUuids({ locationId, groupId, roomId });
+      this.#requireGroup(locationId, groupId);
+      if (this.#roomIn(locationId, roomId)?.groupId !== groupId) {
+        throw new GatewayError('room-not-found', 'There is no such room in this group.');
+      }
+      return next();
+    };
+  }
+
+  /**
+   * For what the body of a request refers to, before it is looked for: the role over all of a
+   * location, or over a group in it. Null is what is in no group, which no grant on a group covers.
+   *
+   * @throws GatewayError `forbidden`
+   */
+  requireScope(c: Context<HttpEnv>, role: Role, scope: Scope): void {
+    requirePermission(permits(callerOf(c).grants, role, scope));
+  }
+
+  /**
+   * The same for a room.
+   *
+   * @throws GatewayError `forbidden`, to a grant on a group also for a room that does not exist
+   */
+  requireRoom(c: Context<HttpEnv>, role: Role, { locationId, roomId }: RoomKey): void {
+    const { groupId } = this.#roomIn(locationId, roomId) ?? {};
+    this.requireScope(c, role, { locationId, groupId });
+  }
+
+  #roomIn(locationId: string, roomId: string): Room | undefined {
+    const room = this.#model.room(roomId);
+    return room?.locationId === locationId ? room : undefined;
+  }
+
   #location(isPermitted: (grants: readonly Grant[], locationId: string) => boolean): Guard {
     return (c, next) => {
       const locationId = pathId(c, 'locationId');
@@ -80,6 +151,13 @@ export class Access {
       this.#requireLocation(locationId);
       return next();
     };
+  }
+
+  #requireGroup(locationId: string, groupId: string): void {
+    this.#requireLocation(locationId);
+    if (this.#model.group(groupId)?.locationId !== locationId) {
+      throw new GatewayError('group-not-found', 'There is no such group in this location.');
+    }
   }
 
   #requireLocation(id: string): void {

@@ -12,11 +12,14 @@ import { registerAccessTokens } from './routes/access-tokens.js';
 import { registerAlarms } from './routes/alarms.js';
 import { registerCustomData } from './routes/custom-data.js';
 import { registerDevices } from './routes/devices.js';
+import { registerGroups } from './routes/groups.js';
 import { registerHealth } from './routes/health.js';
 import { registerLocations } from './routes/locations.js';
 import { registerMetrics } from './routes/metrics.js';
+import { registerMoves } from './routes/moves.js';
 import { registerOpenApiDocument } from './routes/openapi-document.js';
 import { registerRejected } from './routes/rejected.js';
+import { registerRooms } from './routes/rooms.js';
 import type { RouteServices } from './routes/services.js';
 import { knownRoute, wellFormedRequest } from './routing.js';
 import { rejectInvalid } from './validation.js';
@@ -56,7 +59,10 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
     readsJson: jsonBody(maxBodyBytes),
   };
   registerLocations(app, services);
+  registerGroups(app, services);
+  registerRooms(app, services);
   registerDevices(app, services);
+  registerMoves(app, services);
   registerCustomData(app, services);
   registerAlarms(app, services);
   registerRejected(app, services);

@@ -1,11 +1,11 @@
 import type { Grant, Role } from '../domain/grants.js';
 import { permits } from '../domain/grants.js';
-import type { Device } from '../domain/site.js';
+import type { Device, Group, Room } from '../domain/site.js';
 import type { SiteModel } from '../site/site-model.js';
 
 /**
- * What of a location a caller's grants cover: all of it, or, by a grant on a group, the devices in
- * the group's rooms (CONTRACT 2). Everything that shows devices asks here.
+ * What of a location a caller's grants cover: all of it, or, by a grant on a group, the group, its
+ * rooms and the devices in them (CONTRACT 2). Everything that shows groups, rooms or devices asks here.
  */
 export class Coverage {
   readonly #model: SiteModel;
@@ -19,6 +19,18 @@ export class Coverage {
     const room = device.roomId === null ? undefined : this.#model.room(device.roomId);
     const groupId = room?.groupId ?? null;
     return permits(grants, role, { locationId: device.locationId, groupId });
+  }
+
+  /** The covered groups of one location, in the order of creation. */
+  groupsOf(grants: readonly Grant[], role: Role, locationId: string): Group[] {
+    return this.#model
+      .groupsOf(locationId)
+      .filter(({ id }) => permits(grants, role, { locationId, groupId: id }));
+  }
+
+  /** The covered rooms of one location, in the order of creation. */
+  roomsOf(grants: readonly Grant[], role: Role, locationId: string): Room[] {
+    return this.#model.roomsOf(locationId).filter((room) => permits(grants, role, room));
   }
 
   /** The covered devices of one location, in the order of creation. */

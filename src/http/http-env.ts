@@ -8,9 +8,11 @@ import { GatewayError } from '../errors.js';
 import type { AccessTokens } from '../site/access-tokens.js';
 import type { AlarmHistory, AlarmRecord } from '../site/alarm-history.js';
 import type { Devices } from '../site/devices.js';
+import type { Groups } from '../site/groups.js';
 import type { Locations } from '../site/locations.js';
 import type { PresenceView } from '../site/presence-view.js';
 import type { RejectionList } from '../site/rejection-list.js';
+import type { Rooms } from '../site/rooms.js';
 import type { SiteModel } from '../site/site-model.js';
 
 /** How the gateway is doing. */
@@ -31,6 +33,8 @@ export type FootageLinks = (keys: AlarmRecord['footage']) => FootageUrls | Promi
 /** Everything the HTTP side needs of the rest of the gateway. */
 export interface HttpDependencies {
   readonly locations: Locations;
+  readonly groups: Groups;
+  readonly rooms: Rooms;
   readonly devices: Devices;
   readonly accessTokens: AccessTokens;
   readonly model: SiteModel;

@@ -43,4 +43,11 @@ export const idSchema = z.string().openapi({ format: 'uuid' });
 export const nameBodySchema = z.strictObject({ name: nameSchema }).openapi('Name');
 
 export const locationPathSchema = z.object({ locationId: uuidSchema });
+export const groupPathSchema = z.object({ locationId: uuidSchema, groupId: uuidSchema });
+export const roomPathSchema = z.object({ locationId: uuidSchema, roomId: uuidSchema });
+export const roomOfGroupPathSchema = z.object({
+  locationId: uuidSchema,
+  groupId: uuidSchema,
+  roomId: uuidSchema,
+});
 export const devicePathSchema = z.object({ locationId: uuidSchema, deviceId: uuidSchema });

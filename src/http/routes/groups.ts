@@ -1,0 +1,87 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import type { HttpApp } from '../http-env.js';
+import { callerOf } from '../http-env.js';
+import { jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
+import { groupPathSchema, locationPathSchema, nameBodySchema } from '../schemas/common.js';
+import { groupSchema, groupView } from '../schemas/group.js';
+import type { RouteServices } from './services.js';
+
+const tags = ['Groups'];
+const collection = '/care-homes/{locationId}/groups';
+const item = `${collection}/{groupId}` as const;
+
+const list = createRoute({
+  method: 'get',
+  path: collection,
+  summary: 'List the groups that the access token covers',
+  tags,
+  request: { params: locationPathSchema },
+  responses: { 200: jsonResponse('Groups.', z.array(groupSchema)), ...problems.resource },
+});
+
+const create = createRoute({
+  method: 'post',
+  path: collection,
+  summary: 'Create a group',
+  tags,
+  request: { params: locationPathSchema, body: jsonRequestBody(nameBodySchema) },
+  responses: {
+    201: jsonResponse('The group.', groupSchema),
+    ...problems.resource,
+    ...problems.body,
+    ...problems.store,
+  },
+});
+
+const rename = createRoute({
+  method: 'patch',
+  path: item,
+  summary: 'Rename a group',
+  tags,
+  request: { params: groupPathSchema, body: jsonRequestBody(nameBodySchema) },
+  responses: {
+    200: jsonResponse('The group.', groupSchema),
+    ...problems.resource,
+    ...problems.body,
+    ...problems.store,
+  },
+});
+
+const remove = createRoute({
+  method: 'delete',
+  path: item,
+  summary: 'Delete a group that has no rooms',
+  tags,
+  request: { params: groupPathSchema },
+  responses: { 204: noContent, ...problems.resource, ...problems.conflict, ...problems.store },
+});
+
+/** The groups of a location (specification 4). */
+export function registerGroups(app: HttpApp, services: RouteServices): void {
+  const { groups, model, coverage, access, readsJson } = services;
+
+  app.openapi({ ...list, middleware: [access.partOfLocation('viewer')] }, (c) => {
+    const { locationId } = c.req.valid('param');
+    const roomIds = model.roomIdsByGroup(locationId);
+    const covered = coverage.groupsOf(callerOf(c).grants, 'viewer', locationId);
+    const views = covered.map((group) => groupView(group, roomIds.get(group.id)));
+    return c.json(views, 200);
+  });
+
+  app.openapi({ ...create, middleware: [access.location('manager'), readsJson] }, async (c) => {
+    const { locationId } = c.req.valid('param');
+    const group = await groups.create(locationId, c.req.valid('json').name);
+    return c.json(groupView(group), 201);
+  });
+
+  app.openapi({ ...rename, middleware: [access.group('manager'), readsJson] }, async (c) => {
+    const key = c.req.valid('param');
+    const group = await groups.rename(key, c.req.valid('json').name);
+    return c.json(groupView(group, model.roomIdsByGroup(key.locationId).get(group.id)), 200);
+  });
+
+  app.openapi({ ...remove, middleware: [access.group('manager')] }, async (c) => {
+    await groups.delete(c.req.valid('param'));
+    return c.body(null, 204);
+  });
+}

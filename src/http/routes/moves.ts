@@ -1,0 +1,58 @@
+import { createRoute } from '@hono/zod-openapi';
+import type { HttpApp } from '../http-env.js';
+import { jsonRequestBody, noContent, problems } from '../openapi.js';
+import { devicePathSchema, roomOfGroupPathSchema } from '../schemas/common.js';
+import { deviceMoveSchema, roomMoveSchema } from '../schemas/move.js';
+import type { RouteServices } from './services.js';
+
+const responses = { 204: noContent, ...problems.resource, ...problems.body, ...problems.store };
+
+const moveDevice = createRoute({
+  method: 'post',
+  path: '/care-homes/{locationId}/devices/{deviceId}/move',
+  summary: 'Move a device to another location, into a room, or out of its room',
+  tags: ['Devices'],
+  request: { params: devicePathSchema, body: jsonRequestBody(deviceMoveSchema) },
+  responses,
+});
+
+const moveRoom = createRoute({
+  method: 'post',
+  path: '/care-homes/{locationId}/groups/{groupId}/rooms/{roomId}/move',
+  summary: 'Move a room from its group to another',
+  tags: ['Groups'],
+  request: { params: roomOfGroupPathSchema, body: jsonRequestBody(roomMoveSchema) },
+  responses,
+});
+
+/** What moves devices and rooms (specification 4, CONTRACT 2). */
+export function registerMoves(app: HttpApp, services: RouteServices): void {
+  const { devices, rooms, access, readsJson } = services;
+
+  app.openapi({ ...moveDevice, middleware: [access.device('manager'), readsJson] }, async (c) => {
+    const key = c.req.valid('param');
+    const { targetLocationId, targetRoomId = null } = c.req.valid('json');
+    const { locationId } = key;
+    if (targetLocationId !== undefined) {
+      // Over both locations as a whole: a grant on the device's group is not enough (CONTRACT 2).
+      access.requireScope(c, 'manager', { locationId });
+      access.requireScope(c, 'manager', { locationId: targetLocationId });
+      await devices.moveToLocation(key, targetLocationId);
+    } else {
+      if (targetRoomId !== null) {
+        access.requireRoom(c, 'manager', { locationId, roomId: targetRoomId });
+      }
+      await devices.moveToRoom(key, targetRoomId);
+    }
+    return c.body(null, 204);
+  });
+
+  const movesRoom = [access.roomOfGroup('manager'), readsJson];
+  app.openapi({ ...moveRoom, middleware: movesRoom }, async (c) => {
+    const { groupId, ...key } = c.req.valid('param');
+    const { targetGroupId } = c.req.valid('json');
+    access.requireScope(c, 'manager', { locationId: key.locationId, groupId: targetGroupId });
+    await rooms.move(key, groupId, targetGroupId);
+    return c.body(null, 204);
+  });
+}

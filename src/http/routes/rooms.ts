@@ -1,0 +1,95 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import type { HttpApp } from '../http-env.js';
+import { callerOf } from '../http-env.js';
+import { jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
+import { locationPathSchema, roomPathSchema } from '../schemas/common.js';
+import { newRoomSchema, roomChangeSchema, roomSchema, roomView } from '../schemas/room.js';
+import type { RouteServices } from './services.js';
+
+const tags = ['Rooms'];
+const collection = '/care-homes/{locationId}/rooms';
+const item = `${collection}/{roomId}` as const;
+
+const list = createRoute({
+  method: 'get',
+  path: collection,
+  summary: 'List the rooms that the access token covers',
+  tags,
+  request: { params: locationPathSchema },
+  responses: { 200: jsonResponse('Rooms.', z.array(roomSchema)), ...problems.resource },
+});
+
+const create = createRoute({
+  method: 'post',
+  path: collection,
+  summary: 'Create a room',
+  tags,
+  request: { params: locationPathSchema, body: jsonRequestBody(newRoomSchema) },
+  responses: {
+    201: jsonResponse('The room.', roomSchema),
+    ...problems.resource,
+    ...problems.body,
+    ...problems.store,
+  },
+});
+
+const change = createRoute({
+  method: 'patch',
+  path: item,
+  summary: 'Rename a room, or change its group',
+  tags,
+  request: { params: roomPathSchema, body: jsonRequestBody(roomChangeSchema) },
+  responses: {
+    200: jsonResponse('The room.', roomSchema),
+    ...problems.resource,
+    ...problems.body,
+    ...problems.store,
+  },
+});
+
+const remove = createRoute({
+  method: 'delete',
+  path: item,
+  summary: 'Delete a room that has no devices',
+  tags,
+  request: { params: roomPathSchema },
+  responses: { 204: noContent, ...problems.resource, ...problems.conflict, ...problems.store },
+});
+
+/** The rooms of a location (specification 4). */
+export function registerRooms(app: HttpApp, services: RouteServices): void {
+  const { rooms, model, coverage, access, readsJson } = services;
+
+  app.openapi({ ...list, middleware: [access.partOfLocation('viewer')] }, (c) => {
+    const { locationId } = c.req.valid('param');
+    const deviceIds = model.deviceIdsByRoom(locationId);
+    const covered = coverage.roomsOf(callerOf(c).grants, 'viewer', locationId);
+    const views = covered.map((room) => roomView(room, deviceIds.get(room.id)));
+    return c.json(views, 200);
+  });
+
+  // A grant on a group covers the group's rooms, new ones included (CONTRACT 2).
+  const creates = [access.partOfLocation('manager'), readsJson];
+  app.openapi({ ...create, middleware: creates }, async (c) => {
+    const { locationId } = c.req.valid('param');
+    const { name, groupId = null } = c.req.valid('json');
+    access.requireScope(c, 'manager', { locationId, groupId });
+    const room = await rooms.create(locationId, name, groupId);
+    return c.json(roomView(room), 201);
+  });
+
+  app.openapi({ ...change, middleware: [access.room('manager'), readsJson] }, async (c) => {
+    const key = c.req.valid('param');
+    const { locationId } = key;
+    const { name, groupId } = c.req.valid('json');
+    // Out of its group it may be taken by whoever may delete it; into one needs that one as well.
+    if (typeof groupId === 'string') access.requireScope(c, 'manager', { locationId, groupId });
+    const room = await rooms.change(key, { name, groupId });
+    return c.json(roomView(room, model.deviceIdsByRoom(locationId).get(room.id)), 200);
+  });
+
+  app.openapi({ ...remove, middleware: [access.room('manager')] }, async (c) => {
+    await rooms.delete(c.req.valid('param'));
+    return c.body(null, 204);
+  });
+}

@@ -1,0 +1,20 @@
+import { z } from '@hono/zod-openapi';
+import { uuidSchema } from './common.js';
+
+/** Which of the two is there says what the move is (specification 4, "Devices"). */
+export const deviceMoveSchema = z
+  .strictObject({
+    targetLocationId: uuidSchema.optional(),
+    targetRoomId: uuidSchema
+      .nullable()
+      .optional()
+      .openapi({ description: 'A room of the location; null takes the device out of its room.' }),
+  })
+  .refine(
+    ({ targetLocationId, targetRoomId }) =>
+      (targetLocationId === undefined) !== (targetRoomId === undefined),
+    'must have exactly one of targetLocationId and targetRoomId',
+  )
+  .openapi('DeviceMove');
+
+export const roomMoveSchema = z.strictObject({ targetGroupId: uuidSchema }).openapi('RoomMove');
