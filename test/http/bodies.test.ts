@@ -11,9 +11,10 @@ const JSON_TYPE = { 'Content-Type': 'application/json' };
 async function everywhere(gateway: TestGateway, options: CallOptions): Promise<string[]> {
   const locationId = await gateway.createLocation();
   const deviceId = await gateway.createDevice(locationId);
+  const ids = { locationId, deviceId, ...(await gateway.placeInGroup(locationId, deviceId)) };
   const answers: string[] = [];
   for (const { method, path } of protectedRoutesOf(gateway.app).filter(takesJson)) {
-    const answer = await gateway.admin(method, fill(path, { locationId, deviceId }), options);
+    const answer = await gateway.admin(method, fill(path, ids), options);
     answers.push(`${method} ${path} ${failure(answer)}`);
   }
   expect(answers.length).toBeGreaterThan(4);

@@ -65,7 +65,7 @@ describe('devices', () => {
     const all = listed.parse((await gateway.admin('GET', path)).json);
     expect(all.map(({ id }) => id)).toEqual(ids);
 
-    const { id: group } = gateway.placeInGroup(ids[1] ?? '');
+    const { groupId: group } = await gateway.placeInGroup(locationId, ids[1] ?? '');
     const token = await gateway.createToken([{ location: locationId, group, role: 'viewer' }]);
     const covered = listed.parse((await gateway.call('GET', path, { token })).json);
     expect(covered.map(({ id }) => id)).toEqual([ids[1]]);

@@ -12,15 +12,16 @@ import { z } from 'zod';
 import { parseAlarm } from '../../src/domain/alarms.js';
 import type { Grant } from '../../src/domain/grants.js';
 import { alarmText } from '../../src/domain/messages.js';
-import type { Group, Room } from '../../src/domain/site.js';
 import { createHttpApp } from '../../src/http/app.js';
 import type { FootageLinks, HttpApp } from '../../src/http/http-env.js';
 import { createHttpListener } from '../../src/http/listener.js';
 import { AccessTokens } from '../../src/site/access-tokens.js';
 import { Devices } from '../../src/site/devices.js';
+import { Groups } from '../../src/site/groups.js';
 import { Health } from '../../src/site/health.js';
 import { Locations } from '../../src/site/locations.js';
 import type { DevicePresence } from '../../src/site/presence-view.js';
+import { Rooms } from '../../src/site/rooms.js';
 import { SiteEvents } from '../../src/site/site-events.js';
 import { SiteModel } from '../../src/site/site-model.js';
 import { AlarmHistoryRedis } from '../../src/store/alarm-history-redis.js';
@@ -110,6 +111,8 @@ export class TestGateway {
     this.rejections = new RejectionStoreRedis(redis, keys, MAX_REJECTIONS);
     this.app = createHttpApp({
       locations: new Locations(store, model),
+      groups: new Groups(store, model),
+      rooms: new Rooms(store, model),
       devices: new Devices(store, model, events, now),
       accessTokens: new AccessTokens(store, model, events, ADMIN_TOKEN, now),
       model,
@@ -171,23 +174,33 @@ export class TestGateway {
     return tokenBody.parse(created.json).token;
   }
 
-  /** Puts the device into a new room of a new group; returns the group's id. */
-  placeInGroup(deviceId: string): Group {
-    const device = this.model.device(deviceId);
-    if (device === undefined) throw new Error(`No device ${deviceId}`);
-    const { locationId } = device;
-    const group: Group = { id: randomUUID(), locationId, name: 'Station', order: 1 };
-    const room: Room = { id: randomUUID(), locationId, groupId: group.id, name: 'Zi 1', order: 2 };
-    const { model } = this;
-    const locations = model.locations();
-    model.load({
-      locations,
-      groups: [...locations.flatMap(({ id }) => model.groupsOf(id)), group],
-      rooms: [...locations.flatMap(({ id }) => model.roomsOf(id)), room],
-      devices: model.devices().map((one) => (one === device ? { ...one, roomId: room.id } : one)),
-      accessTokens: model.accessTokens(),
-    });
-    return group;
+  async createGroup(locationId: string, name = 'Station 1'): Promise<string> {
+    const path = `/care-homes/${locationId}/groups`;
+    return idBody.parse((await this.admin('POST', path, { json: { name } })).json).id;
+  }
+
+  async createRoom(locationId: string, groupId: string | null = null): Promise<string> {
+    const path = `/care-homes/${locationId}/rooms`;
+    const json = { name: 'Zimmer 1', groupId };
+    return idBody.parse((await this.admin('POST', path, { json })).json).id;
+  }
+
+  /** Moves a device to where the body says, as the administrator. */
+  moveDevice(locationId: string, deviceId: string, target: object): Promise<Answer> {
+    const path = `/care-homes/${locationId}/devices/${deviceId}/move`;
+    return this.admin('POST', path, { json: target });
+  }
+
+  /** Puts the device into a new room of a new group. */
+  async placeInGroup(
+    locationId: string,
+    deviceId: string,
+  ): Promise<{ groupId: string; roomId: string }> {
+    const groupId = await this.createGroup(locationId);
+    const roomId = await this.createRoom(locationId, groupId);
+    const moved = await this.moveDevice(locationId, deviceId, { targetRoomId: roomId });
+    if (moved.status !== 204) throw new Error(`Not moved: ${moved.text}`);
+    return { groupId, roomId };
   }
 
   /** Records an alarm as the ingest does, in the device's place as of now; returns its id. */

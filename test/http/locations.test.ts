@@ -77,7 +77,7 @@ describe('locations', () => {
     const inGroup = await gateway.createDevice(partly);
     await gateway.createDevice(partly, 'outside the group');
     await gateway.createDevice(hidden);
-    const { id: group } = gateway.placeInGroup(inGroup);
+    const { groupId: group } = await gateway.placeInGroup(partly, inGroup);
     const token = await gateway.createToken([
       { location: seen, role: 'viewer' },
       { location: partly, group, role: 'viewer' },

@@ -12,6 +12,8 @@ type Need =
   | 'viewer of some'
   | 'manager of some'
   | 'manager of the location'
+  | 'manager of the group'
+  | 'manager of the room'
   | 'viewer of the device'
   | 'manager of the device'
   | 'admin';
@@ -22,12 +24,22 @@ const NEEDS: Readonly<Record<string, Need>> = {
   'POST /care-homes': 'admin',
   'PATCH /care-homes/:locationId': 'manager of the location',
   'DELETE /care-homes/:locationId': 'admin',
+  'GET /care-homes/:locationId/groups': 'viewer of some',
+  'POST /care-homes/:locationId/groups': 'manager of the location',
+  'PATCH /care-homes/:locationId/groups/:groupId': 'manager of the group',
+  'DELETE /care-homes/:locationId/groups/:groupId': 'manager of the group',
+  'POST /care-homes/:locationId/groups/:groupId/rooms/:roomId/move': 'manager of the group',
+  'GET /care-homes/:locationId/rooms': 'viewer of some',
+  'POST /care-homes/:locationId/rooms': 'manager of some',
+  'PATCH /care-homes/:locationId/rooms/:roomId': 'manager of the room',
+  'DELETE /care-homes/:locationId/rooms/:roomId': 'manager of the room',
   'GET /care-homes/:locationId/devices': 'viewer of some',
   'POST /care-homes/:locationId/devices': 'manager of the location',
   'GET /care-homes/:locationId/devices/:deviceId': 'viewer of the device',
   'PATCH /care-homes/:locationId/devices/:deviceId': 'manager of the device',
   'DELETE /care-homes/:locationId/devices/:deviceId': 'manager of the device',
   'POST /care-homes/:locationId/devices/:deviceId/secret': 'manager of the device',
+  'POST /care-homes/:locationId/devices/:deviceId/move': 'manager of the device',
   'GET /care-homes/:locationId/devices/:deviceId/custom-data': 'viewer of the device',
   'PATCH /care-homes/:locationId/devices/:deviceId/custom-data': 'manager of the device',
   'GET /care-homes/:locationId/devices/:deviceId/alarms': 'viewer of the device',
@@ -39,7 +51,13 @@ const NEEDS: Readonly<Record<string, Need>> = {
 };
 
 const VIEWER: readonly Need[] = ['a token', 'viewer of some', 'viewer of the device'];
-const GROUP_MANAGER: readonly Need[] = [...VIEWER, 'manager of some', 'manager of the device'];
+const GROUP_MANAGER: readonly Need[] = [
+  ...VIEWER,
+  'manager of some',
+  'manager of the group',
+  'manager of the room',
+  'manager of the device',
+];
 const MANAGER: readonly Need[] = [...GROUP_MANAGER, 'manager of the location'];
 const ADMIN: readonly Need[] = [...MANAGER, 'admin'];
 
@@ -106,8 +124,7 @@ function optionsFor({ method }: Route, token: string) {
 async function freshDevice(gateway: TestGateway) {
   const locationId = await gateway.createLocation();
   const deviceId = await gateway.createDevice(locationId);
-  const group = gateway.placeInGroup(deviceId);
-  return { locationId, deviceId, groupId: group.id };
+  return { locationId, deviceId, ...(await gateway.placeInGroup(locationId, deviceId)) };
 }
 
 describe('permissions', () => {
@@ -118,8 +135,8 @@ describe('permissions', () => {
         const key = `${route.method} ${route.path}`;
         const need = NEEDS[key];
         if (need === undefined) throw new Error(`Who may ${key}?`);
-        const { groupId, ...ids } = await freshDevice(gateway);
-        const token = await gateway.createToken(grants(ids.locationId, groupId));
+        const ids = await freshDevice(gateway);
+        const token = await gateway.createToken(grants(ids.locationId, ids.groupId));
         const answer = await gateway.call(
           route.method,
           fill(route.path, ids),
@@ -136,10 +153,15 @@ describe('permissions', () => {
 describe('a caller without a grant on a location', () => {
   it('gets the same answer whether or not it exists, or could exist', async () => {
     const gateway = await startGateway(redis);
-    const { groupId: _, ...existing } = await freshDevice(gateway);
+    const existing = await freshDevice(gateway);
     const token = await gateway.createToken([{ location: randomUUID(), role: 'manager' }]);
     const missing = { locationId: randomUUID(), deviceId: randomUUID() };
-    const malformed = { locationId: 'nowhere', deviceId: '%2e%2e%2fsecret' };
+    const malformed = {
+      locationId: 'nowhere',
+      groupId: '7',
+      roomId: 'Zimmer%201',
+      deviceId: '%2e%2e%2fsecret',
+    };
     for (const route of protectedRoutesOf(gateway.app)) {
       if (!route.path.includes(':locationId')) continue;
       for (const ids of [existing, missing, malformed]) {
@@ -154,17 +176,33 @@ describe('a caller without a grant on a location', () => {
 });
 
 describe('a caller with a grant on a group only', () => {
-  it('cannot tell a device of another group from one that does not exist', async () => {
+  it('cannot tell what is in another group from what does not exist', async () => {
     const gateway = await startGateway(redis);
-    const { locationId, deviceId, groupId } = await freshDevice(gateway);
+    const own = await freshDevice(gateway);
+    const { locationId } = own;
     const token = await gateway.createToken([
-      { location: locationId, group: groupId, role: 'manager' },
+      { location: locationId, group: own.groupId, role: 'manager' },
     ]);
-    const uncovered = await gateway.createDevice(locationId, 'elsewhere');
-    const path = (id: string) => `/care-homes/${locationId}/devices/${id}`;
-    expect((await gateway.call('GET', path(deviceId), { token })).status).toBe(200);
-    for (const id of [uncovered, randomUUID(), 'no-uuid']) {
-      expect(failure(await gateway.call('GET', path(id), { token }))).toBe('403 forbidden');
+    const deviceId = await gateway.createDevice(locationId, 'elsewhere');
+    const foreign = { locationId, deviceId, ...(await gateway.placeInGroup(locationId, deviceId)) };
+    const ungrouped = {
+      ...foreign,
+      roomId: await gateway.createRoom(locationId),
+      deviceId: await gateway.createDevice(locationId, 'in no room'),
+    };
+    const missing = { locationId };
+    const malformed = { locationId, groupId: '7', roomId: 'no-uuid', deviceId: 'no-uuid' };
+    const routes = protectedRoutesOf(gateway.app).filter(({ path }) =>
+      /:(deviceId|roomId|groupId)/.test(path),
+    );
+    for (const route of routes) {
+      const ask = (ids: Readonly<Record<string, string>>) =>
+        gateway.call(route.method, fill(route.path, ids), optionsFor(route, token));
+      for (const ids of [foreign, ungrouped, missing, malformed]) {
+        const answer = await ask(ids);
+        expect(`${route.path} ${failure(answer)}`).toBe(`${route.path} 403 forbidden`);
+      }
+      if (route.method === 'GET') expect((await ask(own)).status).toBe(200);
     }
   });
 });
@@ -179,6 +217,9 @@ describe('a caller with a grant', () => {
       [`/care-homes/${randomUUID()}/devices/${deviceId}`, '404 location-not-found'],
       [`/care-homes/${locationId}/devices/${randomUUID()}`, '404 device-not-found'],
       [`/care-homes/${other}/devices/${deviceId}`, '404 device-not-found'],
+      [`/care-homes/${randomUUID()}/rooms`, '404 location-not-found'],
+      [`/care-homes/${randomUUID()}/groups`, '404 location-not-found'],
+      ['/care-homes/nowhere/rooms', '400 invalid-request'],
       ['/care-homes/nowhere/devices', '400 invalid-request'],
       [`/care-homes/${locationId}/devices/${deviceId}x`, '400 invalid-request'],
     ];
@@ -187,18 +228,19 @@ describe('a caller with a grant', () => {
     }
   });
 
-  it('finds a device in its own location only, on every route', async () => {
+  it('finds devices, rooms and groups in their own location only, on every route', async () => {
     const gateway = await startGateway(redis);
-    const { deviceId } = await freshDevice(gateway);
-    const ids = { locationId: await gateway.createLocation('another'), deviceId };
+    const { locationId: _, ...foreign } = await freshDevice(gateway);
+    const ids = { ...foreign, locationId: await gateway.createLocation('another') };
     const token = await gateway.createToken([{ location: ids.locationId, role: 'manager' }]);
     for (const route of protectedRoutesOf(gateway.app)) {
-      if (!route.path.includes(':deviceId')) continue;
+      const [, kind] = /:(device|group|room)Id/.exec(route.path) ?? [];
+      if (kind === undefined) continue;
       const options = optionsFor(route, token);
       const answer = await gateway.call(route.method, fill(route.path, ids), options);
-      expect(`${route.path} ${failure(answer)}`).toBe(`${route.path} 404 device-not-found`);
+      expect(`${route.path} ${failure(answer)}`).toBe(`${route.path} 404 ${kind}-not-found`);
       const asked = await gateway.admin(route.method, fill(route.path, ids));
-      expect(`${route.path} ${failure(asked)}`).toBe(`${route.path} 404 device-not-found`);
+      expect(`${route.path} ${failure(asked)}`).toBe(`${route.path} 404 ${kind}-not-found`);
     }
   });
 

@@ -8,7 +8,7 @@ it('the newest rejected publishes of a location are listed, newest first', async
   const locationId = await gateway.createLocation();
   const one = await gateway.createDevice(locationId);
   const other = await gateway.createDevice(locationId);
-  const { id: group } = gateway.placeInGroup(other);
+  const { groupId: group } = await gateway.placeInGroup(locationId, other);
   const path = `/care-homes/${locationId}/rejected`;
   expect((await gateway.admin('GET', path)).json).toEqual([]);
   const receivedAtMs = Date.UTC(2026, 0, 1);
