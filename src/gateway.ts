@@ -229,12 +229,17 @@ export class Gateway {
     });
     await broker.start();
     this.#releasers.add(() => broker.stop());
-    this.#followSite(site, delivery, broker);
+    this.#followSite(site, delivery, ingest, broker);
     return broker;
   }
 
   /** What changes in the site ends connections, sessions and retained messages. */
-  #followSite(site: SiteParts, delivery: DeliveryParts, broker: MqttBroker): void {
+  #followSite(
+    site: SiteParts,
+    delivery: DeliveryParts,
+    { presence }: IngestParts,
+    broker: MqttBroker,
+  ): void {
     const { log, now } = this.#options;
     const { sessions, forwarder } = delivery;
     const { events, accessTokens } = site;
@@ -245,6 +250,17 @@ export class Gateway {
     events.on('principalRemoved', (principal) => inBackground(sessions.discardAllOf(principal)));
     events.on('deviceDeleted', ({ id, locationId }) => {
       inBackground(forwarder.forget(forwardedTopic(locationId, id, '#')));
+    });
+    // One after the other: a device that comes back must not lose what it leaves there anew.
+    let tidying: Promise<void> = Promise.resolve();
+    events.on('deviceMoved', ({ before, after }) => {
+      tidying = tidying.then(async () => {
+        presence.moved(after.id);
+        await forwarder.forget(forwardedTopic(before.locationId, before.id, '#'));
+      });
+      tidying = tidying.catch((error: unknown) => {
+        log.warn({ err: error }, 'not tidied up after a move');
+      });
     });
     const expiry = new TokenExpiry(accessTokens, events, now);
     expiry.start();

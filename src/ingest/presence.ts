@@ -19,6 +19,8 @@ export interface PresenceRecord {
 interface Seen {
   connections: number;
   lastSeenAtMs: number;
+  /** When it was last announced to have come or gone. */
+  sinceMs: number;
 }
 
 const LAST_WORD_TIMEOUT_MS = 1_000;
@@ -52,7 +54,7 @@ export class Presence {
   /** Only reads: a store that cannot take writes must not hold up the start (CONTRACT 4.7). */
   async load(): Promise<void> {
     for (const { deviceId, online, lastSeenAtMs } of await this.#store.load()) {
-      this.#seen.set(deviceId, { connections: 0, lastSeenAtMs });
+      this.#seen.set(deviceId, { connections: 0, lastSeenAtMs, sinceMs: lastSeenAtMs });
       if (online) this.#leftOnline.add(deviceId);
     }
   }
@@ -95,32 +97,44 @@ export class Presence {
     if (seen.connections === 0) this.#announce(deviceId, false);
   }
 
+  /** The device is in another location: its status is told there. Without one there is nothing. */
+  moved(deviceId: string): void {
+    const seen = this.#seen.get(deviceId);
+    if (seen !== undefined) this.#tell(deviceId, seen.connections > 0, seen.sinceMs);
+  }
+
   /** The device has sent something. */
   heardOf(deviceId: string): void {
     this.#touch(deviceId);
   }
 
   #touch(deviceId: string): Seen {
-    const seen = this.#seen.get(deviceId) ?? { connections: 0, lastSeenAtMs: 0 };
+    const seen = this.#seen.get(deviceId) ?? { connections: 0, lastSeenAtMs: 0, sinceMs: 0 };
     seen.lastSeenAtMs = this.#now();
     this.#seen.set(deviceId, seen);
     return seen;
   }
 
   #announce(deviceId: string, online: boolean): void {
+    const sinceMs = this.#now();
+    const seen = this.#seen.get(deviceId);
+    if (seen !== undefined) seen.sinceMs = sinceMs;
+    this.#tell(deviceId, online, sinceMs);
+  }
+
+  #tell(deviceId: string, online: boolean, sinceMs: number): void {
     const context = this.#model.context(deviceId);
     if (context === undefined) {
       this.#seen.delete(deviceId);
       return;
     }
-    const sinceMs = this.#now();
     const lastSeenAtMs = this.#seen.get(deviceId)?.lastSeenAtMs ?? sinceMs;
     const announced = this.#forwarder.forward({
       topic: forwardedTopic(context.location.id, deviceId, 'status'),
       payload: Buffer.from(statusText(online, sinceMs, context)),
       qos: 1,
       retain: true,
-      receivedAtMs: sinceMs,
+      receivedAtMs: this.#now(),
       locationId: context.location.id,
       groupId: context.group?.id ?? null,
     });
