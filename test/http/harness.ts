@@ -90,10 +90,12 @@ export class TestGateway {
   readonly events = new SiteEvents();
   readonly health = new Health();
   readonly presence = new Map<string, DevicePresence>();
+  readonly store: SiteStoreRedis;
   readonly rejections: RejectionStoreRedis;
   /** Lines of the log. */
   readonly logged: string[] = [];
   readonly #redis: Redis;
+  readonly #prefix: string;
   readonly #logStore: LogStore;
   readonly #listener: ReturnType<typeof createHttpListener>;
   /** What the clock of the gateway is ahead of the real one. */
@@ -107,6 +109,8 @@ export class TestGateway {
     const store = new SiteStoreRedis(redis, keys);
     const log = pino({ level: 'debug' }, { write: (line: string) => this.logged.push(line) });
     this.#redis = redis;
+    this.#prefix = keys.locations.replace(/locations$/, '');
+    this.store = store;
     this.#logStore = new LogStore(redis, redis, keys);
     this.rejections = new RejectionStoreRedis(redis, keys, MAX_REJECTIONS);
     this.app = createHttpApp({
@@ -148,6 +152,21 @@ export class TestGateway {
   /** From now on the store cannot be reached. */
   loseStore(): void {
     this.#redis.disconnect();
+  }
+
+  /** Every key of its site in the store. */
+  keys(): Promise<string[]> {
+    return this.#redis.keys(`${this.#prefix}*`);
+  }
+
+  /** The sets of ids behind keys of this kind, by the id they are of: `location-rooms`, … */
+  async members(kind: string): Promise<Record<string, string[]>> {
+    const prefix = `${this.#prefix}${kind}:`;
+    const keys = await this.#redis.keys(`${prefix}*`);
+    const sets = keys.map(async (key): Promise<[string, string[]]> => {
+      return [key.slice(prefix.length), (await this.#redis.smembers(key)).toSorted()];
+    });
+    return Object.fromEntries(await Promise.all(sets));
   }
 
   call(method: string, path: string, options: CallOptions = {}): Promise<Answer> {

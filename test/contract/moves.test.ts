@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { z } from 'zod';
+import { Api, type TestDevice } from '../harness/api.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
+import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
+
+/** What follows a change in the background. */
+const SOON = { timeout: 10_000 };
+
+let gateway: GatewayProcess;
+let api: Api;
+
+beforeAll(async () => {
+  gateway = await GatewayProcess.start();
+  api = new Api(gateway);
+});
+
+afterAll(() => gateway.remove());
+
+const idBody = z.looseObject({ id: z.string() });
+const eventsBody = z.looseObject({ events: z.array(z.looseObject({ kind: z.string() })) });
+
+async function create(path: string, body: object): Promise<string> {
+  return idBody.parse(await api.json('POST', path, body)).id;
+}
+
+/** Two homes, the first with a group that has a room, and a device in it that is connected. */
+async function world() {
+  const [from, to] = [await api.createLocation('Birke'), await api.createLocation('Ahorn')];
+  const groupId = await create(`/care-homes/${from.id}/groups`, { name: 'Station 1' });
+  const roomId = await create(`/care-homes/${from.id}/rooms`, { name: 'Zimmer 1', groupId });
+  const device = await api.createDevice(from.id, 'Bett 1');
+  const sensor = await connectDevice(gateway, device);
+  const publish = (rest: string, payload: string, retain = false) =>
+    sensor.publishAsync(`devices/${device.id}/${rest}`, payload, { qos: 1, retain });
+  const move = (locationId: string, target: object) =>
+    api.json('POST', `/care-homes/${locationId}/devices/${device.id}/move`, target);
+  return { from, to, groupId, roomId, device, sensor, publish, move };
+}
+
+async function nurseOf(locationId: string): Promise<Subscriber> {
+  const nurse = await Subscriber.connect(gateway, await api.viewer(locationId));
+  return nurse.subscribe(`care-homes/${locationId}/#`);
+}
+
+async function kindsOf(path: string): Promise<string[]> {
+  return eventsBody.parse(await api.json('GET', path)).events.map(({ kind }) => kind);
+}
+
+/** The topics of what a subscriber that comes now is given as retained. */
+async function retainedIn(locationId: string): Promise<string[]> {
+  const marker = await api.createDevice(locationId, 'marker');
+  const nurse = await nurseOf(locationId);
+  const sensor = await connectDevice(gateway, marker);
+  // A live message that comes after the subscription: whatever was retained has come before it.
+  await sensor.publishAsync(`devices/${marker.id}/marker`, '1', { qos: 1 });
+  await nurse.until((received) => received.some(({ topic }) => topic.endsWith('/marker')));
+  await sensor.endAsync();
+  await nurse.end();
+  await api.json('DELETE', `/care-homes/${locationId}/devices/${marker.id}`);
+  return nurse.received.filter(({ retain }) => retain).map(({ topic }) => topic);
+}
+
+it('after a move the next alarm carries the new place', async () => {
+  const { from, to, groupId, roomId, device, sensor, publish, move } = await world();
+  const nurses = [await nurseOf(from.id), await nurseOf(to.id)];
+  const [inOld, inNew] = nurses;
+  await publish('alarms', '{"kind":"fall"}');
+  await move(from.id, { targetRoomId: roomId });
+  await publish('alarms', '{"kind":"noise"}');
+  const path = `/care-homes/${from.id}/groups`;
+  const other = await create(path, { name: 'Station 2' });
+  await api.json('POST', `${path}/${groupId}/rooms/${roomId}/move`, { targetGroupId: other });
+  await publish('alarms', '{"kind":"helpCall"}');
+  await move(from.id, { targetLocationId: to.id });
+  await publish('alarms', '{"kind":"outOfBed"}');
+
+  const isAlarm = ({ topic }: { topic: string }) => topic.includes('/alarms/');
+  await inOld?.until((received) => received.filter(isAlarm).length === 3);
+  await inNew?.until((received) => received.some(isAlarm));
+  const birke = { id: from.id, name: 'Birke' };
+  const room = { id: roomId, name: 'Zimmer 1' };
+  expect(inOld?.messages('/alarms/')).toMatchObject([
+    { kind: 'fall', location: birke, room: null, group: null },
+    { kind: 'noise', location: birke, room, group: { id: groupId, name: 'Station 1' } },
+    { kind: 'helpCall', location: birke, room, group: { id: other, name: 'Station 2' } },
+  ]);
+  expect(inNew?.messages('/alarms/')).toMatchObject([
+    { kind: 'outOfBed', location: { id: to.id, name: 'Ahorn' }, room: null, group: null },
+  ]);
+  expect(inNew?.received.filter(isAlarm).map(({ topic }) => topic)).toEqual([
+    `care-homes/${to.id}/devices/${device.id}/alarms/outOfBed`,
+  ]);
+
+  expect(await kindsOf(`/care-homes/${from.id}/alarms`)).toEqual(['helpCall', 'noise', 'fall']);
+  expect(await kindsOf(`/care-homes/${to.id}/alarms`)).toEqual(['outOfBed']);
+  expect(await kindsOf(`/care-homes/${to.id}/devices/${device.id}/alarms`)).toEqual(['outOfBed']);
+  await Promise.all([...nurses.map((nurse) => nurse.end()), sensor.endAsync()]);
+});
+
+it('a move leaves nothing retained behind, and takes the status along', async () => {
+  const { from, to, device, sensor, publish, move } = await world();
+  const topics = (locationId: string, one: TestDevice) => [
+    `care-homes/${locationId}/devices/${one.id}/status`,
+  ];
+  const bystander = await api.createDevice(from.id, 'Bett 2');
+  await (await connectDevice(gateway, bystander)).endAsync();
+  await publish('temperature', '21.5', true);
+  await expect.poll(() => retainedIn(from.id), SOON).toHaveLength(3);
+
+  const before = await statusIn(from.id, device);
+  await move(from.id, { targetLocationId: to.id });
+  await expect.poll(() => retainedIn(from.id), SOON).toEqual(topics(from.id, bystander));
+  expect(await retainedIn(to.id)).toEqual(topics(to.id, device));
+  const after = await statusIn(to.id, device);
+  expect(after).toMatchObject({ online: true, location: { id: to.id, name: 'Ahorn' } });
+  expect(after?.['since']).toBe(before?.['since']);
+
+  await sensor.endAsync();
+  await expect.poll(() => statusIn(to.id, device), SOON).toMatchObject({ online: false });
+  const left = await statusIn(to.id, device);
+  await move(to.id, { targetLocationId: from.id });
+  await move(from.id, { targetLocationId: to.id });
+  await move(to.id, { targetLocationId: from.id });
+  await expect.poll(() => retainedIn(to.id), SOON).toEqual([]);
+  const back = await statusIn(from.id, device);
+  expect(back).toMatchObject({ online: false, since: left?.['since'] });
+  await expect
+    .poll(async () => (await retainedIn(from.id)).toSorted(), SOON)
+    .toEqual([...topics(from.id, device), ...topics(from.id, bystander)].toSorted());
+});
+
+async function statusIn(locationId: string, device: TestDevice) {
+  const nurse = await Subscriber.connect(gateway, await api.viewer(locationId));
+  await nurse.subscribe(`care-homes/${locationId}/devices/${device.id}/status`);
+  await nurse.untilCount(1);
+  await nurse.end();
+  return nurse.messages()[0];
+}
+
+it('a device that was never connected has no status to take along', async () => {
+  const [from, to] = [await api.createLocation(), await api.createLocation()];
+  const device = await api.createDevice(from.id);
+  const path = `/care-homes/${from.id}/devices/${device.id}/move`;
+  await api.json('POST', path, { targetLocationId: to.id });
+  expect(await retainedIn(to.id)).toEqual([]);
+});

@@ -1,0 +1,223 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import type { Grant } from '../../src/domain/grants.js';
+import type { Device } from '../../src/domain/site.js';
+import { failure, problemOf } from './client.js';
+import { startGateway, type TestGateway, useRedis } from './harness.js';
+
+const redis = useRedis();
+
+/** A location with a device, two groups, and a room in each of them. */
+async function start() {
+  const gateway = await startGateway(redis);
+  const locationId = await gateway.createLocation();
+  const deviceId = await gateway.createDevice(locationId);
+  const [one, other] = [
+    await gateway.createGroup(locationId),
+    await gateway.createGroup(locationId),
+  ];
+  const [inOne, inOther] = [
+    await gateway.createRoom(locationId, one),
+    await gateway.createRoom(locationId, other),
+  ];
+  return { gateway, locationId, deviceId, one, other, inOne, inOther };
+}
+
+/** Where the device is, as the interface, the model and the store agree. */
+async function placeOf(gateway: TestGateway, deviceId: string) {
+  const held = gateway.model.device(deviceId);
+  const stored = (await gateway.store.load()).devices.find(({ id }) => id === deviceId);
+  expect(stored).toEqual(held);
+  const path = `/care-homes/${held?.locationId}/devices/${deviceId}`;
+  const { locationId, roomId } = { ...held };
+  expect((await gateway.admin('GET', path)).json).toMatchObject({ locationId, roomId });
+  return { locationId, roomId };
+}
+
+describe('a device', () => {
+  it('moves into a room, into another, and out of it', async () => {
+    const { gateway, locationId, deviceId, inOne, inOther } = await start();
+    for (const roomId of [inOne, inOne, inOther, null, null, inOne]) {
+      const moved = await gateway.moveDevice(locationId, deviceId, { targetRoomId: roomId });
+      expect([moved.status, moved.text]).toEqual([204, '']);
+      expect(await placeOf(gateway, deviceId)).toEqual({ locationId, roomId });
+      const rooms = await gateway.admin('GET', `/care-homes/${locationId}/rooms`);
+      expect(rooms.json).toMatchObject(
+        [inOne, inOther].map((id) => ({ id, devices: id === roomId ? [deviceId] : [] })),
+      );
+    }
+    const left = await gateway.admin('DELETE', `/care-homes/${locationId}/rooms/${inOther}`);
+    expect(left.status).toBe(204);
+  });
+
+  it('moves to another location, out of its room, and is found there only', async () => {
+    const { gateway, locationId, deviceId, inOne } = await start();
+    const target = await gateway.createLocation('Haus Ahorn');
+    const moves: { before: Device; after: Device }[] = [];
+    gateway.events.on('deviceMoved', (move) => moves.push(move));
+    await gateway.moveDevice(locationId, deviceId, { targetRoomId: inOne });
+    expect(moves).toEqual([]);
+    const json = { targetLocationId: target.toUpperCase() };
+    expect((await gateway.moveDevice(locationId, deviceId, json)).status).toBe(204);
+    expect(moves).toMatchObject([
+      { before: { locationId, roomId: inOne }, after: { locationId: target, roomId: null } },
+    ]);
+    expect(await placeOf(gateway, deviceId)).toEqual({ locationId: target, roomId: null });
+    expect((await gateway.admin('GET', '/care-homes')).json).toMatchObject([
+      { id: locationId, devices: [] },
+      { id: target, devices: [deviceId] },
+    ]);
+    const again = await gateway.moveDevice(locationId, deviceId, json);
+    expect(failure(again)).toBe('404 device-not-found');
+    const remove = (id: string) => gateway.admin('DELETE', `/care-homes/${id}`);
+    expect((await remove(locationId)).status).toBe(204);
+    expect(failure(await remove(target))).toBe('409 location-has-devices');
+  });
+
+  it('stays in its room when it is moved to the location it is in', async () => {
+    const { gateway, locationId, deviceId, inOne } = await start();
+    await gateway.moveDevice(locationId, deviceId, { targetRoomId: inOne });
+    const moved = await gateway.moveDevice(locationId, deviceId, { targetLocationId: locationId });
+    expect(moved.status).toBe(204);
+    expect(await placeOf(gateway, deviceId)).toEqual({ locationId, roomId: inOne });
+  });
+
+  it('does not move to what is not there', async () => {
+    const { gateway, locationId, deviceId, inOne } = await start();
+    await gateway.moveDevice(locationId, deviceId, { targetRoomId: inOne });
+    const elsewhere = await gateway.createRoom(await gateway.createLocation());
+    const cases: [object, string][] = [
+      [{ targetLocationId: randomUUID() }, '404 location-not-found'],
+      [{ targetRoomId: randomUUID() }, '404 room-not-found'],
+      [{ targetRoomId: elsewhere }, '404 room-not-found'],
+      [{ targetRoomId: 'nowhere' }, '400 invalid-request'],
+      [{ targetLocationId: null }, '400 invalid-request'],
+      [{ targetRoomId: inOne, targetLocationId: locationId }, '400 invalid-request'],
+      [{ targetRoomId: null, targetLocationId: locationId }, '400 invalid-request'],
+      [{ targetGroupId: randomUUID() }, '400 invalid-request'],
+      [{}, '400 invalid-request'],
+    ];
+    for (const [target, expected] of cases) {
+      const answer = await gateway.moveDevice(locationId, deviceId, target);
+      expect([target, failure(answer)]).toEqual([target, expected]);
+      expect(await placeOf(gateway, deviceId)).toEqual({ locationId, roomId: inOne });
+    }
+    const neither = problemOf(await gateway.moveDevice(locationId, deviceId, {}));
+    expect(neither.errors?.map(({ message }) => message)).toEqual([
+      'must have exactly one of targetLocationId and targetRoomId',
+    ]);
+  });
+
+  it('moves to a location for a manager of both, whether or not that one exists', async () => {
+    const { gateway, locationId, deviceId, one, inOne } = await start();
+    await gateway.moveDevice(locationId, deviceId, { targetRoomId: inOne });
+    const target = await gateway.createLocation();
+    const manager = (location: string): Grant => ({ location, role: 'manager' });
+    const viewer = (location: string): Grant => ({ location, role: 'viewer' });
+    const path = `/care-homes/${locationId}/devices/${deviceId}/move`;
+    const refused: Grant[][] = [
+      [manager(locationId)],
+      [manager(target)],
+      [manager(locationId), viewer(target)],
+      [viewer(locationId), manager(target)],
+      [{ location: locationId, group: one, role: 'manager' }, manager(target)],
+      [manager(locationId), { location: target, group: randomUUID(), role: 'manager' }],
+    ];
+    for (const grants of refused) {
+      const token = await gateway.createToken(grants);
+      for (const targetLocationId of [target, randomUUID()]) {
+        const json = { targetLocationId };
+        expect(failure(await gateway.call('POST', path, { token, json }))).toBe('403 forbidden');
+      }
+    }
+    const token = await gateway.createToken([manager(locationId), manager(target)]);
+    const json = { targetLocationId: target };
+    expect((await gateway.call('POST', path, { token, json })).status).toBe(204);
+  });
+
+  it('moves to a room for a manager of the one it leaves and the one it enters', async () => {
+    const { gateway, locationId, deviceId, one, other, inOne, inOther } = await start();
+    const ungrouped = await gateway.createRoom(locationId);
+    const group = (id: string): Grant => ({ location: locationId, group: id, role: 'manager' });
+    const path = `/care-homes/${locationId}/devices/${deviceId}/move`;
+    const place = (roomId: string | null) =>
+      gateway.moveDevice(locationId, deviceId, { targetRoomId: roomId });
+    const ofOne = await gateway.createToken([group(one)]);
+    const ofOther = await gateway.createToken([group(other)]);
+    const ofBoth = await gateway.createToken([group(one), group(other)]);
+    const another = await gateway.createRoom(locationId, one);
+    const cases: [string | null, string, string | null, 204 | 403][] = [
+      [inOne, ofOne, inOther, 403],
+      [inOne, ofOther, inOther, 403],
+      [inOne, ofBoth, ungrouped, 403],
+      [inOne, ofOne, randomUUID(), 403],
+      [null, ofBoth, inOne, 403],
+      [ungrouped, ofBoth, inOne, 403],
+      [inOne, ofBoth, inOther, 204],
+      [inOne, ofOne, another, 204],
+      [inOne, ofOne, inOne, 204],
+      [inOne, ofOne, null, 204],
+    ];
+    for (const [index, [from, token, targetRoomId, expected]] of cases.entries()) {
+      await place(from);
+      const answer = await gateway.call('POST', path, { token, json: { targetRoomId } });
+      expect([index, answer.status]).toEqual([index, expected]);
+      const roomId = expected === 204 ? targetRoomId : from;
+      expect(gateway.model.device(deviceId)?.roomId).toBe(roomId);
+    }
+  });
+});
+
+describe('a room', () => {
+  it('moves to another group, with its devices', async () => {
+    const { gateway, locationId, deviceId, one, other, inOne, inOther } = await start();
+    await gateway.moveDevice(locationId, deviceId, { targetRoomId: inOne });
+    const move = (from: string, targetGroupId: string) =>
+      gateway.admin('POST', `/care-homes/${locationId}/groups/${from}/rooms/${inOne}/move`, {
+        json: { targetGroupId },
+      });
+    expect(gateway.model.context(deviceId)?.group?.id).toBe(one);
+    const moved = await move(one, other);
+    expect([moved.status, moved.text]).toEqual([204, '']);
+    expect(gateway.model.context(deviceId)?.group?.id).toBe(other);
+    expect(failure(await move(one, other))).toBe('404 room-not-found');
+    expect((await move(other, other)).status).toBe(204);
+    expect((await gateway.admin('GET', `/care-homes/${locationId}/groups`)).json).toMatchObject([
+      { id: one, rooms: [] },
+      { id: other, rooms: [inOne, inOther] },
+    ]);
+    expect((await gateway.store.load()).rooms).toEqual(
+      expect.arrayContaining(gateway.model.roomsOf(locationId)),
+    );
+    expect(failure(await move(other, randomUUID()))).toBe('404 group-not-found');
+    const foreign = await gateway.createGroup(await gateway.createLocation());
+    expect(failure(await move(other, foreign))).toBe('404 group-not-found');
+    expect(failure(await move(foreign, other))).toBe('404 group-not-found');
+    expect(failure(await move(other, 'x'))).toBe('400 invalid-request');
+    const group = `/care-homes/${locationId}/groups/${one}`;
+    expect((await gateway.admin('DELETE', group)).status).toBe(204);
+  });
+
+  it('moves for a manager of both groups only', async () => {
+    const { gateway, locationId, one, other, inOne } = await start();
+    const grant = (group: string, role: Grant['role']) => ({ location: locationId, group, role });
+    const path = `/care-homes/${locationId}/groups/${one}/rooms/${inOne}/move`;
+    const move = async (grants: readonly Grant[], targetGroupId: string) => {
+      const token = await gateway.createToken(grants);
+      return gateway.call('POST', path, { token, json: { targetGroupId } });
+    };
+    const refused: Grant[][] = [
+      [grant(one, 'manager')],
+      [grant(other, 'manager')],
+      [grant(one, 'manager'), grant(other, 'viewer')],
+      [{ location: locationId, role: 'viewer' }],
+    ];
+    for (const grants of refused) {
+      for (const target of [other, randomUUID()]) {
+        expect(failure(await move(grants, target))).toBe('403 forbidden');
+      }
+    }
+    const both = [grant(one, 'manager'), grant(other, 'manager')];
+    expect((await move(both, other)).status).toBe(204);
+  });
+});
