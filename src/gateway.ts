@@ -31,6 +31,7 @@ import { Principals } from './site/principals.js';
 import { Rooms } from './site/rooms.js';
 import { SiteEvents } from './site/site-events.js';
 import { SiteModel } from './site/site-model.js';
+import { SiteReload } from './site/site-reload.js';
 import { TokenExpiry } from './site/token-expiry.js';
 import type { Storage } from './storage.js';
 import { openStorage } from './storage.js';
@@ -128,6 +129,9 @@ export class Gateway {
     const model = new SiteModel();
     model.load(await storage.site.load());
     const events = new SiteEvents();
+    const reload = new SiteReload(storage.site, model, events, this.#options.log);
+    storage.site.whenOutcomeIsUnknown(() => reload.request());
+    this.#releasers.add(() => reload.stop());
     return {
       model,
       events,

@@ -16,6 +16,13 @@ export interface Failure {
   readonly detail: string;
 }
 
+/** Where changes are made. */
+export interface ChangeTarget {
+  readonly redis: Redis;
+  /** Called when the store gave no answer: the change may have been made, or be made yet. */
+  readonly onUnknownOutcome: () => void;
+}
+
 /** One atomic change of the site: conditions that must hold, then writes (apply-change.lua). */
 export class Change {
   readonly #keys: string[] = [];
@@ -49,9 +56,14 @@ export class Change {
   }
 
   /** @throws GatewayError the failure of the first check that does not hold, `store-unavailable` */
-  async apply(redis: Redis): Promise<void> {
+  async apply({ redis, onUnknownOutcome }: ChangeTarget): Promise<void> {
     const text = JSON.stringify({ checks: this.#checks, writes: this.#writes });
-    const result = await answering(() => applyChange.run(redis, this.#keys, [text]));
+    const result = await answering(() => applyChange.run(redis, this.#keys, [text])).catch(
+      (error: unknown) => {
+        onUnknownOutcome();
+        throw error;
+      },
+    );
     if (result === 'ok') return;
     const failure = this.#failures[Number(result)];
     if (failure === undefined) throw new GatewayError('internal-error', 'Unknown failed check.');

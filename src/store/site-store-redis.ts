@@ -10,7 +10,7 @@ import type {
   RoomKey,
   SiteStore,
 } from '../site/site-store.js';
-import type { Failure } from './change.js';
+import type { ChangeTarget, Failure } from './change.js';
 import { Change } from './change.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';
@@ -56,10 +56,18 @@ const NO_GROUP: Failure = {
 export class SiteStoreRedis implements SiteStore {
   readonly #redis: Redis;
   readonly #keys: Keys;
+  readonly #target: ChangeTarget;
+  #onUnknownOutcome: () => void = () => undefined;
 
   constructor(redis: Redis, keys: Keys) {
     this.#redis = redis;
     this.#keys = keys;
+    this.#target = { redis, onUnknownOutcome: () => this.#onUnknownOutcome() };
+  }
+
+  /** Called when the store gave no answer to a change: it may have been made, or be made yet. */
+  whenOutcomeIsUnknown(listener: () => void): void {
+    this.#onUnknownOutcome = listener;
   }
 
   async load(): Promise<SiteRecords> {
@@ -85,14 +93,14 @@ export class SiteStoreRedis implements SiteStore {
     await new Change()
       .write('HSET', this.#keys.location(location.id), ...locationFields(location))
       .write('SADD', this.#keys.locations, location.id)
-      .apply(this.#redis);
+      .apply(this.#target);
   }
 
   async renameLocation(id: string, name: string): Promise<void> {
     await new Change()
       .require('exists', this.#keys.location(id), NO_LOCATION)
       .write('HSET', this.#keys.location(id), 'name', name)
-      .apply(this.#redis);
+      .apply(this.#target);
   }
 
   async deleteLocation(id: string): Promise<void> {
@@ -112,7 +120,7 @@ export class SiteStoreRedis implements SiteStore {
       .write('DEL', keys.locationGroups(id))
       .write('DEL', keys.location(id))
       .write('SREM', keys.locations, id)
-      .apply(this.#redis);
+      .apply(this.#target);
   }
 
   async createGroup(group: Group): Promise<void> {
@@ -122,13 +130,13 @@ export class SiteStoreRedis implements SiteStore {
       .write('HSET', keys.group(group.id), ...groupFields(group))
       .write('SADD', keys.groups, group.id)
       .write('SADD', keys.locationGroups(group.locationId), group.id)
-      .apply(this.#redis);
+      .apply(this.#target);
   }
 
   async renameGroup(key: GroupKey, name: string): Promise<void> {
     const change = new Change();
     this.#requireGroup(change, key);
-    await change.write('HSET', this.#keys.group(key.groupId), 'name', name).apply(this.#redis);
+    await change.write('HSET', this.#keys.group(key.groupId), 'name', name).apply(this.#target);
   }
 
   async deleteGroup(key: GroupKey): Promise<void> {
@@ -143,7 +151,7 @@ export class SiteStoreRedis implements SiteStore {
       .write('DEL', keys.group(key.groupId))
       .write('SREM', keys.groups, key.groupId)
       .write('SREM', keys.locationGroups(key.locationId), key.groupId)
-      .apply(this.#redis);
+      .apply(this.#target);
   }
 
   async createRoom(room: Room): Promise<void> {
@@ -158,14 +166,14 @@ export class SiteStoreRedis implements SiteStore {
       .write('HSET', keys.room(id), ...roomFields(room))
       .write('SADD', keys.rooms, id)
       .write('SADD', keys.locationRooms(locationId), id)
-      .apply(this.#redis);
+      .apply(this.#target);
   }
 
   async changeRoom(key: RoomKey, { name, groupId }: RoomChange): Promise<void> {
     const change = this.#changeOfRoom(key);
     if (name !== undefined) change.write('HSET', this.#keys.room(key.roomId), 'name', name);
     if (groupId !== undefined) this.#regroup(change, key, groupId);
-    await change.apply(this.#redis);
+    await change.apply(this.#target);
   }
 
   async moveRoom(key: RoomKey, fromGroupId: string, toGroupId: string): Promise<void> {
@@ -173,7 +181,7 @@ export class SiteStoreRedis implements SiteStore {
     this.#requireGroup(change, { ...key, groupId: fromGroupId });
     change.requireField(this.#keys.room(key.roomId), 'groupId', fromGroupId, NO_ROOM_IN_GROUP);
     this.#regroup(change, key, toGroupId);
-    await change.apply(this.#redis);
+    await change.apply(this.#target);
   }
 
   async deleteRoom(key: RoomKey): Promise<void> {
@@ -187,7 +195,7 @@ export class SiteStoreRedis implements SiteStore {
       .write('DEL', keys.room(key.roomId))
       .write('SREM', keys.rooms, key.roomId)
       .write('SREM', keys.locationRooms(key.locationId), key.roomId)
-      .apply(this.#redis);
+      .apply(this.#target);
   }
 
   async createDevice(device: Device): Promise<void> {
@@ -201,14 +209,14 @@ export class SiteStoreRedis implements SiteStore {
       .write('HSET', keys.device(device.id), ...deviceFields(device))
       .write('SADD', keys.devices, device.id)
       .write('SADD', keys.locationDevices(device.locationId), device.id)
-      .apply(this.#redis);
+      .apply(this.#target);
   }
 
   async changeDevice(key: DeviceKey, change: DeviceChange): Promise<void> {
     const fields = Object.entries(change).flat();
     await this.#changeOf(key)
       .write('HSET', this.#keys.device(key.deviceId), ...fields)
-      .apply(this.#redis);
+      .apply(this.#target);
   }
 
   async moveDevice(key: DeviceKey, { locationId, roomId }: DevicePlace): Promise<void> {
@@ -228,7 +236,7 @@ export class SiteStoreRedis implements SiteStore {
         .write('SADD', keys.roomDevices(roomId), deviceId)
         .write('HSET', device, 'roomId', roomId);
     }
-    await change.apply(this.#redis);
+    await change.apply(this.#target);
   }
 
   async replaceCustomData(
@@ -244,7 +252,7 @@ export class SiteStoreRedis implements SiteStore {
         detail: 'The custom data was changed by somebody else at the same time.',
       });
     }
-    await change.write('HSET', device, 'customData', customData).apply(this.#redis);
+    await change.write('HSET', device, 'customData', customData).apply(this.#target);
   }
 
   async deleteDevice(key: DeviceKey): Promise<void> {
@@ -256,14 +264,14 @@ export class SiteStoreRedis implements SiteStore {
       .write('SREM', keys.locationDevices(key.locationId), key.deviceId)
       .write('HDEL', keys.lastSeen, key.deviceId)
       .write('DEL', keys.receipts(key.deviceId))
-      .apply(this.#redis);
+      .apply(this.#target);
   }
 
   async createAccessToken(token: AccessToken): Promise<void> {
     await new Change()
       .write('HSET', this.#keys.accessToken(token.id), ...accessTokenFields(token))
       .write('SADD', this.#keys.accessTokens, token.id)
-      .apply(this.#redis);
+      .apply(this.#target);
   }
 
   async deleteAccessToken(id: string): Promise<void> {
@@ -274,7 +282,7 @@ export class SiteStoreRedis implements SiteStore {
       })
       .write('DEL', this.#keys.accessToken(id))
       .write('SREM', this.#keys.accessTokens, id)
-      .apply(this.#redis);
+      .apply(this.#target);
   }
 
   #requireGroup(change: Change, { locationId, groupId }: GroupKey): void {

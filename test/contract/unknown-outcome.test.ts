@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Home } from '../broker/home.js';
+import { Api } from '../harness/api.js';
+import { connect } from '../harness/mqtt-clients.js';
+import { Store } from '../harness/store.js';
+
+let home: Home;
+let store: Store;
+
+beforeAll(async () => {
+  home = await Home.start();
+  store = await Store.of(home.gateway);
+});
+
+afterAll(async () => {
+  store.close();
+  await home.remove();
+});
+
+/** Asks for a change that the store makes, but too late to answer. */
+async function changeUnanswered(method: string, path: string, body?: string): Promise<void> {
+  store.freeze();
+  const { status, headers } = await home.api.request(method, path, body);
+  expect([status, headers.has('retry-after')]).toEqual([503, true]);
+  store.thaw();
+}
+
+it('what was created though nobody was told is there once the store answers', async () => {
+  await changeUnanswered('POST', '/care-homes', '{"name":"Haus im Nebel"}');
+  await expect
+    .poll(async () => JSON.stringify(await home.api.json('GET', '/care-homes')))
+    .toContain('Haus im Nebel');
+});
+
+it('a token that was deleted though nobody was told is worth nothing', async () => {
+  const { id: username, token: password } = await home.api.viewer(home.locationId);
+  const client = await connect(home.gateway, { username, password });
+  const closed = new Promise<void>((resolve) => client.once('close', () => resolve()));
+  await changeUnanswered('DELETE', `/access-tokens/${username}`);
+  await closed;
+  expect((await new Api(home.gateway, password).request('GET', '/care-homes')).status).toBe(401);
+});
+
+it('a device that was deleted though nobody was told is gone', async () => {
+  const device = await home.device();
+  const path = `/care-homes/${home.locationId}/devices/${device.id}`;
+  await changeUnanswered('DELETE', path);
+  await expect.poll(async () => (await home.api.request('GET', path)).status).toBe(404);
+});
