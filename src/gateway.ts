@@ -180,7 +180,7 @@ export class Gateway {
     this.#releasers.add(() => keeper.stop());
     const recorder = new PatientRecorder(logs, this.#health);
     this.#releasers.add(() => recorder.stop());
-    const retained = new RetainedRedis(storage.broker);
+    const retained = new RetainedRedis(storage.broker, (topic) => site.model.audienceOf(topic));
     const forwarder = new Forwarder(router, recorder, retained);
     return { router, sessions, recorder, retained, forwarder };
   }

@@ -2,22 +2,24 @@ import type { RedisPersistence } from 'aedes-persistence-redis';
 import { z } from 'zod';
 import type { DirectMessage } from '../delivery/direct-queue.js';
 import type { RetainedMessages } from '../delivery/retained-messages.js';
+import type { Audience } from '../domain/grants.js';
 import { matchesFilter } from '../domain/topics.js';
 
 const packetSchema = z.object({
   topic: z.string(),
   payload: z.instanceof(Buffer),
   qos: z.number(),
-  /** Who may see it: kept in the packet's `clientId`, which a retained packet has no use for. */
-  clientId: z.string().optional(),
 });
 
 /** Retained messages in aedes-persistence-redis. */
 export class RetainedRedis implements RetainedMessages {
   readonly #persistence: RedisPersistence;
+  readonly #audienceOf: (topic: string) => Audience;
 
-  constructor(persistence: RedisPersistence) {
+  /** @param audienceOf what a topic is about now; a device may have come to another group since */
+  constructor(persistence: RedisPersistence, audienceOf: (topic: string) => Audience) {
     this.#persistence = persistence;
+    this.#audienceOf = audienceOf;
   }
 
   async store(message: DirectMessage): Promise<void> {
@@ -28,7 +30,6 @@ export class RetainedRedis implements RetainedMessages {
       qos: message.qos,
       retain: true,
       dup: false,
-      clientId: `${message.locationId ?? ''}/${message.groupId ?? ''}`,
     });
   }
 
@@ -37,17 +38,10 @@ export class RetainedRedis implements RetainedMessages {
     const messages = new Map<string, DirectMessage>();
     const found = this.#persistence.createRetainedStreamCombi(filters.map(withoutGlob));
     for await (const packet of found) {
-      const { topic, payload, qos, clientId = '/' } = packetSchema.parse(packet);
+      const { topic, payload, qos } = packetSchema.parse(packet);
       if (!filters.some((filter) => matchesFilter(filter, topic))) continue;
-      const [locationId = '', groupId = ''] = clientId.split('/');
-      messages.set(topic, {
-        topic,
-        payload,
-        qos: qos === 0 ? 0 : 1,
-        retain: true,
-        locationId: locationId || null,
-        groupId: groupId || null,
-      });
+      const audience = this.#audienceOf(topic);
+      messages.set(topic, { topic, payload, qos: qos === 0 ? 0 : 1, retain: true, ...audience });
     }
     return [...messages.values()];
   }

@@ -17,6 +17,15 @@ export function forwardedTopic(locationId: string, deviceId: string, rest: strin
   return `care-homes/${locationId}/devices/${deviceId}/${rest}`;
 }
 
+/** Whose messages subscribers see under the topic, undefined for other topics. */
+export function parseForwardedTopic(
+  topic: string,
+): { readonly locationId: string; readonly deviceId: string } | undefined {
+  const [first, locationId, third, deviceId] = topic.split('/');
+  if (first !== 'care-homes' || third !== 'devices') return undefined;
+  return locationId === undefined || deviceId === undefined ? undefined : { locationId, deviceId };
+}
+
 /** What a topic published by a client is meant for. */
 export type PublishTarget =
   | { readonly type: 'alarm'; readonly deviceId: string }

@@ -1,6 +1,8 @@
+import type { Audience } from '../domain/grants.js';
 import type { DeviceContext } from '../domain/messages.js';
 import { deviceContext } from '../domain/messages.js';
 import type { AccessToken, Device, Group, Location, Room, SiteRecords } from '../domain/site.js';
+import { parseForwardedTopic } from '../domain/topics.js';
 
 /**
  * The whole site in memory: what messages are enriched from and permissions are decided on, without
@@ -101,6 +103,14 @@ export class SiteModel {
     const context = deviceContext(device, location, room ?? null, group ?? null);
     this.#contexts.set(deviceId, context);
     return context;
+  }
+
+  /** What a topic is about now, as far as it decides who may see it. */
+  audienceOf(topic: string): Audience {
+    const forwarded = parseForwardedTopic(topic);
+    if (forwarded === undefined) return { locationId: null, groupId: null };
+    const groupId = this.context(forwarded.deviceId)?.group?.id ?? null;
+    return { locationId: forwarded.locationId, groupId };
   }
 
   putLocation(location: Location): void {

@@ -145,3 +145,25 @@ it('a device that was never connected has no status to take along', async () => 
   await api.json('POST', path, { targetLocationId: to.id });
   expect(await retainedIn(to.id)).toEqual([]);
 });
+
+it('what is retained is shown to whoever has a grant on the group the device is in now', async () => {
+  const { from, groupId, roomId, publish, move, sensor } = await world();
+  await move(from.id, { targetRoomId: roomId });
+  await publish('temperature', '21', true);
+  const path = `/care-homes/${from.id}/groups`;
+  const other = await create(path, { name: 'Station 2' });
+  await api.json('POST', `${path}/${groupId}/rooms/${roomId}/move`, { targetGroupId: other });
+  const topicsFor = async (group: string) => {
+    const token = await api.createToken([{ location: from.id, group, role: 'viewer' }]);
+    const nurse = await Subscriber.connect(gateway, token);
+    await nurse.subscribe(`care-homes/${from.id}/#`);
+    // Retained as well: behind it comes nothing of the first subscription.
+    await nurse.subscribe('gateway/status');
+    await nurse.until((received) => received.some(({ topic }) => topic === 'gateway/status'));
+    await nurse.end();
+    return nurse.received.map(({ topic }) => topic.split('/').at(-1)).sort();
+  };
+  expect(await topicsFor(groupId)).toEqual(['status']);
+  expect(await topicsFor(other)).toEqual(['status', 'status', 'temperature']);
+  await sensor.endAsync();
+});
