@@ -32,6 +32,7 @@ import { Rooms } from './site/rooms.js';
 import { SiteEvents } from './site/site-events.js';
 import { SiteModel } from './site/site-model.js';
 import { SiteReload } from './site/site-reload.js';
+import { SteadyClock } from './site/steady-clock.js';
 import { TokenExpiry } from './site/token-expiry.js';
 import type { Storage } from './storage.js';
 import { openStorage } from './storage.js';
@@ -47,6 +48,8 @@ export interface GatewayOptions {
   /** `PATH`, for the programs that the gateway runs. */
   readonly searchPath: string | undefined;
   readonly now: () => number;
+  /** Milliseconds since any moment; never jumps. */
+  readonly elapsed: () => number;
 }
 
 interface SiteParts {
@@ -80,9 +83,11 @@ export class Gateway {
   readonly #options: GatewayOptions;
   readonly #releasers = new Releasers();
   readonly #health = new Health();
+  readonly #steady: SteadyClock;
 
   constructor(options: GatewayOptions) {
     this.#options = options;
+    this.#steady = new SteadyClock({ ...options, health: this.#health });
   }
 
   /** @throws GatewayError `start-failed`; whatever had been started is stopped again */
@@ -103,10 +108,13 @@ export class Gateway {
 
   async #start(): Promise<GatewayAddresses> {
     const { log, now, version } = this.#options;
+    this.#steady.start();
+    this.#releasers.add(() => this.#steady.stop());
     const storage = await openStorage({
       ...this.#options,
       health: this.#health,
       releasers: this.#releasers,
+      steadyNow: this.#steady.now,
     });
     const site = await this.#openSite(storage);
     const delivery = await this.#openDelivery(storage, site);
@@ -145,7 +153,7 @@ export class Gateway {
   }
 
   async #openDelivery(storage: Storage, site: SiteParts): Promise<DeliveryParts> {
-    const { config, log, now } = this.#options;
+    const { config, log } = this.#options;
     const { logs } = storage;
     const router = new Router({
       tails: {
@@ -168,13 +176,16 @@ export class Gateway {
       maxQueued: config.sessions.maxQueuedMessages,
       forgetAfterMs: config.sessions.forgetAfterDays * DAY_MS,
       log,
-      now,
+      now: this.#steady.now,
     });
     await sessions.start();
     this.#releasers.add(() => sessions.stop());
     const maxAgeMs = config.sessions.maxQueuedHours * HOUR_MS;
     const saveProgress = () => sessions.saveProgress();
-    const keeper = new LogKeeper({ logs, router, saveProgress, maxAgeMs, log, now });
+    const keeper = new LogKeeper({
+      ...{ logs, router, saveProgress, maxAgeMs, log },
+      now: this.#steady.now,
+    });
     await keeper.recount();
     keeper.start();
     this.#releasers.add(() => keeper.stop());
@@ -193,14 +204,15 @@ export class Gateway {
     const { config, log, now } = this.#options;
     const { model } = site;
     const { forwarder, router, recorder } = delivery;
-    const presence = new Presence(model, forwarder, storage.presence, log, now);
+    const steadyNow = this.#steady.now;
+    const presence = new Presence(model, forwarder, storage.presence, log, now, steadyNow);
     await presence.load();
     this.#releasers.add(() => presence.stop());
     const rejections = new Rejections(router, storage.rejections, log);
     return {
       presence,
       rejections,
-      commands: new Commands(model, forwarder, now),
+      commands: new Commands(model, forwarder, steadyNow),
       publishes: new DevicePublishes({
         model,
         recorder,
@@ -209,6 +221,7 @@ export class Gateway {
         rejections,
         maxAlarmBytes: config.mqtt.maxAlarmBytes,
         now,
+        steadyNow,
       }),
     };
   }

@@ -85,6 +85,7 @@ async function run(config: Config): Promise<void> {
     version: readVersion(),
     searchPath: process.env['PATH'],
     now: Date.now,
+    elapsed: () => performance.now(),
   });
   let stopping = false;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {

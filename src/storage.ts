@@ -41,6 +41,8 @@ export interface StorageOptions {
   /** Where to look for the embedded store's program; all that it is told of the environment. */
   readonly searchPath: string | undefined;
   readonly now: () => number;
+  /** By which ages are measured. */
+  readonly steadyNow: () => number;
 }
 
 /** Starts the embedded store unless there is a configured one, and connects to it. */
@@ -68,7 +70,10 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   const management = opened(connectManagementRedis({ ...place, name: 'management' }));
   await untilReady(management, MANAGEMENT_READY_TIMEOUT_MS);
   const maxAgeMs = config.history.retentionDays * DAY_MS;
-  const retention = new AlarmRetention({ redis: state, keys, maxAgeMs, log, now });
+  const retention = new AlarmRetention({
+    ...{ redis: state, keys, maxAgeMs, log },
+    now: options.steadyNow,
+  });
   retention.start();
   releasers.add(() => retention.stop());
   return {

@@ -15,6 +15,7 @@ export interface LogEntry extends Audience {
   readonly sequence: number;
   readonly topic: string;
   readonly payload: Buffer;
+  /** By the steady clock: ages are told from it, `late` and expiry. */
   readonly receivedAtMs: number;
 }
 

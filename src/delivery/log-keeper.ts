@@ -5,6 +5,8 @@ import { LOG_NAMES } from './log-entry.js';
 import type { Router } from './router.js';
 
 const INTERVAL_MS = 10_000;
+/** A box without a battery starts in 1970: how old its entries are, nobody knows. */
+const PLAUSIBLE_FROM_MS = Date.UTC(2020, 0, 1);
 const PAGE_ENTRIES = 1_000;
 
 export interface KeepableLogs extends LogReader {
@@ -92,7 +94,8 @@ export class LogKeeper {
     const { last } = router.tails[log];
     const waiting = new Set<Destination>();
     for await (const entry of entriesAfter(logs, log, 0)) {
-      const isExpired = entry.receivedAtMs < oldestMs;
+      const { receivedAtMs } = entry;
+      const isExpired = receivedAtMs >= PLAUSIBLE_FROM_MS && receivedAtMs < oldestMs;
       if (entry.sequence > last || !(isExpired || this.#someDropped(log, waiting))) return;
       for (const destination of router.concerned(entry.topic)) {
         if (waiting.has(destination)) continue;

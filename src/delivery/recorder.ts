@@ -7,6 +7,8 @@ export interface AlarmToRecord {
   readonly alarm: Alarm;
   readonly context: DeviceContext;
   readonly receivedAtMs: number;
+  /** The same moment by the steady clock. */
+  readonly steadyAtMs: number;
   readonly topic: string;
   /** The forwarded message, without `late`. */
   readonly payload: Buffer;

@@ -32,6 +32,8 @@ export interface DevicePublishesOptions {
   readonly rejections: Rejections;
   readonly maxAlarmBytes: number;
   readonly now: () => number;
+  /** By which ages are measured. */
+  readonly steadyNow: () => number;
 }
 
 /** The way of a device's publish: parse, enrich from memory, record, forward. */
@@ -88,10 +90,11 @@ export class DevicePublishes {
   ): Promise<void> {
     const topic = forwardedTopic(context.location.id, context.device.id, `alarms/${alarm.kind}`);
     const payload = Buffer.from(alarmText(alarm, context, receivedAtMs));
-    const { recorder, router } = this.#options;
+    const { recorder, router, steadyNow } = this.#options;
+    const steadyAtMs = steadyNow();
     const live = setTimeout(() => this.#publishUnrecorded(topic, payload, context), LIVE_AFTER_MS);
     try {
-      const record = { alarm, context, receivedAtMs, receipt, topic, payload };
+      const record = { alarm, context, receivedAtMs, steadyAtMs, receipt, topic, payload };
       const { entry, isNew } = await recorder.recordAlarm(record);
       router.appended(entry, isNew);
     } finally {
@@ -123,7 +126,7 @@ export class DevicePublishes {
       qos: publish.qos === 0 ? 0 : 1,
       retain: publish.retain,
       removesRetained: publish.payload.length === 0,
-      receivedAtMs,
+      receivedAtMs: this.#options.steadyNow(),
       locationId: context.location.id,
       groupId: context.group?.id ?? null,
     });

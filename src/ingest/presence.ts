@@ -32,6 +32,7 @@ export class Presence {
   readonly #store: PresenceStore;
   readonly #log: Logger;
   readonly #now: () => number;
+  readonly #steadyNow: () => number;
   readonly #seen = new Map<string, Seen>();
   readonly #announcing = new Set<Promise<unknown>>();
   /** Online when the gateway ended, and not announced offline since. */
@@ -43,12 +44,14 @@ export class Presence {
     store: PresenceStore,
     log: Logger,
     now: () => number,
+    steadyNow: () => number,
   ) {
     this.#model = model;
     this.#forwarder = forwarder;
     this.#store = store;
     this.#log = log;
     this.#now = now;
+    this.#steadyNow = steadyNow;
   }
 
   /** Only reads: a store that cannot take writes must not hold up the start (CONTRACT 4.7). */
@@ -134,7 +137,7 @@ export class Presence {
       payload: Buffer.from(statusText(online, sinceMs, context)),
       qos: 1,
       retain: true,
-      receivedAtMs: this.#now(),
+      receivedAtMs: this.#steadyNow(),
       locationId: context.location.id,
       groupId: context.group?.id ?? null,
     });

@@ -113,9 +113,10 @@ function argumentsOf(record: AlarmToRecord): (string | number | Buffer)[] {
   ];
 }
 
-function messageOf({ topic, payload, receivedAtMs, context }: AlarmToRecord): MessageToAppend {
+function messageOf({ topic, payload, steadyAtMs, context }: AlarmToRecord): MessageToAppend {
   const { location, group } = context;
-  return { topic, payload, receivedAtMs, locationId: location.id, groupId: group?.id ?? null };
+  const groupId = group?.id ?? null;
+  return { topic, payload, receivedAtMs: steadyAtMs, locationId: location.id, groupId };
 }
 
 function entryFields(message: MessageToAppend): (string | number | Buffer)[] {

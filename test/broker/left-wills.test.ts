@@ -34,6 +34,7 @@ async function startAgain(): Promise<{ mqttPort: number; lines: string[] }> {
     version: '0',
     searchPath: process.env['PATH'],
     now: Date.now,
+    elapsed: () => performance.now(),
   });
   const { mqtt } = await after.start();
   return { mqttPort: mqtt.port, lines };

@@ -52,7 +52,7 @@ async function backlogOf(of: Home, clientId: string, count: number): Promise<Sub
 
 const ALARM = '{"kind":"helpCall"}';
 
-describe('fault 2: the acknowledgement of an alarm', () => {
+describe('guarantee 1, fault 2: the acknowledgement of an alarm', () => {
   it.each([
     [1, 'puback'],
     [2, 'pubrec'],

@@ -4,7 +4,7 @@ import { runChaos } from './run.js';
 
 const SECOND_MS = 1000;
 
-it('loses nothing and keeps the order through kills of the gateway and of the store', async () => {
+it('guarantees 2 and 3: loses nothing and keeps the order through kills of the gateway and of the store', async () => {
   const report = await runChaos(
     {
       durationMs: 12 * SECOND_MS,

@@ -79,7 +79,7 @@ async function fillUp(dataDir: string, home: Home, sensor: Sensor, watcher: Watc
   return free;
 }
 
-describe('a full disk', () => {
+describe('guarantee 7: a full disk', () => {
   it('holds up acknowledgements, not live alarms, and loses nothing', async ({ skip }) => {
     const dataDir = smallDisk();
     if (dataDir === undefined) return skip(NO_MOUNT);
@@ -129,7 +129,7 @@ describe('a full disk', () => {
   });
 });
 
-describe('an append-only file without its end', () => {
+describe('guarantee 7: an append-only file without its end', () => {
   it('is loaded up to there, which the log says', async () => {
     const gateway = await GatewayProcess.start();
     cleanups.push(() => gateway.remove());

@@ -29,7 +29,7 @@ async function homeOf(environment?: Record<string, string>): Promise<Home> {
   return Home.at(gateway);
 }
 
-describe('a store that does not answer', () => {
+describe('guarantee 4: a store that does not answer', () => {
   it('holds up the acknowledgement only; afterwards everything is stored once', async () => {
     const home = await homeOf();
     const [one, other] = [await home.device(), await home.device()];

@@ -20,7 +20,7 @@ const ENDS: [string, () => Promise<unknown>][] = [
   [', also after a kill', () => gateway.kill().then(() => gateway.start())],
 ];
 
-describe('a queue that is full', () => {
+describe('guarantee 6: a queue that is full', () => {
   it.each(ENDS)('loses telemetry before alarms, the oldest first%s', async (what, end) => {
     const ward = await Ward.open(gateway);
     const clientId = `full${what.length}`;

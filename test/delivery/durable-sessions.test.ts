@@ -39,7 +39,7 @@ async function untilPublishes(client: RawClient, count: number): Promise<void> {
   await client.until(() => publishesOf(client).length >= count, `fewer than ${count} messages`);
 }
 
-describe('a backlog', () => {
+describe('guarantee 3: a backlog', () => {
   it.each([1, 1_001, 20_000])(
     'of %i alarms comes in order, nothing overtaking, while new ones arrive',
     async (count) => {

@@ -53,7 +53,7 @@ async function expectPrompt(): Promise<void> {
   await nurse.end();
 }
 
-describe('a subscriber is served promptly beside one that', () => {
+describe('guarantee 5: a subscriber is served promptly beside one that', () => {
   it.each([...BAD_SUBSCRIBERS])('%s', async (_what, begin) => {
     bad = [await begin(gateway, ward.viewer, ward.locationId)];
     await expectPrompt();

@@ -81,7 +81,7 @@ export class Run {
   readonly peers = PEERS.map(({ name, filters }) => new Peer(name, filters));
   #reader: GatedReader;
   #world: World | undefined;
-  #nowMs = 1_000_000;
+  #nowMs = Date.UTC(2026, 0, 1);
   #hasAged = false;
   #hasCrashed = false;
 

@@ -38,7 +38,13 @@ export class RedisLogs implements TestLogs {
     const payload = Buffer.from(`{"n":${this.#last[log]}}`);
     const message = { topic, payload, receivedAtMs };
     const { entry } = await (log === 'alarms'
-      ? this.#store.recordAlarm({ ...message, alarm: newAlarm(), context, receipt: undefined })
+      ? this.#store.recordAlarm({
+          ...message,
+          steadyAtMs: receivedAtMs,
+          alarm: newAlarm(),
+          context,
+          receipt: undefined,
+        })
       : this.#store.appendMessage({ ...message, locationId: null, groupId: null }));
     return entry;
   }

@@ -232,6 +232,7 @@ export class TestGateway {
       alarm: result.alarm,
       context,
       receivedAtMs,
+      steadyAtMs: receivedAtMs,
       topic: `devices/${deviceId}/alarms`,
       payload: Buffer.from(alarmText(result.alarm, context, receivedAtMs)),
       receipt: undefined,

@@ -30,7 +30,8 @@ async function record(logs: LogStore, receivedAtMs: number): Promise<void> {
   if (!('alarm' in result)) throw new Error(result.reason);
   const { alarm } = result;
   const payload = Buffer.from('{}');
-  await logs.recordAlarm({ alarm, context, receivedAtMs, topic: 't', payload, receipt: undefined });
+  const times = { receivedAtMs, steadyAtMs: receivedAtMs };
+  await logs.recordAlarm({ alarm, context, ...times, topic: 't', payload, receipt: undefined });
 }
 
 it('an alarm leaves the history when its time is over, with everything that led to it', async () => {
