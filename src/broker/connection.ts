@@ -71,6 +71,11 @@ export class Connection {
     });
   }
 
+  /** Whether more may be read from the client; not when too much is on its way to the store. */
+  get hasRoom(): boolean {
+    return this.#unstored < MAX_UNSTORED && this.#intake.hasRoom;
+  }
+
   /** Calls back when more may be read from the client, at once unless too much is on its way. */
   whenThereIsRoom(proceed: () => void): void {
     if (this.#unstored < MAX_UNSTORED) this.#intake.whenThereIsRoom(proceed);

@@ -21,6 +21,7 @@ import { Intake } from './intake.js';
 import { guardPackets } from './packet-guard.js';
 import { BrokerPersistence } from './persistence.js';
 import { PublishHook } from './publish-hook.js';
+import { ReadGate } from './read-gate.js';
 
 const MAX_FILTERS_PER_PACKET = 1_000;
 const MAX_CLIENT_ID_BYTES = 256;
@@ -64,6 +65,7 @@ export class MqttBroker {
   readonly #intake = new Intake();
   readonly #requests = new WeakMap<Client, ConnectRequest>();
   readonly #connections = new WeakMap<Client, Connection>();
+  readonly #gates = new WeakMap<Client, ReadGate>();
   /** By client id. */
   readonly #open = new Map<string, Connection>();
   /** Authenticated, and the network connection has not ended. */
@@ -80,6 +82,7 @@ export class MqttBroker {
     const hook = new PublishHook({
       ...options,
       connectionOf: (client) => this.#connections.get(client),
+      gateOf: (client) => this.#gates.get(client),
       isKnownPacket: (client, packet) => this.#isKnownPacket(client, packet),
       isLeftWill: (packet) => this.#isLeftWill(packet),
     });
@@ -151,7 +154,9 @@ export class MqttBroker {
 
   /** Serves MQTT on a connection; with `request` when it came over WebSocket. */
   handle(stream: Duplex, request?: IncomingMessage): void {
+    const gate = new ReadGate(stream);
     const client = this.#aedes.handle(stream, request);
+    this.#gates.set(client, gate);
     guardPackets(client, {
       maxPacketBytes: this.#options.maxPacketBytes,
       maxFiltersPerPacket: MAX_FILTERS_PER_PACKET,

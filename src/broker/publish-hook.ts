@@ -9,6 +9,7 @@ import type { Presence } from '../ingest/presence.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { Connection } from './connection.js';
 import { mayPublish } from './publish-rights.js';
+import type { ReadGate } from './read-gate.js';
 
 export interface PublishHookOptions {
   readonly publishes: DevicePublishes;
@@ -16,6 +17,7 @@ export interface PublishHookOptions {
   readonly presence: Presence;
   readonly model: SiteModel;
   readonly connectionOf: (client: Client) => Connection | undefined;
+  readonly gateOf: (client: Client) => ReadGate | undefined;
   /** Whether an incoming QoS 2 packet identifier was stored before [MQTT-4.3.3-2]. */
   readonly isKnownPacket: (client: Client, packet: PublishPacket) => Promise<boolean>;
   /** Whether it is a will that was stored by an earlier run of the gateway. */
@@ -58,7 +60,14 @@ export class PublishHook {
     const messageId = packet.qos === 1 ? packet.messageId : undefined;
     connection.acknowledgeWhen(stored, messageId, packet.payload.length);
     packet.qos = 0;
-    connection.whenThereIsRoom(done);
+    if (!connection.hasRoom) this.#holdBack(client, connection);
+    done();
+  }
+
+  #holdBack(client: Client, connection: Connection): void {
+    const gate = this.#options.gateOf(client);
+    gate?.close();
+    connection.whenThereIsRoom(() => gate?.open());
   }
 
   async #accept(connection: Connection, packet: PublishPacket): Promise<void> {
