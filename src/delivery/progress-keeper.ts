@@ -12,7 +12,7 @@ export class ProgressKeeper {
   /** What was saved last, as text. */
   readonly #saved = new Map<string, string>();
   #timer: NodeJS.Timeout | undefined;
-  #lastSave: Promise<void> = Promise.resolve();
+  #lastSave: Promise<unknown> = Promise.resolve();
   #nextSave: Promise<void> | undefined;
 
   constructor(store: SessionStore, log: Logger) {
@@ -49,7 +49,8 @@ export class ProgressKeeper {
       this.#nextSave = undefined;
       return this.#save();
     });
-    this.#lastSave = this.#nextSave.catch(() => undefined);
+    // The caller is told of a failure; the save after this one only waits for its end.
+    this.#lastSave = Promise.allSettled([this.#nextSave]);
     return this.#nextSave;
   }
 

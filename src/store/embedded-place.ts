@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { lstat, mkdir, realpath, rmdir } from 'node:fs/promises';
+import { lstat, mkdir, readdir, realpath, rmdir } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { GatewayError } from '../errors.js';
@@ -50,7 +50,7 @@ export async function removeSocketDirectory(place: EmbeddedPlace): Promise<void>
   const directory = dirname(place.socketPath);
   if (dirname(directory) !== tmpdir()) return;
   // Should the server have left its socket there, the next one needs the directory anyway.
-  await rmdir(directory).catch(() => undefined);
+  if ((await readdir(directory)).length === 0) await rmdir(directory);
 }
 
 /** In a directory anyone may write to, the name may have been taken by someone else before us. */

@@ -78,7 +78,8 @@ class Supervisor implements EmbeddedRedis {
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await this.#starting?.catch(() => undefined);
+    // Its failure is told to whoever started it.
+    await Promise.allSettled([this.#starting]);
     await this.#supervision;
     await this.#shutDown();
   }
