@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { LineCounter, parseDocument } from 'yaml';
 import type { FieldFault } from '../errors.js';
@@ -58,6 +58,16 @@ function contentOf(file: string, read: () => unknown): FileContent {
   }
   if (value === undefined) return { values: {}, faults: [] };
   return isRecord(value) ? { values: value, faults: [] } : faulty(file, ['must be a mapping']);
+}
+
+/** Why the file cannot be read, undefined when it can. */
+export function whyUnreadable(file: string): string | undefined {
+  try {
+    accessSync(file, constants.R_OK);
+    return undefined;
+  } catch (error) {
+    return `cannot be read (${errorCode(error)})`;
+  }
 }
 
 /** A key with nothing behind it (`redis:`, all its keys commented out) is a key not given. */

@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { type FieldFault, GatewayError } from '../errors.js';
+import type { BridgeConfig } from './bridge-schema.js';
 import { type Assignment, configKeys, readEnvironment } from './environment.js';
-import { type FilePlace, findConfigFile, isRecord, readConfigFile } from './file.js';
+import { type FilePlace, findConfigFile, isRecord, readConfigFile, whyUnreadable } from './file.js';
 import { type Config, configSchema, isLoopback } from './schema.js';
 
 /** Where the configuration comes from. */
@@ -26,7 +27,10 @@ export function loadConfig(sources: ConfigSources): Config {
     ),
   ];
   if (result.data === undefined || faults.length > 0) throw invalidConfig(faults);
-  return withAbsolutePaths(result.data, sources.cwd);
+  const config = withAbsolutePaths(result.data, sources.cwd);
+  const unreadable = bridgeFileFaults(config.bridges);
+  if (unreadable.length > 0) throw invalidConfig(unreadable);
+  return config;
 }
 
 function invalidConfig(faults: readonly FieldFault[]): GatewayError {
@@ -107,5 +111,28 @@ function withAbsolutePaths(config: Config, cwd: string): Config {
     ...(tls && {
       tls: { ...tls, certFile: resolve(cwd, tls.certFile), keyFile: resolve(cwd, tls.keyFile) },
     }),
+    bridges: config.bridges.map((bridge) => {
+      const files = fileKeysOf(bridge).map(([key, file]) => [key, resolve(cwd, file)]);
+      return { ...bridge, ...Object.fromEntries(files) };
+    }),
   };
+}
+
+const BRIDGE_FILE_KEYS = ['caFile', 'certFile', 'keyFile'] as const;
+
+function fileKeysOf(bridge: BridgeConfig): [key: string, file: string][] {
+  return BRIDGE_FILE_KEYS.flatMap((key) => {
+    const file = bridge[key];
+    return file === undefined ? [] : [[key, file]];
+  });
+}
+
+/** A bridge begins on its own, perhaps much later: its files are looked at here. */
+function bridgeFileFaults(bridges: readonly BridgeConfig[]): FieldFault[] {
+  return bridges.flatMap((bridge, index) =>
+    fileKeysOf(bridge).flatMap(([key, file]) => {
+      const problem = whyUnreadable(file);
+      return problem === undefined ? [] : [{ path: `bridges.${index}.${key}`, message: problem }];
+    }),
+  );
 }

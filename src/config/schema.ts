@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isLoopbackAddress } from '../domain/addresses.js';
+import { bridgesSchema } from './bridge-schema.js';
 
 /** Every key of the configuration with its default (CONTRACT 1 and 5). Units are in the names. */
 
@@ -85,6 +86,7 @@ export const configSchema = z.strictObject({
     .prefault({}),
   history: z.strictObject({ retentionDays: count.max(MAX_DAYS).default(365) }).prefault({}),
   rejected: z.strictObject({ maxPerLocation: count.default(1000) }).prefault({}),
+  bridges: bridgesSchema.default([]),
 });
 
 export type Config = z.output<typeof configSchema>;

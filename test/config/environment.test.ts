@@ -6,6 +6,23 @@ import { configSchema } from '../../src/config/schema.js';
 
 const NOWHERE = { programDir: '/none', cwd: '/working' };
 
+/** What a bridge is whose name and url alone are given. */
+const BRIDGE = {
+  name: 'a',
+  url: 'mqtt://b',
+  keepAliveSeconds: 30,
+  send: 'all',
+  topic: '{topic}',
+  qos: 1,
+  retain: false,
+  maxInFlight: 100,
+  maxQueuedMessages: 200_000,
+  maxQueuedHours: 168,
+  replayPerSecond: 1000,
+  ackTimeoutSeconds: 10,
+  commands: [],
+};
+
 /** For every key a value other than its default, as text and as it must arrive. */
 const OTHER_VALUES: Record<string, [text: string, value: unknown]> = {
   GATEWAY_SITE: ['home-7', 'home-7'],
@@ -37,6 +54,7 @@ const OTHER_VALUES: Record<string, [text: string, value: unknown]> = {
   GATEWAY_SESSIONS_FORGET_AFTER_DAYS: ['13', 13],
   GATEWAY_HISTORY_RETENTION_DAYS: ['14', 14],
   GATEWAY_REJECTED_MAX_PER_LOCATION: ['15', 15],
+  GATEWAY_BRIDGES: ['[{"name":"a","url":"mqtt://b"}]', [BRIDGE]],
 };
 
 function valueAt(value: unknown, path: readonly string[]): unknown {

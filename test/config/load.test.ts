@@ -27,6 +27,7 @@ const DEFAULTS: Config = {
   sessions: { maxQueuedMessages: 10_000, maxQueuedHours: 72, forgetAfterDays: 7 },
   history: { retentionDays: 365 },
   rejected: { maxPerLocation: 1000 },
+  bridges: [],
 };
 
 let programDir: string;
