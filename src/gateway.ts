@@ -172,18 +172,20 @@ export class Gateway {
         const principal = principals.byKey(key);
         return principal === undefined ? undefined : sessionOwner(principal);
       },
-      maxInFlight: config.mqtt.maxInFlight,
-      maxQueued: config.sessions.maxQueuedMessages,
+      limits: {
+        maxInFlight: config.mqtt.maxInFlight,
+        maxQueued: config.sessions.maxQueuedMessages,
+        maxAgeMs: config.sessions.maxQueuedHours * HOUR_MS,
+      },
       forgetAfterMs: config.sessions.forgetAfterDays * DAY_MS,
       log,
       now: this.#steady.now,
     });
     await sessions.start();
     this.#releasers.add(() => sessions.stop());
-    const maxAgeMs = config.sessions.maxQueuedHours * HOUR_MS;
     const saveProgress = () => sessions.saveProgress();
     const keeper = new LogKeeper({
-      ...{ logs, router, saveProgress, maxAgeMs, log },
+      ...{ logs, router, saveProgress, log },
       now: this.#steady.now,
     });
     await keeper.recount();

@@ -1,14 +1,15 @@
 import type { Audience } from '../domain/grants.js';
 import type { AwayCount, AwayMember } from './away-counts.js';
 import { type DirectMessage, DirectQueue } from './direct-queue.js';
+import { InFlight } from './in-flight.js';
+import type { DestinationLimits } from './limits.js';
 import { type CursorState, LogCursor } from './log-cursor.js';
 import type { LogEntry, LogName, LogReader } from './log-entry.js';
 import { LOG_NAMES, payloadAt } from './log-entry.js';
 import type { LogTail } from './log-tail.js';
+import { Pace } from './pace.js';
 import type { OutgoingPublish, Receiver } from './receiver.js';
 import type { LogPositions, QoS, Subscriptions } from './subscriptions.js';
-
-const MAX_MESSAGE_ID = 65_535;
 
 export interface DestinationOptions {
   /** What it is called in the metrics: the client id of a session. */
@@ -21,10 +22,7 @@ export interface DestinationOptions {
   readonly mayReceive: (audience: Audience) => boolean;
   /** The same for all whose `mayReceive` answers the same. */
   readonly audienceKey: string;
-  /** Messages at QoS 1 that may await their acknowledgement at a time. */
-  readonly maxInFlight: number;
-  /** Messages that may be queued, those in flight included. */
-  readonly maxQueued: number;
+  readonly limits: DestinationLimits;
   readonly now: () => number;
   /** Called when a cursor may have moved, so that it is saved. */
   readonly onProgress: () => void;
@@ -33,6 +31,9 @@ export interface DestinationOptions {
   /** Called when the store cannot be read; the destination is woken again later. */
   readonly onReadFailure: (error: unknown) => void;
 }
+
+/** What an acknowledgement settles: an entry of a log, or nothing that is owed. */
+type Sent = { readonly cursor: LogCursor; readonly sequence: number } | 'direct';
 
 /**
  * One receiver of forwarded messages: subscriptions, a cursor in each log, and while it is connected
@@ -43,15 +44,20 @@ export class Destination {
   readonly subscriptions: Subscriptions;
   readonly #cursors: Readonly<Record<LogName, LogCursor>>;
   readonly #options: DestinationOptions;
-  readonly #inFlight = new Map<number, () => void>();
+  readonly #inFlight = new InFlight<Sent>();
   readonly #loading = new Set<LogCursor>();
   readonly #direct = new DirectQueue();
   #away: AwayCount | undefined;
   #receiver: Receiver | undefined;
-  #lastMessageId = 0;
+  #limits: DestinationLimits;
+  #pace: Pace | undefined;
+  #paceTimer: NodeJS.Timeout | undefined;
+  /** Those that have not caught up since it was connected: what they bring had to wait. */
+  readonly #replaying = new Set<LogCursor>();
 
   constructor(options: DestinationOptions) {
     this.#options = options;
+    this.#limits = options.limits;
     this.name = options.name;
     this.subscriptions = options.subscriptions;
     this.#cursors = { alarms: this.#cursor('alarms'), messages: this.#cursor('messages') };
@@ -64,6 +70,15 @@ export class Destination {
   get cursors(): Readonly<Record<LogName, LogCursor>> {
     this.#countAway();
     return this.#cursors;
+  }
+
+  get limits(): DestinationLimits {
+    return this.#limits;
+  }
+
+  set limits(limits: DestinationLimits) {
+    this.#limits = limits;
+    this.#setPace();
   }
 
   /** What decides what it is owed while it is away. */
@@ -90,6 +105,10 @@ export class Destination {
     if (this.#receiver !== undefined) this.disconnect(this.#receiver);
     this.#receiver = receiver;
     this.#options.onConnection();
+    for (const log of LOG_NAMES) {
+      if (this.cursors[log].queued > 0) this.#replaying.add(this.cursors[log]);
+    }
+    this.#setPace();
     this.wake();
   }
 
@@ -99,17 +118,26 @@ export class Destination {
     this.#receiver = undefined;
     this.#inFlight.clear();
     this.#direct.clear();
+    this.#replaying.clear();
+    clearTimeout(this.#paceTimer);
     for (const log of LOG_NAMES) this.cursors[log].rewind();
     this.#options.onConnection();
     this.#options.onProgress();
   }
 
-  /** The client has acknowledged this packet identifier. */
+  /** The receiver has acknowledged this packet identifier. */
   acknowledge(messageId: number): void {
-    const settle = this.#inFlight.get(messageId);
-    if (settle === undefined) return;
-    this.#inFlight.delete(messageId);
-    settle();
+    const sent = this.#inFlight.take(messageId);
+    if (sent === undefined) return;
+    if (sent !== 'direct') sent.cursor.acknowledged(sent.sequence);
+    this.wake();
+  }
+
+  /** The receiver will never take this message: the others go on, and it counts as dropped. */
+  refuse(messageId: number): void {
+    const sent = this.#inFlight.take(messageId);
+    if (sent === undefined) return;
+    if (sent !== 'direct') sent.cursor.refused(sent.sequence);
     this.wake();
   }
 
@@ -180,12 +208,12 @@ export class Destination {
 
   /** Sends what may be sent now: alarms first, and telemetry never takes more than half the window. */
   wake(): void {
-    const { maxInFlight } = this.#options;
-    const half = Math.max(1, Math.floor(maxInFlight / 2));
+    const window = Math.min(this.#limits.maxInFlight, this.#receiver?.maxInFlight ?? Infinity);
+    const half = Math.max(1, Math.floor(window / 2));
     const { alarms, messages } = this.cursors;
-    this.#sendFrom(alarms, () => this.#inFlight.size < maxInFlight);
+    this.#sendFrom(alarms, () => this.#inFlight.size < window);
     this.#sendDirect(half);
-    const hasRoom = () => this.#inFlight.size < maxInFlight && messages.outstandingCount < half;
+    const hasRoom = () => this.#inFlight.size < window && messages.outstandingCount < half;
     this.#sendFrom(messages, hasRoom);
     this.#options.onProgress();
   }
@@ -222,7 +250,7 @@ export class Destination {
   #dropExcess(): boolean {
     const { alarms, messages } = this.#cursors;
     let hasDropped = false;
-    while (alarms.queued + messages.queued > this.#options.maxQueued) {
+    while (alarms.queued + messages.queued > this.#limits.maxQueued) {
       if (!messages.dropOldest() && !alarms.dropOldest()) break;
       hasDropped = true;
     }
@@ -231,15 +259,20 @@ export class Destination {
 
   #sendFrom(cursor: LogCursor, hasRoom: () => boolean): void {
     while (this.#receiver?.isWritable === true && hasRoom() && !this.#loading.has(cursor)) {
+      if (!this.#mayGoOn(cursor)) return;
       const entry = cursor.next();
-      if (entry === 'caught-up') return;
+      if (entry === 'caught-up') {
+        this.#replaying.delete(cursor);
+        return;
+      }
       if (entry === 'behind') {
         this.#load(cursor);
         return;
       }
       this.#direct.noteSent(entry.topic);
       const dup = cursor.sent(entry.sequence);
-      const messageId = this.#take(() => cursor.acknowledged(entry.sequence));
+      if (this.#replaying.has(cursor)) this.#pace?.took();
+      const messageId = this.#inFlight.add({ cursor, sequence: entry.sequence });
       const payload = payloadAt(entry, this.#options.now());
       const { topic } = entry;
       this.#receiver.send({ topic, payload, retain: false, qos: 1, messageId, dup });
@@ -250,7 +283,7 @@ export class Destination {
     while (this.#receiver?.isWritable === true && this.#inFlight.size < maxInFlight) {
       const message = this.#direct.take();
       if (message === undefined) return;
-      const messageId = message.qos === 0 ? 0 : this.#take(() => undefined);
+      const messageId = message.qos === 0 ? 0 : this.#inFlight.add('direct');
       this.#receiver.send(direct(message, message.qos, messageId));
     }
   }
@@ -268,13 +301,19 @@ export class Destination {
       .then(() => this.wake(), this.#options.onReadFailure);
   }
 
-  /** A packet identifier that is not in use [MQTT-2.3.1-4], bound to what its PUBACK settles. */
-  #take(settle: () => void): number {
-    do {
-      this.#lastMessageId = (this.#lastMessageId % MAX_MESSAGE_ID) + 1;
-    } while (this.#inFlight.has(this.#lastMessageId));
-    this.#inFlight.set(this.#lastMessageId, settle);
-    return this.#lastMessageId;
+  #setPace(): void {
+    const { replayPerSecond } = this.#limits;
+    this.#pace =
+      replayPerSecond === undefined ? undefined : new Pace(replayPerSecond, this.#options.now);
+  }
+
+  /** Whether the pace lets another message of the cursor go now; if not, it is woken when it does. */
+  #mayGoOn(cursor: LogCursor): boolean {
+    const waitMs = this.#replaying.has(cursor) ? (this.#pace?.waitMs() ?? 0) : 0;
+    if (waitMs === 0) return true;
+    clearTimeout(this.#paceTimer);
+    this.#paceTimer = setTimeout(() => this.wake(), waitMs);
+    return false;
   }
 }
 

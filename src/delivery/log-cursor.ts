@@ -12,6 +12,8 @@ export interface CursorState {
   readonly dropped: number;
   /** Of the dropped ones, those that reading has not passed yet. */
   readonly toSkip: number;
+  /** Of the dropped ones, those that the receiver has refused; absent: none. */
+  readonly refused?: number | undefined;
   /** Only where something behind an entry in flight is done with already. */
   readonly sent?: SentBefore | undefined;
 }
@@ -60,6 +62,7 @@ export class LogCursor {
   #delivered: number;
   #expired: number;
   #dropped: number;
+  #refused: number;
   #sentUpTo = 0;
   #generation = 0;
 
@@ -72,6 +75,7 @@ export class LogCursor {
     this.#delivered = state.delivered;
     this.#expired = state.expired;
     this.#dropped = state.dropped;
+    this.#refused = state.refused ?? 0;
     // What was dropped but not passed yet is counted again with the entries behind the position.
     this.#accepted = state.delivered + state.expired + state.dropped - state.toSkip;
     this.#dropped -= state.toSkip;
@@ -101,6 +105,7 @@ export class LogCursor {
       expired: this.#expired,
       dropped: this.#dropped,
       toSkip: this.#toSkip,
+      ...(this.#refused > 0 && { refused: this.#refused }),
       ...(this.#hasGaps && { sent: { upTo, sequences: [...sequences] } }),
     };
   }
@@ -115,6 +120,11 @@ export class LogCursor {
 
   get dropped(): number {
     return this.#dropped;
+  }
+
+  /** Of the dropped ones, those that the receiver has refused. */
+  get refusedCount(): number {
+    return this.#refused;
   }
 
   /** Entries accepted for the destination, whatever became of them. */
@@ -216,6 +226,13 @@ export class LogCursor {
 
   acknowledged(sequence: number): void {
     if (this.#settle(sequence)) this.#delivered++;
+  }
+
+  /** The receiver will never take the entry. */
+  refused(sequence: number): void {
+    if (!this.#settle(sequence)) return;
+    this.#dropped++;
+    this.#refused++;
   }
 
   /** Goes back to the first entry that is not settled: it is sent again from there. */

@@ -19,7 +19,6 @@ export interface LogKeeperOptions {
   readonly router: Router;
   /** Stores where the destinations are now. */
   readonly saveProgress: () => Promise<void>;
-  readonly maxAgeMs: number;
   readonly log: Logger;
   readonly now: () => number;
 }
@@ -88,28 +87,36 @@ export class LogKeeper {
     }
   }
 
+  /** Those of one bound together: they are at one point of the log, whatever the others wait for. */
   async #sweep(log: LogName): Promise<void> {
-    const { logs, router, maxAgeMs, now } = this.#options;
-    const oldestMs = now() - maxAgeMs;
-    const { last } = router.tails[log];
-    const waiting = new Set<Destination>();
-    for await (const entry of entriesAfter(logs, log, 0)) {
-      const { receivedAtMs } = entry;
-      const isExpired = receivedAtMs >= PLAUSIBLE_FROM_MS && receivedAtMs < oldestMs;
-      if (entry.sequence > last || !(isExpired || this.#someDropped(log, waiting))) return;
-      for (const destination of router.concerned(entry.topic)) {
-        if (waiting.has(destination)) continue;
-        if (!destination.sweep(entry, isExpired)) waiting.add(destination);
-      }
+    const { destinations } = this.#options.router;
+    const ages = new Set([...destinations].map(({ limits }) => limits.maxAgeMs));
+    for (const maxAgeMs of ages) {
+      const alike = [...destinations].filter(({ limits }) => limits.maxAgeMs === maxAgeMs);
+      await this.#sweepFor(log, new Set(alike), maxAgeMs);
     }
   }
 
-  #someDropped(log: LogName, waiting: ReadonlySet<Destination>): boolean {
-    for (const destination of this.#options.router.destinations) {
-      if (destination.cursors[log].toSkip > 0 && !waiting.has(destination)) return true;
+  async #sweepFor(log: LogName, remaining: Set<Destination>, maxAgeMs: number): Promise<void> {
+    const { logs, router, now } = this.#options;
+    const oldestMs = now() - maxAgeMs;
+    const { last } = router.tails[log];
+    const settled = Math.min(...[...remaining].map(({ cursors }) => cursors[log].settled));
+    for await (const entry of entriesAfter(logs, log, settled)) {
+      const { receivedAtMs } = entry;
+      const isExpired = receivedAtMs >= PLAUSIBLE_FROM_MS && receivedAtMs < oldestMs;
+      if (entry.sequence > last || !(isExpired || someDropped(log, remaining))) return;
+      for (const destination of router.concerned(entry.topic)) {
+        if (!remaining.has(destination)) continue;
+        if (!destination.sweep(entry, isExpired)) remaining.delete(destination);
+      }
     }
-    return false;
   }
+}
+
+function someDropped(log: LogName, destinations: ReadonlySet<Destination>): boolean {
+  for (const { cursors } of destinations) if (cursors[log].toSkip > 0) return true;
+  return false;
 }
 
 async function* entriesAfter(

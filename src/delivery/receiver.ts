@@ -13,5 +13,7 @@ export interface OutgoingPublish {
 export interface Receiver {
   /** False while earlier messages still wait for the network. */
   readonly isWritable: boolean;
+  /** How many it takes unacknowledged at a time, where it has said so. */
+  readonly maxInFlight?: number | undefined;
   send(publish: OutgoingPublish): void;
 }

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Audience } from '../domain/grants.js';
 import { Destination } from './destination.js';
+import type { DestinationLimits } from './limits.js';
 import { freshCursor } from './log-cursor.js';
 import type { LogReader } from './log-entry.js';
 import { ProgressKeeper } from './progress-keeper.js';
@@ -22,10 +23,14 @@ export interface SessionOwner {
   readonly mayReceive: (audience: Audience) => boolean;
   /** The same for all whose `mayReceive` answers the same. */
   readonly audienceKey: string;
+  /** Left out: those of all sessions. */
+  readonly limits?: DestinationLimits | undefined;
+  /** Whether his sessions are kept however long they are away. */
+  readonly isKept?: boolean | undefined;
 }
 
 interface Session {
-  readonly owner: string;
+  readonly owner: SessionOwner;
   readonly isPersistent: boolean;
   readonly destination: Destination;
   seenAtMs: number;
@@ -37,8 +42,7 @@ export interface SessionsOptions {
   readonly router: Router;
   /** The owner of a stored session by his `principalKey`, undefined when he is gone. */
   readonly ownerOf: (key: string) => SessionOwner | undefined;
-  readonly maxInFlight: number;
-  readonly maxQueued: number;
+  readonly limits: DestinationLimits;
   readonly forgetAfterMs: number;
   readonly log: Logger;
   readonly now: () => number;
@@ -85,7 +89,7 @@ export class Sessions {
 
   /** `principalKey` of the one to whom the session belongs, undefined when there is none. */
   ownerOf(clientId: string): string | undefined {
-    return this.#sessions.get(clientId)?.owner;
+    return this.#sessions.get(clientId)?.owner.key;
   }
 
   get(clientId: string): Destination | undefined {
@@ -106,7 +110,10 @@ export class Sessions {
    */
   open(clientId: string, owner: SessionOwner, isPersistent: boolean): Destination {
     const session = this.#sessions.get(clientId);
-    if (session?.isPersistent === true && isPersistent) return session.destination;
+    if (session?.isPersistent === true && isPersistent) {
+      session.destination.limits = owner.limits ?? this.#options.limits;
+      return session.destination;
+    }
     this.#inBackground(clientId, this.discard(clientId));
     const { newest } = this.#options.router;
     const record: SessionRecord = {
@@ -172,15 +179,16 @@ export class Sessions {
 
   /** Ends all sessions of a principal who is no more. */
   async discardAllOf(owner: string): Promise<void> {
-    const owned = [...this.#sessions].filter(([, session]) => session.owner === owner);
+    const owned = [...this.#sessions].filter(([, session]) => session.owner.key === owner);
     await Promise.all(owned.map(([clientId]) => this.discard(clientId)));
   }
 
   /** A session that is away for too long is forgotten, with what it is owed (CONTRACT 5). */
   #forgetUnused(): void {
     const { now, forgetAfterMs, log } = this.#options;
-    for (const [clientId, { destination, seenAtMs }] of this.#sessions) {
-      if (destination.isConnected || seenAtMs >= now() - forgetAfterMs) continue;
+    for (const [clientId, { destination, owner, seenAtMs }] of this.#sessions) {
+      if (owner.isKept === true || destination.isConnected || seenAtMs >= now() - forgetAfterMs)
+        continue;
       log.warn({ clientId }, 'session forgotten, it was away for too long');
       this.discard(clientId).catch((error: unknown) => {
         log.warn({ err: error, clientId }, 'forgotten session not deleted');
@@ -189,7 +197,7 @@ export class Sessions {
   }
 
   #open(record: SessionRecord, owner: SessionOwner, isPersistent: boolean): Destination {
-    const { router, reader, maxInFlight, maxQueued, now, log } = this.#options;
+    const { router, reader, limits, now, log } = this.#options;
     const { clientId, seenAtMs } = record;
     const destination = new Destination({
       name: clientId,
@@ -199,8 +207,7 @@ export class Sessions {
       subscriptions: new Subscriptions(record.subscriptions),
       mayReceive: owner.mayReceive,
       audienceKey: owner.audienceKey,
-      maxInFlight,
-      maxQueued,
+      limits: owner.limits ?? limits,
       now,
       onProgress: () => {
         this.#prune(destination, []);
@@ -210,7 +217,7 @@ export class Sessions {
       onReadFailure: (error) =>
         log.warn({ err: error, clientId }, 'backlog not read, trying again'),
     });
-    const session: Session = { owner: owner.key, isPersistent, destination, seenAtMs };
+    const session: Session = { owner, isPersistent, destination, seenAtMs };
     this.#sessions.set(clientId, session);
     router.add(destination);
     return destination;
@@ -233,7 +240,7 @@ export class Sessions {
   async #save(clientId: string, session: Session): Promise<void> {
     await this.#options.store.save({
       ...progressOf(clientId, session),
-      owner: session.owner,
+      owner: session.owner.key,
       subscriptions: session.destination.subscriptions.all(),
     });
   }

@@ -19,6 +19,7 @@ const cursor = z.object({
   expired: z.number(),
   dropped: z.number(),
   toSkip: z.number(),
+  refused: z.number().optional(),
   sent: z.object({ upTo: z.number(), sequences: z.array(z.number()) }).optional(),
 });
 

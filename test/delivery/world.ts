@@ -94,14 +94,14 @@ export class World {
   saved: ReadonlyMap<string, States>;
 
   private constructor(options: WorldOptions, last: Record<LogName, number>) {
-    const { logs, reader, saved, maxAgeMs, now } = options;
+    const { logs, reader, saved, now } = options;
     this.saved = saved;
     const tails = { alarms: new LogTail(last.alarms), messages: new LogTail(last.messages) };
     this.router = new Router({ tails, reader, log: silent });
     for (const peer of options.peers) this.#add(peer, options);
     const saveProgress = async () => this.save();
     const router = this.router;
-    this.keeper = new LogKeeper({ logs, router, saveProgress, maxAgeMs, log: silent, now });
+    this.keeper = new LogKeeper({ logs, router, saveProgress, log: silent, now });
   }
 
   static async begin(options: WorldOptions): Promise<World> {
@@ -141,7 +141,7 @@ export class World {
   }
 
   #add({ name, filters }: PeerOptions, options: WorldOptions): void {
-    const { reader, saved, maxInFlight, maxQueued, now } = options;
+    const { reader, saved, maxInFlight, maxQueued, maxAgeMs, now } = options;
     const after = { alarms: 0, messages: 0 };
     const destination = new Destination({
       name,
@@ -153,8 +153,7 @@ export class World {
       ),
       mayReceive: () => true,
       audienceKey: '',
-      maxInFlight,
-      maxQueued,
+      limits: { maxInFlight, maxQueued, maxAgeMs },
       now,
       onProgress: () => undefined,
       onConnection: () => this.router.connectionChanged(destination),

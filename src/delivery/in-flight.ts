@@ -1,0 +1,31 @@
+const MAX_MESSAGE_ID = 65_535;
+
+/** The messages that await their acknowledgement, by packet identifier. */
+export class InFlight<Message> {
+  readonly #messages = new Map<number, Message>();
+  #lastMessageId = 0;
+
+  get size(): number {
+    return this.#messages.size;
+  }
+
+  /** Gives the message a packet identifier that is not in use [MQTT-2.3.1-4]. */
+  add(message: Message): number {
+    do {
+      this.#lastMessageId = (this.#lastMessageId % MAX_MESSAGE_ID) + 1;
+    } while (this.#messages.has(this.#lastMessageId));
+    this.#messages.set(this.#lastMessageId, message);
+    return this.#lastMessageId;
+  }
+
+  /** The message of this packet identifier, which awaits nothing any more. */
+  take(messageId: number): Message | undefined {
+    const message = this.#messages.get(messageId);
+    this.#messages.delete(messageId);
+    return message;
+  }
+
+  clear(): void {
+    this.#messages.clear();
+  }
+}
