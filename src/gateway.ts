@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { bridgeNameOf, bridgeOwner } from './bridge/bridge-queue.js';
+import { Bridges } from './bridge/bridges.js';
 import { sessionOwner } from './broker/authentication.js';
 import { MqttBroker } from './broker/mqtt-broker.js';
 import { RetainedRedis } from './broker/retained-redis.js';
@@ -7,10 +9,11 @@ import { Forwarder } from './delivery/forwarder.js';
 import { GatewayStatus } from './delivery/gateway-status.js';
 import { LogKeeper } from './delivery/log-keeper.js';
 import { LogTail } from './delivery/log-tail.js';
-
 import { Router } from './delivery/router.js';
+import type { SessionOwner } from './delivery/sessions.js';
 import { Sessions } from './delivery/sessions.js';
-import { forwardedTopic } from './domain/topics.js';
+import type { Principal } from './domain/grants.js';
+import { bridgeStatusTopic, forwardedTopic } from './domain/topics.js';
 import { createHttpApp } from './http/app.js';
 import { Commands } from './ingest/commands.js';
 import { DevicePublishes } from './ingest/device-publishes.js';
@@ -84,6 +87,7 @@ export class Gateway {
   readonly #releasers = new Releasers();
   readonly #health = new Health();
   readonly #steady: SteadyClock;
+  #bridges: Bridges | undefined;
 
   constructor(options: GatewayOptions) {
     this.#options = options;
@@ -98,6 +102,11 @@ export class Gateway {
       await this.stop();
       throw error;
     }
+  }
+
+  /** Takes up the bridges of a changed configuration; the rest of it needs a new start. */
+  async reload({ bridges }: Config): Promise<void> {
+    await this.#bridges?.apply(bridges);
   }
 
   async stop(): Promise<void> {
@@ -120,6 +129,8 @@ export class Gateway {
     const delivery = await this.#openDelivery(storage, site);
     const ingest = await this.#openIngest(storage, site, delivery);
     const broker = await this.#openBroker(storage, site, delivery, ingest);
+    const bridges = await this.#openBridges(storage, delivery, ingest);
+    this.#bridges = bridges;
     const status = new GatewayStatus(delivery.forwarder, this.#health, version, log, now);
     this.#releasers.add(() => status.stop());
     const app = this.#openHttp(storage, site, delivery, ingest, broker);
@@ -168,10 +179,7 @@ export class Gateway {
       store: storage.sessions,
       reader: logs,
       router,
-      ownerOf: (key) => {
-        const principal = principals.byKey(key);
-        return principal === undefined ? undefined : sessionOwner(principal);
-      },
+      ownerOf: (key) => this.#bridgeOwner(key) ?? ownerOf(principals.byKey(key)),
       limits: {
         maxInFlight: config.mqtt.maxInFlight,
         maxQueued: config.sessions.maxQueuedMessages,
@@ -196,6 +204,13 @@ export class Gateway {
     const retained = new RetainedRedis(storage.broker, (topic) => site.model.audienceOf(topic));
     const forwarder = new Forwarder(router, recorder, retained);
     return { router, sessions, recorder, retained, forwarder };
+  }
+
+  /** The owner of a bridge's queue, undefined when no bridge of the configuration is. */
+  #bridgeOwner(key: string): SessionOwner | undefined {
+    const name = bridgeNameOf(key);
+    const options = this.#options.config.bridges.find((bridge) => bridge.name === name);
+    return options && bridgeOwner(options);
   }
 
   async #openIngest(
@@ -286,6 +301,28 @@ export class Gateway {
     this.#releasers.add(() => expiry.stop());
   }
 
+  async #openBridges(
+    storage: Storage,
+    { sessions, forwarder }: DeliveryParts,
+    { commands }: IngestParts,
+  ): Promise<Bridges> {
+    const { config, log, now } = this.#options;
+    const bridges = new Bridges({
+      ...{ sessions, forwarder, commands, log, now },
+      site: config.site,
+      health: this.#health,
+      setAside: storage.setAside,
+      steadyNow: this.#steady.now,
+    });
+    this.#releasers.add(() => bridges.stop());
+    // Of bridges that are no more; the others say how they are in a moment.
+    await forwarder.forget(bridgeStatusTopic('+')).catch((error: unknown) => {
+      log.warn({ err: error }, 'status of former bridges not removed');
+    });
+    await bridges.apply(config.bridges);
+    return bridges;
+  }
+
   #openHttp(
     storage: Storage,
     site: SiteParts,
@@ -318,4 +355,8 @@ export class Gateway {
       now,
     });
   }
+}
+
+function ownerOf(principal: Principal | undefined): SessionOwner | undefined {
+  return principal && sessionOwner(principal);
 }

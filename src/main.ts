@@ -41,7 +41,7 @@ function readArguments(): Invocation {
 }
 
 /** Prints every fault of the configuration, one a line, and exits. */
-function readConfig(file: string | undefined): Config {
+function readConfig(): Config {
   try {
     return loadConfig({ file, env: process.env, programDir, cwd: process.cwd() });
   } catch (error) {
@@ -75,6 +75,20 @@ async function stop(gateway: Gateway, log: Log, signal: string): Promise<void> {
   process.exit(0);
 }
 
+/** SIGHUP: a faulty configuration changes nothing, and the log says why. */
+function reload(gateway: Gateway, log: Log): void {
+  try {
+    const changed = loadConfig({ file, env: process.env, programDir, cwd: process.cwd() });
+    gateway.reload(changed).then(
+      () => log.info('bridges reloaded; other keys take effect with a new start'),
+      (error: unknown) => log.error({ err: error }, 'bridges not reloaded'),
+    );
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    log.error({ faults: error.faults }, `not reloaded, nothing is changed: ${error.detail}`);
+  }
+}
+
 async function run(config: Config): Promise<void> {
   const log = createLog({ level: config.log.level });
   // A library's promise that nobody awaits must not end the process (DEPENDENCY-FAULTS 7).
@@ -98,6 +112,7 @@ async function run(config: Config): Promise<void> {
       });
     });
   }
+  process.on('SIGHUP', () => reload(gateway, log));
   try {
     const addresses = await gateway.start();
     log.info({ addresses }, 'gateway ready');
@@ -111,6 +126,6 @@ async function run(config: Config): Promise<void> {
 }
 
 const { command, file } = readArguments();
-const config = readConfig(file);
+const config = readConfig();
 if (command === 'check-config') process.stdout.write('the configuration is valid\n');
 else await run(config);

@@ -15,6 +15,7 @@ import { PresenceStoreRedis } from './store/presence-store-redis.js';
 import { RejectionStoreRedis } from './store/rejection-store-redis.js';
 import { checkServer } from './store/server-check.js';
 import { SessionStoreRedis } from './store/session-store-redis.js';
+import { SetAsideStoreRedis } from './store/set-aside-store-redis.js';
 import { SiteStoreRedis } from './store/site-store-redis.js';
 import { StoreMonitor } from './store/store-monitor.js';
 
@@ -29,6 +30,7 @@ export interface Storage {
   readonly sessions: SessionStoreRedis;
   readonly presence: PresenceStoreRedis;
   readonly rejections: RejectionStoreRedis;
+  readonly setAside: SetAsideStoreRedis;
   /** Wills, retained messages and incoming QoS 2, as Aedes' own Redis persistence keeps them. */
   readonly broker: RedisPersistence;
 }
@@ -83,6 +85,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     sessions: new SessionStoreRedis(state, keys),
     presence: new PresenceStoreRedis(state, keys),
     rejections: new RejectionStoreRedis(state, keys, config.rejected.maxPerLocation),
+    setAside: new SetAsideStoreRedis(management, keys),
     broker: createBrokerStorage({ conn: broker }),
   };
 }

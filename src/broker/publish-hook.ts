@@ -109,7 +109,9 @@ export class PublishHook {
     }
     const { qos, retain } = packet;
     await this.#options.commands.accept({
-      ...target,
+      locationIds: [target.locationId],
+      deviceId: target.deviceId,
+      rest: target.rest,
       payload: Buffer.from(packet.payload),
       qos,
       retain,

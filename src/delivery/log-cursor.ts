@@ -216,6 +216,13 @@ export class LogCursor {
     if (this.#page.length === 0) this.#position = Math.max(this.#position, newest);
   }
 
+  /** The oldest entry that is owed; undefined also when it is not among the next ones in the store. */
+  async oldestQueued(): Promise<LogEntry | undefined> {
+    if (this.queued === 0) return undefined;
+    const entries = await this.#options.reader.read(this.log, this.settled, PAGE_ENTRIES);
+    return entries.find((entry) => this.#isOwed(entry));
+  }
+
   /** The entry awaits its acknowledgement. Returns whether it had been sent before (DUP). */
   sent(sequence: number): boolean {
     const sentBefore = sequence <= this.#sentUpTo;

@@ -2,7 +2,7 @@
 
 import type { AlarmKind } from './alarms.js';
 import { isUuid } from './identifiers.js';
-import { parseForwardedTopic } from './topics.js';
+import { isSafeTopic, parseForwardedTopic } from './topics.js';
 
 const PLACEHOLDERS = ['topic', 'locationId', 'deviceId', 'kind'] as const;
 type Placeholder = (typeof PLACEHOLDERS)[number];
@@ -88,7 +88,7 @@ export interface BridgedCommand {
 export function parseBridgedCommand(topic: string): BridgedCommand | undefined {
   const [, place = '', deviceId = '', rest = ''] =
     /^(.*?)(?:^|\/)devices\/([^/]+)\/commands\/(.+)$/.exec(topic) ?? [];
-  if (!isUuid(deviceId)) return undefined;
+  if (!isUuid(deviceId) || !isSafeTopic(rest)) return undefined;
   const location = /(?:^|\/)care-homes\/([^/]+)$/.exec(place)?.[1];
   return {
     locationId: location?.toLowerCase(),

@@ -1,6 +1,6 @@
 /** Who may do what. Every permission of HTTP and of MQTT is decided here (CONTRACT 2 and 3). */
 
-import { deviceTopic, GATEWAY_STATUS_TOPIC, isFilter } from './topics.js';
+import { BRIDGE_TOPICS, deviceTopic, GATEWAY_STATUS_TOPIC, isFilter } from './topics.js';
 
 export const ROLES = ['viewer', 'manager', 'admin'] as const;
 export type Role = (typeof ROLES)[number];
@@ -64,6 +64,8 @@ export function maySubscribe(principal: Principal, filter: string): boolean {
     return filter === deviceTopic(principal.id, 'rejected') || filter.startsWith(`${commands}/`);
   }
   if (filter === GATEWAY_STATUS_TOPIC) return true;
+  // What a bridge says of its upstream is for the administrator, over HTTP as here.
+  if (filter.startsWith(BRIDGE_TOPICS)) return isAdmin(principal.grants);
   const [first, location = ''] = filter.split('/');
   if (first !== 'care-homes') return false;
   if (location === '+' || location === '#') return touchesLocation(principal.grants, '*');

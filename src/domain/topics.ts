@@ -6,7 +6,19 @@ const MAX_MESSAGE_LEVELS = 6;
 /** MQTT lets a receiver close the connection for such a topic [MQTT-1.5.3], and Mosquitto's do. */
 const UNSAFE = /[\p{Cc}\p{Noncharacter_Code_Point}]/u;
 
+/** Whether a receiver of the topic may be expected to take it. */
+export function isSafeTopic(topic: string): boolean {
+  return !UNSAFE.test(topic);
+}
+
 export const GATEWAY_STATUS_TOPIC = 'gateway/status';
+/** What every topic about a bridge begins with. */
+export const BRIDGE_TOPICS = 'gateway/bridges/';
+
+/** How a bridge is doing, retained. */
+export function bridgeStatusTopic(name: string): string {
+  return `${BRIDGE_TOPICS}${name}/status`;
+}
 
 export function deviceTopic(deviceId: string, rest: string): string {
   return `devices/${deviceId}/${rest}`;
@@ -52,7 +64,7 @@ export function parsePublishTopic(topic: string): PublishTarget {
   }
   if (first === 'care-homes' && third === 'devices' && fifth === 'commands' && levels.length >= 6) {
     const rest = levels.slice(5).join('/');
-    if (UNSAFE.test(rest)) return { type: 'unknown' };
+    if (!isSafeTopic(rest)) return { type: 'unknown' };
     return { type: 'command', locationId: second, deviceId: fourth, rest };
   }
   return { type: 'unknown' };
@@ -66,7 +78,7 @@ function devicePublish(deviceId: string, levels: readonly string[]): PublishTarg
   if (RESERVED.has(first) || first === 'alarms') {
     return { type: 'unusable', deviceId, reason: 'reserved-topic' };
   }
-  if (levels.length > MAX_MESSAGE_LEVELS || levels.includes('') || UNSAFE.test(rest)) {
+  if (levels.length > MAX_MESSAGE_LEVELS || levels.includes('') || !isSafeTopic(rest)) {
     return { type: 'unusable', deviceId, reason: 'invalid-topic' };
   }
   return { type: 'message', deviceId, rest };

@@ -4,7 +4,8 @@ import type { SiteModel } from '../site/site-model.js';
 
 /** A command to a device, from someone who may give it. */
 export interface Command {
-  readonly locationId: string;
+  /** Where the device must be; undefined: anywhere. */
+  readonly locationIds: readonly string[] | undefined;
   readonly deviceId: string;
   /** What follows `commands/`. */
   readonly rest: string;
@@ -13,7 +14,7 @@ export interface Command {
   readonly retain: boolean;
 }
 
-/** Takes commands from managers to devices (CONTRACT 3, Subscribing). */
+/** Takes commands from managers and upstream brokers to devices (CONTRACT 3, Subscribing). */
 export class Commands {
   readonly #model: SiteModel;
   readonly #forwarder: Forwarder;
@@ -25,10 +26,12 @@ export class Commands {
     this.#now = now;
   }
 
-  /** A command to a device that is not in the location reaches nobody. */
+  /** A command to a device that is not in the locations reaches nobody. */
   async accept(command: Command): Promise<void> {
     const device = this.#model.device(command.deviceId);
-    if (device?.locationId !== command.locationId) return;
+    if (device === undefined) return;
+    const { locationIds } = command;
+    if (locationIds !== undefined && !locationIds.includes(device.locationId)) return;
     await this.#forwarder.forward({
       topic: deviceTopic(device.id, `commands/${command.rest}`),
       payload: command.payload,

@@ -136,6 +136,11 @@ export class Keys {
     return this.#key('rejected', locationId);
   }
 
+  /** List: messages that the upstream of a bridge will never take, the newest first. */
+  setAside(bridge: string): string {
+    return this.#key('set-aside', bridge);
+  }
+
   #key(...parts: readonly string[]): string {
     return this.#prefix + parts.join(':');
   }

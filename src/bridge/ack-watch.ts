@@ -1,0 +1,47 @@
+/** A single message may wait longer than this, as long as others are acknowledged meanwhile. */
+const LONGEST_WAIT_TIMEOUTS = 6;
+const CHECKS_PER_TIMEOUT = 4;
+
+/**
+ * Watches that the upstream acknowledges what it was sent. A connection may look alive and be dead:
+ * the network gone without a word, or a broker that answers pings and does nothing else.
+ */
+export class AckWatch {
+  readonly #timeoutMs: number;
+  readonly #onSilence: () => void;
+  /** When each message was sent that is not acknowledged, the oldest first. */
+  readonly #sentAtMs = new Map<number, number>();
+  readonly #timer: NodeJS.Timeout;
+  /** When it was last acknowledged anything, or began to owe something. */
+  #progressAtMs = 0;
+
+  /** @param onSilence called, perhaps more than once, when nothing has been acknowledged in time */
+  constructor(timeoutMs: number, onSilence: () => void) {
+    this.#timeoutMs = timeoutMs;
+    this.#onSilence = onSilence;
+    this.#timer = setInterval(() => this.#check(), timeoutMs / CHECKS_PER_TIMEOUT);
+  }
+
+  sent(messageId: number): void {
+    const nowMs = performance.now();
+    if (this.#sentAtMs.size === 0) this.#progressAtMs = nowMs;
+    this.#sentAtMs.set(messageId, nowMs);
+  }
+
+  answered(messageId: number): void {
+    this.#sentAtMs.delete(messageId);
+    this.#progressAtMs = performance.now();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  #check(): void {
+    const [oldestMs] = this.#sentAtMs.values();
+    if (oldestMs === undefined) return;
+    const nowMs = performance.now();
+    const isStuck = nowMs - oldestMs > this.#timeoutMs * LONGEST_WAIT_TIMEOUTS;
+    if (isStuck || nowMs - this.#progressAtMs > this.#timeoutMs) this.#onSilence();
+  }
+}

@@ -1,0 +1,85 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { Destination } from '../delivery/destination.js';
+import type { SessionOwner, Sessions } from '../delivery/sessions.js';
+import { selectedFilters } from '../domain/bridge-topics.js';
+import type { BridgeOptions } from './bridge-options.js';
+
+const RETRY_MS = 1_000;
+const MS_PER_HOUR = 3_600_000;
+const OWNER_PREFIX = 'bridge:';
+
+/** The name of the bridge whose queue has this owner, undefined when it is no bridge's. */
+export function bridgeNameOf(ownerKey: string): string | undefined {
+  return ownerKey.startsWith(OWNER_PREFIX) ? ownerKey.slice(OWNER_PREFIX.length) : undefined;
+}
+
+/** A bridge as the owner of its queue, which is a session like a subscriber's. */
+export function bridgeOwner(options: BridgeOptions): SessionOwner {
+  const { name, maxInFlight, maxQueuedMessages, maxQueuedHours, replayPerSecond } = options;
+  return {
+    key: `${OWNER_PREFIX}${name}`,
+    mayReceive: () => true,
+    audienceKey: 'bridge',
+    isKept: true,
+    limits: {
+      maxInFlight,
+      maxQueued: maxQueuedMessages,
+      maxAgeMs: maxQueuedHours * MS_PER_HOUR,
+      replayPerSecond,
+    },
+  };
+}
+
+/** The client id of the bridge's queue among the sessions. */
+export function queueId(name: string): string {
+  return `bridge/${name}`;
+}
+
+/**
+ * Takes up the bridge's queue where it stopped, or begins one. Filters that are new hold from now on;
+ * what was owed to others still is. What has changed is stored when this resolves: it is tried until
+ * it is, or until the signal.
+ */
+export async function openQueue(
+  { sessions, log }: { readonly sessions: Sessions; readonly log: Logger },
+  options: BridgeOptions,
+  signal: AbortSignal,
+): Promise<Destination> {
+  const owner = bridgeOwner(options);
+  const clientId = queueId(options.name);
+  const ownerBefore = sessions.ownerOf(clientId);
+  if (ownerBefore !== undefined && ownerBefore !== owner.key) await sessions.discard(clientId);
+  const destination = sessions.open(clientId, owner, true);
+  const wanted = selectedFilters(options);
+  const present = destination.subscriptions.list().map(({ filter }) => filter);
+  const removed = present.filter((filter) => !wanted.includes(filter));
+  if (removed.length === 0 && wanted.every((filter) => present.includes(filter))) {
+    return destination;
+  }
+  const requested = wanted.map((filter) => ({ filter, qos: 1 as const }));
+  while (!signal.aborted) {
+    try {
+      await sessions.unsubscribe(clientId, removed);
+      await sessions.subscribe(clientId, requested);
+      break;
+    } catch (error) {
+      log.warn(
+        { err: error, bridge: options.name },
+        'queue of the bridge not stored, trying again',
+      );
+      await pause(signal);
+    }
+  }
+  return destination;
+}
+
+/** Resolves before the next attempt, or at the signal. */
+async function pause(signal: AbortSignal): Promise<void> {
+  await setTimeout(RETRY_MS, undefined, { signal }).catch(() => undefined);
+}
+
+/** Ends the bridge's queue for good, with what it is owed. */
+export async function discardQueue(sessions: Sessions, name: string): Promise<void> {
+  await sessions.discard(queueId(name));
+}

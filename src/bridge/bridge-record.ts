@@ -1,0 +1,62 @@
+import type { Logger } from 'pino';
+import type { BridgeError, BridgeStatus } from '../site/bridge-list.js';
+import type { ConnectionFailure } from './connection-failure.js';
+import { FAILURES } from './connection-failure.js';
+
+type ConnectionState = Pick<
+  BridgeStatus,
+  'connected' | 'connectedSinceMs' | 'lastAcknowledgedAtMs' | 'lastError'
+>;
+
+/** What is known of a bridge's connection; and the log's word of it, once for each failure. */
+export class BridgeRecord {
+  readonly #log: Logger;
+  readonly #now: () => number;
+  #connectedSinceMs: number | null = null;
+  #lastAcknowledgedAtMs: number | null = null;
+  #lastError: BridgeError | null = null;
+  /** Since it was last connected: kind and detail. */
+  #reported: string | undefined;
+
+  constructor(log: Logger, now: () => number) {
+    this.#log = log;
+    this.#now = now;
+  }
+
+  get state(): ConnectionState {
+    return {
+      connected: this.#connectedSinceMs !== null,
+      connectedSinceMs: this.#connectedSinceMs,
+      lastAcknowledgedAtMs: this.#lastAcknowledgedAtMs,
+      lastError: this.#lastError,
+    };
+  }
+
+  connected(): void {
+    this.#connectedSinceMs = this.#now();
+    this.#reported = undefined;
+    this.#log.info('bridge connected');
+  }
+
+  disconnected(): void {
+    this.#connectedSinceMs = null;
+  }
+
+  acknowledged(): void {
+    this.#lastAcknowledgedAtMs = this.#now();
+  }
+
+  failed({ kind, detail }: ConnectionFailure): void {
+    this.#lastError = { atMs: this.#now(), kind, detail };
+    const failure = `${kind}: ${detail}`;
+    const level = this.#reported === failure ? 'debug' : 'warn';
+    this.#reported = failure;
+    this.#log[level]({ failure: kind, detail }, `bridge down: ${FAILURES[kind].words}`);
+  }
+
+  /** The upstream will never take a message. */
+  setAside(topic: string, reason: string): void {
+    this.#lastError = { atMs: this.#now(), kind: 'refused', detail: reason };
+    this.#log.warn({ topic, reason }, 'message set aside, the upstream will never take it');
+  }
+}

@@ -1,0 +1,127 @@
+import type { IPublishPacket } from 'mqtt';
+import type { OutgoingPublish } from '../delivery/receiver.js';
+import type { BridgeTopic } from '../domain/bridge-topics.js';
+import { bridgedTopic, parseBridgeTopic } from '../domain/bridge-topics.js';
+import type { BridgeOptions } from './bridge-options.js';
+import type { ProtocolVersion } from './client-options.js';
+import { clientOptions } from './client-options.js';
+import type { ConnectionFailure } from './connection-failure.js';
+import { retryDelayMs } from './connection-failure.js';
+import { Upstream } from './upstream.js';
+
+const END_TIMEOUT_MS = 2_000;
+/** A connection that lasts so long has shown that it works, even if there was nothing to send. */
+const PROVEN_AFTER_MS = 10_000;
+
+export interface LinkEvents {
+  connected(upstream: Upstream): void;
+  writable(): void;
+  acknowledged(messageId: number): void;
+  refused(upstream: Upstream, publish: OutgoingPublish, reason: string): void;
+  received(packet: IPublishPacket): Promise<void>;
+  commandsRefused(): void;
+  /** A connection that had been `connected` is gone. */
+  disconnected(upstream: Upstream): void;
+  /** There is none, or no more; the next attempt comes by itself. */
+  failed(failure: ConnectionFailure): void;
+}
+
+/** Keeps a connection to the upstream: when one ends it makes the next, later and later. */
+export class UpstreamLink {
+  readonly #options: BridgeOptions;
+  readonly #clientId: string;
+  readonly #events: LinkEvents;
+  readonly #template: BridgeTopic;
+  #protocol: ProtocolVersion;
+  #upstream: Upstream | undefined;
+  #failedAttempts = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #isStopped = false;
+
+  constructor(options: BridgeOptions, clientId: string, events: LinkEvents) {
+    this.#options = options;
+    this.#clientId = clientId;
+    this.#events = events;
+    this.#template = parseBridgeTopic(options.topic) ?? [];
+    this.#protocol = options.protocol === '3.1.1' ? 4 : 5;
+  }
+
+  start(): void {
+    clientOptions(this.#options, this.#clientId, this.#protocol).then(
+      (client) => this.#open(client),
+      (error: unknown) => {
+        const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+        this.#failed({ kind: 'tls', detail: `certificate file: ${code}` });
+      },
+    );
+  }
+
+  /** Waits a moment for what is in flight. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    const upstream = this.#upstream;
+    if (upstream === undefined) return;
+    const wasConnected = upstream.isConnected;
+    await upstream.end(END_TIMEOUT_MS);
+    if (wasConnected) this.#events.disconnected(upstream);
+  }
+
+  #open(client: Awaited<ReturnType<typeof clientOptions>>): void {
+    if (this.#isStopped) return;
+    const { url, qos, retain, commands, ackTimeoutSeconds } = this.#options;
+    let isConnected = false;
+    const upstream = new Upstream(
+      {
+        ...{ url, client, qos, retain, commands },
+        topicOf: (topic) => bridgedTopic(this.#template, topic),
+        ackTimeoutMs: ackTimeoutSeconds * 1000,
+      },
+      {
+        connected: () => {
+          isConnected = true;
+          this.#timer = setTimeout(() => this.#proven(), PROVEN_AFTER_MS);
+          this.#events.connected(upstream);
+        },
+        writable: () => this.#events.writable(),
+        acknowledged: (messageId) => {
+          this.#proven();
+          this.#events.acknowledged(messageId);
+        },
+        refused: (publish, reason) => {
+          this.#proven();
+          this.#events.refused(upstream, publish, reason);
+        },
+        received: (packet) => this.#events.received(packet),
+        commandsRefused: () => this.#events.commandsRefused(),
+        closed: (failure) => {
+          this.#upstream = undefined;
+          if (isConnected) this.#events.disconnected(upstream);
+          else this.#tryOtherProtocol(failure);
+          this.#failed(failure);
+        },
+      },
+    );
+    this.#upstream = upstream;
+  }
+
+  #proven(): void {
+    this.#failedAttempts = 0;
+  }
+
+  #failed(failure: ConnectionFailure): void {
+    this.#failedAttempts++;
+    clearTimeout(this.#timer);
+    this.#events.failed(failure);
+    if (this.#isStopped) return;
+    const delayMs = retryDelayMs(failure.kind, this.#failedAttempts, Math.random());
+    this.#timer = setTimeout(() => this.start(), delayMs);
+  }
+
+  /** An old broker may refuse MQTT 5, or hang up without a word. */
+  #tryOtherProtocol({ kind }: ConnectionFailure): void {
+    const isPossible = kind === 'protocol' || kind === 'closed';
+    if (this.#options.protocol !== undefined || !isPossible) return;
+    this.#protocol = this.#protocol === 5 ? 4 : 5;
+  }
+}

@@ -1,0 +1,84 @@
+import { formatTime } from '../domain/times.js';
+
+/** How a bridge to another broker is doing, as it is shown over HTTP and MQTT. */
+export interface BridgeStatus {
+  readonly name: string;
+  readonly url: string;
+  readonly connected: boolean;
+  readonly connectedSinceMs: number | null;
+  /** When the upstream last acknowledged a message. */
+  readonly lastAcknowledgedAtMs: number | null;
+  /** Messages that wait for the upstream, those in flight included. */
+  readonly queued: number;
+  /** When the oldest of them was received; null when there is none, or the store does not say. */
+  readonly oldestQueuedAtMs: number | null;
+  readonly delivered: number;
+  readonly dropped: {
+    /** Older than the bridge keeps messages. */
+    readonly tooOld: number;
+    /** More than the bridge keeps. */
+    readonly tooMany: number;
+    /** Never to be taken by the upstream: set aside. */
+    readonly refused: number;
+  };
+  /** The last failure, also when it is over. */
+  readonly lastError: BridgeError | null;
+}
+
+export interface BridgeError {
+  readonly atMs: number;
+  /** What kind of failure: `unreachable`, `credentials`, `tls`, … */
+  readonly kind: string;
+  /** What the upstream or the network called it. */
+  readonly detail: string;
+}
+
+/** A message that the upstream will never take. */
+export interface SetAsideMessage {
+  readonly atMs: number;
+  /** The forwarded topic. */
+  readonly topic: string;
+  /** The upstream's reason, for example `Packet too large`. */
+  readonly reason: string;
+  readonly payload: Buffer;
+}
+
+/** Where messages are kept that an upstream will never take; the newest of each bridge. */
+export interface SetAsideStore {
+  /** @throws GatewayError `store-unavailable` */
+  add(bridge: string, message: SetAsideMessage): Promise<void>;
+  /** The newest first. @throws GatewayError `store-unavailable` */
+  list(bridge: string): Promise<SetAsideMessage[]>;
+}
+
+/** The bridges there are. */
+export interface BridgeList {
+  /** In the order of the configuration. */
+  statuses(): Promise<BridgeStatus[]>;
+  has(name: string): boolean;
+}
+
+/** A bridge's status with its times as text: what HTTP and MQTT show alike. */
+export function describeBridge(status: BridgeStatus) {
+  const { name, url, connected, queued, delivered, dropped, lastError } = status;
+  return {
+    name,
+    url,
+    connected,
+    connectedSince: timeOrNull(status.connectedSinceMs),
+    lastAcknowledgedAt: timeOrNull(status.lastAcknowledgedAtMs),
+    queued,
+    oldestQueuedAt: timeOrNull(status.oldestQueuedAtMs),
+    delivered,
+    dropped,
+    lastError: lastError && {
+      at: formatTime(lastError.atMs),
+      kind: lastError.kind,
+      detail: lastError.detail,
+    },
+  };
+}
+
+function timeOrNull(timeMs: number | null): string | null {
+  return timeMs === null ? null : formatTime(timeMs);
+}
