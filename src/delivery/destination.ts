@@ -1,9 +1,11 @@
 import type { Audience } from '../domain/grants.js';
 import type { AwayCount, AwayMember } from './away-counts.js';
+import type { CursorState } from './cursor-state.js';
 import { type DirectMessage, DirectQueue } from './direct-queue.js';
+import { ExpressLanes } from './express-lanes.js';
 import { InFlight } from './in-flight.js';
 import type { DestinationLimits } from './limits.js';
-import { type CursorState, LogCursor } from './log-cursor.js';
+import { LogCursor } from './log-cursor.js';
 import type { LogEntry, LogName, LogReader } from './log-entry.js';
 import { LOG_NAMES, payloadAt } from './log-entry.js';
 import type { LogTail } from './log-tail.js';
@@ -46,6 +48,9 @@ export class Destination {
   readonly #options: DestinationOptions;
   readonly #inFlight = new InFlight<Sent>();
   readonly #loading = new Set<LogCursor>();
+  #loadingAhead = false;
+  /** While a long backlog of alarms is replayed at a pace. */
+  #lanes: ExpressLanes | undefined;
   readonly #direct = new DirectQueue();
   #away: AwayCount | undefined;
   #receiver: Receiver | undefined;
@@ -109,6 +114,7 @@ export class Destination {
       if (this.cursors[log].queued > 0) this.#replaying.add(this.cursors[log]);
     }
     this.#setPace();
+    this.#openLanes();
     this.wake();
   }
 
@@ -119,6 +125,7 @@ export class Destination {
     this.#inFlight.clear();
     this.#direct.clear();
     this.#replaying.clear();
+    this.#lanes = undefined;
     clearTimeout(this.#paceTimer);
     for (const log of LOG_NAMES) this.cursors[log].rewind();
     this.#options.onConnection();
@@ -151,6 +158,7 @@ export class Destination {
       return;
     }
     this.cursors[entry.log].accept(entry);
+    if (entry.log === 'alarms') this.#lanes?.accepted(entry);
     this.#dropExcess();
     this.wake();
   }
@@ -211,6 +219,7 @@ export class Destination {
     const window = Math.min(this.#limits.maxInFlight, this.#receiver?.maxInFlight ?? Infinity);
     const half = Math.max(1, Math.floor(window / 2));
     const { alarms, messages } = this.cursors;
+    this.#sendAhead(alarms, window);
     this.#sendFrom(alarms, () => this.#inFlight.size < window);
     this.#sendDirect(half);
     const hasRoom = () => this.#inFlight.size < window && messages.outstandingCount < half;
@@ -263,20 +272,40 @@ export class Destination {
       const entry = cursor.next();
       if (entry === 'caught-up') {
         this.#replaying.delete(cursor);
+        if (cursor.log === 'alarms') this.#lanes = undefined;
         return;
       }
       if (entry === 'behind') {
         this.#load(cursor);
         return;
       }
-      this.#direct.noteSent(entry.topic);
-      const dup = cursor.sent(entry.sequence);
       if (this.#replaying.has(cursor)) this.#pace?.took();
-      const messageId = this.#inFlight.add({ cursor, sequence: entry.sequence });
-      const payload = payloadAt(entry, this.#options.now());
-      const { topic } = entry;
-      this.#receiver.send({ topic, payload, retain: false, qos: 1, messageId, dup });
+      this.#send(this.#receiver, cursor, entry, cursor.sent(entry.sequence));
     }
+  }
+
+  /** New alarms that do not wait for the end of the backlog. They keep no pace: they are few. */
+  #sendAhead(alarms: LogCursor, window: number): void {
+    const lanes = this.#lanes;
+    if (lanes === undefined || this.#loadingAhead) return;
+    while (this.#receiver?.isWritable === true && this.#inFlight.size < window) {
+      const entry = lanes.next();
+      if (entry === undefined) return;
+      if (entry === 'not-loaded') {
+        this.#loadAhead(lanes);
+        return;
+      }
+      alarms.sentAhead(entry.sequence);
+      this.#send(this.#receiver, alarms, entry, false);
+    }
+  }
+
+  #send(receiver: Receiver, cursor: LogCursor, entry: LogEntry, dup: boolean): void {
+    const { topic, sequence } = entry;
+    this.#direct.noteSent(topic);
+    const messageId = this.#inFlight.add({ cursor, sequence });
+    const payload = payloadAt(entry, this.#options.now());
+    receiver.send({ topic, payload, retain: false, qos: 1, messageId, dup });
   }
 
   #sendDirect(maxInFlight: number): void {
@@ -291,6 +320,24 @@ export class Destination {
   /** At most once: a receiver that cannot keep up misses it rather than queueing without bound. */
   #sendNow(message: Pick<DirectMessage, 'topic' | 'payload' | 'retain'>): void {
     if (this.#receiver?.isWritable === true) this.#receiver.send(direct(message, 0, 0));
+  }
+
+  #openLanes(): void {
+    const { tails, reader } = this.#options;
+    const { alarms } = this.#cursors;
+    // What fits into the window is on its way before anybody would notice.
+    if (this.#pace === undefined || alarms.unread <= this.#limits.maxInFlight) return;
+    this.#lanes = new ExpressLanes({ cursor: alarms, reader, tail: tails.alarms });
+  }
+
+  #loadAhead(lanes: ExpressLanes): void {
+    this.#loadingAhead = true;
+    lanes
+      .load()
+      .finally(() => {
+        this.#loadingAhead = false;
+      })
+      .then(() => this.wake(), this.#options.onReadFailure);
   }
 
   #load(cursor: LogCursor): void {

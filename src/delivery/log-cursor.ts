@@ -1,32 +1,9 @@
+import type { CursorState } from './cursor-state.js';
 import type { LogEntry, LogName, LogReader } from './log-entry.js';
 import type { LogTail } from './log-tail.js';
+import { SentAhead } from './sent-ahead.js';
 
 const PAGE_ENTRIES = 500;
-
-/** What became of the entries that a destination was owed, and where it is: as it is saved. */
-export interface CursorState {
-  /** Everything up to here is delivered, has fallen out, or did not concern the destination. */
-  readonly settled: number;
-  readonly delivered: number;
-  readonly expired: number;
-  readonly dropped: number;
-  /** Of the dropped ones, those that reading has not passed yet. */
-  readonly toSkip: number;
-  /** Of the dropped ones, those that the receiver has refused; absent: none. */
-  readonly refused?: number | undefined;
-  /** Only where something behind an entry in flight is done with already. */
-  readonly sent?: SentBefore | undefined;
-}
-
-/** Up to an entry, those that await their acknowledgement: nothing else up to there is owed. */
-interface SentBefore {
-  readonly upTo: number;
-  readonly sequences: readonly number[];
-}
-
-export function freshCursor(newest: number): CursorState {
-  return { settled: newest, delivered: 0, expired: 0, dropped: 0, toSkip: 0 };
-}
 
 export interface LogCursorOptions {
   readonly log: LogName;
@@ -48,6 +25,7 @@ export class LogCursor {
   readonly #options: LogCursorOptions;
   /** Sent and not acknowledged, in the order of the log. */
   readonly #outstanding = new Set<number>();
+  readonly #ahead: SentAhead;
   /** What was in flight when it last went back to send it again. */
   #sentBefore: { readonly upTo: number; readonly sequences: ReadonlySet<number> } | undefined;
   /** Whether something behind an entry in flight is done with: acknowledged before it, or fallen out. */
@@ -70,6 +48,7 @@ export class LogCursor {
     const { log, state } = options;
     this.log = log;
     this.#options = options;
+    this.#ahead = new SentAhead(state.ahead);
     this.#position = state.settled;
     this.#toSkip = state.toSkip;
     this.#delivered = state.delivered;
@@ -99,6 +78,7 @@ export class LogCursor {
 
   get state(): CursorState {
     const { upTo, sequences } = this.#sent();
+    const ahead = this.#isCaughtUp ? undefined : this.#ahead.state;
     return {
       settled: this.settled,
       delivered: this.#delivered,
@@ -107,6 +87,7 @@ export class LogCursor {
       toSkip: this.#toSkip,
       ...(this.#refused > 0 && { refused: this.#refused }),
       ...(this.#hasGaps && { sent: { upTo, sequences: [...sequences] } }),
+      ...(ahead && { ahead }),
     };
   }
 
@@ -134,7 +115,7 @@ export class LogCursor {
 
   /** Accepted and not yet settled: waiting, or sent and unacknowledged. */
   get queued(): number {
-    return this.#unread + this.#outstanding.size;
+    return this.#unread + this.#outstanding.size + this.#ahead.inFlightCount;
   }
 
   get unread(): number {
@@ -154,8 +135,7 @@ export class LogCursor {
     if (entry.sequence <= this.#position) return;
     if (this.#isCaughtUp) {
       // Nothing before it concerned the destination: it need not be read to know that.
-      this.#position = entry.sequence - 1;
-      this.#forgetPage();
+      this.#passAll(entry.sequence - 1);
     }
     this.#accepted++;
     this.#unread++;
@@ -165,8 +145,7 @@ export class LogCursor {
   acceptAll(count: number, after: number): void {
     if (count === 0) return;
     if (this.#isCaughtUp) {
-      this.#position = Math.max(this.#position, after);
-      this.#forgetPage();
+      this.#passAll(Math.max(this.#position, after));
     }
     this.#accepted += count;
     this.#unread += count;
@@ -193,7 +172,8 @@ export class LogCursor {
       }
       if (this.#pageAt < this.#page.length) this.#pageAt++;
       this.#position = entry.sequence;
-      if (this.#isOwed(entry) && !this.#skip()) {
+      if (this.#passAhead(entry.sequence)) continue;
+      if (this.isOwed(entry) && !this.#skip()) {
         this.#unread--;
         return entry;
       }
@@ -216,11 +196,19 @@ export class LogCursor {
     if (this.#page.length === 0) this.#position = Math.max(this.#position, newest);
   }
 
+  /** Whether the entry concerns the destination and is not done with, or on its way. */
+  isOwed(entry: LogEntry): boolean {
+    if (this.#ahead.has(entry.sequence)) return false;
+    const before = this.#sentBefore;
+    const isKnown = before !== undefined && entry.sequence <= before.upTo;
+    return !(isKnown && !before.sequences.has(entry.sequence)) && this.#options.concerns(entry);
+  }
+
   /** The oldest entry that is owed; undefined also when it is not among the next ones in the store. */
   async oldestQueued(): Promise<LogEntry | undefined> {
     if (this.queued === 0) return undefined;
     const entries = await this.#options.reader.read(this.log, this.settled, PAGE_ENTRIES);
-    return entries.find((entry) => this.#isOwed(entry));
+    return entries.find((entry) => this.isOwed(entry));
   }
 
   /** The entry awaits its acknowledgement. Returns whether it had been sent before (DUP). */
@@ -229,6 +217,12 @@ export class LogCursor {
     this.#outstanding.add(sequence);
     this.#sentUpTo = Math.max(this.#sentUpTo, sequence);
     return sentBefore;
+  }
+
+  /** The same for an entry behind the position: it is sent before its turn. */
+  sentAhead(sequence: number): void {
+    this.#unread--;
+    this.#ahead.sent(sequence);
   }
 
   acknowledged(sequence: number): void {
@@ -244,6 +238,7 @@ export class LogCursor {
 
   /** Goes back to the first entry that is not settled: it is sent again from there. */
   rewind(): void {
+    this.#unread += this.#ahead.rewind();
     if (this.#outstanding.size > 0) {
       const { settled } = this;
       this.#sentBefore = this.#sent();
@@ -256,6 +251,7 @@ export class LogCursor {
 
   /** The store has lost its newest entries and numbers anew from here. */
   rewindTo(sequence: number): void {
+    this.#expired += this.#ahead.cutAt(sequence);
     if (this.#position <= sequence) return;
     this.#expired += this.#unread;
     this.#unread = 0;
@@ -276,7 +272,7 @@ export class LogCursor {
 
   /** At start: an entry behind the saved position is still owed, or was dropped before. */
   recount(entry: LogEntry): void {
-    if (entry.sequence <= this.#position || !this.#isOwed(entry)) return;
+    if (entry.sequence <= this.#position || !this.isOwed(entry)) return;
     this.#accepted++;
     this.#unread++;
   }
@@ -297,17 +293,18 @@ export class LogCursor {
       if (isExpired) this.#expireSent(entry.sequence);
       return true;
     }
-    if (this.#isOwed(entry)) {
+    if (!this.#passAhead(entry.sequence) && this.isOwed(entry)) {
       if (this.#toSkip === 0 && !isExpired) return false;
       if (!this.#skip()) this.#expireUnread();
     }
     this.#position = entry.sequence;
     this.#forgetPage();
+    if (isExpired) this.#expireSent(entry.sequence);
     return true;
   }
 
   get #isCaughtUp(): boolean {
-    return this.#unread === 0 && this.#toSkip === 0;
+    return this.#unread === 0 && this.#toSkip === 0 && this.#ahead.inFlightCount === 0;
   }
 
   #skip(): boolean {
@@ -336,6 +333,7 @@ export class LogCursor {
 
   /** Returns whether the entry was in flight. */
   #settle(sequence: number): boolean {
+    if (this.#ahead.settle(sequence)) return true;
     const [oldest] = this.#outstanding;
     if (!this.#outstanding.delete(sequence)) return false;
     if (sequence !== oldest) this.#hasGaps = true;
@@ -344,11 +342,19 @@ export class LogCursor {
     return true;
   }
 
-  /** Whether the entry concerns the destination and has not fallen out already. */
-  #isOwed(entry: LogEntry): boolean {
-    const before = this.#sentBefore;
-    const isKnown = before !== undefined && entry.sequence <= before.upTo;
-    return !(isKnown && !before.sequences.has(entry.sequence)) && this.#options.concerns(entry);
+  /** The turn of an entry that may have been sent before it. Returns whether it was. */
+  #passAhead(sequence: number): boolean {
+    const passed = this.#ahead.pass(sequence);
+    if (passed === 'in-flight') this.#outstanding.add(sequence);
+    if (passed === 'done') this.#noteFallenOut();
+    return passed !== undefined;
+  }
+
+  /** Nothing up to here is to be read any more. */
+  #passAll(position: number): void {
+    this.#position = position;
+    this.#ahead.forgetDone();
+    this.#forgetPage();
   }
 
   /** What was sent, now or before it last went back, and was not acknowledged. */

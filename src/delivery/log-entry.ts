@@ -29,5 +29,7 @@ export function payloadAt(entry: LogEntry, nowMs: number): Buffer {
 export interface LogReader {
   /** The entries after a sequence number, in order; fewer than `count` only at the end. */
   read(log: LogName, afterSequence: number, count: number): Promise<LogEntry[]>;
+  /** The entries of these sequence numbers, but for those that are gone. */
+  pick(log: LogName, sequences: readonly number[]): Promise<LogEntry[]>;
   lastSequence(log: LogName): Promise<number>;
 }

@@ -1,4 +1,4 @@
-import type { CursorState } from './log-cursor.js';
+import type { CursorState } from './cursor-state.js';
 import type { LogName } from './log-entry.js';
 import type { Subscription } from './subscriptions.js';
 

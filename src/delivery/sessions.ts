@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import type { Audience } from '../domain/grants.js';
+import { freshCursor } from './cursor-state.js';
 import { Destination } from './destination.js';
 import type { DestinationLimits } from './limits.js';
-import { freshCursor } from './log-cursor.js';
 import type { LogReader } from './log-entry.js';
 import { ProgressKeeper } from './progress-keeper.js';
 import type { Router } from './router.js';

@@ -61,6 +61,14 @@ export class LogStore implements Recorder, LogReader {
     return entries.parse(reply).map(([id, fields]) => readEntry(log, id, fields));
   }
 
+  async pick(log: LogName, sequences: readonly number[]): Promise<LogEntry[]> {
+    const key = this.#keys.log(log);
+    const replies = await Promise.all(
+      sequences.map((sequence) => this.#reader.xrangeBuffer(key, `${sequence}-0`, `${sequence}-0`)),
+    );
+    return entries.parse(replies.flat()).map(([id, fields]) => readEntry(log, id, fields));
+  }
+
   async lastSequence(log: LogName): Promise<number> {
     return Number((await this.#reader.get(this.#keys.logSequence(log))) ?? 0);
   }

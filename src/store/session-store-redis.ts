@@ -21,6 +21,7 @@ const cursor = z.object({
   toSkip: z.number(),
   refused: z.number().optional(),
   sent: z.object({ upTo: z.number(), sequences: z.array(z.number()) }).optional(),
+  ahead: z.object({ first: z.number(), bits: z.base64() }).optional(),
 });
 
 function json<T>(schema: z.ZodType<T>) {

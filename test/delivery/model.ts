@@ -1,23 +1,34 @@
 import { expect } from 'vitest';
 import { LOG_NAMES, type LogEntry, type LogName } from '../../src/delivery/log-entry.js';
 import { matchesFilter } from '../../src/domain/topics.js';
-import { Connection, type TestLogs, World } from './world.js';
+import { Connection, type PeerOptions, type TestLogs, World } from './world.js';
 
 const MAX_QUEUED = 12;
+/** Enough that nothing falls out of a schedule's backlog. */
+const MAX_QUEUED_OF_BRIDGE = 500;
 const MAX_IN_FLIGHT = 4;
 const MAX_AGE_MS = 1_000;
 
-export const PEERS = [
+export const PEERS: readonly PeerOptions[] = [
   { name: 'one', filters: ['both/#', 'one/#', 'both/+'] },
   { name: 'two', filters: ['both/#', 'two/#'] },
 ];
+
+/** New alarms go past its backlog; as fast as it is acknowledged: time does not pass by itself here. */
+export const BRIDGE: PeerOptions = {
+  name: 'bridge',
+  filters: ['both/#', 'one/#', 'two/#'],
+  replayPerSecond: 1e9,
+};
 
 /** What one subscriber is owed of one log, and what it has seen of it: the model. */
 class Ledger {
   readonly owed: number[] = [];
   readonly acknowledged = new Set<number>();
-  firstDelivered = 0;
-  lastOnConnection = 0;
+  readonly firstSent = new Set<number>();
+  readonly newestSent = new Map<string, number>();
+  /** By topic, which stands for a device. */
+  readonly lastOnConnection = new Map<string, number>();
 
   owedUpTo(sequence: number): number[] {
     return this.owed.filter((one) => one <= sequence);
@@ -37,6 +48,7 @@ export class Peer {
   constructor(
     readonly name: string,
     readonly filters: readonly string[],
+    readonly isPaced: boolean,
   ) {}
 
   isOwed(topic: string): boolean {
@@ -63,6 +75,15 @@ class GatedReader {
     });
   }
 
+  pick(log: LogName, sequences: readonly number[]): Promise<LogEntry[]> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({
+        answer: () => resolve(this.#logs.pick(log, sequences)),
+        fail: () => reject(new Error('the store is away')),
+      });
+    });
+  }
+
   lastSequence(log: LogName): Promise<number> {
     return this.#logs.lastSequence(log);
   }
@@ -78,16 +99,24 @@ class GatedReader {
 /** One run: the real parts beside the model, compared after each step. */
 export class Run {
   readonly logs: TestLogs;
-  readonly peers = PEERS.map(({ name, filters }) => new Peer(name, filters));
+  readonly peers: readonly Peer[];
+  readonly #peerOptions: readonly PeerOptions[];
+  readonly #maxQueued: number;
   #reader: GatedReader;
   #world: World | undefined;
   #nowMs = Date.UTC(2026, 0, 1);
   #hasAged = false;
   #hasCrashed = false;
 
-  constructor(logs: TestLogs) {
+  constructor(logs: TestLogs, peers: readonly PeerOptions[] = PEERS) {
     this.logs = logs;
     this.#reader = new GatedReader(logs);
+    this.#peerOptions = peers;
+    this.#maxQueued = peers.includes(BRIDGE) ? MAX_QUEUED_OF_BRIDGE : MAX_QUEUED;
+    this.peers = peers.map(
+      ({ name, filters, replayPerSecond }) =>
+        new Peer(name, filters, replayPerSecond !== undefined),
+    );
   }
 
   get world(): World {
@@ -100,9 +129,9 @@ export class Run {
     this.#world = await World.begin({
       logs: this.logs,
       reader: this.#reader,
-      peers: PEERS,
+      peers: this.#peerOptions,
       maxInFlight: MAX_IN_FLIGHT,
-      maxQueued: MAX_QUEUED,
+      maxQueued: this.#maxQueued,
       maxAgeMs: MAX_AGE_MS,
       now: () => this.#nowMs,
       saved,
@@ -120,7 +149,7 @@ export class Run {
   connect(peer: Peer): void {
     peer.connection = new Connection();
     peer.checked = 0;
-    for (const log of LOG_NAMES) peer.ledgers[log].lastOnConnection = 0;
+    for (const log of LOG_NAMES) peer.ledgers[log].lastOnConnection.clear();
     this.world.destination(peer.name).connect(peer.connection);
   }
 
@@ -176,7 +205,7 @@ export class Run {
       const { alarms, messages } = this.world.destination(peer.name).cursors;
       const inFlight = peer.connection?.unacknowledged.length ?? 0;
       expect(inFlight).toBeLessThanOrEqual(MAX_IN_FLIGHT);
-      expect(alarms.queued + messages.queued).toBeLessThanOrEqual(MAX_QUEUED + MAX_IN_FLIGHT);
+      expect(alarms.queued + messages.queued).toBeLessThanOrEqual(this.#maxQueued + MAX_IN_FLIGHT);
     }
   }
 
@@ -207,11 +236,20 @@ export class Run {
       const { log, sequence } = entryOf(publish.topic, publish.payload);
       const ledger = peer.ledgers[log];
       expect(ledger.owed).toContain(sequence);
-      expect(sequence).toBeGreaterThan(ledger.lastOnConnection);
-      ledger.lastOnConnection = sequence;
-      ledger.firstDelivered = Math.max(ledger.firstDelivered, sequence);
+      // Without a pace, everything is in order; with one, what is of one device.
+      const lane = peer.isPaced ? publish.topic : '';
+      expect(sequence).toBeGreaterThan(ledger.lastOnConnection.get(lane) ?? 0);
+      ledger.lastOnConnection.set(lane, sequence);
+      if (!ledger.firstSent.has(sequence)) this.#checkFirst(ledger, lane, sequence);
     }
     peer.checked = sent.length;
+  }
+
+  /** What is sent for the first time comes behind all of its lane that was sent before. */
+  #checkFirst(ledger: Ledger, lane: string, sequence: number): void {
+    ledger.firstSent.add(sequence);
+    expect(sequence).toBeGreaterThan(ledger.newestSent.get(lane) ?? 0);
+    ledger.newestSent.set(lane, sequence);
   }
 
   #checkCursor(peer: Peer, log: LogName): void {
@@ -238,7 +276,7 @@ export class Run {
     if (!this.#hasCrashed) expect(delivered).toBe(ledger.owed.length - missing.length);
     if (log === 'alarms' && !this.#hasAged) {
       // What falls out is the oldest, and telemetry before any alarm.
-      const newest = ledger.owed.slice(-(MAX_QUEUED - MAX_IN_FLIGHT));
+      const newest = ledger.owed.slice(-(this.#maxQueued - MAX_IN_FLIGHT));
       expect(ledger.unseen(newest)).toEqual([]);
     }
   }

@@ -53,6 +53,10 @@ export class RedisLogs implements TestLogs {
     return this.#store.read(log, afterSequence, count);
   }
 
+  pick(log: LogName, sequences: readonly number[]): Promise<LogEntry[]> {
+    return this.#store.pick(log, sequences);
+  }
+
   lastSequence(log: LogName): Promise<number> {
     return this.#store.lastSequence(log);
   }

@@ -1,5 +1,5 @@
+import { type CursorState, freshCursor } from '../../src/delivery/cursor-state.js';
 import { Destination } from '../../src/delivery/destination.js';
-import { type CursorState, freshCursor } from '../../src/delivery/log-cursor.js';
 import { LOG_NAMES, type LogEntry, type LogName } from '../../src/delivery/log-entry.js';
 import { type KeepableLogs, LogKeeper } from '../../src/delivery/log-keeper.js';
 import { LogTail } from '../../src/delivery/log-tail.js';
@@ -42,6 +42,10 @@ export class ArrayLogs implements TestLogs {
     return Promise.resolve(behind.slice(0, count));
   }
 
+  async pick(log: LogName, sequences: readonly number[]): Promise<LogEntry[]> {
+    return Promise.resolve(this.#entries[log].filter((one) => sequences.includes(one.sequence)));
+  }
+
   async lastSequence(log: LogName): Promise<number> {
     return Promise.resolve(this.#last[log]);
   }
@@ -71,12 +75,14 @@ export const fresh: States = { alarms: freshCursor(0), messages: freshCursor(0) 
 export interface PeerOptions {
   readonly name: string;
   readonly filters: readonly string[];
+  /** As a bridge has it: new alarms go past the backlog of others. */
+  readonly replayPerSecond?: number | undefined;
 }
 
 export interface WorldOptions {
   readonly logs: KeepableLogs;
   /** What the destinations read from; slower or more faulty than the keeper's. */
-  readonly reader: Pick<KeepableLogs, 'read' | 'lastSequence'>;
+  readonly reader: Pick<KeepableLogs, 'read' | 'pick' | 'lastSequence'>;
   readonly peers: readonly PeerOptions[];
   readonly maxInFlight: number;
   readonly maxQueued: number;
@@ -140,7 +146,7 @@ export class World {
     }
   }
 
-  #add({ name, filters }: PeerOptions, options: WorldOptions): void {
+  #add({ name, filters, replayPerSecond }: PeerOptions, options: WorldOptions): void {
     const { reader, saved, maxInFlight, maxQueued, maxAgeMs, now } = options;
     const after = { alarms: 0, messages: 0 };
     const destination = new Destination({
@@ -153,7 +159,7 @@ export class World {
       ),
       mayReceive: () => true,
       audienceKey: '',
-      limits: { maxInFlight, maxQueued, maxAgeMs },
+      limits: { maxInFlight, maxQueued, maxAgeMs, replayPerSecond },
       now,
       onProgress: () => undefined,
       onConnection: () => this.router.connectionChanged(destination),
