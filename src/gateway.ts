@@ -342,6 +342,7 @@ export class Gateway {
     return createHttpApp({
       ...site,
       history: storage.history,
+      audit: storage.audit,
       presence: ingest.presence,
       rejections: storage.rejections,
       health: this.#health,

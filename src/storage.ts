@@ -6,6 +6,8 @@ import type { Releasers } from './releasers.js';
 import type { Health } from './site/health.js';
 import { AlarmHistoryRedis } from './store/alarm-history-redis.js';
 import { AlarmRetention } from './store/alarm-retention.js';
+import { AuditRecords } from './store/audit-records.js';
+import { AuditTrailRedis } from './store/audit-trail-redis.js';
 import { connectManagementRedis, connectRedis, untilReady } from './store/connection.js';
 import { DiskMonitor } from './store/disk-monitor.js';
 import { createEmbeddedRedis } from './store/embedded-redis.js';
@@ -27,6 +29,7 @@ export interface Storage {
   readonly site: SiteStoreRedis;
   readonly logs: LogStore;
   readonly history: AlarmHistoryRedis;
+  readonly audit: AuditTrailRedis;
   readonly sessions: SessionStoreRedis;
   readonly presence: PresenceStoreRedis;
   readonly rejections: RejectionStoreRedis;
@@ -78,10 +81,12 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   });
   retention.start();
   releasers.add(() => retention.stop());
+  const auditRecords = new AuditRecords(keys, config.audit.maxRecordsPerAction);
   return {
     site: new SiteStoreRedis(management, keys),
     logs: new LogStore(writer, reader, keys),
     history: new AlarmHistoryRedis(management, keys),
+    audit: new AuditTrailRedis(management, auditRecords),
     sessions: new SessionStoreRedis(state, keys),
     presence: new PresenceStoreRedis(state, keys),
     rejections: new RejectionStoreRedis(state, keys, config.rejected.maxPerLocation),

@@ -85,6 +85,12 @@ export const configSchema = z.strictObject({
     })
     .prefault({}),
   history: z.strictObject({ retentionDays: count.max(MAX_DAYS).default(365) }).prefault({}),
+  audit: z
+    .strictObject({
+      retentionDays: count.max(MAX_DAYS).default(365),
+      maxRecordsPerAction: count.default(100_000),
+    })
+    .prefault({}),
   rejected: z.strictObject({ maxPerLocation: count.default(1000) }).prefault({}),
   bridges: bridgesSchema.default([]),
 });

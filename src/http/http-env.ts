@@ -7,6 +7,7 @@ import type { Grant } from '../domain/grants.js';
 import { GatewayError } from '../errors.js';
 import type { AccessTokens } from '../site/access-tokens.js';
 import type { AlarmHistory, AlarmRecord } from '../site/alarm-history.js';
+import type { AuditTrail } from '../site/audit-trail.js';
 import type { Devices } from '../site/devices.js';
 import type { Groups } from '../site/groups.js';
 import type { Locations } from '../site/locations.js';
@@ -39,6 +40,7 @@ export interface HttpDependencies {
   readonly accessTokens: AccessTokens;
   readonly model: SiteModel;
   readonly history: AlarmHistory;
+  readonly audit: AuditTrail;
   readonly presence: PresenceView;
   readonly rejections: RejectionList;
   readonly health: Health;

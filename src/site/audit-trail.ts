@@ -22,20 +22,29 @@ export const AUDIT_ACTIONS = [
   'footage.url-made',
   'footage.upload-url-made',
   'permission.refused',
+  'authentication.refused',
 ] as const;
 
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-/** Who acts: a principal over HTTP or MQTT, or the gateway itself, as when a token expires. */
+export const ACTOR_TYPES = ['access-token', 'device', 'gateway', 'anonymous'] as const;
+
+/**
+ * Who acts: a principal over HTTP or MQTT, the gateway itself, as when a token expires, or somebody
+ * who has shown no valid credential.
+ */
 export interface Actor {
-  readonly type: 'access-token' | 'device' | 'gateway';
-  /** The token's or the device's id, null for the gateway. */
+  readonly type: (typeof ACTOR_TYPES)[number];
+  /** The token's or the device's id, null for the gateway and for nobody known. */
   readonly id: string | null;
   /** From where, null for the gateway. */
   readonly address: string | null;
   /** `X-Request-Id` of the request, null where there is none. */
   readonly requestId: string | null;
 }
+
+/** The gateway itself. */
+export const GATEWAY_ACTOR: Actor = { type: 'gateway', id: null, address: null, requestId: null };
 
 export interface AuditEntry {
   readonly action: AuditAction;
@@ -57,4 +66,10 @@ export interface AuditTrail {
    * @throws GatewayError `store-unavailable`
    */
   record(entries: readonly AuditEntry[]): Promise<void>;
+}
+
+/** An entry as it is kept. */
+export interface AuditRecord extends AuditEntry {
+  /** Its number: rises by one with each record. */
+  readonly sequence: number;
 }

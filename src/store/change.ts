@@ -16,6 +16,20 @@ export interface Failure {
   readonly detail: string;
 }
 
+/** A record of the audit trail, as it is written (audit-records.ts). */
+export interface ChangeRecord {
+  /** Key of the sorted set in which it is kept, by time. */
+  readonly index: string;
+  /** Key of the counter that numbers the records. */
+  readonly sequence: string;
+  readonly atMs: number;
+  readonly text: string;
+  /** Beyond so many in its set the oldest one falls out. */
+  readonly maxKept: number;
+  /** What stood in these fields before the change: name, key and field of each. */
+  readonly before: readonly (readonly [name: string, key: string, field: string])[];
+}
+
 /** Where changes are made. */
 export interface ChangeTarget {
   readonly redis: Redis;
@@ -29,6 +43,7 @@ export class Change {
   readonly #failures: Failure[] = [];
   readonly #checks: (string | number)[][] = [];
   readonly #writes: (string | number)[][] = [];
+  readonly #records: unknown[][] = [];
 
   /** The first requirement that does not hold is what the change fails with. */
   require(condition: Exclude<Condition, 'field'>, key: string, failure: Failure): this {
@@ -55,9 +70,21 @@ export class Change {
     return this.#write('DELEACH', set, [prefix]);
   }
 
+  /** Writes a record of the change together with it: there is neither without the other. */
+  record({ index, sequence, atMs, text, maxKept, before }: ChangeRecord): this {
+    const old = before.map(([name, key, field]) => [name, this.#number(key), field]);
+    const [indexNumber, sequenceNumber] = [this.#number(index), this.#number(sequence)];
+    this.#records.push([indexNumber, sequenceNumber, String(atMs), text, maxKept, old]);
+    return this;
+  }
+
   /** @throws GatewayError the failure of the first check that does not hold, `store-unavailable` */
   async apply({ redis, onUnknownOutcome }: ChangeTarget): Promise<void> {
-    const text = JSON.stringify({ checks: this.#checks, writes: this.#writes });
+    const text = JSON.stringify({
+      checks: this.#checks,
+      records: this.#records,
+      writes: this.#writes,
+    });
     const result = await answering(() => applyChange.run(redis, this.#keys, [text])).catch(
       (error: unknown) => {
         onUnknownOutcome();

@@ -132,6 +132,16 @@ export class Keys {
     return this.#key('session', clientId);
   }
 
+  /** The counter behind the records of the audit trail. */
+  get auditSequence(): string {
+    return this.#key('sequence', 'audit');
+  }
+
+  /** Sorted set: the audit trail's records of one action, by time. */
+  audit(action: string): string {
+    return this.#key('audit', action);
+  }
+
   rejected(locationId: string): string {
     return this.#key('rejected', locationId);
   }

@@ -26,6 +26,7 @@ const DEFAULTS: Config = {
   limits: { connectionsPerSecond: 10, connectionBurst: 100 },
   sessions: { maxQueuedMessages: 10_000, maxQueuedHours: 72, forgetAfterDays: 7 },
   history: { retentionDays: 365 },
+  audit: { retentionDays: 365, maxRecordsPerAction: 100_000 },
   rejected: { maxPerLocation: 1000 },
   bridges: [],
 };

@@ -25,6 +25,8 @@ import { Rooms } from '../../src/site/rooms.js';
 import { SiteEvents } from '../../src/site/site-events.js';
 import { SiteModel } from '../../src/site/site-model.js';
 import { AlarmHistoryRedis } from '../../src/store/alarm-history-redis.js';
+import { AuditRecords } from '../../src/store/audit-records.js';
+import { AuditTrailRedis } from '../../src/store/audit-trail-redis.js';
 import { Keys } from '../../src/store/keys.js';
 import { LogStore } from '../../src/store/log-store.js';
 import { RejectionStoreRedis } from '../../src/store/rejection-store-redis.js';
@@ -35,6 +37,7 @@ import { call } from './client.js';
 export const ADMIN_TOKEN = 'the-admin-token-of-the-tests';
 export const MAX_BODY_BYTES = 4096;
 const MAX_REJECTIONS = 5;
+const MAX_AUDIT_RECORDS = 10_000;
 
 export interface HarnessOptions {
   readonly footageLinks?: FootageLinks;
@@ -91,6 +94,7 @@ export class TestGateway {
   readonly health = new Health();
   readonly presence = new Map<string, DevicePresence>();
   readonly store: SiteStoreRedis;
+  readonly audit: AuditTrailRedis;
   readonly rejections: RejectionStoreRedis;
   /** Lines of the log. */
   readonly logged: string[] = [];
@@ -112,6 +116,7 @@ export class TestGateway {
     this.#prefix = keys.locations.replace(/locations$/, '');
     this.store = store;
     this.#logStore = new LogStore(redis, redis, keys);
+    this.audit = new AuditTrailRedis(redis, new AuditRecords(keys, MAX_AUDIT_RECORDS));
     this.rejections = new RejectionStoreRedis(redis, keys, MAX_REJECTIONS);
     this.app = createHttpApp({
       locations: new Locations(store, model),
@@ -121,6 +126,7 @@ export class TestGateway {
       accessTokens: new AccessTokens(store, model, events, ADMIN_TOKEN, now),
       model,
       history: new AlarmHistoryRedis(redis, keys),
+      audit: this.audit,
       presence: { of: (id) => this.presence.get(id) ?? { online: false, lastSeenAtMs: null } },
       rejections: this.rejections,
       health,

@@ -1,8 +1,12 @@
 -- One change of the site: checks first, writes afterwards (a script is not rolled back).
 -- KEYS     every key that is checked or written
 -- ARGV[1]  JSON: { checks: [[condition, keyNumber, code, field?, value?], …],
+--                  records: [[indexNumber, counterNumber, time, text, how many to keep,
+--                             [[name, keyNumber, field], …]], …],
 --                  writes: [[command, keyNumber, argument, …], …] }
 --          conditions: exists, absent, empty (no such set or no member), field (equals value)
+--          records: of the audit trail, with what stood in those fields before the writes. A member of
+--          an index is the record's number in 12 digits, then JSON: [text, { name: old value, … }]
 --          commands: those of Redis, and
 --          LEAVE record, field, prefix, member: out of the set that the field names, if it is there
 --          DELEACH set, prefix: prefix .. member, of every member of the set
@@ -28,6 +32,17 @@ local function deleteEach(set, prefix)
   for _, member in ipairs(redis.call('SMEMBERS', set)) do redis.call('DEL', prefix .. member) end
 end
 
+local function record(index, counter, time, text, maxKept, fields)
+  local before = {}
+  for _, one in ipairs(fields) do
+    before[one[1]] = redis.call('HGET', KEYS[one[2]], one[3]) or cjson.null
+  end
+  local number = string.format('%012.0f', redis.call('INCR', counter))
+  redis.call('ZADD', index, time, number .. '[' .. text .. ',' .. cjson.encode(before) .. ']')
+  local tooMany = redis.call('ZCARD', index) - maxKept
+  if tooMany > 0 then redis.call('ZREMRANGEBYRANK', index, 0, tooMany - 1) end
+end
+
 local function write(command, key, ...)
   if command == 'LEAVE' then return leave(key, ...) end
   if command == 'DELEACH' then return deleteEach(key, ...) end
@@ -36,6 +51,9 @@ end
 
 for _, check in ipairs(change.checks) do
   if not holds(check) then return check[3] end
+end
+for _, one in ipairs(change.records) do
+  record(KEYS[one[1]], KEYS[one[2]], unpack(one, 3))
 end
 for _, one in ipairs(change.writes) do
   write(one[1], KEYS[one[2]], unpack(one, 3))

@@ -1,0 +1,61 @@
+/** How a record of the audit trail is written into the store, and read from it again. */
+
+import { z } from 'zod';
+import type { AuditEntry, AuditRecord } from '../site/audit-trail.js';
+import { ACTOR_TYPES, AUDIT_ACTIONS } from '../site/audit-trail.js';
+import type { ChangeRecord } from './change.js';
+import type { Keys } from './keys.js';
+
+/** Digits of a record's number in front of it (apply-change.lua). */
+export const NUMBER_DIGITS = 12;
+
+const detailsSchema = z.record(z.string(), z.string().nullable());
+const textSchema = z.object({
+  action: z.enum(AUDIT_ACTIONS),
+  actor: z.object({
+    type: z.enum(ACTOR_TYPES),
+    id: z.string().nullable(),
+    address: z.string().nullable(),
+    requestId: z.string().nullable(),
+  }),
+  locationId: z.string().nullable(),
+  resourceId: z.string().nullable(),
+  details: detailsSchema,
+});
+const memberSchema = z.tuple([textSchema, detailsSchema]);
+
+/** Makes records for the store, at most so many of each action. */
+export class AuditRecords {
+  readonly #keys: Keys;
+  readonly #maxPerAction: number;
+
+  constructor(keys: Keys, maxPerAction: number) {
+    this.#keys = keys;
+    this.#maxPerAction = maxPerAction;
+  }
+
+  /** @param before details that are what stood in the store before the change */
+  of(entry: AuditEntry, before: ChangeRecord['before'] = []): ChangeRecord {
+    const { atMs, ...text } = entry;
+    return {
+      index: this.#keys.audit(entry.action),
+      sequence: this.#keys.auditSequence,
+      atMs,
+      text: JSON.stringify(text, (_, value: unknown) => wellFormed(value)),
+      maxKept: this.#maxPerAction,
+      before,
+    };
+  }
+}
+
+/** Reads a record from its index. */
+export function readAuditRecord(atMs: number, member: string): AuditRecord {
+  const [text, before] = memberSchema.parse(JSON.parse(member.slice(NUMBER_DIGITS)));
+  const sequence = Number(member.slice(0, NUMBER_DIGITS));
+  return { ...text, sequence, atMs, details: { ...text.details, ...before } };
+}
+
+/** Lua's JSON library does not read a lone surrogate. */
+function wellFormed(value: unknown): unknown {
+  return typeof value === 'string' ? value.replace(/\p{Surrogate}/gu, '\ufffd') : value;
+}
