@@ -155,9 +155,9 @@ export class Gateway {
       model,
       events,
       adminToken,
-      locations: new Locations(storage.site, model),
-      groups: new Groups(storage.site, model),
-      rooms: new Rooms(storage.site, model),
+      locations: new Locations(storage.site, model, now),
+      groups: new Groups(storage.site, model, now),
+      rooms: new Rooms(storage.site, model, now),
       devices: new Devices(storage.site, model, events, now),
       accessTokens: new AccessTokens(storage.site, model, events, adminToken, now),
     };

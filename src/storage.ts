@@ -7,6 +7,7 @@ import type { Health } from './site/health.js';
 import { AlarmHistoryRedis } from './store/alarm-history-redis.js';
 import { AlarmRetention } from './store/alarm-retention.js';
 import { AuditRecords } from './store/audit-records.js';
+import { AuditRetention } from './store/audit-retention.js';
 import { AuditTrailRedis } from './store/audit-trail-redis.js';
 import { connectManagementRedis, connectRedis, untilReady } from './store/connection.js';
 import { DiskMonitor } from './store/disk-monitor.js';
@@ -81,12 +82,18 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   });
   retention.start();
   releasers.add(() => retention.stop());
+  const auditRetention = new AuditRetention({
+    ...{ redis: state, keys, log, now: options.steadyNow },
+    maxAgeMs: config.audit.retentionDays * DAY_MS,
+  });
+  auditRetention.start();
+  releasers.add(() => auditRetention.stop());
   const auditRecords = new AuditRecords(keys, config.audit.maxRecordsPerAction);
   return {
-    site: new SiteStoreRedis(management, keys),
+    site: new SiteStoreRedis(management, keys, auditRecords),
     logs: new LogStore(writer, reader, keys),
     history: new AlarmHistoryRedis(management, keys),
-    audit: new AuditTrailRedis(management, auditRecords),
+    audit: new AuditTrailRedis(management, keys, auditRecords),
     sessions: new SessionStoreRedis(state, keys),
     presence: new PresenceStoreRedis(state, keys),
     rejections: new RejectionStoreRedis(state, keys, config.rejected.maxPerLocation),

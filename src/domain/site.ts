@@ -46,6 +46,8 @@ export interface AccessToken {
   readonly order: number;
   readonly createdAtMs: number;
   readonly expiresAtMs: number | null;
+  /** Whether the audit trail says that it has expired. */
+  readonly isExpiryNoted: boolean;
 }
 
 /** Everything of it, as it is loaded at start. */

@@ -2,6 +2,7 @@ import { OpenAPIHono } from '@hono/zod-openapi';
 import { isLoopbackAddress } from '../domain/addresses.js';
 import { Access } from './access.js';
 import { AlarmCursors } from './alarm-cursor.js';
+import { AuditCursors } from './audit-cursor.js';
 import { authentication } from './authentication.js';
 import { Coverage } from './coverage.js';
 import { FailureThrottle } from './failure-throttle.js';
@@ -10,6 +11,7 @@ import { jsonBody } from './json-body.js';
 import { errorResponder, requestContext } from './request-context.js';
 import { registerAccessTokens } from './routes/access-tokens.js';
 import { registerAlarms } from './routes/alarms.js';
+import { registerAudit } from './routes/audit.js';
 import { registerCustomData } from './routes/custom-data.js';
 import { registerDevices } from './routes/devices.js';
 import { registerGroups } from './routes/groups.js';
@@ -56,6 +58,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
     coverage,
     access,
     cursors: new AlarmCursors(dependencies.cursorKey),
+    auditCursors: new AuditCursors(dependencies.cursorKey),
     readsJson: jsonBody(maxBodyBytes),
   };
   registerLocations(app, services);
@@ -67,5 +70,6 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   registerAlarms(app, services);
   registerRejected(app, services);
   registerAccessTokens(app, services);
+  registerAudit(app, services);
   return app;
 }

@@ -7,7 +7,7 @@ import type { Grant } from '../domain/grants.js';
 import { GatewayError } from '../errors.js';
 import type { AccessTokens } from '../site/access-tokens.js';
 import type { AlarmHistory, AlarmRecord } from '../site/alarm-history.js';
-import type { AuditTrail } from '../site/audit-trail.js';
+import type { AuditReader, AuditTrail } from '../site/audit-trail.js';
 import type { Devices } from '../site/devices.js';
 import type { Groups } from '../site/groups.js';
 import type { Locations } from '../site/locations.js';
@@ -40,7 +40,7 @@ export interface HttpDependencies {
   readonly accessTokens: AccessTokens;
   readonly model: SiteModel;
   readonly history: AlarmHistory;
-  readonly audit: AuditTrail;
+  readonly audit: AuditTrail & AuditReader;
   readonly presence: PresenceView;
   readonly rejections: RejectionList;
   readonly health: Health;
@@ -48,7 +48,7 @@ export interface HttpDependencies {
   readonly metrics: Metrics;
   /** Whether `/metrics` needs no token from other machines either. */
   readonly openMetrics: boolean;
-  /** Signs the cursors of the alarm listings; the same one as long as cursors shall be valid. */
+  /** Signs the cursors of the listings; the same one as long as cursors shall be valid. */
   readonly cursorKey: Buffer;
   readonly maxBodyBytes: number;
   /** The gateway's version, for the OpenAPI document. */

@@ -35,6 +35,8 @@ export const problems = {
     403: forbidden,
     404: problem('There is no such resource; `code` says which.'),
   },
+  /** Of a route with parameters. */
+  invalid: { 400: invalid },
   /** Of a route that takes a JSON body. */
   body: {
     400: invalid,

@@ -3,7 +3,10 @@ import type { Grant, Principal } from '../domain/grants.js';
 import { principalKey } from '../domain/grants.js';
 import { newId } from '../domain/identifiers.js';
 import type { AccessToken } from '../domain/site.js';
+import { formatTime } from '../domain/times.js';
 import { GatewayError } from '../errors.js';
+import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
+import { GATEWAY_ACTOR } from './audit-trail.js';
 import type { SiteEvents } from './site-events.js';
 import type { SiteModel } from './site-model.js';
 import type { SiteStore } from './site-store.js';
@@ -50,6 +53,7 @@ export class AccessTokens {
       order: 0,
       createdAtMs: 0,
       expiresAtMs: null,
+      isExpiryNoted: false,
     };
   }
 
@@ -58,7 +62,7 @@ export class AccessTokens {
     return this.#model.accessTokens();
   }
 
-  async create(request: TokenRequest): Promise<IssuedToken> {
+  async create(actor: Actor, request: TokenRequest): Promise<IssuedToken> {
     const token = newSecret();
     const record: AccessToken = {
       id: newId(),
@@ -68,15 +72,17 @@ export class AccessTokens {
       order: this.#model.nextOrder(),
       createdAtMs: this.#now(),
       expiresAtMs: request.expiresAtMs,
+      isExpiryNoted: false,
     };
-    await this.#store.createAccessToken(record);
+    const entry = this.#entry(actor, 'access-token.created', record.id, described(record));
+    await this.#store.createAccessToken(record, entry);
     this.#model.putAccessToken(record);
     return { record, token };
   }
 
   /** @throws GatewayError `access-token-not-found` */
-  async delete(id: string): Promise<void> {
-    await this.#store.deleteAccessToken(id);
+  async delete(actor: Actor, id: string): Promise<void> {
+    await this.#store.deleteAccessToken(id, this.#entry(actor, 'access-token.deleted', id));
     const record = this.#model.accessToken(id);
     if (record === undefined) {
       throw new GatewayError('access-token-not-found', 'There is no such access token.');
@@ -115,6 +121,40 @@ export class AccessTokens {
       .map(principalOf);
   }
 
+  /** The tokens of which the audit trail does not say yet that they have expired. */
+  unnotedExpiries(): AccessToken[] {
+    return this.#model
+      .accessTokens()
+      .filter((record) => !record.isExpiryNoted && this.#valid(record) === undefined);
+  }
+
+  /**
+   * Writes down that a token has expired, once, however often it is tried.
+   *
+   * @throws GatewayError `store-unavailable`
+   */
+  async noteExpiry(record: AccessToken): Promise<void> {
+    const { id, name, expiresAtMs } = record;
+    const entry = this.#entry(GATEWAY_ACTOR, 'access-token.expired', id, { name });
+    try {
+      await this.#store.noteExpiry(id, { ...entry, atMs: expiresAtMs ?? entry.atMs });
+    } catch (error) {
+      // Written down before, when the store gave no answer; or deleted meanwhile, which is as good.
+      if (!isSettled(error)) throw error;
+    }
+    const current = this.#model.accessToken(id);
+    if (current !== undefined) this.#model.putAccessToken({ ...current, isExpiryNoted: true });
+  }
+
+  #entry(
+    actor: Actor,
+    action: AuditAction,
+    id: string,
+    details: AuditEntry['details'] = {},
+  ): AuditEntry {
+    return { action, actor, atMs: this.#now(), locationId: null, resourceId: id, details };
+  }
+
   #record(id: string): AccessToken | undefined {
     return id === ADMIN_TOKEN_ID ? this.#admin : this.#model.accessToken(id);
   }
@@ -128,4 +168,20 @@ export class AccessTokens {
 
 function principalOf(record: AccessToken): Principal {
   return { type: 'token', id: record.id, grants: record.grants };
+}
+
+/** What the audit trail tells of a token: all but the token itself. */
+function described({ name, grants, expiresAtMs }: AccessToken): AuditEntry['details'] {
+  return {
+    name,
+    grants: JSON.stringify(grants),
+    expiresAt: expiresAtMs === null ? null : formatTime(expiresAtMs),
+  };
+}
+
+function isSettled(error: unknown): boolean {
+  return (
+    error instanceof GatewayError &&
+    (error.code === 'changed-meanwhile' || error.code === 'access-token-not-found')
+  );
 }

@@ -58,6 +58,9 @@ export interface AuditEntry {
   readonly details: Readonly<Record<string, string | null>>;
 }
 
+/** What an entry is about. */
+export type AuditSubject = Pick<AuditEntry, 'locationId' | 'resourceId'>;
+
 /** Where it is written down. */
 export interface AuditTrail {
   /**
@@ -72,4 +75,44 @@ export interface AuditTrail {
 export interface AuditRecord extends AuditEntry {
   /** Its number: rises by one with each record. */
   readonly sequence: number;
+}
+
+/** Where a page starts: behind this record. */
+export interface AuditPosition {
+  readonly atMs: number;
+  readonly sequence: number;
+}
+
+export interface AuditQuery {
+  readonly actions: readonly AuditAction[];
+  /** Both exclusive. */
+  readonly beforeMs: number | undefined;
+  readonly afterMs: number | undefined;
+  /** Only what concerns this location; a move between locations concerns both. */
+  readonly locationId: string | undefined;
+  readonly actorId: string | undefined;
+  readonly resourceId: string | undefined;
+  readonly order: 'asc' | 'desc';
+  readonly limit: number;
+  /** Records written after this one are left out: what existed when the first page was read. */
+  readonly upToSequence: number | undefined;
+  readonly position: AuditPosition | undefined;
+}
+
+export interface AuditPage {
+  readonly records: readonly AuditRecord[];
+  /** Where the next page starts, undefined on the last one. */
+  readonly next: AuditPosition | undefined;
+  readonly upToSequence: number;
+}
+
+/** Reads what was written down. */
+export interface AuditReader {
+  /**
+   * A page in the order of time. It may have less than `limit` records, and yet a next one, when its
+   * filters leave out a great many.
+   *
+   * @throws GatewayError `store-unavailable`
+   */
+  page(query: AuditQuery): Promise<AuditPage>;
 }

@@ -4,6 +4,7 @@ import { newId } from '../domain/identifiers.js';
 import { mergePatch } from '../domain/json-text.js';
 import type { Device } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
+import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
 import type { SiteEvents } from './site-events.js';
 import type { SiteModel } from './site-model.js';
 import type { DeviceKey, DevicePlace, SiteStore } from './site-store.js';
@@ -49,7 +50,12 @@ export class Devices {
   }
 
   /** @throws GatewayError `location-not-found`, `device-id-in-use` */
-  async create(locationId: string, name: string, id: string = newId()): Promise<DeviceWithSecret> {
+  async create(
+    actor: Actor,
+    locationId: string,
+    name: string,
+    id: string = newId(),
+  ): Promise<DeviceWithSecret> {
     const secret = newSecret();
     const device: Device = {
       id: id.toLowerCase(),
@@ -61,14 +67,19 @@ export class Devices {
       secretHash: hashSecret(secret),
       customData: NO_CUSTOM_DATA,
     };
-    await this.#store.createDevice(device);
+    const key = { locationId, deviceId: device.id };
+    await this.#store.createDevice(device, this.#entry(actor, 'device.created', key, { name }));
     this.#model.putDevice(device);
     return { device, secret };
   }
 
   /** @throws GatewayError `device-not-found` */
-  async rename(key: DeviceKey, name: string): Promise<Device> {
-    await this.#store.changeDevice(key, { name });
+  async rename(actor: Actor, key: DeviceKey, name: string): Promise<Device> {
+    await this.#store.changeDevice(
+      key,
+      { name },
+      this.#entry(actor, 'device.changed', key, { name }),
+    );
     return this.#replace({ ...this.get(key), name });
   }
 
@@ -77,10 +88,11 @@ export class Devices {
    *
    * @throws GatewayError `device-not-found`
    */
-  async replaceSecret(key: DeviceKey): Promise<string> {
+  async replaceSecret(actor: Actor, key: DeviceKey): Promise<string> {
     const secret = newSecret();
     const secretHash = hashSecret(secret);
-    await this.#store.changeDevice(key, { secretHash });
+    const entry = this.#entry(actor, 'device.secret-replaced', key);
+    await this.#store.changeDevice(key, { secretHash }, entry);
     const device = this.#replace({ ...this.get(key), secretHash });
     this.#events.emit('credentialEnded', principalKey({ type: 'device', id: device.id }));
     return secret;
@@ -92,9 +104,9 @@ export class Devices {
    *
    * @throws GatewayError `device-not-found`, `location-not-found`
    */
-  async moveToLocation(key: DeviceKey, locationId: string): Promise<void> {
+  async moveToLocation(actor: Actor, key: DeviceKey, locationId: string): Promise<void> {
     if (locationId === key.locationId) this.get(key);
-    else await this.#move(key, { locationId, roomId: null });
+    else await this.#move(actor, key, { locationId, roomId: null });
   }
 
   /**
@@ -102,20 +114,21 @@ export class Devices {
    *
    * @throws GatewayError `device-not-found`, `room-not-found` when it is not in the location
    */
-  async moveToRoom(key: DeviceKey, roomId: string | null): Promise<void> {
-    await this.#move(key, { locationId: key.locationId, roomId });
+  async moveToRoom(actor: Actor, key: DeviceKey, roomId: string | null): Promise<void> {
+    await this.#move(actor, key, { locationId: key.locationId, roomId });
   }
 
-  async #move(key: DeviceKey, to: DevicePlace): Promise<void> {
-    await this.#store.moveDevice(key, to);
+  async #move(actor: Actor, key: DeviceKey, to: DevicePlace): Promise<void> {
+    const target = { targetLocationId: to.locationId, targetRoomId: to.roomId };
+    await this.#store.moveDevice(key, to, this.#entry(actor, 'device.moved', key, target));
     const before = this.get(key);
     const after = this.#replace({ ...before, ...to });
     if (after.locationId !== before.locationId) this.#events.emit('deviceMoved', { before, after });
   }
 
   /** @throws GatewayError `device-not-found` */
-  async delete(key: DeviceKey): Promise<void> {
-    await this.#store.deleteDevice(key);
+  async delete(actor: Actor, key: DeviceKey): Promise<void> {
+    await this.#store.deleteDevice(key, this.#entry(actor, 'device.deleted', key));
     const device = this.get(key);
     this.#model.removeDevice(device.id);
     const principal = principalKey({ type: 'device', id: device.id });
@@ -133,9 +146,15 @@ export class Devices {
    * @throws GatewayError `device-not-found`, `changed-meanwhile` when others keep changing it,
    *   `invalid-custom-data` when the result is too large
    */
-  async setCustomData(key: DeviceKey, payload: string, mode: 'replace' | 'merge'): Promise<string> {
+  async setCustomData(
+    actor: Actor,
+    key: DeviceKey,
+    payload: string,
+    mode: 'replace' | 'merge',
+  ): Promise<string> {
+    const entry = this.#entry(actor, 'custom-data.changed', key, { mode });
     if (mode === 'replace') {
-      await this.#store.replaceCustomData(key, undefined, payload);
+      await this.#store.replaceCustomData(key, undefined, payload, entry);
       this.#replace({ ...this.get(key), customData: payload });
       return payload;
     }
@@ -144,7 +163,7 @@ export class Devices {
       const customData = mergePatch(read, payload);
       assertSize(customData);
       try {
-        await this.#store.replaceCustomData(key, read, customData);
+        await this.#store.replaceCustomData(key, read, customData, entry);
         this.#replace({ ...this.get(key), customData });
         return customData;
       } catch (error) {
@@ -158,6 +177,15 @@ export class Devices {
     const device = this.#model.device(id);
     if (device === undefined || !secretMatches(secret, device.secretHash)) return undefined;
     return device;
+  }
+
+  #entry(
+    actor: Actor,
+    action: AuditAction,
+    { locationId, deviceId }: DeviceKey,
+    details: AuditEntry['details'] = {},
+  ): AuditEntry {
+    return { action, actor, atMs: this.#now(), locationId, resourceId: deviceId, details };
   }
 
   #replace(device: Device): Device {

@@ -1,6 +1,7 @@
 import { newId } from '../domain/identifiers.js';
 import type { Group } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
+import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
 import type { SiteModel } from './site-model.js';
 import type { GroupKey, SiteStore } from './site-store.js';
 
@@ -8,10 +9,12 @@ import type { GroupKey, SiteStore } from './site-store.js';
 export class Groups {
   readonly #store: SiteStore;
   readonly #model: SiteModel;
+  readonly #now: () => number;
 
-  constructor(store: SiteStore, model: SiteModel) {
+  constructor(store: SiteStore, model: SiteModel, now: () => number) {
     this.#store = store;
     this.#model = model;
+    this.#now = now;
   }
 
   /** @throws GatewayError `group-not-found` when it is not in this location */
@@ -24,24 +27,36 @@ export class Groups {
   }
 
   /** @throws GatewayError `location-not-found` */
-  async create(locationId: string, name: string): Promise<Group> {
+  async create(actor: Actor, locationId: string, name: string): Promise<Group> {
     const group: Group = { id: newId(), locationId, name, order: this.#model.nextOrder() };
-    await this.#store.createGroup(group);
+    await this.#store.createGroup(
+      group,
+      this.#entry(actor, 'group.created', { locationId, groupId: group.id }, { name }),
+    );
     this.#model.putGroup(group);
     return group;
   }
 
   /** @throws GatewayError `group-not-found` */
-  async rename(key: GroupKey, name: string): Promise<Group> {
-    await this.#store.renameGroup(key, name);
+  async rename(actor: Actor, key: GroupKey, name: string): Promise<Group> {
+    await this.#store.renameGroup(key, name, this.#entry(actor, 'group.changed', key, { name }));
     const group = { ...this.get(key), name };
     this.#model.putGroup(group);
     return group;
   }
 
   /** @throws GatewayError `group-not-found`, `group-has-rooms` */
-  async delete(key: GroupKey): Promise<void> {
-    await this.#store.deleteGroup(key);
+  async delete(actor: Actor, key: GroupKey): Promise<void> {
+    await this.#store.deleteGroup(key, this.#entry(actor, 'group.deleted', key));
     this.#model.removeGroup(key.groupId);
+  }
+
+  #entry(
+    actor: Actor,
+    action: AuditAction,
+    { locationId, groupId }: GroupKey,
+    details: AuditEntry['details'] = {},
+  ): AuditEntry {
+    return { action, actor, atMs: this.#now(), locationId, resourceId: groupId, details };
   }
 }

@@ -1,6 +1,7 @@
 import { newId } from '../domain/identifiers.js';
 import type { Location } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
+import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
 import type { SiteModel } from './site-model.js';
 import type { SiteStore } from './site-store.js';
 
@@ -8,10 +9,12 @@ import type { SiteStore } from './site-store.js';
 export class Locations {
   readonly #store: SiteStore;
   readonly #model: SiteModel;
+  readonly #now: () => number;
 
-  constructor(store: SiteStore, model: SiteModel) {
+  constructor(store: SiteStore, model: SiteModel, now: () => number) {
     this.#store = store;
     this.#model = model;
+    this.#now = now;
   }
 
   list(): Location[] {
@@ -27,24 +30,40 @@ export class Locations {
     return location;
   }
 
-  async create(name: string): Promise<Location> {
+  async create(actor: Actor, name: string): Promise<Location> {
     const location = { id: newId(), name, order: this.#model.nextOrder() };
-    await this.#store.createLocation(location);
+    await this.#store.createLocation(
+      location,
+      this.#entry(actor, 'location.created', location.id, { name }),
+    );
     this.#model.putLocation(location);
     return location;
   }
 
   /** @throws GatewayError `location-not-found` */
-  async rename(id: string, name: string): Promise<Location> {
-    await this.#store.renameLocation(id, name);
+  async rename(actor: Actor, id: string, name: string): Promise<Location> {
+    await this.#store.renameLocation(
+      id,
+      name,
+      this.#entry(actor, 'location.changed', id, { name }),
+    );
     const location = { ...this.get(id), name };
     this.#model.putLocation(location);
     return location;
   }
 
   /** @throws GatewayError `location-not-found`, `location-has-devices` */
-  async delete(id: string): Promise<void> {
-    await this.#store.deleteLocation(id);
+  async delete(actor: Actor, id: string): Promise<void> {
+    await this.#store.deleteLocation(id, this.#entry(actor, 'location.deleted', id));
     this.#model.removeLocation(id);
+  }
+
+  #entry(
+    actor: Actor,
+    action: AuditAction,
+    id: string,
+    details: AuditEntry['details'] = {},
+  ): AuditEntry {
+    return { action, actor, atMs: this.#now(), locationId: id, resourceId: id, details };
   }
 }

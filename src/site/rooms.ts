@@ -1,6 +1,7 @@
 import { newId } from '../domain/identifiers.js';
 import type { Room } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
+import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
 import type { SiteModel } from './site-model.js';
 import type { RoomChange, RoomKey, SiteStore } from './site-store.js';
 
@@ -8,10 +9,12 @@ import type { RoomChange, RoomKey, SiteStore } from './site-store.js';
 export class Rooms {
   readonly #store: SiteStore;
   readonly #model: SiteModel;
+  readonly #now: () => number;
 
-  constructor(store: SiteStore, model: SiteModel) {
+  constructor(store: SiteStore, model: SiteModel, now: () => number) {
     this.#store = store;
     this.#model = model;
+    this.#now = now;
   }
 
   /** @throws GatewayError `room-not-found` when it is not in this location */
@@ -24,17 +27,28 @@ export class Rooms {
   }
 
   /** @throws GatewayError `location-not-found`, `group-not-found` */
-  async create(locationId: string, name: string, groupId: string | null): Promise<Room> {
+  async create(
+    actor: Actor,
+    locationId: string,
+    name: string,
+    groupId: string | null,
+  ): Promise<Room> {
     const order = this.#model.nextOrder();
     const room: Room = { id: newId(), locationId, groupId, name, order };
-    await this.#store.createRoom(room);
+    const key = { locationId, roomId: room.id };
+    const entry = this.#entry(actor, 'room.created', key, { name, groupId });
+    await this.#store.createRoom(room, entry);
     this.#model.putRoom(room);
     return room;
   }
 
   /** @throws GatewayError `room-not-found`, `group-not-found` */
-  async change(key: RoomKey, change: RoomChange): Promise<Room> {
-    await this.#store.changeRoom(key, change);
+  async change(actor: Actor, key: RoomKey, change: RoomChange): Promise<Room> {
+    await this.#store.changeRoom(
+      key,
+      change,
+      this.#entry(actor, 'room.changed', key, given(change)),
+    );
     const room = this.get(key);
     const { name = room.name, groupId = room.groupId } = change;
     return this.#replace({ ...room, name, groupId });
@@ -45,19 +59,34 @@ export class Rooms {
    *
    * @throws GatewayError `group-not-found` for either, `room-not-found` when it is not in the first
    */
-  async move(key: RoomKey, fromGroupId: string, toGroupId: string): Promise<void> {
-    await this.#store.moveRoom(key, fromGroupId, toGroupId);
+  async move(actor: Actor, key: RoomKey, fromGroupId: string, toGroupId: string): Promise<void> {
+    const entry = this.#entry(actor, 'room.moved', key, { groupId: toGroupId });
+    await this.#store.moveRoom(key, fromGroupId, toGroupId, entry);
     this.#replace({ ...this.get(key), groupId: toGroupId });
   }
 
   /** @throws GatewayError `room-not-found`, `room-has-devices` */
-  async delete(key: RoomKey): Promise<void> {
-    await this.#store.deleteRoom(key);
+  async delete(actor: Actor, key: RoomKey): Promise<void> {
+    await this.#store.deleteRoom(key, this.#entry(actor, 'room.deleted', key));
     this.#model.removeRoom(key.roomId);
+  }
+
+  #entry(
+    actor: Actor,
+    action: AuditAction,
+    { locationId, roomId }: RoomKey,
+    details: AuditEntry['details'] = {},
+  ): AuditEntry {
+    return { action, actor, atMs: this.#now(), locationId, resourceId: roomId, details };
   }
 
   #replace(room: Room): Room {
     this.#model.putRoom(room);
     return room;
   }
+}
+
+/** What of a room is to change, without what stays. */
+function given({ name, groupId }: RoomChange): AuditEntry['details'] {
+  return { ...(name !== undefined && { name }), ...(groupId !== undefined && { groupId }) };
 }

@@ -1,56 +1,64 @@
 import type { AccessToken, Device, Group, Location, Room, SiteRecords } from '../domain/site.js';
+import type { AuditEntry } from './audit-trail.js';
 
 /**
- * Where the site is kept. Every change is one atomic call that checks first and writes afterwards;
- * it fails with a `GatewayError` of the code named for it and then has changed nothing, or with
- * `store-unavailable`, and then it is unknown whether it was made.
+ * Where the site is kept. Every change is one atomic call that checks first and writes afterwards,
+ * the entry of the audit trail included, to which it adds what was there before. It fails with a
+ * `GatewayError` of the code named for it and then has changed nothing, or with `store-unavailable`,
+ * and then it is unknown whether it was made.
  */
 export interface SiteStore {
   load(): Promise<SiteRecords>;
 
-  createLocation(location: Location): Promise<void>;
+  createLocation(location: Location, entry: AuditEntry): Promise<void>;
   /** `location-not-found` */
-  renameLocation(id: string, name: string): Promise<void>;
+  renameLocation(id: string, name: string, entry: AuditEntry): Promise<void>;
   /** With its rooms and groups. `location-not-found`, `location-has-devices` */
-  deleteLocation(id: string): Promise<void>;
+  deleteLocation(id: string, entry: AuditEntry): Promise<void>;
 
   /** `location-not-found` */
-  createGroup(group: Group): Promise<void>;
+  createGroup(group: Group, entry: AuditEntry): Promise<void>;
   /** `group-not-found` */
-  renameGroup(group: GroupKey, name: string): Promise<void>;
+  renameGroup(group: GroupKey, name: string, entry: AuditEntry): Promise<void>;
   /** `group-not-found`, `group-has-rooms` */
-  deleteGroup(group: GroupKey): Promise<void>;
+  deleteGroup(group: GroupKey, entry: AuditEntry): Promise<void>;
 
   /** `location-not-found`, `group-not-found` when its group is not in the location */
-  createRoom(room: Room): Promise<void>;
+  createRoom(room: Room, entry: AuditEntry): Promise<void>;
   /** `room-not-found`, `group-not-found` when the new group is not in the location */
-  changeRoom(room: RoomKey, change: RoomChange): Promise<void>;
+  changeRoom(room: RoomKey, change: RoomChange, entry: AuditEntry): Promise<void>;
   /** `group-not-found` for either group, `room-not-found` when the room is not in the first */
-  moveRoom(room: RoomKey, fromGroupId: string, toGroupId: string): Promise<void>;
+  moveRoom(room: RoomKey, fromGroupId: string, toGroupId: string, entry: AuditEntry): Promise<void>;
   /** `room-not-found`, `room-has-devices` */
-  deleteRoom(room: RoomKey): Promise<void>;
+  deleteRoom(room: RoomKey, entry: AuditEntry): Promise<void>;
 
   /** `location-not-found`, `device-id-in-use` */
-  createDevice(device: Device): Promise<void>;
+  createDevice(device: Device, entry: AuditEntry): Promise<void>;
   /** `device-not-found` when it is not, or no longer, in the location */
-  changeDevice(device: DeviceKey, change: DeviceChange): Promise<void>;
+  changeDevice(device: DeviceKey, change: DeviceChange, entry: AuditEntry): Promise<void>;
   /**
    * `device-not-found`, `location-not-found` for the new location, `room-not-found` when the room is
    * not in it
    */
-  moveDevice(device: DeviceKey, to: DevicePlace): Promise<void>;
+  moveDevice(device: DeviceKey, to: DevicePlace, entry: AuditEntry): Promise<void>;
   /** `device-not-found`, `changed-meanwhile` when the stored data is not the `expected` one */
   replaceCustomData(
     device: DeviceKey,
     expected: string | undefined,
     customData: string,
+    entry: AuditEntry,
   ): Promise<void>;
   /** `device-not-found` */
-  deleteDevice(device: DeviceKey): Promise<void>;
+  deleteDevice(device: DeviceKey, entry: AuditEntry): Promise<void>;
 
-  createAccessToken(token: AccessToken): Promise<void>;
+  createAccessToken(token: AccessToken, entry: AuditEntry): Promise<void>;
   /** `access-token-not-found` */
-  deleteAccessToken(id: string): Promise<void>;
+  deleteAccessToken(id: string, entry: AuditEntry): Promise<void>;
+  /**
+   * Writes down that the token has expired, the first time that this is called for it.
+   * `access-token-not-found`, `changed-meanwhile` when it was written down before
+   */
+  noteExpiry(id: string, entry: AuditEntry): Promise<void>;
 }
 
 /** A device in the location in which it is looked for. */

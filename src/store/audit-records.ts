@@ -7,7 +7,7 @@ import type { ChangeRecord } from './change.js';
 import type { Keys } from './keys.js';
 
 /** Digits of a record's number in front of it (apply-change.lua). */
-export const NUMBER_DIGITS = 12;
+const NUMBER_DIGITS = 12;
 
 const detailsSchema = z.record(z.string(), z.string().nullable());
 const textSchema = z.object({
@@ -24,6 +24,9 @@ const textSchema = z.object({
 });
 const memberSchema = z.tuple([textSchema, detailsSchema]);
 
+/** Details that are what a field of a record of the site held before the change. */
+export type Before = Readonly<Record<string, readonly [key: string, field: string]>>;
+
 /** Makes records for the store, at most so many of each action. */
 export class AuditRecords {
   readonly #keys: Keys;
@@ -34,8 +37,7 @@ export class AuditRecords {
     this.#maxPerAction = maxPerAction;
   }
 
-  /** @param before details that are what stood in the store before the change */
-  of(entry: AuditEntry, before: ChangeRecord['before'] = []): ChangeRecord {
+  of(entry: AuditEntry, before: Before = {}): ChangeRecord {
     const { atMs, ...text } = entry;
     return {
       index: this.#keys.audit(entry.action),
@@ -43,9 +45,14 @@ export class AuditRecords {
       atMs,
       text: JSON.stringify(text, (_, value: unknown) => wellFormed(value)),
       maxKept: this.#maxPerAction,
-      before,
+      before: Object.entries(before).map(([name, [key, field]]) => [name, key, field]),
     };
   }
+}
+
+/** The number as it stands in front of a record. */
+export function formatAuditNumber(sequence: number): string {
+  return String(sequence).padStart(NUMBER_DIGITS, '0');
 }
 
 /** Reads a record from its index. */

@@ -7,7 +7,6 @@ import { Script } from './scripts.js';
 
 const applyChange = new Script('apply-change', z.string());
 
-type Condition = 'exists' | 'absent' | 'empty' | 'field';
 type Command = 'HSET' | 'DEL' | 'SADD' | 'SREM' | 'HDEL' | 'SDIFFSTORE';
 
 /** What a check that fails is reported as. */
@@ -46,13 +45,18 @@ export class Change {
   readonly #records: unknown[][] = [];
 
   /** The first requirement that does not hold is what the change fails with. */
-  require(condition: Exclude<Condition, 'field'>, key: string, failure: Failure): this {
+  require(condition: 'exists' | 'absent' | 'empty', key: string, failure: Failure): this {
     this.#checks.push([condition, this.#number(key), this.#failure(failure)]);
     return this;
   }
 
   requireField(key: string, field: string, value: string, failure: Failure): this {
     this.#checks.push(['field', this.#number(key), this.#failure(failure), field, value]);
+    return this;
+  }
+
+  requireNoField(key: string, field: string, failure: Failure): this {
+    this.#checks.push(['noField', this.#number(key), this.#failure(failure), field]);
     return this;
   }
 

@@ -39,6 +39,7 @@ const accessTokenSchema = z.object({
   order: number,
   createdAtMs: number,
   expiresAtMs: absentIsNull.transform((text) => (text === null ? null : Number(text))),
+  isExpiryNoted: absentIsNull.transform((text) => text !== null),
 });
 
 /** A record as the store gives it: its id, then its fields and values in turn. */

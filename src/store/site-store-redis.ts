@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { AccessToken, Device, Group, Location, Room, SiteRecords } from '../domain/site.js';
+import type { AuditEntry } from '../site/audit-trail.js';
 import type {
   DeviceChange,
   DeviceKey,
@@ -10,11 +11,20 @@ import type {
   RoomKey,
   SiteStore,
 } from '../site/site-store.js';
-import type { ChangeTarget, Failure } from './change.js';
+import type { AuditRecords, Before } from './audit-records.js';
+import type { ChangeTarget } from './change.js';
 import { Change } from './change.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';
 import { Script } from './scripts.js';
+import {
+  NO_ACCESS_TOKEN,
+  NO_DEVICE,
+  NO_GROUP,
+  NO_LOCATION,
+  NO_ROOM,
+  NO_ROOM_IN_GROUP,
+} from './site-failures.js';
 import {
   accessTokenFields,
   deviceFields,
@@ -31,37 +41,18 @@ import {
 const rawRecords = z.array(z.tuple([z.string(), z.array(z.string())]));
 const loadSite = new Script('load-site', z.array(rawRecords));
 
-const NO_LOCATION: Failure = {
-  code: 'location-not-found',
-  detail: 'There is no such location.',
-};
-const NO_DEVICE: Failure = {
-  code: 'device-not-found',
-  detail: 'There is no such device in this location.',
-};
-const NO_ROOM: Failure = {
-  code: 'room-not-found',
-  detail: 'There is no such room in this location.',
-};
-const NO_ROOM_IN_GROUP: Failure = {
-  code: 'room-not-found',
-  detail: 'There is no such room in this group.',
-};
-const NO_GROUP: Failure = {
-  code: 'group-not-found',
-  detail: 'There is no such group in this location.',
-};
-
 /** The site in Redis: a hash for each record, a set of ids for each kind and each membership. */
 export class SiteStoreRedis implements SiteStore {
   readonly #redis: Redis;
   readonly #keys: Keys;
   readonly #target: ChangeTarget;
+  readonly #records: AuditRecords;
   #onUnknownOutcome: () => void = () => undefined;
 
-  constructor(redis: Redis, keys: Keys) {
+  constructor(redis: Redis, keys: Keys, records: AuditRecords) {
     this.#redis = redis;
     this.#keys = keys;
+    this.#records = records;
     this.#target = { redis, onUnknownOutcome: () => this.#onUnknownOutcome() };
   }
 
@@ -89,21 +80,23 @@ export class SiteStoreRedis implements SiteStore {
     };
   }
 
-  async createLocation(location: Location): Promise<void> {
+  async createLocation(location: Location, entry: AuditEntry): Promise<void> {
     await new Change()
       .write('HSET', this.#keys.location(location.id), ...locationFields(location))
       .write('SADD', this.#keys.locations, location.id)
+      .record(this.#records.of(entry))
       .apply(this.#target);
   }
 
-  async renameLocation(id: string, name: string): Promise<void> {
+  async renameLocation(id: string, name: string, entry: AuditEntry): Promise<void> {
     await new Change()
       .require('exists', this.#keys.location(id), NO_LOCATION)
       .write('HSET', this.#keys.location(id), 'name', name)
+      .record(this.#records.of(entry, { previousName: [this.#keys.location(id), 'name'] }))
       .apply(this.#target);
   }
 
-  async deleteLocation(id: string): Promise<void> {
+  async deleteLocation(id: string, entry: AuditEntry): Promise<void> {
     const keys = this.#keys;
     await new Change()
       .require('exists', keys.location(id), NO_LOCATION)
@@ -120,26 +113,31 @@ export class SiteStoreRedis implements SiteStore {
       .write('DEL', keys.locationGroups(id))
       .write('DEL', keys.location(id))
       .write('SREM', keys.locations, id)
+      .record(this.#records.of(entry, { name: [keys.location(id), 'name'] }))
       .apply(this.#target);
   }
 
-  async createGroup(group: Group): Promise<void> {
+  async createGroup(group: Group, entry: AuditEntry): Promise<void> {
     const keys = this.#keys;
     await new Change()
       .require('exists', keys.location(group.locationId), NO_LOCATION)
       .write('HSET', keys.group(group.id), ...groupFields(group))
       .write('SADD', keys.groups, group.id)
       .write('SADD', keys.locationGroups(group.locationId), group.id)
+      .record(this.#records.of(entry))
       .apply(this.#target);
   }
 
-  async renameGroup(key: GroupKey, name: string): Promise<void> {
+  async renameGroup(key: GroupKey, name: string, entry: AuditEntry): Promise<void> {
     const change = new Change();
     this.#requireGroup(change, key);
-    await change.write('HSET', this.#keys.group(key.groupId), 'name', name).apply(this.#target);
+    await change
+      .write('HSET', this.#keys.group(key.groupId), 'name', name)
+      .record(this.#records.of(entry, { previousName: [this.#keys.group(key.groupId), 'name'] }))
+      .apply(this.#target);
   }
 
-  async deleteGroup(key: GroupKey): Promise<void> {
+  async deleteGroup(key: GroupKey, entry: AuditEntry): Promise<void> {
     const keys = this.#keys;
     const change = new Change();
     this.#requireGroup(change, key);
@@ -151,10 +149,11 @@ export class SiteStoreRedis implements SiteStore {
       .write('DEL', keys.group(key.groupId))
       .write('SREM', keys.groups, key.groupId)
       .write('SREM', keys.locationGroups(key.locationId), key.groupId)
+      .record(this.#records.of(entry, { name: [keys.group(key.groupId), 'name'] }))
       .apply(this.#target);
   }
 
-  async createRoom(room: Room): Promise<void> {
+  async createRoom(room: Room, entry: AuditEntry): Promise<void> {
     const keys = this.#keys;
     const { id, locationId, groupId } = room;
     const change = new Change().require('exists', keys.location(locationId), NO_LOCATION);
@@ -166,25 +165,40 @@ export class SiteStoreRedis implements SiteStore {
       .write('HSET', keys.room(id), ...roomFields(room))
       .write('SADD', keys.rooms, id)
       .write('SADD', keys.locationRooms(locationId), id)
+      .record(this.#records.of(entry))
       .apply(this.#target);
   }
 
-  async changeRoom(key: RoomKey, { name, groupId }: RoomChange): Promise<void> {
+  async changeRoom(key: RoomKey, { name, groupId }: RoomChange, entry: AuditEntry): Promise<void> {
+    const record = this.#keys.room(key.roomId);
+    const before: Before = {
+      ...(name !== undefined && { previousName: [record, 'name'] }),
+      ...(groupId !== undefined && { previousGroupId: [record, 'groupId'] }),
+    };
     const change = this.#changeOfRoom(key);
-    if (name !== undefined) change.write('HSET', this.#keys.room(key.roomId), 'name', name);
+    if (name !== undefined) change.write('HSET', record, 'name', name);
     if (groupId !== undefined) this.#regroup(change, key, groupId);
-    await change.apply(this.#target);
+    await change.record(this.#records.of(entry, before)).apply(this.#target);
   }
 
-  async moveRoom(key: RoomKey, fromGroupId: string, toGroupId: string): Promise<void> {
+  async moveRoom(
+    key: RoomKey,
+    fromGroupId: string,
+    toGroupId: string,
+    entry: AuditEntry,
+  ): Promise<void> {
     const change = new Change();
     this.#requireGroup(change, { ...key, groupId: fromGroupId });
     change.requireField(this.#keys.room(key.roomId), 'groupId', fromGroupId, NO_ROOM_IN_GROUP);
     this.#regroup(change, key, toGroupId);
-    await change.apply(this.#target);
+    await change
+      .record(
+        this.#records.of(entry, { previousGroupId: [this.#keys.room(key.roomId), 'groupId'] }),
+      )
+      .apply(this.#target);
   }
 
-  async deleteRoom(key: RoomKey): Promise<void> {
+  async deleteRoom(key: RoomKey, entry: AuditEntry): Promise<void> {
     const keys = this.#keys;
     await this.#changeOfRoom(key)
       .require('empty', keys.roomDevices(key.roomId), {
@@ -195,10 +209,16 @@ export class SiteStoreRedis implements SiteStore {
       .write('DEL', keys.room(key.roomId))
       .write('SREM', keys.rooms, key.roomId)
       .write('SREM', keys.locationRooms(key.locationId), key.roomId)
+      .record(
+        this.#records.of(entry, {
+          name: [keys.room(key.roomId), 'name'],
+          groupId: [keys.room(key.roomId), 'groupId'],
+        }),
+      )
       .apply(this.#target);
   }
 
-  async createDevice(device: Device): Promise<void> {
+  async createDevice(device: Device, entry: AuditEntry): Promise<void> {
     const keys = this.#keys;
     await new Change()
       .require('exists', keys.location(device.locationId), NO_LOCATION)
@@ -209,17 +229,25 @@ export class SiteStoreRedis implements SiteStore {
       .write('HSET', keys.device(device.id), ...deviceFields(device))
       .write('SADD', keys.devices, device.id)
       .write('SADD', keys.locationDevices(device.locationId), device.id)
+      .record(this.#records.of(entry))
       .apply(this.#target);
   }
 
-  async changeDevice(key: DeviceKey, change: DeviceChange): Promise<void> {
+  async changeDevice(key: DeviceKey, change: DeviceChange, entry: AuditEntry): Promise<void> {
     const fields = Object.entries(change).flat();
+    const device = this.#keys.device(key.deviceId);
+    const before: Before = change.name === undefined ? {} : { previousName: [device, 'name'] };
     await this.#changeOf(key)
-      .write('HSET', this.#keys.device(key.deviceId), ...fields)
+      .write('HSET', device, ...fields)
+      .record(this.#records.of(entry, before))
       .apply(this.#target);
   }
 
-  async moveDevice(key: DeviceKey, { locationId, roomId }: DevicePlace): Promise<void> {
+  async moveDevice(
+    key: DeviceKey,
+    { locationId, roomId }: DevicePlace,
+    entry: AuditEntry,
+  ): Promise<void> {
     const keys = this.#keys;
     const { deviceId } = key;
     const device = keys.device(deviceId);
@@ -236,13 +264,16 @@ export class SiteStoreRedis implements SiteStore {
         .write('SADD', keys.roomDevices(roomId), deviceId)
         .write('HSET', device, 'roomId', roomId);
     }
-    await change.apply(this.#target);
+    await change
+      .record(this.#records.of(entry, { previousRoomId: [device, 'roomId'] }))
+      .apply(this.#target);
   }
 
   async replaceCustomData(
     key: DeviceKey,
     expected: string | undefined,
     customData: string,
+    entry: AuditEntry,
   ): Promise<void> {
     const device = this.#keys.device(key.deviceId);
     const change = this.#changeOf(key);
@@ -252,10 +283,13 @@ export class SiteStoreRedis implements SiteStore {
         detail: 'The custom data was changed by somebody else at the same time.',
       });
     }
-    await change.write('HSET', device, 'customData', customData).apply(this.#target);
+    await change
+      .write('HSET', device, 'customData', customData)
+      .record(this.#records.of(entry))
+      .apply(this.#target);
   }
 
-  async deleteDevice(key: DeviceKey): Promise<void> {
+  async deleteDevice(key: DeviceKey, entry: AuditEntry): Promise<void> {
     const keys = this.#keys;
     await this.#changeOf(key)
       .leave(keys.device(key.deviceId), 'roomId', keys.roomDevices(''), key.deviceId)
@@ -264,24 +298,42 @@ export class SiteStoreRedis implements SiteStore {
       .write('SREM', keys.locationDevices(key.locationId), key.deviceId)
       .write('HDEL', keys.lastSeen, key.deviceId)
       .write('DEL', keys.receipts(key.deviceId))
+      .record(
+        this.#records.of(entry, {
+          name: [keys.device(key.deviceId), 'name'],
+          roomId: [keys.device(key.deviceId), 'roomId'],
+        }),
+      )
       .apply(this.#target);
   }
 
-  async createAccessToken(token: AccessToken): Promise<void> {
+  async createAccessToken(token: AccessToken, entry: AuditEntry): Promise<void> {
     await new Change()
       .write('HSET', this.#keys.accessToken(token.id), ...accessTokenFields(token))
       .write('SADD', this.#keys.accessTokens, token.id)
+      .record(this.#records.of(entry))
       .apply(this.#target);
   }
 
-  async deleteAccessToken(id: string): Promise<void> {
+  async deleteAccessToken(id: string, entry: AuditEntry): Promise<void> {
     await new Change()
-      .require('exists', this.#keys.accessToken(id), {
-        code: 'access-token-not-found',
-        detail: 'There is no such access token.',
-      })
+      .require('exists', this.#keys.accessToken(id), NO_ACCESS_TOKEN)
       .write('DEL', this.#keys.accessToken(id))
       .write('SREM', this.#keys.accessTokens, id)
+      .record(this.#records.of(entry, { name: [this.#keys.accessToken(id), 'name'] }))
+      .apply(this.#target);
+  }
+
+  async noteExpiry(id: string, entry: AuditEntry): Promise<void> {
+    const token = this.#keys.accessToken(id);
+    await new Change()
+      .require('exists', token, NO_ACCESS_TOKEN)
+      .requireNoField(token, 'isExpiryNoted', {
+        code: 'changed-meanwhile',
+        detail: 'That the token has expired is written down already.',
+      })
+      .write('HSET', token, 'isExpiryNoted', '1')
+      .record(this.#records.of(entry))
       .apply(this.#target);
   }
 

@@ -110,18 +110,19 @@ export class TestGateway {
     const keys = new Keys(randomUUID());
     const { model, events, health } = this;
     const now = () => Date.now() + this.aheadMs;
-    const store = new SiteStoreRedis(redis, keys);
+    const records = new AuditRecords(keys, MAX_AUDIT_RECORDS);
+    const store = new SiteStoreRedis(redis, keys, records);
     const log = pino({ level: 'debug' }, { write: (line: string) => this.logged.push(line) });
     this.#redis = redis;
     this.#prefix = keys.locations.replace(/locations$/, '');
     this.store = store;
     this.#logStore = new LogStore(redis, redis, keys);
-    this.audit = new AuditTrailRedis(redis, new AuditRecords(keys, MAX_AUDIT_RECORDS));
+    this.audit = new AuditTrailRedis(redis, keys, records);
     this.rejections = new RejectionStoreRedis(redis, keys, MAX_REJECTIONS);
     this.app = createHttpApp({
-      locations: new Locations(store, model),
-      groups: new Groups(store, model),
-      rooms: new Rooms(store, model),
+      locations: new Locations(store, model, now),
+      groups: new Groups(store, model, now),
+      rooms: new Rooms(store, model, now),
       devices: new Devices(store, model, events, now),
       accessTokens: new AccessTokens(store, model, events, ADMIN_TOKEN, now),
       model,

@@ -48,6 +48,7 @@ const NEEDS: Readonly<Record<string, Need>> = {
   'GET /access-tokens': 'admin',
   'POST /access-tokens': 'admin',
   'DELETE /access-tokens/:tokenId': 'admin',
+  'GET /audit': 'admin',
 };
 
 const VIEWER: readonly Need[] = ['a token', 'viewer of some', 'viewer of the device'];

@@ -1,4 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import { actorOf } from '../actor.js';
 import type { HttpApp } from '../http-env.js';
 import { jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
 import { invalidRequest } from '../problem.js';
@@ -62,12 +63,13 @@ export function registerAccessTokens(app: HttpApp, services: RouteServices): voi
     if (expiresAtMs !== null && expiresAtMs <= now()) {
       throw invalidRequest([{ path: 'expiresAt', message: 'must be in the future' }]);
     }
-    const { record, token } = await accessTokens.create({ name, grants, expiresAtMs });
+    const request = { name, grants, expiresAtMs };
+    const { record, token } = await accessTokens.create(actorOf(c), request);
     return c.json({ ...accessTokenView(record), token }, 201);
   });
 
   app.openapi({ ...remove, middleware: [access.admin()] }, async (c) => {
-    await accessTokens.delete(c.req.valid('param').tokenId);
+    await accessTokens.delete(actorOf(c), c.req.valid('param').tokenId);
     return c.body(null, 204);
   });
 }

@@ -3,6 +3,7 @@ import type { Context } from 'hono';
 import { decodeUtf8, isJson, objectMembers } from '../../domain/json-text.js';
 import { GatewayError } from '../../errors.js';
 import { MAX_CUSTOM_DATA_BYTES } from '../../site/devices.js';
+import { actorOf } from '../actor.js';
 import type { HttpApp, HttpEnv } from '../http-env.js';
 import { JSON_MEDIA_TYPE, readBody, requireMediaType } from '../json-body.js';
 import { problems } from '../openapi.js';
@@ -66,7 +67,8 @@ export function registerCustomData(app: HttpApp, services: RouteServices): void 
     const mediaType = requireMediaType(c, [JSON_MEDIA_TYPE, MERGE_PATCH_MEDIA_TYPE]);
     const mode = mediaType === MERGE_PATCH_MEDIA_TYPE ? 'merge' : 'replace';
     const payload = await readObjectText(c);
-    return jsonText(c, await devices.setCustomData(c.req.valid('param'), payload, mode));
+    const key = c.req.valid('param');
+    return jsonText(c, await devices.setCustomData(actorOf(c), key, payload, mode));
   });
 }
 

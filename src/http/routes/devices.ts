@@ -1,4 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import { actorOf } from '../actor.js';
 import type { HttpApp } from '../http-env.js';
 import { callerOf } from '../http-env.js';
 import { jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
@@ -99,7 +100,8 @@ export function registerDevices(app: HttpApp, services: RouteServices): void {
 
   app.openapi({ ...create, middleware: [access.location('manager'), readsJson] }, async (c) => {
     const { name, id } = c.req.valid('json');
-    const { device, secret } = await devices.create(c.req.valid('param').locationId, name, id);
+    const { locationId } = c.req.valid('param');
+    const { device, secret } = await devices.create(actorOf(c), locationId, name, id);
     return c.json({ ...deviceView(device, presence), secret }, 201);
   });
 
@@ -109,17 +111,17 @@ export function registerDevices(app: HttpApp, services: RouteServices): void {
   });
 
   app.openapi({ ...rename, middleware: [access.device('manager'), readsJson] }, async (c) => {
-    const device = await devices.rename(c.req.valid('param'), c.req.valid('json').name);
+    const device = await devices.rename(actorOf(c), c.req.valid('param'), c.req.valid('json').name);
     return c.json(deviceView(device, presence), 200);
   });
 
   app.openapi({ ...remove, middleware: [access.device('manager')] }, async (c) => {
-    await devices.delete(c.req.valid('param'));
+    await devices.delete(actorOf(c), c.req.valid('param'));
     return c.body(null, 204);
   });
 
   app.openapi({ ...replaceSecret, middleware: [access.device('manager')] }, async (c) => {
-    const secret = await devices.replaceSecret(c.req.valid('param'));
+    const secret = await devices.replaceSecret(actorOf(c), c.req.valid('param'));
     return c.json({ secret }, 200);
   });
 }

@@ -1,4 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import { actorOf } from '../actor.js';
 import type { HttpApp } from '../http-env.js';
 import { callerOf } from '../http-env.js';
 import { jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
@@ -70,18 +71,18 @@ export function registerGroups(app: HttpApp, services: RouteServices): void {
 
   app.openapi({ ...create, middleware: [access.location('manager'), readsJson] }, async (c) => {
     const { locationId } = c.req.valid('param');
-    const group = await groups.create(locationId, c.req.valid('json').name);
+    const group = await groups.create(actorOf(c), locationId, c.req.valid('json').name);
     return c.json(groupView(group), 201);
   });
 
   app.openapi({ ...rename, middleware: [access.group('manager'), readsJson] }, async (c) => {
     const key = c.req.valid('param');
-    const group = await groups.rename(key, c.req.valid('json').name);
+    const group = await groups.rename(actorOf(c), key, c.req.valid('json').name);
     return c.json(groupView(group, model.roomIdsByGroup(key.locationId).get(group.id)), 200);
   });
 
   app.openapi({ ...remove, middleware: [access.group('manager')] }, async (c) => {
-    await groups.delete(c.req.valid('param'));
+    await groups.delete(actorOf(c), c.req.valid('param'));
     return c.body(null, 204);
   });
 }

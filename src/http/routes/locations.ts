@@ -1,5 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { touchesLocation } from '../../domain/grants.js';
+import { actorOf } from '../actor.js';
 import type { HttpApp } from '../http-env.js';
 import { callerOf } from '../http-env.js';
 import { jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
@@ -71,20 +72,20 @@ export function registerLocations(app: HttpApp, services: RouteServices): void {
   });
 
   app.openapi({ ...create, middleware: [access.admin(), readsJson] }, async (c) => {
-    const location = await locations.create(c.req.valid('json').name);
+    const location = await locations.create(actorOf(c), c.req.valid('json').name);
     return c.json(locationView(location, []), 201);
   });
 
   app.openapi({ ...rename, middleware: [access.location('manager'), readsJson] }, async (c) => {
     const { locationId } = c.req.valid('param');
-    const location = await locations.rename(locationId, c.req.valid('json').name);
+    const location = await locations.rename(actorOf(c), locationId, c.req.valid('json').name);
     const devices = coverage.devicesOf(callerOf(c).grants, 'viewer', locationId);
     const deviceIds = devices.map(({ id }) => id);
     return c.json(locationView(location, deviceIds), 200);
   });
 
   app.openapi({ ...remove, middleware: [access.adminOfLocation()] }, async (c) => {
-    await locations.delete(c.req.valid('param').locationId);
+    await locations.delete(actorOf(c), c.req.valid('param').locationId);
     return c.body(null, 204);
   });
 }

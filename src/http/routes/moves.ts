@@ -1,4 +1,5 @@
 import { createRoute } from '@hono/zod-openapi';
+import { actorOf } from '../actor.js';
 import type { HttpApp } from '../http-env.js';
 import { jsonRequestBody, noContent, problems } from '../openapi.js';
 import { devicePathSchema, roomOfGroupPathSchema } from '../schemas/common.js';
@@ -37,12 +38,12 @@ export function registerMoves(app: HttpApp, services: RouteServices): void {
       // Over both locations as a whole: a grant on the device's group is not enough (CONTRACT 2).
       access.requireScope(c, 'manager', { locationId });
       access.requireScope(c, 'manager', { locationId: targetLocationId });
-      await devices.moveToLocation(key, targetLocationId);
+      await devices.moveToLocation(actorOf(c), key, targetLocationId);
     } else {
       if (targetRoomId !== null) {
         access.requireRoom(c, 'manager', { locationId, roomId: targetRoomId });
       }
-      await devices.moveToRoom(key, targetRoomId);
+      await devices.moveToRoom(actorOf(c), key, targetRoomId);
     }
     return c.body(null, 204);
   });
@@ -52,7 +53,7 @@ export function registerMoves(app: HttpApp, services: RouteServices): void {
     const { groupId, ...key } = c.req.valid('param');
     const { targetGroupId } = c.req.valid('json');
     access.requireScope(c, 'manager', { locationId: key.locationId, groupId: targetGroupId });
-    await rooms.move(key, groupId, targetGroupId);
+    await rooms.move(actorOf(c), key, groupId, targetGroupId);
     return c.body(null, 204);
   });
 }

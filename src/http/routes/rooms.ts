@@ -1,4 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import { actorOf } from '../actor.js';
 import type { HttpApp } from '../http-env.js';
 import { callerOf } from '../http-env.js';
 import { jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
@@ -74,7 +75,7 @@ export function registerRooms(app: HttpApp, services: RouteServices): void {
     const { locationId } = c.req.valid('param');
     const { name, groupId = null } = c.req.valid('json');
     access.requireScope(c, 'manager', { locationId, groupId });
-    const room = await rooms.create(locationId, name, groupId);
+    const room = await rooms.create(actorOf(c), locationId, name, groupId);
     return c.json(roomView(room), 201);
   });
 
@@ -84,12 +85,12 @@ export function registerRooms(app: HttpApp, services: RouteServices): void {
     const { name, groupId } = c.req.valid('json');
     // Out of its group it may be taken by whoever may delete it; into one needs that one as well.
     if (typeof groupId === 'string') access.requireScope(c, 'manager', { locationId, groupId });
-    const room = await rooms.change(key, { name, groupId });
+    const room = await rooms.change(actorOf(c), key, { name, groupId });
     return c.json(roomView(room, model.deviceIdsByRoom(locationId).get(room.id)), 200);
   });
 
   app.openapi({ ...remove, middleware: [access.room('manager')] }, async (c) => {
-    await rooms.delete(c.req.valid('param'));
+    await rooms.delete(actorOf(c), c.req.valid('param'));
     return c.body(null, 204);
   });
 }

@@ -1,6 +1,7 @@
 import type { MiddlewareHandler } from 'hono';
 import type { Access } from '../access.js';
 import type { AlarmCursors } from '../alarm-cursor.js';
+import type { AuditCursors } from '../audit-cursor.js';
 import type { Coverage } from '../coverage.js';
 import type { HttpDependencies, HttpEnv } from '../http-env.js';
 
@@ -9,6 +10,7 @@ export interface RouteServices extends HttpDependencies {
   readonly access: Access;
   readonly coverage: Coverage;
   readonly cursors: AlarmCursors;
+  readonly auditCursors: AuditCursors;
   /** Stands before the validators of every route with a JSON body. */
   readonly readsJson: MiddlewareHandler<HttpEnv>;
 }

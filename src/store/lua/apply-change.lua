@@ -4,7 +4,7 @@
 --                  records: [[indexNumber, counterNumber, time, text, how many to keep,
 --                             [[name, keyNumber, field], …]], …],
 --                  writes: [[command, keyNumber, argument, …], …] }
---          conditions: exists, absent, empty (no such set or no member), field (equals value)
+--          conditions: exists, absent, empty (no such set or no member), field (equals value), noField
 --          records: of the audit trail, with what stood in those fields before the writes. A member of
 --          an index is the record's number in 12 digits, then JSON: [text, { name: old value, … }]
 --          commands: those of Redis, and

@@ -1,0 +1,59 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import { GatewayError } from '../errors.js';
+
+/** Where the next page of a listing starts, and what existed when the first one was read. */
+export interface PageCursor {
+  /** Time and number of the last one of the page before. */
+  readonly timeMs: number;
+  readonly sequence: number;
+  /** The last one that there was when the first page was read. */
+  readonly upToSequence: number;
+}
+
+const NUMBER_BYTES = 8;
+const PAYLOAD_BYTES = 3 * NUMBER_BYTES;
+
+/**
+ * Opaque cursors: three numbers and an HMAC-SHA256 over them and the scope, everything that chooses
+ * what is listed. The scope itself is not in the cursor; with another one the HMAC does not match.
+ */
+export class PageCursors {
+  readonly #key: Buffer;
+
+  constructor(key: Buffer) {
+    this.#key = key;
+  }
+
+  encode({ timeMs, sequence, upToSequence }: PageCursor, scope: readonly unknown[]): string {
+    const payload = Buffer.alloc(PAYLOAD_BYTES);
+    payload.writeDoubleBE(timeMs, 0);
+    payload.writeDoubleBE(sequence, NUMBER_BYTES);
+    payload.writeDoubleBE(upToSequence, 2 * NUMBER_BYTES);
+    return Buffer.concat([payload, this.#sign(payload, scope)]).toString('base64url');
+  }
+
+  /** @throws GatewayError `invalid-cursor` when it was tampered with or belongs to another query */
+  decode(text: string, scope: readonly unknown[]): PageCursor {
+    const bytes = Buffer.from(text, 'base64url');
+    const payload = bytes.subarray(0, PAYLOAD_BYTES);
+    const signature = bytes.subarray(PAYLOAD_BYTES);
+    const expected = this.#sign(payload, scope);
+    // `Buffer.from` skips what is not base64url: such a text is not what was given out.
+    const isOurs =
+      bytes.toString('base64url') === text &&
+      signature.length === expected.length &&
+      timingSafeEqual(signature, expected);
+    if (!isOurs) {
+      throw new GatewayError('invalid-cursor', 'The cursor does not belong to this query.');
+    }
+    return {
+      timeMs: payload.readDoubleBE(0),
+      sequence: payload.readDoubleBE(NUMBER_BYTES),
+      upToSequence: payload.readDoubleBE(2 * NUMBER_BYTES),
+    };
+  }
+
+  #sign(payload: Buffer, scope: readonly unknown[]): Buffer {
+    return createHmac('sha256', this.#key).update(payload).update(JSON.stringify(scope)).digest();
+  }
+}

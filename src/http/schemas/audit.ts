@@ -1,0 +1,72 @@
+import { z } from '@hono/zod-openapi';
+import { formatTime } from '../../domain/times.js';
+import type { AuditRecord } from '../../site/audit-trail.js';
+import { ACTOR_TYPES, AUDIT_ACTIONS } from '../../site/audit-trail.js';
+import { idSchema, timestampSchema, uuidSchema } from './common.js';
+import {
+  choiceParameter,
+  cursorParameter,
+  instantParameter,
+  limitParameter,
+  nextCursorSchema,
+  orderParameter,
+  parameter,
+} from './listing.js';
+
+/** Unknown parameters are ignored, as in the alarm listings. */
+export const auditQuerySchema = z.object({
+  before: instantParameter('Only what happened before this time.'),
+  after: instantParameter('Only what happened after this time.'),
+  order: orderParameter,
+  limit: limitParameter,
+  actions: choiceParameter(AUDIT_ACTIONS, 'device.created,device.deleted'),
+  location: parameter
+    .pipe(uuidSchema)
+    .optional()
+    .openapi({ type: 'string', format: 'uuid', description: 'Only what concerns this location.' }),
+  actor: idParameter('Only what was done by this access token or device; `admin` is one.'),
+  resource: idParameter('Only what was done to the resource with this id.'),
+  cursor: cursorParameter,
+});
+
+/** A UUID or `admin`, in either case (RFC 9562, 4). */
+function idParameter(description: string) {
+  return parameter
+    .regex(/^[\dA-Za-z-]{1,64}$/, 'must be an id')
+    .transform((id) => id.toLowerCase())
+    .optional()
+    .openapi({ type: 'string', description });
+}
+
+const actorSchema = z
+  .object({
+    type: z.enum(ACTOR_TYPES),
+    id: z.string().nullable().openapi({
+      description: 'Of the access token or device; null for the gateway and for nobody known.',
+    }),
+    address: z.string().nullable().openapi({ example: '192.0.2.7' }),
+    requestId: z.string().nullable().openapi({ description: '`X-Request-Id` of the request.' }),
+  })
+  .openapi('Actor');
+
+const auditEventSchema = z
+  .object({
+    id: z.string().openapi({ description: 'Rises by one with each record.', example: '4711' }),
+    at: timestampSchema,
+    action: z.enum(AUDIT_ACTIONS),
+    actor: actorSchema,
+    locationId: idSchema.nullable(),
+    resourceId: z.string().nullable(),
+    details: z.record(z.string(), z.string().nullable()),
+  })
+  .openapi('AuditEvent');
+
+export const auditPageSchema = z
+  .object({ nextCursor: nextCursorSchema, events: z.array(auditEventSchema) })
+  .openapi('AuditPage');
+
+export function auditView(record: AuditRecord): z.infer<typeof auditEventSchema> {
+  const { sequence, atMs, action, actor, locationId, resourceId, details } = record;
+  const shown = { action, actor, locationId, resourceId, details };
+  return { id: String(sequence), at: formatTime(atMs), ...shown };
+}

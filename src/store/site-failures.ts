@@ -1,0 +1,28 @@
+/** What a change of the site fails with when something that it needs is not there. */
+
+import type { Failure } from './change.js';
+
+export const NO_LOCATION: Failure = {
+  code: 'location-not-found',
+  detail: 'There is no such location.',
+};
+export const NO_DEVICE: Failure = {
+  code: 'device-not-found',
+  detail: 'There is no such device in this location.',
+};
+export const NO_ROOM: Failure = {
+  code: 'room-not-found',
+  detail: 'There is no such room in this location.',
+};
+export const NO_ROOM_IN_GROUP: Failure = {
+  code: 'room-not-found',
+  detail: 'There is no such room in this group.',
+};
+export const NO_GROUP: Failure = {
+  code: 'group-not-found',
+  detail: 'There is no such group in this location.',
+};
+export const NO_ACCESS_TOKEN: Failure = {
+  code: 'access-token-not-found',
+  detail: 'There is no such access token.',
+};
