@@ -25,12 +25,15 @@ import { openListeners } from './listening.js';
 import type { Log } from './log.js';
 import { createMetrics } from './metrics.js';
 import { Releasers } from './releasers.js';
-import { AccessTokens } from './site/access-tokens.js';
+import { AccessTokens, ADMIN_TOKEN_ID } from './site/access-tokens.js';
+import { GATEWAY_ACTOR } from './site/audit-trail.js';
+import { BackgroundAudit } from './site/background-audit.js';
 import { Devices } from './site/devices.js';
 import { Groups } from './site/groups.js';
 import { Health } from './site/health.js';
 import { Locations } from './site/locations.js';
 import { Principals } from './site/principals.js';
+import { Refusals } from './site/refusals.js';
 import { Rooms } from './site/rooms.js';
 import { SiteEvents } from './site/site-events.js';
 import { SiteModel } from './site/site-model.js';
@@ -64,6 +67,7 @@ interface SiteParts {
   readonly devices: Devices;
   readonly accessTokens: AccessTokens;
   readonly adminToken: string;
+  readonly refusals: Refusals;
 }
 
 interface DeliveryParts {
@@ -144,7 +148,7 @@ export class Gateway {
 
   async #openSite(storage: Storage): Promise<SiteParts> {
     const { config, now } = this.#options;
-    const adminToken = config.adminToken ?? (await loadAdminToken(config.dataDir));
+    const adminToken = config.adminToken ?? (await this.#loadAdminToken(storage));
     const model = new SiteModel();
     model.load(await storage.site.load());
     const events = new SiteEvents();
@@ -155,12 +159,36 @@ export class Gateway {
       model,
       events,
       adminToken,
+      refusals: this.#openRefusals(storage),
       locations: new Locations(storage.site, model, now),
       groups: new Groups(storage.site, model, now),
       rooms: new Rooms(storage.site, model, now),
       devices: new Devices(storage.site, model, events, now),
       accessTokens: new AccessTokens(storage.site, model, events, adminToken, now),
     };
+  }
+
+  async #loadAdminToken({ audit }: Storage): Promise<string> {
+    const { config, now } = this.#options;
+    const subject = { locationId: null, resourceId: ADMIN_TOKEN_ID };
+    return loadAdminToken(config.dataDir, () =>
+      audit.record([
+        {
+          ...{ action: 'access-token.created', actor: GATEWAY_ACTOR, atMs: now() },
+          ...{ ...subject, details: { name: ADMIN_TOKEN_ID } },
+        },
+      ]),
+    );
+  }
+
+  #openRefusals({ audit }: Storage): Refusals {
+    const { log, now } = this.#options;
+    const background = new BackgroundAudit(audit, log);
+    this.#releasers.add(() => background.stop());
+    const refusals = new Refusals({ audit: background, now, steadyNow: this.#steady.now });
+    refusals.start();
+    this.#releasers.add(() => refusals.stop());
+    return refusals;
   }
 
   async #openDelivery(storage: Storage, site: SiteParts): Promise<DeliveryParts> {
@@ -296,7 +324,7 @@ export class Gateway {
         log.warn({ err: error }, 'not tidied up after a move');
       });
     });
-    const expiry = new TokenExpiry(accessTokens, events, now);
+    const expiry = new TokenExpiry(accessTokens, events, log, now);
     expiry.start();
     this.#releasers.add(() => expiry.stop());
   }

@@ -9,6 +9,7 @@ import { Connection } from './connection.js';
 import type { FailedLogins } from './failed-logins.js';
 import type { Intake } from './intake.js';
 import { mayPublish } from './publish-rights.js';
+import type { RefusalReport } from './refusal-report.js';
 
 /** CONNACK return codes (MQTT 3.1.1, 3.2.2.3). */
 const IDENTIFIER_REJECTED = 2;
@@ -30,6 +31,7 @@ export interface AuthenticationOptions {
   readonly sessions: Sessions;
   readonly failedLogins: FailedLogins;
   readonly intake: Intake;
+  readonly refusals: RefusalReport;
   readonly maxKeepAliveSeconds: number;
   readonly log: Logger;
 }
@@ -67,29 +69,33 @@ export class Authentication {
     if (request.isClientIdEmpty && request.isPersistent) {
       throw new Refusal(IDENTIFIER_REJECTED, 'empty client id with a persistent session');
     }
-    const principal = await this.#identify(request, username, password);
-    const { maxKeepAliveSeconds, sessions } = this.#options;
+    const principal = await this.#identify(client.id, request, username, password);
+    const { maxKeepAliveSeconds, sessions, refusals } = this.#options;
+    const peer = { principal, address: request.address, clientId: client.id };
     if (request.keepAliveSeconds === 0 || request.keepAliveSeconds > maxKeepAliveSeconds) {
       throw new Refusal(NOT_AUTHORIZED, `keep-alive must be 1 to ${maxKeepAliveSeconds} seconds`);
     }
     if (request.willTopic !== undefined && !mayPublish(principal, request.willTopic)) {
+      refusals.permission(peer, 'will', request.willTopic);
       throw new Refusal(NOT_AUTHORIZED, 'the will lies outside the own topics');
     }
     const owner = sessionOwner(principal);
     const ownerBefore = sessions.ownerOf(client.id);
     if (ownerBefore !== undefined && ownerBefore !== owner.key) {
+      refusals.permission(peer, 'connect', null);
       throw new Refusal(IDENTIFIER_REJECTED, 'the client id belongs to another principal');
     }
     const destination = sessions.open(client.id, owner, request.isPersistent);
-    return new Connection(client, principal, destination, this.#options.intake);
+    return new Connection(client, principal, request.address, destination, this.#options.intake);
   }
 
   async #identify(
+    clientId: string,
     request: ConnectRequest,
     username: string | undefined,
     password: Uint8Array | undefined,
   ): Promise<Principal> {
-    const { devices, accessTokens, failedLogins } = this.#options;
+    const { devices, accessTokens, failedLogins, refusals } = this.#options;
     if (username === undefined || password === undefined) {
       throw new Refusal(NOT_AUTHORIZED, 'no credentials');
     }
@@ -102,6 +108,7 @@ export class Authentication {
       failedLogins.succeeded(request.address);
       return principal;
     }
+    refusals.authentication(request.address, clientId, username);
     const delayMs = failedLogins.delayFor(request.address);
     await new Promise((resolve) => setTimeout(resolve, delayMs));
     throw new Refusal(BAD_CREDENTIALS, 'bad credentials');

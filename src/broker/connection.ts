@@ -4,6 +4,7 @@ import type { Principal } from '../domain/grants.js';
 import { principalKey } from '../domain/grants.js';
 import { ClientReceiver } from './client-receiver.js';
 import type { Intake } from './intake.js';
+import type { Peer } from './refusal-report.js';
 
 /** How many publishes of one client may be on their way to the store before it is read no further. */
 const MAX_UNSTORED = 100;
@@ -13,6 +14,8 @@ export class Connection {
   readonly client: Client;
   readonly principal: Principal;
   readonly receiver: ClientReceiver;
+  /** From where the client comes. */
+  readonly address: string;
   readonly #destination: Destination;
   #isOpen = false;
   readonly #intake: Intake;
@@ -20,9 +23,16 @@ export class Connection {
   #unstored = 0;
   #waitingForRoom: (() => void)[] = [];
 
-  constructor(client: Client, principal: Principal, destination: Destination, intake: Intake) {
+  constructor(
+    client: Client,
+    principal: Principal,
+    address: string,
+    destination: Destination,
+    intake: Intake,
+  ) {
     this.client = client;
     this.principal = principal;
+    this.address = address;
     this.#destination = destination;
     this.#intake = intake;
     this.receiver = new ClientReceiver(client, () => destination.wake());
@@ -30,6 +40,11 @@ export class Connection {
 
   get owner(): string {
     return principalKey(this.principal);
+  }
+
+  /** Who the client is to the audit trail. */
+  get peer(): Peer {
+    return { principal: this.principal, address: this.address, clientId: this.client.id };
   }
 
   get destination(): Destination {

@@ -12,6 +12,7 @@ import type { DevicePublishes } from '../ingest/device-publishes.js';
 import type { Presence } from '../ingest/presence.js';
 import type { AccessTokens } from '../site/access-tokens.js';
 import type { Devices } from '../site/devices.js';
+import type { Refusals } from '../site/refusals.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { ConnectRequest } from './authentication.js';
 import { Authentication } from './authentication.js';
@@ -22,6 +23,7 @@ import { guardPackets } from './packet-guard.js';
 import { BrokerPersistence } from './persistence.js';
 import { PublishHook } from './publish-hook.js';
 import { ReadGate } from './read-gate.js';
+import { RefusalReport } from './refusal-report.js';
 
 const MAX_FILTERS_PER_PACKET = 1_000;
 const MAX_CLIENT_ID_BYTES = 256;
@@ -46,6 +48,7 @@ export interface MqttBrokerOptions {
   readonly commands: Commands;
   readonly presence: Presence;
   readonly stored: RedisPersistence;
+  readonly refusals: Refusals;
   readonly maxPacketBytes: number;
   readonly maxKeepAliveSeconds: number;
   readonly maxFiltersPerSession: number;
@@ -62,6 +65,7 @@ export class MqttBroker {
   readonly #options: MqttBrokerOptions;
   readonly #aedes: Aedes;
   readonly #authentication: Authentication;
+  readonly #refusals: RefusalReport;
   readonly #intake = new Intake();
   readonly #requests = new WeakMap<Client, ConnectRequest>();
   readonly #connections = new WeakMap<Client, Connection>();
@@ -73,14 +77,17 @@ export class MqttBroker {
 
   constructor(options: MqttBrokerOptions) {
     this.#options = options;
+    this.#refusals = new RefusalReport(options.refusals);
     const failedLogins = new FailedLogins(options.now);
     this.#authentication = new Authentication({
       ...options,
+      refusals: this.#refusals,
       failedLogins,
       intake: this.#intake,
     });
     const hook = new PublishHook({
       ...options,
+      refusals: this.#refusals,
       connectionOf: (client) => this.#connections.get(client),
       gateOf: (client) => this.#gates.get(client),
       isKnownPacket: (client, packet) => this.#isKnownPacket(client, packet),
@@ -113,7 +120,7 @@ export class MqttBroker {
       },
       authorizePublish: (client, packet, done) => hook.authorize(client, packet, done),
       authorizeSubscribe: (client, subscription, done) => {
-        done(null, this.#maySubscribe(client, subscription.topic) ? subscription : null);
+        done(null, this.#authorizeSubscribe(client, subscription.topic) ? subscription : null);
       },
       // Destinations deliver; see the class comment.
       authorizeForward: () => null,
@@ -237,6 +244,16 @@ export class MqttBroker {
     if (connection === undefined || !this.#admitted.delete(connection)) return;
     const { principal } = connection;
     if (principal.type === 'device') this.#options.presence.disconnected(principal.id);
+  }
+
+  /** Called once for each filter of a SUBSCRIBE. */
+  #authorizeSubscribe(client: Client, filter: string): boolean {
+    if (this.#maySubscribe(client, filter)) return true;
+    const connection = this.#connections.get(client);
+    if (connection !== undefined && !maySubscribe(connection.principal, filter)) {
+      this.#refusals.permission(connection.peer, 'subscribe', filter);
+    }
+    return false;
   }
 
   #maySubscribe(client: Client, filter: string): boolean {

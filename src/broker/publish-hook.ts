@@ -10,6 +10,7 @@ import type { SiteModel } from '../site/site-model.js';
 import type { Connection } from './connection.js';
 import { mayPublish } from './publish-rights.js';
 import type { ReadGate } from './read-gate.js';
+import type { RefusalReport } from './refusal-report.js';
 
 export interface PublishHookOptions {
   readonly publishes: DevicePublishes;
@@ -22,6 +23,7 @@ export interface PublishHookOptions {
   readonly isKnownPacket: (client: Client, packet: PublishPacket) => Promise<boolean>;
   /** Whether it is a will that was stored by an earlier run of the gateway. */
   readonly isLeftWill: (packet: PublishPacket) => boolean;
+  readonly refusals: RefusalReport;
   readonly log: Logger;
 }
 
@@ -48,6 +50,7 @@ export class PublishHook {
     }
     const connection = this.#options.connectionOf(client);
     if (connection === undefined || !mayPublish(connection.principal, packet.topic)) {
+      if (connection !== undefined) this.#refused(connection, packet);
       done(new Error('publish outside the own topics'));
       return;
     }
@@ -75,7 +78,7 @@ export class PublishHook {
     try {
       if (packet.qos === 2 && (await this.#options.isKnownPacket(client, packet))) return;
       if (principal.type === 'device') await this.#acceptFromDevice(principal.id, packet);
-      else await this.#acceptCommand(principal, packet);
+      else await this.#acceptCommand(connection, principal, packet);
     } catch (error) {
       this.#options.log.error({ err: error, clientId: client.id }, 'publish not stored');
       throw error;
@@ -97,6 +100,7 @@ export class PublishHook {
   }
 
   async #acceptCommand(
+    connection: Connection,
     principal: Extract<Principal, { type: 'token' }>,
     packet: PublishPacket,
   ): Promise<void> {
@@ -105,6 +109,7 @@ export class PublishHook {
     const context = this.#options.model.context(target.deviceId);
     const groupId = context?.group?.id;
     if (!permits(principal.grants, 'manager', { locationId: target.locationId, groupId })) {
+      this.#refused(connection, packet);
       throw new Error('command without a manager grant');
     }
     const { qos, retain } = packet;
@@ -116,6 +121,10 @@ export class PublishHook {
       qos,
       retain,
     });
+  }
+
+  #refused({ peer }: Connection, { topic }: PublishPacket): void {
+    this.#options.refusals.permission(peer, 'publish', topic);
   }
 
   /**

@@ -1,6 +1,8 @@
 import type { Context } from 'hono';
-import type { Actor } from '../site/audit-trail.js';
+import { isUuid } from '../domain/identifiers.js';
+import type { Actor, AuditEntry, AuditSubject } from '../site/audit-trail.js';
 import type { HttpEnv } from './http-env.js';
+import { pathOf } from './http-env.js';
 
 /** Who makes this request, as the audit trail names him; the one place that decides it. */
 export function actorOf(c: Context<HttpEnv>): Actor {
@@ -16,4 +18,19 @@ export function actorOf(c: Context<HttpEnv>): Actor {
 /** From where the request comes; undefined when the connection has ended already. */
 export function addressOf(c: Context<HttpEnv>): string | undefined {
   return c.env.incoming.socket.remoteAddress;
+}
+
+/** What a refused request was about, by the ids in its path. */
+export function subjectOf(c: Context<HttpEnv>): AuditSubject {
+  const parts = pathOf(c).toLowerCase().split('/');
+  const locationId = parts[1] === 'care-homes' ? parts[2] : undefined;
+  return {
+    locationId: locationId !== undefined && isUuid(locationId) ? locationId : null,
+    resourceId: parts.findLast(isUuid) ?? null,
+  };
+}
+
+/** What a refused request was. */
+export function requestDetails(c: Context<HttpEnv>): AuditEntry['details'] {
+  return { method: c.req.method, path: pathOf(c) };
 }

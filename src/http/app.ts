@@ -31,9 +31,9 @@ import { rejectInvalid } from './validation.js';
  * `authentication` cannot be reached without an access token.
  */
 export function createHttpApp(dependencies: HttpDependencies): HttpApp {
-  const { accessTokens, health, log, maxBodyBytes, model, now, version } = dependencies;
+  const { accessTokens, health, log, maxBodyBytes, model, now, refusals, version } = dependencies;
   const app: HttpApp = new OpenAPIHono<HttpEnv>({ defaultHook: rejectInvalid });
-  app.onError(errorResponder(log));
+  app.onError(errorResponder(log, refusals));
   app.use(requestContext(log, now));
   app.use(wellFormedRequest());
   app.use(knownRoute(app));
@@ -42,7 +42,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   registerOpenApiDocument(app, version);
 
   const isTrusted = dependencies.isTrustedAddress ?? isLoopbackAddress;
-  const authenticate = authentication(accessTokens, new FailureThrottle(isTrusted, now));
+  const authenticate = authentication(accessTokens, new FailureThrottle(isTrusted, now), refusals);
   const coverage = new Coverage(model);
   const access = new Access(model, coverage);
   registerMetrics(app, {

@@ -1,6 +1,8 @@
 import type { MiddlewareHandler } from 'hono';
 import { GatewayError } from '../errors.js';
 import type { AccessTokens } from '../site/access-tokens.js';
+import type { Refusals } from '../site/refusals.js';
+import { actorOf, addressOf, requestDetails } from './actor.js';
 import type { FailureThrottle } from './failure-throttle.js';
 import type { HttpEnv } from './http-env.js';
 
@@ -15,13 +17,14 @@ const BEARER = /^Bearer +(\S+)$/i;
 export function authentication(
   accessTokens: AccessTokens,
   throttle: FailureThrottle,
+  refusals: Refusals,
 ): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
     const token = BEARER.exec(c.req.header('Authorization') ?? '')?.[1];
     if (token === undefined) {
       throw new GatewayError('unauthenticated', 'An access token is required.');
     }
-    const address = c.env.incoming.socket.remoteAddress ?? '';
+    const address = addressOf(c) ?? '';
     const waitMs = throttle.waitMs(address);
     if (waitMs > 0) {
       c.header('Retry-After', String(Math.ceil(waitMs / 1000)));
@@ -30,6 +33,7 @@ export function authentication(
     const principal = accessTokens.authenticateBearer(token);
     if (principal?.type !== 'token') {
       throttle.add(address);
+      refusals.authentication(actorOf(c), requestDetails(c));
       throw new GatewayError('unauthenticated', 'The access token is not valid.');
     }
     c.set('caller', { id: principal.id, grants: principal.grants });

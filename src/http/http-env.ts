@@ -12,6 +12,7 @@ import type { Devices } from '../site/devices.js';
 import type { Groups } from '../site/groups.js';
 import type { Locations } from '../site/locations.js';
 import type { PresenceView } from '../site/presence-view.js';
+import type { Refusals } from '../site/refusals.js';
 import type { RejectionList } from '../site/rejection-list.js';
 import type { Rooms } from '../site/rooms.js';
 import type { SiteModel } from '../site/site-model.js';
@@ -41,6 +42,7 @@ export interface HttpDependencies {
   readonly model: SiteModel;
   readonly history: AlarmHistory;
   readonly audit: AuditTrail & AuditReader;
+  readonly refusals: Refusals;
   readonly presence: PresenceView;
   readonly rejections: RejectionList;
   readonly health: Health;

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { Logger } from 'pino';
+import type { Refusals } from '../site/refusals.js';
+import { actorOf, requestDetails, subjectOf } from './actor.js';
 import type { HttpEnv } from './http-env.js';
 import { pathOf } from './http-env.js';
 import { isOwnFailure, problemReply, toGatewayError } from './problem.js';
@@ -46,12 +48,21 @@ export function requestContext(log: Logger, now: () => number): MiddlewareHandle
   };
 }
 
-/** Turns whatever was thrown into a problem response; what is our own failure is logged. */
-export function errorResponder(log: Logger): (thrown: Error, c: Context<HttpEnv>) => Response {
+/**
+ * Turns whatever was thrown into a problem response. What is our own failure is logged; every refused
+ * permission, wherever it was refused, goes into the audit trail.
+ */
+export function errorResponder(
+  log: Logger,
+  refusals: Refusals,
+): (thrown: Error, c: Context<HttpEnv>) => Response {
   return (thrown, c) => {
     const error = toGatewayError(thrown);
     const requestId = c.get('requestId');
     if (isOwnFailure(error)) log.error({ err: error, requestId }, 'http request failed');
+    if (error.code === 'forbidden') {
+      refusals.permission(actorOf(c), subjectOf(c), requestDetails(c));
+    }
     const { status, headers, body } = problemReply(error, pathOf(c), requestId);
     return c.body(body, status, headers);
   };

@@ -1,20 +1,27 @@
+import type { Logger } from 'pino';
 import { principalKey } from '../domain/grants.js';
 import type { AccessTokens } from './access-tokens.js';
 import type { SiteEvents } from './site-events.js';
 
 const INTERVAL_MS = 1_000;
 
-/** Ends what a token has opened when its time has come; HTTP looks at the time by itself. */
+/**
+ * Ends what a token has opened when its time has come, and has it written down; HTTP looks at the
+ * time by itself.
+ */
 export class TokenExpiry {
   readonly #accessTokens: AccessTokens;
   readonly #events: SiteEvents;
+  readonly #log: Logger;
   readonly #now: () => number;
   #timer: NodeJS.Timeout | undefined;
   #checkedUntilMs: number;
+  #isNoting = false;
 
-  constructor(accessTokens: AccessTokens, events: SiteEvents, now: () => number) {
+  constructor(accessTokens: AccessTokens, events: SiteEvents, log: Logger, now: () => number) {
     this.#accessTokens = accessTokens;
     this.#events = events;
+    this.#log = log;
     this.#now = now;
     this.#checkedUntilMs = now();
   }
@@ -34,5 +41,21 @@ export class TokenExpiry {
       this.#events.emit('principalRemoved', principalKey(principal));
     }
     this.#checkedUntilMs = nowMs;
+    if (this.#isNoting) return;
+    this.#isNoting = true;
+    this.#noteExpiries()
+      .catch((error: unknown) => {
+        this.#log.warn({ err: error }, 'expired token not written down, trying again');
+      })
+      .finally(() => {
+        this.#isNoting = false;
+      });
+  }
+
+  /** Also those that have expired while the gateway or the store was away. */
+  async #noteExpiries(): Promise<void> {
+    for (const record of this.#accessTokens.unnotedExpiries()) {
+      await this.#accessTokens.noteExpiry(record);
+    }
   }
 }

@@ -37,12 +37,20 @@ export function lockDataDirectory(dataDir: string): () => void {
 /**
  * The first administrator's token where the configuration has none: what `<dataDir>/admin.token`
  * holds, written there at the first start (CONTRACT 1, first admin).
+ *
+ * @param beforeWriting called before a new one is written: it is not in use before this resolves
  */
-export async function loadAdminToken(dataDir: string): Promise<string> {
+export async function loadAdminToken(
+  dataDir: string,
+  beforeWriting: () => Promise<void>,
+): Promise<string> {
   await createDataDirectory(dataDir);
   const file = join(dataDir, 'admin.token');
   const token = (await readIfExists(file))?.trim();
-  if (token === undefined) return writeToken(file);
+  if (token === undefined) {
+    await beforeWriting();
+    return writeToken(file);
+  }
   if (!USABLE_TOKEN.test(token)) {
     throw new GatewayError(
       'start-failed',

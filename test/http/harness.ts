@@ -16,11 +16,14 @@ import { createHttpApp } from '../../src/http/app.js';
 import type { FootageLinks, HttpApp } from '../../src/http/http-env.js';
 import { createHttpListener } from '../../src/http/listener.js';
 import { AccessTokens } from '../../src/site/access-tokens.js';
+import { AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
+import { BackgroundAudit } from '../../src/site/background-audit.js';
 import { Devices } from '../../src/site/devices.js';
 import { Groups } from '../../src/site/groups.js';
 import { Health } from '../../src/site/health.js';
 import { Locations } from '../../src/site/locations.js';
 import type { DevicePresence } from '../../src/site/presence-view.js';
+import { Refusals } from '../../src/site/refusals.js';
 import { Rooms } from '../../src/site/rooms.js';
 import { SiteEvents } from '../../src/site/site-events.js';
 import { SiteModel } from '../../src/site/site-model.js';
@@ -99,6 +102,8 @@ export class TestGateway {
   /** Lines of the log. */
   readonly logged: string[] = [];
   readonly #redis: Redis;
+  readonly #background: BackgroundAudit;
+  readonly #refusals: Refusals;
   readonly #prefix: string;
   readonly #logStore: LogStore;
   readonly #listener: ReturnType<typeof createHttpListener>;
@@ -118,6 +123,8 @@ export class TestGateway {
     this.store = store;
     this.#logStore = new LogStore(redis, redis, keys);
     this.audit = new AuditTrailRedis(redis, keys, records);
+    this.#background = new BackgroundAudit(this.audit, log);
+    this.#refusals = new Refusals({ audit: this.#background, now, steadyNow: now });
     this.rejections = new RejectionStoreRedis(redis, keys, MAX_REJECTIONS);
     this.app = createHttpApp({
       locations: new Locations(store, model, now),
@@ -128,6 +135,7 @@ export class TestGateway {
       model,
       history: new AlarmHistoryRedis(redis, keys),
       audit: this.audit,
+      refusals: this.#refusals,
       presence: { of: (id) => this.presence.get(id) ?? { online: false, lastSeenAtMs: null } },
       rejections: this.rejections,
       health,
@@ -152,8 +160,10 @@ export class TestGateway {
     this.port = port;
   }
 
-  stop(): Promise<void> {
-    return this.#listener.stop(0);
+  async stop(): Promise<void> {
+    await this.#listener.stop(0);
+    this.#refusals.stop();
+    await this.#background.stop();
   }
 
   /** From now on the store cannot be reached. */
@@ -174,6 +184,16 @@ export class TestGateway {
       return [key.slice(prefix.length), (await this.#redis.smembers(key)).toSorted()];
     });
     return Object.fromEntries(await Promise.all(sets));
+  }
+
+  /** How many records the audit trail has had so far. */
+  async recordCount(): Promise<number> {
+    const { upToSequence } = await this.audit.page({
+      ...{ actions: AUDIT_ACTIONS, order: 'desc', limit: 1 },
+      ...{ beforeMs: undefined, afterMs: undefined, upToSequence: undefined, position: undefined },
+      ...{ locationId: undefined, actorId: undefined, resourceId: undefined },
+    });
+    return upToSequence;
   }
 
   call(method: string, path: string, options: CallOptions = {}): Promise<Answer> {

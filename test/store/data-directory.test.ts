@@ -8,6 +8,8 @@ import {
 } from '../../src/store/data-directory.js';
 import { temporaryDirectory } from './embedded-support.js';
 
+const noted = () => Promise.resolve();
+
 describe('the directory', () => {
   test('is created for the gateway only, and one that exists is left as it is', async () => {
     const dataDir = join(temporaryDirectory(), 'a', 'b');
@@ -40,24 +42,24 @@ describe('the directory', () => {
 describe('the admin token', () => {
   test('is generated once, for the gateway only, and then kept', async () => {
     const dataDir = join(temporaryDirectory(), 'new');
-    const token = await loadAdminToken(dataDir);
+    const token = await loadAdminToken(dataDir, noted);
     expect(token).toMatch(/^[\w-]{43}$/);
     expect(readFileSync(join(dataDir, 'admin.token'), 'utf8')).toBe(`${token}\n`);
     expect(statSync(join(dataDir, 'admin.token')).mode & 0o777).toBe(0o600);
-    expect(await loadAdminToken(dataDir)).toBe(token);
-    expect(await loadAdminToken(temporaryDirectory())).not.toBe(token);
+    expect(await loadAdminToken(dataDir, noted)).toBe(token);
+    expect(await loadAdminToken(temporaryDirectory(), noted)).not.toBe(token);
   });
 
   test('may be put there by hand', async () => {
     const dataDir = temporaryDirectory();
     writeFileSync(join(dataDir, 'admin.token'), 'sixteen-letters!\n');
-    expect(await loadAdminToken(dataDir)).toBe('sixteen-letters!');
+    expect(await loadAdminToken(dataDir, noted)).toBe('sixteen-letters!');
   });
 
   test.each(['', 'short', 'sixteen letters!'])('%j is none, and not shown', async (text) => {
     const dataDir = temporaryDirectory();
     writeFileSync(join(dataDir, 'admin.token'), text);
-    const failure = await loadAdminToken(dataDir).catch((error: unknown) => String(error));
+    const failure = await loadAdminToken(dataDir, noted).catch((error: unknown) => String(error));
     expect(failure).toContain('admin.token');
     if (text !== '') expect(failure).not.toContain(text);
   });
@@ -65,7 +67,7 @@ describe('the admin token', () => {
   test('survives a power cut while it was being written', async () => {
     const dataDir = temporaryDirectory();
     writeFileSync(join(dataDir, 'admin.token.new'), 'half', { mode: 0o644 });
-    const token = await loadAdminToken(dataDir);
+    const token = await loadAdminToken(dataDir, noted);
     expect(token).toMatch(/^[\w-]{43}$/);
     expect(statSync(join(dataDir, 'admin.token')).mode & 0o777).toBe(0o600);
     expect(existsSync(join(dataDir, 'admin.token.new'))).toBe(false);

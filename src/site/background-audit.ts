@@ -1,0 +1,77 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { AuditEntry, AuditTrail } from './audit-trail.js';
+
+const MAX_WAITING = 10_000;
+const MAX_BATCH = 100;
+const RETRY_AFTER_MS = 500;
+
+/**
+ * Writes entries down for whoever cannot wait for it: a refusal must be answered whether or not the
+ * store answers. They wait in a bounded queue while it does not; what finds no room is counted, and
+ * the log says so. An entry whose writing got no answer is written again, and may be there twice.
+ */
+export class BackgroundAudit {
+  readonly #trail: AuditTrail;
+  readonly #log: Logger;
+  readonly #stopping = new AbortController();
+  readonly #waiting: AuditEntry[] = [];
+  #running: Promise<void> | undefined;
+  #lost = 0;
+
+  constructor(trail: AuditTrail, log: Logger) {
+    this.#trail = trail;
+    this.#log = log;
+  }
+
+  /** How many entries found no room since the start. */
+  get lost(): number {
+    return this.#lost;
+  }
+
+  add(entry: AuditEntry): void {
+    if (this.#waiting.length >= MAX_WAITING) {
+      if (this.#lost === 0) this.#log.error('audit entries are lost: too many wait for the store');
+      this.#lost++;
+      return;
+    }
+    this.#waiting.push(entry);
+    this.#running ??= this.#run();
+  }
+
+  /** What waits is tried once more. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+    if (this.#waiting.length > 0) {
+      this.#log.error({ lost: this.#waiting.length }, 'audit entries are lost: the store is away');
+    }
+  }
+
+  async #run(): Promise<void> {
+    let isAway = false;
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.slice(0, MAX_BATCH);
+      const isLastTry = this.#stopping.signal.aborted;
+      try {
+        await this.#trail.record(batch);
+        this.#waiting.splice(0, batch.length);
+        isAway = false;
+      } catch (error) {
+        if (!isAway) this.#log.warn({ err: error }, 'audit entries not written, trying again');
+        isAway = true;
+        if (isLastTry) break;
+        await this.#pause();
+      }
+    }
+    this.#running = undefined;
+  }
+
+  /** Ends early when the gateway stops. */
+  #pause(): Promise<void> {
+    const { signal } = this.#stopping;
+    return delay(RETRY_AFTER_MS, undefined, { signal }).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    });
+  }
+}
