@@ -41,7 +41,7 @@ export class Refusals {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.#sweep(), SWEEP_INTERVAL_MS);
+    this.#timer = setInterval(() => this.sweep(), SWEEP_INTERVAL_MS);
   }
 
   /** What was only counted so far is written down. */
@@ -88,8 +88,8 @@ export class Refusals {
     }
   }
 
-  /** In the order in which they began. */
-  #sweep(): void {
+  /** Writes down what was counted in the minutes that are over; they lie in the order of their ends. */
+  sweep(): void {
     const nowMs = this.#options.steadyNow();
     for (const [key, { untilMs }] of this.#windows) {
       if (untilMs > nowMs) break;

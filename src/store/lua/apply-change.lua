@@ -20,6 +20,7 @@ local function holds(check)
   if condition == 'exists' then return redis.call('EXISTS', key) == 1 end
   if condition == 'absent' or condition == 'empty' then return redis.call('EXISTS', key) == 0 end
   if condition == 'field' then return redis.call('HGET', key, check[4]) == check[5] end
+  if condition == 'noField' then return redis.call('HEXISTS', key, check[4]) == 0 end
   error('unknown condition ' .. tostring(condition))
 end
 

@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TestDevice, TestToken } from '../harness/api.js';
+import { auditOf } from '../harness/audit.js';
+import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
+import { Store } from '../harness/store.js';
+import { Home } from './home.js';
+
+const REFUSED = 0x80;
+
+let home: Home;
+
+beforeAll(async () => {
+  home = await Home.start();
+});
+
+afterAll(() => home.remove());
+
+/** What is written down of the client's refusals, as soon as there are so many. */
+async function recordsOf(clientId: string, count: number) {
+  const records = async () => {
+    const query = 'actions=permission.refused,authentication.refused&order=asc';
+    const events = await auditOf(home.api, query);
+    return events.filter(({ details }) => details['clientId'] === clientId);
+  };
+  await expect.poll(async () => (await records()).length).toBe(count);
+  return records();
+}
+
+function byClient(who: TestDevice | TestToken, details: Record<string, string | null>) {
+  const type = 'secret' in who ? 'device' : 'access-token';
+  return {
+    action: 'permission.refused',
+    actor: { type, id: who.id, address: '127.0.0.1', requestId: null },
+    details,
+  };
+}
+
+async function refusedAt(
+  who: TestDevice | TestToken,
+  options: Parameters<typeof connectPacket>[0],
+) {
+  const client = await RawClient.open(home.gateway);
+  client.send(connectPacket({ ...credentials(who), ...options }));
+  const { returnCode } = await client.next('connack');
+  client.vanish();
+  return returnCode;
+}
+
+describe('refused over MQTT and in the audit trail', () => {
+  it('is each filter of a SUBSCRIBE that is not granted, and only those', async () => {
+    const [elsewhere, clientId] = [randomUUID(), 'subscribes-elsewhere'];
+    const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId });
+    const [foreign, own] = [`care-homes/${elsewhere}/#`, `care-homes/${home.locationId}/#`];
+    expect(await nurse.subscribe([foreign, own, '#'])).toEqual([REFUSED, 1, REFUSED]);
+    nurse.vanish();
+    const records = await recordsOf(clientId, 2);
+    expect(records).toMatchObject([
+      {
+        ...byClient(home.viewer, { operation: 'subscribe', clientId, topic: foreign }),
+        locationId: elsewhere,
+      },
+      {
+        ...byClient(home.viewer, { operation: 'subscribe', clientId, topic: '#' }),
+        locationId: null,
+      },
+    ]);
+  });
+
+  it('is a publish of a device outside its own topics, which closes the connection', async () => {
+    const [device, other] = [await home.device(), await home.device()];
+    const clientId = 'publishes-elsewhere';
+    const sensor = await RawClient.connect(home.gateway, device, { clientId });
+    const topic = `devices/${other.id}/alarms`;
+    sensor.send(publishPacket(topic, '{"kind":"fall"}'));
+    await sensor.closed();
+    const records = await recordsOf(clientId, 1);
+    expect(records).toMatchObject([
+      {
+        ...byClient(device, { operation: 'publish', clientId, topic }),
+        ...{ locationId: null, resourceId: other.id },
+      },
+    ]);
+  });
+
+  it.each([0, 1, 2] as const)('is a command by a viewer, at QoS %i', async (qos) => {
+    const device = await home.device();
+    const clientId = `commands-at-${qos}`;
+    const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId });
+    const topic = home.filter(device, 'commands/light');
+    nurse.send({ ...publishPacket(topic, 'on'), qos, ...(qos > 0 && { messageId: 7 }) });
+    await nurse.closed();
+    const records = await recordsOf(clientId, 1);
+    expect(records).toMatchObject([
+      {
+        ...byClient(home.viewer, { operation: 'publish', clientId, topic }),
+        ...{ locationId: home.locationId, resourceId: device.id },
+      },
+    ]);
+  });
+
+  it('is a will outside the own topics, and a session of somebody else', async () => {
+    const device = await home.device();
+    const will = { topic: `devices/${randomUUID()}/gone`, payload: Buffer.from('x') };
+    const willing = {
+      clientId: 'wills-elsewhere',
+      will: { ...will, qos: 0, retain: false },
+    } as const;
+    expect(await refusedAt(device, willing)).toBe(5);
+    const { clientId } = willing;
+    const details = { operation: 'will', clientId, topic: will.topic };
+    expect(await recordsOf(clientId, 1)).toMatchObject([byClient(device, details)]);
+
+    const session = { clientId: 'session-of-the-nurse', clean: false };
+    const nurse = await RawClient.connect(home.gateway, home.viewer, session);
+    expect(await refusedAt(device, session)).toBe(2);
+    nurse.vanish();
+    expect(await recordsOf(session.clientId, 1)).toMatchObject([
+      byClient(device, { operation: 'connect', clientId: session.clientId, topic: null }),
+    ]);
+  });
+
+  it('is a credential that is not valid; never the password, nor what may be one', async () => {
+    const device = await home.device();
+    const password = Buffer.from('no-such-password');
+    const clientId = 'guesses';
+    expect(await refusedAt(device, { clientId, password })).toBe(4);
+    expect(await refusedAt(device, { clientId, password, username: 'hunter2' })).toBe(4);
+    const records = await recordsOf(clientId, 2);
+    expect(records).toMatchObject(
+      [device.id, null].map((username) => ({
+        action: 'authentication.refused',
+        actor: { type: 'anonymous', id: null, address: '127.0.0.1' },
+        details: { operation: 'connect', clientId, username },
+      })),
+    );
+    expect(JSON.stringify(records)).not.toMatch(/hunter2|no-such-password/);
+  });
+
+  it('is answered at once also while the store does not answer, and written down later', async () => {
+    const clientId = 'refused-without-a-store';
+    const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId });
+    const store = await Store.of(home.gateway);
+    store.freeze();
+    try {
+      expect(await nurse.subscribe(['#'])).toEqual([REFUSED]);
+    } finally {
+      store.thaw();
+      store.close();
+    }
+    expect(await recordsOf(clientId, 1)).toMatchObject([{ action: 'permission.refused' }]);
+    nurse.vanish();
+  });
+});

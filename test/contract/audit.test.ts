@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, it } from 'vitest';
+import { Api } from '../harness/api.js';
+import { auditOf } from '../harness/audit.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
+import { Store } from '../harness/store.js';
+
+let gateway: GatewayProcess;
+
+afterEach(() => gateway.remove());
+
+/** A token that is valid for so many milliseconds more; returns its id. */
+async function shortLivedToken(api: Api, validMs: number): Promise<string> {
+  const body = {
+    name: 'short',
+    grants: [{ location: '*', role: 'viewer' }],
+    expiresAt: new Date(Date.now() + validMs).toISOString(),
+  };
+  const created = await api.json('POST', '/access-tokens', body);
+  return String(Reflect.get(Object(created), 'id'));
+}
+
+/** The ids of the tokens whose end is written down, oldest first, once this one's is. */
+async function expiredUntil(api: Api, tokenId: string): Promise<(string | null)[]> {
+  const expired = async () => {
+    const events = await auditOf(api, 'actions=access-token.expired&order=asc');
+    return events.map(({ resourceId }) => resourceId);
+  };
+  await expect.poll(expired, { timeout: 20_000 }).toContain(tokenId);
+  return expired();
+}
+
+it('the first administrator has a record of his token, exactly one', async () => {
+  gateway = await GatewayProcess.start({ GATEWAY_ADMIN_TOKEN: undefined });
+  const token = readFileSync(join(gateway.dataDir, 'admin.token'), 'utf8').trim();
+  await gateway.stop();
+  await gateway.start();
+  const events = await auditOf(new Api(gateway, token));
+  expect(events).toMatchObject([
+    {
+      action: 'access-token.created',
+      actor: { type: 'gateway', id: null, address: null, requestId: null },
+      ...{ resourceId: 'admin', details: { name: 'admin' } },
+    },
+  ]);
+});
+
+it('a change that was answered has its record, whatever is killed then', async () => {
+  gateway = await GatewayProcess.start();
+  const api = new Api(gateway);
+  const ids: string[] = [];
+  for (let index = 0; index < 20; index++) ids.push((await api.createLocation(`${index}`)).id);
+  await gateway.kill();
+  await gateway.start();
+  const events = await auditOf(new Api(gateway), 'actions=location.created&order=asc');
+  expect(events.map(({ resourceId }) => resourceId)).toEqual(ids);
+});
+
+it('the end of a token is written down once, at its time, also after the gateway was away', async () => {
+  gateway = await GatewayProcess.start();
+  const first = await shortLivedToken(new Api(gateway), 1_000);
+  await gateway.kill();
+  await gateway.start();
+  expect(await expiredUntil(new Api(gateway), first)).toEqual([first]);
+  await gateway.stop();
+  await gateway.start();
+  const api = new Api(gateway);
+  const second = await shortLivedToken(api, 300);
+  expect(await expiredUntil(api, second)).toEqual([first, second]);
+  const [created] = await auditOf(api, `resource=${first}&actions=access-token.created`);
+  const [expired] = await auditOf(api, `resource=${first}&actions=access-token.expired`);
+  expect(expired?.at).toBe(created?.details['expiresAt']);
+  expect(expired?.actor.type).toBe('gateway');
+});
+
+it('the end of a token is written down once when the store gave no answer to it', async () => {
+  gateway = await GatewayProcess.start();
+  const api = new Api(gateway);
+  const first = await shortLivedToken(api, 500);
+  const store = await Store.of(gateway);
+  store.freeze();
+  try {
+    const said = () => gateway.lines.join('\n');
+    await expect.poll(said, { timeout: 15_000 }).toContain('expired token not written down');
+  } finally {
+    store.thaw();
+    store.close();
+  }
+  expect(await expiredUntil(api, first)).toEqual([first]);
+  await expect.poll(async () => (await fetch(`${gateway.httpUrl}/readyz`)).status).toBe(200);
+  const second = await shortLivedToken(api, 300);
+  expect(await expiredUntil(api, second)).toEqual([first, second]);
+}, 40_000);
