@@ -68,6 +68,7 @@ interface SiteParts {
   readonly accessTokens: AccessTokens;
   readonly adminToken: string;
   readonly refusals: Refusals;
+  readonly lostAuditEntries: () => number;
 }
 
 interface DeliveryParts {
@@ -159,7 +160,7 @@ export class Gateway {
       model,
       events,
       adminToken,
-      refusals: this.#openRefusals(storage),
+      ...this.#openRefusals(storage),
       locations: new Locations(storage.site, model, now),
       groups: new Groups(storage.site, model, now),
       rooms: new Rooms(storage.site, model, now),
@@ -181,14 +182,14 @@ export class Gateway {
     );
   }
 
-  #openRefusals({ audit }: Storage): Refusals {
+  #openRefusals({ audit }: Storage): Pick<SiteParts, 'refusals' | 'lostAuditEntries'> {
     const { log, now } = this.#options;
     const background = new BackgroundAudit(audit, log);
     this.#releasers.add(() => background.stop());
     const refusals = new Refusals({ audit: background, now, steadyNow: this.#steady.now });
     refusals.start();
     this.#releasers.add(() => refusals.stop());
-    return refusals;
+    return { refusals, lostAuditEntries: () => background.lost };
   }
 
   async #openDelivery(storage: Storage, site: SiteParts): Promise<DeliveryParts> {
@@ -366,6 +367,7 @@ export class Gateway {
       health: this.#health,
       connections: () => broker.connectionCount,
       unstoredBytes: () => broker.unstoredBytes,
+      lostAuditEntries: site.lostAuditEntries,
     });
     return createHttpApp({
       ...site,

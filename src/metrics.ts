@@ -13,6 +13,7 @@ export interface MetricsSources {
   readonly health: Health;
   readonly connections: () => number;
   readonly unstoredBytes: () => number;
+  readonly lostAuditEntries: () => number;
 }
 
 /**
@@ -68,6 +69,11 @@ function addGateway(registry: Registry, sources: MetricsSources): void {
   single('gateway_connections', 'MQTT connections', sources.connections);
   single('gateway_destinations', 'Sessions, persistent or not', () => router.destinations.size);
   single('gateway_unstored_bytes', 'Publishes on their way to the store', sources.unstoredBytes);
+  single(
+    'gateway_audit_entries_lost',
+    'Refusals that found no room while the store was away, since the start',
+    sources.lostAuditEntries,
+  );
   single('gateway_faults', 'What is wrong now, see gateway/status', () => health.faults().length);
   new Gauge({
     name: 'gateway_log_last_sequence',
