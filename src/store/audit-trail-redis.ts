@@ -69,7 +69,7 @@ export class AuditTrailRedis implements AuditTrail, AuditReader {
       records.push(...stretch.records);
       if (records.length > limit) {
         const shown = records.slice(0, limit);
-        return { records: shown, next: shown.at(-1), upToSequence };
+        return { records: shown, next: positionOf(shown.at(-1)), upToSequence };
       }
       if (position === undefined || calls === MAX_CALLS) {
         return { records, next: position, upToSequence };
@@ -105,6 +105,10 @@ export class AuditTrailRedis implements AuditTrail, AuditReader {
       position: isEnd ? undefined : { atMs, sequence },
     };
   }
+}
+
+function positionOf(record: AuditRecord | undefined): AuditPosition | undefined {
+  return record === undefined ? undefined : { atMs: record.atMs, sequence: record.sequence };
 }
 
 /** Time and member of each record, one after the other. */

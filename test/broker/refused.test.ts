@@ -149,6 +149,8 @@ describe('refused over MQTT and in the audit trail', () => {
       store.close();
     }
     expect(await recordsOf(clientId, 1)).toMatchObject([{ action: 'permission.refused' }]);
+    const metrics = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
+    expect(metrics).toMatch(/^gateway_audit_entries_lost 0$/m);
     nurse.vanish();
   });
 });

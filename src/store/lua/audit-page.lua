@@ -62,8 +62,11 @@ local function comesFirst(one, other)
   return (one[2] < other[2]) == ascending
 end
 
--- A move between locations is of both.
+-- A move between locations is of both. Decoding takes time: only what has the ids in it at all.
 local function isWanted(member)
+  for _, id in ipairs({ location, actor, resource }) do
+    if id ~= '' and not string.find(member, id, DIGITS, true) then return false end
+  end
   if location == '' and actor == '' and resource == '' then return true end
   local text = cjson.decode(string.sub(member, DIGITS + 1))[1]
   return (location == '' or text.locationId == location or text.details.targetLocationId == location)
@@ -71,28 +74,32 @@ local function isWanted(member)
     and (resource == '' or text.resourceId == resource)
 end
 
-local readers, heads = {}, {}
+-- Those that have something: { next record, what reads the one after it }.
+local open = {}
 for number = 2, #KEYS do
-  readers[number] = reader(KEYS[number])
-  heads[number] = readers[number]()
+  local read = reader(KEYS[number])
+  local head = read()
+  if head then open[#open + 1] = { head, read } end
 end
 local found, seen, position = {}, 0, {}
 while true do
   local best
-  for number = 2, #KEYS do
-    if heads[number] and (not best or comesFirst(heads[number], heads[best])) then best = number end
+  for number, one in ipairs(open) do
+    if not best or comesFirst(one[1], open[best][1]) then best = number end
   end
   if not best then
     position = {}
     break
   end
   if seen == maxSeen or #found == 2 * limit then break end
-  local time, member = string.format('%.0f', heads[best][1]), heads[best][2]
+  local head, read = unpack(open[best])
+  local time, member = string.format('%.0f', head[1]), head[2]
   seen, position = seen + 1, { time, numberOf(member) }
   if isWanted(member) then
     found[#found + 1] = time
     found[#found + 1] = member
   end
-  heads[best] = readers[best]()
+  open[best][1] = read()
+  if not open[best][1] then table.remove(open, best) end
 end
 return { string.format('%.0f', upTo), found, position }
