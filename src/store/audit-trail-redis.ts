@@ -23,9 +23,9 @@ const auditPage = new Script(
 );
 
 /** A script holds everybody up as long as it runs: some milliseconds for this many. */
-const MAX_SEEN_PER_CALL = 1_000;
+const MAX_SEEN_PER_CALL = 500;
 /** So that a filter which leaves out nearly everything does not keep its caller waiting for ever. */
-const MAX_CALLS = 50;
+const MAX_CALLS = 100;
 
 interface Stretch {
   readonly upToSequence: number;
@@ -56,7 +56,7 @@ export class AuditTrailRedis implements AuditTrail, AuditReader {
     await change.apply({ redis: this.#redis, onUnknownOutcome: () => undefined });
   }
 
-  /** One round trip, unless filters leave out more than a thousand records. */
+  /** One round trip, unless filters leave out more than some hundreds. */
   async page(query: AuditQuery): Promise<AuditPage> {
     const { limit } = query;
     const records: AuditRecord[] = [];

@@ -349,7 +349,7 @@ describe('every refused permission', () => {
     }
   });
 
-  it('leaves one also where the handler refuses, and for an open route that is not open', async () => {
+  it('leaves one also where the handler refuses', async () => {
     const gateway = await startGateway(redis);
     const { locationId, deviceId, otherLocationId } = await world(gateway);
     const token = await gateway.createToken([{ location: locationId, role: 'manager' }]);
@@ -360,6 +360,14 @@ describe('every refused permission', () => {
     await expect.poll(() => gateway.recordCount()).toBe(before + 1);
     const { events } = await page(gateway, `actions=permission.refused&resource=${deviceId}`);
     expect(events.map(({ details }) => details)).toEqual([{ method: 'POST', path }]);
+  });
+
+  it('leaves one also at the metrics, which are open to others', async () => {
+    const gateway = await startGateway(redis, { isTrustedAddress: () => false });
+    const token = await gateway.createToken([{ location: '*', role: 'manager' }]);
+    const before = await gateway.recordCount();
+    expect((await gateway.call('GET', '/metrics', { token })).status).toBe(403);
+    await expect.poll(() => gateway.recordCount()).toBe(before + 1);
   });
 
   it('is answered all the same when the store is away, and the log says what is lost', async () => {
