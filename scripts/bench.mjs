@@ -1,6 +1,6 @@
 // Compiles test/bench/ to dist-test/ and runs it against the built gateway: npm run bench -- [part…]
 import { execFileSync, spawnSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { cpSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -9,6 +9,7 @@ const out = join(root, 'dist-test');
 rmSync(out, { recursive: true, force: true });
 const tsc = join(root, 'node_modules/typescript/bin/tsc');
 execFileSync(process.execPath, [tsc, '-p', join(root, 'test/bench')], { stdio: 'inherit' });
-const program = [join(out, 'bench/main.js'), ...process.argv.slice(2)];
+cpSync(join(root, 'src/store/lua'), join(out, 'src/store/lua'), { recursive: true });
+const program = [join(out, 'test/bench/main.js'), ...process.argv.slice(2)];
 const { status } = spawnSync(process.execPath, program, { cwd: root, stdio: 'inherit' });
 process.exit(status ?? 1);

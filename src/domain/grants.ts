@@ -33,6 +33,20 @@ export function permits(grants: readonly Grant[], role: Role, scope: Scope): boo
   );
 }
 
+/**
+ * The groups of a location that the grants give the role over; undefined when they give it over the
+ * whole location.
+ */
+export function permittedGroups(
+  grants: readonly Grant[],
+  role: Role,
+  locationId: string,
+): readonly string[] | undefined {
+  if (permits(grants, role, { locationId })) return undefined;
+  const groupIds = grants.flatMap(({ group }) => group ?? []);
+  return [...new Set(groupIds)].filter((groupId) => permits(grants, role, { locationId, groupId }));
+}
+
 /** Whether the grants give the role over anything of the location at all, a single group included. */
 export function touchesLocation(
   grants: readonly Grant[],

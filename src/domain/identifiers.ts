@@ -19,13 +19,20 @@ export function newId(): string {
  * @param namespace a UUID
  */
 export function derivedId(namespace: string, name: string): string {
-  const digest = createHash('sha1')
-    .update(Buffer.from(namespace.replaceAll('-', ''), 'hex'))
-    .update(name)
-    .digest();
+  const digest = createHash('sha1').update(uuidBytes(namespace)).update(name).digest();
   digest.writeUInt8((digest.readUInt8(6) & 0x0f) | 0x50, 6);
   digest.writeUInt8((digest.readUInt8(8) & 0x3f) | 0x80, 8);
-  const hex = digest.toString('hex');
+  return uuidText(digest);
+}
+
+/** The 16 bytes of a UUID. */
+export function uuidBytes(uuid: string): Buffer {
+  return Buffer.from(uuid.replaceAll('-', ''), 'hex');
+}
+
+/** The UUID, in its usual notation, of the first 16 bytes. */
+export function uuidText(bytes: Buffer): string {
+  const hex = bytes.toString('hex');
   return [
     hex.slice(0, 8),
     hex.slice(8, 12),

@@ -7,10 +7,15 @@ export interface AlarmRecord {
   readonly detectedAtMs: number;
   readonly receivedAtMs: number;
   readonly deviceId: string;
+  readonly locationId: string;
   readonly roomId: string | null;
   readonly groupId: string | null;
   /** Object keys of the recordings there are. */
   readonly footage: Readonly<Partial<Record<FootageType, string>>>;
+  /** JSON text of the object of the device's other fields, undefined when there were none. */
+  readonly data: string | undefined;
+  /** JSON text of the device's custom data. */
+  readonly customData: string;
 }
 
 export type AlarmOrder = 'asc' | 'desc';
@@ -27,6 +32,8 @@ export interface AlarmQuery {
   /** Only this device's alarms in the location; undefined: the whole location's. */
   readonly deviceId: string | undefined;
   readonly kinds: readonly AlarmKind[];
+  /** Only what happened in one of these groups; undefined: wherever it was, in no group as well. */
+  readonly groupIds: readonly string[] | undefined;
   /** Both exclusive. */
   readonly beforeMs: number | undefined;
   readonly afterMs: number | undefined;
@@ -44,8 +51,14 @@ export interface AlarmPage {
   readonly upToSequence: number;
 }
 
-/** Reads the history; one round trip to the store, whatever its size. */
+/** Reads the history. */
 export interface AlarmHistory {
-  /** @throws GatewayError `store-unavailable` */
+  /**
+   * One page, full unless it is the last: in one round trip to the store, whatever its size. Only when
+   * over a thousand alarms that came after the first page lie in between, there is one more for each
+   * thousand of them.
+   *
+   * @throws GatewayError `store-unavailable`
+   */
   page(query: AlarmQuery): Promise<AlarmPage>;
 }

@@ -1,16 +1,33 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { AlarmHistory, AlarmPage, AlarmQuery } from '../site/alarm-history.js';
-import { readAlarmRecord } from './alarm-records.js';
+import type { AlarmHistory, AlarmPage, AlarmPosition, AlarmQuery } from '../site/alarm-history.js';
+import { readPlace } from './alarm-places.js';
+import { kindNumber, readAlarmRecord } from './alarm-records.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';
 import { Script } from './scripts.js';
 
-const rowSchema = z.tuple([z.coerce.number(), z.coerce.number(), z.array(z.string())]);
-const alarmPage = new Script('alarm-page', z.tuple([z.coerce.number(), z.array(rowSchema)]));
+const bytes = z.instanceof(Buffer);
+const text = bytes.transform(String);
+const number = text.pipe(z.coerce.number());
+const alarmPage = new Script(
+  'alarm-page',
+  z.tuple([
+    number,
+    text.pipe(z.enum(['end', 'full', 'paused'])),
+    z.union([z.tuple([number, number]), z.tuple([])]),
+    z.array(z.tuple([number, number, z.array(bytes)])),
+    z.array(z.tuple([text, text.transform(readPlace)])),
+  ]),
+);
 
 /** Digits of a member of an alarm index (record-alarms.lua). */
 const MEMBER_DIGITS = 12;
+/**
+ * Alarms that came after the first page was read lie in the way of those that are still to be shown.
+ * A script holds everybody up as long as it runs: about a millisecond for this many.
+ */
+const PASSED_PER_CALL = 1_000;
 
 /** The alarm history in Redis. */
 export class AlarmHistoryRedis implements AlarmHistory {
@@ -23,29 +40,53 @@ export class AlarmHistoryRedis implements AlarmHistory {
   }
 
   async page(query: AlarmQuery): Promise<AlarmPage> {
-    const { locationId, deviceId, position, limit } = query;
-    const indexes = query.kinds.map((kind) => this.#keys.alarmIndex(locationId, deviceId, kind));
-    const [upToSequence, rows] = await answering(() =>
-      alarmPage.run(
+    let page = await this.#read(query);
+    while (page.isPaused) {
+      const { alarms, upToSequence, reached = query.position } = page;
+      const limit = query.limit - alarms.length;
+      const rest = await this.#read({ ...query, limit, upToSequence, position: reached });
+      page = { ...rest, alarms: [...alarms, ...rest.alarms], reached: rest.reached ?? reached };
+    }
+    const { alarms, upToSequence, isEnd, reached } = page;
+    return { alarms, upToSequence, next: isEnd ? undefined : reached };
+  }
+
+  async #read(query: AlarmQuery) {
+    const { locationId, deviceId } = query;
+    const keys = this.#keys;
+    const [upToSequence, ending, reached, rows, placeRows] = await answering(() =>
+      alarmPage.runForBuffers(
         this.#redis,
-        [this.#keys.history, this.#keys.logSequence('alarms'), ...indexes],
-        [
-          query.order,
-          query.afterMs ?? '',
-          query.beforeMs ?? '',
-          limit,
-          query.upToSequence ?? '',
-          position?.detectedAtMs ?? '',
-          position === undefined ? '' : String(position.sequence).padStart(MEMBER_DIGITS, '0'),
-        ],
+        [keys.history, keys.logSequence('alarms'), keys.alarmGroups(locationId, deviceId)],
+        [keys.alarmIndexesOf(locationId, deviceId), keys.alarmPlacePrefix, ...argumentsOf(query)],
       ),
     );
-    const shown = rows.slice(0, limit);
-    const last = rows.length > limit ? shown.at(-1) : undefined;
+    const places = new Map(placeRows);
     return {
-      alarms: shown.map(([, , fields]) => readAlarmRecord(fields)),
-      next: last === undefined ? undefined : { detectedAtMs: last[0], sequence: last[1] },
       upToSequence,
+      isEnd: ending === 'end',
+      isPaused: ending === 'paused',
+      reached: positionOf(reached),
+      alarms: rows.map(([, , fields]) => readAlarmRecord(fields, places)),
     };
   }
+}
+
+function argumentsOf(query: AlarmQuery): (string | number)[] {
+  const { order, afterMs, beforeMs, limit, upToSequence, position, kinds, groupIds } = query;
+  return [
+    ...[order, afterMs ?? '', beforeMs ?? ''],
+    ...[limit, PASSED_PER_CALL],
+    upToSequence ?? '',
+    position?.detectedAtMs ?? '',
+    position === undefined ? '' : String(position.sequence).padStart(MEMBER_DIGITS, '0'),
+    ...[kinds.length, ...kinds.map(kindNumber)],
+    ...(groupIds ?? ['*']),
+  ];
+}
+
+function positionOf(reached: readonly number[]): AlarmPosition | undefined {
+  const [detectedAtMs, sequence] = reached;
+  if (detectedAtMs === undefined || sequence === undefined) return undefined;
+  return { detectedAtMs, sequence };
 }

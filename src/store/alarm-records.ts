@@ -2,69 +2,81 @@
 
 import { z } from 'zod';
 import type { AlarmToRecord } from '../delivery/recorder.js';
+import type { AlarmKind } from '../domain/alarms.js';
 import { ALARM_KINDS, FOOTAGE_TYPES } from '../domain/alarms.js';
+import { uuidBytes, uuidText } from '../domain/identifiers.js';
 import type { AlarmRecord } from '../site/alarm-history.js';
+import type { AlarmPlace } from './alarm-places.js';
 
-/** Beyond the columns of every alarm: what only some have, as one JSON text. */
+/** What only some alarms have, as one JSON text. */
 const extrasSchema = z.object({
   footage: z.partialRecord(z.enum(FOOTAGE_TYPES), z.string()).optional(),
   reportedAt: z.string().optional(),
-  data: z.string().optional(),
 });
 
+const text = z.instanceof(Buffer).transform(String);
 const recordSchema = z.object({
-  i: z.string(),
-  k: z.enum(ALARM_KINDS),
-  t: z.coerce.number(),
-  r: z.coerce.number(),
-  d: z.string(),
-  o: z.string(),
-  g: z.string(),
-  c: z.string(),
-  x: z.string(),
+  i: z.instanceof(Buffer).transform(uuidText),
+  k: text.transform((digit) => ALARM_KINDS[Number(digit)]).pipe(z.enum(ALARM_KINDS)),
+  r: text.pipe(z.coerce.number()),
+  a: text.pipe(z.coerce.number()),
+  p: text,
+  d: text,
+  x: text,
 });
+
+/** A kind as the history writes it: its place in the specification's list, which is closed. */
+export function kindNumber(kind: AlarmKind): number {
+  return ALARM_KINDS.indexOf(kind);
+}
 
 /**
- * The fields of an alarm's record. They are the same for every alarm and their names are short: then
- * Redis keeps the names once for a whole node of the stream.
+ * The values of an alarm's record, in the order of the fields: id, kind, received at, how long after it
+ * was detected, place, data, extras. The fields are the same for every alarm, then Redis keeps their
+ * names once for a whole node of the stream, and whole numbers take no more bytes than they need.
  */
-export function alarmRecordFields(record: AlarmToRecord): (string | number)[] {
-  const { alarm, context, receivedAtMs } = record;
-  const { footage, reportedAt, data } = alarm;
+export function alarmRecordValues(
+  { alarm, receivedAtMs }: AlarmToRecord,
+  placeDigest: string,
+): (string | number | Buffer)[] {
+  const { footage, reportedAt } = alarm;
   const extras = {
     ...(Object.keys(footage).length === 0 ? {} : { footage }),
     ...(reportedAt === undefined ? {} : { reportedAt }),
-    ...(data === undefined ? {} : { data }),
   };
   return [
-    ...['i', alarm.id],
-    ...['k', alarm.kind],
-    ...['t', alarm.detectedAtMs],
-    ...['r', receivedAtMs],
-    ...['l', context.location.id],
-    ...['d', context.device.id],
-    ...['o', context.room?.id ?? ''],
-    ...['g', context.group?.id ?? ''],
-    ...['c', context.device.customData === '{}' ? '' : context.device.customData],
-    ...['x', Object.keys(extras).length === 0 ? '' : JSON.stringify(extras)],
+    uuidBytes(alarm.id),
+    kindNumber(alarm.kind),
+    receivedAtMs,
+    receivedAtMs - alarm.detectedAtMs,
+    placeDigest,
+    alarm.data ?? '',
+    Object.keys(extras).length === 0 ? '' : JSON.stringify(extras),
   ];
 }
 
-/** Reads the fields and values of a record. */
-export function readAlarmRecord(fields: readonly string[]): AlarmRecord {
-  const pairs = new Map<string, string>();
-  for (let at = 0; at + 1 < fields.length; at += 2)
-    pairs.set(fields[at] ?? '', fields[at + 1] ?? '');
+/**
+ * Reads the fields and values of a record.
+ *
+ * @param places by digest; the record's own must be among them
+ */
+export function readAlarmRecord(
+  fields: readonly Buffer[],
+  places: ReadonlyMap<string, AlarmPlace>,
+): AlarmRecord {
+  const pairs = new Map<string, Buffer | undefined>();
+  for (let at = 0; at < fields.length; at += 2) pairs.set(String(fields[at]), fields[at + 1]);
   const record = recordSchema.parse(Object.fromEntries(pairs));
   const extras = record.x === '' ? {} : extrasSchema.parse(JSON.parse(record.x));
+  const place = places.get(record.p);
+  if (place === undefined) throw new RangeError('an alarm without its place');
   return {
     id: record.i,
     kind: record.k,
-    detectedAtMs: record.t,
+    detectedAtMs: record.r - record.a,
     receivedAtMs: record.r,
-    deviceId: record.d,
-    roomId: record.o || null,
-    groupId: record.g || null,
+    ...place,
     footage: extras.footage ?? {},
+    data: record.d === '' ? undefined : record.d,
   };
 }

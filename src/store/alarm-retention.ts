@@ -47,7 +47,11 @@ export class AlarmRetention {
       const removed = await expireAlarms.run(
         redis,
         [keys.history],
-        [before, ALARMS_PER_CALL, keys.alarmIndexPrefix, keys.alarmIdsPrefix],
+        [
+          ...[before, ALARMS_PER_CALL],
+          ...[keys.alarmIndexPrefix, keys.alarmIdsPrefix],
+          ...[keys.alarmPlacePrefix, keys.alarmGroupsPrefix],
+        ],
       );
       total += removed;
       if (removed < ALARMS_PER_CALL) break;

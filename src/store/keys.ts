@@ -94,11 +94,23 @@ export class Keys {
     return this.#key('history');
   }
 
-  /** Sorted set: one kind's alarms of a location, or of one device in it, by detection time. */
-  alarmIndex(locationId: string, deviceId: string | undefined, kind: string): string {
-    return deviceId === undefined
-      ? this.#key('alarms', locationId, kind)
-      : this.#key('alarms', locationId, deviceId, kind);
+  /**
+   * Sorted set: one kind's alarms of a location, or of one device in it, that happened in one group or
+   * in none, by detection time.
+   */
+  alarmIndex(
+    locationId: string,
+    deviceId: string | undefined,
+    groupId: string | null,
+    kind: number,
+  ): string {
+    return `${this.alarmIndexesOf(locationId, deviceId)}${groupId ?? ''}:${kind}`;
+  }
+
+  /** What every `alarmIndex` of a location, or of one device in it, begins with. */
+  alarmIndexesOf(locationId: string, deviceId: string | undefined): string {
+    const scope = deviceId === undefined ? [locationId] : [locationId, deviceId];
+    return this.#key('alarms', ...scope, '');
   }
 
   /** What every `alarmIndex` begins with. */
@@ -106,17 +118,38 @@ export class Keys {
     return this.#key('alarms', '');
   }
 
+  /**
+   * Hash: group id, '' for none → how many places (`alarmPlace`) a location, or one device in it, has
+   * alarms of in that group: the groups that its `alarmIndex`es are of.
+   */
+  alarmGroups(locationId: string, deviceId: string | undefined): string {
+    const scope = deviceId === undefined ? [locationId] : [locationId, deviceId];
+    return this.#key('alarm-groups', ...scope);
+  }
+
+  /** What every `alarmGroups` begins with. */
+  get alarmGroupsPrefix(): string {
+    return this.#key('alarm-groups', '');
+  }
+
+  /** Hash: where a device was and its custom data, and how many alarms refer to it. */
+  alarmPlace(digest: string): string {
+    return this.alarmPlacePrefix + digest;
+  }
+
+  /** What every `alarmPlace` begins with. */
+  get alarmPlacePrefix(): string {
+    return this.#key('alarm-place', '');
+  }
+
+  /** Hash: digest of device and alarm id → sequence number; a piece of all there are (alarm-ids.ts). */
+  alarmIds(piece: number): string {
+    return `${this.alarmIdsPrefix}${piece}`;
+  }
+
   /** What every `alarmIds` begins with. */
   get alarmIdsPrefix(): string {
     return this.#key('alarm-ids', '');
-  }
-
-  /**
-   * Hash: alarm id → sequence number. Cut into 256 pieces a device by the end of the id, the part
-   * that differs whatever the version of the UUID, because Redis packs small hashes tightly.
-   */
-  alarmIds(deviceId: string, alarmId: string): string {
-    return this.#key('alarm-ids', deviceId, alarmId.slice(-2));
   }
 
   /** Hash: packet identifier → what was last recorded under it, for alarms without a stable id. */

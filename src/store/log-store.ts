@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { LogEntry, LogName, LogReader } from '../delivery/log-entry.js';
 import type { AlarmToRecord, MessageToAppend, Recorded, Recorder } from '../delivery/recorder.js';
-import { alarmRecordFields } from './alarm-records.js';
+import { AlarmRecording } from './alarm-recording.js';
 import { writing } from './failures.js';
 import { GroupCommit } from './group-commit.js';
 import type { Keys } from './keys.js';
@@ -26,6 +26,7 @@ export class LogStore implements Recorder, LogReader {
   readonly #writer: Redis;
   readonly #reader: Redis;
   readonly #keys: Keys;
+  readonly #recording: AlarmRecording;
   readonly #alarms = new GroupCommit<AlarmToRecord, Recorded>((alarms) => this.#record(alarms));
 
   /**
@@ -36,6 +37,7 @@ export class LogStore implements Recorder, LogReader {
     this.#writer = writer;
     this.#reader = reader;
     this.#keys = keys;
+    this.#recording = new AlarmRecording(keys);
   }
 
   recordAlarm(alarm: AlarmToRecord): Promise<Recorded> {
@@ -80,45 +82,19 @@ export class LogStore implements Recorder, LogReader {
 
   async #record(alarms: readonly AlarmToRecord[]): Promise<Recorded[]> {
     const keys = this.#keys;
-    const allKeys = [
-      ...[keys.logSequence('alarms'), keys.history, keys.log('alarms')],
-      ...alarms.flatMap((alarm) => this.#keysOf(alarm)),
-    ];
-    const allArguments = [RECEIPTS_KEPT_SECONDS, ...alarms.flatMap(argumentsOf)];
+    const allKeys = [keys.logSequence('alarms'), keys.history, keys.log('alarms')];
+    const allArguments: (string | number | Buffer)[] = [RECEIPTS_KEPT_SECONDS];
+    for (const alarm of alarms) {
+      const call = this.#recording.callOf(alarm);
+      allKeys.push(...call.keys);
+      allArguments.push(...call.arguments, ...entryValues(messageOf(alarm)));
+    }
     const results = await writing(() => recordAlarms.run(this.#writer, allKeys, allArguments));
     return alarms.map((alarm, index) => {
       const [isNew, sequence = 0] = results.slice(index * RESULTS_PER_ALARM);
       return { entry: { ...messageOf(alarm), log: 'alarms', sequence }, isNew: isNew === 1 };
     });
   }
-
-  #keysOf({ alarm, context }: AlarmToRecord): string[] {
-    const [deviceId, locationId] = [context.device.id, context.location.id];
-    return [
-      this.#keys.alarmIds(deviceId, alarm.id),
-      this.#keys.receipts(deviceId),
-      this.#keys.alarmIndex(locationId, deviceId, alarm.kind),
-      this.#keys.alarmIndex(locationId, undefined, alarm.kind),
-    ];
-  }
-}
-
-/** The arguments of one alarm for `record-alarms.lua`. */
-function argumentsOf(record: AlarmToRecord): (string | number | Buffer)[] {
-  const { alarm, receipt } = record;
-  const history = alarmRecordFields(record);
-  const entry = entryFields(messageOf(record));
-  return [
-    alarm.id,
-    receipt?.packetIdentifier ?? '',
-    receipt?.payloadDigest ?? '',
-    receipt?.sentAgain === true ? 1 : 0,
-    alarm.detectedAtMs,
-    history.length,
-    ...history,
-    entry.length,
-    ...entry,
-  ];
 }
 
 function messageOf({ topic, payload, steadyAtMs, context }: AlarmToRecord): MessageToAppend {
@@ -128,13 +104,13 @@ function messageOf({ topic, payload, steadyAtMs, context }: AlarmToRecord): Mess
 }
 
 function entryFields(message: MessageToAppend): (string | number | Buffer)[] {
-  return [
-    ...['t', message.topic],
-    ...['p', message.payload],
-    ...['r', message.receivedAtMs],
-    ...['l', message.locationId ?? ''],
-    ...['g', message.groupId ?? ''],
-  ];
+  const [topic, payload, receivedAtMs, locationId, groupId] = entryValues(message);
+  return ['t', topic, 'p', payload, 'r', receivedAtMs, 'l', locationId, 'g', groupId];
+}
+
+function entryValues(message: MessageToAppend): [string, Buffer, number, string, string] {
+  const { topic, payload, receivedAtMs, locationId, groupId } = message;
+  return [topic, payload, receivedAtMs, locationId ?? '', groupId ?? ''];
 }
 
 function readEntry(log: LogName, id: Buffer, fields: readonly Buffer[]): LogEntry {

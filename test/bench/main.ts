@@ -1,11 +1,13 @@
 import { abandoned } from './abandoned.js';
 import { drain } from './drain.js';
+import { history } from './history.js';
 import { isolation } from './isolation.js';
 
 const PARTS: ReadonlyMap<string, () => Promise<void>> = new Map([
   ['drain', drain],
   ['abandoned', abandoned],
   ['isolation', isolation],
+  ['history', history],
 ]);
 
 const wanted = process.argv.slice(2);

@@ -1,6 +1,6 @@
 import type { z } from '@hono/zod-openapi';
 import { createRoute } from '@hono/zod-openapi';
-import { permits } from '../../domain/grants.js';
+import { permittedGroups } from '../../domain/grants.js';
 import type { AlarmRecord } from '../../site/alarm-history.js';
 import type { Caller, FootageUrls, HttpApp } from '../http-env.js';
 import { callerOf } from '../http-env.js';
@@ -68,8 +68,8 @@ export function registerAlarms(app: HttpApp, services: RouteServices): void {
 }
 
 /**
- * One page, limited to what the caller may see. An alarm is seen by whoever covers the group in which
- * it happened, as it was then; leaving one out makes a page shorter, never the listing.
+ * One page of what the caller may see: an alarm is seen by whoever covers the group in which it
+ * happened, as it was then.
  */
 async function readPage<View>(
   { history, cursors, footageLinks }: RouteServices,
@@ -83,17 +83,15 @@ async function readPage<View>(
   const start = cursor === undefined ? undefined : cursors.decode(cursor, scope);
   const { alarms, next, upToSequence } = await history.page({
     ...scope,
+    groupIds: permittedGroups(grants, 'viewer', locationId),
     limit,
     upToSequence: start?.upToSequence,
     position: start?.position,
   });
-  const visible = alarms.filter(({ groupId }) =>
-    permits(grants, 'viewer', { locationId, groupId }),
-  );
   return {
     nextCursor: next === undefined ? null : cursors.encode({ position: next, upToSequence }, scope),
     events: await Promise.all(
-      visible.map(async (record) => view(record, await footageLinks(record.footage))),
+      alarms.map(async (record) => view(record, await footageLinks(record.footage))),
     ),
   };
 }

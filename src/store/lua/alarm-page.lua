@@ -1,21 +1,37 @@
--- One page of the alarm history, merged from the indexes of the wanted kinds.
--- KEYS[1] history   KEYS[2] sequence counter   KEYS[3…] indexes, one for each kind
--- ARGV[1] 'asc' or 'desc'   ARGV[2] after and ARGV[3] before this time, both exclusive, '' for none
--- ARGV[4] how many alarms at most
--- ARGV[5] last sequence that counts, '' for the last there is
--- ARGV[6] detection time and ARGV[7] member behind which the page starts, '' for the first page
--- returns {last sequence that counts, [[detection time, member, [field, value, …]], …]}; one more
---         than asked for when another page follows
-local ascending = ARGV[1] == 'asc'
-local lower, upper, limit = ARGV[2], ARGV[3], tonumber(ARGV[4])
-local upTo = tonumber(ARGV[5]) or tonumber(redis.call('GET', KEYS[2]) or '0')
-local startScore, startMember = ARGV[6], ARGV[7]
+-- One page of the alarm history, merged from the indexes of the wanted groups and kinds.
+-- KEYS[1] history   KEYS[2] sequence counter   KEYS[3] groups that the location or device has alarms of
+-- ARGV[1] prefix of the location's or device's indexes, ARGV[2] of places (in the slot of the history)
+-- ARGV[3] 'asc' or 'desc'   ARGV[4] after and ARGV[5] before this time, both exclusive, '' for none
+-- ARGV[6] how many alarms at most, ARGV[7] how many to pass by at most
+-- ARGV[8] last sequence that counts, '' for the last there is
+-- ARGV[9] detection time and ARGV[10] member behind which the page starts, '' for the first page
+-- ARGV[11] number of kinds, which follow; and after them the groups, or '*' for all
+-- returns {last sequence that counts,
+--          'end' when nothing follows, 'full' when something does, 'paused' when it was not looked for,
+--          [detection time, member] of the last alarm that was read or passed by, [] when none was,
+--          [[detection time, member, [field, value, …]], …],
+--          [[place, its text], …]}
+local indexes, placePrefix = ARGV[1], ARGV[2]
+local ascending, lower, upper = ARGV[3] == 'asc', ARGV[4], ARGV[5]
+local limit, passingLimit = tonumber(ARGV[6]), tonumber(ARGV[7])
+local upTo = tonumber(ARGV[8]) or tonumber(redis.call('GET', KEYS[2]) or '0')
+local startScore, startMember = ARGV[9], ARGV[10]
+local lastKind = 11 + tonumber(ARGV[11])
+local MIN_BLOCK = 8
+
+local function isWanted(group)
+  if ARGV[lastKind + 1] == '*' then return true end
+  for at = lastKind + 1, #ARGV do
+    if ARGV[at] == group then return true end
+  end
+  return false
+end
 
 -- The rank at which a page starts in an index that may not hold the alarm of the page before: by
 -- bisection among those with its detection time, so that hundreds of them cost no more.
 local function startRank(index)
-  local before = redis.call('ZCOUNT', index, '-inf', '(' .. startScore)
-  local low, high = before, redis.call('ZCOUNT', index, '-inf', startScore)
+  local low = redis.call('ZCOUNT', index, '-inf', '(' .. startScore)
+  local high = redis.call('ZCOUNT', index, '-inf', startScore)
   while low < high do
     local middle = math.floor((low + high) / 2)
     local member = redis.call('ZRANGE', index, middle, middle)[1]
@@ -26,61 +42,93 @@ local function startRank(index)
   return low
 end
 
--- Reads an index in its order, a block at a time, leaving out what was recorded too late to count.
+-- Reads the part of an index that is asked for; nil when it is empty.
 local function reader(index)
   local total = redis.call('ZCARD', index)
+  if total == 0 then return nil end
   -- Both bounds are exclusive: the lowest rank is the number of alarms up to the lower bound.
-  local lowestRank = lower == '' and 0 or redis.call('ZCOUNT', index, '-inf', lower)
-  local highestRank = (upper == '' and total or redis.call('ZCOUNT', index, '-inf', '(' .. upper)) - 1
+  local lowest = lower == '' and 0 or redis.call('ZCOUNT', index, '-inf', lower)
+  local highest = (upper == '' and total or redis.call('ZCOUNT', index, '-inf', '(' .. upper)) - 1
   if startScore ~= '' then
     local start = startRank(index)
-    if ascending then lowestRank = math.max(lowestRank, start)
-    else highestRank = math.min(highestRank, start - 1) end
+    if ascending then lowest = math.max(lowest, start) else highest = math.min(highest, start - 1) end
   end
-  local block, at = {}, 1
-  return function()
-    while true do
-      if at > #block then
-        if lowestRank > highestRank then return nil end
-        local size = limit + 1
-        if ascending then
-          block = redis.call('ZRANGE', index, lowestRank, math.min(highestRank, lowestRank + size - 1), 'WITHSCORES')
-          lowestRank = lowestRank + size
-        else
-          local from = math.max(lowestRank, highestRank - size + 1)
-          block = redis.call('ZREVRANGE', index, total - 1 - highestRank, total - 1 - from, 'WITHSCORES')
-          highestRank = from - 1
-        end
-        at = 1
-      end
-      local member, score = block[at], block[at + 1]
-      at = at + 2
-      if tonumber(member) <= upTo then return { tonumber(score), member } end
+  if lowest > highest then return nil end
+  return { index = index, total = total, lowest = lowest, highest = highest, block = {}, at = 1 }
+end
+
+-- Takes the reader to its next alarm; false at its end.
+local function advance(one, blockSize)
+  if one.at > #one.block then
+    if one.lowest > one.highest then return false end
+    if ascending then
+      local to = math.min(one.highest, one.lowest + blockSize - 1)
+      one.block = redis.call('ZRANGE', one.index, one.lowest, to, 'WITHSCORES')
+      one.lowest = to + 1
+    else
+      local to = math.max(one.lowest, one.highest - blockSize + 1)
+      local last = one.total - 1
+      one.block = redis.call('ZREVRANGE', one.index, last - one.highest, last - to, 'WITHSCORES')
+      one.highest = to - 1
+    end
+    one.at = 1
+  end
+  one.member, one.score = one.block[one.at], tonumber(one.block[one.at + 1])
+  one.at = one.at + 2
+  return true
+end
+
+local function comesFirst(one, other)
+  if one.score ~= other.score then return (one.score < other.score) == ascending end
+  return (one.member < other.member) == ascending
+end
+
+local readers = {}
+for _, group in ipairs(redis.call('HKEYS', KEYS[3])) do
+  if isWanted(group) then
+    for at = 12, lastKind do readers[#readers + 1] = reader(indexes .. group .. ':' .. ARGV[at]) end
+  end
+end
+local blockSize = math.max(MIN_BLOCK, math.ceil(2 * (limit + 1) / #readers))
+
+-- The readers by their next alarms, the one that comes first at the end.
+local heads = {}
+local function putInOrder(one)
+  if not advance(one, blockSize) then return end
+  local low, high = 1, #heads + 1
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if comesFirst(heads[middle], one) then high = middle else low = middle + 1 end
+  end
+  table.insert(heads, low, one)
+end
+for _, one in ipairs(readers) do putInOrder(one) end
+
+local page, places, isKnown = {}, {}, {}
+local function add(score, member)
+  local entry = string.format('%.0f-0', tonumber(member))
+  local fields = redis.call('XRANGE', KEYS[1], entry, entry)[1][2]
+  page[#page + 1] = { string.format('%.0f', score), member, fields }
+  for at = 1, #fields, 2 do
+    local place = fields[at] == 'p' and fields[at + 1]
+    if place and not isKnown[place] then
+      isKnown[place] = true
+      places[#places + 1] = { place, redis.call('HGET', placePrefix .. place, 't') }
     end
   end
 end
 
-local function comesFirst(one, other)
-  if one[1] ~= other[1] then return (one[1] < other[1]) == ascending end
-  return (one[2] < other[2]) == ascending
+-- What was recorded too late to count is passed by, here and not by the readers: so the last alarm that
+-- was read or passed by is always the place where to go on.
+local ending, reached, passed = 'end', {}, 0
+while #heads > 0 do
+  local first = heads[#heads]
+  local counts = tonumber(first.member) <= upTo
+  if counts and #page == limit then ending = 'full' break end
+  if not counts and passed == passingLimit then ending = 'paused' break end
+  if counts then add(first.score, first.member) else passed = passed + 1 end
+  reached = { string.format('%.0f', first.score), first.member }
+  heads[#heads] = nil
+  putInOrder(first)
 end
-
-local readers, heads = {}, {}
-for number = 3, #KEYS do
-  readers[number] = reader(KEYS[number])
-  heads[number] = readers[number]()
-end
-local page = {}
-while #page <= limit do
-  local best
-  for number = 3, #KEYS do
-    if heads[number] and (not best or comesFirst(heads[number], heads[best])) then best = number end
-  end
-  if not best then break end
-  local score, member = heads[best][1], heads[best][2]
-  local entry = string.format('%.0f-0', tonumber(member))
-  local found = redis.call('XRANGE', KEYS[1], entry, entry)[1]
-  if found then page[#page + 1] = { string.format('%.0f', score), member, found[2] } end
-  heads[best] = readers[best]()
-end
-return { string.format('%.0f', upTo), page }
+return { string.format('%.0f', upTo), ending, reached, page, places }

@@ -1,19 +1,49 @@
--- Removes alarms whose time in the history is over, the oldest first, a bounded number at a time.
+-- Removes alarms whose time in the history is over, the oldest first, a bounded number at a time, with
+-- everything that record-alarms.lua wrote for them but the log entry.
 -- KEYS[1] history
 -- ARGV[1] received before this time, milliseconds   ARGV[2] how many at most
--- ARGV[3] prefix of alarm indexes, ARGV[4] of alarm ids (all in the same slot as the history)
+-- ARGV[3] prefixes (all in the same slot as the history) of alarm indexes, ARGV[4] of alarm ids,
+-- ARGV[5] of places, ARGV[6] of groups of alarms
 -- returns how many were removed
-local before, limit, indexes, ids = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4]
+local before, limit = tonumber(ARGV[1]), ARGV[2]
+local indexes, ids, places, groups = unpack(ARGV, 3, 6)
+
+-- One alarm, place, … less: true when none is left, and the count is gone.
+local function isLast(counts, field)
+  if redis.call('HINCRBY', counts, field, -1) > 0 then return false end
+  redis.call('HDEL', counts, field)
+  return true
+end
+
+-- As alarm-ids.ts has it.
+local function removeId(device, id)
+  local digest = redis.sha1hex(device .. id)
+  local piece = math.floor(tonumber(string.sub(digest, 1, 4), 16) / 2)
+  local field = string.gsub(string.sub(digest, 5, 24), '..', function(byte)
+    return string.char(tonumber(byte, 16))
+  end)
+  redis.call('HDEL', ids .. string.format('%.0f', piece), field)
+end
+
 local removed = 0
 for _, row in ipairs(redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', limit)) do
   local entry, fields, alarm = row[1], row[2], {}
   for at = 1, #fields, 2 do alarm[fields[at]] = fields[at + 1] end
   if tonumber(alarm.r) >= before then break end
+  local place = places .. alarm.p
+  local location, device, _, group = unpack(cjson.decode(redis.call('HGET', place, 't')))
   local member = string.format('%012.0f', tonumber(string.match(entry, '^%d+')))
-  redis.call('ZREM', indexes .. alarm.l .. ':' .. alarm.k, member)
-  redis.call('ZREM', indexes .. alarm.l .. ':' .. alarm.d .. ':' .. alarm.k, member)
-  redis.call('HDEL', ids .. alarm.d .. ':' .. string.sub(alarm.i, -2), alarm.i)
+  redis.call('ZREM', indexes .. location .. ':' .. group .. ':' .. alarm.k, member)
+  redis.call('ZREM', indexes .. location .. ':' .. device .. ':' .. group .. ':' .. alarm.k, member)
+  removeId(device, alarm.i)
+  if isLast(place, 'n') then
+    redis.call('DEL', place)
+    isLast(groups .. location, group)
+    isLast(groups .. location .. ':' .. device, group)
+  end
   redis.call('XDEL', KEYS[1], entry)
   removed = removed + 1
 end
+-- A stream that is empty stays otherwise; the numbers of its entries are not its own.
+if redis.call('XLEN', KEYS[1]) == 0 then redis.call('DEL', KEYS[1]) end
 return removed
