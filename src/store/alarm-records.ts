@@ -36,10 +36,11 @@ export function kindNumber(kind: AlarmKind): number {
  * names once for a whole node of the stream, and whole numbers take no more bytes than they need.
  */
 export function alarmRecordValues(
-  { alarm, receivedAtMs }: AlarmToRecord,
+  { alarm, context, receivedAtMs }: AlarmToRecord,
   placeDigest: string,
 ): (string | number | Buffer)[] {
-  const { footage, reportedAt } = alarm;
+  const { reportedAt } = alarm;
+  const footage = mapFootage(alarm.footage, (key) => withoutDevice(key, context.device.id));
   const extras = {
     ...(Object.keys(footage).length === 0 ? {} : { footage }),
     ...(reportedAt === undefined ? {} : { reportedAt }),
@@ -76,7 +77,26 @@ export function readAlarmRecord(
     detectedAtMs: record.r - record.a,
     receivedAtMs: record.r,
     ...place,
-    footage: extras.footage ?? {},
+    footage: mapFootage(extras.footage ?? {}, (key) => withDevice(key, place.deviceId)),
     data: record.d === '' ? undefined : record.d,
   };
+}
+
+type Footage = AlarmRecord['footage'];
+
+function mapFootage(footage: Footage, change: (key: string) => string): Footage {
+  return Object.fromEntries(Object.entries(footage).map(([type, key]) => [type, change(key)]));
+}
+
+/** Every footage key begins with its device, or with `devices/` and that (CONTRACT 3). */
+const DEVICES = 'devices/';
+
+function withoutDevice(key: string, deviceId: string): string {
+  return key.replace(deviceId, '');
+}
+
+function withDevice(key: string, deviceId: string): string {
+  return key.startsWith(DEVICES)
+    ? `${DEVICES}${deviceId}${key.slice(DEVICES.length)}`
+    : deviceId + key;
 }

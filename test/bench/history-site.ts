@@ -1,16 +1,20 @@
 import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
 import { ALARM_KINDS } from '../../src/domain/alarms.js';
 import { newId } from '../../src/domain/identifiers.js';
 import { alarmText, type DeviceContext, deviceContext } from '../../src/domain/messages.js';
 import { forwardedTopic } from '../../src/domain/topics.js';
-import type { LogStore } from '../../src/store/log-store.js';
-import type { Api } from '../harness/api.js';
+import { Keys } from '../../src/store/keys.js';
+import { LogStore } from '../../src/store/log-store.js';
+import { Api } from '../harness/api.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
 
 const LOCATIONS = 5;
 const GROUPS_PER_LOCATION = 4;
 const DEVICES_PER_LOCATION = 40;
 const DEVICES = LOCATIONS * DEVICES_PER_LOCATION;
-/** A million alarms are then those of a year: one every 30 s. */
+/** A million alarms are then those of a year, which is how long the history is kept. */
 const INTERVAL_MS = 30_000;
 /** From the detection to the receipt, and what one in fifty alarms is late by. */
 const DELAY_MS = 250;
@@ -19,63 +23,102 @@ const IN_FLIGHT = 200;
 /** As the gateway's own keeper does every few seconds. */
 const TRIM_EVERY = 5_000;
 
-/** Some care homes with devices in rooms and groups and what a customer keeps of each. */
-export class HistorySite {
-  readonly contexts: readonly DeviceContext[];
-  readonly #logs: LogStore;
-  readonly #startMs: number;
-  #count = 0;
+/** The moment by which half of so many alarms had been detected. */
+export function middleOf(count: number): string {
+  return new Date(Date.now() - (count / 2) * INTERVAL_MS).toISOString();
+}
 
-  private constructor(contexts: readonly DeviceContext[], logs: LogStore, alarms: number) {
+/** A gateway whose history is filled: some care homes, with devices in rooms and groups. */
+export class HistorySite {
+  readonly api: Api;
+  readonly contexts: readonly DeviceContext[];
+  readonly #gateway: GatewayProcess;
+  readonly #redis: Redis;
+  readonly #logs: LogStore;
+
+  private constructor(
+    gateway: GatewayProcess,
+    api: Api,
+    redis: Redis,
+    contexts: readonly DeviceContext[],
+  ) {
+    this.api = api;
     this.contexts = contexts;
-    this.#logs = logs;
-    this.#startMs = Date.now() - alarms * INTERVAL_MS;
+    this.#gateway = gateway;
+    this.#redis = redis;
+    this.#logs = new LogStore(redis, redis, new Keys('site'));
   }
 
-  /** @param alarms how many will be recorded in the end, the last of them now */
-  static async create(api: Api, logs: LogStore, alarms: number): Promise<HistorySite> {
+  /** With every setting as it is by default. */
+  static async open(): Promise<HistorySite> {
+    const gateway = await GatewayProcess.start();
+    const api = new Api(gateway);
+    const redis = new Redis(join(gateway.dataDir, 'redis', 'redis.sock'));
     const contexts: DeviceContext[] = [];
     for (let number = 0; number < LOCATIONS; number++) {
       contexts.push(...(await createLocation(api, number)));
     }
-    return new HistorySite(contexts, logs, alarms);
+    return new HistorySite(gateway, api, redis, contexts);
   }
 
-  /** When the alarms that there are now are half over. */
-  get middle(): string {
-    return new Date(this.#startMs + (this.#count / 2) * INTERVAL_MS).toISOString();
+  apiWith(token: string): Api {
+    return new Api(this.#gateway, token);
   }
 
-  /** Records alarms until there are so many; resolves to how many a second that were. */
-  async fillUpTo(total: number): Promise<number> {
-    const [begunMs, first] = [performance.now(), this.#count];
+  /** Records alarms by the gateway's own code, the last one as of now; resolves to how many a second. */
+  async fill(count: number): Promise<number> {
+    const [begunMs, startMs] = [performance.now(), Date.now() - count * INTERVAL_MS];
+    let number = 0;
     const worker = async () => {
-      while (this.#count < total) {
-        const sequence = await this.#record(this.#count++);
+      while (number < count) {
+        const sequence = await this.#record(number, startMs + number++ * INTERVAL_MS);
         if (sequence % TRIM_EVERY === 0) await this.#logs.trim('alarms', sequence);
       }
     };
     await Promise.all(Array.from({ length: IN_FLIGHT }, worker));
     await this.#logs.trim('alarms', await this.#logs.lastSequence('alarms'));
-    return (total - first) / ((performance.now() - begunMs) / 1000);
+    return count / ((performance.now() - begunMs) / 1000);
   }
 
-  async #record(number: number): Promise<number> {
-    // Two different steps, so that every device has every kind.
+  /** Once the append-only file is no longer being rewritten, which takes memory of its own. */
+  async usedBytes(): Promise<number> {
+    for (;;) {
+      const persistence = await this.#redis.info('persistence');
+      if (/^aof_rewrite_in_progress:0/m.test(persistence)) break;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    return Number(/^used_memory:(\d+)/m.exec(await this.#redis.info('memory'))?.[1]);
+  }
+
+  /** How often a script was run, and how long that took the store. */
+  async scripts(): Promise<{ readonly calls: number; readonly ms: number }> {
+    const stats = await this.#redis.info('commandstats');
+    const [, calls = 0, microseconds = 0] =
+      /^cmdstat_eval:calls=(\d+),usec=(\d+)/m.exec(stats) ?? [];
+    return { calls: Number(calls), ms: Number(microseconds) / 1000 };
+  }
+
+  async close(): Promise<void> {
+    this.#redis.disconnect();
+    await this.#gateway.remove();
+  }
+
+  async #record(number: number, receivedAtMs: number): Promise<number> {
     const context = this.contexts[number % DEVICES];
+    // By another step than the devices, so that each has alarms of every kind.
     const kind = ALARM_KINDS[Math.floor(number / DEVICES) % ALARM_KINDS.length];
     if (context === undefined || kind === undefined) throw new Error('there are no devices');
-    const receivedAtMs = this.#startMs + number * INTERVAL_MS;
+    const { device, location } = context;
+    const video = `devices/${device.id}/${randomUUID()}.mp4`;
     const alarm = {
       id: randomUUID(),
       kind,
       detectedAtMs: receivedAtMs - (number % 50 === 0 ? LATE_MS : DELAY_MS),
       reportedAt: undefined,
-      footage: {},
+      footage: kind === 'fall' ? { video } : {},
       data: `{"confidence":0.${100 + (number % 900)},"zone":${number % 4}}`,
       idIsStable: true,
     };
-    const { device, location } = context;
     const { entry } = await this.#logs.recordAlarm({
       alarm,
       context,
@@ -89,7 +132,7 @@ export class HistorySite {
   }
 }
 
-/** A location over HTTP, because the pages are read over it; what is in it is for the records only. */
+/** Over HTTP what the gateway must know to show pages; rooms and groups are for the records only. */
 async function createLocation(api: Api, number: number): Promise<DeviceContext[]> {
   const location = { ...(await api.createLocation(`Haus ${number}`)), order: number };
   const locationId = location.id;

@@ -163,25 +163,47 @@ describe('the alarms of a location', () => {
     ]);
   });
 
-  it('are shown to a group as far as they happened in it, and all are passed by', async () => {
+  it('fill the pages of a group as far as they happened in it, then as now', async () => {
     const { gateway, locationId, deviceId, ofLocation } = await start();
     const outside = await gateway.createDevice(locationId);
-    const { groupId: group } = await gateway.placeInGroup(locationId, deviceId);
+    const { groupId: group, roomId } = await gateway.placeInGroup(locationId, deviceId);
     const expected: string[] = [];
     for (let second = 0; second < 6; second++) {
       const alarm = { kind: 'fall', detectedAt: at(second) };
       if (second % 3 === 0) expected.push(await gateway.recordAlarm(deviceId, alarm));
       else await gateway.recordAlarm(outside, alarm);
     }
+    // What happens after a device has left the group, or another has come into it.
+    await gateway.moveDevice(locationId, deviceId, { targetRoomId: null });
+    await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt: at(10) });
+    await gateway.moveDevice(locationId, outside, { targetRoomId: roomId });
+    expected.push(await gateway.recordAlarm(outside, { kind: 'fall', detectedAt: at(11) }));
     const token = await gateway.createToken([{ location: locationId, group, role: 'viewer' }]);
-    const seen: string[] = [];
-    for (let cursor: string | null | undefined; cursor !== null; ) {
-      const from: Query = cursor === undefined ? {} : { cursor };
-      const part = await page(gateway, ofLocation, { limit: 2, ...from }, token);
-      seen.push(...part.events.map(({ id }) => id));
-      cursor = part.nextCursor;
-    }
-    expect(seen).toEqual(expected.toReversed());
+    const first = await page(gateway, ofLocation, { limit: 2 }, token);
+    const cursor = first.nextCursor ?? '';
+    const second = await page(gateway, ofLocation, { limit: 2, cursor }, token);
+    const pages = [first, second].map(({ events }) => events.map(({ id }) => id));
+    expect(pages).toEqual([expected.toReversed().slice(0, 2), expected.toReversed().slice(2)]);
+    expect(second.nextCursor).toBeNull();
+    const ofOutside = `/care-homes/${locationId}/devices/${outside}/alarms`;
+    expect((await page(gateway, ofOutside, {}, token)).events).toHaveLength(1);
+  });
+
+  it('stay in the location in which they happened when the device moves on', async () => {
+    const { gateway, locationId, deviceId, ofLocation } = await start();
+    const next = await gateway.createLocation();
+    const before = await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt: at(1) });
+    await gateway.moveDevice(locationId, deviceId, { targetLocationId: next });
+    const after = await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt: at(2) });
+    const idsOf = async (path: string, token: string) =>
+      (await page(gateway, path, {}, token)).events.map(({ id }) => id);
+    const [old, young] = [
+      await gateway.createToken([{ location: locationId, role: 'viewer' }]),
+      await gateway.createToken([{ location: next, role: 'viewer' }]),
+    ];
+    expect(await idsOf(ofLocation, old)).toEqual([before]);
+    expect(await idsOf(`/care-homes/${next}/alarms`, young)).toEqual([after]);
+    expect(await idsOf(`/care-homes/${next}/devices/${deviceId}/alarms`, young)).toEqual([after]);
   });
 });
 
@@ -200,6 +222,33 @@ describe('pages', () => {
       for (const limit of [1, 7, 100]) {
         expect(await readAll(gateway, path, { limit, order: 'asc' })).toEqual(recorded);
         expect(await readAll(gateway, path, { limit })).toEqual(recorded.toReversed());
+      }
+    }
+  });
+
+  it('hold hundreds of one moment, while more of it, earlier and later ones arrive', async () => {
+    const { gateway, deviceId, ofDevice, ofLocation } = await start();
+    const recorded: { readonly id: string; readonly second: number }[] = [];
+    const record = async (second: number) => {
+      const kind = recorded.length % 2 === 0 ? 'fall' : 'noise';
+      const alarm = { id: randomUUID(), kind, detectedAt: at(second) };
+      recorded.push({ id: await gateway.recordAlarm(deviceId, alarm), second });
+    };
+    for (const second of [1, 3]) await record(second);
+    for (let number = 0; number < 300; number++) await record(2);
+    for (const path of [ofDevice, ofLocation]) {
+      for (const order of ['asc', 'desc']) {
+        const sorted = recorded.toSorted((one, other) => one.second - other.second);
+        const expected = (order === 'asc' ? sorted : sorted.toReversed()).map(({ id }) => id);
+        const seen: string[] = [];
+        for (let cursor: string | null = ''; cursor !== null; ) {
+          const query: Query = { order, limit: 49, ...(cursor === '' ? {} : { cursor }) };
+          const part: z.infer<typeof pageSchema> = await page(gateway, path, query);
+          seen.push(...part.events.map(({ id }) => id));
+          for (const second of [1, 2, 2, 3]) await record(second);
+          cursor = part.nextCursor;
+        }
+        expect(seen).toEqual(expected);
       }
     }
   });

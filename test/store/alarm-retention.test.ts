@@ -1,64 +1,78 @@
-import { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { expect, it, onTestFinished } from 'vitest';
-import { ALARM_KINDS, parseAlarm } from '../../src/domain/alarms.js';
+import { expect, it } from 'vitest';
 import { newId } from '../../src/domain/identifiers.js';
-import { deviceContext } from '../../src/domain/messages.js';
-import { AlarmHistoryRedis } from '../../src/store/alarm-history-redis.js';
 import { AlarmRetention } from '../../src/store/alarm-retention.js';
-import { Keys } from '../../src/store/keys.js';
-import { LogStore } from '../../src/store/log-store.js';
 import { useRedis } from '../http/harness.js';
+import { AlarmWorld, type Where } from './alarm-world.js';
 
 const place = useRedis();
-const location = { id: newId(), name: 'Haus', order: 1 };
-const device = {
-  id: newId(),
-  locationId: location.id,
-  roomId: null,
-  name: 'Bett 1',
-  order: 2,
-  createdAtMs: 0,
-  secretHash: '',
-  customData: '{"ref":1}',
-};
-const context = deviceContext(device, location, null, null);
-const noLog = pino({ level: 'silent' });
+const START_MS = Date.UTC(2026, 0, 1);
+const MAX_AGE_MS = 100;
 
-async function record(logs: LogStore, receivedAtMs: number): Promise<void> {
-  const result = parseAlarm(Buffer.from('{"kind":"fall"}'), device.id, receivedAtMs);
-  if (!('alarm' in result)) throw new Error(result.reason);
-  const { alarm } = result;
-  const payload = Buffer.from('{}');
-  const times = { receivedAtMs, steadyAtMs: receivedAtMs };
-  await logs.recordAlarm({ alarm, context, ...times, topic: 't', payload, receipt: undefined });
+function retention({ redis, keys }: AlarmWorld, nowMs: number): AlarmRetention {
+  const log = pino({ level: 'silent' });
+  return new AlarmRetention({ redis, keys, maxAgeMs: MAX_AGE_MS, log, now: () => nowMs });
 }
 
-it('an alarm leaves the history when its time is over, with everything that led to it', async () => {
-  const redis = new Redis({ path: place.socketPath });
-  onTestFinished(() => redis.disconnect());
-  const keys = new Keys('retention');
-  const logs = new LogStore(redis, redis, keys);
-  for (let at = 1; at <= 450; at++) await record(logs, 1_000_000_000_000 + at);
+it('alarms leave the history when their time is over, the oldest first', async () => {
+  const world = new AlarmWorld(place);
+  for (let at = 1; at <= 450; at++) await world.record({ kind: 'fall' }, START_MS + at);
+  expect(await retention(world, START_MS + 549).run()).toBe(448);
+  for (const deviceId of [undefined, world.deviceId]) {
+    const { alarms } = await world.page({ deviceId });
+    expect(alarms.map(({ receivedAtMs }) => receivedAtMs - START_MS)).toEqual([449, 450]);
+  }
+  expect(await retention(world, START_MS + 549).run()).toBe(0);
+  expect(await retention(world, Number.MAX_SAFE_INTEGER).run()).toBe(2);
+  expect(await world.historyKeys()).toEqual([]);
+});
 
-  const retention = (now: number) =>
-    new AlarmRetention({ redis, keys, maxAgeMs: 100, log: noLog, now: () => now });
-  expect(await retention(1_000_000_000_000 + 549).run()).toBe(448);
-  const { alarms } = await new AlarmHistoryRedis(redis, keys).page({
-    locationId: location.id,
-    deviceId: device.id,
-    kinds: ALARM_KINDS,
-    groupIds: undefined,
-    beforeMs: undefined,
-    afterMs: undefined,
-    order: 'asc',
-    limit: 100,
-    upToSequence: undefined,
-    position: undefined,
-  });
-  expect(alarms.map(({ receivedAtMs }) => receivedAtMs - 1_000_000_000_000)).toEqual([449, 450]);
+it('what is left of alarms that are over is what the others need, and at last nothing', async () => {
+  const world = new AlarmWorld(place);
+  const [room, group, other] = [newId(), newId(), newId()];
+  const wheres: readonly Where[] = [
+    {},
+    { customData: '{"ref":1}' },
+    { roomId: room },
+    { roomId: room, groupId: group },
+    { roomId: room, groupId: group, customData: '{"ref":1}' },
+    { roomId: room, groupId: group, deviceId: other },
+  ];
+  const kinds = ['fall', 'noise'];
+  const ids: string[] = [];
+  for (const [round, kind] of [...kinds, ...kinds].entries()) {
+    for (const where of wheres) {
+      const sent = { kind, id: newId(), detectedAt: new Date(START_MS - round).toISOString() };
+      ids.push(sent.id);
+      await world.record(sent, START_MS + ids.length, where);
+    }
+  }
+  for (let gone = 0; gone <= ids.length; gone++) {
+    if (gone > 0) expect(await retention(world, START_MS + MAX_AGE_MS + gone + 1).run()).toBe(1);
+    const { alarms } = await world.page();
+    expect(alarms.map(({ id }) => id).sort()).toEqual(ids.slice(gone).sort());
+    const ofGroup = await world.page({ groupIds: [group] });
+    const expected = ids.filter((_, at) => at >= gone && at % wheres.length >= 3);
+    expect(ofGroup.alarms.map(({ id }) => id).sort()).toEqual(expected.sort());
+    const isKept = (part: string) => (key: string) => key.startsWith(part);
+    const keys = await world.historyKeys();
+    const places = new Set(
+      alarms.map((one) => JSON.stringify([one.deviceId, one.roomId, one.groupId, one.customData])),
+    );
+    expect(keys.filter(isKept('alarm-place:'))).toHaveLength(places.size);
+    expect(await world.keptIds()).toBe(ids.length - gone);
+    const devices = new Set(alarms.map(({ deviceId }) => deviceId)).size;
+    expect(keys.filter(isKept('alarm-groups:'))).toHaveLength(devices + Math.min(devices, 1));
+  }
+  expect(await world.historyKeys()).toEqual([]);
+});
 
-  expect(await retention(Number.MAX_SAFE_INTEGER).run()).toBe(2);
-  const left = (await redis.keys('{retention}:*')).filter((key) => !key.includes(':log:'));
-  expect(left).toEqual(['{retention}:sequence:alarms']);
+it('an alarm whose record is gone would be recorded again', async () => {
+  const world = new AlarmWorld(place);
+  const sent = { kind: 'fall', id: newId() };
+  await world.record(sent, START_MS);
+  await retention(world, START_MS + MAX_AGE_MS).run();
+  expect((await world.record(sent, START_MS)).isNew).toBe(false);
+  await retention(world, START_MS + MAX_AGE_MS + 1).run();
+  expect((await world.record(sent, START_MS)).isNew).toBe(true);
 });

@@ -1,0 +1,88 @@
+import { expect, it } from 'vitest';
+import { newId } from '../../src/domain/identifiers.js';
+import { useRedis } from '../http/harness.js';
+import { AlarmWorld } from './alarm-world.js';
+
+const place = useRedis();
+const START_MS = Date.UTC(2026, 0, 1);
+
+function fall(atMs: number) {
+  return { kind: 'fall', id: newId(), detectedAt: new Date(START_MS + atMs).toISOString() };
+}
+
+it('a record keeps the alarm, and room, group and custom data as they were', async () => {
+  const world = new AlarmWorld(place);
+  const { deviceId, locationId } = world;
+  const video = `devices/${deviceId}/a/1.mp4`;
+  const audio = `${deviceId}/devices/1.ogg`;
+  const [roomId, groupId] = [newId(), newId()];
+  const sent = { ...fall(0), footage: { video, audio }, zone: 'Bad ü' };
+  await world.record(sent, START_MS + 5, { roomId, groupId, customData: '{"ref":1.10}' });
+  await world.record(fall(1), START_MS + 6, { customData: '{"ref":2}' });
+  const common = { kind: 'fall', deviceId, locationId };
+  expect((await world.page()).alarms).toEqual([
+    {
+      ...{ ...common, id: sent.id, detectedAtMs: START_MS, receivedAtMs: START_MS + 5 },
+      ...{ roomId, groupId, customData: '{"ref":1.10}' },
+      ...{ footage: { video, audio }, data: '{"zone":"Bad ü"}' },
+    },
+    expect.objectContaining({ roomId: null, groupId: null, customData: '{"ref":2}', footage: {} }),
+  ]);
+});
+
+it('an alarm is recorded once as long as its record is kept, and for each device apart', async () => {
+  const world = new AlarmWorld(place);
+  const sent = fall(0);
+  expect((await world.record(sent, START_MS)).isNew).toBe(true);
+  // However late, and wherever the device is by then.
+  expect((await world.record(sent, START_MS + 1e9, { roomId: newId() })).isNew).toBe(false);
+  const changed = { ...sent, id: sent.id.toUpperCase(), kind: 'noise' };
+  expect((await world.record(changed, START_MS + 2)).isNew).toBe(false);
+  expect((await world.record(sent, START_MS, { deviceId: newId() })).isNew).toBe(true);
+  expect((await world.page()).alarms).toHaveLength(2);
+});
+
+it('a page is one round trip, however many groups and kinds it is merged from', async () => {
+  const world = new AlarmWorld(place);
+  for (let number = 0; number < 60; number++) {
+    const groupId = newId();
+    await world.record(fall(number), START_MS + number, { roomId: newId(), groupId });
+  }
+  const reading = async () => {
+    const { alarms, next } = await world.page({ limit: 59 });
+    expect(alarms.map(({ detectedAtMs }) => detectedAtMs - START_MS)).toEqual([
+      ...Array(59).keys(),
+    ]);
+    expect(next).toEqual({ detectedAtMs: START_MS + 58, sequence: 59 });
+  };
+  expect(await world.scriptsDuring(reading)).toBe(1);
+});
+
+it('thousands that came after the first page lengthen neither a page nor a script', async () => {
+  const world = new AlarmWorld(place);
+  for (const atMs of [0, 1, 10_000, 10_001]) await world.record(fall(atMs), START_MS + atMs);
+  const first = await world.page({ limit: 1 });
+  const late = Array.from({ length: 2_500 }, (_, number) => fall(2 + number));
+  await Promise.all(late.map((sent, number) => world.record(sent, START_MS + number)));
+
+  const { next: position, upToSequence } = first;
+  const rest = async () => {
+    const { alarms, next } = await world.page({ limit: 2, position, upToSequence });
+    expect(alarms.map(({ detectedAtMs }) => detectedAtMs - START_MS)).toEqual([1, 10_000]);
+    const last = await world.page({ limit: 2, position: next, upToSequence });
+    expect(last.alarms.map(({ detectedAtMs }) => detectedAtMs - START_MS)).toEqual([10_001]);
+    expect(last.next).toBeUndefined();
+  };
+  // A thousand to a script, and the last page.
+  expect(await world.scriptsDuring(rest)).toBe(3 + 1);
+
+  const full = await world.page({ limit: 2, order: 'desc', upToSequence });
+  const { next, alarms } = await world.page({
+    ...full,
+    limit: 2,
+    order: 'desc',
+    position: full.next,
+  });
+  expect(alarms.map(({ detectedAtMs }) => detectedAtMs - START_MS)).toEqual([1, 0]);
+  expect(next).toBeUndefined();
+});

@@ -1,0 +1,96 @@
+import { Redis } from 'ioredis';
+import { onTestFinished } from 'vitest';
+import type { Recorded } from '../../src/delivery/recorder.js';
+import { ALARM_KINDS, parseAlarm } from '../../src/domain/alarms.js';
+import { newId } from '../../src/domain/identifiers.js';
+import { deviceContext } from '../../src/domain/messages.js';
+import type { AlarmQuery } from '../../src/site/alarm-history.js';
+import { AlarmHistoryRedis } from '../../src/store/alarm-history-redis.js';
+import { Keys } from '../../src/store/keys.js';
+import { LogStore } from '../../src/store/log-store.js';
+
+const location = { id: newId(), name: 'Haus', order: 1 };
+const noSecret = { name: 'Bett 1', order: 2, createdAtMs: 0, secretHash: '' };
+
+export interface Where {
+  readonly deviceId?: string;
+  readonly roomId?: string | null;
+  readonly groupId?: string | null;
+  readonly customData?: string;
+}
+
+/** The history of a site of its own in a real Redis, below the HTTP interface. */
+export class AlarmWorld {
+  readonly redis: Redis;
+  readonly keys: Keys;
+  readonly logs: LogStore;
+  readonly history: AlarmHistoryRedis;
+  readonly locationId = location.id;
+  readonly deviceId = newId();
+
+  constructor({ socketPath }: { socketPath: string }) {
+    this.redis = new Redis({ path: socketPath });
+    onTestFinished(() => this.redis.disconnect());
+    this.keys = new Keys(newId());
+    this.logs = new LogStore(this.redis, this.redis, this.keys);
+    this.history = new AlarmHistoryRedis(this.redis, this.keys);
+  }
+
+  /** Records what a device of the location sends, as of where it is then. */
+  record(sent: object, receivedAtMs: number, where: Where = {}): Promise<Recorded> {
+    const { deviceId = this.deviceId, roomId = null, groupId = null, customData = '{}' } = where;
+    const placed = { id: deviceId, locationId: location.id, roomId, customData };
+    const inLocation = { locationId: location.id, name: 'x', order: 3 };
+    const room = roomId === null ? null : { id: roomId, groupId, ...inLocation };
+    const group = groupId === null ? null : { id: groupId, ...inLocation };
+    const result = parseAlarm(Buffer.from(JSON.stringify(sent)), deviceId, receivedAtMs);
+    if ('reason' in result) throw new Error(result.reason);
+    return this.logs.recordAlarm({
+      alarm: result.alarm,
+      context: deviceContext({ ...noSecret, ...placed }, location, room, group),
+      receivedAtMs,
+      steadyAtMs: receivedAtMs,
+      topic: 't',
+      payload: Buffer.from('{}'),
+      receipt: undefined,
+    });
+  }
+
+  page(query: Partial<AlarmQuery> = {}) {
+    return this.history.page({
+      locationId: location.id,
+      deviceId: undefined,
+      kinds: ALARM_KINDS,
+      groupIds: undefined,
+      beforeMs: undefined,
+      afterMs: undefined,
+      order: 'asc',
+      limit: 100,
+      upToSequence: undefined,
+      position: undefined,
+      ...query,
+    });
+  }
+
+  /** Every key of the history; not the log, and not the number of the last alarm. */
+  async historyKeys(): Promise<string[]> {
+    const prefix = this.keys.locations.replace(/locations$/, '');
+    const all = (await this.redis.keys(`${prefix}*`)).map((key) => key.slice(prefix.length));
+    return all.filter((key) => !/^(log|sequence):/.test(key)).sort();
+  }
+
+  /** How many ids the history knows, by which an alarm that comes again is known. */
+  async keptIds(): Promise<number> {
+    const pieces = await this.redis.keys(`${this.keys.alarmIdsPrefix}*`);
+    const counts = await Promise.all(pieces.map((piece) => this.redis.hlen(piece)));
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  /** How many scripts ran while this did. */
+  async scriptsDuring(work: () => Promise<unknown>): Promise<number> {
+    await this.redis.config('RESETSTAT');
+    await work();
+    const stats = await this.redis.info('commandstats');
+    return Number(/^cmdstat_eval:calls=(\d+)/m.exec(stats)?.[1] ?? 0);
+  }
+}
