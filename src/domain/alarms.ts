@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { derivedId, isUuid, newId } from './identifiers.js';
 import { composeObject, decodeUtf8, isJson, objectMembers } from './json-text.js';
-import { parseRfc3339 } from './times.js';
+import { PLAUSIBLE_FROM_MS, parseRfc3339 } from './times.js';
 
 /** The eight kinds of the interface specification, 2. */
 export const ALARM_KINDS = [
@@ -20,9 +20,8 @@ const kindSchema = z.enum(ALARM_KINDS);
 export const FOOTAGE_TYPES = ['video', 'audio'] as const;
 export type FootageType = (typeof FOOTAGE_TYPES)[number];
 
-/** A detection time further ahead than this, or before 2020, is plainly wrong (CONTRACT 3). */
+/** A detection time further ahead than this is plainly wrong (CONTRACT 3). */
 const MAX_AHEAD_MS = 5 * 60_000;
-const EARLIEST_MS = Date.UTC(2020, 0, 1);
 const MAX_FOOTAGE_KEY_LENGTH = 512;
 
 /** An alarm as a device sent it. */
@@ -100,10 +99,8 @@ function parsed(text: string | undefined): unknown {
 function believedTime(sent: string | undefined, receivedAtMs: number): number | undefined {
   const text = z.string().safeParse(parsed(sent));
   const timeMs = text.success ? parseRfc3339(text.data) : undefined;
-  if (timeMs === undefined || timeMs < EARLIEST_MS || timeMs > receivedAtMs + MAX_AHEAD_MS) {
-    return undefined;
-  }
-  return timeMs;
+  if (timeMs === undefined || timeMs > receivedAtMs + MAX_AHEAD_MS) return undefined;
+  return timeMs < PLAUSIBLE_FROM_MS ? undefined : timeMs;
 }
 
 interface Identity {

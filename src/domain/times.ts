@@ -1,3 +1,6 @@
+/** A time before this comes from a clock that was not set: a box without a battery starts in 1970. */
+export const PLAUSIBLE_FROM_MS = Date.UTC(2020, 0, 1);
+
 /** RFC 3339, 5.6: a date-time with seconds and an offset; `T` and `Z` in either case. */
 const RFC3339 =
   /^(\d{4}-\d{2}-\d{2})[Tt]([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60)(?:\.(\d+))?([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;

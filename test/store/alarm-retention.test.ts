@@ -76,3 +76,15 @@ it('an alarm whose record is gone would be recorded again', async () => {
   await retention(world, START_MS + MAX_AGE_MS + 1).run();
   expect((await world.record(sent, START_MS)).isNew).toBe(true);
 });
+
+it('guarantee 7: an alarm received by a clock that was not set is kept as long as those after it', async () => {
+  const world = new AlarmWorld(place);
+  const unset = 1_000;
+  // More than are looked at in one go.
+  for (let number = 0; number < 250; number++) await world.record({ kind: 'fall' }, unset + number);
+  await world.record({ kind: 'fall' }, START_MS);
+  await world.record({ kind: 'fall' }, unset);
+  expect(await retention(world, START_MS + MAX_AGE_MS).run()).toBe(0);
+  expect(await retention(world, START_MS + MAX_AGE_MS + 1).run()).toBe(251);
+  expect((await world.page()).alarms).toHaveLength(1);
+});

@@ -1,11 +1,11 @@
 -- Removes alarms whose time in the history is over, the oldest first, a bounded number at a time, with
 -- everything that record-alarms.lua wrote for them but the log entry.
 -- KEYS[1] history
--- ARGV[1] received before this time, milliseconds   ARGV[2] how many at most
+-- ARGV[1] sequence of the last one to remove   ARGV[2] how many at most
 -- ARGV[3] prefixes (all in the same slot as the history) of alarm indexes, ARGV[4] of alarm ids,
 -- ARGV[5] of places, ARGV[6] of groups of alarms
 -- returns how many were removed
-local before, limit = tonumber(ARGV[1]), ARGV[2]
+local last, limit = ARGV[1], ARGV[2]
 local indexes, ids, places, groups = unpack(ARGV, 3, 6)
 
 -- One alarm, place, … less: true when none is left, and the count is gone.
@@ -26,10 +26,9 @@ local function removeId(device, id)
 end
 
 local removed = 0
-for _, row in ipairs(redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', limit)) do
+for _, row in ipairs(redis.call('XRANGE', KEYS[1], '-', last, 'COUNT', limit)) do
   local entry, fields, alarm = row[1], row[2], {}
   for at = 1, #fields, 2 do alarm[fields[at]] = fields[at + 1] end
-  if tonumber(alarm.r) >= before then break end
   local place = places .. alarm.p
   local location, device, _, group = unpack(cjson.decode(redis.call('HGET', place, 't')))
   local member = string.format('%012.0f', tonumber(string.match(entry, '^%d+')))
