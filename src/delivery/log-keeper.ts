@@ -1,12 +1,11 @@
 import type { Logger } from 'pino';
+import { PLAUSIBLE_FROM_MS } from '../domain/times.js';
 import type { Destination } from './destination.js';
 import type { LogEntry, LogName, LogReader } from './log-entry.js';
 import { LOG_NAMES } from './log-entry.js';
 import type { Router } from './router.js';
 
 const INTERVAL_MS = 10_000;
-/** A box without a battery starts in 1970: how old its entries are, nobody knows. */
-const PLAUSIBLE_FROM_MS = Date.UTC(2020, 0, 1);
 const PAGE_ENTRIES = 1_000;
 
 export interface KeepableLogs extends LogReader {
@@ -104,6 +103,7 @@ export class LogKeeper {
     const settled = Math.min(...[...remaining].map(({ cursors }) => cursors[log].settled));
     for await (const entry of entriesAfter(logs, log, settled)) {
       const { receivedAtMs } = entry;
+      // How old the entries of a clock that was not set are, nobody knows.
       const isExpired = receivedAtMs >= PLAUSIBLE_FROM_MS && receivedAtMs < oldestMs;
       if (entry.sequence > last || !(isExpired || someDropped(log, remaining))) return;
       for (const destination of router.concerned(entry.topic)) {
