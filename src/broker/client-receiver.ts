@@ -2,6 +2,12 @@ import type { Client } from 'aedes';
 import { writeToStream } from 'mqtt-packet';
 import type { OutgoingPublish, Receiver } from '../delivery/receiver.js';
 
+/** What tells a client that its publish is stored. */
+export interface Acknowledgement {
+  readonly cmd: 'puback' | 'pubrec';
+  readonly messageId: number;
+}
+
 /** How long a client may leave its messages unread before it is disconnected; nothing is lost. */
 const DRAIN_TIMEOUT_MS = 5_000;
 
@@ -28,9 +34,9 @@ export class ClientReceiver implements Receiver {
     this.#write({ cmd: 'publish', ...publish });
   }
 
-  /** Acknowledges a QoS 1 publish of the client. */
-  acknowledge(messageId: number): void {
-    this.#write({ cmd: 'puback', messageId });
+  /** Acknowledges a publish of the client: PUBACK at QoS 1, PUBREC at QoS 2. */
+  acknowledge(acknowledgement: Acknowledgement): void {
+    this.#write(acknowledgement);
   }
 
   /** The connection is gone. */

@@ -2,12 +2,16 @@ import type { Client } from 'aedes';
 import type { Destination } from '../delivery/destination.js';
 import type { Principal } from '../domain/grants.js';
 import { principalKey } from '../domain/grants.js';
+import type { Acknowledgement } from './client-receiver.js';
 import { ClientReceiver } from './client-receiver.js';
 import type { Intake } from './intake.js';
 import type { Peer } from './refusal-report.js';
 
 /** How many publishes of one client may be on their way to the store before it is read no further. */
 const MAX_UNSTORED = 100;
+
+/** Each costs the store a packet until PUBREL comes. */
+const MAX_UNRELEASED = 1_000;
 
 /** A client that has shown a valid credential, for as long as its connection lasts. */
 export class Connection {
@@ -17,6 +21,8 @@ export class Connection {
   /** From where the client comes. */
   readonly address: string;
   readonly #destination: Destination;
+  /** Packet identifiers of QoS 2 publishes that the client has not released. */
+  readonly #unreleased = new Set<number>();
   #isOpen = false;
   readonly #intake: Intake;
   #acknowledged: Promise<void> = Promise.resolve();
@@ -67,23 +73,52 @@ export class Connection {
   }
 
   /**
-   * Acknowledges a QoS 1 publish once it is stored, in the order in which the publishes came
-   * [MQTT-4.6.0-2]. One that could not be stored ends the connection: the client sends it again.
+   * A QoS 2 publish has come: its packet identifier is kept until PUBREL. Returns false when the
+   * client has too many.
+   */
+  holds(messageId: number | undefined): boolean {
+    if (messageId !== undefined) this.#unreleased.add(messageId);
+    return this.#unreleased.size <= MAX_UNRELEASED;
+  }
+
+  /** The packet identifier is free again. */
+  released(messageId: number): void {
+    this.#unreleased.delete(messageId);
+  }
+
+  /**
+   * Acknowledges a publish once it is stored, in the order in which the publishes came
+   * [MQTT-4.6.0-2], [MQTT-4.6.0-3]. One that could not be stored ends the connection: the client
+   * sends it again.
    *
-   * @param messageId undefined for a QoS 0 publish, which nobody acknowledges
+   * @param acknowledgement undefined for a QoS 0 publish, which nobody acknowledges
    * @param bytes how much memory it takes until then
    */
-  acknowledgeWhen(stored: Promise<void>, messageId: number | undefined, bytes: number): void {
+  acknowledgeWhen(
+    stored: Promise<void>,
+    acknowledgement: Acknowledgement | undefined,
+    bytes: number,
+  ): void {
     this.#unstored++;
     this.#intake.taken(bytes);
     const before = this.#acknowledged;
     this.#acknowledged = Promise.allSettled([stored, before]).then(([outcome]) => {
       this.#unstored--;
       if (outcome.status === 'rejected') this.client.close();
-      else if (messageId !== undefined) this.receiver.acknowledge(messageId);
+      else if (acknowledgement !== undefined) this.receiver.acknowledge(acknowledgement);
       for (const proceed of this.#waitingForRoom.splice(0)) proceed();
       this.#intake.stored(bytes);
     });
+  }
+
+  /** Something of the client waits for the store: it counts as a publish that is on its way there. */
+  waitsFor(answer: Promise<unknown>): void {
+    this.#unstored++;
+    const answered = () => {
+      this.#unstored--;
+      for (const proceed of this.#waitingForRoom.splice(0)) proceed();
+    };
+    answer.then(answered, answered);
   }
 
   /** Whether more may be read from the client; not when too much is on its way to the store. */

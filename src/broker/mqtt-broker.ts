@@ -18,6 +18,7 @@ import type { ConnectRequest } from './authentication.js';
 import { Authentication } from './authentication.js';
 import type { Connection } from './connection.js';
 import { FailedLogins } from './failed-logins.js';
+import { IncomingReceipts } from './incoming-receipts.js';
 import { Intake } from './intake.js';
 import { guardPackets } from './packet-guard.js';
 import { BrokerPersistence } from './persistence.js';
@@ -90,7 +91,7 @@ export class MqttBroker {
       refusals: this.#refusals,
       connectionOf: (client) => this.#connections.get(client),
       gateOf: (client) => this.#gates.get(client),
-      isKnownPacket: (client, packet) => this.#isKnownPacket(client, packet),
+      receipts: new IncomingReceipts(options.stored),
       isLeftWill: (packet) => this.#isLeftWill(packet),
     });
     this.#aedes = new Aedes({
@@ -98,6 +99,11 @@ export class MqttBroker {
       persistence: new BrokerPersistence({
         ...options,
         isGranted: (clientId, filter) => this.#isGranted(clientId, filter),
+        onReleasing: (clientId, answer) => {
+          const client = this.#open.get(clientId)?.client;
+          if (client !== undefined) hook.releasing(client, answer);
+        },
+        onReleased: (clientId, messageId) => this.#open.get(clientId)?.released(messageId),
       }),
       concurrency: CONCURRENCY,
       queueLimit: QUEUE_LIMIT,
@@ -297,15 +303,6 @@ export class MqttBroker {
   #isLeftWill(packet: PublishPacket): boolean {
     const brokerId: unknown = Reflect.get(packet, 'brokerId');
     return brokerId !== undefined && brokerId !== this.#aedes.id;
-  }
-
-  async #isKnownPacket(client: Client, packet: PublishPacket): Promise<boolean> {
-    try {
-      await this.#options.stored.incomingGetPacket(client, packet);
-      return true;
-    } catch {
-      return false;
-    }
   }
 }
 

@@ -17,6 +17,10 @@ export interface BrokerPersistenceOptions {
   readonly stored: RedisPersistence;
   /** Whether the client may have this subscription. */
   readonly isGranted: (clientId: string, filter: string) => boolean;
+  /** A client is releasing an incoming QoS 2 packet identifier, which waits for this answer. */
+  readonly onReleasing: (clientId: string, answer: Promise<unknown>) => void;
+  /** The client has released an incoming QoS 2 packet identifier. */
+  readonly onReleased: (clientId: string, messageId: number) => void;
   readonly log: Logger;
 }
 
@@ -100,16 +104,21 @@ export class BrokerPersistence {
     return Readable.from([]);
   }
 
-  async incomingStorePacket(client: ClientRef, packet: object): Promise<void> {
-    await this.#options.stored.incomingStorePacket(client, packet);
+  /** Aedes sees no publish at QoS 2 (`PublishHook`); `IncomingReceipts` keeps what PUBREL releases. */
+  async incomingStorePacket(): Promise<void> {
+    return Promise.resolve();
   }
 
+  /** A PUBREL has come. */
   async incomingGetPacket(client: ClientRef, packet: object): Promise<object> {
-    return this.#options.stored.incomingGetPacket(client, packet);
+    const answer = this.#options.stored.incomingGetPacket(client, packet);
+    this.#options.onReleasing(client.id, answer);
+    return answer;
   }
 
-  async incomingDelPacket(client: ClientRef, packet: object): Promise<void> {
+  async incomingDelPacket(client: ClientRef, packet: { messageId?: number }): Promise<void> {
     await this.#options.stored.incomingDelPacket(client, packet);
+    if (packet.messageId !== undefined) this.#options.onReleased(client.id, packet.messageId);
   }
 
   async cleanIncoming(client: ClientRef): Promise<void> {

@@ -7,7 +7,9 @@ import type { Commands } from '../ingest/commands.js';
 import type { DevicePublishes } from '../ingest/device-publishes.js';
 import type { Presence } from '../ingest/presence.js';
 import type { SiteModel } from '../site/site-model.js';
+import type { Acknowledgement } from './client-receiver.js';
 import type { Connection } from './connection.js';
+import type { IncomingReceipts } from './incoming-receipts.js';
 import { mayPublish } from './publish-rights.js';
 import type { ReadGate } from './read-gate.js';
 import type { RefusalReport } from './refusal-report.js';
@@ -19,8 +21,7 @@ export interface PublishHookOptions {
   readonly model: SiteModel;
   readonly connectionOf: (client: Client) => Connection | undefined;
   readonly gateOf: (client: Client) => ReadGate | undefined;
-  /** Whether an incoming QoS 2 packet identifier was stored before [MQTT-4.3.3-2]. */
-  readonly isKnownPacket: (client: Client, packet: PublishPacket) => Promise<boolean>;
+  readonly receipts: IncomingReceipts;
   /** Whether it is a will that was stored by an earlier run of the gateway. */
   readonly isLeftWill: (packet: PublishPacket) => boolean;
   readonly refusals: RefusalReport;
@@ -30,10 +31,11 @@ export interface PublishHookOptions {
 type Done = (error?: Error | null) => void;
 
 /**
- * Takes every publish out of Aedes' hands, into the message path. At QoS 1 the acknowledgement is
- * ours: Aedes would send it before anything is stored (DEPENDENCY-FAULTS 2), and would read nothing
- * more from a device, not even its pings, while the store is slow. So Aedes sees a QoS 0 publish
- * that matches no subscription, and PUBACK follows from `Connection.acknowledgeWhen`.
+ * Takes every publish out of Aedes' hands, into the message path. The acknowledgement is ours: at
+ * QoS 1 Aedes would send it before anything is stored (DEPENDENCY-FAULTS 2), and at either QoS would
+ * read nothing more from a device, not even its pings, while the store is slow. So Aedes sees a QoS 0
+ * publish that matches no subscription, and PUBACK or PUBREC follows from
+ * `Connection.acknowledgeWhen`.
  */
 export class PublishHook {
   readonly #options: PublishHookOptions;
@@ -54,17 +56,26 @@ export class PublishHook {
       done(new Error('publish outside the own topics'));
       return;
     }
-    const stored = this.#accept(connection, { ...packet });
-    packet.retain = false;
-    if (packet.qos === 2) {
-      stored.then(() => done(), done);
+    if (packet.qos === 2 && !connection.holds(packet.messageId)) {
+      done(new Error('too many QoS 2 publishes without PUBREL'));
       return;
     }
-    const messageId = packet.qos === 1 ? packet.messageId : undefined;
-    connection.acknowledgeWhen(stored, messageId, packet.payload.length);
+    const stored = this.#accept(connection, { ...packet });
+    connection.acknowledgeWhen(stored, acknowledgementOf(packet), packet.payload.length);
+    packet.retain = false;
     packet.qos = 0;
     if (!connection.hasRoom) this.#holdBack(client, connection);
     done();
+  }
+
+  /** A PUBREL waits for the store: a device must not be left unread for that, nor its pings. */
+  releasing(client: Client, answer: Promise<unknown>): void {
+    const connection = this.#options.connectionOf(client);
+    if (connection === undefined) return;
+    connection.waitsFor(answer);
+    if (!connection.hasRoom) this.#holdBack(client, connection);
+    // Not at once: Aedes is in the middle of parsing what it has read.
+    else setImmediate(() => this.#options.gateOf(client)?.readOn());
   }
 
   #holdBack(client: Client, connection: Connection): void {
@@ -75,17 +86,26 @@ export class PublishHook {
 
   async #accept(connection: Connection, packet: PublishPacket): Promise<void> {
     const { principal, client } = connection;
+    const { receipts } = this.#options;
+    const isRepeated = receipts.isRepeated(client, packet);
     try {
-      if (packet.qos === 2 && (await this.#options.isKnownPacket(client, packet))) return;
-      if (principal.type === 'device') await this.#acceptFromDevice(principal.id, packet);
-      else await this.#acceptCommand(connection, principal, packet);
+      if (principal.type === 'device') {
+        await this.#acceptFromDevice(principal.id, packet, isRepeated);
+      } else if (!(await isRepeated)) {
+        await this.#acceptCommand(connection, principal, packet);
+      }
+      await receipts.keep(client, packet);
     } catch (error) {
       this.#options.log.error({ err: error, clientId: client.id }, 'publish not stored');
       throw error;
     }
   }
 
-  async #acceptFromDevice(deviceId: string, packet: PublishPacket): Promise<void> {
+  async #acceptFromDevice(
+    deviceId: string,
+    packet: PublishPacket,
+    isRepeated: Promise<boolean>,
+  ): Promise<void> {
     this.#options.presence.heardOf(deviceId);
     const { messageId, dup, topic, qos, retain } = packet;
     const payload = Buffer.from(packet.payload);
@@ -96,6 +116,7 @@ export class PublishHook {
       qos,
       retain,
       packet: messageId === undefined ? undefined : { identifier: messageId, sentAgain: dup },
+      isRepeated,
     });
   }
 
@@ -136,10 +157,18 @@ export class PublishHook {
     const isDevice = target.type === 'alarm' || target.type === 'message';
     const { presence, log } = this.#options;
     if (isDevice && !presence.of(target.deviceId).online) {
-      this.#acceptFromDevice(target.deviceId, will).catch((error: unknown) => {
-        log.warn({ err: error, deviceId: target.deviceId }, 'will not stored');
-      });
+      this.#acceptFromDevice(target.deviceId, will, Promise.resolve(false)).catch(
+        (error: unknown) => {
+          log.warn({ err: error, deviceId: target.deviceId }, 'will not stored');
+        },
+      );
     }
     done();
   }
+}
+
+/** What acknowledges the publish (MQTT 3.1.1, 4.3); nothing does at QoS 0, nor a will. */
+function acknowledgementOf({ qos, messageId }: PublishPacket): Acknowledgement | undefined {
+  if (qos === 0 || messageId === undefined) return undefined;
+  return { cmd: qos === 1 ? 'puback' : 'pubrec', messageId };
 }

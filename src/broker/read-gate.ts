@@ -23,4 +23,9 @@ export class ReadGate {
     this.#isOpen = true;
     this.#stream.emit('readable');
   }
+
+  /** Has Aedes count one packet less, and read on although it has not finished that one. */
+  readOn(): void {
+    this.#stream.emit('readable');
+  }
 }

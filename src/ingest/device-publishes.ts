@@ -22,6 +22,8 @@ export interface DevicePublish {
   readonly retain: boolean;
   /** At QoS 1 and 2: the packet identifier and the DUP flag. */
   readonly packet: { readonly identifier: number; readonly sentAgain: boolean } | undefined;
+  /** At QoS 2, whether it is one that was received before; the store may take its time to say. */
+  readonly isRepeated: Promise<boolean>;
 }
 
 export interface DevicePublishesOptions {
@@ -56,6 +58,8 @@ export class DevicePublishes {
     const target = parsePublishTopic(publish.topic);
     if (target.type === 'alarm') {
       await this.#acceptAlarm(publish, context, receivedAtMs);
+    } else if (await publish.isRepeated) {
+      return;
     } else if (target.type === 'message') {
       await this.#acceptMessage(publish, target.rest, context, receivedAtMs);
     } else {
@@ -79,21 +83,24 @@ export class DevicePublishes {
       rejections.reject(context, result.reason, { ...publish, receivedAtMs });
       return;
     }
-    await this.#record(result.alarm, context, receivedAtMs, receiptOf(publish, result.alarm));
+    await this.#record(publish, result.alarm, context, receivedAtMs);
   }
 
   async #record(
+    publish: DevicePublish,
     alarm: Alarm,
     context: DeviceContext,
     receivedAtMs: number,
-    receipt: Receipt | undefined,
   ): Promise<void> {
     const topic = forwardedTopic(context.location.id, context.device.id, `alarms/${alarm.kind}`);
     const payload = Buffer.from(alarmText(alarm, context, receivedAtMs));
     const { recorder, router, steadyNow } = this.#options;
     const steadyAtMs = steadyNow();
+    const receipt = receiptOf(publish, alarm);
     const live = setTimeout(() => this.#publishUnrecorded(topic, payload, context), LIVE_AFTER_MS);
     try {
+      // Behind the timer: while the store does not answer this, the alarm must go out all the same.
+      if (await publish.isRepeated) return;
       const record = { alarm, context, receivedAtMs, steadyAtMs, receipt, topic, payload };
       const { entry, isNew } = await recorder.recordAlarm(record);
       router.appended(entry, isNew);

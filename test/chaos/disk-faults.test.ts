@@ -6,16 +6,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Home } from '../broker/home.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
-import { Subscriber } from '../harness/mqtt-clients.js';
-import {
-  becomesReady,
-  eventually,
-  isRecorded,
-  nothingIsLost,
-  Sensor,
-  saysOverHttp,
-  Watcher,
-} from './faults.js';
+import { becomesReady, Columns, eventually, isRecorded, saysOverHttp, Watcher } from './faults.js';
 import { storeProcessId } from './victim.js';
 
 const DISK_BYTES = 16 * 1024 * 1024;
@@ -67,85 +58,81 @@ async function homeOn(dataDir: string): Promise<Home> {
   return Home.at(gateway);
 }
 
-/** Fills the disk, and has the sensor send until the store has ended over it. */
-async function fillUp(dataDir: string, home: Home, sensor: Sensor, watcher: Watcher) {
+/** Fills the disk, and has the sensors send until the store has ended over it. */
+async function fillUp(dataDir: string, columns: Columns): Promise<() => void> {
   const free = fill(dataDir);
   cleanups.push(free);
-  const { lines } = home.gateway;
+  const { lines } = columns.home.gateway;
   const hasEnded = () => lines.join('\n').includes('the embedded store ended');
   // The block at the end of the file may still take one or two.
-  for (let count = 0; count < 50 && !hasEnded(); count++) await watcher.sees(sensor);
+  for (let count = 0; count < 50 && !hasEnded(); count++) await columns.see();
   expect(hasEnded()).toBe(true);
   return free;
 }
 
 describe('guarantee 7: a full disk', () => {
-  it('holds up acknowledgements, not live alarms, and loses nothing', async ({ skip }) => {
+  it('holds up acknowledgements, not live alarms, and loses nothing at any QoS', async ({
+    skip,
+  }) => {
     const dataDir = smallDisk();
     if (dataDir === undefined) return skip(NO_MOUNT);
-    const home = await homeOn(dataDir);
-    const device = await home.device();
-    const sensor = await Sensor.connect(home, device);
-    const watcher = await Watcher.connect(home);
-    for (let count = 0; count < 20; count++) sensor.alarm();
-    await sensor.allAcknowledged();
-    const free = await fillUp(dataDir, home, sensor, watcher);
+    const columns = await Columns.of(await homeOn(dataDir));
+    for (let count = 0; count < 20; count++) columns.alarm();
+    await columns.loseNothing();
+    const free = await fillUp(dataDir, columns);
 
-    await saysOverHttp(home, device, /disk .* is full/);
-    await watcher.seesFault(/disk .* is full/);
+    await saysOverHttp(columns.home, columns.anyDevice, /disk .* is full/);
+    for (const watcher of columns.watchers) await watcher.seesFault(/disk .* is full/);
     // The store is started again and again, and ends with every write.
-    for (let count = 0; count < 5; count++) await watcher.sees(sensor);
-    await sensor.isServed();
-    expect(sensor.acknowledged.length).toBeLessThan(sensor.sent.length);
+    for (let count = 0; count < 5; count++) await columns.see();
+    await columns.areServed();
+    for (const { qos, acknowledged, sent } of columns.sensors) {
+      if (qos > 0) expect(acknowledged.length).toBeLessThan(sent.length);
+    }
 
     free();
-    await nothingIsLost(home, sensor, watcher);
-    await becomesReady(home);
+    await columns.loseNothing();
+    await becomesReady(columns.home);
   });
 
   it('does not keep a gateway from starting', async ({ skip }) => {
     const dataDir = smallDisk();
     if (dataDir === undefined) return skip(NO_MOUNT);
     const home = await homeOn(dataDir);
-    const [one, other] = [await home.device(), await home.device()];
-    const sensor = await Sensor.connect(home, one);
-    const watcher = await Watcher.connect(home);
-    sensor.alarm();
-    await sensor.allAcknowledged();
-    const free = await fillUp(dataDir, home, sensor, watcher);
+    const devices = await Columns.devices(home);
+    const before = await Columns.of(home);
+    before.alarm();
+    await before.loseNothing();
+    const free = await fillUp(dataDir, before);
     await home.gateway.kill();
     await home.gateway.start();
 
-    const again = await Watcher.connect(home);
-    const late = await Sensor.connect(home, other);
-    for (let count = 0; count < 3; count++) await again.sees(late);
+    const watchers = [await Watcher.back(home), await Watcher.connect(home, 'live')];
+    const after = await Columns.with(home, devices, watchers);
+    for (let count = 0; count < 3; count++) await after.see();
 
     free();
-    await nothingIsLost(home, late, again);
-    const acknowledged = sensor.sent.slice(0, sensor.acknowledged.length);
-    const history = (await home.api.allAlarms(one)).map(({ id }) => id);
-    expect(history).toEqual(expect.arrayContaining(acknowledged));
+    await after.loseNothing();
+    for (const { device, sent, acknowledged } of before.sensors) {
+      const history = (await home.api.allAlarms(device)).map(({ id }) => id);
+      expect(history).toEqual(expect.arrayContaining(sent.slice(0, acknowledged.length)));
+    }
     await becomesReady(home);
   });
 });
 
 describe('guarantee 7: an append-only file without its end', () => {
-  it('is loaded up to there, which the log says', async () => {
+  it('is loaded up to there, which the log says; of each QoS all that was stored is there', async () => {
     const gateway = await GatewayProcess.start();
     cleanups.push(() => gateway.remove());
     const home = await Home.at(gateway);
-    const device = await home.device();
-    const filter = home.filter(device, 'alarms/#');
-    const session = { clientId: 'nurse', clean: false };
-    const nurse = await Subscriber.connect(gateway, home.viewer, session);
-    await nurse.subscribe(filter);
-    await nurse.end();
-    const sensor = await Sensor.connect(home, device);
-    for (let count = 0; count < 50; count++) sensor.alarm();
-    await sensor.allAcknowledged();
+    const columns = await Columns.of(home);
+    for (const { subscriber } of columns.watchers) await subscriber.end();
+    for (let count = 0; count < 20; count++) columns.alarm();
+    await columns.areStored();
     // The end that is lost is after what was acknowledged: that is what fsync is for.
     const endOfAlarms = statSync(await appendOnlyFile(gateway)).size;
-    await home.api.setCustomData(device, '{"cut":true}');
+    await home.api.setCustomData(columns.anyDevice, '{"cut":true}');
     await killAll(gateway);
     const file = await appendOnlyFile(gateway);
     const { size } = statSync(file);
@@ -154,11 +141,15 @@ describe('guarantee 7: an append-only file without its end', () => {
 
     await gateway.start();
     expect(gateway.lines.join('\n')).toMatch(/truncat|short read|damaged/i);
-    await isRecorded(home, device, sensor.sent);
-    const back = await Subscriber.connect(gateway, home.viewer, session);
-    await back.untilCount(sensor.sent.length);
-    expect(back.messages('/alarms/').map(({ id }) => id)).toEqual(sensor.sent);
-    await back.end();
+    const [durable, live] = [await Watcher.back(home), await Watcher.connect(home, 'live')];
+    for (const sensor of columns.sensors) {
+      await isRecorded(home, sensor.device, sensor.sent);
+      await durable.seesStored(sensor);
+    }
+    const again = await Columns.of(home);
+    again.alarm();
+    await again.loseNothing();
+    for (const { device } of columns.sensors) expect(live.storedOf(device)).toEqual([]);
     await becomesReady(home);
   });
 });

@@ -16,27 +16,39 @@ import { publishPacket, RawClient } from '../harness/raw-client.js';
 const LIVE_WITHIN_MS = 1_000;
 const RECOVERED_WITHIN_MS = 20_000;
 const CONNECT_AGAIN_MS = 50;
+/** The client id of the subscriber whose session persists. */
+const DURABLE = 'durable';
 
 /** Resolves when the check passes, which is tried again and again. */
 export async function eventually<T>(check: () => T | Promise<T>, withinMs = 15_000): Promise<T> {
   return vi.waitFor(check, { timeout: withinMs, interval: 25 });
 }
 
+export type PublishQos = 0 | 1 | 2;
+
 /** A sensor that shows every packet, and the alarms that it has sent. */
 export class Sensor {
   readonly device: TestDevice;
   readonly client: RawClient;
+  readonly qos: PublishQos;
   /** Ids, in the order in which they were sent; the first with packet identifier 1. */
   readonly sent: string[] = [];
 
-  private constructor(device: TestDevice, client: RawClient) {
+  private constructor(device: TestDevice, client: RawClient, qos: PublishQos) {
     this.device = device;
     this.client = client;
+    this.qos = qos;
+    if (qos === 2) client.releaseAll();
   }
 
-  static async connect(home: Home, device: TestDevice, clean = true): Promise<Sensor> {
+  static async connect(
+    home: Home,
+    device: TestDevice,
+    { qos = 1, clean = true }: { qos?: PublishQos; clean?: boolean } = {},
+  ): Promise<Sensor> {
     const clientId = `sensor-${device.id}`;
-    return new Sensor(device, await RawClient.connect(home.gateway, device, { clean, clientId }));
+    const client = await RawClient.connect(home.gateway, device, { clean, clientId });
+    return new Sensor(device, client, qos);
   }
 
   /** Sends an alarm and waits for nothing. Returns its id. */
@@ -45,17 +57,25 @@ export class Sensor {
     this.sent.push(id);
     const payload = JSON.stringify({ kind: 'fall', id });
     const packet = publishPacket(`devices/${this.device.id}/alarms`, payload);
-    this.client.send({ ...packet, qos: 1, messageId: this.sent.length });
+    const { qos } = this;
+    this.client.send(qos === 0 ? packet : { ...packet, qos, messageId: this.sent.length });
     return id;
   }
 
-  /** Packet identifiers, in the order of their PUBACKs. */
+  /** Packet identifiers, in the order of their PUBACKs or PUBRECs. */
   get acknowledged(): unknown[] {
-    return this.client.packets.flatMap((one) => (one.cmd === 'puback' ? [one.messageId] : []));
+    const acknowledgement = this.qos === 2 ? 'pubrec' : 'puback';
+    return this.client.packets.flatMap((one) =>
+      one.cmd === acknowledgement ? [one.messageId] : [],
+    );
   }
 
-  /** Resolves when every alarm is acknowledged, and fails unless that happened in their order. */
+  /**
+   * Resolves when every alarm is acknowledged, and fails unless that happened in their order. At QoS
+   * 0 there is nothing to wait for.
+   */
   async allAcknowledged(): Promise<void> {
+    if (this.qos === 0) return;
     await eventually(() => expect(this.acknowledged).toHaveLength(this.sent.length));
     expect(this.acknowledged).toEqual(this.sent.map((_, index) => index + 1));
   }
@@ -75,33 +95,33 @@ export class Watcher {
     this.subscriber = subscriber;
   }
 
-  static async connect(home: Home): Promise<Watcher> {
-    const subscriber = await Subscriber.connect(home.gateway, home.viewer);
+  static async connect(home: Home, kind: 'durable' | 'live'): Promise<Watcher> {
+    const session = kind === 'durable' ? { clientId: DURABLE, clean: false } : {};
+    const subscriber = await Subscriber.connect(home.gateway, home.viewer, session);
     const alarms = `care-homes/${home.locationId}/devices/+/alarms/#`;
     return new Watcher(await subscriber.subscribe(alarms, 'gateway/status'));
   }
 
-  /** Sends an alarm, which must arrive in time, whether it can be stored or not. */
-  async sees(sensor: Sensor): Promise<void> {
-    const sentMs = performance.now();
-    const id = sensor.alarm();
-    await this.subscriber.until((all) => all.some(({ text }) => text.includes(`"id":"${id}"`)));
-    expect(performance.now() - sentMs).toBeLessThan(LIVE_WITHIN_MS);
+  /** The durable one again, with the subscriptions that its session has. */
+  static async back(home: Home): Promise<Watcher> {
+    const session = { clientId: DURABLE, clean: false };
+    return new Watcher(await Subscriber.connect(home.gateway, home.viewer, session));
   }
 
-  /** Sends an alarm, which must arrive though it cannot be stored, and must not be acknowledged. */
-  async seesLive(sensor: Sensor): Promise<void> {
-    const before = sensor.acknowledged.length;
-    await this.sees(sensor);
-    const id = sensor.sent.at(-1);
-    const [first] = this.subscriber.received.filter(({ text }) => text.includes(`"id":"${id}"`));
-    expect(first?.qos).toBe(0);
-    expect(sensor.acknowledged).toHaveLength(before);
+  /** Resolves when the alarm has come, in whichever way. */
+  async has(id: string): Promise<void> {
+    await this.subscriber.until((all) => all.some(({ text }) => text.includes(`"id":"${id}"`)));
+  }
+
+  /** The QoS at which each copy of the alarm has come. */
+  copiesOf(id: string): number[] {
+    const copies = this.subscriber.received.filter(({ text }) => text.includes(`"id":"${id}"`));
+    return copies.map(({ qos }) => qos);
   }
 
   /** Resolves when everything the sensor sent has come at QoS 1, once and in its order. */
   async seesStored(sensor: Sensor): Promise<void> {
-    await eventually(() => expect(this.#storedOf(sensor)).toEqual(sensor.sent));
+    await eventually(() => expect(this.storedOf(sensor.device)).toEqual(sensor.sent));
   }
 
   async seesFault(fault: RegExp): Promise<void> {
@@ -110,10 +130,102 @@ export class Watcher {
     );
   }
 
-  #storedOf({ device }: Sensor): unknown[] {
+  /** Ids of the device's alarms that have come at QoS 1. */
+  storedOf(device: TestDevice): unknown[] {
     return this.subscriber.received
       .filter(({ topic, qos }) => topic.includes(`/${device.id}/alarms/`) && qos === 1)
       .map(({ text }) => JSON.parse(text).id);
+  }
+}
+
+const QOS: readonly PublishQos[] = [0, 1, 2];
+
+/**
+ * A sensor that publishes at each QoS, a durable and a live subscriber: the columns of the matrix in
+ * the README, all under one fault.
+ */
+export class Columns {
+  readonly home: Home;
+  readonly sensors: readonly Sensor[];
+  readonly watchers: readonly Watcher[];
+
+  private constructor(home: Home, sensors: readonly Sensor[], watchers: readonly Watcher[]) {
+    this.home = home;
+    this.sensors = sensors;
+    this.watchers = watchers;
+  }
+
+  static async of(home: Home): Promise<Columns> {
+    const watchers = [await Watcher.connect(home, 'durable'), await Watcher.connect(home, 'live')];
+    return Columns.with(home, await Columns.devices(home), watchers);
+  }
+
+  /** A device for each QoS. */
+  static devices(home: Home): Promise<TestDevice[]> {
+    return Promise.all(QOS.map((qos) => home.device(`Bett ${qos}`)));
+  }
+
+  static async with(
+    home: Home,
+    devices: readonly TestDevice[],
+    watchers: readonly Watcher[],
+    clean = true,
+  ): Promise<Columns> {
+    const sensors = devices.map((device, index) =>
+      Sensor.connect(home, device, { qos: QOS[index] ?? 1, clean }),
+    );
+    return new Columns(home, await Promise.all(sensors), watchers);
+  }
+
+  /** What only a sensor is needed for, at the QoS that matters least. */
+  get anyDevice(): TestDevice {
+    const [sensor] = this.sensors;
+    if (sensor === undefined) throw new Error('no sensor');
+    return sensor.device;
+  }
+
+  /** Each sensor sends an alarm and waits for nothing. */
+  alarm(): void {
+    for (const sensor of this.sensors) sensor.alarm();
+  }
+
+  /** Each sends an alarm, which must reach everybody in time, whether it can be stored or not. */
+  async see(): Promise<void> {
+    const sentMs = performance.now();
+    const ids = this.sensors.map((sensor) => sensor.alarm());
+    await Promise.all(ids.flatMap((id) => this.watchers.map((watcher) => watcher.has(id))));
+    expect(performance.now() - sentMs).toBeLessThan(LIVE_WITHIN_MS);
+  }
+
+  /** The same, though it cannot be stored, and must not be acknowledged. */
+  async seeLive(): Promise<void> {
+    const acknowledged = () => this.sensors.map((sensor) => sensor.acknowledged.length);
+    const before = acknowledged();
+    await this.see();
+    for (const { sent } of this.sensors) {
+      for (const watcher of this.watchers) expect(watcher.copiesOf(sent.at(-1) ?? '')).toEqual([0]);
+    }
+    expect(acknowledged()).toEqual(before);
+  }
+
+  async areServed(): Promise<void> {
+    await Promise.all(this.sensors.map((sensor) => sensor.isServed()));
+  }
+
+  /** What was sent up to now is acknowledged and in the history. */
+  async areStored(): Promise<void> {
+    for (const sensor of this.sensors) {
+      await sensor.allAcknowledged();
+      await isRecorded(this.home, sensor.device, sensor.sent);
+    }
+  }
+
+  /** What was sent is acknowledged, forwarded as stored, and in the history, each once, in order. */
+  async loseNothing(): Promise<void> {
+    await this.areStored();
+    for (const watcher of this.watchers) {
+      for (const sensor of this.sensors) await watcher.seesStored(sensor);
+    }
   }
 }
 
@@ -141,13 +253,6 @@ export async function becomesReady(home: Home): Promise<void> {
   }, RECOVERED_WITHIN_MS);
 }
 
-/** What the sensor sent is acknowledged, forwarded as stored, and in the history, each once. */
-export async function nothingIsLost(home: Home, sensor: Sensor, watcher: Watcher): Promise<void> {
-  await sensor.allAcknowledged();
-  await watcher.seesStored(sensor);
-  await isRecorded(home, sensor.device, sensor.sent);
-}
-
 /** The history of the device consists of these alarms, each once. */
 export async function isRecorded(
   home: Home,
@@ -155,8 +260,10 @@ export async function isRecorded(
   sent: readonly string[],
 ): Promise<void> {
   // Its connection to the store may come back a moment after the one of the alarms.
-  const history = await eventually(() => home.api.allAlarms(device, '?limit=100&order=asc'));
-  expect(history.map(({ id }) => id).sort()).toEqual([...sent].sort());
+  await eventually(async () => {
+    const history = await home.api.allAlarms(device, '?limit=100&order=asc');
+    expect(history.map(({ id }) => id).sort()).toEqual([...sent].sort());
+  });
 }
 
 /** A Redis server of the operator's own, on a TCP port. */
@@ -202,17 +309,22 @@ export class OwnRedis {
     ]);
     this.#process = spawn('redis-server', args, { stdio: 'ignore' });
     // The first attempt comes too early; what is asked waits for one that does not.
-    this.redis.connect().catch(() => undefined);
+    if (this.redis.status === 'wait') this.redis.connect().catch(() => undefined);
     await this.redis.ping();
+  }
+
+  /** Ends it at once; what it has acknowledged is on the disk, and there after the next start. */
+  async kill(): Promise<void> {
+    const process = this.#process;
+    if (process === undefined || process.exitCode !== null || process.signalCode !== null) return;
+    const ended = once(process, 'exit');
+    process.kill('SIGKILL');
+    await ended;
   }
 
   async remove(): Promise<void> {
     this.redis.disconnect();
-    const process = this.#process;
-    if (process !== undefined && process.exitCode === null) {
-      process.kill('SIGKILL');
-      await once(process, 'exit');
-    }
+    await this.kill();
     await rm(this.#directory, { recursive: true, force: true });
   }
 }

@@ -5,15 +5,7 @@ import { lockFile } from '../../src/store/file-lock.js';
 import { Home } from '../broker/home.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { Store } from '../harness/store.js';
-import {
-  becomesReady,
-  eventually,
-  nothingIsLost,
-  OwnRedis,
-  Sensor,
-  saysOverHttp,
-  Watcher,
-} from './faults.js';
+import { becomesReady, Columns, eventually, OwnRedis, saysOverHttp, Watcher } from './faults.js';
 import { storeProcessId } from './victim.js';
 
 /** In the order in which they are to be undone: the last one first. */
@@ -30,52 +22,50 @@ async function homeOf(environment?: Record<string, string>): Promise<Home> {
 }
 
 describe('guarantee 4: a store that does not answer', () => {
-  it('holds up the acknowledgement only; afterwards everything is stored once', async () => {
+  it('holds up acknowledgements only, at each QoS and for each subscriber; then all is stored once', async () => {
     const home = await homeOf();
-    const [one, other] = [await home.device(), await home.device()];
-    const sensor = await Sensor.connect(home, one);
-    const watcher = await Watcher.connect(home);
-    const store = await Store.of(home.gateway);
+    const [some, others] = [await Columns.devices(home), await Columns.devices(home)];
+    const columns = await Columns.of(home);
+    const store = await Store.of(columns.home.gateway);
     store.freeze();
     cleanups.push(() => store.thaw());
 
-    await watcher.seesLive(sensor);
-    await saysOverHttp(home, one, /store does not answer/);
-    await watcher.seesFault(/store does not answer/);
+    await columns.seeLive();
+    await saysOverHttp(columns.home, columns.anyDevice, /store does not answer/);
+    for (const watcher of columns.watchers) await watcher.seesFault(/store does not answer/);
     // Whoever comes now is served as well, with and without a session that persists.
-    const late = await Sensor.connect(home, other, false);
-    await watcher.seesLive(late);
-    await watcher.seesLive(sensor);
-    await sensor.isServed();
-    await late.isServed();
+    const { watchers } = columns;
+    const all = [
+      columns,
+      await Columns.with(home, some, watchers, true),
+      await Columns.with(home, others, watchers, false),
+    ];
+    for (let round = 0; round < 2; round++) for (const each of all) await each.seeLive();
+    for (const each of all) await each.areServed();
 
     store.thaw();
-    await nothingIsLost(home, sensor, watcher);
-    await nothingIsLost(home, late, watcher);
-    await becomesReady(home);
+    for (const each of all) await each.loseNothing();
+    await becomesReady(columns.home);
     store.close();
   });
 });
 
 describe('a store that is killed', () => {
-  it('is started again, and nothing is lost meanwhile', async () => {
-    const home = await homeOf();
-    const device = await home.device();
-    const sensor = await Sensor.connect(home, device);
-    const watcher = await Watcher.connect(home);
-    sensor.alarm();
-    await sensor.allAcknowledged();
-    const unlock = keepDown(home.gateway);
+  it('is started again; nothing is lost meanwhile at any QoS, for any subscriber', async () => {
+    const columns = await Columns.of(await homeOf());
+    columns.alarm();
+    await columns.loseNothing();
+    const unlock = keepDown(columns.home.gateway);
 
-    await watcher.seesLive(sensor);
-    await saysOverHttp(home, device, /store is unreachable/);
-    await watcher.seesFault(/store is unreachable/);
-    await watcher.seesLive(sensor);
-    await sensor.isServed();
+    await columns.seeLive();
+    await saysOverHttp(columns.home, columns.anyDevice, /store is unreachable/);
+    for (const watcher of columns.watchers) await watcher.seesFault(/store is unreachable/);
+    await columns.seeLive();
+    await columns.areServed();
 
     unlock();
-    await nothingIsLost(home, sensor, watcher);
-    await becomesReady(home);
+    await columns.loseNothing();
+    await becomesReady(columns.home);
   });
 });
 
@@ -93,29 +83,38 @@ function keepDown({ dataDir }: GatewayProcess): () => void {
 }
 
 describe('a store that is not there yet', () => {
-  it('is waited for, which the log says', async () => {
-    const redis = await OwnRedis.create();
-    cleanups.push(() => redis.remove());
-    const gateway = await GatewayProcess.create({ GATEWAY_REDIS_URL: redis.url });
-    cleanups.push(() => gateway.remove());
-    const ready = gateway.start();
+  it('is waited for, which the log says; nobody gets in, and the durable has its backlog', async () => {
+    const redis = await ownRedis();
+    await redis.start();
+    const home = await homeOf({ GATEWAY_REDIS_URL: redis.url });
+    const columns = await Columns.of(home);
+    for (const { subscriber } of columns.watchers) await subscriber.end();
+    columns.alarm();
+    await columns.areStored();
+    await home.gateway.stop();
+    await redis.kill();
+    home.gateway.lines.splice(0);
+
+    const ready = home.gateway.start();
     // It is looked at below; until then it must not count as unhandled.
     ready.catch(() => undefined);
-    await eventually(() => expect(gateway.lines.join('\n')).toContain('the store is unreachable'));
-    expect(gateway.isRunning).toBe(true);
+    const { lines } = home.gateway;
+    await eventually(() => expect(lines.join('\n')).toContain('the store is unreachable'));
+    expect(home.gateway.isRunning).toBe(true);
+    await expect(Watcher.connect(home, 'live')).rejects.toThrow('ECONNREFUSED');
     await redis.start();
     await ready;
-    const home = await Home.at(gateway);
     await becomesReady(home);
-    const sensor = await Sensor.connect(home, await home.device());
-    const watcher = await Watcher.connect(home);
-    sensor.alarm();
-    await nothingIsLost(home, sensor, watcher);
+    const [durable, live] = [await Watcher.back(home), await Watcher.connect(home, 'live')];
+    for (const sensor of columns.sensors) await durable.seesStored(sensor);
+    for (const { device } of columns.sensors) expect(live.storedOf(device)).toEqual([]);
+    const again = await Columns.of(home);
+    again.alarm();
+    await again.loseNothing();
   });
 
   it('does not keep the gateway from stopping', async () => {
-    const redis = await OwnRedis.create();
-    cleanups.push(() => redis.remove());
+    const redis = await ownRedis();
     const gateway = await GatewayProcess.create({ GATEWAY_REDIS_URL: redis.url });
     const ended = expect(gateway.start()).rejects.toThrow('the gateway ended with 0');
     await eventually(() => expect(gateway.lines.join('\n')).toContain('the store is unreachable'));
@@ -124,48 +123,41 @@ describe('a store that is not there yet', () => {
   });
 });
 
+async function ownRedis(): Promise<OwnRedis> {
+  const redis = await OwnRedis.create();
+  cleanups.push(() => redis.remove());
+  return redis;
+}
+
 describe('a full store', () => {
-  it('acknowledges nothing and disconnects nobody until there is room again', async () => {
-    const redis = await OwnRedis.create();
-    cleanups.push(() => redis.remove());
+  it('acknowledges nothing and disconnects nobody until there is room again, at any QoS', async () => {
+    const redis = await ownRedis();
     await redis.start();
-    const home = await homeOf({ GATEWAY_REDIS_URL: redis.url });
-    const [one, other] = [await home.device(), await home.device()];
-    const [sensor, second] = [await Sensor.connect(home, one), await Sensor.connect(home, other)];
-    const watcher = await Watcher.connect(home);
-    sensor.alarm();
-    await sensor.allAcknowledged();
+    const columns = await Columns.of(await homeOf({ GATEWAY_REDIS_URL: redis.url }));
+    columns.alarm();
+    await columns.loseNothing();
     await redis.redis.config('SET', 'maxmemory', '1');
 
-    for (let round = 0; round < 3; round++) {
-      await watcher.seesLive(sensor);
-      await watcher.seesLive(second);
-    }
-    await saysOverHttp(home, one, /OOM/);
-    await watcher.seesFault(/OOM/);
-    await sensor.isServed();
-    await second.isServed();
+    for (let round = 0; round < 3; round++) await columns.seeLive();
+    await saysOverHttp(columns.home, columns.anyDevice, /OOM/);
+    for (const watcher of columns.watchers) await watcher.seesFault(/OOM/);
+    await columns.areServed();
 
     await redis.redis.config('SET', 'maxmemory', '0');
-    await nothingIsLost(home, sensor, watcher);
-    await nothingIsLost(home, second, watcher);
-    await becomesReady(home);
+    await columns.loseNothing();
+    await becomesReady(columns.home);
   });
 
-  it('that has room and has none in turn keeps the order', async () => {
-    const redis = await OwnRedis.create();
-    cleanups.push(() => redis.remove());
+  it('that has room and has none in turn keeps the order at each QoS', async () => {
+    const redis = await ownRedis();
     await redis.start();
-    const home = await homeOf({ GATEWAY_REDIS_URL: redis.url });
-    const sensor = await Sensor.connect(home, await home.device());
-    const watcher = await Watcher.connect(home);
-    for (let round = 0; round < 300; round++) {
-      for (let alarm = 0; alarm < 3; alarm++) sensor.alarm();
+    const columns = await Columns.of(await homeOf({ GATEWAY_REDIS_URL: redis.url }));
+    for (let round = 0; round < 150; round++) {
+      for (let alarm = 0; alarm < 2; alarm++) columns.alarm();
       await redis.redis.config('SET', 'maxmemory', '1');
-      for (let alarm = 0; alarm < 3; alarm++) sensor.alarm();
+      for (let alarm = 0; alarm < 2; alarm++) columns.alarm();
       await redis.redis.config('SET', 'maxmemory', '0');
     }
-    await sensor.allAcknowledged();
-    await nothingIsLost(home, sensor, watcher);
+    await columns.loseNothing();
   });
 });

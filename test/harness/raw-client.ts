@@ -134,6 +134,14 @@ export class RawClient {
     this.#parser.on('packet', acknowledge);
   }
 
+  /** From now on every PUBREC is answered with PUBREL [MQTT-4.3.3-1]. */
+  releaseAll(): void {
+    this.#parser.on('packet', (packet) => {
+      if (packet.cmd !== 'pubrec' || packet.messageId === undefined) return;
+      this.send({ cmd: 'pubrel', messageId: packet.messageId });
+    });
+  }
+
   /** Ends it as a power cut of the device does, without DISCONNECT. */
   vanish(): void {
     this.stream.destroy();

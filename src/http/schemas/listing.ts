@@ -56,4 +56,4 @@ export function choiceParameter<const Values extends readonly [string, ...string
 export const nextCursorSchema = z
   .string()
   .nullable()
-  .openapi({ description: 'Null on the last page; until then a page may have less than `limit`.' });
+  .openapi({ description: 'Null on the last page; until then every page has `limit` events.' });

@@ -1,0 +1,36 @@
+import type { Client, PublishPacket } from 'aedes';
+import type { RedisPersistence } from 'aedes-persistence-redis';
+
+/** The packet identifiers of QoS 2 publishes that were received and not released yet. */
+export class IncomingReceipts {
+  readonly #stored: RedisPersistence;
+
+  constructor(stored: RedisPersistence) {
+    this.#stored = stored;
+  }
+
+  /**
+   * Whether the packet was received before: it must not be taken for another [MQTT-4.3.3-2]. Waits
+   * for the store, at QoS 2 only; where the store knows no answer it was not.
+   */
+  async isRepeated(client: Client, packet: PublishPacket): Promise<boolean> {
+    if (!bearsReceipt(packet)) return false;
+    try {
+      await this.#stored.incomingGetPacket(client, packet);
+      return true;
+    } catch {
+      // That is how it says that there is none.
+      return false;
+    }
+  }
+
+  /** The packet has been received; when this resolves that outlives the gateway. */
+  async keep(client: Client, packet: PublishPacket): Promise<void> {
+    if (bearsReceipt(packet)) await this.#stored.incomingStorePacket(client, packet);
+  }
+}
+
+/** A will at QoS 2 has no packet identifier. */
+function bearsReceipt({ qos, messageId }: PublishPacket): boolean {
+  return qos === 2 && messageId !== undefined;
+}

@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { storeProcessId } from '../chaos/victim.js';
+import type { TestDevice } from '../harness/api.js';
+import { Subscriber } from '../harness/mqtt-clients.js';
+import { publishPacket, RawClient } from '../harness/raw-client.js';
+import { Store } from '../harness/store.js';
+import { Home } from './home.js';
+
+/** Nothing in it tells it from another one: neither id nor time. */
+const ALARM = '{"kind":"helpCall"}';
+
+let home: Home;
+
+beforeAll(async () => {
+  home = await Home.start();
+});
+
+afterAll(() => home.remove());
+
+function sessionOf(device: TestDevice) {
+  return { clientId: `sensor-${device.id}`, clean: false };
+}
+
+function alarmOf(device: TestDevice, messageId: number, dup = false) {
+  const packet = publishPacket(`devices/${device.id}/alarms`, ALARM);
+  return { ...packet, qos: 2 as const, messageId, dup };
+}
+
+/** A session that is owed the device's alarms and is away. */
+async function absentNurse(device: TestDevice): Promise<string> {
+  const session = { clientId: `nurse-${device.id}`, clean: false };
+  const nurse = await Subscriber.connect(home.gateway, home.viewer, session);
+  await nurse.subscribe(home.filter(device, 'alarms/#'));
+  await nurse.end();
+  return session.clientId;
+}
+
+/** What the session was owed, up to an alarm that is published now. */
+async function backlogOf(device: TestDevice, clientId: string): Promise<unknown[]> {
+  await home.publishLast(device, 'alarms', '{"kind":"noise"}');
+  const nurse = await Subscriber.connect(home.gateway, home.viewer, { clientId, clean: false });
+  await nurse.until((received) => received.some(({ topic }) => topic.endsWith('/noise')));
+  await nurse.end();
+  return nurse.messages().map(({ kind }) => kind);
+}
+
+async function killBoth(): Promise<void> {
+  const store = storeProcessId(home.gateway.dataDir);
+  if (store === undefined) throw new Error('no store runs');
+  const dead = home.gateway.kill();
+  process.kill(store, 'SIGKILL');
+  await dead;
+}
+
+const ENDS: [string, () => Promise<unknown>][] = [
+  ['the gateway is stopped', () => home.gateway.stop()],
+  ['the gateway is killed', () => home.gateway.kill()],
+  ['gateway and store are killed', killBoth],
+];
+
+describe('guarantee 2: a QoS 2 alarm is recorded and forwarded once when between PUBREC and PUBREL', () => {
+  it.each(ENDS)('%s', async (_what, end) => {
+    const device = await home.device();
+    const clientId = await absentNurse(device);
+    const before = await RawClient.connect(home.gateway, device, sessionOf(device));
+    before.send(alarmOf(device, 7), alarmOf(device, 8));
+    await before.until((all) => all.filter(({ cmd }) => cmd === 'pubrec').length === 2, 'PUBRECs');
+    await end();
+    await home.gateway.start();
+
+    const after = await RawClient.connect(home.gateway, device, sessionOf(device));
+    // Of the first it has seen the PUBREC, of the second not.
+    after.send({ cmd: 'pubrel', messageId: 7 }, alarmOf(device, 8, true));
+    expect((await after.next('pubcomp')).messageId).toBe(7);
+    expect((await after.next('pubrec')).messageId).toBe(8);
+    after.send({ cmd: 'pubrel', messageId: 8 });
+    expect((await after.next('pubcomp')).messageId).toBe(8);
+    expect((await home.api.alarms(device)).events).toHaveLength(2);
+    // The packet identifier is free for another alarm.
+    await after.publish(`devices/${device.id}/alarms`, '{"kind":"fall"}', 2, 8);
+    after.vanish();
+    expect(await backlogOf(device, clientId)).toEqual(['helpCall', 'helpCall', 'fall', 'noise']);
+  });
+});
+
+describe('guarantee 4: a device at QoS 2, while the store does not answer', () => {
+  it('is served, and its alarms are live, though its PUBRELs wait', async () => {
+    const device = await home.device();
+    const nurse = await home.nurse(device, 'alarms/#');
+    const sensor = await RawClient.connect(home.gateway, device);
+    sensor.send(alarmOf(device, 1), alarmOf(device, 2), alarmOf(device, 3));
+    const count = (cmd: string) => sensor.packets.filter((packet) => packet.cmd === cmd).length;
+    await sensor.until(() => count('pubrec') === 3, 'PUBRECs');
+    await nurse.untilCount(3);
+    const store = await Store.of(home.gateway);
+    store.freeze();
+    try {
+      sensor.send(...[1, 2, 3].map((messageId) => ({ cmd: 'pubrel' as const, messageId })));
+      await sensor.ping();
+      const sentMs = performance.now();
+      sensor.send(alarmOf(device, 4));
+      await nurse.untilCount(4);
+      expect(performance.now() - sentMs).toBeLessThan(1_000);
+      expect(nurse.received.at(-1)?.qos).toBe(0);
+      await sensor.ping();
+      expect([count('pubrec'), count('pubcomp')]).toEqual([3, 0]);
+    } finally {
+      store.thaw();
+    }
+    await sensor.until(() => count('pubrec') === 4 && count('pubcomp') === 3, 'not all answered');
+    await nurse.untilCount(5);
+    expect(nurse.messages()[4]?.['id']).toBe(nurse.messages()[3]?.['id']);
+    expect((await home.api.alarms(device)).events).toHaveLength(4);
+    sensor.vanish();
+    await nurse.end();
+    store.close();
+  });
+
+  it('loses its connection when it keeps 1,001 packet identifiers', async () => {
+    const device = await home.device();
+    const sensor = await RawClient.connect(home.gateway, device);
+    const topic = `devices/${device.id}/x`;
+    const publish = (messageId: number) =>
+      sensor.send({ ...publishPacket(topic, '1'), qos: 2, messageId });
+    for (let messageId = 1; messageId <= 1_000; messageId++) publish(messageId);
+    const count = () => sensor.packets.filter(({ cmd }) => cmd === 'pubrec').length;
+    await sensor.until(() => count() === 1_000, 'PUBRECs');
+    sensor.send({ cmd: 'pubrel', messageId: 1 });
+    await sensor.next('pubcomp');
+    publish(1);
+    await sensor.until(() => count() === 1_001, 'no PUBREC');
+    publish(1_001);
+    await sensor.closed();
+    expect(count()).toBe(1_001);
+  });
+});
