@@ -245,13 +245,20 @@ describe('fault 9: what a session kept', () => {
 });
 
 describe('fault 10: a subscriber that stops reading', () => {
-  it('delays nobody, is disconnected, and gets everything when it is back', async () => {
+  it('delays nobody, is disconnected, and gets everything of each QoS when it is back', async () => {
     const device = await home.device();
+    const others = await Promise.all([home.device(), home.device()]);
+    const atOtherQos = await Promise.all(others.map((one) => connectDevice(home.gateway, one)));
+    const otherFilters = others.map((one) => home.filter(one, 'alarms/#'));
     const session = { clientId: `frozen-${device.id}`, clean: false };
     const filters = [home.filter(device, 'alarms/#'), home.filter(device, 'bulk')];
     const frozen = await RawClient.connect(home.gateway, home.viewer, session);
-    await frozen.subscribe(filters);
+    await frozen.subscribe([...filters, ...otherFilters]);
     frozen.stream.pause();
+    const live = { clientId: `frozen-live-${device.id}` };
+    const frozenLive = await RawClient.connect(home.gateway, home.viewer, live);
+    await frozenLive.subscribe([...filters, ...otherFilters]);
+    frozenLive.stream.pause();
     const nurse = await home.nurse(device, 'alarms/#');
     const sensor = await connectDevice(home.gateway, device);
 
@@ -261,19 +268,27 @@ describe('fault 10: a subscriber that stops reading', () => {
     for (const number of numbers(0, 60)) {
       await sensor.publishAsync(`devices/${device.id}/bulk`, bulk, { qos: 1 });
       const sentAt = performance.now();
+      for (const [index, qos] of ([0, 2] as const).entries()) {
+        const topic = `devices/${others[index]?.id}/alarms`;
+        const payload = JSON.stringify({ kind: 'fall', number });
+        await atOtherQos[index]?.publishAsync(topic, payload, { qos });
+      }
       await publishAlarms(sensor, device, number, number + 1);
       await nurse.untilCount(number + 1);
       slowestMs = Math.max(slowestMs, performance.now() - sentAt);
     }
     expect(alarmNumbers(nurse.received)).toEqual(numbers(0, 60));
     expect(slowestMs).toBeLessThan(1_000);
-    const ended = `"clientId":"${session.clientId}"`;
-    await expect
-      .poll(() => home.gateway.lines.some((line) => line.includes(ended) && isEnd(line)), {
-        timeout: 10_000,
-      })
-      .toBe(true);
+    for (const { clientId } of [session, live]) {
+      const ended = `"clientId":"${clientId}"`;
+      await expect
+        .poll(() => home.gateway.lines.some((line) => line.includes(ended) && isEnd(line)), {
+          timeout: 10_000,
+        })
+        .toBe(true);
+    }
     frozen.vanish();
+    frozenLive.vanish();
 
     const back = await Subscriber.connect(home.gateway, home.viewer, session);
     await back.until(
@@ -282,8 +297,19 @@ describe('fault 10: a subscriber that stops reading', () => {
         received.filter(({ topic }) => topic.endsWith('/bulk')).length >= 60,
     );
     // It had acknowledged nothing.
-    expect(alarmNumbers(back.received)).toEqual(numbers(0, 60));
-    await Promise.all([sensor.endAsync(), nurse.end(), back.end()]);
+    for (const one of [device, ...others]) {
+      const own = () => back.received.filter(({ topic }) => topic.includes(one.id));
+      await back.until(() => alarmNumbers(own()).includes(59));
+      expect(alarmNumbers(own())).toEqual(numbers(0, 60));
+    }
+    // A live one is owed nothing of that.
+    const backLive = await Subscriber.connect(home.gateway, home.viewer, live);
+    await backLive.subscribe(...filters, ...otherFilters);
+    await publishAlarms(sensor, device, 60, 61);
+    await backLive.untilCount(1);
+    expect(alarmNumbers(backLive.received)).toEqual([60]);
+    const clients = [...atOtherQos, sensor].map((one) => one.endAsync());
+    await Promise.all([...clients, nurse.end(), back.end(), backLive.end()]);
   });
 });
 

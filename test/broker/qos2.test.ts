@@ -30,18 +30,23 @@ function alarmOf(device: TestDevice, messageId: number, dup = false) {
 async function absentNurse(device: TestDevice): Promise<string> {
   const session = { clientId: `nurse-${device.id}`, clean: false };
   const nurse = await Subscriber.connect(home.gateway, home.viewer, session);
-  await nurse.subscribe(home.filter(device, 'alarms/#'));
+  await nurse.subscribe(home.filter(device, 'alarms/#'), home.filter(device, 'x'));
   await nurse.end();
   return session.clientId;
 }
 
-/** What the session was owed, up to an alarm that is published now. */
-async function backlogOf(device: TestDevice, clientId: string): Promise<unknown[]> {
+/** What the session was owed, up to an alarm and a message that are published now. */
+async function backlogOf(device: TestDevice, clientId: string) {
   await home.publishLast(device, 'alarms', '{"kind":"noise"}');
+  await home.publishLast(device, 'x', '"last"');
   const nurse = await Subscriber.connect(home.gateway, home.viewer, { clientId, clean: false });
   await nurse.until((received) => received.some(({ topic }) => topic.endsWith('/noise')));
+  await nurse.until((received) => received.some(({ text }) => text.includes('"last"')));
   await nurse.end();
-  return nurse.messages().map(({ kind }) => kind);
+  return {
+    kinds: nurse.messages('/alarms/').map(({ kind }) => kind),
+    data: nurse.messages('/x').map(({ data }) => data),
+  };
 }
 
 async function killBoth(): Promise<void> {
@@ -63,23 +68,34 @@ describe('guarantee 2: a QoS 2 alarm is recorded and forwarded once when between
     const device = await home.device();
     const clientId = await absentNurse(device);
     const before = await RawClient.connect(home.gateway, device, sessionOf(device));
-    before.send(alarmOf(device, 7), alarmOf(device, 8));
-    await before.until((all) => all.filter(({ cmd }) => cmd === 'pubrec').length === 2, 'PUBRECs');
+    const message = {
+      ...publishPacket(`devices/${device.id}/x`, '1'),
+      qos: 2,
+      messageId: 9,
+    } as const;
+    before.send(alarmOf(device, 7), alarmOf(device, 8), message);
+    await before.until((all) => all.filter(({ cmd }) => cmd === 'pubrec').length === 3, 'PUBRECs');
     await end();
     await home.gateway.start();
 
     const after = await RawClient.connect(home.gateway, device, sessionOf(device));
-    // Of the first it has seen the PUBREC, of the second not.
-    after.send({ cmd: 'pubrel', messageId: 7 }, alarmOf(device, 8, true));
+    // Of the first it has seen the PUBREC, of the others not.
+    const again = [alarmOf(device, 8, true), { ...message, dup: true }];
+    after.send({ cmd: 'pubrel', messageId: 7 }, ...again);
     expect((await after.next('pubcomp')).messageId).toBe(7);
-    expect((await after.next('pubrec')).messageId).toBe(8);
-    after.send({ cmd: 'pubrel', messageId: 8 });
-    expect((await after.next('pubcomp')).messageId).toBe(8);
+    for (const { messageId } of again) {
+      expect((await after.next('pubrec')).messageId).toBe(messageId);
+      after.send({ cmd: 'pubrel', messageId });
+      expect((await after.next('pubcomp')).messageId).toBe(messageId);
+    }
     expect((await home.api.alarms(device)).events).toHaveLength(2);
     // The packet identifier is free for another alarm.
     await after.publish(`devices/${device.id}/alarms`, '{"kind":"fall"}', 2, 8);
     after.vanish();
-    expect(await backlogOf(device, clientId)).toEqual(['helpCall', 'helpCall', 'fall', 'noise']);
+    expect(await backlogOf(device, clientId)).toEqual({
+      kinds: ['helpCall', 'helpCall', 'fall', 'noise'],
+      data: [1, 'last'],
+    });
   });
 });
 

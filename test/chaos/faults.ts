@@ -51,9 +51,8 @@ export class Sensor {
     return new Sensor(device, client, qos);
   }
 
-  /** Sends an alarm and waits for nothing. Returns its id. */
-  alarm(): string {
-    const id = randomUUID();
+  /** Sends an alarm, a new one or one again, and waits for nothing. Returns its id. */
+  alarm(id: string = randomUUID()): string {
     this.sent.push(id);
     const payload = JSON.stringify({ kind: 'fall', id });
     const packet = publishPacket(`devices/${this.device.id}/alarms`, payload);
@@ -243,6 +242,11 @@ export async function saysOverHttp(home: Home, device: TestDevice, fault: RegExp
   const change = await home.api.setCustomData(device, '{"changed":true}');
   expect(change.status).toBe(503);
   expect(Number(change.headers.get('retry-after'))).toBeGreaterThan(0);
+}
+
+/** What `GET /readyz` answers. */
+export async function saysReady(home: Home): Promise<string> {
+  return (await home.api.request('GET', '/readyz')).text();
 }
 
 export async function becomesReady(home: Home): Promise<void> {

@@ -53,7 +53,7 @@ it('its status is retained', async () => {
   const first = await watch(device);
   await first.untilCount(1);
   await sensor.endAsync();
-  await first.untilCount(2);
+  await first.until(() => onlineOf(first).at(-1) === false);
   const late = await watch(device);
   await late.untilCount(1);
   expect(late.received).toMatchObject([{ retain: true, qos: 1 }]);

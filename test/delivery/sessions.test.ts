@@ -139,6 +139,21 @@ describe('a persistent session', () => {
   });
 });
 
+describe('a session that does not persist', () => {
+  it('ends with its connection, and is owed nothing from then on', async () => {
+    const destination = await sessions.open('live', owner, false);
+    await sessions.subscribe('live', [{ filter: 'a/#', qos: 1 }]);
+    const connection = new Connection();
+    destination.connect(connection);
+    destination.disconnect(connection);
+    sessions.closed('live', destination);
+    expect(sessions.get('live')).toBeUndefined();
+    expect(store.records.size).toBe(0);
+    expect(router.destinations.size).toBe(0);
+    expect(router.concerned('a/x').size).toBe(0);
+  });
+});
+
 describe('a store that has lost its newest entries', () => {
   it('keeps no subscriber waiting until it has as many again', async () => {
     const destination = await sessions.open('nurse', owner, true);

@@ -10,28 +10,33 @@ const numbered = z.object({
   device: z.object({ id: z.string() }),
 });
 
+export type PublishQos = 0 | 1 | 2;
+export const EACH_QOS: readonly PublishQos[] = [0, 1, 2];
+
 /** A sensor that numbers what it publishes. */
 export class Sensor {
   readonly device: TestDevice;
   readonly #gateway: GatewayProcess;
+  readonly #qos: PublishQos;
   #client: MqttClient | undefined;
   /** How many alarms it has published. */
   alarms = 0;
   messages = 0;
 
-  constructor(gateway: GatewayProcess, device: TestDevice) {
+  constructor(gateway: GatewayProcess, device: TestDevice, qos: PublishQos) {
     this.#gateway = gateway;
+    this.#qos = qos;
     this.device = device;
   }
 
-  /** So many more alarms, all on their way at once; they are acknowledged when this resolves. */
+  /** So many more alarms, all on their way at once; at QoS 1 and 2 they are acknowledged then. */
   async alarm(count = 1): Promise<void> {
-    await this.#publish('alarms', count, () => `{"kind":"fall","n":${this.alarms++}}`);
+    await this.#publish('alarms', count, this.#qos, () => `{"kind":"fall","n":${this.alarms++}}`);
   }
 
   /** Messages that are no alarms, at QoS 1. */
   async message(count = 1): Promise<void> {
-    await this.#publish('x', count, () => `{"n":${this.messages++}}`);
+    await this.#publish('x', count, 1, () => `{"n":${this.messages++}}`);
   }
 
   async end(): Promise<void> {
@@ -39,12 +44,17 @@ export class Sensor {
     this.#client = undefined;
   }
 
-  async #publish(rest: string, count: number, payload: () => string): Promise<void> {
+  async #publish(
+    rest: string,
+    count: number,
+    qos: PublishQos,
+    payload: () => string,
+  ): Promise<void> {
     this.#client ??= await connectDevice(this.#gateway, this.device, { reconnectPeriod: 50 });
     const client = this.#client;
     const topic = `devices/${this.device.id}/${rest}`;
     await Promise.all(
-      Array.from({ length: count }, () => client.publishAsync(topic, payload(), { qos: 1 })),
+      Array.from({ length: count }, () => client.publishAsync(topic, payload(), { qos })),
     );
   }
 }
@@ -68,7 +78,12 @@ export class Ward {
     this.sensors = sensors;
   }
 
-  static async open(gateway: GatewayProcess, sensors = 1): Promise<Ward> {
+  /** The sensors publish at these QoS in turn. */
+  static async open(
+    gateway: GatewayProcess,
+    sensors = 1,
+    qos: readonly PublishQos[] = [1],
+  ): Promise<Ward> {
     const api = new Api(gateway);
     const { id } = await api.createLocation();
     const viewer = await api.viewer(id);
@@ -77,7 +92,7 @@ export class Ward {
       gateway,
       id,
       viewer,
-      devices.map((device) => new Sensor(gateway, device)),
+      devices.map((device, at) => new Sensor(gateway, device, qos[at % qos.length] ?? 1)),
     );
   }
 
@@ -101,6 +116,15 @@ export class Ward {
     await Promise.all(this.sensors.map((sensor) => sensor.alarm(each)));
   }
 
+  /** Resolves when all alarms are recorded, whatever their QoS. */
+  async recorded(): Promise<void> {
+    const api = new Api(this.gateway);
+    for (const { device, alarms } of this.sensors) {
+      const count = async () => (await api.allAlarms(device, '?limit=100')).length;
+      await expect.poll(count, { timeout: 10_000 }).toBe(alarms);
+    }
+  }
+
   get alarmCount(): number {
     return this.sensors.reduce((sum, { alarms }) => sum + alarms, 0);
   }
@@ -122,7 +146,7 @@ export class Ward {
   }
 
   /** Each alarm of each sensor came, and for the first time in the order of publishing. */
-  expectAllInOrder(...received: readonly (readonly Received[])[]): void {
+  expectAllInOrder(...received: readonly (readonly { readonly text: string }[])[]): void {
     for (const sensor of this.sensors) {
       const numbers = numbersOf(received.flat(), sensor.device.id);
       expect([...new Set(numbers)]).toEqual(range(0, sensor.alarms));

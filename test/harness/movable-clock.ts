@@ -1,0 +1,35 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { GatewayProcess } from './gateway-process.js';
+
+/** The clocks of a gateway, which a test moves. */
+export class MovableClock {
+  readonly #directory = mkdtempSync(join(tmpdir(), 'gateway-clock-'));
+  readonly #file = join(this.#directory, 'ahead.json');
+
+  /** For the gateway; it must not be stopped and started again, its clock would begin anew. */
+  get environment(): Record<string, string> {
+    const preload = new URL('./movable-clock.mjs', import.meta.url);
+    return { NODE_OPTIONS: `--import=${preload}`, MOVABLE_CLOCK_FILE: this.#file };
+  }
+
+  /** The machine's clock is set; no time passes. */
+  jump(gateway: GatewayProcess, ms: number): void {
+    this.#move(gateway, { wallMs: ms, elapsedMs: 0 });
+  }
+
+  /** Time passes. */
+  pass(gateway: GatewayProcess, ms: number): void {
+    this.#move(gateway, { wallMs: ms, elapsedMs: ms });
+  }
+
+  remove(): void {
+    rmSync(this.#directory, { recursive: true, force: true });
+  }
+
+  #move(gateway: GatewayProcess, ahead: { wallMs: number; elapsedMs: number }): void {
+    writeFileSync(this.#file, JSON.stringify(ahead));
+    process.kill(gateway.processId, 'SIGUSR2');
+  }
+}
