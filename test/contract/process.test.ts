@@ -100,7 +100,7 @@ describe('the gateway process', () => {
     });
     expect(other).toMatchObject({
       status: 1,
-      output: expect.stringContaining(`:${gateway.addresses.http.port}`),
+      output: expect.stringContaining(`http://127.0.0.1:${gateway.addresses.http.port}`),
     });
     await gateway.remove();
   });

@@ -1,0 +1,69 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+
+const HEADING = '## What is promised under which fault';
+const REFERENCE = /\[([a-z-]+)\]/g;
+
+/** The rows of the tables of the section, each without its head. */
+function tables(): string[][][] {
+  const readme = readFileSync('README.md', 'utf8');
+  const from = readme.indexOf(HEADING);
+  const section = readme.slice(from, readme.indexOf('\n## ', from));
+  const blocks = section.match(/(?:^\|.*\n)+/gm) ?? [];
+  return blocks.map((block) => block.trim().split('\n').slice(2).map(cellsOf));
+}
+
+function cellsOf(line: string): string[] {
+  return line
+    .split('|')
+    .slice(1, -1)
+    .map((cell) => cell.trim());
+}
+
+function referencesIn(cell: string): string[] {
+  return [...cell.matchAll(REFERENCE)].map(([, name]) => name ?? '');
+}
+
+const [promises = [], tests = []] = tables();
+const promisedOf = promises.flatMap(([fault = '', ...cells]) =>
+  cells.map((cell, column): [string, number, string] => [fault, column + 1, cell]),
+);
+const named = new Map(
+  tests.map(([name = '', file = '', title = '']) => [
+    referencesIn(name)[0] ?? name,
+    { file, title },
+  ]),
+);
+
+describe('the matrix of faults in the README', () => {
+  it('has its rows and columns, and its tests', () => {
+    expect(promises).toHaveLength(16);
+    for (const row of promises) expect(row).toHaveLength(5);
+    expect(named.size).toBe(tests.length);
+  });
+
+  it.each(promisedOf)(
+    '%s, column %i: says what is lost, repeated and late, and names its test',
+    (...cell) => {
+      const text = cell[2];
+      for (const word of ['lost', 'repeated', 'late'])
+        expect(text).toMatch(new RegExp(`${word}\\b`));
+      const references = referencesIn(text);
+      expect(references).not.toEqual([]);
+      for (const name of references) expect([...named.keys()]).toContain(name);
+    },
+  );
+
+  it.each([...named])('[%s] is a test', (_name, { file, title }) => {
+    const text = readFileSync(`test/${file.replaceAll('`', '')}`, 'utf8');
+    // As vitest is given it, and not left out.
+    const literal = title.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+    expect(text).toMatch(new RegExp(`\\(\\s*'${literal}',`));
+    expect(text).not.toMatch(/\b(?:it|describe)\.(?:skip|only|todo)\b/);
+  });
+
+  it('names no test that no cell needs', () => {
+    const used = new Set(promisedOf.flatMap(([, , cell]) => referencesIn(cell)));
+    expect([...named.keys()].toSorted()).toEqual([...used].toSorted());
+  });
+});
