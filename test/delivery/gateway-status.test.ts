@@ -1,0 +1,68 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import type { DirectMessage } from '../../src/delivery/direct-queue.js';
+import { Forwarder } from '../../src/delivery/forwarder.js';
+import { GatewayStatus } from '../../src/delivery/gateway-status.js';
+import { LogTail } from '../../src/delivery/log-tail.js';
+import { Router } from '../../src/delivery/router.js';
+import { Health } from '../../src/site/health.js';
+import { ArrayLogs, silent } from './world.js';
+
+const INTERVAL_MS = 30_000;
+const START_MS = Date.UTC(2026, 10, 21);
+
+const health = new Health();
+let told: DirectMessage[];
+let status: GatewayStatus;
+let nowMs = START_MS;
+
+/** It appends to no log. */
+const noLog = () => Promise.reject(new Error('not to be stored'));
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  told = [];
+  const tails = { alarms: new LogTail(0), messages: new LogTail(0) };
+  const router = new Router({ tails, reader: new ArrayLogs(), log: silent });
+  const retained = {
+    store: async (message: DirectMessage) => void told.push(message),
+    matching: async () => [],
+  };
+  const forwarder = new Forwarder(router, { recordAlarm: noLog, appendMessage: noLog }, retained);
+  status = new GatewayStatus(forwarder, health, '1.2.3', silent, () => nowMs);
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function statuses(): unknown[] {
+  return told.map(({ payload }) => JSON.parse(payload.toString()));
+}
+
+async function pass(ms: number): Promise<void> {
+  nowMs += ms;
+  await vi.advanceTimersByTimeAsync(ms);
+}
+
+it('gateway/status comes every 30 s, with what is wrong then, and a last time on stop', async () => {
+  status.start();
+  await pass(INTERVAL_MS - 1);
+  expect(told).toMatchObject([{ topic: 'gateway/status', qos: 1, retain: true }]);
+  await pass(1);
+  health.report('store', 'The store is unreachable.');
+  await pass(INTERVAL_MS);
+  health.report('store', undefined);
+  await status.stop();
+  await pass(INTERVAL_MS);
+  const at = (ms: number) => new Date(START_MS + ms).toISOString();
+  const unreachable = ['The store is unreachable.'];
+  const common = { online: true, version: '1.2.3' };
+  expect(statuses()).toEqual([
+    { ...common, at: at(0), faults: [] },
+    { ...common, at: at(INTERVAL_MS), faults: [] },
+    { ...common, at: at(INTERVAL_MS), faults: unreachable },
+    { ...common, at: at(2 * INTERVAL_MS), faults: unreachable },
+    { ...common, at: at(2 * INTERVAL_MS), faults: [] },
+    { ...common, online: false, at: at(2 * INTERVAL_MS), faults: [] },
+  ]);
+});
