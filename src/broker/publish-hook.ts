@@ -1,5 +1,6 @@
 import type { Client, PublishPacket } from 'aedes';
 import type { Logger } from 'pino';
+import type { Sessions } from '../delivery/sessions.js';
 import type { Principal } from '../domain/grants.js';
 import { permits } from '../domain/grants.js';
 import { parsePublishTopic } from '../domain/topics.js';
@@ -22,6 +23,7 @@ export interface PublishHookOptions {
   readonly connectionOf: (client: Client) => Connection | undefined;
   readonly gateOf: (client: Client) => ReadGate | undefined;
   readonly receipts: IncomingReceipts;
+  readonly sessions: Sessions;
   /** Whether it is a will that was stored by an earlier run of the gateway. */
   readonly isLeftWill: (packet: PublishPacket) => boolean;
   readonly refusals: RefusalReport;
@@ -86,7 +88,7 @@ export class PublishHook {
 
   async #accept(connection: Connection, packet: PublishPacket): Promise<void> {
     const { principal, client } = connection;
-    const { receipts } = this.#options;
+    const { receipts, sessions } = this.#options;
     const isRepeated = receipts.isRepeated(client, packet);
     try {
       if (principal.type === 'device') {
@@ -94,7 +96,9 @@ export class PublishHook {
       } else if (!(await isRepeated)) {
         await this.#acceptCommand(connection, principal, packet);
       }
-      await receipts.keep(client, packet);
+      // Of a session that has ended meanwhile nothing may stay: the next one uses the same packet
+      // identifiers, and what it publishes would be taken for a repetition.
+      if (sessions.get(client.id) === connection.destination) await receipts.keep(client, packet);
     } catch (error) {
       this.#options.log.error({ err: error, clientId: client.id }, 'publish not stored');
       throw error;

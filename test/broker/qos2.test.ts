@@ -99,6 +99,27 @@ describe('guarantee 2: a QoS 2 alarm is recorded and forwarded once when between
   });
 });
 
+describe('guarantee 1: a packet identifier of a session that has ended', () => {
+  it('does not swallow the alarm of the next session, though it was stored only then', async () => {
+    const device = await home.device();
+    const store = await Store.of(home.gateway);
+    const session = { clientId: `sensor-${device.id}`, clean: true };
+    const kinds = async () => (await home.api.alarms(device)).events.map(({ kind }) => kind);
+    const before = await RawClient.connect(home.gateway, device, session);
+    await store.redis.config('SET', 'maxmemory', '1');
+    before.send(alarmOf(device, 1));
+    await expect.poll(async () => (await home.api.request('GET', '/readyz')).status).toBe(503);
+    before.vanish();
+    const after = await RawClient.connect(home.gateway, device, session);
+    await store.redis.config('SET', 'maxmemory', '0');
+    await expect.poll(kinds).toEqual(['helpCall']);
+    await after.publish(`devices/${device.id}/alarms`, '{"kind":"fall"}', 2, 1);
+    expect(await kinds()).toEqual(['fall', 'helpCall']);
+    after.vanish();
+    store.close();
+  });
+});
+
 describe('guarantee 4: a device at QoS 2, while the store does not answer', () => {
   it('is served, and its alarms are live, though its PUBRELs wait', async () => {
     const device = await home.device();
