@@ -7,6 +7,8 @@ import { Api } from '../harness/api.js';
 import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
 
+const RUN_TIMEOUT_MS = 15_000;
+
 let directory: string;
 
 beforeEach(() => {
@@ -19,7 +21,9 @@ afterEach(() => {
 
 function run(args: readonly string[], environment: Record<string, string> = {}) {
   const env = { PATH: process.env['PATH'] ?? '', ...environment };
-  const result = spawnSync(process.execPath, ['dist/main.js', ...args], { env, encoding: 'utf8' });
+  // Ended when it runs on, which vitest could not see.
+  const options = { env, encoding: 'utf8', timeout: RUN_TIMEOUT_MS } as const;
+  const result = spawnSync(process.execPath, ['dist/main.js', ...args], options);
   return { status: result.status, output: result.stdout + result.stderr };
 }
 
