@@ -11,6 +11,7 @@ export type ErrorCode =
   | 'room-not-found'
   | 'group-not-found'
   | 'access-token-not-found'
+  | 'bridge-not-found'
   | 'method-not-allowed'
   | 'device-id-in-use'
   | 'location-has-devices'

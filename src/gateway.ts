@@ -138,7 +138,7 @@ export class Gateway {
     this.#bridges = bridges;
     const status = new GatewayStatus(delivery.forwarder, this.#health, version, log, now);
     this.#releasers.add(() => status.stop());
-    const app = this.#openHttp(storage, site, delivery, ingest, broker);
+    const app = this.#openHttp(storage, site, delivery, ingest, broker, bridges);
     const releasers = this.#releasers;
     const addresses = await openListeners({ ...this.#options, broker, app, releasers });
     ingest.presence.start();
@@ -358,6 +358,7 @@ export class Gateway {
     delivery: DeliveryParts,
     ingest: IngestParts,
     broker: MqttBroker,
+    bridges: Bridges,
   ): ReturnType<typeof createHttpApp> {
     const { config, log, now, version } = this.#options;
     const metrics = createMetrics({
@@ -368,11 +369,14 @@ export class Gateway {
       connections: () => broker.connectionCount,
       unstoredBytes: () => broker.unstoredBytes,
       lostAuditEntries: site.lostAuditEntries,
+      bridges: () => bridges.statuses(),
     });
     return createHttpApp({
       ...site,
       history: storage.history,
       audit: storage.audit,
+      bridges,
+      setAside: storage.setAside,
       presence: ingest.presence,
       rejections: storage.rejections,
       health: this.#health,

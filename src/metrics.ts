@@ -3,6 +3,7 @@ import type { Destination } from './delivery/destination.js';
 import { LOG_NAMES } from './delivery/log-entry.js';
 import type { Router } from './delivery/router.js';
 import type { Rejections } from './ingest/rejections.js';
+import type { BridgeStatus } from './site/bridge-list.js';
 import type { Health } from './site/health.js';
 
 export interface MetricsSources {
@@ -14,6 +15,7 @@ export interface MetricsSources {
   readonly connections: () => number;
   readonly unstoredBytes: () => number;
   readonly lostAuditEntries: () => number;
+  readonly bridges: () => Promise<BridgeStatus[]>;
 }
 
 /**
@@ -26,6 +28,7 @@ export function createMetrics(sources: MetricsSources): Registry {
   collectDefaultMetrics({ register: registry });
   addDestinations(registry, sources);
   addGateway(registry, sources);
+  addBridges(registry, sources);
   return registry;
 }
 
@@ -93,4 +96,45 @@ function addGateway(registry: Registry, sources: MetricsSources): void {
       for (const [reason, count] of sources.rejections.counts) this.set({ reason }, count);
     },
   });
+}
+
+/** What is no count of messages: those are the bridge's destination's, above. */
+function addBridges(registry: Registry, { bridges }: MetricsSources): void {
+  const gauge = (name: string, help: string, value: (bridge: BridgeStatus) => number | null) => {
+    new Gauge({
+      name,
+      help,
+      labelNames: ['bridge'],
+      registers: [registry],
+      async collect() {
+        this.reset();
+        for (const bridge of await bridges()) {
+          const current = value(bridge);
+          if (current !== null) this.set({ bridge: bridge.name }, current);
+        }
+      },
+    });
+  };
+  const seconds = (timeMs: number | null) => timeMs && timeMs / 1000;
+  gauge('gateway_bridge_connected', '1 while it has a connection', ({ connected }) =>
+    connected ? 1 : 0,
+  );
+  gauge('gateway_bridge_connected_since_seconds', 'Unix time', ({ connectedSinceMs }) =>
+    seconds(connectedSinceMs),
+  );
+  gauge(
+    'gateway_bridge_last_acknowledged_seconds',
+    'Unix time at which the upstream last acknowledged a message',
+    ({ lastAcknowledgedAtMs }) => seconds(lastAcknowledgedAtMs),
+  );
+  gauge(
+    'gateway_bridge_oldest_queued_seconds',
+    'Unix time at which the oldest message that waits was received',
+    ({ oldestQueuedAtMs }) => seconds(oldestQueuedAtMs),
+  );
+  gauge(
+    'gateway_bridge_refused',
+    'Of the dropped messages, those that the upstream will never take',
+    ({ dropped }) => dropped.refused,
+  );
 }

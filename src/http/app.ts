@@ -12,6 +12,7 @@ import { errorResponder, requestContext } from './request-context.js';
 import { registerAccessTokens } from './routes/access-tokens.js';
 import { registerAlarms } from './routes/alarms.js';
 import { registerAudit } from './routes/audit.js';
+import { registerBridges } from './routes/bridges.js';
 import { registerCustomData } from './routes/custom-data.js';
 import { registerDevices } from './routes/devices.js';
 import { registerGroups } from './routes/groups.js';
@@ -71,5 +72,6 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   registerRejected(app, services);
   registerAccessTokens(app, services);
   registerAudit(app, services);
+  registerBridges(app, services);
   return app;
 }

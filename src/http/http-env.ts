@@ -8,6 +8,7 @@ import { GatewayError } from '../errors.js';
 import type { AccessTokens } from '../site/access-tokens.js';
 import type { AlarmHistory, AlarmRecord } from '../site/alarm-history.js';
 import type { AuditReader, AuditTrail } from '../site/audit-trail.js';
+import type { BridgeList, SetAsideStore } from '../site/bridge-list.js';
 import type { Devices } from '../site/devices.js';
 import type { Groups } from '../site/groups.js';
 import type { Locations } from '../site/locations.js';
@@ -42,6 +43,8 @@ export interface HttpDependencies {
   readonly model: SiteModel;
   readonly history: AlarmHistory;
   readonly audit: AuditTrail & AuditReader;
+  readonly bridges: BridgeList;
+  readonly setAside: Pick<SetAsideStore, 'list'>;
   readonly refusals: Refusals;
   readonly presence: PresenceView;
   readonly rejections: RejectionList;

@@ -24,6 +24,7 @@ const PROBLEMS: Readonly<Record<ErrorCode, ProblemKind>> = {
   'room-not-found': { status: 404, title: 'Room not found' },
   'group-not-found': { status: 404, title: 'Group not found' },
   'access-token-not-found': { status: 404, title: 'Access token not found' },
+  'bridge-not-found': { status: 404, title: 'Bridge not found' },
   'method-not-allowed': { status: 405, title: 'Method not allowed' },
   'device-id-in-use': { status: 409, title: 'Device id in use' },
   'location-has-devices': { status: 409, title: 'Location has devices' },

@@ -33,6 +33,7 @@ import { AuditTrailRedis } from '../../src/store/audit-trail-redis.js';
 import { Keys } from '../../src/store/keys.js';
 import { LogStore } from '../../src/store/log-store.js';
 import { RejectionStoreRedis } from '../../src/store/rejection-store-redis.js';
+import { SetAsideStoreRedis } from '../../src/store/set-aside-store-redis.js';
 import { SiteStoreRedis } from '../../src/store/site-store-redis.js';
 import type { Answer, CallOptions } from './client.js';
 import { call } from './client.js';
@@ -135,6 +136,8 @@ export class TestGateway {
       model,
       history: new AlarmHistoryRedis(redis, keys),
       audit: this.audit,
+      bridges: { statuses: async () => [], has: () => false },
+      setAside: new SetAsideStoreRedis(redis, keys),
       refusals: this.#refusals,
       presence: { of: (id) => this.presence.get(id) ?? { online: false, lastSeenAtMs: null } },
       rejections: this.rejections,
