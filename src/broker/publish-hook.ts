@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Client, PublishPacket } from 'aedes';
 import type { Logger } from 'pino';
 import type { Sessions } from '../delivery/sessions.js';
@@ -29,6 +30,8 @@ export interface PublishHookOptions {
   readonly refusals: RefusalReport;
   readonly log: Logger;
 }
+
+const RETRY_AFTER_MS = 250;
 
 type Done = (error?: Error | null) => void;
 
@@ -88,7 +91,7 @@ export class PublishHook {
 
   async #accept(connection: Connection, packet: PublishPacket): Promise<void> {
     const { principal, client } = connection;
-    const { receipts, sessions } = this.#options;
+    const { receipts } = this.#options;
     const isRepeated = receipts.isRepeated(client, packet);
     try {
       if (principal.type === 'device') {
@@ -96,12 +99,29 @@ export class PublishHook {
       } else if (!(await isRepeated)) {
         await this.#acceptCommand(connection, principal, packet);
       }
-      // Of a session that has ended meanwhile nothing may stay: the next one uses the same packet
-      // identifiers, and what it publishes would be taken for a repetition.
-      if (sessions.get(client.id) === connection.destination) await receipts.keep(client, packet);
+      await this.#keepReceipt(connection, packet);
     } catch (error) {
       this.#options.log.error({ err: error, clientId: client.id }, 'publish not stored');
       throw error;
+    }
+  }
+
+  /**
+   * Of a session that has ended meanwhile nothing may stay: the next one uses the same packet
+   * identifiers, and what it publishes would be taken for a repetition. A store that is full takes it
+   * later; nobody is disconnected for that.
+   */
+  async #keepReceipt({ client, destination }: Connection, packet: PublishPacket): Promise<void> {
+    const { receipts, sessions, log } = this.#options;
+    while (sessions.get(client.id) === destination) {
+      try {
+        await receipts.keep(client, packet);
+        return;
+      } catch (error) {
+        if (client.closed) throw error;
+        log.warn({ err: error, clientId: client.id }, 'receipt not stored, trying again');
+        await delay(RETRY_AFTER_MS);
+      }
     }
   }
 

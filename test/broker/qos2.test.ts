@@ -120,6 +120,28 @@ describe('guarantee 1: a packet identifier of a session that has ended', () => {
   });
 });
 
+describe('a QoS 2 alarm of which the store takes everything but the packet identifier', () => {
+  it('is acknowledged once it takes that too, on the same connection', async () => {
+    const device = await home.device();
+    const store = await Store.of(home.gateway);
+    const session = { clientId: `sensor-${device.id}`, clean: true };
+    const sensor = await RawClient.connect(home.gateway, device, session);
+    // No hash: what writes into it is refused.
+    const key = `{site}:broker:incoming:${session.clientId}`;
+    await store.redis.set(key, 'x');
+    sensor.send(alarmOf(device, 1));
+    const refused = () => home.gateway.lines.some((line) => line.includes('receipt not stored'));
+    await expect.poll(refused).toBe(true);
+    await sensor.ping();
+    expect(sensor.packets.map(({ cmd }) => cmd)).toEqual(['connack', 'pingresp']);
+    await store.redis.del(key);
+    await sensor.next('pubrec');
+    expect((await home.api.alarms(device)).events).toHaveLength(1);
+    sensor.vanish();
+    store.close();
+  });
+});
+
 describe('guarantee 4: a device at QoS 2, while the store does not answer', () => {
   it('is served, and its alarms are live, though its PUBRELs wait', async () => {
     const device = await home.device();
