@@ -58,10 +58,11 @@ export class Bridges implements BridgeList {
   }
 
   async #forget(name: string): Promise<void> {
-    const { sessions, forwarder, log } = this.#services;
+    const { sessions, forwarder, setAside, log } = this.#services;
     log.warn({ bridge: name }, 'bridge removed, with what it had queued');
     try {
       await discardQueue(sessions, name);
+      await setAside.clear(name);
       await forwarder.forget(bridgeStatusTopic(name));
     } catch (error) {
       log.warn({ err: error, bridge: name }, 'removed bridge not tidied up');

@@ -77,12 +77,16 @@ const CERTIFICATE_CODE = /CERT|CRL|ISSUER|HOSTNAME/;
 /** What an error of the connection means. */
 export function failureOfError(error: unknown): ConnectionFailure {
   if (error instanceof ErrorWithReasonCode) return failureOfCode(error.code);
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (TLS_CODE.test(code) || CERTIFICATE_CODE.test(code)) return { kind: 'tls', detail: code };
-  if (code !== '') return { kind: 'unreachable', detail: code };
   const isTimeout = error instanceof Error && /timeout/i.test(error.message);
   if (isTimeout) return { kind: 'silent', detail: 'no answer in time' };
-  return { kind: 'unreachable', detail: 'connection failed' };
+  const code = codeOf(error);
+  const isTls = TLS_CODE.test(code) || CERTIFICATE_CODE.test(code);
+  return { kind: isTls ? 'tls' : 'unreachable', detail: code };
+}
+
+/** What the system or OpenSSL calls the error; its message may say more than is good. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
 }
 
 /** Reason codes of a PUBACK or PUBREC (MQTT 5, 3.4.2.1) after which trying again is no use. */

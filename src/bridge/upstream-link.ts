@@ -6,7 +6,7 @@ import type { BridgeOptions } from './bridge-options.js';
 import type { ProtocolVersion } from './client-options.js';
 import { clientOptions } from './client-options.js';
 import type { ConnectionFailure } from './connection-failure.js';
-import { retryDelayMs } from './connection-failure.js';
+import { codeOf, retryDelayMs } from './connection-failure.js';
 import { Upstream } from './upstream.js';
 
 const END_TIMEOUT_MS = 2_000;
@@ -47,13 +47,10 @@ export class UpstreamLink {
   }
 
   start(): void {
-    clientOptions(this.#options, this.#clientId, this.#protocol).then(
-      (client) => this.#open(client),
-      (error: unknown) => {
-        const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
-        this.#failed({ kind: 'tls', detail: `certificate file: ${code}` });
-      },
-    );
+    clientOptions(this.#options, this.#clientId, this.#protocol)
+      .then((client) => this.#open(client))
+      // A file that cannot be read, or is no certificate.
+      .catch((error: unknown) => this.#failed({ kind: 'tls', detail: codeOf(error) }));
   }
 
   /** Waits a moment for what is in flight. */
@@ -110,10 +107,10 @@ export class UpstreamLink {
   }
 
   #failed(failure: ConnectionFailure): void {
+    if (this.#isStopped) return;
     this.#failedAttempts++;
     clearTimeout(this.#timer);
     this.#events.failed(failure);
-    if (this.#isStopped) return;
     const delayMs = retryDelayMs(failure.kind, this.#failedAttempts, Math.random());
     this.#timer = setTimeout(() => this.start(), delayMs);
   }

@@ -49,6 +49,8 @@ export interface SetAsideStore {
   add(bridge: string, message: SetAsideMessage): Promise<void>;
   /** The newest first. @throws GatewayError `store-unavailable` */
   list(bridge: string): Promise<SetAsideMessage[]>;
+  /** Of a bridge that is no more. @throws GatewayError `store-unavailable` */
+  clear(bridge: string): Promise<void>;
 }
 
 /** The bridges there are. */

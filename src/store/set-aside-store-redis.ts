@@ -39,4 +39,8 @@ export class SetAsideStoreRedis implements SetAsideStore {
     const texts = await answering(() => this.#redis.lrange(this.#keys.setAside(bridge), 0, -1));
     return texts.map((text) => messageSchema.parse(JSON.parse(text)));
   }
+
+  async clear(bridge: string): Promise<void> {
+    await answering(() => this.#redis.del(this.#keys.setAside(bridge)));
+  }
 }
