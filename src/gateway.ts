@@ -25,9 +25,7 @@ import { openListeners } from './listening.js';
 import type { Log } from './log.js';
 import { createMetrics } from './metrics.js';
 import { Releasers } from './releasers.js';
-import { AccessTokens, ADMIN_TOKEN_ID } from './site/access-tokens.js';
-import { GATEWAY_ACTOR } from './site/audit-trail.js';
-import { BackgroundAudit } from './site/background-audit.js';
+import { AccessTokens, firstTokenEntry } from './site/access-tokens.js';
 import { Devices } from './site/devices.js';
 import { Groups } from './site/groups.js';
 import { Health } from './site/health.js';
@@ -68,7 +66,6 @@ interface SiteParts {
   readonly accessTokens: AccessTokens;
   readonly adminToken: string;
   readonly refusals: Refusals;
-  readonly lostAuditEntries: () => number;
 }
 
 interface DeliveryParts {
@@ -149,7 +146,12 @@ export class Gateway {
 
   async #openSite(storage: Storage): Promise<SiteParts> {
     const { config, now } = this.#options;
-    const adminToken = config.adminToken ?? (await this.#loadAdminToken(storage));
+    const noteFirst = () => storage.audit.record([firstTokenEntry(now())]);
+    const adminToken = config.adminToken ?? (await loadAdminToken(config.dataDir, noteFirst));
+    const steadyNow = this.#steady.now;
+    const refusals = new Refusals({ audit: storage.backgroundAudit, now, steadyNow });
+    refusals.start();
+    this.#releasers.add(() => refusals.stop());
     const model = new SiteModel();
     model.load(await storage.site.load());
     const events = new SiteEvents();
@@ -160,36 +162,13 @@ export class Gateway {
       model,
       events,
       adminToken,
-      ...this.#openRefusals(storage),
+      refusals,
       locations: new Locations(storage.site, model, now),
       groups: new Groups(storage.site, model, now),
       rooms: new Rooms(storage.site, model, now),
       devices: new Devices(storage.site, model, events, now),
       accessTokens: new AccessTokens(storage.site, model, events, adminToken, now),
     };
-  }
-
-  async #loadAdminToken({ audit }: Storage): Promise<string> {
-    const { config, now } = this.#options;
-    const subject = { locationId: null, resourceId: ADMIN_TOKEN_ID };
-    return loadAdminToken(config.dataDir, () =>
-      audit.record([
-        {
-          ...{ action: 'access-token.created', actor: GATEWAY_ACTOR, atMs: now() },
-          ...{ ...subject, details: { name: ADMIN_TOKEN_ID } },
-        },
-      ]),
-    );
-  }
-
-  #openRefusals({ audit }: Storage): Pick<SiteParts, 'refusals' | 'lostAuditEntries'> {
-    const { log, now } = this.#options;
-    const background = new BackgroundAudit(audit, log);
-    this.#releasers.add(() => background.stop());
-    const refusals = new Refusals({ audit: background, now, steadyNow: this.#steady.now });
-    refusals.start();
-    this.#releasers.add(() => refusals.stop());
-    return { refusals, lostAuditEntries: () => background.lost };
   }
 
   async #openDelivery(storage: Storage, site: SiteParts): Promise<DeliveryParts> {
@@ -368,7 +347,7 @@ export class Gateway {
       health: this.#health,
       connections: () => broker.connectionCount,
       unstoredBytes: () => broker.unstoredBytes,
-      lostAuditEntries: site.lostAuditEntries,
+      lostAuditEntries: () => storage.backgroundAudit.lost,
       bridges: () => bridges.statuses(),
     });
     return createHttpApp({

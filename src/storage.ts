@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Config } from './config/schema.js';
 import type { Log } from './log.js';
 import type { Releasers } from './releasers.js';
+import { BackgroundAudit } from './site/background-audit.js';
 import type { Health } from './site/health.js';
 import { AlarmHistoryRedis } from './store/alarm-history-redis.js';
 import { AlarmRetention } from './store/alarm-retention.js';
@@ -31,6 +32,8 @@ export interface Storage {
   readonly logs: LogStore;
   readonly history: AlarmHistoryRedis;
   readonly audit: AuditTrailRedis;
+  /** For what cannot wait until it is written down. */
+  readonly backgroundAudit: BackgroundAudit;
   readonly sessions: SessionStoreRedis;
   readonly presence: PresenceStoreRedis;
   readonly rejections: RejectionStoreRedis;
@@ -89,11 +92,15 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   auditRetention.start();
   releasers.add(() => auditRetention.stop());
   const auditRecords = new AuditRecords(keys, config.audit.maxRecordsPerAction);
+  const audit = new AuditTrailRedis(management, keys, auditRecords);
+  const backgroundAudit = new BackgroundAudit(audit, log);
+  releasers.add(() => backgroundAudit.stop());
   return {
     site: new SiteStoreRedis(management, keys, auditRecords),
     logs: new LogStore(writer, reader, keys),
     history: new AlarmHistoryRedis(management, keys),
-    audit: new AuditTrailRedis(management, keys, auditRecords),
+    audit,
+    backgroundAudit,
     sessions: new SessionStoreRedis(state, keys),
     presence: new PresenceStoreRedis(state, keys),
     rejections: new RejectionStoreRedis(state, keys, config.rejected.maxPerLocation),

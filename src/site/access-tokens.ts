@@ -170,6 +170,18 @@ function principalOf(record: AccessToken): Principal {
   return { type: 'token', id: record.id, grants: record.grants };
 }
 
+/** What the audit trail says of the first administrator's token, which the gateway makes itself. */
+export function firstTokenEntry(atMs: number): AuditEntry {
+  return {
+    action: 'access-token.created',
+    actor: GATEWAY_ACTOR,
+    atMs,
+    locationId: null,
+    resourceId: ADMIN_TOKEN_ID,
+    details: { name: ADMIN_TOKEN_ID },
+  };
+}
+
 /** What the audit trail tells of a token: all but the token itself. */
 function described({ name, grants, expiresAtMs }: AccessToken): AuditEntry['details'] {
   return {

@@ -39,7 +39,7 @@ export class BackgroundAudit {
     this.#running ??= this.#run();
   }
 
-  /** What waits is tried once more. */
+  /** What waits is tried once more, unless it is being tried: a stop must not take long. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
@@ -52,7 +52,6 @@ export class BackgroundAudit {
     let isAway = false;
     while (this.#waiting.length > 0) {
       const batch = this.#waiting.slice(0, MAX_BATCH);
-      const isLastTry = this.#stopping.signal.aborted;
       try {
         await this.#trail.record(batch);
         this.#waiting.splice(0, batch.length);
@@ -60,7 +59,7 @@ export class BackgroundAudit {
       } catch (error) {
         if (!isAway) this.#log.warn({ err: error }, 'audit entries not written, trying again');
         isAway = true;
-        if (isLastTry) break;
+        if (this.#stopping.signal.aborted) break;
         await this.#pause();
       }
     }
