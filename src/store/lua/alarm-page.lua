@@ -17,7 +17,7 @@ local limit, passingLimit = tonumber(ARGV[6]), tonumber(ARGV[7])
 local upTo = tonumber(ARGV[8]) or tonumber(redis.call('GET', KEYS[2]) or '0')
 local startScore, startMember = ARGV[9], ARGV[10]
 local lastKind = 11 + tonumber(ARGV[11])
-local MIN_BLOCK = 8
+local MIN_BLOCK = 2
 
 local function isWanted(group)
   if ARGV[lastKind + 1] == '*' then return true end
@@ -91,18 +91,21 @@ for _, group in ipairs(redis.call('HKEYS', KEYS[3])) do
 end
 local blockSize = math.max(MIN_BLOCK, math.ceil(2 * (limit + 1) / #readers))
 
--- The readers by their next alarms, the one that comes first at the end.
+-- The readers by their next alarms, a binary heap: with many groups there are hundreds of them.
 local heads = {}
-local function putInOrder(one)
-  if not advance(one, blockSize) then return end
-  local low, high = 1, #heads + 1
-  while low < high do
-    local middle = math.floor((low + high) / 2)
-    if comesFirst(heads[middle], one) then high = middle else low = middle + 1 end
+local function siftDown(at)
+  while 2 * at <= #heads do
+    local child = 2 * at
+    if heads[child + 1] and comesFirst(heads[child + 1], heads[child]) then child = child + 1 end
+    if not comesFirst(heads[child], heads[at]) then return end
+    heads[at], heads[child] = heads[child], heads[at]
+    at = child
   end
-  table.insert(heads, low, one)
 end
-for _, one in ipairs(readers) do putInOrder(one) end
+for _, one in ipairs(readers) do
+  if advance(one, blockSize) then heads[#heads + 1] = one end
+end
+for at = math.floor(#heads / 2), 1, -1 do siftDown(at) end
 
 local page, places, isKnown = {}, {}, {}
 local function add(score, member)
@@ -122,13 +125,16 @@ end
 -- was read or passed by is always the place where to go on.
 local ending, reached, passed = 'end', {}, 0
 while #heads > 0 do
-  local first = heads[#heads]
+  local first = heads[1]
   local counts = tonumber(first.member) <= upTo
   if counts and #page == limit then ending = 'full' break end
   if not counts and passed == passingLimit then ending = 'paused' break end
   if counts then add(first.score, first.member) else passed = passed + 1 end
   reached = { string.format('%.0f', first.score), first.member }
-  heads[#heads] = nil
-  putInOrder(first)
+  if not advance(first, blockSize) then
+    heads[1] = heads[#heads]
+    heads[#heads] = nil
+  end
+  siftDown(1)
 end
 return { string.format('%.0f', upTo), ending, reached, page, places }
