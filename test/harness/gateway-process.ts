@@ -1,10 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
+import { stringify } from 'yaml';
 import { z } from 'zod';
+import { Lines } from './lines.js';
 
 const bound = z.object({ address: z.string(), port: z.number() });
 const readyLine = z.object({
@@ -18,6 +19,8 @@ const readyLine = z.object({
 });
 type Addresses = z.infer<typeof readyLine>['addresses'];
 
+const START_TIMEOUT_MS = 60_000;
+
 export const ADMIN_TOKEN = 'admin-token-of-the-tests';
 
 /** Variables for the gateway; undefined takes away one that it has otherwise. */
@@ -26,8 +29,9 @@ type Environment = Record<string, string | undefined>;
 /** The built gateway as a process of its own, on a data directory of its own and free ports. */
 export class GatewayProcess {
   readonly dataDir: string;
-  readonly lines: string[] = [];
+  readonly #log = new Lines();
   readonly #environment: Environment;
+  #configFile: string | undefined;
   #child: ChildProcess | undefined;
   #addresses: Addresses | undefined;
 
@@ -45,6 +49,11 @@ export class GatewayProcess {
   /** Not started yet. */
   static async create(environment: Environment = {}): Promise<GatewayProcess> {
     return new GatewayProcess(await mkdtemp(join(tmpdir(), 'gateway-test-')), environment);
+  }
+
+  /** Every line of its log so far, over all its starts. */
+  get lines(): readonly string[] {
+    return this.#log.all;
   }
 
   get addresses(): Addresses {
@@ -82,22 +91,38 @@ export class GatewayProcess {
         GATEWAY_ADMIN_TOKEN: ADMIN_TOKEN,
         GATEWAY_MQTT_PORT: String(this.#addresses?.mqtt.port ?? 0),
         GATEWAY_HTTP_PORT: String(this.#addresses?.http.port ?? 0),
+        GATEWAY_CONFIG: this.#configFile,
         ...this.#environment,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#child = child;
-    child.stderr.on('data', (chunk) => this.lines.push(String(chunk)));
+    this.#log.read(child.stderr);
     this.#addresses = await new Promise<Addresses>((resolve, reject) => {
       child.once('exit', (code) => {
         reject(new Error(`the gateway ended with ${code}:\n${this.lines.join('\n')}`));
       });
-      createInterface({ input: child.stdout }).on('line', (line) => {
-        this.lines.push(line);
-        const ready = line.startsWith('{') ? readyLine.safeParse(JSON.parse(line)) : undefined;
-        if (ready?.success) resolve(ready.data.addresses);
-      });
+      this.#log
+        .next('"msg":"gateway ready"', this.lines.length, START_TIMEOUT_MS)
+        .then((line) => resolve(readyLine.parse(JSON.parse(line)).addresses), reject);
+      this.#log.read(child.stdout);
     });
+  }
+
+  /** What is in its configuration file from the next start or `reload` on: keys, or the text. */
+  async configure(content: object | string): Promise<void> {
+    this.#configFile = join(this.dataDir, 'gateway.yaml');
+    await writeFile(this.#configFile, typeof content === 'string' ? content : stringify(content));
+  }
+
+  /** It is to read its configuration file again. */
+  reload(): void {
+    this.#child?.kill('SIGHUP');
+  }
+
+  /** Resolves to the first line of its log in which the text is, from the given one on. */
+  logged(text: string | RegExp, from = 0, timeoutMs?: number): Promise<string> {
+    return this.#log.next(text, from, timeoutMs);
   }
 
   /** Ends it as an operator does; returns its exit status. */

@@ -13,13 +13,18 @@ const accountSchema = z.object({
 });
 export type Account = z.infer<typeof accountSchema>;
 
-/** What `/metrics` says became of the messages for a session, both logs together. */
-export async function accountOf(gateway: GatewayProcess, clientId: string): Promise<Account> {
+/** What `/metrics` says became of the messages for a session, both logs together or in one of them. */
+export async function accountOf(
+  gateway: GatewayProcess,
+  clientId: string,
+  log?: 'alarms' | 'messages',
+): Promise<Account> {
   const text = await (await fetch(`${gateway.httpUrl}/metrics`)).text();
   const sums = new Map<string, number>();
   for (const line of text.split('\n')) {
-    const [, destination, , state = '', count] = SAMPLE.exec(line) ?? [];
-    if (destination === clientId) sums.set(state, (sums.get(state) ?? 0) + Number(count));
+    const [, destination, of, state = '', count] = SAMPLE.exec(line) ?? [];
+    if (destination !== clientId || (log ?? of) !== of) continue;
+    sums.set(state, (sums.get(state) ?? 0) + Number(count));
   }
   return accountSchema.parse(Object.fromEntries(sums));
 }

@@ -1,0 +1,51 @@
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+
+const WAIT_MS = 15_000;
+
+/** What a process says, line by line, and a way to wait for it. */
+export class Lines {
+  readonly all: string[] = [];
+  #waiting: (() => void)[] = [];
+
+  read(stream: Readable): void {
+    createInterface({ input: stream }).on('line', (line) => this.add(line));
+  }
+
+  add(line: string): void {
+    this.all.push(line);
+    for (const check of [...this.#waiting]) check();
+  }
+
+  /** Resolves to the first line from there on in which the text is; `from` counts lines. */
+  next(text: string | RegExp, from = this.all.length, timeoutMs = WAIT_MS): Promise<string> {
+    const isIt = (line: string) =>
+      typeof text === 'string' ? line.includes(text) : text.test(line);
+    let at = from;
+    return new Promise((resolve, reject) => {
+      const end = () => {
+        clearTimeout(timer);
+        this.#waiting = this.#waiting.filter((waiting) => waiting !== check);
+      };
+      const check = () => {
+        for (; at < this.all.length; at++) {
+          const line = this.all[at] ?? '';
+          if (!isIt(line)) continue;
+          end();
+          resolve(line);
+          return;
+        }
+      };
+      const timer = setTimeout(() => {
+        end();
+        reject(
+          new Error(`${text} was never said; the last lines:\n${this.all.slice(-30).join('\n')}`),
+        );
+      }, timeoutMs);
+      // Who waits for a process that has ended must not keep his own from ending.
+      timer.unref();
+      this.#waiting.push(check);
+      check();
+    });
+  }
+}
