@@ -5,7 +5,7 @@ import { LOG_NAMES } from '../delivery/log-entry.js';
 import type { OutgoingPublish } from '../delivery/receiver.js';
 import type { Sessions } from '../delivery/sessions.js';
 import { bridgeStatusTopic } from '../domain/topics.js';
-import type { BridgeStatus, SetAsideStore } from '../site/bridge-list.js';
+import type { BridgeStatus, SetAsideMessage, SetAsideStore } from '../site/bridge-list.js';
 import { describeBridge } from '../site/bridge-list.js';
 import type { Health } from '../site/health.js';
 import type { BridgeOptions } from './bridge-options.js';
@@ -145,17 +145,21 @@ export class Bridge {
   /** First it is kept where it can be read, then it is passed: it must not be lost without a trace. */
   #refused(upstream: Upstream, publish: OutgoingPublish, reason: string): void {
     // At QoS 0 nobody is owed it.
-    if (publish.messageId === 0 || !upstream.isConnected) return;
-    const { topic, payload, messageId } = publish;
-    const { setAside, now } = this.#services;
-    setAside.add(this.options.name, { atMs: now(), topic, reason, payload }).then(
+    if (publish.messageId === 0 || !upstream.isConnected || this.#queue === undefined) return;
+    const { topic, payload } = publish;
+    const message = { atMs: this.#services.now(), topic, reason, payload };
+    this.#setAside(message, this.#queue.refusal(publish.messageId));
+  }
+
+  #setAside(message: SetAsideMessage, pass: () => void): void {
+    this.#services.setAside.add(this.options.name, message).then(
       () => {
-        this.#record.setAside(topic, reason);
-        if (upstream.isConnected) this.#queue?.refuse(messageId);
+        this.#record.setAside(message.topic, message.reason);
+        pass();
       },
       (error: unknown) => {
         this.#log.warn({ err: error }, 'refused message not set aside, trying again');
-        setTimeout(() => this.#refused(upstream, publish, reason), SET_ASIDE_RETRY_MS).unref();
+        setTimeout(() => this.#setAside(message, pass), SET_ASIDE_RETRY_MS).unref();
       },
     );
   }

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { bridgeStatusTopic } from '../domain/topics.js';
 import type { BridgeList, BridgeStatus } from '../site/bridge-list.js';
+import { readMosquittosAnswers } from './answers.js';
 import type { BridgeServices } from './bridge.js';
 import { Bridge } from './bridge.js';
 import type { BridgeOptions } from './bridge-options.js';
@@ -14,6 +15,7 @@ export class Bridges implements BridgeList {
 
   constructor(services: BridgeServices) {
     this.#services = services;
+    readMosquittosAnswers();
   }
 
   /**

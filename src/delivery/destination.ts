@@ -140,12 +140,20 @@ export class Destination {
     this.wake();
   }
 
-  /** The receiver will never take this message: the others go on, and it counts as dropped. */
-  refuse(messageId: number): void {
-    const sent = this.#inFlight.take(messageId);
-    if (sent === undefined) return;
-    if (sent !== 'direct') sent.cursor.refused(sent.sequence);
-    this.wake();
+  /**
+   * The receiver will never take this message: what is returned, called once that is written down,
+   * passes it, and it counts as dropped. Also on a later connection: some brokers end the one on which
+   * they refuse, and the message would come first on the next.
+   */
+  refusal(messageId: number): () => void {
+    const sent = this.#inFlight.get(messageId);
+    return () => {
+      if (sent !== undefined && sent === this.#inFlight.get(messageId)) {
+        this.#inFlight.take(messageId);
+      }
+      if (sent !== undefined && sent !== 'direct') sent.cursor.refused(sent.sequence);
+      this.wake();
+    };
   }
 
   /** It is connected, and an entry that one of its filters matches stands at the end of its log. */

@@ -18,6 +18,10 @@ export class InFlight<Message> {
     return this.#lastMessageId;
   }
 
+  get(messageId: number): Message | undefined {
+    return this.#messages.get(messageId);
+  }
+
   /** The message of this packet identifier, which awaits nothing any more. */
   take(messageId: number): Message | undefined {
     const message = this.#messages.get(messageId);

@@ -229,9 +229,9 @@ export class LogCursor {
     if (this.#settle(sequence)) this.#delivered++;
   }
 
-  /** The receiver will never take the entry. */
+  /** The receiver will never take the entry, which it has been sent, perhaps before going back. */
   refused(sequence: number): void {
-    if (!this.#settle(sequence)) return;
+    if (!this.#settle(sequence) && !this.#passUnread(sequence)) return;
     this.#dropped++;
     this.#refused++;
   }
@@ -340,6 +340,13 @@ export class LogCursor {
     const isAllPassed = this.#position >= (this.#sentBefore?.upTo ?? 0);
     if (this.#outstanding.size === 0 && isAllPassed) this.#hasGaps = false;
     return true;
+  }
+
+  /** An entry that is to be sent again need not be. Returns whether it was to be. */
+  #passUnread(sequence: number): boolean {
+    if (sequence <= this.#position || this.#unread === 0 || this.#ahead.has(sequence)) return false;
+    this.sentAhead(sequence);
+    return this.#ahead.settle(sequence);
   }
 
   /** The turn of an entry that may have been sent before it. Returns whether it was. */
