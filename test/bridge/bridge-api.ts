@@ -1,0 +1,48 @@
+import { expect } from 'vitest';
+import { z } from 'zod';
+import type { Home } from '../broker/home.js';
+
+const time = z.iso.datetime().nullable();
+export const bridgeStatusSchema = z.object({
+  name: z.string(),
+  connected: z.boolean(),
+  connectedSince: time,
+  lastAcknowledgedAt: time,
+  queued: z.number(),
+  oldestQueuedAt: time,
+  delivered: z.number(),
+  dropped: z.object({ tooOld: z.number(), tooMany: z.number(), refused: z.number() }),
+  lastError: z.object({ at: z.iso.datetime(), kind: z.string(), detail: z.string() }).nullable(),
+});
+export type BridgeStatus = z.infer<typeof bridgeStatusSchema>;
+
+const setAsideSchema = z.array(z.looseObject({ topic: z.string(), reason: z.string() }));
+
+const WAIT_MS = 20_000;
+
+/** The bridges as `GET /bridges` shows them. */
+export async function bridgesOf(home: Home): Promise<BridgeStatus[]> {
+  return z.array(bridgeStatusSchema).parse(await home.api.json('GET', '/bridges'));
+}
+
+export async function bridgeOf(home: Home, name: string): Promise<BridgeStatus> {
+  const found = (await bridgesOf(home)).find((one) => one.name === name);
+  if (found === undefined) throw new Error(`there is no bridge ${name}`);
+  return found;
+}
+
+/** Resolves when the bridge's status has these values. */
+export async function untilBridge(
+  home: Home,
+  name: string,
+  status: Partial<BridgeStatus> | object,
+): Promise<void> {
+  await expect
+    .poll(() => bridgeOf(home, name), { timeout: WAIT_MS, interval: 25 })
+    .toMatchObject(status);
+}
+
+/** What the bridge's upstream would never take, the newest first. */
+export async function setAsideOf(home: Home, name: string) {
+  return setAsideSchema.parse(await home.api.json('GET', `/bridges/${name}/set-aside`));
+}

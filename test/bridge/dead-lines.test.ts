@@ -1,0 +1,75 @@
+import { expect, it } from 'vitest';
+import type { Direction } from '../harness/cut-proxy.js';
+import { untilBridge } from './bridge-api.js';
+import { ACK_TIMEOUT_SECONDS, bridgeThrough, reconciled, useWorld } from './world.js';
+
+const world = useWorld();
+
+/** The check itself, and a new connection with its handshake. */
+const ALLOWANCE_MS = 2_500;
+
+async function line(keys: object = {}) {
+  const mosquitto = await world.mosquitto();
+  const proxy = await world.proxy(mosquitto);
+  const subscriber = await world.subscriber(mosquitto);
+  const home = await world.home([bridgeThrough(proxy, mosquitto, keys)]);
+  await untilBridge(home, 'region', { connected: true });
+  return { proxy, subscriber, home };
+}
+
+it.each<Direction>(['up', 'down', 'both'])(
+  'a line that is cut in silence (%s) is noticed for want of an acknowledgement, and nothing is lost',
+  async (direction) => {
+    const { proxy, subscriber, home } = await line();
+    const sensors = await world.sensors(home, 2);
+    for (const sensor of sensors) sensor.alarms(20);
+    await reconciled(home, subscriber, sensors);
+
+    proxy.swallow(direction);
+    const cutMs = performance.now();
+    for (const sensor of sensors) sensor.alarms(20);
+    await untilBridge(home, 'region', { connected: false, lastError: { kind: 'silent' } });
+    expect(performance.now() - cutMs).toBeLessThan(ACK_TIMEOUT_SECONDS * 1000 + ALLOWANCE_MS);
+    proxy.pass();
+    for (const sensor of sensors) sensor.alarms(20);
+    await reconciled(home, subscriber, sensors);
+  },
+);
+
+it('a line that is cut in silence while there is nothing to send is noticed by the pings', async () => {
+  const { proxy, home } = await line({ keepAliveSeconds: 1 });
+  proxy.swallow();
+  await untilBridge(home, 'region', { connected: false, lastError: { kind: 'silent' } });
+  proxy.pass();
+  await untilBridge(home, 'region', { connected: true });
+});
+
+it('a line that is cut again and again under load loses nothing and keeps the order', async () => {
+  const { proxy, subscriber, home } = await line({ maxInFlight: 20 });
+  const sensors = await world.sensors(home, 3);
+  const calm = new AbortController();
+  const alarms = sensors.map((sensor) => sensor.keepAlarming(100, calm.signal));
+  for (let cut = 1; cut <= 4; cut++) {
+    const { distinct } = subscriber;
+    await subscriber.untilDistinct(distinct + 50);
+    const { attempts } = proxy;
+    proxy.reset();
+    await proxy.untilAttempts(attempts + 1);
+  }
+  calm.abort();
+  await Promise.all(alarms);
+  await reconciled(home, subscriber, sensors);
+});
+
+it('an upstream that cannot be reached is tried ever less often', async () => {
+  const { proxy, subscriber, home } = await line();
+  const [sensor] = await world.sensors(home, 1);
+  const { attempts } = proxy;
+  proxy.refuse();
+  sensor?.alarms(5);
+  await proxy.untilAttempts(attempts + 3);
+  const [first = 0, , third = 0] = proxy.attemptsMs.slice(attempts);
+  expect(third - first).toBeGreaterThan(1_300);
+  proxy.pass();
+  await reconciled(home, subscriber, sensor === undefined ? [] : [sensor]);
+});

@@ -1,0 +1,143 @@
+import { expect, it } from 'vitest';
+import { accountOf } from '../harness/metrics.js';
+import { bridgeOf, untilBridge } from './bridge-api.js';
+import { alarmsOwed, bridgeTo, isAlarmKey, reconciled, useWorld } from './world.js';
+
+const world = useWorld();
+
+/** While the rest of the test goes on. */
+function alarming(sensors: readonly { keepAlarming: Alarming }[], perSecond = 50) {
+  const calm = new AbortController();
+  const alarms = Promise.all(sensors.map((one) => one.keepAlarming(perSecond, calm.signal)));
+  return async () => {
+    calm.abort();
+    await alarms;
+  };
+}
+type Alarming = (perSecond: number, signal: AbortSignal) => Promise<void>;
+
+it('guarantee 2: an upstream that is killed and restarted under load misses nothing', async () => {
+  const mosquitto = await world.mosquitto();
+  const subscriber = await world.subscriber(mosquitto);
+  const home = await world.home([bridgeTo(mosquitto)]);
+  const sensors = await world.sensors(home, 4);
+  const calm = alarming(sensors);
+  for (let kill = 1; kill <= 4; kill++) {
+    await untilBridge(home, 'region', { connected: true });
+    await subscriber.caughtUp();
+    const { distinct } = subscriber;
+    await subscriber.untilDistinct(distinct + 30);
+    await mosquitto.kill();
+    await untilBridge(home, 'region', { connected: false });
+    await mosquitto.start();
+  }
+  await calm();
+  await reconciled(home, subscriber, sensors);
+});
+
+it('guarantee 2: an upstream that ends in order misses nothing', async () => {
+  const mosquitto = await world.mosquitto();
+  const subscriber = await world.subscriber(mosquitto);
+  const home = await world.home([bridgeTo(mosquitto)]);
+  const sensors = await world.sensors(home, 2);
+  const calm = alarming(sensors);
+  await subscriber.untilDistinct(20);
+  await mosquitto.stop();
+  await untilBridge(home, 'region', { connected: false });
+  await mosquitto.start();
+  await untilBridge(home, 'region', { connected: true });
+  await calm();
+  await reconciled(home, subscriber, sensors);
+});
+
+it('an upstream that is down from the start gets everything when it comes', async () => {
+  const mosquitto = await world.deadMosquitto();
+  const home = await world.home([bridgeTo(mosquitto)]);
+  const sensors = await world.sensors(home, 2);
+  for (const sensor of sensors) {
+    for (let number = 0; number < 50; number++) {
+      sensor.alarm();
+      sensor.message('temperature', { number });
+    }
+    await sensor.settled();
+  }
+  expect(await alarmsOwed(home, sensors)).toBe(100);
+  await untilBridge(home, 'region', { connected: false, delivered: 0 });
+  await mosquitto.start();
+  const subscriber = await world.subscriber(mosquitto);
+  for (const { device, published } of sensors) {
+    await subscriber.untilKeys(device.id, published);
+    // Alarms go before the rest; each of the two logs keeps its order.
+    const first = subscriber.firstOf(device.id);
+    expect(first.filter(isAlarmKey)).toEqual(published.filter(isAlarmKey));
+    expect(first.filter((key) => !isAlarmKey(key))).toEqual(
+      published.filter((key) => !isAlarmKey(key)),
+    );
+  }
+  await untilBridge(home, 'region', { connected: true, queued: 0 });
+  expect((await bridgeOf(home, 'region')).delivered).toBeGreaterThanOrEqual(200);
+});
+
+it.each(['kill', 'stop'] as const)('a backlog outlives a %s of the gateway', async (way) => {
+  const mosquitto = await world.deadMosquitto();
+  const home = await world.home([bridgeTo(mosquitto, { maxInFlight: 10, replayPerSecond: 500 })]);
+  const sensors = await world.sensors(home, 3);
+  for (const sensor of sensors) sensor.alarms(200);
+  await Promise.all(sensors.map((sensor) => sensor.settled()));
+  await home.gateway[way]();
+  await home.gateway.start();
+  expect(await alarmsOwed(home, sensors)).toBe(600);
+  await mosquitto.start();
+  const subscriber = await world.subscriber(mosquitto);
+  // And again in the middle of the replay.
+  await subscriber.untilDistinct(100);
+  await home.gateway[way]();
+  await home.gateway.start();
+  for (const sensor of sensors) sensor.alarms(10);
+  await reconciled(home, subscriber, sensors);
+});
+
+it('guarantee 5: a bridge whose upstream is dead all the time does nothing to the other', async () => {
+  const dead = await world.deadMosquitto();
+  const mosquitto = await world.mosquitto();
+  const subscriber = await world.subscriber(mosquitto);
+  const home = await world.home([
+    bridgeTo(dead, { name: 'dead', maxQueuedMessages: 100 }),
+    bridgeTo(mosquitto, { name: 'alive' }),
+  ]);
+  const sensors = await world.sensors(home, 3);
+  const calm = alarming(sensors);
+  for (let one = 0; one < 5; one++) {
+    const [sensor] = sensors;
+    const startedMs = performance.now();
+    const id = sensor?.alarm();
+    const { atMs } = await subscriber.arrival(({ key }) => key === id);
+    expect(atMs - startedMs).toBeLessThan(1_000);
+  }
+  await subscriber.untilDistinct(200);
+  await calm();
+  await reconciled(home, subscriber, sensors, 'alive');
+  const { accepted, ...account } = await accountOf(home.gateway, 'bridge/dead');
+  expect(account).toEqual({ delivered: 0, queued: 100, expired: 0, dropped: accepted - 100 });
+  expect(await bridgeOf(home, 'dead')).toMatchObject({
+    connected: false,
+    queued: 100,
+    dropped: { tooMany: accepted - 100, tooOld: 0, refused: 0 },
+    lastError: { kind: 'unreachable' },
+  });
+});
+
+it('an upstream that freezes is left, and gets everything when it thaws', async () => {
+  const mosquitto = await world.mosquitto();
+  const subscriber = await world.subscriber(mosquitto);
+  const home = await world.home([bridgeTo(mosquitto)]);
+  const sensors = await world.sensors(home, 2);
+  const calm = alarming(sensors);
+  await subscriber.untilDistinct(20);
+  mosquitto.freeze();
+  await untilBridge(home, 'region', { connected: false, lastError: { kind: 'silent' } });
+  mosquitto.thaw();
+  await untilBridge(home, 'region', { connected: true });
+  await calm();
+  await reconciled(home, subscriber, sensors);
+});

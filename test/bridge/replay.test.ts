@@ -1,0 +1,95 @@
+import { expect, it } from 'vitest';
+import type { Mosquitto } from '../harness/mosquitto.js';
+import type { UpstreamSubscriber } from '../harness/upstream-subscriber.js';
+import type { Sensor } from './sensor.js';
+import { alarmsOwed, bridgeTo, isAlarmKey, reconciled, useWorld } from './world.js';
+
+const world = useWorld();
+
+const BACKLOG = 20_000;
+const BACKLOG_DEVICES = 40;
+const REPLAY_PER_SECOND = 1_000;
+/** CONTRACT 4.4. */
+const LIVE_WITHIN_MS = 1_000;
+/** Beside the pace: what is let through at once after a pause, and how exactly a busy machine keeps time. */
+const PACE_TOLERANCE = 1.25;
+
+async function withBacklog(upstream: Mosquitto, count: number, devices: number, keys: object) {
+  const home = await world.home([bridgeTo(upstream, keys)]);
+  const sensors = await world.sensors(home, devices);
+  for (const sensor of sensors) sensor.alarms(count / devices);
+  await Promise.all(sensors.map((sensor) => sensor.settled()));
+  return { home, sensors };
+}
+
+it('guarantee 3: new alarms arrive within a second while a backlog is replayed in order, at its pace', async () => {
+  const mosquitto = await world.deadMosquitto();
+  const keys = { send: 'alarms', replayPerSecond: REPLAY_PER_SECOND };
+  const { home, sensors } = await withBacklog(mosquitto, BACKLOG, BACKLOG_DEVICES, keys);
+  expect(await alarmsOwed(home, sensors)).toBe(BACKLOG);
+  const fresh = await world.sensors(home, 3);
+  await mosquitto.start();
+  const subscriber = await world.subscriber(mosquitto);
+  await subscriber.untilDistinct(500);
+  const delays: number[] = [];
+  for (let one = 0; one < 10; one++) {
+    for (const sensor of fresh) delays.push(await delayOf(sensor, subscriber));
+    // Of a device of which much is queued: it must wait for that, and not overtake it.
+    sensors[one]?.alarm();
+  }
+  expect(Math.max(...delays), `${delays}`).toBeLessThan(LIVE_WITHIN_MS);
+  await Promise.all(sensors.map((sensor) => sensor.settled()));
+  const left = await alarmsOwed(home, [...sensors, ...fresh]);
+  expect(left).toBeGreaterThan(BACKLOG / 4);
+  const old = subscriber.arrivals.filter(({ deviceId }) => sensors.some(isOf(deviceId)));
+  const [firstMs = 0, lastMs = 0] = [old[0]?.atMs, old.at(-1)?.atMs];
+  const perSecond = (old.length / (lastMs - firstMs)) * 1000;
+  expect(perSecond).toBeLessThan(REPLAY_PER_SECOND * PACE_TOLERANCE);
+  expect(perSecond).toBeGreaterThan(REPLAY_PER_SECOND / 3);
+
+  // The rest at another pace: that, too, is changed without losing the place.
+  await home.gateway.configure({
+    bridges: [bridgeTo(mosquitto, { send: 'alarms', replayPerSecond: 50_000 })],
+  });
+  home.gateway.reload();
+  await reconciled(home, subscriber, [...sensors, ...fresh]);
+});
+
+it('alarms are replayed before telemetry, and telemetry does not hold up new alarms', async () => {
+  const mosquitto = await world.deadMosquitto();
+  const home = await world.home([bridgeTo(mosquitto, { replayPerSecond: 200 })]);
+  const sensors = await world.sensors(home, 5);
+  for (let number = 0; number < 200; number++) {
+    for (const sensor of sensors) sensor.message('temperature', { number });
+  }
+  for (const sensor of sensors) sensor.alarms(20);
+  await Promise.all(sensors.map((sensor) => sensor.settled()));
+  await mosquitto.start();
+  const subscriber = await world.subscriber(mosquitto);
+  const [first] = sensors;
+  await subscriber.untilDistinct(150);
+  const keys = subscriber.arrivals.flatMap(({ key }) => key ?? []);
+  expect(keys.slice(0, 100).every(isAlarmKey)).toBe(true);
+  expect(keys.slice(100).some(isAlarmKey)).toBe(false);
+  if (first !== undefined) expect(await delayOf(first, subscriber)).toBeLessThan(LIVE_WITHIN_MS);
+  await home.gateway.configure({ bridges: [bridgeTo(mosquitto, { replayPerSecond: 50_000 })] });
+  home.gateway.reload();
+  for (const { device, published } of sensors) {
+    await subscriber.untilKeys(device.id, published);
+    for (const isOne of [isAlarmKey, (key: string) => !isAlarmKey(key)]) {
+      expect(subscriber.firstOf(device.id).filter(isOne)).toEqual(published.filter(isOne));
+    }
+  }
+});
+
+/** From the publish to the arrival upstream. */
+async function delayOf(sensor: Sensor, subscriber: UpstreamSubscriber): Promise<number> {
+  const startedMs = performance.now();
+  const id = sensor.alarm();
+  await subscriber.untilKeys(sensor.device.id, [id]);
+  return performance.now() - startedMs;
+}
+
+function isOf(deviceId: string | undefined): (sensor: Sensor) => boolean {
+  return ({ device }) => device.id === deviceId;
+}

@@ -1,0 +1,73 @@
+import { expect, it } from 'vitest';
+import { Api } from '../harness/api.js';
+import { ADMIN_TOKEN } from '../harness/gateway-process.js';
+import { Subscriber } from '../harness/mqtt-clients.js';
+import { bridgeOf, bridgeStatusSchema, untilBridge } from './bridge-api.js';
+import { bridgeTo, useWorld } from './world.js';
+
+const world = useWorld();
+
+it('how a bridge is doing is shown on its retained topic, over HTTP, in the metrics and as a fault', async () => {
+  const mosquitto = await world.mosquitto();
+  const home = await world.home([bridgeTo(mosquitto, { send: 'alarms', maxQueuedMessages: 10 })]);
+  const sensor = await world.sensor(home);
+  await untilBridge(home, 'region', { connected: true });
+  const admin = await Subscriber.connect(home.gateway, { id: 'admin', token: ADMIN_TOKEN });
+  const topic = 'gateway/bridges/region/status';
+  await admin.subscribe(topic, 'gateway/status');
+  await admin.until((all) => all.some((one) => one.topic === topic && one.retain));
+  const statuses = () => admin.messages(topic).map((one) => bridgeStatusSchema.parse(one));
+  const faults = () => admin.messages('gateway/status').at(-1)?.['faults'];
+  expect(statuses()).toMatchObject([
+    { name: 'region', connected: true, lastAcknowledgedAt: null, delivered: 0, lastError: null },
+  ]);
+  expect(faults()).toEqual([]);
+
+  sensor.alarms(3);
+  await sensor.settled();
+  await untilBridge(home, 'region', { delivered: 3, queued: 0, oldestQueuedAt: null });
+  const working = await bridgeOf(home, 'region');
+  expect(Date.parse(working.lastAcknowledgedAt ?? '')).toBeGreaterThanOrEqual(
+    Date.parse(working.connectedSince ?? ''),
+  );
+
+  await mosquitto.stop();
+  await admin.until(() => statuses().at(-1)?.connected === false);
+  await expect.poll(faults).toEqual([expect.stringContaining('region')]);
+  const downMs = Date.now();
+  sensor.alarms(12);
+  await sensor.settled();
+  await untilBridge(home, 'region', {
+    ...{ connected: false, connectedSince: null, queued: 10, delivered: 3 },
+    dropped: { tooMany: 2, tooOld: 0, refused: 0 },
+    lastError: { kind: 'unreachable' },
+  });
+  const down = await bridgeOf(home, 'region');
+  expect(Date.parse(down.oldestQueuedAt ?? '')).toBeGreaterThanOrEqual(downMs - 1);
+  const metrics = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
+  const account = { accepted: 15, delivered: 3, queued: 10, expired: 0, dropped: 2 };
+  for (const [state, count] of Object.entries(account)) {
+    const labels = `destination="bridge/region",log="alarms",state="${state}"`;
+    expect(metrics).toContain(`gateway_destination_messages{${labels}} ${count}\n`);
+  }
+
+  await mosquitto.start();
+  await admin.until(() => statuses().at(-1)?.connected === true);
+  await expect.poll(faults).toEqual([]);
+  await untilBridge(home, 'region', { delivered: 13, queued: 0, dropped: { tooMany: 2 } });
+  await admin.end();
+});
+
+it('is for administrators only', async () => {
+  const mosquitto = await world.mosquitto();
+  const home = await world.home([bridgeTo(mosquitto)]);
+  const manager = new Api(home.gateway, home.manager.token);
+  for (const path of ['/bridges', '/bridges/region/set-aside']) {
+    expect((await manager.request('GET', path)).status).toBe(403);
+    expect((await home.api.request('GET', path)).status).toBe(200);
+  }
+  expect((await home.api.request('GET', '/bridges/none/set-aside')).status).toBe(404);
+  const nurse = await Subscriber.connect(home.gateway, home.manager);
+  await expect(nurse.subscribe('gateway/bridges/region/status')).rejects.toThrow();
+  await nurse.end();
+});

@@ -1,0 +1,145 @@
+import type { IClientOptions } from 'mqtt';
+import { afterEach, expect, vi } from 'vitest';
+import { Home } from '../broker/home.js';
+import { AedesUpstream } from '../harness/aedes-upstream.js';
+import type { TestDevice } from '../harness/api.js';
+import { CutProxy } from '../harness/cut-proxy.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
+import { accountOf } from '../harness/metrics.js';
+import { Mosquitto, type MosquittoOptions } from '../harness/mosquitto.js';
+import { UpstreamSubscriber } from '../harness/upstream-subscriber.js';
+import { Sensor } from './sensor.js';
+
+/** Silence is noticed soon, so that a test need not wait for it. */
+export const ACK_TIMEOUT_SECONDS = 1;
+const WAIT_MS = 30_000;
+
+/** What a test has started, taken down in reverse after it. */
+export class World {
+  readonly #cleanups: (() => Promise<unknown>)[] = [];
+
+  mosquitto(options?: MosquittoOptions): Promise<Mosquitto> {
+    return this.#keep(Mosquitto.start(options), (one) => one.remove());
+  }
+
+  /** Nothing listens on its port until it is started. */
+  deadMosquitto(options?: MosquittoOptions): Promise<Mosquitto> {
+    return this.#keep(Mosquitto.create(options), (one) => one.remove());
+  }
+
+  aedes(): Promise<AedesUpstream> {
+    return this.#keep(AedesUpstream.start(), (one) => one.remove());
+  }
+
+  proxy(target: { readonly port: number }): Promise<CutProxy> {
+    return this.#keep(CutProxy.start(target), (one) => one.close());
+  }
+
+  /** Sees everything at that upstream, also what comes while it has no connection. */
+  async subscriber(mosquitto: Mosquitto, options?: IClientOptions): Promise<UpstreamSubscriber> {
+    const subscriber = await this.subscriberAt(mosquitto.url, options);
+    await mosquitto.save();
+    return subscriber;
+  }
+
+  subscriberAt(url: string, options?: IClientOptions): Promise<UpstreamSubscriber> {
+    return this.#keep(UpstreamSubscriber.connect(url, options), (one) => one.end());
+  }
+
+  /** A gateway with these bridges, and a home in it. */
+  async home(bridges: readonly object[], keys: object = {}): Promise<Home> {
+    const gateway = await this.#keep(GatewayProcess.create(), (one) => one.remove());
+    await gateway.configure({ ...keys, bridges });
+    await gateway.start();
+    return Home.at(gateway);
+  }
+
+  async sensor(home: Home, name?: string): Promise<Sensor> {
+    return this.sensorOf(home, await home.device(name));
+  }
+
+  sensorOf(home: Home, device: TestDevice): Sensor {
+    const sensor = new Sensor(home.gateway, device);
+    this.onEnd(() => sensor.end());
+    return sensor;
+  }
+
+  sensors(home: Home, count: number): Promise<Sensor[]> {
+    return Promise.all(Array.from({ length: count }, (_, at) => this.sensor(home, `Bett ${at}`)));
+  }
+
+  onEnd(cleanup: () => Promise<unknown>): void {
+    this.#cleanups.push(cleanup);
+  }
+
+  async end(): Promise<void> {
+    for (const cleanup of this.#cleanups.splice(0).reverse()) await cleanup();
+  }
+
+  async #keep<T>(starting: Promise<T>, end: (started: T) => Promise<unknown>): Promise<T> {
+    const started = await starting;
+    this.onEnd(() => end(started));
+    return started;
+  }
+}
+
+/** Longer than all that is waited for in it, which fails with a better complaint. */
+const TEST_TIMEOUT_MS = 120_000;
+
+export function useWorld(): World {
+  vi.setConfig({ testTimeout: TEST_TIMEOUT_MS });
+  const world = new World();
+  afterEach(() => world.end());
+  return world;
+}
+
+/** A bridge that forwards everything to the upstream, but for other keys given. */
+export function bridgeTo(upstream: { readonly url: string }, keys: object = {}) {
+  return { name: 'region', url: upstream.url, ackTimeoutSeconds: ACK_TIMEOUT_SECONDS, ...keys };
+}
+
+/** The same through the proxy. */
+export function bridgeThrough(proxy: CutProxy, mosquitto: Mosquitto, keys: object = {}) {
+  return bridgeTo({ url: mosquitto.urlAt('127.0.0.1', proxy.port) }, keys);
+}
+
+/**
+ * Holds every message that was acknowledged to the sensors against what came upstream: all of them,
+ * each device's in its order; and the gateway's own account of the bridge against the alarms' number.
+ */
+export async function reconciled(
+  home: Home,
+  subscriber: UpstreamSubscriber,
+  sensors: readonly Sensor[],
+  name = 'region',
+): Promise<void> {
+  for (const sensor of sensors) {
+    const { device, published } = sensor;
+    await sensor.settled();
+    await subscriber.untilKeys(device.id, published);
+    expect(subscriber.firstOf(device.id)).toEqual(published);
+  }
+  const alarms = alarmsOf(sensors);
+  await expect
+    .poll(() => accountOf(home.gateway, `bridge/${name}`, 'alarms'), { timeout: WAIT_MS })
+    .toEqual({ accepted: alarms, delivered: alarms, queued: 0, expired: 0, dropped: 0 });
+}
+
+/** Every alarm of the sensors is queued for the bridge or delivered; resolves to how many are queued. */
+export async function alarmsOwed(home: Home, sensors: readonly Sensor[], name = 'region') {
+  const account = await accountOf(home.gateway, `bridge/${name}`, 'alarms');
+  const { accepted, delivered, queued, ...lost } = account;
+  expect(lost).toEqual({ expired: 0, dropped: 0 });
+  expect(accepted).toBe(alarmsOf(sensors));
+  expect(delivered + queued).toBe(accepted);
+  return queued;
+}
+
+function alarmsOf(sensors: readonly Sensor[]): number {
+  return sensors.reduce((sum, { published }) => sum + published.filter(isAlarmKey).length, 0);
+}
+
+/** Whether it is an alarm's id, and not another message's value. */
+export function isAlarmKey(key: string): boolean {
+  return !key.startsWith('{');
+}
