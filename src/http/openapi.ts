@@ -1,5 +1,4 @@
 import type { z } from '@hono/zod-openapi';
-import type { HttpApp } from './http-env.js';
 import { JSON_MEDIA_TYPE } from './json-body.js';
 import { PROBLEM_MEDIA_TYPE } from './problem.js';
 import { problemSchema } from './schemas/problem.js';
@@ -64,16 +63,3 @@ export const noContent = { description: 'Done.' };
 
 /** What an open route says of itself: every other one needs the bearer token. */
 export const NO_SECURITY: never[] = [];
-
-/** The document of everything that is registered with the app (OpenAPI 3.1). */
-export function openApiDocument(app: HttpApp, version: string): object {
-  return app.getOpenAPI31Document({
-    openapi: '3.1.0',
-    info: {
-      title: 'Care-home gateway',
-      version,
-      description: 'Management of care homes, their devices and alarms.',
-    },
-    security: [{ bearer: [] }],
-  });
-}

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { DescribedHttp } from './described-http.js';
 import { ADMIN_TOKEN, type GatewayProcess } from './gateway-process.js';
 
 const locationSchema = z.object({ id: z.string(), name: z.string(), devices: z.array(z.string()) });
@@ -24,8 +25,10 @@ export class Api {
     this.#token = token;
   }
 
-  request(method: string, path: string, body?: string, contentType = 'application/json') {
-    return fetch(this.#gateway.httpUrl + path, {
+  /** Fails when the answer is not as the gateway's own OpenAPI document says. */
+  async request(method: string, path: string, body?: string, contentType = 'application/json') {
+    const described = await describedBy(this.#gateway);
+    const response = await fetch(this.#gateway.httpUrl + path, {
       method,
       headers: {
         authorization: `Bearer ${this.#token}`,
@@ -33,6 +36,15 @@ export class Api {
       },
       ...(body === undefined ? {} : { body }),
     });
+    described.check({
+      method,
+      path,
+      request: { mediaType: contentType, text: body },
+      status: response.status,
+      headers: Object.fromEntries(response.headers),
+      text: await response.clone().text(),
+    });
+    return response;
   }
 
   async json(method: string, path: string, body?: unknown): Promise<unknown> {
@@ -84,6 +96,22 @@ export class Api {
     } while (cursor);
     return events;
   }
+}
+
+/** Read once: every gateway of a test is the same program. */
+let description: Promise<DescribedHttp> | undefined;
+
+function describedBy(gateway: GatewayProcess): Promise<DescribedHttp> {
+  description ??= readDescription(gateway).catch((error: unknown) => {
+    description = undefined;
+    throw error;
+  });
+  return description;
+}
+
+async function readDescription(gateway: GatewayProcess): Promise<DescribedHttp> {
+  const response = await fetch(`${gateway.httpUrl}/openapi.json`);
+  return new DescribedHttp(await response.json());
 }
 
 function nextPage(query: string, cursor: string): string {

@@ -15,6 +15,7 @@ import { alarmText } from '../../src/domain/messages.js';
 import { createHttpApp } from '../../src/http/app.js';
 import type { FootageLinks, HttpApp } from '../../src/http/http-env.js';
 import { createHttpListener } from '../../src/http/listener.js';
+import { openApiDocument } from '../../src/http/openapi-document.js';
 import { AccessTokens } from '../../src/site/access-tokens.js';
 import { AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
 import { BackgroundAudit } from '../../src/site/background-audit.js';
@@ -35,6 +36,7 @@ import { LogStore } from '../../src/store/log-store.js';
 import { RejectionStoreRedis } from '../../src/store/rejection-store-redis.js';
 import { SetAsideStoreRedis } from '../../src/store/set-aside-store-redis.js';
 import { SiteStoreRedis } from '../../src/store/site-store-redis.js';
+import { DescribedHttp } from '../harness/described-http.js';
 import type { Answer, CallOptions } from './client.js';
 import { call } from './client.js';
 
@@ -42,6 +44,7 @@ export const ADMIN_TOKEN = 'the-admin-token-of-the-tests';
 export const MAX_BODY_BYTES = 4096;
 const MAX_REJECTIONS = 5;
 const MAX_AUDIT_RECORDS = 10_000;
+const VERSION = '1.2.3';
 
 export interface HarnessOptions {
   readonly footageLinks?: FootageLinks;
@@ -88,6 +91,9 @@ export async function startGateway(
   return gateway;
 }
 
+/** Made once: the app of every gateway has the same routes. */
+let described: DescribedHttp | undefined;
+
 const idBody = z.looseObject({ id: z.string() });
 const tokenBody = z.looseObject({ id: z.string(), token: z.string() });
 
@@ -108,6 +114,7 @@ export class TestGateway {
   readonly #prefix: string;
   readonly #logStore: LogStore;
   readonly #listener: ReturnType<typeof createHttpListener>;
+  readonly #described: DescribedHttp;
   /** What the clock of the gateway is ahead of the real one. */
   aheadMs = 0;
   port = 0;
@@ -147,13 +154,15 @@ export class TestGateway {
       openMetrics: false,
       cursorKey: Buffer.from('the cursor key of the tests'),
       maxBodyBytes: MAX_BODY_BYTES,
-      version: '1.2.3',
+      version: VERSION,
       log,
       now,
       ...(options.isTrustedAddress === undefined
         ? {}
         : { isTrustedAddress: options.isTrustedAddress }),
     });
+    described ??= new DescribedHttp(openApiDocument(this.app, VERSION));
+    this.#described = described;
     this.#listener = createHttpListener({ app: this.app, host: '127.0.0.1', port: 0, log });
   }
 
@@ -199,8 +208,18 @@ export class TestGateway {
     return upToSequence;
   }
 
-  call(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
-    return call(this.port, method, path, options);
+  /** Fails when the answer is not as the gateway's own OpenAPI document says. */
+  async call(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
+    const answered = await call(this.port, method, path, options);
+    const { status, headers, text } = answered;
+    const { json, body, headers: sent = {} } = options;
+    const mediaType = sent['Content-Type'] ?? (json === undefined ? undefined : 'application/json');
+    const request = {
+      mediaType,
+      text: json === undefined ? body?.toString() : JSON.stringify(json),
+    };
+    this.#described.check({ method, path, request, status, headers, text });
+    return answered;
   }
 
   /** The same as the administrator. */

@@ -1,3 +1,5 @@
+import { validate } from '@readme/openapi-parser';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { startGateway, useRedis } from './harness.js';
@@ -6,14 +8,17 @@ import { OPEN_PATHS, routesOf, takesJson } from './routes.js';
 const redis = useRedis();
 
 const operationSchema = z.looseObject({
-  summary: z.string(),
+  operationId: z.string().regex(/^[a-z]+([A-Z][a-z]+)+$/),
+  summary: z.string().regex(/^[A-Z][^.]*[^.]$/),
+  tags: z.tuple([z.string()]),
   security: z.array(z.unknown()).optional(),
   requestBody: z.looseObject({ content: z.record(z.string(), z.unknown()) }).optional(),
   parameters: z.array(z.looseObject({ name: z.string(), in: z.string() })).optional(),
   responses: z.record(
     z.string(),
     z.looseObject({
-      description: z.string(),
+      description: z.string().min(1),
+      headers: z.record(z.string(), z.unknown()),
       content: z.record(z.string(), z.unknown()).optional(),
     }),
   ),
@@ -22,6 +27,7 @@ const documentSchema = z.looseObject({
   openapi: z.literal('3.1.0'),
   info: z.looseObject({ version: z.literal('1.2.3') }),
   security: z.tuple([z.strictObject({ bearer: z.tuple([]) })]),
+  tags: z.array(z.strictObject({ name: z.string(), description: z.string() })),
   components: z.looseObject({
     securitySchemes: z.looseObject({
       bearer: z.looseObject({ type: z.literal('http'), scheme: z.literal('bearer') }),
@@ -36,6 +42,70 @@ async function read() {
   const answer = await gateway.call('GET', '/openapi.json');
   return { gateway, answer, document: documentSchema.parse(answer.json) };
 }
+
+it('is valid OpenAPI 3.1', async () => {
+  const { document } = await read();
+  expect(await validate(JSON.parse(JSON.stringify(document)))).toEqual({
+    ...{ valid: true, warnings: [], specification: 'OpenAPI' },
+  });
+});
+
+/** Every schema that stands under a `schema` or among the components, whole. */
+function schemasIn(part: unknown): unknown[] {
+  if (typeof part !== 'object' || part === null) return [];
+  return Object.entries(part).flatMap(([key, value]) => {
+    if (key === 'schema') return [value];
+    return key === 'schemas' ? Object.values(value) : schemasIn(value);
+  });
+}
+
+it('has none but valid schemas', async () => {
+  const { document } = await read();
+  const schemas = schemasIn(document);
+  expect(schemas.length).toBeGreaterThan(200);
+  const ajv = new Ajv2020({ strict: false });
+  for (const schema of schemas) {
+    const isValid = ajv.validateSchema(z.record(z.string(), z.unknown()).parse(schema));
+    expect([schema, isValid, ajv.errors]).toEqual([schema, true, null]);
+  }
+});
+
+it('gives every operation a name of its own, and a tag that is described', async () => {
+  const { document } = await read();
+  const operations = Object.values(document.paths).flatMap((item) => Object.values(item));
+  const names = operations.map(({ operationId }) => operationId);
+  expect(new Set(names).size).toBe(names.length);
+  const tags = new Set(operations.flatMap((operation) => operation.tags));
+  expect(document.tags.map(({ name }) => name).toSorted()).toEqual([...tags].toSorted());
+});
+
+it('says what is in the head of each answer', async () => {
+  const { document } = await read();
+  for (const [path, item] of Object.entries(document.paths)) {
+    for (const { responses } of Object.values(item)) {
+      for (const [status, { headers, content = {} }] of Object.entries(responses)) {
+        const isProblem = 'application/problem+json' in content;
+        const more = status === '401' ? ['WWW-Authenticate'] : ['Retry-After'];
+        const expected = isProblem && ['401', '429', '503'].includes(status) ? more : [];
+        expect([path, status, Object.keys(headers)]).toEqual([
+          ...[path, status],
+          expect.arrayContaining(['X-Request-Id', ...expected]),
+        ]);
+      }
+    }
+  }
+});
+
+it('says where null may be sent', async () => {
+  const { document } = await read();
+  const nullable = { type: ['string', 'null'] };
+  expect(document.components.schemas).toMatchObject({
+    NewRoom: { properties: { groupId: nullable } },
+    RoomChange: { properties: { groupId: nullable } },
+    DeviceMove: { properties: { targetRoomId: nullable } },
+    NewAccessToken: { properties: { expiresAt: nullable } },
+  });
+});
 
 it('lists every route, and nothing else', async () => {
   const { gateway, document } = await read();

@@ -19,6 +19,7 @@ const collection = '/access-tokens';
 const list = createRoute({
   method: 'get',
   path: collection,
+  operationId: 'listAccessTokens',
   summary: 'List the access tokens, without the tokens themselves',
   tags,
   responses: {
@@ -30,6 +31,7 @@ const list = createRoute({
 const create = createRoute({
   method: 'post',
   path: collection,
+  operationId: 'createAccessToken',
   summary: 'Create an access token; the answer shows the token this once',
   tags,
   request: { body: jsonRequestBody(newAccessTokenSchema) },
@@ -44,6 +46,7 @@ const create = createRoute({
 const remove = createRoute({
   method: 'delete',
   path: `${collection}/{tokenId}`,
+  operationId: 'deleteAccessToken',
   summary: 'Delete an access token; its MQTT connections are closed',
   tags,
   request: { params: z.object({ tokenId: uuidSchema }) },

@@ -27,7 +27,10 @@ const tags = ['Alarms'];
 const ofDevice = createRoute({
   method: 'get',
   path: '/care-homes/{locationId}/devices/{deviceId}/alarms',
+  operationId: 'listDeviceAlarms',
   summary: 'List the alarms of a device',
+  description:
+    'The alarms that happened in this location. Following `nextCursor` yields every one that was there when the first page was read exactly once.',
   tags,
   request: { params: devicePathSchema, query: alarmQuerySchema },
   responses: {
@@ -41,7 +44,10 @@ const ofDevice = createRoute({
 const ofLocation = createRoute({
   method: 'get',
   path: '/care-homes/{locationId}/alarms',
+  operationId: 'listLocationAlarms',
   summary: 'List the alarms of a location',
+  description:
+    'Also those of devices that have been deleted or have moved away since. Following `nextCursor` yields every one that was there when the first page was read exactly once.',
   tags,
   request: { params: locationPathSchema, query: alarmQuerySchema },
   responses: {

@@ -33,6 +33,7 @@ interface TextResponse {
 const get = createRoute({
   method: 'get',
   path,
+  operationId: 'getCustomData',
   summary: "Get a device's custom data",
   tags,
   request: { params: devicePathSchema },
@@ -42,7 +43,10 @@ const get = createRoute({
 const set = createRoute({
   method: 'patch',
   path,
+  operationId: 'setCustomData',
   summary: "Replace a device's custom data, or merge into it (RFC 7396)",
+  description:
+    '`application/json` replaces the whole object, `application/merge-patch+json` merges. What comes back, and is forwarded, has the same JSON values as what was sent.',
   tags,
   request: {
     params: devicePathSchema,

@@ -20,6 +20,7 @@ const item = `${collection}/{deviceId}` as const;
 const list = createRoute({
   method: 'get',
   path: collection,
+  operationId: 'listDevices',
   summary: 'List the devices that the access token covers',
   tags,
   request: { params: locationPathSchema },
@@ -29,6 +30,7 @@ const list = createRoute({
 const create = createRoute({
   method: 'post',
   path: collection,
+  operationId: 'createDevice',
   summary: 'Create a device; the answer shows its secret this once',
   tags,
   request: { params: locationPathSchema, body: jsonRequestBody(newDeviceSchema) },
@@ -44,6 +46,7 @@ const create = createRoute({
 const get = createRoute({
   method: 'get',
   path: item,
+  operationId: 'getDevice',
   summary: 'Get a device',
   tags,
   request: { params: devicePathSchema },
@@ -53,6 +56,7 @@ const get = createRoute({
 const rename = createRoute({
   method: 'patch',
   path: item,
+  operationId: 'updateDevice',
   summary: 'Rename a device',
   tags,
   request: { params: devicePathSchema, body: jsonRequestBody(nameBodySchema) },
@@ -67,6 +71,7 @@ const rename = createRoute({
 const remove = createRoute({
   method: 'delete',
   path: item,
+  operationId: 'deleteDevice',
   summary: 'Delete a device; its alarm history stays',
   tags,
   request: { params: devicePathSchema },
@@ -77,7 +82,10 @@ const remove = createRoute({
 const replaceSecret = createRoute({
   method: 'post',
   path: `${item}/secret`,
+  operationId: 'replaceDeviceSecret',
   summary: 'Give a device a new secret; the old one stops working at once',
+  description:
+    'Live connections with the old secret are closed. This is how broken hardware is replaced: same id, room, name and history.',
   tags,
   request: { params: devicePathSchema },
   responses: {

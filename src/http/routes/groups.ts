@@ -14,6 +14,7 @@ const item = `${collection}/{groupId}` as const;
 const list = createRoute({
   method: 'get',
   path: collection,
+  operationId: 'listGroups',
   summary: 'List the groups that the access token covers',
   tags,
   request: { params: locationPathSchema },
@@ -23,6 +24,7 @@ const list = createRoute({
 const create = createRoute({
   method: 'post',
   path: collection,
+  operationId: 'createGroup',
   summary: 'Create a group',
   tags,
   request: { params: locationPathSchema, body: jsonRequestBody(nameBodySchema) },
@@ -37,6 +39,7 @@ const create = createRoute({
 const rename = createRoute({
   method: 'patch',
   path: item,
+  operationId: 'updateGroup',
   summary: 'Rename a group',
   tags,
   request: { params: groupPathSchema, body: jsonRequestBody(nameBodySchema) },
@@ -51,6 +54,7 @@ const rename = createRoute({
 const remove = createRoute({
   method: 'delete',
   path: item,
+  operationId: 'deleteGroup',
   summary: 'Delete a group that has no rooms',
   tags,
   request: { params: groupPathSchema },

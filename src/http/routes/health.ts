@@ -10,6 +10,7 @@ const readySchema = z
 const live = createRoute({
   method: 'get',
   path: '/healthz',
+  operationId: 'getLiveness',
   summary: 'Whether the process answers',
   tags: ['Operation'],
   security: NO_SECURITY,
@@ -19,6 +20,7 @@ const live = createRoute({
 const ready = createRoute({
   method: 'get',
   path: '/readyz',
+  operationId: 'getReadiness',
   summary: 'Whether the gateway can do its work',
   tags: ['Operation'],
   security: NO_SECURITY,

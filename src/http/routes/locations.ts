@@ -15,6 +15,7 @@ const item = `${collection}/{locationId}` as const;
 const list = createRoute({
   method: 'get',
   path: collection,
+  operationId: 'listLocations',
   summary: 'List the locations that the access token covers',
   tags,
   responses: { 200: jsonResponse('Locations.', z.array(locationSchema)), ...problems.caller },
@@ -23,6 +24,7 @@ const list = createRoute({
 const create = createRoute({
   method: 'post',
   path: collection,
+  operationId: 'createLocation',
   summary: 'Create a location',
   tags,
   request: { body: jsonRequestBody(nameBodySchema) },
@@ -37,6 +39,7 @@ const create = createRoute({
 const rename = createRoute({
   method: 'patch',
   path: item,
+  operationId: 'updateLocation',
   summary: 'Rename a location',
   tags,
   request: { params: locationPathSchema, body: jsonRequestBody(nameBodySchema) },
@@ -51,6 +54,7 @@ const rename = createRoute({
 const remove = createRoute({
   method: 'delete',
   path: item,
+  operationId: 'deleteLocation',
   summary: 'Delete a location that has no devices, with its rooms and groups',
   tags,
   request: { params: locationPathSchema },

@@ -28,6 +28,7 @@ export function registerMetrics(app: HttpApp, options: MetricsRouteOptions): voi
   const getMetrics = createRoute({
     method: 'get',
     path: '/metrics',
+    operationId: 'getMetrics',
     summary: 'Counters and gauges for Prometheus; from another machine for administrators only',
     tags: ['Operation'],
     security: [{}, { bearer: [] }],

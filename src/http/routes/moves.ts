@@ -11,7 +11,10 @@ const responses = { 204: noContent, ...problems.resource, ...problems.body, ...p
 const moveDevice = createRoute({
   method: 'post',
   path: '/care-homes/{locationId}/devices/{deviceId}/move',
+  operationId: 'moveDevice',
   summary: 'Move a device to another location, into a room, or out of its room',
+  description:
+    'Needs a manager on both sides. Moving to another location leaves the room; `"targetRoomId": null` takes the device out of its room.',
   tags: ['Devices'],
   request: { params: devicePathSchema, body: jsonRequestBody(deviceMoveSchema) },
   responses,
@@ -20,6 +23,7 @@ const moveDevice = createRoute({
 const moveRoom = createRoute({
   method: 'post',
   path: '/care-homes/{locationId}/groups/{groupId}/rooms/{roomId}/move',
+  operationId: 'moveRoom',
   summary: 'Move a room from its group to another',
   tags: ['Groups'],
   request: { params: roomOfGroupPathSchema, body: jsonRequestBody(roomMoveSchema) },

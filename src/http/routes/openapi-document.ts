@@ -1,10 +1,12 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { HttpApp } from '../http-env.js';
-import { jsonResponse, NO_SECURITY, openApiDocument } from '../openapi.js';
+import { jsonResponse, NO_SECURITY } from '../openapi.js';
+import { openApiDocument } from '../openapi-document.js';
 
 const getDocument = createRoute({
   method: 'get',
   path: '/openapi.json',
+  operationId: 'getOpenApiDocument',
   summary: 'This document',
   tags: ['Operation'],
   security: NO_SECURITY,
@@ -13,11 +15,6 @@ const getDocument = createRoute({
 
 /** `/openapi.json`, open to everybody. */
 export function registerOpenApiDocument(app: HttpApp, version: string): void {
-  app.openAPIRegistry.registerComponent('securitySchemes', 'bearer', {
-    type: 'http',
-    scheme: 'bearer',
-    description: 'An access token, or the admin token.',
-  });
   // Made once, at the first request, when all routes are registered: it is open to everybody, and
   // takes a thousand times as long to make as to send.
   let document: Record<string, unknown> | undefined;

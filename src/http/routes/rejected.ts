@@ -10,6 +10,7 @@ import type { RouteServices } from './services.js';
 const list = createRoute({
   method: 'get',
   path: '/care-homes/{locationId}/rejected',
+  operationId: 'listRejectedPublishes',
   summary: 'List the publishes that could not be used, newest first',
   tags: ['Devices'],
   request: { params: locationPathSchema },

@@ -14,6 +14,7 @@ const item = `${collection}/{roomId}` as const;
 const list = createRoute({
   method: 'get',
   path: collection,
+  operationId: 'listRooms',
   summary: 'List the rooms that the access token covers',
   tags,
   request: { params: locationPathSchema },
@@ -23,6 +24,7 @@ const list = createRoute({
 const create = createRoute({
   method: 'post',
   path: collection,
+  operationId: 'createRoom',
   summary: 'Create a room',
   tags,
   request: { params: locationPathSchema, body: jsonRequestBody(newRoomSchema) },
@@ -37,6 +39,7 @@ const create = createRoute({
 const change = createRoute({
   method: 'patch',
   path: item,
+  operationId: 'updateRoom',
   summary: 'Rename a room, or change its group',
   tags,
   request: { params: roomPathSchema, body: jsonRequestBody(roomChangeSchema) },
@@ -51,6 +54,7 @@ const change = createRoute({
 const remove = createRoute({
   method: 'delete',
   path: item,
+  operationId: 'deleteRoom',
   summary: 'Delete a room that has no devices',
   tags,
   request: { params: roomPathSchema },

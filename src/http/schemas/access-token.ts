@@ -33,9 +33,18 @@ export const newAccessTokenSchema = z
   .strictObject({
     name: nameSchema,
     grants: z.array(newGrantSchema).min(1),
-    expiresAt: instantSchema.nullable().optional(),
+    expiresAt: instantSchema
+      .nullable()
+      .optional()
+      .openapi({
+        type: ['string', 'null'],
+        format: 'date-time',
+        description: 'In the future; null or absent: never.',
+      }),
   })
-  .openapi('NewAccessToken');
+  .openapi('NewAccessToken', {
+    example: { name: 'Nurse call', grants: [{ location: '*', role: 'viewer' }] },
+  });
 
 const grantSchema = z.object({
   location: z.string().openapi({ description: 'The id of a location, or `*`.' }),

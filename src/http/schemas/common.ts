@@ -10,6 +10,13 @@ export const uuidSchema = z
   .transform((id) => id.toLowerCase())
   .openapi({ type: 'string', format: 'uuid' });
 
+/**
+ * The same, or null. Described anew: what is said of the id alone would say that null is refused.
+ */
+export const nullableUuidSchema = uuidSchema
+  .nullable()
+  .openapi({ type: ['string', 'null'], format: 'uuid' });
+
 /** A name as it is kept, by the one rule for names (specification 8). */
 export const nameSchema = z
   .string()

@@ -1,12 +1,11 @@
 import { z } from '@hono/zod-openapi';
-import { uuidSchema } from './common.js';
+import { nullableUuidSchema, uuidSchema } from './common.js';
 
 /** Which of the two is there says what the move is (specification 4, "Devices"). */
 export const deviceMoveSchema = z
   .strictObject({
     targetLocationId: uuidSchema.optional(),
-    targetRoomId: uuidSchema
-      .nullable()
+    targetRoomId: nullableUuidSchema
       .optional()
       .openapi({ description: 'A room of the location; null takes the device out of its room.' }),
   })
@@ -15,6 +14,10 @@ export const deviceMoveSchema = z
       (targetLocationId === undefined) !== (targetRoomId === undefined),
     'must have exactly one of targetLocationId and targetRoomId',
   )
-  .openapi('DeviceMove');
+  .openapi('DeviceMove', {
+    description: 'Exactly one of the two.',
+    minProperties: 1,
+    maxProperties: 1,
+  });
 
 export const roomMoveSchema = z.strictObject({ targetGroupId: uuidSchema }).openapi('RoomMove');

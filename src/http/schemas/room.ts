@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import type { Room } from '../../domain/site.js';
-import { idSchema, nameSchema, uuidSchema } from './common.js';
+import { idSchema, nameSchema, nullableUuidSchema } from './common.js';
 
 export const roomSchema = z
   .object({
@@ -12,7 +12,7 @@ export const roomSchema = z
   .openapi('Room');
 
 /** A room that is created with `null` is in no group, as without the field. */
-const newGroupId = uuidSchema.nullable().optional();
+const newGroupId = nullableUuidSchema.optional();
 
 export const newRoomSchema = z
   .strictObject({ name: nameSchema, groupId: newGroupId })
@@ -27,7 +27,7 @@ export const roomChangeSchema = z
     ({ name, groupId }) => name !== undefined || groupId !== undefined,
     'must have at least one of name and groupId',
   )
-  .openapi('RoomChange');
+  .openapi('RoomChange', { minProperties: 1 });
 
 /** A room as it is shown. */
 export function roomView(

@@ -1,0 +1,139 @@
+import type { HttpApp } from './http-env.js';
+import { PROBLEM_MEDIA_TYPE } from './problem.js';
+
+type OpenApi = ReturnType<HttpApp['getOpenAPI31Document']>;
+type PathItem = NonNullable<OpenApi['paths']>[string];
+type Operation = NonNullable<PathItem['get']>;
+
+/** Of a response only what is completed here. */
+interface Response {
+  readonly description?: string;
+  readonly content?: Readonly<Record<string, object>>;
+  readonly headers?: Readonly<Record<string, object>>;
+}
+
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
+
+const DESCRIPTION = `Management of care homes, their rooms, groups and devices, and the history of
+their alarms. The MQTT side is described by \`/asyncapi.json\`.
+
+Ids are UUIDs. Bodies are JSON in UTF-8; unknown fields of a request are refused. Every failure is a
+problem document (RFC 9457) with a stable \`code\`, and every response carries \`X-Request-Id\`, which
+is also in the gateway's log.
+
+Permission is checked before existence: without a grant on a location the answer is 403 whether or
+not it exists. A path that is not listed here is answered with 404, a method that is not listed with
+405 and \`Allow\`, \`OPTIONS\` with 204 and \`Allow\`; every \`GET\` may be asked as \`HEAD\`. What cannot be
+read as an HTTP request is 400, too large a head 431, one that does not arrive in time 408.`;
+
+const TAGS = [
+  { name: 'Locations', description: 'A location is a care home.' },
+  { name: 'Groups', description: 'A group holds rooms of one location: a ward, a floor.' },
+  { name: 'Rooms', description: 'A room is in at most one group.' },
+  { name: 'Devices', description: 'A device is in one location, and in at most one of its rooms.' },
+  { name: 'Custom data', description: 'What is added to every message forwarded for a device.' },
+  { name: 'Alarms', description: 'The history: an alarm belongs to where it happened.' },
+  { name: 'Access tokens', description: 'Who may do what. For administrators.' },
+  { name: 'Operation', description: 'For whoever runs the gateway. Mostly open to everybody.' },
+];
+
+/** Referred to by the responses; the names are those of `components.headers`. */
+const HEADERS = {
+  RequestId: {
+    description: 'The id of the request: that of its own `X-Request-Id`, or a new one.',
+    required: true,
+    schema: { type: 'string' },
+  },
+  Challenge: {
+    description: 'The scheme to authenticate with (RFC 9110, 11.6.1).',
+    required: true,
+    schema: { type: 'string' },
+    example: 'Bearer',
+  },
+  RetryAfter: {
+    description: 'After how many seconds it is worth trying again.',
+    required: true,
+    schema: { type: 'integer', minimum: 1 },
+  },
+} as const;
+
+/** What a problem of this status says in its head, besides what every response says. */
+const HEADERS_OF_PROBLEMS: Readonly<Record<string, Readonly<Record<string, object>>>> = {
+  401: { 'WWW-Authenticate': headerReference('Challenge') },
+  429: { 'Retry-After': headerReference('RetryAfter') },
+  503: { 'Retry-After': headerReference('RetryAfter') },
+};
+
+/** What may happen to any request: it is malformed, or the gateway fails. */
+const RESPONSES_OF_ALL = {
+  400: problemReference('The request is malformed.'),
+  500: problemReference('The gateway failed.'),
+};
+
+/**
+ * The OpenAPI 3.1 document of everything that is registered with the app, completed with what holds
+ * for every route: a request id on every response, and that any request may be malformed or fail.
+ */
+export function openApiDocument(app: HttpApp, version: string): OpenApi {
+  const registry = app.openAPIRegistry;
+  for (const [name, header] of Object.entries(HEADERS)) {
+    registry.registerComponent('headers', name, header);
+  }
+  registry.registerComponent('securitySchemes', 'bearer', {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'An access token, or the admin token.',
+  });
+  const document = app.getOpenAPI31Document({
+    openapi: '3.1.0',
+    info: {
+      title: 'Care-home gateway',
+      version,
+      description: DESCRIPTION,
+      license: { name: 'Apache-2.0' },
+    },
+    tags: TAGS,
+    security: [{ bearer: [] }],
+  });
+  const paths = Object.entries(document.paths ?? {}).map(([path, item]) => [path, completed(item)]);
+  return { ...document, paths: Object.fromEntries(paths) };
+}
+
+function completed(item: PathItem): PathItem {
+  const operations = METHODS.flatMap((method): [string, Operation][] => {
+    const operation = item[method];
+    return operation === undefined ? [] : [[method, withResponsesOfAll(operation)]];
+  });
+  return { ...item, ...Object.fromEntries(operations) };
+}
+
+function withResponsesOfAll(operation: Operation): Operation {
+  const responses = Object.entries({ ...RESPONSES_OF_ALL, ...operation.responses });
+  return {
+    ...operation,
+    responses: Object.fromEntries(
+      responses.map(([status, response]) => [status, withHeaders(status, response)]),
+    ),
+  };
+}
+
+function withHeaders(status: string, response: Response): Response {
+  const isProblem = PROBLEM_MEDIA_TYPE in (response.content ?? {});
+  return {
+    ...response,
+    headers: {
+      'X-Request-Id': headerReference('RequestId'),
+      ...(isProblem ? HEADERS_OF_PROBLEMS[status] : {}),
+      ...response.headers,
+    },
+  };
+}
+
+function problemReference(description: string): Response {
+  const schema = { $ref: '#/components/schemas/Problem' };
+  return { description, content: { [PROBLEM_MEDIA_TYPE]: { schema } } };
+}
+
+function headerReference(name: keyof typeof HEADERS): { readonly $ref: string } {
+  return { $ref: `#/components/headers/${name}` };
+}
