@@ -15,6 +15,7 @@ import { registerAudit } from './routes/audit.js';
 import { registerBridges } from './routes/bridges.js';
 import { registerCustomData } from './routes/custom-data.js';
 import { registerDevices } from './routes/devices.js';
+import { registerDocs } from './routes/docs.js';
 import { registerGroups } from './routes/groups.js';
 import { registerHealth } from './routes/health.js';
 import { registerLocations } from './routes/locations.js';
@@ -41,6 +42,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
 
   registerHealth(app, health);
   registerOpenApiDocument(app, version);
+  registerDocs(app);
 
   const isTrusted = dependencies.isTrustedAddress ?? isLoopbackAddress;
   const authenticate = authentication(accessTokens, new FailureThrottle(isTrusted, now), refusals);

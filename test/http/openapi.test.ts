@@ -135,7 +135,8 @@ it('says of each route what it takes, what it answers and whether it is open', a
     ).toEqual(pathParameters);
     const expected = [
       ...(isOpen ? [] : ['401', '429', '500']),
-      ...(pathParameters.length > 0 ? ['400', '403', '404'] : []),
+      ...(pathParameters.length > 0 ? ['404'] : []),
+      ...(pathParameters.length > 0 && !isOpen ? ['400', '403'] : []),
       ...(takesJson(route) ? ['400', '413', '415'] : []),
     ];
     expect([name, statuses]).toEqual([name, expect.arrayContaining(expected)]);

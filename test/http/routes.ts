@@ -8,7 +8,9 @@ export interface Route {
 }
 
 /** `/metrics` is open to loopback, where the tests come from; its own test tells the rest. */
-export const OPEN_PATHS = ['/healthz', '/readyz', '/openapi.json', '/metrics'];
+export const OPEN_PATHS = [
+  ...['/healthz', '/readyz', '/openapi.json', '/docs', '/docs/:file', '/metrics'],
+];
 
 /** Every route there is, from the app's own routing table, so that a new one cannot be forgotten. */
 export function routesOf(app: HttpApp): Route[] {
@@ -33,7 +35,10 @@ export function takesJson({ method, path }: Route): boolean {
   );
 }
 
+/** Of the page's files, one that is there. */
+const FILES: Readonly<Record<string, string>> = { file: 'start.js' };
+
 /** Puts ids where the path has parameters; any id where none is given. */
 export function fill(path: string, ids: Readonly<Record<string, string>> = {}): string {
-  return path.replaceAll(/:(\w+)/g, (_, name: string) => ids[name] ?? randomUUID());
+  return path.replaceAll(/:(\w+)/g, (_, name: string) => ids[name] ?? FILES[name] ?? randomUUID());
 }

@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+
+/** A file that the page loads. */
+export interface DocsFile {
+  readonly contentType: string;
+  readonly bytes: Buffer;
+}
+
+const SCRIPT = 'text/javascript; charset=utf-8';
+const STYLE = 'text/css; charset=utf-8';
+
+/** `validatorUrl` is switched off: it would send the document's address to another host. */
+const START = `SwaggerUIBundle({
+  url: 'openapi.json',
+  dom_id: '#interface',
+  deepLinking: true,
+  validatorUrl: null,
+});
+`;
+
+/**
+ * What the page may load and ask for: this gateway's own files and answers, and pictures that are in
+ * the style sheet itself. Another host is out of reach, whatever the document or the scripts say.
+ */
+export const DOCS_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** The page at `/docs`, and the files under it: Swagger UI as its package ships it. */
+export class DocsPage {
+  readonly html: string;
+  readonly #files: ReadonlyMap<string, DocsFile>;
+
+  constructor() {
+    const { resolve } = createRequire(import.meta.url);
+    const shipped = (name: string) => readFileSync(resolve(`swagger-ui-dist/${name}`));
+    this.#files = new Map([
+      ['swagger-ui.css', { contentType: STYLE, bytes: shipped('swagger-ui.css') }],
+      ['swagger-ui-bundle.js', { contentType: SCRIPT, bytes: shipped('swagger-ui-bundle.js') }],
+      ['start.js', { contentType: SCRIPT, bytes: Buffer.from(START) }],
+    ]);
+    this.html = pageOf([...this.#files].map(([name, file]) => elementOf(name, file)));
+  }
+
+  file(name: string): DocsFile | undefined {
+    return this.#files.get(name);
+  }
+}
+
+/** With the digest of what is in the file: a browser may keep it for good, and still gets a new one. */
+function elementOf(name: string, { contentType, bytes }: DocsFile): string {
+  const digest = createHash('sha256').update(bytes).digest('hex').slice(0, 16);
+  const url = `docs/${name}?${digest}`;
+  return contentType === STYLE
+    ? `<link rel="stylesheet" href="${url}">`
+    : `<script src="${url}" defer></script>`;
+}
+
+function pageOf(elements: readonly string[]): string {
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Care-home gateway: the HTTP interface</title>
+<link rel="icon" href="data:,">
+${elements.join('\n')}
+</head>
+<body>
+<div id="interface"></div>
+<noscript>This page needs JavaScript; the interface is described in <a href="openapi.json">openapi.json</a>.</noscript>
+</body>
+</html>
+`;
+}

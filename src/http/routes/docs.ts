@@ -1,0 +1,69 @@
+import { createRoute, z } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import { GatewayError } from '../../errors.js';
+import { DOCS_SECURITY_POLICY, DocsPage } from '../docs-page.js';
+import type { HttpApp } from '../http-env.js';
+import { NO_SECURITY, problems } from '../openapi.js';
+
+const text = { schema: z.string() };
+const tags = ['Operation'];
+
+/** Wider than the media types there are, so that the handlers may answer with what was read. */
+type Content = Record<string, typeof text>;
+const html: Content = { 'text/html': text };
+const scriptOrStyle: Content = { 'text/javascript': text, 'text/css': text };
+
+const getPage = createRoute({
+  method: 'get',
+  path: '/docs',
+  operationId: 'getDocs',
+  summary: 'This document as a page, which needs no other host',
+  tags,
+  security: NO_SECURITY,
+  responses: { 200: { description: 'The page.', content: html } },
+});
+
+const getFile = createRoute({
+  method: 'get',
+  path: '/docs/{file}',
+  operationId: 'getDocsFile',
+  summary: 'A script or style sheet of that page',
+  tags,
+  security: NO_SECURITY,
+  request: { params: z.object({ file: z.string() }) },
+  responses: {
+    200: { description: 'The file.', content: scriptOrStyle },
+    404: problems.resource[404],
+  },
+});
+
+/** `/docs`, open to everybody (CONTRACT 2). */
+export function registerDocs(app: HttpApp): void {
+  const page = new DocsPage();
+
+  app.openapi(getPage, (c) =>
+    answer(c, page.html, {
+      'Content-Type': 'text/html; charset=utf-8',
+      'Content-Security-Policy': DOCS_SECURITY_POLICY,
+      'Referrer-Policy': 'no-referrer',
+      'Cache-Control': 'no-cache',
+    }),
+  );
+
+  app.openapi(getFile, (c) => {
+    const file = page.file(c.req.valid('param').file);
+    if (file === undefined) throw new GatewayError('not-found', 'There is nothing at this path.');
+    return answer(c, new Uint8Array(file.bytes), {
+      'Content-Type': file.contentType,
+      'Cache-Control': 'public, max-age=31536000, immutable',
+    });
+  });
+}
+
+function answer(
+  c: Context,
+  body: string | Uint8Array<ArrayBuffer>,
+  headers: Readonly<Record<string, string>>,
+): Response {
+  return c.body(body, 200, headers);
+}

@@ -1,0 +1,104 @@
+import { JSDOM, ResourceLoader, VirtualConsole } from 'jsdom';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { failure } from './client.js';
+import { startGateway, type TestGateway, useRedis } from './harness.js';
+import { routesOf } from './routes.js';
+
+const redis = useRedis();
+
+/** The page in a browser's stead: its scripts run, and everything it asks for is remembered. */
+async function open(gateway: TestGateway) {
+  const requested: string[] = [];
+  const faults: unknown[] = [];
+  const resources = new (class extends ResourceLoader {
+    override fetch(url: string, options: Parameters<ResourceLoader['fetch']>[1]) {
+      requested.push(url);
+      return super.fetch(url, options);
+    }
+  })();
+  const virtualConsole = new VirtualConsole();
+  virtualConsole.on('jsdomError', (error) => faults.push(error));
+  virtualConsole.on('error', (...message) => faults.push(message));
+  const page = await JSDOM.fromURL(`http://127.0.0.1:${gateway.port}/docs`, {
+    runScripts: 'dangerously',
+    pretendToBeVisual: true,
+    resources,
+    virtualConsole,
+    beforeParse(window) {
+      const ask = (target: string | URL | Request, options?: RequestInit) => {
+        const url = new URL(target instanceof Request ? target.url : target, window.location.href);
+        requested.push(url.href);
+        return fetch(url, options);
+      };
+      // What jsdom does not have.
+      const scrollTo = () => undefined;
+      Object.assign(window, { fetch: ask, Request, Headers, Response, scrollTo });
+    },
+  });
+  onTestFinished(() => page.window.close());
+  return { document: page.window.document, requested, faults };
+}
+
+describe('/docs', () => {
+  it('shows every operation of the OpenAPI document, from this gateway alone', async () => {
+    const gateway = await startGateway(redis);
+    const { document, requested, faults } = await open(gateway);
+    const operations = routesOf(gateway.app);
+    await expect
+      .poll(() => document.querySelectorAll('.opblock').length, { timeout: 20_000, interval: 100 })
+      .toBe(operations.length);
+    expect(document.querySelector('.info .title')?.textContent).toContain('Care-home gateway');
+    expect(document.body.textContent).toContain('Move a room from its group to another');
+    const origin = `http://127.0.0.1:${gateway.port}`;
+    expect(requested.map((url) => new URL(url).origin)).toEqual(requested.map(() => origin));
+    expect(requested.map((url) => new URL(url).pathname).toSorted()).toEqual([
+      '/docs',
+      '/docs/start.js',
+      '/docs/swagger-ui-bundle.js',
+      '/docs/swagger-ui.css',
+      '/openapi.json',
+    ]);
+    expect(faults).toEqual([]);
+  });
+
+  it('lets the browser load and ask for nothing but the gateway itself', async () => {
+    const gateway = await startGateway(redis);
+    const { headers, text } = await gateway.call('GET', '/docs');
+    const policy = String(headers['content-security-policy']).split('; ');
+    expect(policy).toContain("default-src 'none'");
+    const sources = policy.flatMap((directive) => directive.split(' ').slice(1));
+    expect([...new Set(sources)].toSorted()).toEqual(["'none'", "'self'", 'data:']);
+    // What the policy would have stopped is not there either.
+    expect(text).not.toMatch(/<script>|<style|\son\w+=|\sstyle=|\/\//);
+  });
+
+  it('has files that refer to no other host, kept by browsers until they change', async () => {
+    const gateway = await startGateway(redis);
+    const { text: html, headers } = await gateway.call('GET', '/docs');
+    expect(headers['cache-control']).toBe('no-cache');
+    const files = [...html.matchAll(/(?:src|href)="(docs\/[^"]+)"/g)].map(([, url]) => url);
+    expect(files).toHaveLength(3);
+    for (const file of files) {
+      const answer = await gateway.call('GET', `/${file}`);
+      expect([file, answer.status]).toEqual([file, 200]);
+      expect(file).toMatch(/\?[0-9a-f]{16}$/);
+      expect(answer.headers['cache-control']).toBe('public, max-age=31536000, immutable');
+      if (!file?.includes('.css')) continue;
+      expect(answer.text).not.toContain('@import');
+      const targets = [...answer.text.matchAll(/url\(["']?([^)]{5})/g)].map(([, start]) => start);
+      expect(new Set(targets)).toEqual(new Set(['data:']));
+    }
+  });
+
+  it('is read only, and has nothing else under it', async () => {
+    const gateway = await startGateway(redis);
+    for (const path of ['/docs/package.json', '/docs/..%2fpackage.json', '/docs/index.html']) {
+      expect(failure(await gateway.call('GET', path))).toBe('404 not-found');
+    }
+    for (const path of ['/docs', '/docs/start.js']) {
+      expect((await gateway.call('HEAD', path)).status).toBe(200);
+      const answer = await gateway.call('POST', path);
+      expect([answer.status, answer.headers.allow]).toEqual([405, 'GET, HEAD, OPTIONS']);
+    }
+  });
+});
