@@ -43,14 +43,16 @@ export interface Alarm {
 }
 
 /** Why a publish cannot be used, as the `reason` on the rejected topics. */
-export type RejectionReason =
-  | 'payload-too-large'
-  | 'not-json'
-  | 'not-an-object'
-  | 'unknown-kind'
-  | 'invalid-footage'
-  | 'reserved-topic'
-  | 'invalid-topic';
+export const REJECTION_REASONS = [
+  'payload-too-large',
+  'not-json',
+  'not-an-object',
+  'unknown-kind',
+  'invalid-footage',
+  'reserved-topic',
+  'invalid-topic',
+] as const;
+export type RejectionReason = (typeof REJECTION_REASONS)[number];
 
 export type AlarmResult = { readonly alarm: Alarm } | { readonly reason: RejectionReason };
 

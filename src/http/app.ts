@@ -11,6 +11,7 @@ import { jsonBody } from './json-body.js';
 import { errorResponder, requestContext } from './request-context.js';
 import { registerAccessTokens } from './routes/access-tokens.js';
 import { registerAlarms } from './routes/alarms.js';
+import { registerAsyncApiDocument } from './routes/asyncapi-document.js';
 import { registerAudit } from './routes/audit.js';
 import { registerBridges } from './routes/bridges.js';
 import { registerCustomData } from './routes/custom-data.js';
@@ -42,6 +43,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
 
   registerHealth(app, health);
   registerOpenApiDocument(app, version);
+  registerAsyncApiDocument(app, version);
   registerDocs(app);
 
   const isTrusted = dependencies.isTrustedAddress ?? isLoopbackAddress;

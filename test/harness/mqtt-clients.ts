@@ -1,5 +1,6 @@
 import mqtt, { type IClientOptions, type MqttClient } from 'mqtt';
 import type { TestDevice, TestToken } from './api.js';
+import { describedMqtt } from './described-mqtt.js';
 import type { GatewayProcess } from './gateway-process.js';
 
 /** One message as a subscriber received it. */
@@ -24,17 +25,23 @@ export function connectDevice(
   return connect(gateway, { username: device.id, password: device.secret, ...options });
 }
 
-/** A nurse-call system: remembers what it receives and lets a test wait for it. */
+/**
+ * A nurse-call system: remembers what it receives and lets a test wait for it. A message that is not
+ * as the gateway's own AsyncAPI document says fails whatever is asked of it afterwards.
+ */
 export class Subscriber {
   readonly client: MqttClient;
   readonly received: Received[] = [];
   #waiting: (() => void)[] = [];
+  #fault: unknown;
 
   private constructor(client: MqttClient) {
     this.client = client;
     client.on('message', (topic, payload, packet) => {
       const { qos, retain, dup } = packet;
-      this.received.push({ topic, text: payload.toString(), qos, retain, dup });
+      const message = { topic, text: payload.toString(), qos, retain, dup };
+      this.received.push(message);
+      this.#hold(message);
       for (const check of [...this.#waiting]) check();
     });
   }
@@ -71,10 +78,12 @@ export class Subscriber {
         reject(new Error(`not received: ${condition}; had ${this.received.length} messages`));
       }, timeoutMs);
       const check = () => {
-        if (!condition(this.received)) return;
+        const isFaulty = this.#fault !== undefined;
+        if (!isFaulty && !condition(this.received)) return;
         clearTimeout(timer);
         this.#waiting = this.#waiting.filter((waiting) => waiting !== check);
-        resolve();
+        if (isFaulty) reject(this.#fault);
+        else resolve();
       };
       this.#waiting.push(check);
       check();
@@ -87,12 +96,26 @@ export class Subscriber {
 
   /** The JSON of the messages on topics that contain the text. */
   messages(topicPart = ''): Record<string, unknown>[] {
+    this.#requireNoFault();
     return this.received
       .filter(({ topic }) => topic.includes(topicPart))
       .map(({ text }) => JSON.parse(text));
   }
 
-  end(): Promise<void> {
-    return this.client.endAsync();
+  async end(): Promise<void> {
+    await this.client.endAsync();
+    this.#requireNoFault();
+  }
+
+  #hold(message: Received): void {
+    try {
+      describedMqtt.check(message);
+    } catch (error) {
+      this.#fault ??= error;
+    }
+  }
+
+  #requireNoFault(): void {
+    if (this.#fault !== undefined) throw this.#fault;
   }
 }

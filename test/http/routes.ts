@@ -9,7 +9,7 @@ export interface Route {
 
 /** `/metrics` is open to loopback, where the tests come from; its own test tells the rest. */
 export const OPEN_PATHS = [
-  ...['/healthz', '/readyz', '/openapi.json', '/docs', '/docs/:file', '/metrics'],
+  ...['/healthz', '/readyz', '/openapi.json', '/asyncapi.json', '/docs', '/docs/:file', '/metrics'],
 ];
 
 /** Every route there is, from the app's own routing table, so that a new one cannot be forgotten. */

@@ -1,0 +1,111 @@
+import type { z } from 'zod';
+import { ALARM_KINDS } from '../domain/alarms.js';
+import {
+  deviceRejectionSchema,
+  deviceStatusSchema,
+  forwardedAlarmSchema,
+  forwardedMessageSchema,
+  forwardedRejectionSchema,
+  gatewayStatusSchema,
+  publishedAlarmSchema,
+} from '../domain/message-schemas.js';
+
+/** One topic of CONTRACT 3, what is on it, and which way it goes. */
+export interface Channel {
+  readonly address: string;
+  /** As the gateway sees it. */
+  readonly action: 'send' | 'receive';
+  readonly summary: string;
+  /** Of what the gateway sends, the highest; of what it receives, what it recommends. */
+  readonly qos: 0 | 1 | 2;
+  /** Undefined where it is as the publisher wants it. */
+  readonly retain?: boolean;
+  /** Undefined for any bytes. */
+  readonly payload?: z.ZodType;
+}
+
+const FORWARDED = 'care-homes/{locationId}/devices/{deviceId}';
+
+/** Every topic, by the name of its channel. */
+export const CHANNELS: Readonly<Record<string, Channel>> = {
+  publishedAlarm: {
+    address: 'devices/{deviceId}/alarms',
+    action: 'receive',
+    summary: 'A device publishes an alarm. Acknowledged once it is stored.',
+    qos: 1,
+    payload: publishedAlarmSchema,
+  },
+  publishedMessage: {
+    address: 'devices/{deviceId}/{rest}',
+    action: 'receive',
+    summary: 'A device publishes anything else.',
+    qos: 1,
+  },
+  command: {
+    address: `${FORWARDED}/commands/{rest}`,
+    action: 'receive',
+    summary: 'A manager gives a device a command.',
+    qos: 1,
+  },
+  deviceCommand: {
+    address: 'devices/{deviceId}/commands/{rest}',
+    action: 'send',
+    summary: 'The device gets the command, byte by byte.',
+    qos: 1,
+  },
+  deviceRejection: {
+    address: 'devices/{deviceId}/rejected',
+    action: 'send',
+    summary: 'The device is told that a publish of its own could not be used.',
+    qos: 1,
+    retain: false,
+    payload: deviceRejectionSchema,
+  },
+  alarm: {
+    address: `${FORWARDED}/alarms/{kind}`,
+    action: 'send',
+    summary: 'Subscribers get an alarm. At QoS 0, early, while the store does not answer.',
+    qos: 1,
+    retain: false,
+    payload: forwardedAlarmSchema,
+  },
+  message: {
+    address: `${FORWARDED}/{rest}`,
+    action: 'send',
+    summary: 'Subscribers get any other message of a device.',
+    qos: 1,
+    payload: forwardedMessageSchema,
+  },
+  status: {
+    address: `${FORWARDED}/status`,
+    action: 'send',
+    summary: 'Subscribers are told that a device has come or gone.',
+    qos: 1,
+    retain: true,
+    payload: deviceStatusSchema,
+  },
+  rejection: {
+    address: `${FORWARDED}/rejected`,
+    action: 'send',
+    summary: 'Subscribers are told that a publish of a device could not be used.',
+    qos: 1,
+    retain: false,
+    payload: forwardedRejectionSchema,
+  },
+  gatewayStatus: {
+    address: 'gateway/status',
+    action: 'send',
+    summary: 'How the gateway is doing: every 30 s, when a fault comes or goes, and on stop.',
+    qos: 1,
+    retain: true,
+    payload: gatewayStatusSchema,
+  },
+};
+
+/** What stands for the levels of the topics that differ. */
+export const PARAMETERS: Readonly<Record<string, object>> = {
+  locationId: { description: 'The id of a location.' },
+  deviceId: { description: 'The id of a device.' },
+  kind: { description: 'The kind of the alarm.', enum: [...ALARM_KINDS] },
+  rest: { description: 'One to six levels; the first is none of those that have a meaning.' },
+};

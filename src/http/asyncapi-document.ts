@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import { CHANNELS, type Channel, PARAMETERS } from './asyncapi-channels.js';
+
+const BINDING_VERSION = '0.2.0';
+const JSON_TYPE = 'application/json';
+const BYTES_TYPE = 'application/octet-stream';
+
+const DESCRIPTION = `Devices publish under their own id; the gateway records their alarms, adds the
+place and the device's custom data, and forwards every message to the subscribers of its location.
+MQTT 3.1.1. A publish that cannot be used is acknowledged and told on the two \`rejected\` topics; one
+outside the device's own topics closes the connection. A subscription is granted QoS 1 at most; one
+that the access token does not cover gets 0x80 in the SUBACK.`;
+
+const CREDENTIALS =
+  'A device: its id and its secret. Anybody else: the `id` of an access token and the token.';
+
+/** The AsyncAPI 3.0 document of the MQTT side, from the schemas of the messages. */
+export function asyncApiDocument(version: string) {
+  const channels = Object.entries(CHANNELS);
+  return {
+    asyncapi: '3.0.0',
+    info: {
+      title: 'Care-home gateway',
+      version,
+      description: DESCRIPTION,
+      license: { name: 'Apache-2.0' },
+    },
+    defaultContentType: JSON_TYPE,
+    servers: {
+      mqtt: server('mqtt', '1883'),
+      mqtts: server('mqtts', '8883'),
+      webSocket: { ...server('ws', '8080'), pathname: '/mqtt' },
+      secureWebSocket: { ...server('wss', '8443'), pathname: '/mqtt' },
+    },
+    channels: Object.fromEntries(
+      channels.map(([name, channel]) => [name, described(name, channel)]),
+    ),
+    operations: Object.fromEntries(
+      channels.map(([name, channel]) => [`${channel.action}-${name}`, operation(name, channel)]),
+    ),
+    components: {
+      securitySchemes: { credentials: { type: 'userPassword', description: CREDENTIALS } },
+      messages: Object.fromEntries(
+        channels.map(([name, channel]) => [name, message(name, channel)]),
+      ),
+    },
+  };
+}
+
+function server(protocol: string, port: string) {
+  return {
+    host: '{host}:{port}',
+    protocol,
+    protocolVersion: '3.1.1',
+    security: [{ $ref: '#/components/securitySchemes/credentials' }],
+    variables: {
+      host: { default: 'localhost', description: 'Where the gateway runs.' },
+      port: { default: port, description: 'As configured.' },
+    },
+  };
+}
+
+function described(name: string, { address, summary }: Channel) {
+  const names = [...address.matchAll(/\{(\w+)\}/g)].map(([, parameter = '']) => parameter);
+  return {
+    address,
+    summary,
+    ...(names.length === 0
+      ? {}
+      : { parameters: Object.fromEntries(names.map((one) => [one, PARAMETERS[one]])) }),
+    messages: { [name]: { $ref: `#/components/messages/${name}` } },
+  };
+}
+
+function operation(name: string, { action, summary, qos, retain }: Channel) {
+  return {
+    action,
+    summary,
+    channel: { $ref: `#/channels/${name}` },
+    messages: [{ $ref: `#/channels/${name}/messages/${name}` }],
+    bindings: {
+      mqtt: { qos, ...(retain === undefined ? {} : { retain }), bindingVersion: BINDING_VERSION },
+    },
+  };
+}
+
+function message(name: string, { summary, payload }: Channel) {
+  return {
+    name,
+    summary,
+    contentType: payload === undefined ? BYTES_TYPE : JSON_TYPE,
+    ...(payload === undefined ? {} : { payload: payloadSchema(payload) }),
+  };
+}
+
+/** AsyncAPI's own schemas are a superset of JSON Schema draft 7, which it has as its default. */
+function payloadSchema(payload: z.ZodType): object {
+  const { $schema: _, ...schema } = z.toJSONSchema(payload, { target: 'draft-7', io: 'input' });
+  return schema;
+}

@@ -1,0 +1,64 @@
+import { randomUUID } from 'node:crypto';
+import { Parser } from '@asyncapi/parser';
+import { describe, expect, it } from 'vitest';
+import { describedMqtt } from '../harness/described-mqtt.js';
+import { startGateway, useRedis } from './harness.js';
+
+const redis = useRedis();
+
+/** Version 3.0 is what CONTRACT 2 asks for. */
+const EXPECTED = ['asyncapi-latest-version'];
+
+it('is valid AsyncAPI 3.0, without a warning', async () => {
+  const { text } = await (await startGateway(redis)).call('GET', '/asyncapi.json');
+  const { document, diagnostics } = await new Parser().parse(text);
+  expect(diagnostics.filter(({ code }) => !EXPECTED.includes(String(code)))).toEqual([]);
+  expect(document?.version()).toBe('3.0.0');
+});
+
+describe('every message in the tests is held against it, and fails', () => {
+  const id = randomUUID();
+  const named = { id, name: 'Bett 1' };
+  const place = { device: named, location: named, room: null, group: null, customData: { bed: 1 } };
+  const receivedAt = '2026-11-21T12:00:00.000Z';
+  const under = `care-homes/${id}/devices/${id}`;
+  const alarm = {
+    ...{ id, kind: 'fall', detectedAt: receivedAt, receivedAt, late: false, footage: ['video'] },
+    ...place,
+  };
+  const status = { online: true, since: receivedAt, ...place };
+  const check = (topic: string, json: object, qos = 1, retain = false) =>
+    describedMqtt.check({ topic, text: JSON.stringify(json), qos, retain });
+
+  it('unless it is as described', () => {
+    check(`${under}/alarms/fall`, alarm);
+    check(`${under}/alarms/fall`, { ...alarm, data: { more: [1] }, reportedAt: 7 }, 0);
+    check(`${under}/status`, status, 1, true);
+    check(`${under}/temperature/now`, { receivedAt, data: 21.5, ...place }, 0);
+    check(`${under}/temperature/now`, { receivedAt, base64: 'AAE=', ...place });
+    check('gateway/status', { online: true, at: receivedAt, version: '1.0.0', faults: [] });
+    check(`devices/${id}/commands/lamp`, { on: true });
+  });
+
+  const { customData: _, ...withoutCustomData } = alarm;
+  it.each([
+    ['with a field too many', `${under}/alarms/fall`, { ...alarm, secret: 'x' }],
+    ['with a field too few', `${under}/alarms/fall`, withoutCustomData],
+    ['of an unknown kind', `${under}/alarms/fall`, { ...alarm, kind: 'fell' }],
+    ['with a field too many inside', `${under}/status`, { ...status, device: { ...named, x: 1 } }],
+    ['with both values', `${under}/t`, { receivedAt, data: 1, base64: 'AAE=', ...place }],
+    ['with no value', `${under}/t`, { receivedAt, ...place }],
+    ['with a time that is none', `${under}/status`, { ...status, since: 'yesterday' }],
+    ['on a topic that is not described', 'gateway/secrets', status],
+    ['on a topic of devices', `devices/${id}/alarms`, alarm],
+  ])('%s', (_name, topic, json) => {
+    expect(() => check(topic, json)).toThrow('is not as /asyncapi.json says');
+  });
+
+  it.each([
+    ['at QoS 2', 2, false],
+    ['retained', 1, true],
+  ])('%s', (_name, qos, retain) => {
+    expect(() => check(`${under}/alarms/fall`, alarm, qos, retain)).toThrow('is not as');
+  });
+});
