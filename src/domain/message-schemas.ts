@@ -63,6 +63,24 @@ export const gatewayStatusSchema = z.strictObject({
   faults: z.array(z.string()).describe('What is wrong now.'),
 });
 
+const messageCount = z.int().nonnegative();
+
+export const bridgeStatusSchema = z.strictObject({
+  name: z.string(),
+  url: z.string().describe('Of the upstream.'),
+  connected: z.boolean(),
+  connectedSince: time.nullable(),
+  lastAcknowledgedAt: time.nullable(),
+  queued: messageCount,
+  oldestQueuedAt: time.nullable(),
+  delivered: messageCount,
+  dropped: z.strictObject({ tooOld: messageCount, tooMany: messageCount, refused: messageCount }),
+  lastError: z
+    .strictObject({ at: time, kind: z.string(), detail: z.string() })
+    .nullable()
+    .describe('The last failure, also when it is over.'),
+});
+
 const footageKey = z
   .string()
   .nullish()

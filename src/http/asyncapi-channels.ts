@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { ALARM_KINDS } from '../domain/alarms.js';
 import {
+  bridgeStatusSchema,
   deviceRejectionSchema,
   deviceStatusSchema,
   forwardedAlarmSchema,
@@ -100,6 +101,14 @@ export const CHANNELS: Readonly<Record<string, Channel>> = {
     retain: true,
     payload: gatewayStatusSchema,
   },
+  bridgeStatus: {
+    address: 'gateway/bridges/{bridge}/status',
+    action: 'send',
+    summary: 'How a bridge to another broker is doing. For administrators.',
+    qos: 1,
+    retain: true,
+    payload: bridgeStatusSchema,
+  },
 };
 
 /** What stands for the levels of the topics that differ. */
@@ -107,5 +116,6 @@ export const PARAMETERS: Readonly<Record<string, object>> = {
   locationId: { description: 'The id of a location.' },
   deviceId: { description: 'The id of a device.' },
   kind: { description: 'The kind of the alarm.', enum: [...ALARM_KINDS] },
+  bridge: { description: 'The name of a bridge.' },
   rest: { description: 'One to six levels; the first is none of those that have a meaning.' },
 };

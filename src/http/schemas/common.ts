@@ -26,7 +26,13 @@ export const nameSchema = z
     context.addIssue({ code: 'custom', message: result.fault });
     return z.NEVER;
   })
-  .openapi({ type: 'string', minLength: 1, maxLength: 120, example: 'Haus Birke' });
+  .openapi({
+    type: 'string',
+    description: '1 to 120 characters (code points) after trimming, no control characters.',
+    // No `maxLength`: white space around the name does not count.
+    pattern: '^\\s*\\S(.{0,118}\\S)?\\s*$',
+    example: 'Haus Birke',
+  });
 
 /** An RFC 3339 date-time with an offset, read as milliseconds since 1970. */
 export const instantSchema = z

@@ -1,0 +1,351 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { ALARM_KINDS } from '../../src/domain/alarms.js';
+import { Api, type TestDevice } from '../harness/api.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
+import { connectDevice } from '../harness/mqtt-clients.js';
+
+/** The interface specification's tables row by row; docs/specification.md says which test is for which. */
+
+const UUID = expect.stringMatching(
+  /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/,
+);
+const LONGEST_NAME = '👵'.repeat(120);
+const TOO_LONG_NAMES = ['x'.repeat(121), '👵'.repeat(121)];
+const UNUSABLE_NAMES = ['', '   ', ...TOO_LONG_NAMES, 7, null];
+
+let gateway: GatewayProcess;
+let api: Api;
+
+beforeAll(async () => {
+  gateway = await GatewayProcess.start();
+  api = new Api(gateway);
+});
+
+afterAll(() => gateway.remove());
+
+/** An answer's status and body, undefined when there is none. */
+async function ask(method: string, path: string, body?: unknown, as: Api = api) {
+  const payload = body === undefined ? undefined : JSON.stringify(body);
+  const response = await as.request(method, path, payload);
+  const text = await response.text();
+  return [response.status, text === '' ? undefined : JSON.parse(text)];
+}
+
+const idBody = z.looseObject({ id: z.string() });
+
+async function create(path: string, body: object): Promise<string> {
+  return idBody.parse(await api.json('POST', path, body)).id;
+}
+
+/** A location with its own paths, and a device in it. */
+async function home() {
+  const { id } = await api.createLocation('Haus Birke');
+  const path = `/care-homes/${id}`;
+  const device = await api.createDevice(id, 'Bett 1');
+  return { id, path, device, devicePath: `${path}/devices/${device.id}` };
+}
+
+/** Names are held to their limits wherever there is one (specification 8). */
+async function holdNames(method: string, path: string, status: number, rest: object = {}) {
+  for (const name of UNUSABLE_NAMES) {
+    const [refused, problem] = await ask(method, path, { ...rest, name });
+    expect([name, refused, problem.code]).toEqual([name, 400, 'invalid-request']);
+  }
+  expect(await ask(method, path, { ...rest, name: `\t ${LONGEST_NAME} \n` })).toEqual([
+    status,
+    expect.objectContaining({ name: LONGEST_NAME }),
+  ]);
+}
+
+async function publishAlarms(device: TestDevice, alarms: readonly object[]): Promise<void> {
+  const sensor = await connectDevice(gateway, device);
+  for (const alarm of alarms) {
+    await sensor.publishAsync(`devices/${device.id}/alarms`, JSON.stringify(alarm), { qos: 1 });
+  }
+  await sensor.endAsync();
+}
+
+describe('locations', () => {
+  it('GET /care-homes: 200, array of Location', async () => {
+    const { id, device } = await home();
+    const [status, locations] = await ask('GET', '/care-homes');
+    expect(status).toBe(200);
+    expect(locations).toContainEqual({ id, name: 'Haus Birke', devices: [device.id] });
+  });
+
+  it('POST /care-homes: name required, 1 to 120 characters, trimmed; 201, devices empty', async () => {
+    expect(await ask('POST', '/care-homes', { name: ' Haus Ahorn ' })).toEqual([
+      201,
+      { id: UUID, name: 'Haus Ahorn', devices: [] },
+    ]);
+    expect((await ask('POST', '/care-homes', {}))[0]).toBe(400);
+    await holdNames('POST', '/care-homes', 201);
+  });
+
+  it('PATCH /care-homes/<locationId>: the new name; 200, Location', async () => {
+    const { id, path, device } = await home();
+    expect(await ask('PATCH', path, { name: 'Haus Linde' })).toEqual([
+      200,
+      { id, name: 'Haus Linde', devices: [device.id] },
+    ]);
+    await holdNames('PATCH', path, 200);
+  });
+
+  it('DELETE /care-homes/<locationId>: 204; 409 when devices are still assigned', async () => {
+    const { path, devicePath } = await home();
+    expect((await ask('DELETE', path))[0]).toBe(409);
+    await api.json('DELETE', devicePath);
+    expect(await ask('DELETE', path)).toEqual([204, undefined]);
+    expect((await ask('GET', `${path}/devices`))[0]).toBe(404);
+  });
+});
+
+describe('devices', () => {
+  it('GET a device: 200, Device', async () => {
+    const { device, devicePath } = await home();
+    expect(await ask('GET', devicePath)).toEqual([
+      200,
+      expect.objectContaining({ id: device.id, name: 'Bett 1' }),
+    ]);
+    expect(device.id).toEqual(UUID);
+  });
+
+  it('PATCH a device: the new name; 200, Device', async () => {
+    const { device, devicePath } = await home();
+    expect(await ask('PATCH', devicePath, { name: ' Bett 2 ' })).toEqual([
+      200,
+      expect.objectContaining({ id: device.id, name: 'Bett 2' }),
+    ]);
+    await holdNames('PATCH', devicePath, 200);
+  });
+
+  it('is in one location, and changes it through the move only: targetLocationId, 204', async () => {
+    const [from, to] = [await home(), await home()];
+    const { id } = from.device;
+    expect((await ask('PATCH', from.devicePath, { name: 'x', locationId: to.id }))[0]).toBe(400);
+    const move = `${from.devicePath}/move`;
+    expect(await ask('POST', move, { targetLocationId: to.id })).toEqual([204, undefined]);
+    const [, locations] = await ask('GET', '/care-homes');
+    expect(locations).toContainEqual(expect.objectContaining({ id: from.id, devices: [] }));
+    const devices = [id, to.device.id];
+    expect(locations).toContainEqual(expect.objectContaining({ id: to.id, devices }));
+    expect((await ask('GET', from.devicePath))[0]).toBe(404);
+  });
+
+  it('may be in a room, and changes it through the move only: targetRoomId, 204', async () => {
+    const { device, path, devicePath } = await home();
+    const roomId = await create(`${path}/rooms`, { name: 'Zimmer 1' });
+    expect((await ask('PATCH', devicePath, { name: 'x', roomId }))[0]).toBe(400);
+    const move = `${devicePath}/move`;
+    expect(await ask('POST', move, { targetRoomId: roomId })).toEqual([204, undefined]);
+    const [, rooms] = await ask('GET', `${path}/rooms`);
+    expect(rooms).toEqual([{ id: roomId, name: 'Zimmer 1', groupId: null, devices: [device.id] }]);
+  });
+
+  it('moves with one of the two fields, not with both or neither', async () => {
+    const { id, path, devicePath } = await home();
+    const roomId = await create(`${path}/rooms`, { name: 'Zimmer 1' });
+    for (const body of [{}, { targetLocationId: id, targetRoomId: roomId }]) {
+      expect((await ask('POST', `${devicePath}/move`, body))[0]).toBe(400);
+    }
+  });
+
+  it('moves for those with permissions for the involved locations: else 403', async () => {
+    const [from, to] = [await home(), await home()];
+    const roomId = await create(`${from.path}/rooms`, { name: 'Zimmer 1' });
+    const managerOf = async (...ids: string[]) => {
+      const grants = ids.map((location) => ({ location, role: 'manager' }));
+      return new Api(gateway, (await api.createToken(grants)).token);
+    };
+    const move = `${from.devicePath}/move`;
+    const [ofFrom, ofTo, ofBoth] = [
+      await managerOf(from.id),
+      await managerOf(to.id),
+      await managerOf(from.id, to.id),
+    ];
+    const toLocation = { targetLocationId: to.id };
+    expect((await ask('POST', move, { targetRoomId: roomId }, ofTo))[0]).toBe(403);
+    expect((await ask('POST', move, { targetRoomId: roomId }, ofFrom))[0]).toBe(204);
+    expect((await ask('POST', move, toLocation, ofFrom))[0]).toBe(403);
+    expect((await ask('POST', move, toLocation, ofTo))[0]).toBe(403);
+    expect((await ask('POST', move, toLocation, ofBoth))[0]).toBe(204);
+  });
+});
+
+describe('rooms', () => {
+  it('GET rooms: 200, array of Room', async () => {
+    const { path } = await home();
+    expect(await ask('GET', `${path}/rooms`)).toEqual([200, []]);
+    const groupId = await create(`${path}/groups`, { name: 'Station 1' });
+    const id = await create(`${path}/rooms`, { name: 'Zimmer 1', groupId });
+    const room = { id, name: 'Zimmer 1', groupId, devices: [] };
+    expect(await ask('GET', `${path}/rooms`)).toEqual([200, [room]]);
+  });
+
+  it('POST a room: name required, groupId optional; 201, devices empty', async () => {
+    const { path } = await home();
+    const groupId = await create(`${path}/groups`, { name: 'Station 1' });
+    const room = { id: UUID, name: 'Zimmer 1', groupId: null, devices: [] };
+    expect(await ask('POST', `${path}/rooms`, { name: 'Zimmer 1' })).toEqual([201, room]);
+    expect(await ask('POST', `${path}/rooms`, { name: 'Zimmer 1', groupId })).toEqual([
+      201,
+      { ...room, groupId },
+    ]);
+    expect((await ask('POST', `${path}/rooms`, { groupId }))[0]).toBe(400);
+    await holdNames('POST', `${path}/rooms`, 201);
+  });
+
+  it('PATCH a room: the new name, its group, or null for none; 200, Room', async () => {
+    const { path } = await home();
+    const groupId = await create(`${path}/groups`, { name: 'Station 1' });
+    const id = await create(`${path}/rooms`, { name: 'Zimmer 1' });
+    const room = { id, name: 'Zimmer 2', groupId: null, devices: [] };
+    const one = `${path}/rooms/${id}`;
+    expect(await ask('PATCH', one, { name: ' Zimmer 2' })).toEqual([200, room]);
+    expect(await ask('PATCH', one, { groupId })).toEqual([200, { ...room, groupId }]);
+    expect(await ask('PATCH', one, { groupId: null })).toEqual([200, room]);
+    await holdNames('PATCH', one, 200, { groupId });
+  });
+
+  it('DELETE a room: 204; 409 when devices are still assigned', async () => {
+    const { path, devicePath } = await home();
+    const id = await create(`${path}/rooms`, { name: 'Zimmer 1' });
+    await api.json('POST', `${devicePath}/move`, { targetRoomId: id });
+    expect((await ask('DELETE', `${path}/rooms/${id}`))[0]).toBe(409);
+    await api.json('POST', `${devicePath}/move`, { targetRoomId: null });
+    expect(await ask('DELETE', `${path}/rooms/${id}`)).toEqual([204, undefined]);
+    expect(await ask('GET', `${path}/rooms`)).toEqual([200, []]);
+  });
+});
+
+describe('groups', () => {
+  it('GET groups: 200, array of Group', async () => {
+    const { path } = await home();
+    const id = await create(`${path}/groups`, { name: 'Station 1' });
+    const roomId = await create(`${path}/rooms`, { name: 'Zimmer 1', groupId: id });
+    const group = { id, name: 'Station 1', rooms: [roomId] };
+    expect(await ask('GET', `${path}/groups`)).toEqual([200, [group]]);
+  });
+
+  it('POST a group: name required; 201, rooms empty', async () => {
+    const { path } = await home();
+    expect(await ask('POST', `${path}/groups`, { name: 'Station 1 ' })).toEqual([
+      201,
+      { id: UUID, name: 'Station 1', rooms: [] },
+    ]);
+    expect((await ask('POST', `${path}/groups`, {}))[0]).toBe(400);
+    await holdNames('POST', `${path}/groups`, 201);
+  });
+
+  it('PATCH a group: the new name; 200, Group', async () => {
+    const { path } = await home();
+    const id = await create(`${path}/groups`, { name: 'Station 1' });
+    const group = { id, name: 'Station 2', rooms: [] };
+    expect(await ask('PATCH', `${path}/groups/${id}`, { name: 'Station 2' })).toEqual([200, group]);
+    await holdNames('PATCH', `${path}/groups/${id}`, 200);
+  });
+
+  it('DELETE a group: 204; 409 when rooms are still assigned', async () => {
+    const { path } = await home();
+    const id = await create(`${path}/groups`, { name: 'Station 1' });
+    const roomId = await create(`${path}/rooms`, { name: 'Zimmer 1', groupId: id });
+    expect((await ask('DELETE', `${path}/groups/${id}`))[0]).toBe(409);
+    await api.json('DELETE', `${path}/rooms/${roomId}`);
+    expect(await ask('DELETE', `${path}/groups/${id}`)).toEqual([204, undefined]);
+  });
+
+  it('POST a room to another group: targetGroupId; 204, 403 without permissions for both', async () => {
+    const { id, path } = await home();
+    const from = await create(`${path}/groups`, { name: 'Station 1' });
+    const to = await create(`${path}/groups`, { name: 'Station 2' });
+    const roomId = await create(`${path}/rooms`, { name: 'Zimmer 1', groupId: from });
+    const move = `${path}/groups/${from}/rooms/${roomId}/move`;
+    for (const group of [from, to]) {
+      const { token } = await api.createToken([{ location: id, group, role: 'manager' }]);
+      const answer = await ask('POST', move, { targetGroupId: to }, new Api(gateway, token));
+      expect(answer[0]).toBe(403);
+    }
+    expect(await ask('POST', move, { targetGroupId: to })).toEqual([204, undefined]);
+    expect((await ask('GET', `${path}/rooms`))[1]).toMatchObject([{ id: roomId, groupId: to }]);
+  });
+});
+
+describe('alarm events', () => {
+  it('have id, detectedAt, kind and footage; of every kind there is', async () => {
+    const { device, devicePath } = await home();
+    const detectedAt = '2026-11-20T10:00:00.123Z';
+    await publishAlarms(
+      device,
+      ALARM_KINDS.map((kind) => ({ kind, detectedAt })),
+    );
+    const [status, page] = await ask('GET', `${devicePath}/alarms?order=asc`);
+    expect(status).toBe(200);
+    const footage = { video: null, audio: null };
+    expect(page.nextCursor).toBe(null);
+    const byKind = (one: { kind: string }, other: { kind: string }) =>
+      one.kind < other.kind ? -1 : 1;
+    expect(page.events.toSorted(byKind)).toEqual(
+      ALARM_KINDS.map((kind) => ({ id: UUID, detectedAt, kind, footage })).toSorted(byKind),
+    );
+  });
+
+  it('are listed by before, after, order and kinds, newest first by default', async () => {
+    const { device, devicePath } = await home();
+    const at = (minute: number) => `2026-11-20T10:0${minute}:00.000Z`;
+    const kinds = ['fall', 'noise', 'fall', 'helpCall', 'fall'];
+    await publishAlarms(
+      device,
+      kinds.map((kind, minute) => ({ kind, detectedAt: at(minute) })),
+    );
+    const timesOf = async (query: string) => {
+      const [, { events }] = await ask('GET', `${devicePath}/alarms?${query}`);
+      return events.map(({ detectedAt }: { detectedAt: string }) => detectedAt);
+    };
+    expect(await timesOf('')).toEqual([4, 3, 2, 1, 0].map(at));
+    expect(await timesOf('order=desc')).toEqual([4, 3, 2, 1, 0].map(at));
+    expect(await timesOf('order=asc')).toEqual([0, 1, 2, 3, 4].map(at));
+    expect(await timesOf(`before=${at(2)}`)).toEqual([1, 0].map(at));
+    expect(await timesOf(`after=${at(2)}`)).toEqual([4, 3].map(at));
+    expect(await timesOf('kinds=noise,helpCall')).toEqual([3, 1].map(at));
+    expect((await ask('GET', `${devicePath}/alarms?kinds=fell`))[0]).toBe(400);
+    expect((await ask('GET', `${devicePath}/alarms?order=up`))[0]).toBe(400);
+  });
+
+  it('come in pages: 100 by default and at most, from the cursor of the page before', async () => {
+    const { device, devicePath } = await home();
+    const alarms = Array.from({ length: 101 }, () => ({ kind: 'noise', id: randomUUID() }));
+    await publishAlarms(device, alarms);
+    const [, first] = await ask('GET', `${devicePath}/alarms`);
+    expect(first.events).toHaveLength(100);
+    const cursor = encodeURIComponent(first.nextCursor);
+    const [, second] = await ask('GET', `${devicePath}/alarms?cursor=${cursor}`);
+    expect([second.events.length, second.nextCursor]).toEqual([1, null]);
+    const ids = [...first.events, ...second.events].map(({ id }: { id: string }) => id);
+    expect(new Set(ids)).toEqual(new Set(alarms.map(({ id }) => id)));
+    const limited = await ask('GET', `${devicePath}/alarms?limit=7`);
+    expect(limited[1].events).toHaveLength(7);
+    expect((await ask('GET', `${devicePath}/alarms?limit=101`))[0]).toBe(400);
+  });
+});
+
+describe('custom data', () => {
+  it('GET: 200, the stored object; an empty one when there is none', async () => {
+    const { device, devicePath } = await home();
+    expect(await ask('GET', `${devicePath}/custom-data`)).toEqual([200, {}]);
+    await api.setCustomData(device, '{"ref":[1,null]}');
+    expect(await ask('GET', `${devicePath}/custom-data`)).toEqual([200, { ref: [1, null] }]);
+  });
+
+  it('PATCH: any JSON object of at most 1024 bytes; 200, else 400', async () => {
+    const { device, devicePath } = await home();
+    const ofLength = (length: number) => JSON.stringify({ x: 'x'.repeat(length - 8) });
+    expect(ofLength(1024)).toHaveLength(1024);
+    expect((await api.setCustomData(device, ofLength(1024))).status).toBe(200);
+    for (const text of [ofLength(1025), '{"x":', '[]', '"x"', '']) {
+      expect([text, (await api.setCustomData(device, text)).status]).toEqual([text, 400]);
+    }
+    expect((await ask('GET', `${devicePath}/custom-data`))[1].x).toHaveLength(1016);
+  });
+});
