@@ -7,6 +7,7 @@ import type { RouteServices } from './services.js';
 const list = createRoute({
   method: 'get',
   path: '/audit',
+  operationId: 'listAuditRecords',
   summary: 'List who did what, when and from where',
   tags: ['Audit trail'],
   request: { query: auditQuerySchema },
