@@ -11,6 +11,7 @@ const tags = ['Bridges'];
 const list = createRoute({
   method: 'get',
   path: '/bridges',
+  operationId: 'listBridges',
   summary: 'List the bridges to other brokers, and how they are doing',
   tags,
   responses: { 200: jsonResponse('Bridges.', z.array(bridgeSchema)), ...problems.granted },
@@ -19,6 +20,7 @@ const list = createRoute({
 const setAside = createRoute({
   method: 'get',
   path: '/bridges/{name}/set-aside',
+  operationId: 'listSetAsideMessages',
   summary: 'List the messages that the upstream will never take, newest first',
   tags,
   request: { params: bridgePathSchema },
