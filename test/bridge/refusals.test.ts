@@ -51,7 +51,7 @@ it.each(['keeps', 'ends'])(
     const home = await world.home([bridgeTo(mosquitto, { protocol: 5, send: 'alarms' })]);
     const sensor = await world.sensor(home);
     const taken: string[] = [];
-    for (let one = 0; one < 10; one++) {
+    for (let one = 0; one < REFUSED; one++) {
       taken.push(sensor.alarm('fall'));
       sensor.alarm('noise');
     }

@@ -8,6 +8,7 @@ const world = useWorld();
 
 const BACKLOG = 20_000;
 const BACKLOG_DEVICES = 40;
+const NEW_ALARMS = 10;
 const REPLAY_PER_SECOND = 1_000;
 /** CONTRACT 4.4. */
 const LIVE_WITHIN_MS = 1_000;
@@ -32,7 +33,7 @@ it('guarantee 3: new alarms arrive within a second while a backlog is replayed i
   const subscriber = await world.subscriber(mosquitto);
   await subscriber.untilDistinct(500);
   const delays: number[] = [];
-  for (let one = 0; one < 10; one++) {
+  for (let one = 0; one < NEW_ALARMS; one++) {
     for (const sensor of fresh) delays.push(await delayOf(sensor, subscriber));
     // Of a device of which much is queued: it must wait for that, and not overtake it.
     sensors[one]?.alarm();
@@ -41,7 +42,9 @@ it('guarantee 3: new alarms arrive within a second while a backlog is replayed i
   await Promise.all(sensors.map((sensor) => sensor.settled()));
   const left = await alarmsOwed(home, [...sensors, ...fresh]);
   expect(left).toBeGreaterThan(BACKLOG / 4);
-  const old = subscriber.arrivals.filter(({ deviceId }) => sensors.some(isOf(deviceId)));
+  // Of devices without a new alarm: what waits of the others went ahead with it, without a pace.
+  const calm = sensors.slice(NEW_ALARMS);
+  const old = subscriber.arrivals.filter(({ deviceId }) => calm.some(isOf(deviceId)));
   const [firstMs = 0, lastMs = 0] = [old[0]?.atMs, old.at(-1)?.atMs];
   const perSecond = (old.length / (lastMs - firstMs)) * 1000;
   expect(perSecond).toBeLessThan(REPLAY_PER_SECOND * PACE_TOLERANCE);
