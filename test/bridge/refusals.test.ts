@@ -158,7 +158,9 @@ it('another client with the bridge’s client id interrupts it, and it loses not
     });
     // It is back too soon for its status to be seen; the log tells of each time.
     await expect
-      .poll(() => home.gateway.lines.filter((line) => line.includes('bridge down')).length)
+      .poll(() => home.gateway.lines.filter((line) => line.includes('bridge down')).length, {
+        timeout: 10_000,
+      })
       .toBeGreaterThanOrEqual(time);
     sensor.alarms(20);
     await untilBridge(home, 'region', { connected: true, lastError: { kind: 'closed' } });
