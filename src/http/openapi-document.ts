@@ -35,6 +35,7 @@ const TAGS = [
   { name: 'Alarms', description: 'The history: an alarm belongs to where it happened.' },
   { name: 'Access tokens', description: 'Who may do what. For administrators.' },
   { name: 'Audit trail', description: 'Who did what, when and from where. For administrators.' },
+  { name: 'Bridges', description: 'Connections to other brokers. For administrators.' },
   { name: 'Operation', description: 'For whoever runs the gateway. Mostly open to everybody.' },
 ];
 
