@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, RequestListener, Server } from 'node:http';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
@@ -6,11 +7,13 @@ import type { Duplex } from 'node:stream';
 import { getRequestListener, RequestError } from '@hono/node-server';
 import type { Logger } from 'pino';
 import { GatewayError } from '../errors.js';
-import { answerClientError, problemResponse } from './unroutable.js';
+import { answerClientError, BodyTimeout, problemResponse } from './unroutable.js';
 
 /** What a client that is slow, or does it on purpose, gets at most. */
 const HEADERS_TIMEOUT_MS = 10_000;
-const REQUEST_TIMEOUT_MS = 30_000;
+const BODY_TIMEOUT_MS = 30_000;
+/** A large upload over a slow line. */
+const LONG_BODY_TIMEOUT_MS = 15 * 60_000;
 const KEEP_ALIVE_TIMEOUT_MS = 5_000;
 const TIMEOUT_CHECK_INTERVAL_MS = 2_000;
 
@@ -25,6 +28,8 @@ export interface HttpListenerOptions {
     | ((request: IncomingMessage, socket: Duplex, head: Buffer) => void)
     | undefined;
   readonly log: Logger;
+  /** For how long a body may be on its way, half a minute by default; uploads may take longer. */
+  readonly bodyTimeoutMs?: number;
 }
 
 export interface BoundAddress {
@@ -45,7 +50,8 @@ export interface HttpListener {
 /** An HTTP or HTTPS listener for the app; nothing is bound before `start`. */
 export function createHttpListener(options: HttpListenerOptions): HttpListener {
   const { app, tls, onUpgrade, log } = options;
-  const server = createServer(requestListener(app, log), tls);
+  const { bodyTimeoutMs = BODY_TIMEOUT_MS } = options;
+  const server = createServer(requestListener(app, bodyTimeoutMs, log), tls);
   const sockets = trackSockets(server);
   server.on('clientError', answerClientError);
   // An expectation that is not understood may be ignored (RFC 9110, 10.1.1).
@@ -66,7 +72,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
 function createServer(listener: RequestListener, tls: HttpListenerOptions['tls']): Server {
   const timeouts = {
     headersTimeout: HEADERS_TIMEOUT_MS,
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    requestTimeout: LONG_BODY_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
     // The app answers that itself, with a problem document.
@@ -76,8 +82,16 @@ function createServer(listener: RequestListener, tls: HttpListenerOptions['tls']
   return createHttpsServer({ ...timeouts, cert: tls.cert, key: tls.key }, listener);
 }
 
-function requestListener(app: HttpListenerOptions['app'], log: Logger): RequestListener {
-  return getRequestListener((request, bindings) => app.fetch(request, bindings), {
+function requestListener(
+  app: HttpListenerOptions['app'],
+  bodyTimeoutMs: number,
+  log: Logger,
+): RequestListener {
+  const limited: Parameters<typeof getRequestListener>[0] = (request, { incoming, outgoing }) => {
+    const expectLongBody = limitBodyTime(incoming, outgoing, bodyTimeoutMs);
+    return app.fetch(request, { incoming, outgoing, expectLongBody });
+  };
+  return getRequestListener(limited, {
     // HTTP/1.0 knows no Host.
     hostname: 'localhost',
     // They would be replaced for the whole process.
@@ -90,6 +104,23 @@ function requestListener(app: HttpListenerOptions['app'], log: Logger): RequestL
       return problemResponse('internal-error', 'The gateway failed.');
     },
   });
+}
+
+/**
+ * Node has one limit for all requests, and the longest must have room in it: so every other body has
+ * a limit of its own. Returns how to lift it.
+ */
+function limitBodyTime(
+  incoming: { readonly complete: boolean; readonly socket: Duplex },
+  outgoing: EventEmitter,
+  bodyTimeoutMs: number,
+): () => void {
+  const timer = setTimeout(() => {
+    if (!incoming.complete) answerClientError(new BodyTimeout(), incoming.socket);
+  }, bodyTimeoutMs);
+  const lift = () => clearTimeout(timer);
+  outgoing.once('close', lift);
+  return lift;
 }
 
 /** Every connection, also after it was upgraded: the server itself forgets those. */

@@ -15,6 +15,11 @@ export function problemResponse(code: ErrorCode, detail: string): Response {
   return new Response(body, { status, headers });
 }
 
+/** A body that took too long: as Node itself has it for a request that did. */
+export class BodyTimeout extends Error {
+  readonly code = 'ERR_HTTP_REQUEST_TIMEOUT';
+}
+
 /** Answers what Node's parser refuses; a peer that is already gone gets nothing. */
 export function answerClientError(error: Error, socket: Duplex): void {
   const cause = 'code' in error ? error.code : undefined;

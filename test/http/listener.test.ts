@@ -163,6 +163,27 @@ it('takes a request to switch protocols as an ordinary one when nobody else does
   expect([answer.status, answer.text]).toEqual([200, 'hello']);
 });
 
+describe('a body that is slow', () => {
+  const request = (path: string) =>
+    `PUT ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 4\r\n\r\nab`;
+
+  it('is 408, unless it is expected to be', async () => {
+    const app = {
+      fetch: async (asked: Request, { expectLongBody }: { expectLongBody?: () => void }) => {
+        if (asked.url.endsWith('/long')) expectLongBody?.();
+        return new Response(await asked.text().catch(() => 'broken off'));
+      },
+    };
+    const { port } = await start({ app, bodyTimeoutMs: 50 });
+    const patient = await connected(port, request('/long'));
+    const received = text(patient);
+    expect(failure(await rawExchange(port, request('/short')))).toBe('408 request-timeout');
+    expect(failure(await rawExchange(port, request('/short')))).toBe('408 request-timeout');
+    patient.write('cd');
+    expect(await received).toMatch(/^HTTP\/1\.1 200 [\s\S]*abcd$/);
+  });
+});
+
 it('answers a failure of the app itself without its message', async () => {
   const lines: string[] = [];
   const { port } = await start({
