@@ -14,6 +14,7 @@ import type { SessionOwner } from './delivery/sessions.js';
 import { Sessions } from './delivery/sessions.js';
 import type { Principal } from './domain/grants.js';
 import { bridgeStatusTopic, forwardedTopic } from './domain/topics.js';
+import { type FootageParts, openFootage } from './footage-storage.js';
 import { createHttpApp } from './http/app.js';
 import { Commands } from './ingest/commands.js';
 import { DevicePublishes } from './ingest/device-publishes.js';
@@ -135,8 +136,10 @@ export class Gateway {
     this.#bridges = bridges;
     const status = new GatewayStatus(delivery.forwarder, this.#health, version, log, now);
     this.#releasers.add(() => status.stop());
-    const app = this.#openHttp(storage, site, delivery, ingest, broker, bridges);
     const releasers = this.#releasers;
+    const steadyNow = this.#steady.now;
+    const footage = await openFootage({ ...this.#options, ...storage, releasers, steadyNow });
+    const app = this.#openHttp(storage, footage, site, delivery, ingest, broker, bridges);
     const addresses = await openListeners({ ...this.#options, broker, app, releasers });
     ingest.presence.start();
     this.#health.started();
@@ -333,6 +336,7 @@ export class Gateway {
 
   #openHttp(
     storage: Storage,
+    footage: FootageParts,
     site: SiteParts,
     delivery: DeliveryParts,
     ingest: IngestParts,
@@ -350,16 +354,14 @@ export class Gateway {
       lostAuditEntries: () => storage.backgroundAudit.lost,
       bridges: () => bridges.statuses(),
     });
+    const { history, audit, setAside, rejections } = storage;
     return createHttpApp({
       ...site,
-      history: storage.history,
-      audit: storage.audit,
-      bridges,
-      setAside: storage.setAside,
+      ...footage,
+      ...{ history, audit, setAside, rejections, bridges },
       presence: ingest.presence,
-      rejections: storage.rejections,
       health: this.#health,
-      footageLinks: () => ({ video: null, audio: null }),
+      publicUrl: config.http.publicUrl,
       metrics: () => metrics.metrics(),
       openMetrics: config.http.openMetrics,
       cursorKey: createHash('sha256').update(`alarm-cursor/${site.adminToken}`).digest(),

@@ -4,6 +4,7 @@ export type Log = Logger;
 
 /** Whatever carries one of these names is not for the log (CONTRACT 1, logs). */
 const SECRET_NAMES = [
+  'accessKeyId',
   'adminToken',
   'args',
   'audio',
@@ -15,9 +16,12 @@ const SECRET_NAMES = [
   'password',
   'payload',
   'secret',
+  'secretAccessKey',
   'secretHash',
+  'signature',
   'token',
   'tokenHash',
+  'uploadUrl',
   'url',
   'video',
 ];

@@ -34,6 +34,8 @@ test.each([
   'customData',
   'footage',
   'url',
+  'uploadUrl',
+  'secretAccessKey',
 ])('%s is not shown, at any usual depth', (name) => {
   const secret = { [name]: 'hunter2' };
   const lines = written((log) => {

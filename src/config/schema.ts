@@ -12,11 +12,14 @@ const MAX_MQTT_PACKET_BYTES = 268_435_455;
 const MAX_UINT16 = 65_535;
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 const MAX_DAYS = 36_500;
+/** What S3 takes in one PUT as well: 5 GiB. */
+const MAX_UPLOAD_BYTES = 5 * 1024 ** 3;
 
 const host = z.string().regex(/^[A-Za-z0-9._:%-]{1,255}$/, 'must be an IP address or a host name');
 const port = z.int().min(0).max(MAX_PORT);
 const filePath = z.string().min(1, 'must not be empty');
 const count = z.int().min(1);
+const visibleText = z.string().regex(/^[!-~]+$/, 'must be visible ASCII characters');
 
 const adminToken = z
   .string()
@@ -26,6 +29,18 @@ const adminToken = z
 const redisUrl = z
   .string()
   .refine(isStoreUrl, 'must be a URL that begins with redis://, rediss:// or unix:///');
+
+const publicUrl = z
+  .string()
+  .refine(isWebUrl, 'must be an http:// or https:// URL without credentials, query and fragment');
+
+/** As a URL of the server's own, without a path: the bucket's name comes right after it. */
+const s3Endpoint = z
+  .string()
+  .refine(
+    (text) => isWebUrl(text) && new URL(text).pathname === '/',
+    'must be an http:// or https:// URL of a host and nothing else',
+  );
 
 const tls = z.strictObject({
   host: host.default('0.0.0.0'),
@@ -50,6 +65,30 @@ const http = z.strictObject({
   tlsPort: port.default(8443),
   maxBodyBytes: count.max(MAX_BODY_BYTES).default(65_536),
   openMetrics: z.boolean().default(false),
+  publicUrl: publicUrl.optional(),
+});
+
+const s3 = z.strictObject({
+  endpoint: s3Endpoint,
+  region: z
+    .string()
+    .regex(/^[A-Za-z0-9-]{1,64}$/, 'must be the name of a region')
+    .default('us-east-1'),
+  bucket: z
+    .string()
+    .regex(
+      /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/,
+      'must be the name of a bucket (3 to 63 of a-z 0-9 . -)',
+    ),
+  pathStyle: z.boolean().default(true),
+  accessKeyId: visibleText,
+  secretAccessKey: visibleText,
+});
+
+const footage = z.strictObject({
+  maxUploadBytes: count.max(MAX_UPLOAD_BYTES).default(104_857_600),
+  minFreeBytes: z.int().min(0).default(268_435_456),
+  s3: s3.optional(),
 });
 
 /** The whole configuration. Strict throughout: an unknown key is a fault (CONTRACT 1). */
@@ -91,11 +130,13 @@ export const configSchema = z.strictObject({
       maxRecordsPerAction: count.default(100_000),
     })
     .prefault({}),
+  footage: footage.prefault({}),
   rejected: z.strictObject({ maxPerLocation: count.default(1000) }).prefault({}),
   bridges: bridgesSchema.default([]),
 });
 
 export type Config = z.output<typeof configSchema>;
+export type FootageConfig = Config['footage'];
 export type TlsConfig = NonNullable<Config['tls']>;
 export type LogLevel = Config['log']['level'];
 
@@ -109,4 +150,11 @@ function isStoreUrl(text: string): boolean {
   const url = new URL(text);
   if (url.protocol === 'unix:') return url.host === '' && url.pathname.length > 1;
   return (url.protocol === 'redis:' || url.protocol === 'rediss:') && url.hostname !== '';
+}
+
+function isWebUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, username, password, search, hash } = new URL(text);
+  const isPlain = username === '' && password === '' && search === '' && hash === '';
+  return (protocol === 'http:' || protocol === 'https:') && isPlain;
 }

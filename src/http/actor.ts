@@ -6,13 +6,11 @@ import { pathOf } from './http-env.js';
 
 /** Who makes this request, as the audit trail names him; the one place that decides it. */
 export function actorOf(c: Context<HttpEnv>): Actor {
+  const origin = { address: addressOf(c) ?? null, requestId: c.get('requestId') };
+  const device = c.get('device');
+  if (device !== undefined) return { type: 'device', id: device.id, ...origin };
   const id = c.get('caller')?.id ?? null;
-  return {
-    type: id === null ? 'anonymous' : 'access-token',
-    id,
-    address: addressOf(c) ?? null,
-    requestId: c.get('requestId'),
-  };
+  return { type: id === null ? 'anonymous' : 'access-token', id, ...origin };
 }
 
 /** From where the request comes; undefined when the connection has ended already. */

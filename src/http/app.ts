@@ -5,6 +5,7 @@ import { AlarmCursors } from './alarm-cursor.js';
 import { AuditCursors } from './audit-cursor.js';
 import { authentication } from './authentication.js';
 import { Coverage } from './coverage.js';
+import { deviceAuthentication } from './device-authentication.js';
 import { FailureThrottle } from './failure-throttle.js';
 import type { HttpApp, HttpDependencies, HttpEnv } from './http-env.js';
 import { jsonBody } from './json-body.js';
@@ -17,6 +18,8 @@ import { registerBridges } from './routes/bridges.js';
 import { registerCustomData } from './routes/custom-data.js';
 import { registerDevices } from './routes/devices.js';
 import { registerDocs } from './routes/docs.js';
+import { registerFootageFiles } from './routes/footage-files.js';
+import { registerFootageUploads } from './routes/footage-uploads.js';
 import { registerGroups } from './routes/groups.js';
 import { registerHealth } from './routes/health.js';
 import { registerLocations } from './routes/locations.js';
@@ -47,7 +50,8 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   registerDocs(app);
 
   const isTrusted = dependencies.isTrustedAddress ?? isLoopbackAddress;
-  const authenticate = authentication(accessTokens, new FailureThrottle(isTrusted, now), refusals);
+  const throttle = new FailureThrottle(isTrusted, now);
+  const authenticate = authentication(accessTokens, throttle, refusals);
   const coverage = new Coverage(model);
   const access = new Access(model, coverage);
   registerMetrics(app, {
@@ -56,6 +60,12 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
     isTrusted,
     guards: [authenticate, access.admin()],
   });
+  const readsJson = jsonBody(maxBodyBytes);
+  const authenticateDevice = deviceAuthentication(dependencies.devices, throttle, refusals);
+  registerFootageUploads(app, { ...dependencies, readsJson, authenticateDevice });
+  if (dependencies.footageFiles !== undefined) {
+    registerFootageFiles(app, dependencies.footageFiles, log);
+  }
   app.use(authenticate);
 
   const services: RouteServices = {
@@ -64,7 +74,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
     access,
     cursors: new AlarmCursors(dependencies.cursorKey),
     auditCursors: new AuditCursors(dependencies.cursorKey),
-    readsJson: jsonBody(maxBodyBytes),
+    readsJson,
   };
   registerLocations(app, services);
   registerGroups(app, services);

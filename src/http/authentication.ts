@@ -1,4 +1,4 @@
-import type { MiddlewareHandler } from 'hono';
+import type { Context, MiddlewareHandler } from 'hono';
 import { GatewayError } from '../errors.js';
 import type { AccessTokens } from '../site/access-tokens.js';
 import type { Refusals } from '../site/refusals.js';
@@ -24,19 +24,26 @@ export function authentication(
     if (token === undefined) {
       throw new GatewayError('unauthenticated', 'An access token is required.');
     }
-    const address = addressOf(c) ?? '';
-    const waitMs = throttle.waitMs(address);
-    if (waitMs > 0) {
-      c.header('Retry-After', String(Math.ceil(waitMs / 1000)));
-      throw new GatewayError('too-many-requests', 'Too many invalid access tokens; wait.');
-    }
+    requirePatience(c, throttle);
     const principal = accessTokens.authenticateBearer(token);
     if (principal?.type !== 'token') {
-      throttle.add(address);
+      throttle.add(addressOf(c) ?? '');
       refusals.authentication(actorOf(c), requestDetails(c));
       throw new GatewayError('unauthenticated', 'The access token is not valid.');
     }
     c.set('caller', { id: principal.id, grants: principal.grants });
     await next();
   };
+}
+
+/**
+ * Lets an address with too many failures wait.
+ *
+ * @throws GatewayError `too-many-requests`
+ */
+export function requirePatience(c: Context<HttpEnv>, throttle: FailureThrottle): void {
+  const waitMs = throttle.waitMs(addressOf(c) ?? '');
+  if (waitMs === 0) return;
+  c.header('Retry-After', String(Math.ceil(waitMs / 1000)));
+  throw new GatewayError('too-many-requests', 'Too many invalid credentials; wait.');
 }

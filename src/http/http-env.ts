@@ -2,14 +2,16 @@ import type { HttpBindings } from '@hono/node-server';
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import type { Logger } from 'pino';
-import type { FootageType } from '../domain/alarms.js';
 import type { Grant } from '../domain/grants.js';
+import type { Device } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import type { AccessTokens } from '../site/access-tokens.js';
-import type { AlarmHistory, AlarmRecord } from '../site/alarm-history.js';
+import type { AlarmHistory } from '../site/alarm-history.js';
 import type { AuditReader, AuditTrail } from '../site/audit-trail.js';
 import type { BridgeList, SetAsideStore } from '../site/bridge-list.js';
 import type { Devices } from '../site/devices.js';
+import type { Footage } from '../site/footage.js';
+import type { FootageFiles } from '../site/footage-store.js';
 import type { Groups } from '../site/groups.js';
 import type { Locations } from '../site/locations.js';
 import type { PresenceView } from '../site/presence-view.js';
@@ -28,11 +30,6 @@ export interface Health {
 /** Everything that is counted, in the Prometheus text format. */
 export type Metrics = () => Promise<string>;
 
-export type FootageUrls = Readonly<Record<FootageType, string | null>>;
-
-/** Signs the object keys of an alarm's recordings; null for what there is not. */
-export type FootageLinks = (keys: AlarmRecord['footage']) => FootageUrls | Promise<FootageUrls>;
-
 /** Everything the HTTP side needs of the rest of the gateway. */
 export interface HttpDependencies {
   readonly locations: Locations;
@@ -49,7 +46,11 @@ export interface HttpDependencies {
   readonly presence: PresenceView;
   readonly rejections: RejectionList;
   readonly health: Health;
-  readonly footageLinks: FootageLinks;
+  readonly footage: Footage;
+  /** The recordings that are served under `/footage/`; undefined when another server does it. */
+  readonly footageFiles: FootageFiles | undefined;
+  /** Where clients reach the gateway; undefined: where each of them has sent his request. */
+  readonly publicUrl: string | undefined;
   readonly metrics: Metrics;
   /** Whether `/metrics` needs no token from other machines either. */
   readonly openMetrics: boolean;
@@ -72,8 +73,18 @@ export interface Caller {
 
 /** What the handlers of one request share. */
 export interface HttpEnv {
-  Bindings: HttpBindings;
-  Variables: { requestId: string; caller: Caller | undefined };
+  Bindings: HttpBindings & {
+    /** The body may take as long as a large upload over a slow line does. */
+    readonly expectLongBody?: () => void;
+  };
+  Variables: {
+    requestId: string;
+    caller: Caller | undefined;
+    /** Who asks, where devices do. */
+    device: Device | undefined;
+    /** How a 401 says one authenticates here (RFC 9110, 11.6.1); by an access token otherwise. */
+    challenge: string | undefined;
+  };
 }
 
 export type HttpApp = OpenAPIHono<HttpEnv>;
@@ -89,6 +100,19 @@ export function callerOf(c: Context<HttpEnv>): Caller {
     throw new GatewayError('unauthenticated', 'An access token is required.');
   }
   return caller;
+}
+
+/**
+ * The device that asks.
+ *
+ * @throws GatewayError `unauthenticated`, should a route ever be reached without authentication
+ */
+export function deviceOf(c: Context<HttpEnv>): Device {
+  const device = c.get('device');
+  if (device === undefined) {
+    throw new GatewayError('unauthenticated', "A device's id and secret are required.");
+  }
+  return device;
 }
 
 /** The path of a request as it was sent, without the query. */

@@ -33,6 +33,7 @@ const TAGS = [
   { name: 'Devices', description: 'A device is in one location, and in at most one of its rooms.' },
   { name: 'Custom data', description: 'What is added to every message forwarded for a device.' },
   { name: 'Alarms', description: 'The history: an alarm belongs to where it happened.' },
+  { name: 'Footage', description: 'Recordings of alarms: cameras upload them, by signed URLs.' },
   { name: 'Access tokens', description: 'Who may do what. For administrators.' },
   { name: 'Audit trail', description: 'Who did what, when and from where. For administrators.' },
   { name: 'Bridges', description: 'Connections to other brokers. For administrators.' },

@@ -3,14 +3,17 @@ import { JSON_MEDIA_TYPE } from './json-body.js';
 import { PROBLEM_MEDIA_TYPE } from './problem.js';
 import { problemSchema } from './schemas/problem.js';
 
-function problem(description: string) {
+/** A problem response of one route. */
+export function problem(description: string) {
   return { description, content: { [PROBLEM_MEDIA_TYPE]: { schema: problemSchema } } };
 }
+
+const failed = problem('The gateway failed.');
 
 const behindAuthentication = {
   401: problem('There is no access token, or not a valid one.'),
   429: problem('Too many invalid access tokens came from this address.'),
-  500: problem('The gateway failed.'),
+  500: failed,
 };
 
 const forbidden = problem('The access token has no grant for this.');
@@ -36,6 +39,22 @@ export const problems = {
   },
   /** Of a route with parameters. */
   invalid: { 400: invalid },
+  /** Of a route for devices themselves. */
+  device: {
+    400: invalid,
+    401: problem('Id and secret of a device are missing, or not valid.'),
+    403: problem('This is another device.'),
+    429: problem('Too many invalid credentials came from this address.'),
+    500: failed,
+  },
+  /** Of a signed URL. */
+  signed: {
+    400: invalid,
+    403: problem('The URL was altered, is for something else, or has expired.'),
+    404: problem('There is no such recording.'),
+    500: failed,
+    503: problem('The recordings cannot be reached.'),
+  },
   /** Of a route that takes a JSON body. */
   body: {
     400: invalid,

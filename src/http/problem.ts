@@ -7,7 +7,22 @@ import { GatewayError } from '../errors.js';
 export const PROBLEM_MEDIA_TYPE = 'application/problem+json';
 
 interface ProblemKind {
-  readonly status: 400 | 401 | 403 | 404 | 405 | 408 | 409 | 413 | 415 | 429 | 431 | 500 | 503;
+  readonly status:
+    | 400
+    | 401
+    | 403
+    | 404
+    | 405
+    | 408
+    | 409
+    | 413
+    | 415
+    | 416
+    | 429
+    | 431
+    | 500
+    | 503
+    | 507;
   readonly title: string;
 }
 
@@ -25,18 +40,22 @@ const PROBLEMS: Readonly<Record<ErrorCode, ProblemKind>> = {
   'group-not-found': { status: 404, title: 'Group not found' },
   'access-token-not-found': { status: 404, title: 'Access token not found' },
   'bridge-not-found': { status: 404, title: 'Bridge not found' },
+  'footage-not-found': { status: 404, title: 'Footage not found' },
   'method-not-allowed': { status: 405, title: 'Method not allowed' },
   'device-id-in-use': { status: 409, title: 'Device id in use' },
   'location-has-devices': { status: 409, title: 'Location has devices' },
   'room-has-devices': { status: 409, title: 'Room has devices' },
   'group-has-rooms': { status: 409, title: 'Group has rooms' },
   'changed-meanwhile': { status: 409, title: 'Changed meanwhile' },
+  'footage-already-uploaded': { status: 409, title: 'Footage already uploaded' },
   'body-too-large': { status: 413, title: 'Body too large' },
   'unsupported-media-type': { status: 415, title: 'Unsupported media type' },
+  'range-not-satisfiable': { status: 416, title: 'Range not satisfiable' },
   'headers-too-large': { status: 431, title: 'Headers too large' },
   'request-timeout': { status: 408, title: 'Request timeout' },
   'too-many-requests': { status: 429, title: 'Too many requests' },
   'store-unavailable': { status: 503, title: 'Store unavailable' },
+  'insufficient-storage': { status: 507, title: 'Insufficient storage' },
   'invalid-config': { status: 500, title: 'Internal error' },
   'start-failed': { status: 500, title: 'Internal error' },
   'internal-error': { status: 500, title: 'Internal error' },
@@ -57,11 +76,13 @@ export interface ProblemReply {
  * Renders a failure.
  *
  * @param instance the path of the request, undefined when it could not be read
+ * @param challenge how one authenticates, for a 401 (RFC 9110, 11.6.1)
  */
 export function problemReply(
   error: GatewayError,
   instance: string | undefined,
   requestId: string,
+  challenge = 'Bearer',
 ): ProblemReply {
   const { status, title } = PROBLEMS[error.code];
   const problem = {
@@ -75,8 +96,7 @@ export function problemReply(
     ...(error.faults.length > 0 ? { errors: error.faults } : {}),
   };
   const headers: Record<string, string> = { 'Content-Type': PROBLEM_MEDIA_TYPE };
-  // RFC 9110, 11.6.1: a 401 names the scheme.
-  if (status === 401) headers['WWW-Authenticate'] = 'Bearer';
+  if (status === 401) headers['WWW-Authenticate'] = challenge;
   if (status === 503) headers['Retry-After'] = String(STORE_RETRY_AFTER_SECONDS);
   return { status, headers, body: JSON.stringify(problem) };
 }

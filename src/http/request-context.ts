@@ -41,7 +41,7 @@ export function requestContext(log: Logger, now: () => number): MiddlewareHandle
         path: pathOf(c),
         status: c.res.status,
         durationMs: now() - startedAtMs,
-        principal: c.get('caller')?.id,
+        principal: c.get('caller')?.id ?? c.get('device')?.id,
       },
       'http request',
     );
@@ -63,7 +63,7 @@ export function errorResponder(
     if (error.code === 'forbidden') {
       refusals.permission(actorOf(c), subjectOf(c), requestDetails(c));
     }
-    const { status, headers, body } = problemReply(error, pathOf(c), requestId);
+    const { status, headers, body } = problemReply(error, pathOf(c), requestId, c.get('challenge'));
     return c.body(body, status, headers);
   };
 }

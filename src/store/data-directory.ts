@@ -40,15 +40,31 @@ export function lockDataDirectory(dataDir: string): () => void {
  *
  * @param beforeWriting called before a new one is written: it is not in use before this resolves
  */
-export async function loadAdminToken(
+export function loadAdminToken(
   dataDir: string,
   beforeWriting: () => Promise<void>,
 ): Promise<string> {
+  return loadToken(dataDir, 'admin.token', beforeWriting);
+}
+
+/**
+ * What footage URLs of the gateway's own are signed with: kept in `<dataDir>/footage.key`, so that
+ * they outlive a restart. Removing the file ends every URL with the next start.
+ */
+export function loadFootageKey(dataDir: string): Promise<string> {
+  return loadToken(dataDir, 'footage.key');
+}
+
+async function loadToken(
+  dataDir: string,
+  name: string,
+  beforeWriting?: () => Promise<void>,
+): Promise<string> {
   await createDataDirectory(dataDir);
-  const file = join(dataDir, 'admin.token');
+  const file = join(dataDir, name);
   const token = (await readIfExists(file))?.trim();
   if (token === undefined) {
-    await beforeWriting();
+    await beforeWriting?.();
     return writeToken(file);
   }
   if (!USABLE_TOKEN.test(token)) {

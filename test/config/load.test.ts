@@ -27,6 +27,7 @@ const DEFAULTS: Config = {
   sessions: { maxQueuedMessages: 10_000, maxQueuedHours: 72, forgetAfterDays: 7 },
   history: { retentionDays: 365 },
   audit: { retentionDays: 365, maxRecordsPerAction: 100_000 },
+  footage: { maxUploadBytes: 104_857_600, minFreeBytes: 268_435_456 },
   rejected: { maxPerLocation: 1000 },
   bridges: [],
 };

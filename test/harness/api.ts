@@ -8,7 +8,12 @@ const tokenSchema = z.object({ id: z.string(), token: z.string() });
 const alarmsSchema = z.object({
   nextCursor: z.string().nullish(),
   events: z.array(
-    z.object({ id: z.string(), kind: z.string(), detectedAt: z.string(), footage: z.unknown() }),
+    z.object({
+      id: z.string(),
+      kind: z.string(),
+      detectedAt: z.string(),
+      footage: z.object({ video: z.string().nullable(), audio: z.string().nullable() }),
+    }),
   ),
 });
 

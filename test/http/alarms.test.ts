@@ -127,10 +127,10 @@ describe('the alarms of a device', () => {
 
   it('show footage by the links of the moment, and null where there is none', async () => {
     const { gateway, deviceId, ofDevice, ofLocation } = await start({
-      footageLinks: async ({ video, audio }) => ({
-        video: video === undefined ? null : `https://footage.test/${video}`,
-        audio: audio === undefined ? null : `https://footage.test/${audio}`,
-      }),
+      footageStore: {
+        downloadUrl: async (key) => `https://footage.test/${key}`,
+        uploadUrl: async ({ key }) => `https://footage.test/${key}`,
+      },
     });
     const video = `devices/${deviceId}/1.mp4`;
     await gateway.recordAlarm(deviceId, { kind: 'fall', footage: { video } });

@@ -4,14 +4,18 @@ import { startGateway, useRedis } from './harness.js';
 
 const redis = useRedis();
 
+function fail(): never {
+  throw new TypeError('the password of the store is hunter2');
+}
+
 it('a failure nobody foresaw says nothing, and is in the log under its request id', async () => {
   const gateway = await startGateway(redis, {
-    footageLinks: () => {
-      throw new TypeError('the password of the store is hunter2');
-    },
+    footageStore: { downloadUrl: fail, uploadUrl: fail },
   });
   const locationId = await gateway.createLocation();
-  await gateway.recordAlarm(await gateway.createDevice(locationId), { kind: 'fall' });
+  const deviceId = await gateway.createDevice(locationId);
+  const footage = { video: `${deviceId}/1.mp4` };
+  await gateway.recordAlarm(deviceId, { kind: 'fall', footage });
   const answer = await gateway.admin('GET', `/care-homes/${locationId}/alarms`);
   const problem = problemOf(answer);
   expect(`${problem.status} ${problem.code}`).toBe('500 internal-error');

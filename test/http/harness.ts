@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
@@ -12,14 +12,21 @@ import { z } from 'zod';
 import { parseAlarm } from '../../src/domain/alarms.js';
 import type { Grant } from '../../src/domain/grants.js';
 import { alarmText } from '../../src/domain/messages.js';
+import { DiskReserve } from '../../src/footage/disk-reserve.js';
+import { FolderFootageStore } from '../../src/footage/folder-footage-store.js';
+import { FootageFolder } from '../../src/footage/footage-folder.js';
+import { UrlSignatures } from '../../src/footage/url-signatures.js';
 import { createHttpApp } from '../../src/http/app.js';
-import type { FootageLinks, HttpApp } from '../../src/http/http-env.js';
+import type { HttpApp } from '../../src/http/http-env.js';
 import { createHttpListener } from '../../src/http/listener.js';
 import { openApiDocument } from '../../src/http/openapi-document.js';
 import { AccessTokens } from '../../src/site/access-tokens.js';
+import type { AuditTrail } from '../../src/site/audit-trail.js';
 import { AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
 import { BackgroundAudit } from '../../src/site/background-audit.js';
 import { Devices } from '../../src/site/devices.js';
+import { Footage } from '../../src/site/footage.js';
+import type { FootageStore } from '../../src/site/footage-store.js';
 import { Groups } from '../../src/site/groups.js';
 import { Health } from '../../src/site/health.js';
 import { Locations } from '../../src/site/locations.js';
@@ -42,12 +49,18 @@ import { call } from './client.js';
 
 export const ADMIN_TOKEN = 'the-admin-token-of-the-tests';
 export const MAX_BODY_BYTES = 4096;
+export const MAX_UPLOAD_BYTES = 10 * 1024 * 1024;
 const MAX_REJECTIONS = 5;
 const MAX_AUDIT_RECORDS = 10_000;
 const VERSION = '1.2.3';
 
 export interface HarnessOptions {
-  readonly footageLinks?: FootageLinks;
+  /** The gateway's own folder when left out. */
+  readonly footageStore?: FootageStore;
+  /** Where footage URLs are written down; the audit trail when left out. */
+  readonly footageAudit?: AuditTrail;
+  readonly minFreeBytes?: number;
+  readonly publicUrl?: string;
   readonly isTrustedAddress?: (address: string) => boolean;
 }
 
@@ -82,7 +95,9 @@ export async function startGateway(
 ): Promise<TestGateway> {
   const redis = new Redis({ path: socketPath, retryStrategy: () => null });
   redis.on('error', () => undefined);
-  const gateway = new TestGateway(redis, options);
+  const directory = join(dirname(socketPath), randomUUID());
+  mkdirSync(directory);
+  const gateway = new TestGateway(redis, directory, options);
   onTestFinished(async () => {
     await gateway.stop();
     redis.disconnect();
@@ -97,6 +112,9 @@ let described: DescribedHttp | undefined;
 const idBody = z.looseObject({ id: z.string() });
 const tokenBody = z.looseObject({ id: z.string(), token: z.string() });
 
+const cameraBody = z.looseObject({ id: z.string(), secret: z.string() });
+export type Camera = z.infer<typeof cameraBody>;
+
 export class TestGateway {
   readonly app: HttpApp;
   readonly model = new SiteModel();
@@ -106,6 +124,8 @@ export class TestGateway {
   readonly store: SiteStoreRedis;
   readonly audit: AuditTrailRedis;
   readonly rejections: RejectionStoreRedis;
+  readonly footageStore: FootageStore;
+  readonly footageDirectory: string;
   /** Lines of the log. */
   readonly logged: string[] = [];
   readonly #redis: Redis;
@@ -119,7 +139,8 @@ export class TestGateway {
   aheadMs = 0;
   port = 0;
 
-  constructor(redis: Redis, options: HarnessOptions) {
+  /** @param directory exists, and is this gateway's alone */
+  constructor(redis: Redis, directory: string, options: HarnessOptions) {
     const keys = new Keys(randomUUID());
     const { model, events, health } = this;
     const now = () => Date.now() + this.aheadMs;
@@ -134,6 +155,9 @@ export class TestGateway {
     this.#background = new BackgroundAudit(this.audit, log);
     this.#refusals = new Refusals({ audit: this.#background, now, steadyNow: now });
     this.rejections = new RejectionStoreRedis(redis, keys, MAX_REJECTIONS);
+    const signatures = new UrlSignatures(Buffer.from('the footage key of the tests'), now);
+    this.footageStore = options.footageStore ?? new FolderFootageStore(signatures);
+    this.footageDirectory = join(directory, 'footage');
     this.app = createHttpApp({
       locations: new Locations(store, model, now),
       groups: new Groups(store, model, now),
@@ -149,7 +173,14 @@ export class TestGateway {
       presence: { of: (id) => this.presence.get(id) ?? { online: false, lastSeenAtMs: null } },
       rejections: this.rejections,
       health,
-      footageLinks: options.footageLinks ?? (() => ({ video: null, audio: null })),
+      footage: new Footage(this.footageStore, options.footageAudit ?? this.audit, now),
+      footageFiles: new FootageFolder({
+        directory: this.footageDirectory,
+        signatures,
+        reserve: new DiskReserve(directory, options.minFreeBytes ?? 0),
+        maxUploadBytes: MAX_UPLOAD_BYTES,
+      }),
+      publicUrl: options.publicUrl,
       metrics: async () => 'gateway_faults 0\n',
       openMetrics: false,
       cursorKey: Buffer.from('the cursor key of the tests'),
@@ -235,6 +266,12 @@ export class TestGateway {
   async createDevice(locationId: string, name = 'Bett 1'): Promise<string> {
     const path = `/care-homes/${locationId}/devices`;
     return idBody.parse((await this.admin('POST', path, { json: { name } })).json).id;
+  }
+
+  /** A device with the secret that it shows itself with. */
+  async createCamera(locationId: string, name = 'Kamera 1'): Promise<Camera> {
+    const path = `/care-homes/${locationId}/devices`;
+    return cameraBody.parse((await this.admin('POST', path, { json: { name } })).json);
   }
 
   async createToken(grants: readonly Grant[], name = 'a token'): Promise<string> {

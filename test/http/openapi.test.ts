@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { startGateway, useRedis } from './harness.js';
-import { OPEN_PATHS, routesOf, takesJson } from './routes.js';
+import { DEVICE_PATHS, OPEN_PATHS, routesOf, SIGNED_PATHS, takesJson } from './routes.js';
 
 const redis = useRedis();
 
@@ -124,10 +124,11 @@ it('says of each route what it takes, what it answers and whether it is open', a
     const template = route.path.replaceAll(/:(\w+)/g, '{$1}');
     const operation = document.paths[template]?.[route.method.toLowerCase()];
     const name = `${route.method} ${template}`;
-    const isOpen = OPEN_PATHS.includes(route.path);
+    const isOpen = [...OPEN_PATHS, ...SIGNED_PATHS].includes(route.path);
     // `/metrics` is open, or not, by where it is asked from.
     const open = route.path === '/metrics' ? [{}, { bearer: [] }] : [];
-    expect([name, operation?.security]).toEqual([name, isOpen ? open : undefined]);
+    const security = DEVICE_PATHS.includes(route.path) ? [{ device: [] }] : undefined;
+    expect([name, operation?.security]).toEqual([name, isOpen ? open : security]);
     const statuses = Object.keys(operation?.responses ?? {});
     const pathParameters = [...route.path.matchAll(/:(\w+)/g)].map(([, parameter]) => parameter);
     expect(
@@ -135,14 +136,17 @@ it('says of each route what it takes, what it answers and whether it is open', a
     ).toEqual(pathParameters);
     const expected = [
       ...(isOpen ? [] : ['401', '429', '500']),
-      ...(pathParameters.length > 0 ? ['404'] : []),
       ...(pathParameters.length > 0 && !isOpen ? ['400', '403'] : []),
+      // Of another device than itself a device learns nothing.
+      ...(pathParameters.length > 0 && !DEVICE_PATHS.includes(route.path) ? ['404'] : []),
       ...(takesJson(route) ? ['400', '413', '415'] : []),
     ];
     expect([name, statuses]).toEqual([name, expect.arrayContaining(expected)]);
     expect([name, operation?.requestBody !== undefined]).toEqual([
       name,
-      takesJson(route) || (route.method === 'PATCH' && route.path.endsWith('/custom-data')),
+      takesJson(route) ||
+        route.method === 'PUT' ||
+        (route.method === 'PATCH' && route.path.endsWith('/custom-data')),
     ]);
     for (const [status, { content }] of Object.entries(operation?.responses ?? {})) {
       if (Number(status) < 400 || route.path === '/readyz') continue;

@@ -12,6 +12,12 @@ export const OPEN_PATHS = [
   ...['/healthz', '/readyz', '/openapi.json', '/asyncapi.json', '/docs', '/docs/:file', '/metrics'],
 ];
 
+/** Open to whoever has a URL that the gateway signed; refused without, and with any token, as 403. */
+export const SIGNED_PATHS = ['/footage/:deviceId/:type/:file'];
+
+/** For devices themselves, by their id and secret: a token is 401. */
+export const DEVICE_PATHS = ['/devices/:deviceId/footage'];
+
 /** Every route there is, from the app's own routing table, so that a new one cannot be forgotten. */
 export function routesOf(app: HttpApp): Route[] {
   const routes = app.routes.filter(({ method }) => method !== 'ALL');
@@ -22,8 +28,10 @@ export function routesOf(app: HttpApp): Route[] {
   });
 }
 
+/** The routes that take an access token. */
 export function protectedRoutesOf(app: HttpApp): Route[] {
-  return routesOf(app).filter(({ path }) => !OPEN_PATHS.includes(path));
+  const others = [...OPEN_PATHS, ...SIGNED_PATHS, ...DEVICE_PATHS];
+  return routesOf(app).filter(({ path }) => !others.includes(path));
 }
 
 /** Whether the route takes a JSON body that is validated; custom data has rules of its own. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { failure, problemOf, rawExchange } from './client.js';
 import { startGateway, type TestGateway, useRedis } from './harness.js';
-import { fill, routesOf } from './routes.js';
+import { fill, routesOf, SIGNED_PATHS } from './routes.js';
 
 const redis = useRedis();
 const UUID = /^[0-9a-f-]{36}$/;
@@ -60,7 +60,7 @@ describe('paths', () => {
     const locationId = await gateway.createLocation();
     const deviceId = await gateway.createDevice(locationId);
     for (const { method, path } of routesOf(gateway.app)) {
-      if (method !== 'GET') continue;
+      if (method !== 'GET' || SIGNED_PATHS.includes(path)) continue;
       const filled = fill(path, { locationId, deviceId });
       const [get, head] = [await gateway.admin('GET', filled), await gateway.admin('HEAD', filled)];
       expect(`${path} ${head.status} ${head.text}`).toBe(`${path} ${get.status} `);

@@ -1,8 +1,10 @@
 import type { z } from '@hono/zod-openapi';
 import { createRoute } from '@hono/zod-openapi';
+import type { Context } from 'hono';
 import { permittedGroups } from '../../domain/grants.js';
 import type { AlarmRecord } from '../../site/alarm-history.js';
-import type { Caller, FootageUrls, HttpApp } from '../http-env.js';
+import type { FootageUrls } from '../../site/footage.js';
+import type { HttpApp, HttpEnv } from '../http-env.js';
 import { callerOf } from '../http-env.js';
 import { jsonResponse, problems } from '../openapi.js';
 import {
@@ -13,6 +15,7 @@ import {
   placedAlarmView,
 } from '../schemas/alarm.js';
 import { devicePathSchema, locationPathSchema } from '../schemas/common.js';
+import { urlReceiver } from '../url-receiver.js';
 import type { RouteServices } from './services.js';
 
 type Parameters = z.infer<typeof alarmQuerySchema>;
@@ -23,6 +26,7 @@ interface Scope {
 }
 
 const tags = ['Alarms'];
+const NO_FOOTAGE: FootageUrls = { video: null, audio: null };
 
 const ofDevice = createRoute({
   method: 'get',
@@ -63,13 +67,13 @@ export function registerAlarms(app: HttpApp, services: RouteServices): void {
 
   app.openapi({ ...ofDevice, middleware: [access.device('viewer')] }, async (c) => {
     const [scope, query] = [c.req.valid('param'), c.req.valid('query')];
-    return c.json(await readPage(services, callerOf(c), scope, query, alarmView), 200);
+    return c.json(await readPage(services, c, scope, query, alarmView), 200);
   });
 
   app.openapi({ ...ofLocation, middleware: [access.partOfLocation('viewer')] }, async (c) => {
     const scope = { ...c.req.valid('param'), deviceId: undefined };
     const query = c.req.valid('query');
-    return c.json(await readPage(services, callerOf(c), scope, query, placedAlarmView), 200);
+    return c.json(await readPage(services, c, scope, query, placedAlarmView), 200);
   });
 }
 
@@ -78,12 +82,13 @@ export function registerAlarms(app: HttpApp, services: RouteServices): void {
  * happened, as it was then.
  */
 async function readPage<View>(
-  { history, cursors, footageLinks }: RouteServices,
-  { grants }: Caller,
+  { history, cursors, footage, publicUrl }: RouteServices,
+  c: Context<HttpEnv>,
   { locationId, deviceId }: Scope,
   parameters: Parameters,
   view: (record: AlarmRecord, urls: FootageUrls) => View,
 ): Promise<{ nextCursor: string | null; events: View[] }> {
+  const { grants } = callerOf(c);
   const { cursor, limit, order, kinds, before: beforeMs, after: afterMs } = parameters;
   const scope = { locationId, deviceId, kinds, beforeMs, afterMs, order };
   const start = cursor === undefined ? undefined : cursors.decode(cursor, scope);
@@ -94,10 +99,9 @@ async function readPage<View>(
     upToSequence: start?.upToSequence,
     position: start?.position,
   });
+  const urls = await footage.links(alarms, locationId, urlReceiver(c, publicUrl));
   return {
     nextCursor: next === undefined ? null : cursors.encode({ position: next, upToSequence }, scope),
-    events: await Promise.all(
-      alarms.map(async (record) => view(record, await footageLinks(record.footage))),
-    ),
+    events: alarms.map((record, index) => view(record, urls[index] ?? NO_FOOTAGE)),
   };
 }

@@ -64,3 +64,4 @@ export const roomOfGroupPathSchema = z.object({
   roomId: uuidSchema,
 });
 export const devicePathSchema = z.object({ locationId: uuidSchema, deviceId: uuidSchema });
+export const deviceIdPathSchema = z.object({ deviceId: uuidSchema });

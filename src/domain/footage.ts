@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { FOOTAGE_TYPES, type FootageType } from './alarms.js';
+import { newId } from './identifiers.js';
+
+/**
+ * A media type of video or audio, without parameters (RFC 6838, 4.2). Of the characters that it allows
+ * in a subtype those are left out that no registered one has and that mean something in a URL.
+ */
+const CONTENT_TYPE = /^(video|audio)\/([a-z0-9][a-z0-9.+_-]{0,63})$/;
+const UUID_IN_LOWER_CASE = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
+const KEY = new RegExp(
+  `^(${UUID_IN_LOWER_CASE})/(video|audio)/(${UUID_IN_LOWER_CASE})\\.([a-z0-9][a-z0-9.+_-]{0,63})$`,
+);
+const typeSchema = z.enum(FOOTAGE_TYPES);
+
+/**
+ * A recording that a camera uploads, as its object key tells it. The key has everything there is to
+ * know, the content type included, so that nothing else need be stored beside the recording.
+ */
+export interface Recording {
+  /** `<deviceId>/<type>/<id>.<subtype>` */
+  readonly key: string;
+  readonly deviceId: string;
+  readonly type: FootageType;
+  readonly id: string;
+  /** Of the form `video/mp4`. */
+  readonly contentType: string;
+}
+
+/** Whether the text, in lower case, is a content type for footage of this type. */
+export function isFootageContentType(text: string, type: FootageType): boolean {
+  return CONTENT_TYPE.exec(text)?.[1] === type;
+}
+
+/** A recording yet to be made, under a key that nobody can guess. */
+export function newRecording(deviceId: string, type: FootageType, contentType: string): Recording {
+  const id = newId();
+  const subtype = contentType.slice(contentType.indexOf('/') + 1);
+  return { key: `${deviceId}/${type}/${id}.${subtype}`, deviceId, type, id, contentType };
+}
+
+/** What the key of an upload says; undefined for any other key, of which nothing was uploaded here. */
+export function parseRecordingKey(key: string): Recording | undefined {
+  const [, deviceId = '', type, id = '', subtype = ''] = KEY.exec(key) ?? [];
+  const parsed = typeSchema.safeParse(type);
+  if (!parsed.success) return undefined;
+  return { key, deviceId, type: parsed.data, id, contentType: `${parsed.data}/${subtype}` };
+}

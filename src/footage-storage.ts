@@ -1,0 +1,68 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import type { Config } from './config/schema.js';
+import { DiskReserve } from './footage/disk-reserve.js';
+import { FolderFootageStore } from './footage/folder-footage-store.js';
+import { FootageFolder } from './footage/footage-folder.js';
+import { FootageRetention } from './footage/footage-retention.js';
+import { S3FootageStore } from './footage/s3-footage-store.js';
+import { UrlSignatures } from './footage/url-signatures.js';
+import type { Log } from './log.js';
+import type { Releasers } from './releasers.js';
+import type { AuditTrail } from './site/audit-trail.js';
+import { Footage } from './site/footage.js';
+import type { FootageFiles } from './site/footage-store.js';
+import { loadFootageKey } from './store/data-directory.js';
+
+const DAY_MS = 24 * 3_600_000;
+const KEY_BYTES = 32;
+
+/** The footage of alarms, wherever it is kept. */
+export interface FootageParts {
+  readonly footage: Footage;
+  /** What the gateway serves of it itself; undefined when that is another server's work. */
+  readonly footageFiles: FootageFiles | undefined;
+}
+
+export interface FootageOptions {
+  readonly config: Config;
+  readonly log: Log;
+  readonly releasers: Releasers;
+  readonly audit: AuditTrail;
+  readonly now: () => number;
+  /** By which ages are measured. */
+  readonly steadyNow: () => number;
+}
+
+/** The configured S3-compatible server, or else a folder in the data directory. */
+export async function openFootage(options: FootageOptions): Promise<FootageParts> {
+  const { config, log, releasers, audit, now } = options;
+  const { s3, maxUploadBytes, minFreeBytes } = config.footage;
+  if (s3 !== undefined) {
+    return { footage: new Footage(new S3FootageStore(s3), audit, now), footageFiles: undefined };
+  }
+  const directory = join(config.dataDir, 'footage');
+  const signatures = new UrlSignatures(await signingKey(config.dataDir, log), now);
+  const maxAgeMs = config.history.retentionDays * DAY_MS;
+  const retention = new FootageRetention({ directory, maxAgeMs, log, now: options.steadyNow });
+  releasers.add(() => retention.stop());
+  // Footage is the smaller part: without its folder alarms are forwarded all the same.
+  await retention.start().catch((error: unknown) => {
+    log.error({ err: error }, 'the folder for recordings cannot be had');
+  });
+  const reserve = new DiskReserve(config.dataDir, minFreeBytes);
+  return {
+    footage: new Footage(new FolderFootageStore(signatures), audit, now),
+    footageFiles: new FootageFolder({ directory, signatures, reserve, maxUploadBytes }),
+  };
+}
+
+/** A disk that is full at the very first start must not keep alarms from being forwarded either. */
+async function signingKey(dataDir: string, log: Log): Promise<Buffer> {
+  try {
+    return Buffer.from(await loadFootageKey(dataDir));
+  } catch (error) {
+    log.error({ err: error }, 'footage URLs will not outlive this gateway: their key is not kept');
+    return randomBytes(KEY_BYTES);
+  }
+}

@@ -1,0 +1,60 @@
+import { statfs } from 'node:fs/promises';
+import { GatewayError } from '../errors.js';
+
+/** Room that an upload may fill. */
+export interface Claim {
+  /** So much of it is on the disk now. */
+  use(bytes: number): void;
+  release(): void;
+}
+
+/**
+ * Keeps uploads from filling the disk: what is to stay free belongs to the store, which must go on
+ * taking alarms (CONTRACT 4.7).
+ */
+export class DiskReserve {
+  readonly #directory: string;
+  readonly #minFreeBytes: number;
+  /** Claimed by the uploads under way, and not yet on the disk. */
+  #claimedBytes = 0;
+
+  /** @param directory must exist by the first call */
+  constructor(directory: string, minFreeBytes: number) {
+    this.#directory = directory;
+    this.#minFreeBytes = minFreeBytes;
+  }
+
+  /** @throws GatewayError `insufficient-storage` */
+  async claim(bytes: number): Promise<Claim> {
+    await this.#requireFree(bytes);
+    let openBytes = bytes;
+    this.#claimedBytes += openBytes;
+    const use = (used: number) => {
+      const settled = Math.min(used, openBytes);
+      openBytes -= settled;
+      this.#claimedBytes -= settled;
+    };
+    return { use, release: () => use(openBytes) };
+  }
+
+  /**
+   * Whether the reserve is still whole, whoever fills the disk.
+   *
+   * @throws GatewayError `insufficient-storage`
+   */
+  check(): Promise<void> {
+    return this.#requireFree(0);
+  }
+
+  async #requireFree(bytes: number): Promise<void> {
+    const { bavail, bsize } = await statfs(this.#directory);
+    const claimedBytes = bytes === 0 ? 0 : this.#claimedBytes;
+    if (bavail * bsize - claimedBytes - bytes < this.#minFreeBytes) throw diskFull();
+  }
+}
+
+export function diskFull(cause?: unknown): GatewayError {
+  return new GatewayError('insufficient-storage', 'There is no room for this recording.', {
+    cause,
+  });
+}

@@ -1,0 +1,160 @@
+import { constants } from 'node:fs';
+import { access, type FileHandle, link, mkdir, open, realpath, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { parseRecordingKey, type Recording } from '../domain/footage.js';
+import { newId } from '../domain/identifiers.js';
+import { GatewayError } from '../errors.js';
+import type { FootageFiles, RecordingFile, SignedRequest, Upload } from '../site/footage-store.js';
+import type { Claim, DiskReserve } from './disk-reserve.js';
+import { fileFailure, footageNotFound, isAbsent, systemCode } from './file-failures.js';
+import type { UrlSignatures } from './url-signatures.js';
+
+/** For the gateway's own user only. */
+export const DIRECTORY_MODE = 0o700;
+const FILE_MODE = 0o600;
+/** Beside the devices' directories, whose names are UUIDs. */
+export const DRAFTS = '.uploads';
+/**
+ * So much is written before it must be on the disk: written back all at once, a video would hold up
+ * the store's own fsync, which every alarm waits for.
+ */
+const SYNC_EVERY_BYTES = 4 * 1024 * 1024;
+
+export interface FootageFolderOptions {
+  readonly directory: string;
+  readonly signatures: UrlSignatures;
+  readonly reserve: DiskReserve;
+  readonly maxUploadBytes: number;
+}
+
+/**
+ * The recordings that the gateway keeps itself: a file each, under its object key. A file appears
+ * whole and is never written again.
+ */
+export class FootageFolder implements FootageFiles {
+  readonly #options: FootageFolderOptions;
+
+  constructor(options: FootageFolderOptions) {
+    this.#options = options;
+  }
+
+  authorize(request: SignedRequest): void {
+    this.#options.signatures.check(request);
+  }
+
+  async open(key: string): Promise<RecordingFile> {
+    const recording = parseRecordingKey(key);
+    if (recording === undefined) throw footageNotFound();
+    try {
+      return await fileOf(recording, await this.#openFile(key));
+    } catch (error) {
+      throw isAbsent(error) ? footageNotFound() : fileFailure(error);
+    }
+  }
+
+  async receive({ recording, announcedBytes, chunks }: Upload): Promise<void> {
+    const { directory, reserve, maxUploadBytes } = this.#options;
+    if ((announcedBytes ?? 0) > maxUploadBytes) throw this.#tooLarge();
+    const path = join(directory, recording.key);
+    const draft = join(directory, DRAFTS, newId());
+    try {
+      if (await exists(path)) throw alreadyUploaded();
+      await mkdir(dirname(draft), { recursive: true, mode: DIRECTORY_MODE });
+      await mkdir(dirname(path), { recursive: true, mode: DIRECTORY_MODE });
+      const claim = await reserve.claim(announcedBytes ?? maxUploadBytes);
+      try {
+        await this.#write(draft, chunks, claim);
+        await publish(draft, path);
+      } finally {
+        claim.release();
+        await rm(draft, { force: true });
+      }
+    } catch (error) {
+      throw fileFailure(error);
+    }
+  }
+
+  /** Neither the file nor a directory on the way to it may be a link out of the folder. */
+  async #openFile(key: string): Promise<FileHandle> {
+    const root = await realpath(this.#options.directory);
+    const path = join(root, key);
+    if ((await realpath(path)) !== path) throw footageNotFound();
+    return open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  }
+
+  async #write(draft: string, chunks: Upload['chunks'], claim: Claim): Promise<void> {
+    const { reserve, maxUploadBytes } = this.#options;
+    const handle = await open(draft, 'wx', FILE_MODE);
+    try {
+      let totalBytes = 0;
+      let unsyncedBytes = 0;
+      for await (const chunk of chunks) {
+        totalBytes += chunk.length;
+        unsyncedBytes += chunk.length;
+        if (totalBytes > maxUploadBytes) throw this.#tooLarge();
+        await handle.writeFile(chunk);
+        claim.use(chunk.length);
+        if (unsyncedBytes < SYNC_EVERY_BYTES) continue;
+        await handle.datasync();
+        await reserve.check();
+        unsyncedBytes = 0;
+      }
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+  }
+
+  #tooLarge(): GatewayError {
+    const { maxUploadBytes } = this.#options;
+    return new GatewayError(
+      'body-too-large',
+      `A recording must not exceed ${maxUploadBytes} bytes.`,
+    );
+  }
+}
+
+async function fileOf(recording: Recording, handle: FileHandle): Promise<RecordingFile> {
+  const status = await handle.stat();
+  if (!status.isFile()) {
+    await handle.close();
+    throw footageNotFound();
+  }
+  return {
+    recording,
+    bytes: status.size,
+    modifiedAtMs: status.mtimeMs,
+    read: async (buffer, position) =>
+      (await handle.read(buffer, 0, buffer.length, position)).bytesRead,
+    close: () => handle.close(),
+  };
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await access(path, constants.F_OK);
+    return true;
+  } catch (error) {
+    if (isAbsent(error)) return false;
+    throw error;
+  }
+}
+
+/** A hard link, unlike a rename, replaces nothing: of two uploads to one URL one is the first. */
+async function publish(draft: string, path: string): Promise<void> {
+  try {
+    await link(draft, path);
+  } catch (error) {
+    throw systemCode(error) === 'EEXIST' ? alreadyUploaded() : error;
+  }
+  const directory = await open(dirname(path), constants.O_RDONLY);
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}
+
+function alreadyUploaded(): GatewayError {
+  return new GatewayError('footage-already-uploaded', 'Something was uploaded to this URL before.');
+}

@@ -1,0 +1,76 @@
+import { AwsV4Signer } from 'aws4fetch';
+import type { Recording } from '../domain/footage.js';
+import { FOOTAGE_URL_VALID_MS, type FootageStore, type UrlTerms } from '../site/footage-store.js';
+import { objectPath } from './object-path.js';
+
+export interface S3Options {
+  /** `https://s3.example.org` */
+  readonly endpoint: string;
+  readonly region: string;
+  readonly bucket: string;
+  /** Whether the bucket is the first level of the path, or the first label of the host name. */
+  readonly pathStyle: boolean;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
+
+/**
+ * Recordings in a bucket of an S3-compatible server: URLs presigned with Signature Version 4. Signing
+ * is arithmetic, nothing is asked of the server; clients and cameras talk to it directly.
+ */
+export class S3FootageStore implements FootageStore {
+  readonly #options: S3Options;
+  readonly #bucketUrl: string;
+  /** Signing keys, one a day. */
+  readonly #keys = new Map<string, ArrayBuffer>();
+
+  constructor(options: S3Options) {
+    const { endpoint, bucket, pathStyle } = options;
+    const { protocol, host } = new URL(endpoint);
+    this.#options = options;
+    this.#bucketUrl = pathStyle
+      ? `${protocol}//${host}/${bucket}`
+      : `${protocol}//${bucket}.${host}`;
+  }
+
+  downloadUrl(key: string, terms: UrlTerms): Promise<string> {
+    const url = this.#urlOf(key);
+    // A recording is for players, never a page of the bucket's host.
+    url.searchParams.set('response-content-disposition', 'attachment');
+    return this.#sign('GET', url, {}, terms);
+  }
+
+  uploadUrl({ key, contentType }: Recording, terms: UrlTerms): Promise<string> {
+    return this.#sign('PUT', this.#urlOf(key), { 'Content-Type': contentType }, terms);
+  }
+
+  #urlOf(key: string): URL {
+    return new URL(`${this.#bucketUrl}/${objectPath(key)}`);
+  }
+
+  /** @param headers must be sent as they are, or the signature does not match */
+  async #sign(
+    method: string,
+    url: URL,
+    headers: Readonly<Record<string, string>>,
+    { fromMs }: UrlTerms,
+  ): Promise<string> {
+    const { region, accessKeyId, secretAccessKey } = this.#options;
+    url.searchParams.set('X-Amz-Expires', String(FOOTAGE_URL_VALID_MS / 1000));
+    const signer = new AwsV4Signer({
+      ...{ method, url: url.href, headers, region, accessKeyId, secretAccessKey },
+      service: 's3',
+      signQuery: true,
+      // The library leaves Content-Type unsigned otherwise, and any could be uploaded.
+      allHeaders: true,
+      datetime: amzDate(fromMs),
+      cache: this.#keys,
+    });
+    return (await signer.sign()).url.href;
+  }
+}
+
+/** `20260101T063000Z` */
+function amzDate(timeMs: number): string {
+  return new Date(timeMs).toISOString().replace(/[:-]|\.\d{3}/g, '');
+}

@@ -1,0 +1,98 @@
+import type { Context } from 'hono';
+import type { Logger } from 'pino';
+import { GatewayError } from '../errors.js';
+import type { RecordingFile } from '../site/footage-store.js';
+import { type ByteRange, requestedRange } from './byte-range.js';
+import type { HttpEnv } from './http-env.js';
+
+/** So much of a file is in memory for each client that reads it. */
+const CHUNK_BYTES = 64 * 1024;
+/** A client that takes nothing for so long is gone. */
+const STALLED_AFTER_MS = 60_000;
+
+/**
+ * The file, or the part of it that was asked for (RFC 9110, 13 and 14). It is closed with the
+ * response, however that ends.
+ *
+ * @throws GatewayError `range-not-satisfiable`
+ */
+export function fileResponse(c: Context<HttpEnv>, file: RecordingFile, log: Logger): Response {
+  closeWithResponse(c, file, log);
+  const { bytes, recording } = file;
+  const entityTag = `"${recording.id}"`;
+  const lastModified = new Date(file.modifiedAtMs).toUTCString();
+  c.header('ETag', entityTag);
+  c.header('Last-Modified', lastModified);
+  c.header('Accept-Ranges', 'bytes');
+  if (isKnown(c, entityTag)) return c.body(null, 304);
+  const range = rangeFor(c, bytes, [entityTag, lastModified]);
+  if (range === 'not-satisfiable') {
+    c.header('Content-Range', `bytes */${bytes}`);
+    throw new GatewayError('range-not-satisfiable', `The recording has ${bytes} bytes.`);
+  }
+  // Whatever it is, it is for players: no browser may show it as a page of the gateway's.
+  c.header('Content-Type', recording.contentType);
+  c.header('Content-Disposition', `attachment; filename="${fileName(recording.key)}"`);
+  c.header('Content-Security-Policy', "default-src 'none'; sandbox");
+  if (range !== undefined) c.header('Content-Range', `bytes ${range.first}-${range.last}/${bytes}`);
+  const { first, last } = range ?? { first: 0, last: bytes - 1 };
+  c.header('Content-Length', String(last - first + 1));
+  const status = range === undefined ? 200 : 206;
+  if (c.req.method === 'HEAD') return c.body(null, status);
+  return c.body(stream(c, file, { first, last }, log), status);
+}
+
+function fileName(key: string): string {
+  return key.slice(key.lastIndexOf('/') + 1);
+}
+
+/** RFC 9110, 13.1.2. */
+function isKnown(c: Context<HttpEnv>, entityTag: string): boolean {
+  const known = (c.req.header('If-None-Match') ?? '').split(',').map((tag) => tag.trim());
+  return known.some((tag) => tag === '*' || tag.replace(/^W\//, '') === entityTag);
+}
+
+/** RFC 9110, 13.1.5: a range of something else than what the client has the rest of is of no use. */
+function rangeFor(c: Context<HttpEnv>, totalBytes: number, validators: readonly string[]) {
+  const condition = c.req.header('If-Range');
+  const isOfThis = condition === undefined || validators.includes(condition.trim());
+  return requestedRange(isOfThis ? c.req.header('Range') : undefined, totalBytes);
+}
+
+function closeWithResponse(c: Context<HttpEnv>, file: RecordingFile, log: Logger): void {
+  const { outgoing } = c.env;
+  const close = () => {
+    file.close().catch((error: unknown) => log.warn({ err: error }, 'a recording was not closed'));
+  };
+  if (outgoing.closed) close();
+  else outgoing.once('close', close);
+  outgoing.setTimeout(STALLED_AFTER_MS, () => outgoing.destroy());
+}
+
+/** Read as fast as the client takes it, and no faster. */
+function stream(
+  c: Context<HttpEnv>,
+  file: RecordingFile,
+  { first, last }: ByteRange,
+  log: Logger,
+): ReadableStream<Uint8Array> {
+  let position = first;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const buffer = new Uint8Array(Math.min(CHUNK_BYTES, last - position + 1));
+        try {
+          const bytesRead = buffer.length === 0 ? 0 : await file.read(buffer, position);
+          if (bytesRead > 0) controller.enqueue(buffer.subarray(0, bytesRead));
+          position += bytesRead;
+          if (bytesRead === 0 || position > last) controller.close();
+        } catch (error) {
+          // The status is out: that the body ends early is all that can still be told.
+          if (!c.env.outgoing.closed) log.error({ err: error }, 'a recording could not be read');
+          c.env.outgoing.destroy();
+        }
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}

@@ -1,0 +1,112 @@
+import { createRoute } from '@hono/zod-openapi';
+import type { Context } from 'hono';
+import type { Logger } from 'pino';
+import { parseRecordingKey, type Recording } from '../../domain/footage.js';
+import { GatewayError } from '../../errors.js';
+import type { FootageFiles, SignedRequest } from '../../site/footage-store.js';
+import { fileResponse } from '../file-response.js';
+import type { HttpApp, HttpEnv } from '../http-env.js';
+import { NO_SECURITY, problem, problems } from '../openapi.js';
+import { footagePathSchema } from '../schemas/footage.js';
+import { uploadChunks } from '../upload-body.js';
+
+const tags = ['Footage'];
+const path = '/footage/{deviceId}/{type}/{file}';
+
+/** Documented by hand: a validator would answer 400 where a URL that was altered is to be 403. */
+const parameters = ['expires', 'signature'].map((name) => ({
+  name,
+  in: 'query' as const,
+  required: true,
+  schema: { type: 'string' as const },
+  description: 'As in the URL that the gateway made.',
+}));
+const bytes = { schema: { type: 'string', format: 'binary' } } as const;
+const media: Record<string, typeof bytes> = { 'video/*': bytes, 'audio/*': bytes };
+
+const download = createRoute({
+  method: 'get',
+  path,
+  operationId: 'downloadFootage',
+  summary: 'Download a recording, by the signed URL of its alarm',
+  tags,
+  security: NO_SECURITY,
+  parameters,
+  request: { params: footagePathSchema },
+  responses: {
+    200: { description: 'The recording.', content: media },
+    206: { description: 'The range of it that was asked for.', content: media },
+    304: { description: 'The client has it already.' },
+    ...problems.signed,
+    416: problem('The recording has no such range.'),
+  },
+});
+
+const upload = createRoute({
+  method: 'put',
+  path,
+  operationId: 'uploadFootage',
+  summary: 'Upload a recording, by the signed URL that the device was given for it',
+  tags,
+  security: NO_SECURITY,
+  parameters,
+  request: { params: footagePathSchema, body: { required: true, content: media } },
+  responses: {
+    200: { description: 'It is kept.' },
+    ...problems.signed,
+    ...problems.conflict,
+    413: problem('The recording is too large.'),
+    415: problem('The recording is in a content coding.'),
+    507: problem('There is no room for the recording.'),
+  },
+});
+
+/** The gateway's own recordings, open to whoever has a signed URL: the signature is the permission. */
+export function registerFootageFiles(app: HttpApp, files: FootageFiles, log: Logger): void {
+  app.openapi(download, async (c) => {
+    const key = authorized(c, files, 'GET', c.req.valid('param'));
+    return fileResponse(c, await files.open(key), log);
+  });
+
+  app.openapi(upload, async (c) => {
+    const key = authorized(c, files, 'PUT', c.req.valid('param'));
+    const recording = parseRecordingKey(key);
+    if (recording === undefined) {
+      throw new GatewayError('footage-not-found', 'There is no such recording.');
+    }
+    requireUploadHeaders(c, recording);
+    const announced = c.req.header('Content-Length');
+    const announcedBytes = announced === undefined ? undefined : Number(announced);
+    await files.receive({ recording, announcedBytes, chunks: uploadChunks(c) });
+    c.header('ETag', `"${recording.id}"`);
+    return c.body(null, 200);
+  });
+}
+
+/** The object key, once the signature has been found right for it. */
+function authorized(
+  c: Context<HttpEnv>,
+  files: FootageFiles,
+  method: SignedRequest['method'],
+  { deviceId, type, file }: { deviceId: string; type: string; file: string },
+): string {
+  const key = `${deviceId}/${type}/${file}`;
+  files.authorize({ method, key, query: new URL(c.req.url).search.slice(1) });
+  return key;
+}
+
+/** The content type is in the signed key; another one, as with S3, is another request. */
+function requireUploadHeaders(c: Context<HttpEnv>, { contentType }: Recording): void {
+  const sent = c.req.header('Content-Type')?.trim().toLowerCase();
+  if (sent !== undefined && sent !== contentType) {
+    throw new GatewayError('forbidden', `This URL takes ${contentType}.`);
+  }
+  const coding = c.req.header('Content-Encoding') ?? 'identity';
+  if (coding.toLowerCase() !== 'identity') {
+    throw new GatewayError('unsupported-media-type', 'The recording must not be encoded.');
+  }
+  // RFC 9110, 14.5: a part of it must not be taken for the whole.
+  if (c.req.header('Content-Range') !== undefined) {
+    throw new GatewayError('invalid-request', 'A recording is uploaded whole.');
+  }
+}

@@ -1,0 +1,49 @@
+import { createRoute } from '@hono/zod-openapi';
+import type { MiddlewareHandler } from 'hono';
+import { formatTime } from '../../domain/times.js';
+import type { HttpApp, HttpEnv } from '../http-env.js';
+import { deviceOf } from '../http-env.js';
+import { jsonRequestBody, jsonResponse, problems } from '../openapi.js';
+import { deviceIdPathSchema } from '../schemas/common.js';
+import { newFootageSchema, preparedUploadSchema } from '../schemas/footage.js';
+import { urlReceiver } from '../url-receiver.js';
+import type { RouteServices } from './services.js';
+
+const prepare = createRoute({
+  method: 'post',
+  path: '/devices/{deviceId}/footage',
+  operationId: 'prepareFootageUpload',
+  summary: 'As the device itself: announce a recording, and be told where to upload it',
+  tags: ['Footage'],
+  security: [{ device: [] }],
+  request: { params: deviceIdPathSchema, body: jsonRequestBody(newFootageSchema) },
+  responses: {
+    201: jsonResponse('Where to upload it, and its key.', preparedUploadSchema),
+    ...problems.device,
+    ...problems.body,
+    ...problems.store,
+  },
+});
+
+export interface FootageUploadServices
+  extends Pick<RouteServices, 'footage' | 'publicUrl' | 'readsJson'> {
+  readonly authenticateDevice: MiddlewareHandler<HttpEnv>;
+}
+
+/** How a camera gets its recording to where the footage of its alarm is looked for. */
+export function registerFootageUploads(app: HttpApp, services: FootageUploadServices): void {
+  const { footage, publicUrl, readsJson, authenticateDevice } = services;
+  app.openAPIRegistry.registerComponent('securitySchemes', 'device', {
+    type: 'http',
+    scheme: 'basic',
+    description: "A device's id and secret.",
+  });
+
+  app.openapi({ ...prepare, middleware: [authenticateDevice, readsJson] }, async (c) => {
+    const { type, contentType } = c.req.valid('json');
+    const receiver = urlReceiver(c, publicUrl);
+    const prepared = await footage.prepareUpload(deviceOf(c), type, contentType, receiver);
+    const { key, uploadUrl, expiresAtMs } = prepared;
+    return c.json({ key, uploadUrl, expiresAt: formatTime(expiresAtMs) }, 201);
+  });
+}

@@ -1,0 +1,41 @@
+import { z } from '@hono/zod-openapi';
+import { FOOTAGE_TYPES } from '../../domain/alarms.js';
+import { isFootageContentType } from '../../domain/footage.js';
+import { timestampSchema } from './common.js';
+
+const CONTENT_TYPE_FAULT =
+  'must be a media type of this type, such as video/mp4, without parameters';
+
+export const newFootageSchema = z
+  .strictObject({
+    type: z.enum(FOOTAGE_TYPES),
+    contentType: z
+      .string()
+      .transform((text) => text.toLowerCase())
+      .openapi({
+        type: 'string',
+        example: 'video/mp4',
+        description: 'Of `type`, and no parameters.',
+      }),
+  })
+  .superRefine(({ type, contentType }, context) => {
+    if (isFootageContentType(contentType, type)) return;
+    context.addIssue({ code: 'custom', path: ['contentType'], message: CONTENT_TYPE_FAULT });
+  })
+  .openapi('NewFootage');
+
+export const preparedUploadSchema = z
+  .object({
+    key: z.string().openapi({ description: 'What the device names as `footage` of its alarm.' }),
+    uploadUrl: z.url().openapi({
+      description: 'Signed. To PUT the recording to, once, with its `Content-Type`.',
+    }),
+    expiresAt: timestampSchema,
+  })
+  .openapi('FootageUpload');
+
+export const footagePathSchema = z.object({
+  deviceId: z.string(),
+  type: z.string(),
+  file: z.string(),
+});

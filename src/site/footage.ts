@@ -1,0 +1,100 @@
+import { FOOTAGE_TYPES, type FootageType } from '../domain/alarms.js';
+import { newRecording } from '../domain/footage.js';
+import type { Device } from '../domain/site.js';
+import type { AlarmRecord } from './alarm-history.js';
+import type { Actor, AuditAction, AuditEntry, AuditTrail } from './audit-trail.js';
+import { FOOTAGE_URL_VALID_MS, type FootageStore, type UrlTerms } from './footage-store.js';
+
+export type FootageUrls = Readonly<Record<FootageType, string | null>>;
+
+/** For whom URLs are made, and where he reaches the gateway. */
+export interface UrlReceiver {
+  readonly actor: Actor;
+  /** Without a `/` at its end. */
+  readonly gatewayUrl: string;
+}
+
+export interface PreparedUpload {
+  /** What the device names in its alarm. */
+  readonly key: string;
+  readonly uploadUrl: string;
+  readonly expiresAtMs: number;
+}
+
+/** The footage of alarms. No URL leaves before it stands in the audit trail. */
+export class Footage {
+  readonly #store: FootageStore;
+  readonly #audit: AuditTrail;
+  readonly #now: () => number;
+
+  constructor(store: FootageStore, audit: AuditTrail, now: () => number) {
+    this.#store = store;
+    this.#audit = audit;
+    this.#now = now;
+  }
+
+  /**
+   * URLs to download what the alarms of a page name, in their order; null for what there is not.
+   *
+   * @throws GatewayError `store-unavailable` when they cannot be written down
+   */
+  async links(
+    alarms: readonly AlarmRecord[],
+    locationId: string,
+    receiver: UrlReceiver,
+  ): Promise<FootageUrls[]> {
+    const terms = this.#terms(receiver);
+    const urls = await Promise.all(alarms.map(({ footage }) => this.#urlsOf(footage, terms)));
+    const entries = alarms.flatMap(({ id, deviceId, footage }) =>
+      Object.values(footage).map((key) => {
+        const concerned = { locationId, resourceId: deviceId, details: { key, alarmId: id } };
+        return this.#entry('footage.url-made', receiver, concerned);
+      }),
+    );
+    if (entries.length > 0) await this.#audit.record(entries);
+    return urls;
+  }
+
+  /**
+   * A key for a new recording of the device, and the URL to upload it to.
+   *
+   * @param contentType in lower case, of the type (`isFootageContentType`)
+   * @throws GatewayError `store-unavailable` when it cannot be written down
+   */
+  async prepareUpload(
+    device: Device,
+    type: FootageType,
+    contentType: string,
+    receiver: UrlReceiver,
+  ): Promise<PreparedUpload> {
+    const terms = this.#terms(receiver);
+    const recording = newRecording(device.id, type, contentType);
+    const uploadUrl = await this.#store.uploadUrl(recording, terms);
+    const { key } = recording;
+    const concerned = { locationId: device.locationId, resourceId: device.id, details: { key } };
+    await this.#audit.record([this.#entry('footage.upload-url-made', receiver, concerned)]);
+    return { key, uploadUrl, expiresAtMs: terms.fromMs + FOOTAGE_URL_VALID_MS };
+  }
+
+  async #urlsOf(keys: AlarmRecord['footage'], terms: UrlTerms): Promise<FootageUrls> {
+    const urls: Record<FootageType, string | null> = { video: null, audio: null };
+    for (const type of FOOTAGE_TYPES) {
+      const key = keys[type];
+      if (key !== undefined) urls[type] = await this.#store.downloadUrl(key, terms);
+    }
+    return urls;
+  }
+
+  /** Signatures know whole seconds only. */
+  #terms({ gatewayUrl }: UrlReceiver): UrlTerms {
+    return { fromMs: Math.floor(this.#now() / 1000) * 1000, gatewayUrl };
+  }
+
+  #entry(
+    action: AuditAction,
+    { actor }: UrlReceiver,
+    concerned: Pick<AuditEntry, 'locationId' | 'resourceId' | 'details'>,
+  ): AuditEntry {
+    return { action, actor, atMs: this.#now(), ...concerned };
+  }
+}

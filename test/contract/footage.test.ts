@@ -1,0 +1,264 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { z } from 'zod';
+import { S3Server } from '../footage/s3-server.js';
+import { Api, type TestDevice } from '../harness/api.js';
+import { auditOf } from '../harness/audit.js';
+import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
+import { connectDevice } from '../harness/mqtt-clients.js';
+
+const VIDEO = randomBytes(3_000_000);
+const AUDIO = randomBytes(200_000);
+const MIB = 1024 * 1024;
+
+const prepared = z.strictObject({
+  key: z.string(),
+  uploadUrl: z.url(),
+  expiresAt: z.iso.datetime(),
+});
+/** A camera, as far as it is not MQTT. */
+class Camera {
+  readonly device: TestDevice;
+  readonly #gateway: GatewayProcess;
+
+  constructor(gateway: GatewayProcess, device: TestDevice) {
+    this.#gateway = gateway;
+    this.device = device;
+  }
+
+  async prepare(type: 'video' | 'audio', contentType: string) {
+    const { id, secret } = this.device;
+    const response = await fetch(`${this.#gateway.httpUrl}/devices/${id}/footage`, {
+      method: 'POST',
+      headers: {
+        Authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`,
+        'Content-Type': 'application/json',
+      },
+      body: JSON.stringify({ type, contentType }),
+    });
+    expect(response.status).toBe(201);
+    return prepared.parse(await response.json());
+  }
+
+  /** Announces and uploads; returns the key. */
+  async record(
+    type: 'video' | 'audio',
+    contentType: string,
+    body: Uint8Array<ArrayBuffer>,
+  ): Promise<string> {
+    const { key, uploadUrl } = await this.prepare(type, contentType);
+    const headers = { 'Content-Type': contentType };
+    const answer = await fetch(uploadUrl, { method: 'PUT', headers, body });
+    expect(answer.status).toBe(200);
+    return key;
+  }
+
+  async alarm(footage: object): Promise<void> {
+    const sensor = await connectDevice(this.#gateway, this.device);
+    const payload = JSON.stringify({ kind: 'fall', footage });
+    await sensor.publishAsync(`devices/${this.device.id}/alarms`, payload, { qos: 1 });
+    await sensor.endAsync();
+  }
+}
+
+async function bytesOf(url: string | null | undefined, headers: Record<string, string> = {}) {
+  const response = await fetch(url ?? 'no URL', { headers });
+  return { response, bytes: Buffer.from(await response.arrayBuffer()) };
+}
+
+async function home(environment: Record<string, string> = {}) {
+  const gateway = await GatewayProcess.start(environment);
+  const api = new Api(gateway);
+  const { id } = await api.createLocation();
+  return { gateway, api, camera: new Camera(gateway, await api.createDevice(id, 'Kamera 7')) };
+}
+
+describe("the gateway's own folder", () => {
+  let gateway: GatewayProcess;
+  let api: Api;
+  let camera: Camera;
+  beforeAll(async () => {
+    ({ gateway, api, camera } = await home());
+  });
+  afterAll(() => gateway.remove());
+
+  it('takes a recording, and gives it to whoever reads its alarm, also after a restart', async () => {
+    const video = await camera.record('video', 'video/mp4', VIDEO);
+    const announced = await camera.prepare('audio', 'audio/wav');
+    await gateway.kill();
+    await gateway.start();
+    const headers = { 'Content-Type': 'audio/wav' };
+    const upload = await fetch(announced.uploadUrl, { method: 'PUT', headers, body: AUDIO });
+    expect(upload.status).toBe(200);
+    await camera.alarm({ video, audio: announced.key });
+
+    const [event] = (await api.alarms(camera.device)).events;
+    const whole = await bytesOf(event?.footage.video);
+    expect(whole.response.headers.get('content-type')).toBe('video/mp4');
+    expect(whole.bytes.equals(VIDEO)).toBe(true);
+    expect(await gateway.stop()).toBe(0);
+    await gateway.start();
+    const part = await bytesOf(event?.footage.video, { Range: 'bytes=1000000-1999999' });
+    expect(part.response.status).toBe(206);
+    expect(part.bytes.equals(VIDEO.subarray(1_000_000, 2_000_000))).toBe(true);
+    expect((await bytesOf(event?.footage.audio)).bytes.equals(AUDIO)).toBe(true);
+  });
+
+  it('says 404 where an alarm names what was never uploaded', async () => {
+    const { key } = await camera.prepare('video', 'video/mp4');
+    await camera.alarm({ video: key, audio: `devices/${camera.device.id}/2026/noise.wav` });
+    const [event] = (await api.alarms(camera.device, '?limit=1')).events;
+    expect((await bytesOf(event?.footage.video)).response.status).toBe(404);
+    expect((await bytesOf(event?.footage.audio)).response.status).toBe(404);
+  });
+
+  it('is for the own user only, and so is the key that URLs are signed with', async () => {
+    await camera.record('video', 'video/mp4', AUDIO);
+    const modeOf = async (name: string) => (await stat(join(gateway.dataDir, name))).mode & 0o777;
+    expect(await modeOf('footage')).toBe(0o700);
+    expect(await modeOf('footage.key')).toBe(0o600);
+  });
+
+  it('takes no URL any more once its key was removed', async () => {
+    const video = await camera.record('video', 'video/mp4', AUDIO);
+    await camera.alarm({ video });
+    const url = async () => (await api.alarms(camera.device, '?limit=1')).events[0]?.footage.video;
+    const before = await url();
+    expect((await bytesOf(before)).response.status).toBe(200);
+    await gateway.stop();
+    rmSync(join(gateway.dataDir, 'footage.key'));
+    await gateway.start();
+    expect((await bytesOf(before)).response.status).toBe(403);
+    expect((await bytesOf(await url())).bytes.equals(AUDIO)).toBe(true);
+  });
+
+  it('leaves its traces in the audit trail, and no URL in the log', async () => {
+    const video = await camera.record('video', 'video/mp4', AUDIO);
+    await camera.alarm({ video });
+    const [event] = (await api.alarms(camera.device, '?limit=1')).events;
+    expect(await auditOf(api, 'limit=2')).toMatchObject([
+      {
+        action: 'footage.url-made',
+        actor: { type: 'access-token', id: 'admin' },
+        resourceId: camera.device.id,
+        details: { key: video, alarmId: event?.id },
+      },
+      {
+        action: 'footage.upload-url-made',
+        actor: { type: 'device', id: camera.device.id },
+        details: { key: video },
+      },
+    ]);
+    const key = readFileSync(join(gateway.dataDir, 'footage.key'), 'utf8').trim();
+    const log = gateway.lines.join('\n');
+    for (const secret of [key, 'signature=', ADMIN_TOKEN, camera.device.secret]) {
+      expect(log).not.toContain(secret);
+    }
+  });
+});
+
+describe('a folder and a key that cannot be had', () => {
+  it('cost the recordings, and no alarm', async () => {
+    const gateway = await GatewayProcess.create();
+    writeFileSync(join(gateway.dataDir, 'footage'), 'in the way');
+    mkdirSync(join(gateway.dataDir, 'footage.key'));
+    await gateway.start();
+    onTestFinished(() => gateway.remove());
+    const api = new Api(gateway);
+    const { id } = await api.createLocation();
+    const camera = new Camera(gateway, await api.createDevice(id));
+    const { key, uploadUrl } = await camera.prepare('video', 'video/mp4');
+    const headers = { 'Content-Type': 'video/mp4' };
+    const answer = await fetch(uploadUrl, { method: 'PUT', headers, body: AUDIO });
+    expect(answer.status).toBe(503);
+    await camera.alarm({ video: key });
+    const [event] = (await api.alarms(camera.device)).events;
+    expect((await bytesOf(event?.footage.video)).response.status).toBe(404);
+    const errors = gateway.lines.filter((line) => line.includes('"level":50')).join('\n');
+    expect(errors).toContain('the folder for recordings cannot be had');
+    expect(errors).toContain('their key is not kept');
+  });
+});
+
+describe('an S3-compatible server', () => {
+  it('has the recordings where it is configured, and the gateway none', async () => {
+    const s3 = new S3Server();
+    await s3.start();
+    onTestFinished(() => s3.stop());
+    const { endpoint, region, bucket, accessKeyId, secretAccessKey } = s3.options;
+    const { gateway, api, camera } = await home({
+      GATEWAY_FOOTAGE_S3_ENDPOINT: endpoint,
+      GATEWAY_FOOTAGE_S3_REGION: region,
+      GATEWAY_FOOTAGE_S3_BUCKET: bucket,
+      GATEWAY_FOOTAGE_S3_ACCESS_KEY_ID: accessKeyId,
+      GATEWAY_FOOTAGE_S3_SECRET_ACCESS_KEY: secretAccessKey,
+    });
+    onTestFinished(() => gateway.remove());
+    const video = await camera.record('video', 'video/mp4', VIDEO);
+    await camera.alarm({ video });
+    const [event] = (await api.alarms(camera.device)).events;
+    expect(event?.footage.video).toContain(`${endpoint}/${bucket}/${video}?`);
+    expect((await bytesOf(event?.footage.video)).bytes.equals(VIDEO)).toBe(true);
+    expect((await fetch(`${gateway.httpUrl}/footage/${video}`)).status).toBe(404);
+    expect(gateway.lines.join('\n')).not.toContain('X-Amz');
+  });
+});
+
+describe('while recordings are uploaded and downloaded', () => {
+  it('alarms are acknowledged without delay, and memory stays what it was', async () => {
+    const { gateway, api, camera } = await home();
+    onTestFinished(() => gateway.remove());
+    const first = await camera.prepare('video', 'video/mp4');
+    await transfer('PUT', first.uploadUrl);
+    await camera.alarm({ video: first.key });
+    const [event] = (await api.alarms(camera.device)).events;
+    const uploads = await Promise.all([1, 2, 3].map(() => camera.prepare('video', 'video/mp4')));
+    const sensor = await connectDevice(gateway, camera.device);
+    const before = residentBytes(gateway);
+    let isBusy = true;
+    const traffic = Promise.all([
+      ...uploads.map(({ uploadUrl }) => transfer('PUT', uploadUrl)),
+      ...[1, 2, 3].map(() => transfer('GET', event?.footage.video ?? 'no URL')),
+    ]).finally(() => {
+      isBusy = false;
+    });
+    const [delaysMs, residents]: [number[], number[]] = [[], []];
+    while (isBusy) {
+      const startedAtMs = performance.now();
+      const payload = '{"kind":"noise"}';
+      await sensor.publishAsync(`devices/${camera.device.id}/alarms`, payload, { qos: 1 });
+      delaysMs.push(performance.now() - startedAtMs);
+      residents.push(residentBytes(gateway));
+    }
+    await traffic;
+    await sensor.endAsync();
+    expect(delaysMs.length).toBeGreaterThan(10);
+    expect(percentile(delaysMs, 95)).toBeLessThan(500);
+    expect(Math.max(...residents) - before).toBeLessThan(100 * MIB);
+  });
+});
+
+/** A large recording, up or down, in a process of its own. */
+async function transfer(method: 'PUT' | 'GET', url: string): Promise<void> {
+  const program = new URL('../footage/transfer.mjs', import.meta.url).pathname;
+  const child = spawn(process.execPath, [program, method, url, String(60 * MIB)], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const [status] = await once(child, 'exit');
+  expect([method, status]).toEqual([method, 0]);
+}
+
+function percentile(values: readonly number[], percent: number): number {
+  const sorted = values.toSorted((one, other) => one - other);
+  return sorted[Math.floor((sorted.length * percent) / 100)] ?? Number.NaN;
+}
+
+function residentBytes({ processId }: GatewayProcess): number {
+  const status = readFileSync(`/proc/${processId}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) * 1024;
+}

@@ -1,0 +1,263 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { GatewayError } from '../../src/errors.js';
+import type { AuditEntry } from '../../src/site/audit-trail.js';
+import { askToUpload, basic, prepare } from './cameras.js';
+import { failure, problemOf } from './client.js';
+import { ADMIN_TOKEN, type Camera, startGateway, type TestGateway, useRedis } from './harness.js';
+
+const redis = useRedis();
+const FOREIGN = () => false;
+
+async function start(options: Parameters<typeof startGateway>[1] = {}) {
+  const gateway = await startGateway(redis, options);
+  const locationId = await gateway.createLocation();
+  return { gateway, locationId, camera: await gateway.createCamera(locationId) };
+}
+
+/** Uploads asked for, and written down, without a store that keeps anything. */
+function recordingTrail() {
+  const entries: AuditEntry[] = [];
+  const record = async (more: readonly AuditEntry[]) => {
+    entries.push(...more);
+  };
+  return { entries, record };
+}
+
+const unreachable = {
+  record: () => Promise.reject(new GatewayError('store-unavailable', 'The store is away.')),
+};
+
+describe('a camera that announces a recording', () => {
+  it('gets a key under its own prefix, and a URL for ten minutes', async () => {
+    const { gateway, camera } = await start();
+    const before = Math.floor(Date.now() / 1000) * 1000;
+    const { key, uploadUrl, expiresAt } = await prepare(gateway, camera);
+    expect(key).toMatch(new RegExp(`^${camera.id}/video/[0-9a-f-]{36}\\.mp4$`));
+    expect(uploadUrl.startsWith(`http://127.0.0.1:${gateway.port}/footage/${key}?`)).toBe(true);
+    expect(Date.parse(expiresAt) - before).toBeGreaterThanOrEqual(600_000);
+    expect(Date.parse(expiresAt) - Date.now()).toBeLessThanOrEqual(600_000);
+    expect((await prepare(gateway, camera)).key).not.toBe(key);
+  });
+
+  it('may use its id in either case, and the scheme', async () => {
+    const { gateway, camera } = await start();
+    const { Authorization = '' } = basic(camera.id.toUpperCase(), camera.secret);
+    const json = { type: 'audio', contentType: 'Audio/Vnd.Wave+X' };
+    const answer = await gateway.call('POST', `/devices/${camera.id.toUpperCase()}/footage`, {
+      json,
+      headers: { Authorization: Authorization.replace('Basic', 'bASIC') },
+    });
+    expect(answer.status).toBe(201);
+    expect(answer.text).toContain(`${camera.id}/audio/`);
+    expect(answer.text).toContain('.vnd.wave+x"');
+  });
+
+  it('is refused with wrong credentials, and told how to authenticate', async () => {
+    const { gateway, camera } = await start();
+    const other = await gateway.createCamera(await gateway.createLocation());
+    const cases: Record<string, Record<string, string>> = {
+      'no credentials': { Authorization: '' },
+      'a wrong secret': basic(camera.id, `${camera.secret}x`),
+      'no secret': basic(camera.id, ''),
+      'the secret of another': basic(camera.id, other.secret),
+      'an unknown id': basic(randomUUID(), camera.secret),
+      'no colon': { Authorization: `Basic ${Buffer.from(camera.id).toString('base64')}` },
+      'no base64': { Authorization: 'Basic ????' },
+      "the administrator's token": { Authorization: `Bearer ${ADMIN_TOKEN}` },
+      "the administrator's token as a secret": basic('admin', ADMIN_TOKEN),
+      'the secret as a token': { Authorization: `Bearer ${camera.secret}` },
+    };
+    for (const [what, headers] of Object.entries(cases)) {
+      const answer = await askToUpload(gateway, camera, { headers });
+      expect([what, failure(answer)]).toEqual([what, '401 unauthenticated']);
+      expect(answer.headers['www-authenticate']).toMatch(/^Basic realm="/);
+    }
+  });
+
+  it('is refused for another device, whether or not there is one', async () => {
+    const { gateway, camera } = await start();
+    const other = await gateway.createCamera(await gateway.createLocation());
+    for (const id of [other.id, randomUUID(), 'no-uuid', '..%2f..']) {
+      const answer = await gateway.call('POST', `/devices/${id}/footage`, {
+        json: { type: 'video', contentType: 'video/mp4' },
+        headers: basic(camera.id, camera.secret),
+      });
+      expect([id, failure(answer)]).toEqual([id, '403 forbidden']);
+    }
+  });
+
+  it('is refused once its secret was replaced', async () => {
+    const { gateway, locationId, camera } = await start();
+    await gateway.admin('POST', `/care-homes/${locationId}/devices/${camera.id}/secret`);
+    expect(failure(await askToUpload(gateway, camera))).toBe('401 unauthenticated');
+  });
+
+  it('is told what is wrong with the body', async () => {
+    const { gateway, camera } = await start();
+    const cases: [unknown, string[]][] = [
+      [{ type: 'image', contentType: 'image/png' }, ['type']],
+      [{ type: 'video' }, ['contentType']],
+      [{ type: 'video', contentType: 'audio/wav' }, ['contentType']],
+      [{ type: 'audio', contentType: 'video/mp4' }, ['contentType']],
+      [{ type: 'video', contentType: 'text/html' }, ['contentType']],
+      [{ type: 'video', contentType: 'video/' }, ['contentType']],
+      [{ type: 'video', contentType: 'video/..' }, ['contentType']],
+      [{ type: 'video', contentType: 'video/mp4/x' }, ['contentType']],
+      [{ type: 'video', contentType: ' video/mp4' }, ['contentType']],
+      [{ type: 'video', contentType: 'video/mp4; codecs="avc1"' }, ['contentType']],
+      [{ type: 'video', contentType: 'video/mp4\r\nX-Evil: 1' }, ['contentType']],
+      [{ type: 'video', contentType: 'video/mp4\n' }, ['contentType']],
+      [{ type: 'video', contentType: `video/${'x'.repeat(65)}` }, ['contentType']],
+      [{ type: 'video', contentType: 'video/mp4', key: 'mine' }, ['key']],
+      [[], ['']],
+    ];
+    for (const [json, paths] of cases) {
+      const answer = await askToUpload(gateway, camera, { json });
+      expect([json, failure(answer)]).toEqual([json, '400 invalid-request']);
+      expect([json, problemOf(answer).errors?.map(({ path }) => path)]).toEqual([json, paths]);
+    }
+    const text = { headers: { 'Content-Type': 'text/plain' } };
+    expect(failure(await askToUpload(gateway, camera, text))).toBe('415 unsupported-media-type');
+    const large = { json: { type: 'video', contentType: 'x'.repeat(5000) } };
+    expect(failure(await askToUpload(gateway, camera, large))).toBe('413 body-too-large');
+  });
+
+  it('must wait after many wrong secrets, like everybody else at its address', async () => {
+    const { gateway, camera } = await start({ isTrustedAddress: FOREIGN });
+    const wrong = { headers: basic(camera.id, 'guess') };
+    for (let attempt = 1; attempt <= 20; attempt++) {
+      expect(failure(await askToUpload(gateway, camera, wrong))).toBe('401 unauthenticated');
+    }
+    const refused = await askToUpload(gateway, camera);
+    expect(failure(refused)).toBe('429 too-many-requests');
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    expect(failure(await gateway.admin('GET', '/care-homes'))).toBe('429 too-many-requests');
+    gateway.aheadMs = 61_000;
+    expect((await askToUpload(gateway, camera)).status).toBe(201);
+  });
+});
+
+describe('the audit trail', () => {
+  it('has an upload URL before the camera has it', async () => {
+    const trail = recordingTrail();
+    const { gateway, locationId, camera } = await start({ footageAudit: trail });
+    const headers = { ...basic(camera.id, camera.secret), 'X-Request-Id': 'the-request' };
+    const answer = await askToUpload(gateway, camera, { headers });
+    const { key } = JSON.parse(answer.text);
+    expect(trail.entries).toEqual([
+      {
+        action: 'footage.upload-url-made',
+        actor: {
+          type: 'device',
+          id: camera.id,
+          address: expect.stringContaining('127.0.0.1'),
+          requestId: 'the-request',
+        },
+        atMs: expect.any(Number),
+        locationId,
+        resourceId: camera.id,
+        details: { key },
+      },
+    ]);
+    expect(JSON.stringify(trail.entries)).not.toContain('signature');
+  });
+
+  it('has every URL of a page of alarms, written at once', async () => {
+    const trail = recordingTrail();
+    const { gateway, locationId, camera } = await start({ footageAudit: trail });
+    const ids = await alarmsWithFootage(gateway, camera);
+    trail.entries.length = 0;
+    await gateway.admin('GET', `/care-homes/${locationId}/alarms?order=asc`);
+    const made = trail.entries.map(({ action, actor, resourceId, details }) => {
+      return [action, actor.type, actor.id, resourceId, details];
+    });
+    expect(made).toEqual(
+      ids.map(({ alarmId, key }) => {
+        const details = { key, alarmId };
+        return ['footage.url-made', 'access-token', 'admin', camera.id, details];
+      }),
+    );
+  });
+
+  it('lets no URL leave when it cannot be written', async () => {
+    const { gateway, locationId, camera } = await start({ footageAudit: unreachable });
+    const asked = await askToUpload(gateway, camera);
+    expect(failure(asked)).toBe('503 store-unavailable');
+    expect(asked.headers['retry-after']).toMatch(/^\d+$/);
+    const footage = { video: `${camera.id}/1.mp4` };
+    await gateway.recordAlarm(camera.id, { kind: 'fall', footage });
+    const listed = await gateway.admin('GET', `/care-homes/${locationId}/alarms`);
+    expect(failure(listed)).toBe('503 store-unavailable');
+    for (const { text } of [asked, listed]) expect(text).not.toMatch(/signature|\.mp4/);
+  });
+
+  it('has who was refused, and never the secret that was tried', async () => {
+    const { gateway, camera } = await start();
+    const path = `/devices/${randomUUID()}/footage`;
+    await askToUpload(gateway, camera, { headers: basic(camera.id, 'guessed-secret') });
+    await gateway.call('POST', path, { headers: basic(camera.id, camera.secret) });
+    const refusals = '/audit?actions=permission.refused,authentication.refused';
+    await expect
+      .poll(async () => (await gateway.admin('GET', refusals)).json)
+      .toMatchObject({
+        events: [
+          { actor: { type: 'device', id: camera.id }, details: { method: 'POST', path } },
+          { actor: { type: 'anonymous', id: null }, action: 'authentication.refused' },
+        ],
+      });
+    const { text } = await gateway.admin('GET', refusals);
+    for (const secret of ['guessed-secret', camera.secret]) expect(text).not.toContain(secret);
+  });
+
+  it('is not asked for a page without footage', async () => {
+    const { gateway, locationId, camera } = await start({ footageAudit: unreachable });
+    await gateway.recordAlarm(camera.id, { kind: 'fall' });
+    const listed = await gateway.admin('GET', `/care-homes/${locationId}/alarms`);
+    expect(listed.status).toBe(200);
+    expect(listed.text).toContain('"footage":{"video":null,"audio":null}');
+  });
+});
+
+async function alarmsWithFootage(gateway: TestGateway, { id }: Camera) {
+  const keys = [`${id}/1.mp4`, `${id}/2.mp4`, `${id}/2.wav`];
+  const [first, second, third] = keys;
+  const one = await gateway.recordAlarm(id, { kind: 'fall', footage: { video: first } });
+  await gateway.recordAlarm(id, { kind: 'noise' });
+  const footage = { video: second, audio: third };
+  const two = await gateway.recordAlarm(id, { kind: 'helpCall', footage });
+  return [one, two, two].map((alarmId, index) => ({ alarmId, key: keys[index] }));
+}
+
+describe('URLs', () => {
+  it('begin with the public URL where one is configured', async () => {
+    const publicUrl = 'https://box.test/care/';
+    const { gateway, camera, locationId } = await start({ publicUrl });
+    const { uploadUrl, key } = await prepare(gateway, camera);
+    expect(uploadUrl.startsWith(`https://box.test/care/footage/${key}?`)).toBe(true);
+    await gateway.recordAlarm(camera.id, { kind: 'fall', footage: { video: key } });
+    const { text } = await gateway.admin('GET', `/care-homes/${locationId}/alarms`);
+    expect(text).toContain(`"https://box.test/care/footage/${key}?`);
+  });
+
+  it('begin with the Host that the caller has sent otherwise, whatever a proxy says', async () => {
+    const { gateway, camera, locationId } = await start();
+    const proxied = {
+      Host: 'gateway.local:8080',
+      'X-Forwarded-Host': 'evil.test',
+      'X-Forwarded-Proto': 'https',
+    };
+    const headers = { ...basic(camera.id, camera.secret), ...proxied };
+    const answer = await askToUpload(gateway, camera, { headers });
+    expect(JSON.parse(answer.text).uploadUrl).toMatch(/^http:\/\/gateway\.local:8080\/footage\//);
+    expect(answer.headers['cache-control']).toBe('no-store');
+    await gateway.recordAlarm(camera.id, { kind: 'fall', footage: { video: `${camera.id}/1` } });
+    const path = `/care-homes/${locationId}/alarms`;
+    const listed = await gateway.admin('GET', path, { headers: proxied });
+    expect(listed.text).toContain(`"http://gateway.local:8080/footage/${camera.id}/1?`);
+    for (const host of ['evil.test/x?', 'a b', 'user@evil.test']) {
+      const refused = await askToUpload(gateway, camera, { headers: { ...headers, Host: host } });
+      expect([host, failure(refused)]).toEqual([host, '400 invalid-request']);
+    }
+  });
+});
