@@ -47,7 +47,7 @@ it.runIf(isLong)(
       for (const sensor of fresh) {
         const publishedMs = performance.now();
         const id = sensor.alarm();
-        await subscriber.untilKeys(sensor.device.id, [id]);
+        await subscriber.untilKeys(sensor.device.id, [id], TIMEOUT_MS);
         delays.push(performance.now() - publishedMs);
       }
       await new Promise((resolve) => setTimeout(resolve, MEASURE_EVERY_MS));

@@ -47,9 +47,12 @@ export class World {
   }
 
   /** A gateway with these bridges, and a home in it. */
-  async home(bridges: readonly object[], keys: object = {}): Promise<Home> {
-    const gateway = await this.#keep(GatewayProcess.create(), (one) => one.remove());
-    await gateway.configure({ ...keys, bridges });
+  async home(
+    bridges: readonly object[],
+    environment: Readonly<Record<string, string>> = {},
+  ): Promise<Home> {
+    const gateway = await this.#keep(GatewayProcess.create(environment), (one) => one.remove());
+    await gateway.configure({ bridges });
     await gateway.start();
     return Home.at(gateway);
   }

@@ -4,11 +4,12 @@ import { runChaos } from './run.js';
 
 const SECOND_MS = 1000;
 
-it('guarantees 2 and 3: loses nothing and keeps the order through kills of the gateway and of the store', async () => {
+it('guarantees 2 and 3: loses nothing and keeps the order through kills of the gateway, of the store and of an upstream', async () => {
   const report = await runChaos(
     {
       durationMs: 12 * SECOND_MS,
       kills: 6,
+      upstreamKills: 3,
       minAlarms: 0,
       seed: 20_261_121,
       devices: 10,
@@ -22,4 +23,5 @@ it('guarantees 2 and 3: loses nothing and keeps the order through kills of the g
   expect(report.acknowledged, text).toBeGreaterThan(300);
   const { gateway, store, both } = report.kills;
   expect(gateway + store + both, text).toBeGreaterThanOrEqual(4);
+  expect(report.upstreamKills, text).toBe(3);
 }, 120_000);

@@ -5,6 +5,8 @@ export interface ChaosOptions {
   /** How long alarms are published and processes killed; draining comes after it. */
   readonly durationMs: number;
   readonly kills: number;
+  /** How often the bridge's upstream is killed. */
+  readonly upstreamKills: number;
   /** Publishing goes on after the last kill until there are so many. */
   readonly minAlarms: number;
   readonly seed: number;
@@ -14,13 +16,14 @@ export interface ChaosOptions {
 
 const DEFAULT_MINUTES = 1;
 const DEFAULT_KILLS_PER_MINUTE = 20;
+const DEFAULT_UPSTREAM_KILLS_PER_MINUTE = 6;
 const DEFAULT_DEVICES = 20;
 const DEFAULT_ALARMS_PER_SECOND = 100;
 const MAX_SEED = 2 ** 31;
 const MINUTE_MS = 60_000;
 
 export const USAGE =
-  'usage: npm run chaos -- [--minutes N] [--kills N] [--alarms N] [--seed S] [--devices N] [--rate N]';
+  'usage: npm run chaos -- [--minutes N] [--kills N] [--upstream-kills N] [--alarms N] [--seed S] [--devices N] [--rate N]';
 
 /** @throws TypeError when an option is unknown or no number */
 export function readOptions(args: readonly string[]): ChaosOptions {
@@ -28,14 +31,23 @@ export function readOptions(args: readonly string[]): ChaosOptions {
   const { values } = parseArgs({
     // npm passes its own `--` on when there are two.
     args: args.filter((arg) => arg !== '--'),
-    options: { minutes: text, kills: text, alarms: text, seed: text, devices: text, rate: text },
+    options: {
+      ...{ minutes: text, kills: text, 'upstream-kills': text, alarms: text },
+      ...{ seed: text, devices: text, rate: text },
+    },
   });
-  const durationMs = number(values.minutes, DEFAULT_MINUTES, 'minutes') * MINUTE_MS;
+  const minutes = number(values.minutes, DEFAULT_MINUTES, 'minutes');
+  const durationMs = minutes * MINUTE_MS;
   const minAlarms = number(values.alarms, 0, 'alarms');
   const enough = Math.ceil(minAlarms / (durationMs / 1000));
   return {
     durationMs,
-    kills: number(values.kills, (durationMs / MINUTE_MS) * DEFAULT_KILLS_PER_MINUTE, 'kills'),
+    kills: number(values.kills, minutes * DEFAULT_KILLS_PER_MINUTE, 'kills'),
+    upstreamKills: number(
+      values['upstream-kills'],
+      minutes * DEFAULT_UPSTREAM_KILLS_PER_MINUTE,
+      'upstream-kills',
+    ),
     minAlarms,
     seed: number(values.seed, Math.floor(Math.random() * MAX_SEED), 'seed'),
     devices: number(values.devices, DEFAULT_DEVICES, 'devices'),

@@ -8,7 +8,7 @@ export function linesOf(report: ChaosReport): string[] {
   const total = kills.gateway + kills.store + kills.both;
   return [
     `seed             ${options.seed}`,
-    `kills            ${total}: gateway ${kills.gateway}, store ${kills.store}, both ${kills.both}`,
+    `kills            ${total}: gateway ${kills.gateway}, store ${kills.store}, both ${kills.both}; upstream ${report.upstreamKills}`,
     `failed starts    ${report.failedStarts} (the store was killed under a gateway that started)`,
     `alarms           ${report.published} published, ${report.acknowledged} acknowledged`,
     ...report.subscribers.map(

@@ -1,8 +1,20 @@
 import { Api } from '../harness/api.js';
 import type { GatewayProcess } from '../harness/gateway-process.js';
 import { type Account, accountOf } from '../harness/metrics.js';
+import type { Deliveries } from './deliveries.js';
 import type { ChaosDevice } from './device.js';
-import type { ChaosSubscriber } from './subscribers.js';
+
+/** Whoever receives every alarm. */
+export interface ChaosReceiver {
+  readonly name: string;
+  /** Whether it must receive each, and not only those that come while it is connected. */
+  readonly isDurable: boolean;
+  /** What it is called in the metrics. */
+  readonly destination: string;
+  readonly deliveries: Deliveries;
+  /** Connections at which the gateway did not know the session any more. */
+  readonly sessionsLost: number;
+}
 
 /** A promise that was not kept, and for which alarms. */
 export interface Violation {
@@ -26,7 +38,7 @@ export interface Reconciliation {
 export async function reconcile(
   gateway: GatewayProcess,
   devices: readonly ChaosDevice[],
-  subscribers: readonly ChaosSubscriber[],
+  subscribers: readonly ChaosReceiver[],
 ): Promise<Reconciliation> {
   const api = new Api(gateway);
   const report = new Report();
@@ -42,9 +54,8 @@ export async function reconcile(
   for (const { name, sessionsLost } of subscribers) {
     if (sessionsLost > 0) report.add(`session of ${name} lost`, [`${sessionsLost} times`]);
   }
-  for (const { name, isDurable, client } of subscribers) {
-    const { clientId = '' } = client.options;
-    if (isDurable) compareAccount(report, name, await accountOf(gateway, clientId), recorded);
+  for (const { name, isDurable, destination } of subscribers) {
+    if (isDurable) compareAccount(report, name, await accountOf(gateway, destination), recorded);
   }
   return report.result();
 }
@@ -100,7 +111,7 @@ function compareHistory(
   report: Report,
   device: ChaosDevice,
   history: Map<string, number>,
-  subscribers: readonly ChaosSubscriber[],
+  subscribers: readonly ChaosReceiver[],
 ): void {
   const missing: number[] = [];
   const repeated: number[] = [];
@@ -124,7 +135,7 @@ function compareHistory(
 function idsOf(
   { alarms, device }: ChaosDevice,
   number: number,
-  subscribers: readonly ChaosSubscriber[],
+  subscribers: readonly ChaosReceiver[],
 ): Set<string> {
   const ids = new Set<string>();
   const own = alarms[number]?.id;
@@ -135,7 +146,7 @@ function idsOf(
   return ids;
 }
 
-function compareDeliveries(report: Report, device: ChaosDevice, subscriber: ChaosSubscriber): void {
+function compareDeliveries(report: Report, device: ChaosDevice, subscriber: ChaosReceiver): void {
   const deliveries = subscriber.deliveries.of(device.device.id);
   const { name } = subscriber;
   if (subscriber.isDurable) {
@@ -150,7 +161,7 @@ function compareDeliveries(report: Report, device: ChaosDevice, subscriber: Chao
 /** Numbers of the acknowledged alarms that the subscriber has not received as recorded ones. */
 export function undelivered(
   { alarms, device }: ChaosDevice,
-  { deliveries }: ChaosSubscriber,
+  { deliveries }: ChaosReceiver,
 ): number[] {
   const { counts } = deliveries.of(device.id);
   return [...alarms.keys()].filter(

@@ -3,9 +3,10 @@ import { Api } from '../harness/api.js';
 import { ChaosDevice } from './device.js';
 import type { ChaosOptions } from './options.js';
 import { Random } from './random.js';
-import { type Reconciliation, reconcile, undelivered } from './reconcile.js';
-import { type KillTarget, planKills } from './schedule.js';
+import { type ChaosReceiver, type Reconciliation, reconcile, undelivered } from './reconcile.js';
+import { type KillTarget, planKills, planOutages } from './schedule.js';
 import { acknowledgeSlowly, ChaosSubscriber, flap } from './subscribers.js';
+import { ChaosUpstream } from './upstream.js';
 import { Victim } from './victim.js';
 
 const TICK_MS = 20;
@@ -17,6 +18,7 @@ const STALLED_AFTER_MS = 30_000;
 export interface ChaosReport extends Reconciliation {
   readonly options: ChaosOptions;
   readonly kills: Readonly<Record<KillTarget, number>>;
+  readonly upstreamKills: number;
   readonly failedStarts: number;
   readonly published: number;
   readonly acknowledged: number;
@@ -36,19 +38,22 @@ export async function runChaos(
   options: ChaosOptions,
   tell: (line: string) => void,
 ): Promise<ChaosReport> {
-  const victim = await Victim.start();
-  const run = new Run(options, victim, tell);
+  const upstream = await ChaosUpstream.start();
+  const victim = await Victim.start([upstream.bridge]);
+  const run = new Run(options, victim, upstream, tell);
   try {
     return await run.run();
   } finally {
     await run.end();
     await victim.remove();
+    await upstream.end();
   }
 }
 
 class Run {
   readonly #options: ChaosOptions;
   readonly #victim: Victim;
+  readonly #upstream: ChaosUpstream;
   readonly #tell: (line: string) => void;
   readonly #api: Api;
   readonly #devices: ChaosDevice[] = [];
@@ -58,9 +63,15 @@ class Run {
   readonly #calm = new AbortController();
   #flapping: Promise<void> | undefined;
 
-  constructor(options: ChaosOptions, victim: Victim, tell: (line: string) => void) {
+  constructor(
+    options: ChaosOptions,
+    victim: Victim,
+    upstream: ChaosUpstream,
+    tell: (line: string) => void,
+  ) {
     this.#options = options;
     this.#victim = victim;
+    this.#upstream = upstream;
     this.#tell = tell;
     this.#api = new Api(victim.gateway);
     this.#random = new Random(options.seed + 1);
@@ -71,7 +82,11 @@ class Run {
     const startedMs = performance.now();
     const progress = setInterval(() => this.#tell(this.#progress(startedMs)), PROGRESS_EVERY_MS);
     try {
-      await Promise.all([this.#kill(startedMs), this.#publish(startedMs)]);
+      await Promise.all([
+        this.#kill(startedMs),
+        this.#killUpstream(startedMs),
+        this.#publish(startedMs),
+      ]);
       this.#calm.abort();
       await this.#flapping;
       await this.#victim.settled();
@@ -79,7 +94,11 @@ class Run {
     } finally {
       clearInterval(progress);
     }
-    return this.#report(await reconcile(this.#victim.gateway, this.#devices, this.#subscribers));
+    return this.#report(await reconcile(this.#victim.gateway, this.#devices, this.#receivers));
+  }
+
+  get #receivers(): readonly ChaosReceiver[] {
+    return [...this.#subscribers, this.#upstream];
   }
 
   async end(): Promise<void> {
@@ -122,6 +141,13 @@ class Run {
     }
   }
 
+  async #killUpstream(startedMs: number): Promise<void> {
+    for (const { atMs, downMs } of planOutages(this.#options)) {
+      await delay(Math.max(0, startedMs + atMs - performance.now()));
+      await this.#upstream.kill(downMs);
+    }
+  }
+
   async #publish(startedMs: number): Promise<void> {
     const { durationMs, minAlarms, alarmsPerSecond } = this.#options;
     let alarms = 0;
@@ -136,7 +162,7 @@ class Run {
     }
   }
 
-  /** Until every alarm is acknowledged and has reached every durable subscriber. */
+  /** Until every alarm is acknowledged and has reached every durable subscriber, and upstream. */
   async #drain(): Promise<void> {
     let [before, sinceMs] = [-1, performance.now()];
     while (!this.#isDrained()) {
@@ -152,7 +178,7 @@ class Run {
   }
 
   #isDrained(): boolean {
-    const durable = this.#subscribers.filter(({ isDurable }) => isDurable);
+    const durable = this.#receivers.filter(({ isDurable }) => isDurable);
     return this.#devices.every(
       (device) => device.isSettled && durable.every((one) => undelivered(device, one).length === 0),
     );
@@ -163,7 +189,7 @@ class Run {
     return {
       published: sum(this.#devices.map(({ alarms }) => alarms.length)),
       acknowledged: sum(this.#devices.map(({ acknowledged }) => acknowledged)),
-      received: sum(this.#subscribers.map(({ deliveries }) => deliveries.received)),
+      received: sum(this.#receivers.map(({ deliveries }) => deliveries.received)),
     };
   }
 
@@ -171,7 +197,7 @@ class Run {
     const { published, acknowledged, received } = this.#sums();
     const { gateway, store, both } = this.#victim.kills;
     const seconds = Math.round((performance.now() - startedMs) / 1000);
-    return `${seconds} s: ${gateway + store + both} kills, ${published} published, ${acknowledged} acknowledged, ${received} received`;
+    return `${seconds} s: ${gateway + store + both} kills and ${this.#upstream.kills} of the upstream, ${published} published, ${acknowledged} acknowledged, ${received} received`;
   }
 
   #report(reconciliation: Reconciliation): ChaosReport {
@@ -181,10 +207,11 @@ class Run {
       ...this.#sums(),
       options: this.#options,
       kills,
+      upstreamKills: this.#upstream.kills,
       failedStarts,
       readyAfterMs,
       acknowledgingAfterMs,
-      subscribers: this.#subscribers.map(({ name, isDurable, deliveries }) => {
+      subscribers: this.#receivers.map(({ name, isDurable, deliveries }) => {
         const { received, repeated, early } = deliveries;
         return { name, isDurable, received, repeated, early };
       }),

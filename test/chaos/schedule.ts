@@ -36,3 +36,24 @@ export function planKills(
   }
   return plan.sort((one, other) => one.atMs - other.atMs);
 }
+
+/** An upstream's death, and for how long. */
+export interface PlannedOutage {
+  /** Since the start of the run. */
+  readonly atMs: number;
+  readonly downMs: number;
+}
+
+const MAX_DOWN_MS = 2_000;
+
+/** The schedule of the upstream's deaths: of its own, so that it changes nothing for the others. */
+export function planOutages(
+  options: Pick<ChaosOptions, 'seed' | 'upstreamKills' | 'durationMs'>,
+): PlannedOutage[] {
+  const random = new Random(options.seed + 2);
+  const plan = Array.from({ length: Math.floor(options.upstreamKills) }, () => ({
+    atMs: random.between(FIRST_AFTER_MS, options.durationMs),
+    downMs: random.between(0, MAX_DOWN_MS),
+  }));
+  return plan.sort((one, other) => one.atMs - other.atMs);
+}

@@ -4,18 +4,19 @@ import type { TestToken } from '../harness/api.js';
 import type { GatewayProcess } from '../harness/gateway-process.js';
 import { Deliveries } from './deliveries.js';
 import type { Random } from './random.js';
+import type { ChaosReceiver } from './reconcile.js';
 
 const RECONNECT_PERIOD_MS = 200;
 const SLOW_EVERY = 40;
 const MAX_SLOW_MS = 150;
 
 /** A nurse-call system that receives every alarm of the location. */
-export class ChaosSubscriber {
+export class ChaosSubscriber implements ChaosReceiver {
   readonly name: string;
   readonly isDurable: boolean;
   readonly deliveries = new Deliveries();
   readonly client: MqttClient;
-  /** Connections at which the gateway did not know the session any more. */
+  readonly destination: string;
   sessionsLost = 0;
   #isKnown = false;
 
@@ -28,8 +29,9 @@ export class ChaosSubscriber {
   ) {
     this.name = name;
     this.isDurable = isDurable;
+    this.destination = `chaos-${name}`;
     this.client = mqtt.connect(gateway.mqttUrl, {
-      clientId: `chaos-${name}`,
+      clientId: this.destination,
       username: token.id,
       password: token.token,
       clean: !isDurable,

@@ -26,8 +26,11 @@ export class Victim {
     this.gateway = gateway;
   }
 
-  static async start(): Promise<Victim> {
-    return new Victim(await GatewayProcess.start(ENVIRONMENT));
+  static async start(bridges: readonly object[]): Promise<Victim> {
+    const gateway = await GatewayProcess.create(ENVIRONMENT);
+    await gateway.configure({ bridges });
+    await gateway.start();
+    return new Victim(gateway);
   }
 
   /**

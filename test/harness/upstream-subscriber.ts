@@ -27,6 +27,8 @@ export interface Arrival extends Received {
  */
 export class UpstreamSubscriber {
   readonly arrivals: Arrival[] = [];
+  /** Told of each message as well. */
+  onArrival: ((topic: string, payload: Buffer, qos: number) => void) | undefined;
   readonly #client: MqttClient;
   readonly #firstByDevice = new Map<string, Set<string>>();
   readonly #ownTopic = `upstream-subscriber/${randomUUID()}`;
@@ -40,7 +42,10 @@ export class UpstreamSubscriber {
     client.on('message', (topic, payload, { qos, retain, dup }) => {
       const text = payload.toString();
       if (topic === this.#ownTopic) this.#lastMark = Number(text);
-      else this.#add({ topic, text, qos, retain, dup });
+      else {
+        this.#add({ topic, text, qos, retain, dup });
+        this.onArrival?.(topic, payload, qos);
+      }
       this.#changed();
     });
     client.on('connect', () => this.#changed());
