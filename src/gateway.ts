@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { bridgeNameOf, bridgeOwner } from './bridge/bridge-queue.js';
 import { Bridges } from './bridge/bridges.js';
 import { sessionOwner } from './broker/authentication.js';
@@ -21,6 +20,7 @@ import { DevicePublishes } from './ingest/device-publishes.js';
 import { PatientRecorder } from './ingest/patient-recorder.js';
 import { Presence } from './ingest/presence.js';
 import { Rejections } from './ingest/rejections.js';
+import { Installation } from './installation.js';
 import type { GatewayAddresses } from './listening.js';
 import { openListeners } from './listening.js';
 import type { Log } from './log.js';
@@ -84,6 +84,13 @@ interface IngestParts {
   readonly rejections: Rejections;
 }
 
+interface AllParts extends SiteParts, DeliveryParts, IngestParts, FootageParts {
+  readonly storage: Storage;
+  readonly broker: MqttBroker;
+  readonly bridges: Bridges;
+  readonly installation: Installation;
+}
+
 /** The composition root: builds every part, starts them in order, stops them in reverse. */
 export class Gateway {
   readonly #options: GatewayOptions;
@@ -132,14 +139,18 @@ export class Gateway {
     const delivery = await this.#openDelivery(storage, site);
     const ingest = await this.#openIngest(storage, site, delivery);
     const broker = await this.#openBroker(storage, site, delivery, ingest);
-    const bridges = await this.#openBridges(storage, delivery, ingest);
+    const installation = await Installation.load(this.#options.config.dataDir, log);
+    const bridges = await this.#openBridges(storage, delivery, ingest, installation);
     this.#bridges = bridges;
     const status = new GatewayStatus(delivery.forwarder, this.#health, version, log, now);
     this.#releasers.add(() => status.stop());
     const releasers = this.#releasers;
     const steadyNow = this.#steady.now;
     const footage = await openFootage({ ...this.#options, ...storage, releasers, steadyNow });
-    const app = this.#openHttp(storage, footage, site, delivery, ingest, broker, bridges);
+    const app = this.#openHttp({
+      ...{ storage, broker, bridges, installation },
+      ...{ ...site, ...delivery, ...ingest, ...footage },
+    });
     const addresses = await openListeners({ ...this.#options, broker, app, releasers });
     ingest.presence.start();
     this.#health.started();
@@ -316,11 +327,12 @@ export class Gateway {
     storage: Storage,
     { sessions, forwarder }: DeliveryParts,
     { commands }: IngestParts,
+    installation: Installation,
   ): Promise<Bridges> {
     const { config, log, now } = this.#options;
     const bridges = new Bridges({
       ...{ sessions, forwarder, commands, log, now },
-      site: config.site,
+      installation: installation.name,
       health: this.#health,
       setAside: storage.setAside,
       steadyNow: this.#steady.now,
@@ -334,37 +346,28 @@ export class Gateway {
     return bridges;
   }
 
-  #openHttp(
-    storage: Storage,
-    footage: FootageParts,
-    site: SiteParts,
-    delivery: DeliveryParts,
-    ingest: IngestParts,
-    broker: MqttBroker,
-    bridges: Bridges,
-  ): ReturnType<typeof createHttpApp> {
+  #openHttp(parts: AllParts): ReturnType<typeof createHttpApp> {
+    const { storage, router, sessions, rejections, broker, bridges, installation } = parts;
     const { config, log, now, version } = this.#options;
     const metrics = createMetrics({
-      router: delivery.router,
-      destinations: () => delivery.sessions.persistent(),
-      rejections: ingest.rejections,
+      ...{ router, rejections },
+      destinations: () => sessions.persistent(),
       health: this.#health,
       connections: () => broker.connectionCount,
       unstoredBytes: () => broker.unstoredBytes,
       lostAuditEntries: () => storage.backgroundAudit.lost,
       bridges: () => bridges.statuses(),
     });
-    const { history, audit, setAside, rejections } = storage;
+    const { history, audit, setAside } = storage;
     return createHttpApp({
-      ...site,
-      ...footage,
-      ...{ history, audit, setAside, rejections, bridges },
-      presence: ingest.presence,
+      ...parts,
+      ...{ history, audit, setAside },
+      rejections: storage.rejections,
       health: this.#health,
       publicUrl: config.http.publicUrl,
       metrics: () => metrics.metrics(),
       openMetrics: config.http.openMetrics,
-      cursorKey: createHash('sha256').update(`alarm-cursor/${site.adminToken}`).digest(),
+      cursorKey: installation.cursorKey,
       maxBodyBytes: config.http.maxBodyBytes,
       version,
       log,

@@ -26,7 +26,8 @@ const LAST_WORD_TIMEOUT_MS = 1_000;
 const BEHIND_AFTER_MS = 60_000;
 
 export interface BridgeServices {
-  readonly site: string;
+  /** Tells this gateway from others that know the same upstream. */
+  readonly installation: string;
   readonly sessions: Sessions;
   readonly forwarder: Forwarder;
   readonly health: Health;
@@ -57,7 +58,8 @@ export class Bridge {
     this.#services = services;
     this.#log = services.log.child({ bridge: options.name });
     this.#record = new BridgeRecord(this.#log, services.now);
-    const clientId = options.clientId ?? `care-home-gateway-${services.site}-${options.name}`;
+    const clientId =
+      options.clientId ?? `care-home-gateway-${services.installation}-${options.name}`;
     this.#link = new UpstreamLink(options, clientId, {
       connected: (upstream) => this.#connected(upstream),
       writable: () => this.#queue?.wake(),

@@ -55,6 +55,11 @@ export function loadFootageKey(dataDir: string): Promise<string> {
   return loadToken(dataDir, 'footage.key');
 }
 
+/** What all else is derived from that only this gateway may know: `<dataDir>/installation.key`. */
+export function loadInstallationKey(dataDir: string): Promise<string> {
+  return loadToken(dataDir, 'installation.key');
+}
+
 async function loadToken(
   dataDir: string,
   name: string,

@@ -183,3 +183,19 @@ it('MQTT over WebSocket serves as well', async () => {
   for (const sensor of sensors) sensor.alarms(20);
   await reconciled(home, subscriber, sensors);
 });
+
+it('two gateways of the same configuration do not throw each other out of their upstream', async () => {
+  const mosquitto = await world.mosquitto();
+  const subscriber = await world.subscriber(mosquitto);
+  const homes = [
+    await world.home([bridgeTo(mosquitto)]),
+    await world.home([bridgeTo(mosquitto)]),
+  ] as const;
+  for (const home of homes) await untilBridge(home, 'region', { connected: true });
+  for (const home of homes) {
+    const sensor = await world.sensor(home);
+    sensor.alarms(5);
+    await reconciled(home, subscriber, [sensor]);
+    expect(await bridgeOf(home, 'region')).toMatchObject({ connected: true, lastError: null });
+  }
+});
