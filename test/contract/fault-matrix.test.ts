@@ -24,8 +24,8 @@ function referencesIn(cell: string): string[] {
   return [...cell.matchAll(REFERENCE)].map(([, name]) => name ?? '');
 }
 
-const [promises = [], tests = []] = tables();
-const promisedOf = promises.flatMap(([fault = '', ...cells]) =>
+const [promises = [], bridgePromises = [], tests = []] = tables();
+const promisedOf = [...promises, ...bridgePromises].flatMap(([fault = '', ...cells]) =>
   cells.map((cell, column): [string, number, string] => [fault, column + 1, cell]),
 );
 const named = new Map(
@@ -39,6 +39,8 @@ describe('the matrix of faults in the README', () => {
   it('has its rows and columns, and its tests', () => {
     expect(promises).toHaveLength(16);
     for (const row of promises) expect(row).toHaveLength(5);
+    expect(bridgePromises).toHaveLength(10);
+    for (const row of bridgePromises) expect(row).toHaveLength(2);
     expect(named.size).toBe(tests.length);
   });
 
