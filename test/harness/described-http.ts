@@ -42,6 +42,9 @@ const STATUSES_WITHOUT_ROUTE = [400, 404, 405, 408, 431];
 /** Of those, what is answered before it is known which route was meant. */
 const STATUSES_BEFORE_ROUTE = [408, 431];
 
+/** OpenAPI's own format, unknown to JSON Schema. */
+export const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
 /**
  * Holds what the gateway answers against its own OpenAPI document: the status must be documented for
  * the operation, the content type and header fields too, and the body must match the schema, without
@@ -56,6 +59,7 @@ export class DescribedHttp {
     const parsed = documentSchema.parse(document);
     this.#document = parsed;
     addFormats.default(this.#ajv);
+    this.#ajv.addFormat('base64', BASE64);
     for (const [name, schema] of Object.entries(parsed.components.schemas)) {
       this.#ajv.addSchema(closedInside(schema), `#/components/schemas/${name}`);
     }

@@ -2,6 +2,7 @@ import { Ajv, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
 import { z } from 'zod';
 import { asyncApiDocument } from '../../src/http/asyncapi-document.js';
+import { BASE64 } from './described-http.js';
 
 /** A message as a client received it. */
 export interface DescribedMessage {
@@ -53,6 +54,7 @@ export class DescribedMqtt {
     const { channels, operations, components } = documentSchema.parse(document);
     const ajv = new Ajv({ strict: false, allErrors: true });
     addFormats.default(ajv);
+    ajv.addFormat('base64', BASE64);
     const sent = Object.values(operations).filter(({ action }) => action === 'send');
     const described = sent.map(({ channel, bindings }): Channel => {
       const name = channel.$ref.split('/').at(-1) ?? '';
