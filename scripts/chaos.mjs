@@ -12,7 +12,7 @@ execFileSync(process.execPath, [join(root, 'scripts/build.mjs')], options);
 execFileSync(process.execPath, [compiler, '-p', 'test/chaos'], options);
 const run = spawnSync(
   process.execPath,
-  ['dist-test/chaos/main.js', ...process.argv.slice(2)],
+  ['dist-test/test/chaos/main.js', ...process.argv.slice(2)],
   options,
 );
 process.exit(run.status ?? 1);

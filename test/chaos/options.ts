@@ -42,10 +42,10 @@ export function readOptions(args: readonly string[]): ChaosOptions {
   const enough = Math.ceil(minAlarms / (durationMs / 1000));
   return {
     durationMs,
-    kills: number(values.kills, minutes * DEFAULT_KILLS_PER_MINUTE, 'kills'),
+    kills: number(values.kills, Math.ceil(minutes * DEFAULT_KILLS_PER_MINUTE), 'kills'),
     upstreamKills: number(
       values['upstream-kills'],
-      minutes * DEFAULT_UPSTREAM_KILLS_PER_MINUTE,
+      Math.ceil(minutes * DEFAULT_UPSTREAM_KILLS_PER_MINUTE),
       'upstream-kills',
     ),
     minAlarms,

@@ -51,7 +51,7 @@ export function planOutages(
   options: Pick<ChaosOptions, 'seed' | 'upstreamKills' | 'durationMs'>,
 ): PlannedOutage[] {
   const random = new Random(options.seed + 2);
-  const plan = Array.from({ length: Math.floor(options.upstreamKills) }, () => ({
+  const plan = Array.from({ length: options.upstreamKills }, () => ({
     atMs: random.between(FIRST_AFTER_MS, options.durationMs),
     downMs: random.between(0, MAX_DOWN_MS),
   }));
