@@ -292,7 +292,10 @@ export class Destination {
     }
   }
 
-  /** New alarms that do not wait for the end of the backlog. They keep no pace: they are few. */
+  /**
+   * New alarms that do not wait for the end of the backlog, nor for the pace; what waits is held back
+   * for it, so that in the end the upstream gets no more than it should.
+   */
   #sendAhead(alarms: LogCursor, window: number): void {
     const lanes = this.#lanes;
     if (lanes === undefined || this.#loadingAhead) return;
@@ -304,6 +307,7 @@ export class Destination {
         return;
       }
       alarms.sentAhead(entry.sequence);
+      this.#pace?.took();
       this.#send(this.#receiver, alarms, entry, false);
     }
   }
