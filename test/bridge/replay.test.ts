@@ -8,7 +8,6 @@ const world = useWorld();
 
 const BACKLOG = 20_000;
 const BACKLOG_DEVICES = 40;
-const NEW_ALARMS = 10;
 const REPLAY_PER_SECOND = 1_000;
 /** CONTRACT 4.4. */
 const LIVE_WITHIN_MS = 1_000;
@@ -33,22 +32,18 @@ it('guarantee 3: new alarms arrive within a second while a backlog is replayed i
   const subscriber = await world.subscriber(mosquitto);
   await subscriber.untilDistinct(500);
   const delays: number[] = [];
-  for (let one = 0; one < NEW_ALARMS; one++) {
+  for (let one = 0; one < 10; one++) {
     for (const sensor of fresh) delays.push(await delayOf(sensor, subscriber));
-    // Of a device of which much is queued: it must wait for that, and not overtake it.
-    sensors[one]?.alarm();
   }
   expect(Math.max(...delays), `${delays}`).toBeLessThan(LIVE_WITHIN_MS);
-  await Promise.all(sensors.map((sensor) => sensor.settled()));
-  const left = await alarmsOwed(home, [...sensors, ...fresh]);
-  expect(left).toBeGreaterThan(BACKLOG / 4);
-  // Of devices without a new alarm: what waits of the others went ahead with it, without a pace.
-  const calm = sensors.slice(NEW_ALARMS);
-  const old = subscriber.arrivals.filter(({ deviceId }) => calm.some(isOf(deviceId)));
-  const [firstMs = 0, lastMs = 0] = [old[0]?.atMs, old.at(-1)?.atMs];
-  const perSecond = (old.length / (lastMs - firstMs)) * 1000;
-  expect(perSecond).toBeLessThan(REPLAY_PER_SECOND * PACE_TOLERANCE);
-  expect(perSecond).toBeGreaterThan(REPLAY_PER_SECOND / 3);
+  await isAtPace(subscriber);
+
+  // Devices of which much is queued: that must not be overtaken, and goes with what is new.
+  for (const sensor of sensors.slice(0, 5)) {
+    expect(await delayOf(sensor, subscriber)).toBeLessThan(LIVE_WITHIN_MS);
+  }
+  await isAtPace(subscriber);
+  expect(await alarmsOwed(home, [...sensors, ...fresh])).toBeGreaterThan(BACKLOG / 2);
 
   // The rest at another pace: that, too, is changed without losing the place.
   await home.gateway.configure({
@@ -85,14 +80,27 @@ it('alarms are replayed before telemetry, and telemetry does not hold up new ala
   }
 });
 
+/** Since the first arrival, no more has come than the pace lets through. */
+async function isAtPace(subscriber: UpstreamSubscriber): Promise<void> {
+  const [firstMs = 0] = subscriber.arrivals.map(({ atMs }) => atMs);
+  const perSecond = () => {
+    const { length } = subscriber.arrivals;
+    return (length / ((subscriber.arrivals.at(-1)?.atMs ?? 0) - firstMs)) * 1000;
+  };
+  await subscriber.until(
+    () => perSecond() < REPLAY_PER_SECOND * PACE_TOLERANCE,
+    () => `${perSecond()} came each second`,
+  );
+  const { length } = subscriber.arrivals;
+  await subscriber.untilDistinct(length + REPLAY_PER_SECOND);
+  expect(perSecond()).toBeLessThan(REPLAY_PER_SECOND * PACE_TOLERANCE);
+  expect(perSecond()).toBeGreaterThan(REPLAY_PER_SECOND / 3);
+}
+
 /** From the publish to the arrival upstream. */
 async function delayOf(sensor: Sensor, subscriber: UpstreamSubscriber): Promise<number> {
   const startedMs = performance.now();
   const id = sensor.alarm();
   await subscriber.untilKeys(sensor.device.id, [id]);
   return performance.now() - startedMs;
-}
-
-function isOf(deviceId: string | undefined): (sensor: Sensor) => boolean {
-  return ({ device }) => device.id === deviceId;
 }
