@@ -142,9 +142,9 @@ class Run {
   }
 
   async #killUpstream(startedMs: number): Promise<void> {
-    for (const { atMs, downMs } of planOutages(this.#options)) {
-      await delay(Math.max(0, startedMs + atMs - performance.now()));
-      await this.#upstream.kill(downMs);
+    for (const outage of planOutages(this.#options)) {
+      await delay(Math.max(0, startedMs + outage.atMs - performance.now()));
+      await this.#upstream.kill(outage);
     }
   }
 

@@ -37,13 +37,16 @@ export function planKills(
   return plan.sort((one, other) => one.atMs - other.atMs);
 }
 
-/** An upstream's death, and for how long. */
+/** An upstream's death. */
 export interface PlannedOutage {
   /** Since the start of the run. */
   readonly atMs: number;
+  /** It does nothing for so long before it dies. */
+  readonly hangMs: number;
   readonly downMs: number;
 }
 
+const MAX_HANG_MS = 500;
 const MAX_DOWN_MS = 2_000;
 
 /** The schedule of the upstream's deaths: of its own, so that it changes nothing for the others. */
@@ -53,6 +56,7 @@ export function planOutages(
   const random = new Random(options.seed + 2);
   const plan = Array.from({ length: options.upstreamKills }, () => ({
     atMs: random.between(FIRST_AFTER_MS, options.durationMs),
+    hangMs: random.between(0, MAX_HANG_MS),
     downMs: random.between(0, MAX_DOWN_MS),
   }));
   return plan.sort((one, other) => one.atMs - other.atMs);

@@ -3,6 +3,7 @@ import { Mosquitto } from '../harness/mosquitto.js';
 import { UpstreamSubscriber } from '../harness/upstream-subscriber.js';
 import { Deliveries } from './deliveries.js';
 import type { ChaosReceiver } from './reconcile.js';
+import type { PlannedOutage } from './schedule.js';
 
 const BRIDGE = 'upstream';
 
@@ -47,10 +48,13 @@ export class ChaosUpstream implements ChaosReceiver {
 
   /**
    * Kills it and starts it again later. It dies when its subscriber has what it had for him: what it
-   * acknowledged to the bridge and kept in memory would be lost by it, and not by the gateway.
+   * acknowledged to the bridge and kept in memory would be lost by it, and not by the gateway. Before
+   * that it hangs for a moment, so that something is always on its way to it.
    */
-  async kill(downMs: number): Promise<void> {
+  async kill({ hangMs, downMs }: PlannedOutage): Promise<void> {
     await this.#subscriber.caughtUp();
+    this.#mosquitto.freeze();
+    await delay(hangMs);
     await this.#mosquitto.kill();
     this.kills++;
     await delay(downMs);
