@@ -98,43 +98,65 @@ function addGateway(registry: Registry, sources: MetricsSources): void {
   });
 }
 
-/** What is no count of messages: those are the bridge's destination's, above. */
+type Labels = Readonly<Record<string, string>>;
+
+/** What a bridge shows beside the counts of its destination, which are above. */
 function addBridges(registry: Registry, { bridges }: MetricsSources): void {
-  const gauge = (name: string, help: string, value: (bridge: BridgeStatus) => number | null) => {
+  const gauge = (
+    name: string,
+    help: string,
+    valuesOf: (
+      bridge: BridgeStatus,
+    ) => readonly (readonly [value: number | null, labels?: Labels])[],
+    labelNames: readonly string[] = [],
+  ) => {
     new Gauge({
       name,
       help,
-      labelNames: ['bridge'],
+      labelNames: ['bridge', ...labelNames],
       registers: [registry],
       async collect() {
         this.reset();
         for (const bridge of await bridges()) {
-          const current = value(bridge);
-          if (current !== null) this.set({ bridge: bridge.name }, current);
+          for (const [value, labels] of valuesOf(bridge)) {
+            if (value !== null) this.set({ bridge: bridge.name, ...labels }, value);
+          }
         }
       },
     });
   };
   const seconds = (timeMs: number | null) => timeMs && timeMs / 1000;
-  gauge('gateway_bridge_connected', '1 while it has a connection', ({ connected }) =>
-    connected ? 1 : 0,
-  );
-  gauge('gateway_bridge_connected_since_seconds', 'Unix time', ({ connectedSinceMs }) =>
-    seconds(connectedSinceMs),
-  );
+  gauge('gateway_bridge_connected', '1 while it has a connection', ({ connected }) => [
+    [connected ? 1 : 0],
+  ]);
+  gauge('gateway_bridge_connected_since_seconds', 'Unix time', ({ connectedSinceMs }) => [
+    [seconds(connectedSinceMs)],
+  ]);
   gauge(
     'gateway_bridge_last_acknowledged_seconds',
     'Unix time at which the upstream last acknowledged a message',
-    ({ lastAcknowledgedAtMs }) => seconds(lastAcknowledgedAtMs),
+    ({ lastAcknowledgedAtMs }) => [[seconds(lastAcknowledgedAtMs)]],
   );
   gauge(
     'gateway_bridge_oldest_queued_seconds',
     'Unix time at which the oldest message that waits was received',
-    ({ oldestQueuedAtMs }) => seconds(oldestQueuedAtMs),
+    ({ oldestQueuedAtMs }) => [[seconds(oldestQueuedAtMs)]],
   );
   gauge(
-    'gateway_bridge_refused',
-    'Of the dropped messages, those that the upstream will never take',
-    ({ dropped }) => dropped.refused,
+    'gateway_bridge_dropped',
+    'Messages that were not delivered, by reason',
+    ({ dropped: { tooOld, tooMany, refused } }) => [
+      [tooOld, { reason: 'tooOld' }],
+      [tooMany, { reason: 'tooMany' }],
+      [refused, { reason: 'refused' }],
+    ],
+    ['reason'],
+  );
+  gauge(
+    'gateway_bridge_last_error_seconds',
+    'Unix time of the last failure, by its kind, also when it is over',
+    ({ lastError }) =>
+      lastError === null ? [] : [[seconds(lastError.atMs), { kind: lastError.kind }]],
+    ['kind'],
   );
 }

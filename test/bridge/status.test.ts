@@ -50,6 +50,19 @@ it('how a bridge is doing is shown on its retained topic, over HTTP, in the metr
     const labels = `destination="bridge/region",log="alarms",state="${state}"`;
     expect(metrics).toContain(`gateway_destination_messages{${labels}} ${count}\n`);
   }
+  expect(metrics).toContain('gateway_bridge_connected{bridge="region"} 0\n');
+  expect(metrics).toContain('gateway_bridge_dropped{bridge="region",reason="tooMany"} 2\n');
+  expect(metrics).toMatch(
+    /^gateway_bridge_last_error_seconds\{bridge="region",kind="unreachable"\} \d/m,
+  );
+  for (const [name, at] of [
+    ['last_acknowledged', down.lastAcknowledgedAt],
+    ['oldest_queued', down.oldestQueuedAt],
+  ]) {
+    const found = new RegExp(`^gateway_bridge_${name}_seconds\\{bridge="region"\\} (.*)$`, 'm');
+    const seconds = Number(found.exec(metrics)?.[1]);
+    expect(seconds).toBeCloseTo(Date.parse(at ?? '') / 1000, 2);
+  }
 
   await mosquitto.start();
   await admin.until(() => statuses().at(-1)?.connected === true);
