@@ -41,6 +41,8 @@ it.runIf(isLong)(
     const fresh = await world.sensors(home, 5);
     await mosquitto.start();
     const subscriber = await world.subscriber(mosquitto);
+    // What is published before the bridge is back is part of the outage.
+    await untilBridge(home, 'region', { connected: true });
     const startedMs = performance.now();
     const delays: number[] = [];
     while (subscriber.distinct < BACKLOG) {
