@@ -7,6 +7,7 @@ import type { Config } from './config/schema.js';
 import { GatewayError } from './errors.js';
 import type { createHttpApp } from './http/app.js';
 import { createHttpListener } from './http/listener.js';
+import { answerClientError } from './http/unroutable.js';
 import type { Log } from './log.js';
 import type { Releasers } from './releasers.js';
 
@@ -65,8 +66,14 @@ function listenersOf(options: ListeningOptions): { mqtt: Listen; http: Listen } 
   const { connectionsPerSecond, connectionBurst } = config.limits;
   const rate = new ConnectionRate(connectionsPerSecond, connectionBurst, now);
   const handle = broker.handle.bind(broker);
-  const webSockets = new WebSocketListener(config.mqtt.maxPacketBytes, rate, handle);
-  const onUpgrade = webSockets.upgrade.bind(webSockets);
+  const { maxPacketBytes } = config.mqtt;
+  const { maxConnections } = config.http;
+  const refuse = answerClientError;
+  const webSockets = new WebSocketListener({ maxPacketBytes, rate, handle, refuse });
+  const protocolSwitch = {
+    takes: webSockets.takes.bind(webSockets),
+    upgrade: webSockets.upgrade.bind(webSockets),
+  };
   return {
     mqtt: (host, port, tls) => {
       const listener = new TcpListener({ host, port, tls, rate, handle, log });
@@ -74,7 +81,8 @@ function listenersOf(options: ListeningOptions): { mqtt: Listen; http: Listen } 
       return listener.start();
     },
     http: (host, port, tls) => {
-      const listener = createHttpListener({ app, host, port, onUpgrade, log, ...(tls && { tls }) });
+      const shared = { app, protocolSwitch, maxConnections, log };
+      const listener = createHttpListener({ ...shared, host, port, ...(tls && { tls }) });
       releasers.add(() => listener.stop(HTTP_CLOSE_DEADLINE_MS));
       return listener.start();
     },

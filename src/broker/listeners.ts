@@ -74,13 +74,21 @@ const WEBSOCKET_PATH = '/mqtt';
 /** What an MQTT client may offer [MQTT-6.0.0-3]; the second is MQTT 3.1's name. */
 const SUBPROTOCOLS = ['mqtt', 'mqttv3.1'];
 
+export interface WebSocketListenerOptions {
+  readonly maxPacketBytes: number;
+  readonly rate: ConnectionRate;
+  readonly handle: Handle;
+  /** Answers a request that is no proper WebSocket handshake, and hangs up. */
+  readonly refuse: (error: Error, socket: Duplex) => void;
+}
+
 /** MQTT over WebSocket at `/mqtt`, on connections that an HTTP listener passes on. */
 export class WebSocketListener {
   readonly #server: WebSocketServer;
   readonly #rate: ConnectionRate;
   readonly #handle: Handle;
 
-  constructor(maxPacketBytes: number, rate: ConnectionRate, handle: Handle) {
+  constructor({ maxPacketBytes, rate, handle, refuse }: WebSocketListenerOptions) {
     this.#rate = rate;
     this.#handle = handle;
     this.#server = new WebSocketServer({
@@ -89,15 +97,17 @@ export class WebSocketListener {
       maxPayload: maxPacketBytes + 1024,
       handleProtocols: (offered) => SUBPROTOCOLS.find((name) => offered.has(name)) ?? false,
     });
+    this.#server.on('wsClientError', refuse);
+  }
+
+  /** Whether the request asks for a WebSocket here (RFC 6455, 4.2.1). */
+  takes({ url, headers }: IncomingMessage): boolean {
+    const offered = headers.upgrade?.trim().toLowerCase();
+    return offered === 'websocket' && url?.split('?')[0] === WEBSOCKET_PATH;
   }
 
   /** For the HTTP server's `upgrade` event. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const path = request.url?.split('?')[0];
-    if (path !== WEBSOCKET_PATH) {
-      socket.end('HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
-      return;
-    }
     if (!this.#rate.admits(request.socket.remoteAddress ?? '')) {
       socket.destroy();
       return;

@@ -64,6 +64,7 @@ const http = z.strictObject({
   port: port.default(8080),
   tlsPort: port.default(8443),
   maxBodyBytes: count.max(MAX_BODY_BYTES).default(65_536),
+  maxConnections: count.default(10_000),
   openMetrics: z.boolean().default(false),
   publicUrl: publicUrl.optional(),
 });

@@ -7,7 +7,9 @@ import type { Duplex } from 'node:stream';
 import { getRequestListener, RequestError } from '@hono/node-server';
 import type { Logger } from 'pino';
 import { GatewayError } from '../errors.js';
+import { limitConnections } from './connection-limit.js';
 import { answerClientError, BodyTimeout, problemResponse } from './unroutable.js';
+import { requestClass } from './upgrade-offer.js';
 
 /** What a client that is slow, or does it on purpose, gets at most. */
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -16,6 +18,16 @@ const BODY_TIMEOUT_MS = 30_000;
 const LONG_BODY_TIMEOUT_MS = 15 * 60_000;
 const KEEP_ALIVE_TIMEOUT_MS = 5_000;
 const TIMEOUT_CHECK_INTERVAL_MS = 2_000;
+/** A client that neither sends nor takes anything for so long, in the middle of an exchange, is gone. */
+const STALLED_AFTER_MS = 60_000;
+const MAX_CONNECTIONS = 10_000;
+
+/** Who takes over connections on which another protocol is to be spoken. */
+export interface ProtocolSwitch {
+  /** Whether this request is for it; every other one is an ordinary request, whatever it offers. */
+  takes(request: IncomingMessage): boolean;
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
+}
 
 export interface HttpListenerOptions {
   readonly app: { fetch(request: Request, bindings: object): Response | Promise<Response> };
@@ -23,13 +35,17 @@ export interface HttpListenerOptions {
   /** 0 picks a free one. */
   readonly port: number;
   readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer } | undefined;
-  /** Takes every request to switch protocols, over; without it such requests are ordinary ones. */
-  readonly onUpgrade?:
-    | ((request: IncomingMessage, socket: Duplex, head: Buffer) => void)
-    | undefined;
+  readonly protocolSwitch?: ProtocolSwitch | undefined;
   readonly log: Logger;
   /** For how long a body may be on its way, half a minute by default; uploads may take longer. */
   readonly bodyTimeoutMs?: number;
+  /** After how long a client that takes nothing of its answer is cut off, a minute by default. */
+  readonly stalledAfterMs?: number;
+  /**
+   * How many connections there may be, upgraded ones included; one more is closed at once. Without a
+   * bound, HTTP clients could use up the file descriptors that MQTT needs.
+   */
+  readonly maxConnections?: number;
 }
 
 export interface BoundAddress {
@@ -49,11 +65,15 @@ export interface HttpListener {
 
 /** An HTTP or HTTPS listener for the app; nothing is bound before `start`. */
 export function createHttpListener(options: HttpListenerOptions): HttpListener {
-  const { app, tls, onUpgrade, log } = options;
-  const { bodyTimeoutMs = BODY_TIMEOUT_MS } = options;
-  const server = createServer(requestListener(app, bodyTimeoutMs, log), tls);
+  const { app, protocolSwitch, log } = options;
+  const { bodyTimeoutMs = BODY_TIMEOUT_MS, stalledAfterMs = STALLED_AFTER_MS } = options;
+  const server = createServer(requestListener(app, bodyTimeoutMs, log), options);
   const sockets = trackSockets(server);
+  server.setTimeout(stalledAfterMs);
+  limitConnections(server, options.maxConnections ?? MAX_CONNECTIONS, log);
   server.on('clientError', answerClientError);
+  // The gateway is nobody's proxy. Node would hang up without a word.
+  server.on('connect', (_request, socket) => answerClientError(new Error('CONNECT'), socket));
   // An expectation that is not understood may be ignored (RFC 9110, 10.1.1).
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   // A kept-alive connection whose last request was in hand at `stop` falls idle only after it.
@@ -62,24 +82,28 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
       if (!server.listening) server.closeIdleConnections();
     });
   });
-  if (onUpgrade !== undefined) server.on('upgrade', onUpgrade);
+  if (protocolSwitch !== undefined) server.on('upgrade', protocolSwitch.upgrade);
   return {
     start: () => listen(server, options),
     stop: (deadlineMs) => close(server, sockets, deadlineMs),
   };
 }
 
-function createServer(listener: RequestListener, tls: HttpListenerOptions['tls']): Server {
-  const timeouts = {
+function createServer(
+  listener: RequestListener,
+  { tls, protocolSwitch }: Pick<HttpListenerOptions, 'tls' | 'protocolSwitch'>,
+): Server {
+  const settings = {
     headersTimeout: HEADERS_TIMEOUT_MS,
     requestTimeout: LONG_BODY_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
     // The app answers that itself, with a problem document.
     requireHostHeader: false,
+    IncomingMessage: requestClass((request) => protocolSwitch?.takes(request) ?? false),
   };
-  if (tls === undefined) return createHttpServer(timeouts, listener);
-  return createHttpsServer({ ...timeouts, cert: tls.cert, key: tls.key }, listener);
+  if (tls === undefined) return createHttpServer(settings, listener);
+  return createHttpsServer({ ...settings, cert: tls.cert, key: tls.key }, listener);
 }
 
 function requestListener(

@@ -1,4 +1,6 @@
 import { once } from 'node:events';
+import { get } from 'node:http';
+import { json } from 'node:stream/consumers';
 import mqtt from 'mqtt';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createWebSocketStream, WebSocket } from 'ws';
@@ -82,12 +84,23 @@ describe('MQTT over WebSocket', () => {
     expect(await statusOf('/mqtt?token=x')).toBe(101);
   });
 
-  it.each(['/', '/mqtt/', '/mqtts', '/MQTT', '/care-homes', '/mqtt/x', '//mqtt'])(
-    'is not at %s',
-    async (path) => {
-      expect(await statusOf(path)).toBe(404);
-    },
-  );
+  it.each(['/', '/mqtt/', '/mqtts', '/MQTT', '/mqtt/x', '//mqtt'])('is not at %s', async (path) => {
+    expect(await statusOf(path)).toBe(404);
+  });
+
+  it('leaves every other path to the HTTP interface', async () => {
+    expect(await statusOf('/care-homes')).toBe(401);
+    expect(await statusOf('/healthz')).toBe(200);
+  });
+
+  it('answers a handshake that is none as the HTTP interface does', async () => {
+    const headers = { connection: 'upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' };
+    const request = get({ port: home.gateway.addresses.http.port, path: '/mqtt', headers });
+    const [response] = await once(request, 'response');
+    expect(response.statusCode).toBe(400);
+    expect(response.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
+    expect(await json(response)).toMatchObject({ code: 'invalid-request' });
+  });
 
   it('asks for credentials', async () => {
     const { client } = await open();

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { Agent, request as httpRequest } from 'node:http';
+import { Agent, request as httpRequest, type ServerResponse } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -20,6 +20,7 @@ import { failure, rawExchange } from './client.js';
 /** Much shorter than the listener would keep an idle connection, much longer than it should take. */
 const SOON_MS = 3_000;
 const FAR_DEADLINE_MS = 60_000;
+const MORE_THAN_SOCKETS_BUFFER = 'x'.repeat(64 * 1024 * 1024);
 const log = pino({ level: 'silent' });
 const hello = { fetch: () => new Response('hello') };
 
@@ -131,9 +132,12 @@ describe('stopping', () => {
   it('cuts upgraded connections at the deadline, too', async () => {
     const upgraded: string[] = [];
     const { listener, port } = await start({
-      onUpgrade: (request, socket) => {
-        upgraded.push(request.url ?? '');
-        socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n');
+      protocolSwitch: {
+        takes: () => true,
+        upgrade: (request, socket) => {
+          upgraded.push(request.url ?? '');
+          socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n');
+        },
       },
     });
     const head =
@@ -155,12 +159,68 @@ describe('stopping', () => {
   });
 });
 
-it('takes a request to switch protocols as an ordinary one when nobody else does', async () => {
+describe('a request with an offer to switch protocols', () => {
+  const upgrade =
+    'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n';
+  const echo = {
+    fetch: async (request: Request) =>
+      new Response(`${request.method} ${await request.text()}.`, {
+        headers: { 'X-Answer': 'yes' },
+      }),
+  };
+  const others = { takes: () => false, upgrade: () => expect.unreachable() };
+
+  it.each([undefined, others])('that nobody takes is an ordinary one', async (protocolSwitch) => {
+    const { port } = await start({ app: echo, protocolSwitch });
+    const body = `Content-Length: 4\r\n\r\nbody`;
+    const socket = await connected(port, `POST / HTTP/1.1\r\nHost: x\r\n${upgrade}${body}`);
+    expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 200 [\s\S]*POST body\.$/);
+    // As Java's client goes on, over the same connection.
+    socket.write(`GET / HTTP/1.1\r\nHost: x\r\n${upgrade}\r\n`);
+    expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 200 [\s\S]*GET \.$/);
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+    expect(await text(socket)).toMatch(/^HTTP\/1\.1 200 [\s\S]*GET \.$/);
+  });
+});
+
+it('refuses to be a proxy', async () => {
   const { port } = await start();
-  const head =
-    'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n';
-  const answer = await rawExchange(port, head);
-  expect([answer.status, answer.text]).toEqual([200, 'hello']);
+  const answer = await rawExchange(port, 'CONNECT other:443 HTTP/1.1\r\nHost: other:443\r\n\r\n');
+  expect(failure(answer)).toBe('400 invalid-request');
+});
+
+it('closes connections beyond the limit, and takes others again when there is room', async () => {
+  const lines: string[] = [];
+  const logged = pino({}, { write: (line: string) => lines.push(line) });
+  const { port } = await start({ maxConnections: 2, log: logged });
+  const request = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+  const first = await connected(port);
+  await connected(port);
+  for (const further of [await connected(port), await connected(port)])
+    await once(further, 'close');
+  expect(lines).toEqual([expect.stringContaining('http listener is full')]);
+  first.end();
+  await once(first, 'close');
+  expect((await rawExchange(port, request)).status).toBe(200);
+});
+
+it('cuts off a client that takes nothing of its answer', async () => {
+  let tell: () => void;
+  const cut = new Promise<void>((resolve) => {
+    tell = resolve;
+  });
+  const app = {
+    fetch: (_request: Request, { outgoing }: { outgoing?: ServerResponse }) => {
+      outgoing?.once('close', () => tell());
+      return new Response(MORE_THAN_SOCKETS_BUFFER);
+    },
+  };
+  const { port } = await start({ app, stalledAfterMs: 50 });
+  const socket = await connected(port);
+  socket.pause();
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  // The whole of it cannot have gone out: nobody reads.
+  await cut;
 });
 
 describe('a body that is slow', () => {
