@@ -1,5 +1,7 @@
 const MAX_CODE_POINTS = 120;
 const CONTROL_CHARACTER = /\p{Cc}/u;
+/** Everything that Unicode or JavaScript calls white space; `trim` alone would leave U+0085 there. */
+const OUTER_SPACE = /^[\p{White_Space}\uFEFF]+|[\p{White_Space}\uFEFF]+$/gu;
 
 /** A name as it is kept, or what is wrong with it. */
 export type NameResult = { readonly name: string } | { readonly fault: string };
@@ -12,7 +14,7 @@ export type NameResult = { readonly name: string } | { readonly fault: string };
 export function parseName(text: string): NameResult {
   if (!text.isWellFormed())
     return { fault: 'must be well-formed Unicode, without lone surrogates' };
-  const name = text.trim();
+  const name = text.replace(OUTER_SPACE, '');
   const length = [...name].length;
   if (length < 1 || length > MAX_CODE_POINTS) {
     return { fault: `must have 1 to ${MAX_CODE_POINTS} characters after trimming` };

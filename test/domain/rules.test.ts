@@ -7,6 +7,7 @@ import { isFilter, matchesFilter, parsePublishTopic } from '../../src/domain/top
 describe('names', () => {
   it('are trimmed and have 1 to 120 code points', () => {
     expect(parseName('  Haus \u00a0')).toEqual({ name: 'Haus' });
+    expect(parseName('\u0085\ufeffHaus\u2028\u0085')).toEqual({ name: 'Haus' });
     expect(parseName('😀'.repeat(120))).toEqual({ name: '😀'.repeat(120) });
     expect(parseName('😀'.repeat(121))).toHaveProperty('fault');
     expect(parseName(' \t ')).toHaveProperty('fault');

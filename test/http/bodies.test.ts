@@ -1,30 +1,45 @@
 import { describe, expect, it } from 'vitest';
-import type { CallOptions } from './client.js';
+import { z } from 'zod';
+import { basic } from './cameras.js';
+import type { Answer, CallOptions } from './client.js';
 import { failure, problemOf } from './client.js';
 import { MAX_BODY_BYTES, startGateway, type TestGateway, useRedis } from './harness.js';
-import { fill, protectedRoutesOf, takesJson } from './routes.js';
+import { DEVICE_PATHS, fill, type Route, routesOf, takesJson } from './routes.js';
 
 const redis = useRedis();
 const JSON_TYPE = { 'Content-Type': 'application/json' };
+const namedBody = z.looseObject({ name: z.string() });
 
-/** Sends the same to every route that takes JSON, and returns `method path status code` of each. */
-async function everywhere(gateway: TestGateway, options: CallOptions): Promise<string[]> {
+/** Every character that has the Unicode property White_Space, and the one JavaScript adds. */
+const WHITE_SPACE = [
+  ...['\t\n\v\f\r \u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008'],
+  ...['\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff'],
+].join('');
+
+/** Sends the same to every route that takes JSON, as who may, and returns what each answers. */
+async function everywhere(
+  gateway: TestGateway,
+  options: CallOptions,
+  routes = routesOf(gateway.app).filter(takesJson),
+): Promise<[name: string, answer: Answer][]> {
   const locationId = await gateway.createLocation();
-  const deviceId = await gateway.createDevice(locationId);
+  const { id: deviceId, secret } = await gateway.createCamera(locationId);
   const ids = { locationId, deviceId, ...(await gateway.placeInGroup(locationId, deviceId)) };
-  const answers: string[] = [];
-  for (const { method, path } of protectedRoutesOf(gateway.app).filter(takesJson)) {
-    const answer = await gateway.admin(method, fill(path, ids), options);
-    answers.push(`${method} ${path} ${failure(answer)}`);
+  const answers: [string, Answer][] = [];
+  for (const { method, path } of routes) {
+    const own = DEVICE_PATHS.includes(path) ? basic(deviceId, secret) : {};
+    const headers = { ...options.headers, ...own };
+    const answer = await gateway.admin(method, fill(path, ids), { ...options, headers });
+    answers.push([`${method} ${path}`, answer]);
   }
-  expect(answers.length).toBeGreaterThan(4);
   return answers;
 }
 
 /** Asserts that all of them are this one. */
-function allAre(answers: readonly string[], expected: string): void {
-  const wrong = answers.filter((answer) => !answer.endsWith(` ${expected}`));
-  expect(wrong).toEqual([]);
+function allAre(answers: readonly [name: string, answer: Answer][], expected: string): void {
+  expect(answers.length).toBeGreaterThan(10);
+  const found = answers.map(([name, answer]) => `${name} ${failure(answer)}`);
+  expect(found).toEqual(answers.map(([name]) => `${name} ${expected}`));
 }
 
 describe('every route with a JSON body refuses', () => {
@@ -39,6 +54,27 @@ describe('every route with a JSON body refuses', () => {
       { headers: JSON_TYPE, body: '\ufeff{"name":"x"}' },
       '400 invalid-request',
     ],
+    'a NUL behind it': [{ headers: JSON_TYPE, body: '{"name":"x"}\0' }, '400 invalid-request'],
+    'UTF-16': [
+      { headers: JSON_TYPE, body: Buffer.from('\ufeff{"name":"x"}', 'utf16le') },
+      '400 invalid-request',
+    ],
+    'a surrogate in UTF-8': [
+      { headers: JSON_TYPE, body: Buffer.from('{"name":"\xed\xa0\x80"}', 'latin1') },
+      '400 invalid-request',
+    ],
+    'what is not JSON, announced with an expectation': [
+      { headers: { ...JSON_TYPE, Expect: '100-continue' }, body: 'name=x' },
+      '400 invalid-request',
+    ],
+    'brackets in brackets, as deep as fits': [
+      { headers: JSON_TYPE, body: '['.repeat(MAX_BODY_BYTES / 2) + ']'.repeat(MAX_BODY_BYTES / 2) },
+      '400 invalid-request',
+    ],
+    'a name that is nested': [
+      { headers: JSON_TYPE, body: `{"name":${'['.repeat(2000)}${']'.repeat(2000)}}` },
+      '400 invalid-request',
+    ],
     'bytes that are not UTF-8': [
       { headers: JSON_TYPE, body: Buffer.from('{"name":"\xff\xfe"}', 'latin1') },
       '400 invalid-request',
@@ -50,6 +86,14 @@ describe('every route with a JSON body refuses', () => {
     ],
     'a form': [
       { headers: { 'Content-Type': 'application/x-www-form-urlencoded' }, body: 'name=x' },
+      '415 unsupported-media-type',
+    ],
+    'two content types': [
+      { headers: { 'Content-Type': 'application/json, text/plain' }, body: '{"name":"x"}' },
+      '415 unsupported-media-type',
+    ],
+    'an empty content type': [
+      { headers: { 'Content-Type': '' }, body: '{"name":"x"}' },
       '415 unsupported-media-type',
     ],
     'JSON of another kind': [
@@ -87,38 +131,86 @@ it('takes a body of exactly the limit', async () => {
   expect((await gateway.admin('POST', '/care-homes', options)).status).toBe(201);
 });
 
-it('takes a content type with parameters, in either case', async () => {
+/** Those whose body has a name; the one of access tokens has to have grants, too. */
+function namedRoutes(gateway: TestGateway): Route[] {
+  const takesName = ({ path }: Route) => !path.endsWith('/move') && !path.endsWith('/footage');
+  const routes = routesOf(gateway.app).filter((route) => takesJson(route) && takesName(route));
+  expect(routes).toHaveLength(9);
+  return routes;
+}
+
+/** The names that every resource has after the body, written in JSON but for the closing brace. */
+async function namesAfter(members: string, type = 'application/json'): Promise<unknown[]> {
   const gateway = await startGateway(redis);
-  for (const type of ['application/json; charset=utf-8', 'Application/JSON;charset="UTF-8"']) {
-    const options = { headers: { 'Content-Type': type }, body: '{"name":"Haus Birke"}' };
-    expect((await gateway.admin('POST', '/care-homes', options)).status).toBe(201);
+  const headers = { 'Content-Type': type };
+  const isOfToken = ({ path }: Route) => path === '/access-tokens';
+  const [ofTokens, others] = [true, false].map((wanted) =>
+    namedRoutes(gateway).filter((route) => isOfToken(route) === wanted),
+  );
+  const grants = ',"grants":[{"location":"*","role":"viewer"}]';
+  const answers = [
+    ...(await everywhere(gateway, { headers, body: `${members}}` }, others)),
+    ...(await everywhere(gateway, { headers, body: `${members}${grants}}` }, ofTokens)),
+  ];
+  return answers.map(([name, answer]) => {
+    expect([name, answer.status]).toEqual([name, name.startsWith('POST') ? 201 : 200]);
+    return namedBody.parse(answer.json).name;
+  });
+}
+
+it('takes a content type with parameters, in either case', async () => {
+  for (const type of [
+    'application/json; charset=utf-8',
+    'Application/JSON;charset="UTF-8"',
+    'application/json ; charset=iso-8859-1',
+    'APPLICATION/JSON;',
+  ]) {
+    expect(new Set(await namesAfter('{"name":"Haus Bärlauch"', type))).toEqual(
+      new Set(['Haus Bärlauch']),
+    );
   }
 });
 
+it('takes the last of two members with the same name', async () => {
+  expect(new Set(await namesAfter('{"name":7,"name":"x","n\\u0061me":"y"'))).toEqual(
+    new Set(['y']),
+  );
+});
+
 describe('names', () => {
-  const accepted: [string, string][] = [
-    [' \t Haus Birke \u00a0\n', 'Haus Birke'],
-    ['x', 'x'],
-    ['ü'.repeat(120), 'ü'.repeat(120)],
-    ['👵'.repeat(120), '👵'.repeat(120)],
+  const accepted: [what: string, sent: string, kept: string][] = [
+    ['white space around it', ' \t Haus Birke \u00a0\n', 'Haus Birke'],
+    ['all white space of Unicode around it', `${WHITE_SPACE}x${WHITE_SPACE}`, 'x'],
+    ['one character', 'x', 'x'],
+    ['120 characters', 'ü'.repeat(120), 'ü'.repeat(120)],
+    ['120 outside the first plane', '👵'.repeat(120), '👵'.repeat(120)],
+    ['120 with marks to combine', 'u\u0308'.repeat(60), 'u\u0308'.repeat(60)],
+    ['120 and white space around it', ` ${'👵'.repeat(120)}\u3000`, '👵'.repeat(120)],
+    ['a separator of lines in it', 'x\u2028y', 'x\u2028y'],
+    ['what is not white space but invisible', '\u200d', '\u200d'],
   ];
-  for (const [sent, kept] of accepted) {
-    it(`takes ${JSON.stringify(sent.slice(0, 12))} (${[...sent].length})`, async () => {
-      const gateway = await startGateway(redis);
-      const answer = await gateway.admin('POST', '/care-homes', { json: { name: sent } });
-      expect(answer.status).toBe(201);
-      expect(answer.json).toMatchObject({ name: kept });
+  for (const [what, sent, kept] of accepted) {
+    it(`may have ${what}, everywhere`, async () => {
+      const names = await namesAfter(`{"name":${JSON.stringify(sent)}`);
+      expect(new Set(names)).toEqual(new Set([kept]));
     });
   }
 
   const refused = [
     '',
     '   ',
+    WHITE_SPACE,
     'x'.repeat(121),
     '👵'.repeat(121),
+    'u\u0308'.repeat(61),
     'a\u0000b',
     'a\nb',
+    'a\u0085b',
+    'a\u009fb',
+    '\u007f',
     '\ud800',
+    'a\udc00b',
+    '\udc00\ud800',
     7,
     null,
   ];

@@ -61,6 +61,7 @@ export interface HarnessOptions {
   readonly footageAudit?: AuditTrail;
   readonly minFreeBytes?: number;
   readonly publicUrl?: string;
+  readonly bodyTimeoutMs?: number;
   readonly isTrustedAddress?: (address: string) => boolean;
 }
 
@@ -194,7 +195,10 @@ export class TestGateway {
     });
     described ??= new DescribedHttp(openApiDocument(this.app, VERSION));
     this.#described = described;
-    this.#listener = createHttpListener({ app: this.app, host: '127.0.0.1', port: 0, log });
+    this.#listener = createHttpListener({
+      ...{ app: this.app, host: '127.0.0.1', port: 0, log },
+      ...(options.bodyTimeoutMs === undefined ? {} : { bodyTimeoutMs: options.bodyTimeoutMs }),
+    });
   }
 
   async start(): Promise<void> {

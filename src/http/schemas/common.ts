@@ -17,6 +17,12 @@ export const nullableUuidSchema = uuidSchema
   .nullable()
   .openapi({ type: ['string', 'null'], format: 'uuid' });
 
+// In the notation of every regular expression: not all of those that read the document know \p{…}.
+const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f';
+const SPACE = '[\\s\\u0085]';
+const VISIBLE = `[^\\s${CONTROL}]`;
+const NO_CONTROL = `[^${CONTROL}]`;
+
 /** A name as it is kept, by the one rule for names (specification 8). */
 export const nameSchema = z
   .string()
@@ -30,7 +36,7 @@ export const nameSchema = z
     type: 'string',
     description: '1 to 120 characters (code points) after trimming, no control characters.',
     // No `maxLength`: white space around the name does not count.
-    pattern: '^\\s*\\S(.{0,118}\\S)?\\s*$',
+    pattern: `^${SPACE}*${VISIBLE}(${NO_CONTROL}{0,118}${VISIBLE})?${SPACE}*$`,
     example: 'Haus Birke',
   });
 
