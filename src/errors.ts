@@ -38,6 +38,12 @@ export interface FieldFault {
   readonly message: string;
 }
 
+/** A failure that is known before it happens. */
+export interface Failure {
+  readonly code: ErrorCode;
+  readonly detail: string;
+}
+
 /**
  * The only error that crosses a module border. `detail` is written for the caller and may be shown;
  * `cause` is for the log and never leaves the process.
@@ -57,5 +63,9 @@ export class GatewayError extends Error {
     this.code = code;
     this.detail = detail;
     this.faults = options.faults ?? [];
+  }
+
+  static of({ code, detail }: Failure): GatewayError {
+    return new GatewayError(code, detail);
   }
 }

@@ -2,8 +2,8 @@ import type { Context, MiddlewareHandler } from 'hono';
 import type { Grant, Role, Scope } from '../domain/grants.js';
 import { isAdmin, permits, touchesLocation } from '../domain/grants.js';
 import { isUuid } from '../domain/identifiers.js';
-import type { Room } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
+import { NO_DEVICE, NO_GROUP, NO_LOCATION, NO_ROOM, NO_ROOM_IN_GROUP } from '../site/absences.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { RoomKey } from '../site/site-store.js';
 import type { Coverage } from './coverage.js';
@@ -58,8 +58,7 @@ export class Access {
     return (c, next) => {
       const { grants } = callerOf(c);
       const [locationId, deviceId] = [pathId(c, 'locationId'), pathId(c, 'deviceId')];
-      const found = this.#model.device(deviceId);
-      const device = found?.locationId === locationId ? found : undefined;
+      const device = this.#model.deviceIn({ locationId, deviceId });
       requirePermission(
         device === undefined
           ? permits(grants, role, { locationId })
@@ -67,9 +66,7 @@ export class Access {
       );
       requireUuids({ locationId, deviceId });
       this.#requireLocation(locationId);
-      if (device === undefined) {
-        throw new GatewayError('device-not-found', 'There is no such device in this location.');
-      }
+      if (device === undefined) throw GatewayError.of(NO_DEVICE);
       return next();
     };
   }
@@ -81,13 +78,11 @@ export class Access {
   room(role: Role): Guard {
     return (c, next) => {
       const [locationId, roomId] = [pathId(c, 'locationId'), pathId(c, 'roomId')];
-      const room = this.#roomIn(locationId, roomId);
+      const room = this.#model.roomIn({ locationId, roomId });
       requirePermission(permits(callerOf(c).grants, role, { locationId, groupId: room?.groupId }));
       requireUuids({ locationId, roomId });
       this.#requireLocation(locationId);
-      if (room === undefined) {
-        throw new GatewayError('room-not-found', 'There is no such room in this location.');
-      }
+      if (room === undefined) throw GatewayError.of(NO_ROOM);
       return next();
     };
   }
@@ -111,9 +106,8 @@ export class Access {
       requirePermission(permits(callerOf(c).grants, role, { locationId, groupId }));
       requireUuids({ locationId, groupId, roomId });
       this.#requireGroup(locationId, groupId);
-      if (this.#roomIn(locationId, roomId)?.groupId !== groupId) {
-        throw new GatewayError('room-not-found', 'There is no such room in this group.');
-      }
+      const room = this.#model.roomIn({ locationId, roomId });
+      if (room?.groupId !== groupId) throw GatewayError.of(NO_ROOM_IN_GROUP);
       return next();
     };
   }
@@ -133,14 +127,9 @@ export class Access {
    *
    * @throws GatewayError `forbidden`, to a grant on a group also for a room that does not exist
    */
-  requireRoom(c: Context<HttpEnv>, role: Role, { locationId, roomId }: RoomKey): void {
-    const { groupId } = this.#roomIn(locationId, roomId) ?? {};
-    this.requireScope(c, role, { locationId, groupId });
-  }
-
-  #roomIn(locationId: string, roomId: string): Room | undefined {
-    const room = this.#model.room(roomId);
-    return room?.locationId === locationId ? room : undefined;
+  requireRoom(c: Context<HttpEnv>, role: Role, key: RoomKey): void {
+    const { groupId } = this.#model.roomIn(key) ?? {};
+    this.requireScope(c, role, { locationId: key.locationId, groupId });
   }
 
   #location(isPermitted: (grants: readonly Grant[], locationId: string) => boolean): Guard {
@@ -155,15 +144,13 @@ export class Access {
 
   #requireGroup(locationId: string, groupId: string): void {
     this.#requireLocation(locationId);
-    if (this.#model.group(groupId)?.locationId !== locationId) {
-      throw new GatewayError('group-not-found', 'There is no such group in this location.');
+    if (this.#model.groupIn({ locationId, groupId }) === undefined) {
+      throw GatewayError.of(NO_GROUP);
     }
   }
 
   #requireLocation(id: string): void {
-    if (this.#model.location(id) === undefined) {
-      throw new GatewayError('location-not-found', 'There is no such location.');
-    }
+    if (this.#model.location(id) === undefined) throw GatewayError.of(NO_LOCATION);
   }
 }
 

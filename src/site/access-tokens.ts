@@ -5,6 +5,7 @@ import { newId } from '../domain/identifiers.js';
 import type { AccessToken } from '../domain/site.js';
 import { formatTime } from '../domain/times.js';
 import { GatewayError } from '../errors.js';
+import { NO_ACCESS_TOKEN } from './absences.js';
 import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
 import { GATEWAY_ACTOR } from './audit-trail.js';
 import type { SiteEvents } from './site-events.js';
@@ -12,7 +13,7 @@ import type { SiteModel } from './site-model.js';
 import type { SiteStore } from './site-store.js';
 
 /** The user name that goes with the admin token over MQTT. */
-export const ADMIN_TOKEN_ID = 'admin';
+const ADMIN_TOKEN_ID = 'admin';
 
 /** A token's record with the token itself, which is shown this once. */
 export interface IssuedToken {
@@ -84,9 +85,7 @@ export class AccessTokens {
   async delete(actor: Actor, id: string): Promise<void> {
     await this.#store.deleteAccessToken(id, this.#entry(actor, 'access-token.deleted', id));
     const record = this.#model.accessToken(id);
-    if (record === undefined) {
-      throw new GatewayError('access-token-not-found', 'There is no such access token.');
-    }
+    if (record === undefined) throw GatewayError.of(NO_ACCESS_TOKEN);
     this.#model.removeAccessToken(id);
     this.#events.emit('credentialEnded', principalKey(principalOf(record)));
     this.#events.emit('principalRemoved', principalKey(principalOf(record)));

@@ -4,6 +4,7 @@ import { newId } from '../domain/identifiers.js';
 import { mergePatch } from '../domain/json-text.js';
 import type { Device } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
+import { NO_DEVICE } from './absences.js';
 import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
 import type { SiteEvents } from './site-events.js';
 import type { SiteModel } from './site-model.js';
@@ -36,16 +37,10 @@ export class Devices {
     this.#now = now;
   }
 
-  list(locationId: string): Device[] {
-    return this.#model.devicesOf(locationId);
-  }
-
   /** @throws GatewayError `device-not-found` when it is not in this location */
   get(key: DeviceKey): Device {
-    const device = this.#model.device(key.deviceId);
-    if (device === undefined || device.locationId !== key.locationId) {
-      throw new GatewayError('device-not-found', 'There is no such device in this location.');
-    }
+    const device = this.#model.deviceIn(key);
+    if (device === undefined) throw GatewayError.of(NO_DEVICE);
     return device;
   }
 

@@ -1,6 +1,7 @@
 import { newId } from '../domain/identifiers.js';
 import type { Group } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
+import { NO_GROUP } from './absences.js';
 import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
 import type { SiteModel } from './site-model.js';
 import type { GroupKey, SiteStore } from './site-store.js';
@@ -17,15 +18,6 @@ export class Groups {
     this.#now = now;
   }
 
-  /** @throws GatewayError `group-not-found` when it is not in this location */
-  get(key: GroupKey): Group {
-    const group = this.#model.group(key.groupId);
-    if (group === undefined || group.locationId !== key.locationId) {
-      throw new GatewayError('group-not-found', 'There is no such group in this location.');
-    }
-    return group;
-  }
-
   /** @throws GatewayError `location-not-found` */
   async create(actor: Actor, locationId: string, name: string): Promise<Group> {
     const group: Group = { id: newId(), locationId, name, order: this.#model.nextOrder() };
@@ -40,7 +32,7 @@ export class Groups {
   /** @throws GatewayError `group-not-found` */
   async rename(actor: Actor, key: GroupKey, name: string): Promise<Group> {
     await this.#store.renameGroup(key, name, this.#entry(actor, 'group.changed', key, { name }));
-    const group = { ...this.get(key), name };
+    const group = { ...this.#get(key), name };
     this.#model.putGroup(group);
     return group;
   }
@@ -49,6 +41,13 @@ export class Groups {
   async delete(actor: Actor, key: GroupKey): Promise<void> {
     await this.#store.deleteGroup(key, this.#entry(actor, 'group.deleted', key));
     this.#model.removeGroup(key.groupId);
+  }
+
+  /** @throws GatewayError `group-not-found` when it is not in this location */
+  #get(key: GroupKey): Group {
+    const group = this.#model.groupIn(key);
+    if (group === undefined) throw GatewayError.of(NO_GROUP);
+    return group;
   }
 
   #entry(

@@ -1,6 +1,7 @@
 import { newId } from '../domain/identifiers.js';
 import type { Location } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
+import { NO_LOCATION } from './absences.js';
 import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
 import type { SiteModel } from './site-model.js';
 import type { SiteStore } from './site-store.js';
@@ -21,15 +22,6 @@ export class Locations {
     return this.#model.locations();
   }
 
-  /** @throws GatewayError `location-not-found` */
-  get(id: string): Location {
-    const location = this.#model.location(id);
-    if (location === undefined) {
-      throw new GatewayError('location-not-found', 'There is no such location.');
-    }
-    return location;
-  }
-
   async create(actor: Actor, name: string): Promise<Location> {
     const location = { id: newId(), name, order: this.#model.nextOrder() };
     await this.#store.createLocation(
@@ -47,7 +39,7 @@ export class Locations {
       name,
       this.#entry(actor, 'location.changed', id, { name }),
     );
-    const location = { ...this.get(id), name };
+    const location = { ...this.#get(id), name };
     this.#model.putLocation(location);
     return location;
   }
@@ -56,6 +48,13 @@ export class Locations {
   async delete(actor: Actor, id: string): Promise<void> {
     await this.#store.deleteLocation(id, this.#entry(actor, 'location.deleted', id));
     this.#model.removeLocation(id);
+  }
+
+  /** @throws GatewayError `location-not-found` */
+  #get(id: string): Location {
+    const location = this.#model.location(id);
+    if (location === undefined) throw GatewayError.of(NO_LOCATION);
+    return location;
   }
 
   #entry(

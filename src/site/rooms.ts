@@ -1,6 +1,7 @@
 import { newId } from '../domain/identifiers.js';
 import type { Room } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
+import { NO_ROOM } from './absences.js';
 import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
 import type { SiteModel } from './site-model.js';
 import type { RoomChange, RoomKey, SiteStore } from './site-store.js';
@@ -15,15 +16,6 @@ export class Rooms {
     this.#store = store;
     this.#model = model;
     this.#now = now;
-  }
-
-  /** @throws GatewayError `room-not-found` when it is not in this location */
-  get(key: RoomKey): Room {
-    const room = this.#model.room(key.roomId);
-    if (room === undefined || room.locationId !== key.locationId) {
-      throw new GatewayError('room-not-found', 'There is no such room in this location.');
-    }
-    return room;
   }
 
   /** @throws GatewayError `location-not-found`, `group-not-found` */
@@ -49,7 +41,7 @@ export class Rooms {
       change,
       this.#entry(actor, 'room.changed', key, given(change)),
     );
-    const room = this.get(key);
+    const room = this.#get(key);
     const { name = room.name, groupId = room.groupId } = change;
     return this.#replace({ ...room, name, groupId });
   }
@@ -62,13 +54,20 @@ export class Rooms {
   async move(actor: Actor, key: RoomKey, fromGroupId: string, toGroupId: string): Promise<void> {
     const entry = this.#entry(actor, 'room.moved', key, { groupId: toGroupId });
     await this.#store.moveRoom(key, fromGroupId, toGroupId, entry);
-    this.#replace({ ...this.get(key), groupId: toGroupId });
+    this.#replace({ ...this.#get(key), groupId: toGroupId });
   }
 
   /** @throws GatewayError `room-not-found`, `room-has-devices` */
   async delete(actor: Actor, key: RoomKey): Promise<void> {
     await this.#store.deleteRoom(key, this.#entry(actor, 'room.deleted', key));
     this.#model.removeRoom(key.roomId);
+  }
+
+  /** @throws GatewayError `room-not-found` when it is not in this location */
+  #get(key: RoomKey): Room {
+    const room = this.#model.roomIn(key);
+    if (room === undefined) throw GatewayError.of(NO_ROOM);
+    return room;
   }
 
   #entry(

@@ -3,6 +3,7 @@ import type { DeviceContext } from '../domain/messages.js';
 import { deviceContext } from '../domain/messages.js';
 import type { AccessToken, Device, Group, Location, Room, SiteRecords } from '../domain/site.js';
 import { parseForwardedTopic } from '../domain/topics.js';
+import type { DeviceKey, GroupKey, RoomKey } from './site-store.js';
 
 /**
  * The whole site in memory: what messages are enriched from and permissions are decided on, without
@@ -52,12 +53,22 @@ export class SiteModel {
     return this.#groups.get(id);
   }
 
+  /** The group if it is in this location. */
+  groupIn({ locationId, groupId }: GroupKey): Group | undefined {
+    return within(locationId, this.#groups.get(groupId));
+  }
+
   roomsOf(locationId: string): Room[] {
     return inOrder(this.#rooms.values()).filter((room) => room.locationId === locationId);
   }
 
   room(id: string): Room | undefined {
     return this.#rooms.get(id);
+  }
+
+  /** The room if it is in this location. */
+  roomIn({ locationId, roomId }: RoomKey): Room | undefined {
+    return within(locationId, this.#rooms.get(roomId));
   }
 
   /** The ids of the devices in each room of the location that has some, in order of creation. */
@@ -80,6 +91,11 @@ export class SiteModel {
 
   device(id: string): Device | undefined {
     return this.#devices.get(id);
+  }
+
+  /** The device if it is in this location. */
+  deviceIn({ locationId, deviceId }: DeviceKey): Device | undefined {
+    return within(locationId, this.#devices.get(deviceId));
   }
 
   accessTokens(): AccessToken[] {
@@ -166,6 +182,13 @@ export class SiteModel {
 
 function byId<T extends { readonly id: string }>(records: readonly T[]): Map<string, T> {
   return new Map(records.map((record) => [record.id, record]));
+}
+
+function within<T extends { readonly locationId: string }>(
+  locationId: string,
+  record: T | undefined,
+): T | undefined {
+  return record?.locationId === locationId ? record : undefined;
 }
 
 function idsBy<T extends { readonly id: string }>(

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { ErrorCode } from '../errors.js';
+import type { Failure } from '../errors.js';
 import { GatewayError } from '../errors.js';
 import { answering } from './failures.js';
 import { Script } from './scripts.js';
@@ -8,12 +8,6 @@ import { Script } from './scripts.js';
 const applyChange = new Script('apply-change', z.string());
 
 type Command = 'HSET' | 'DEL' | 'SADD' | 'SREM' | 'HDEL' | 'SDIFFSTORE';
-
-/** What a check that fails is reported as. */
-export interface Failure {
-  readonly code: ErrorCode;
-  readonly detail: string;
-}
 
 /** A record of the audit trail, as it is written (audit-records.ts). */
 export interface ChangeRecord {
@@ -98,7 +92,7 @@ export class Change {
     if (result === 'ok') return;
     const failure = this.#failures[Number(result)];
     if (failure === undefined) throw new GatewayError('internal-error', 'Unknown failed check.');
-    throw new GatewayError(failure.code, failure.detail);
+    throw GatewayError.of(failure);
   }
 
   #write(command: string, key: string, args: readonly (string | number)[]): this {

@@ -1,6 +1,14 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { AccessToken, Device, Group, Location, Room, SiteRecords } from '../domain/site.js';
+import {
+  NO_ACCESS_TOKEN,
+  NO_DEVICE,
+  NO_GROUP,
+  NO_LOCATION,
+  NO_ROOM,
+  NO_ROOM_IN_GROUP,
+} from '../site/absences.js';
 import type { AuditEntry } from '../site/audit-trail.js';
 import type {
   DeviceChange,
@@ -17,14 +25,6 @@ import { Change } from './change.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';
 import { Script } from './scripts.js';
-import {
-  NO_ACCESS_TOKEN,
-  NO_DEVICE,
-  NO_GROUP,
-  NO_LOCATION,
-  NO_ROOM,
-  NO_ROOM_IN_GROUP,
-} from './site-failures.js';
 import {
   accessTokenFields,
   deviceFields,

@@ -1,6 +1,6 @@
-/** What a change of the site fails with when something that it needs is not there. */
+/** What fails when something of the site is not there: in memory or in the store, all alike. */
 
-import type { Failure } from './change.js';
+import type { Failure } from '../errors.js';
 
 export const NO_LOCATION: Failure = {
   code: 'location-not-found',
