@@ -9,12 +9,14 @@ import { S3FootageStore } from './footage/s3-footage-store.js';
 import { UrlSignatures } from './footage/url-signatures.js';
 import type { Log } from './log.js';
 import type { Releasers } from './releasers.js';
+import { RetentionSchedule } from './retention-schedule.js';
 import type { AuditTrail } from './site/audit-trail.js';
 import { Footage } from './site/footage.js';
 import type { FootageFiles } from './site/footage-store.js';
 import { loadFootageKey } from './store/data-directory.js';
 
 const DAY_MS = 24 * 3_600_000;
+const RETENTION_INTERVAL_MS = DAY_MS;
 const KEY_BYTES = 32;
 
 /** The footage of alarms, wherever it is kept. */
@@ -44,12 +46,16 @@ export async function openFootage(options: FootageOptions): Promise<FootageParts
   const directory = join(config.dataDir, 'footage');
   const signatures = new UrlSignatures(await signingKey(config.dataDir, log), now);
   const maxAgeMs = config.history.retentionDays * DAY_MS;
-  const retention = new FootageRetention({ directory, maxAgeMs, log, now: options.steadyNow });
-  releasers.add(() => retention.stop());
+  const retention = new FootageRetention({ directory, maxAgeMs, now: options.steadyNow });
   // Footage is the smaller part: without its folder alarms are forwarded all the same.
-  await retention.start().catch((error: unknown) => {
+  await retention.prepare().catch((error: unknown) => {
     log.error({ err: error }, 'the folder for recordings cannot be had');
   });
+  const schedule = new RetentionSchedule(retention, {
+    ...{ what: 'recordings', intervalMs: RETENTION_INTERVAL_MS, log },
+  });
+  schedule.start();
+  releasers.add(() => schedule.stop());
   const reserve = new DiskReserve(config.dataDir, minFreeBytes);
   return {
     footage: new Footage(new FolderFootageStore(signatures), audit, now),

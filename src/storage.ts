@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Config } from './config/schema.js';
 import type { Log } from './log.js';
 import type { Releasers } from './releasers.js';
+import { RetentionSchedule } from './retention-schedule.js';
 import { BackgroundAudit } from './site/background-audit.js';
 import type { Health } from './site/health.js';
 import { AlarmHistoryRedis } from './store/alarm-history-redis.js';
@@ -24,7 +25,9 @@ import { SiteStoreRedis } from './store/site-store-redis.js';
 import { StoreMonitor } from './store/store-monitor.js';
 
 const MANAGEMENT_READY_TIMEOUT_MS = 10_000;
-const DAY_MS = 24 * 3_600_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const RETENTION_INTERVAL_MS = HOUR_MS;
 
 /** Everything that is kept, over as many connections as must not wait for each other. */
 export interface Storage {
@@ -78,19 +81,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   const broker = opened(connectRedis({ ...place, name: 'broker', keyPrefix: keys.brokerPrefix }));
   const management = opened(connectManagementRedis({ ...place, name: 'management' }));
   await untilReady(management, MANAGEMENT_READY_TIMEOUT_MS);
-  const maxAgeMs = config.history.retentionDays * DAY_MS;
-  const retention = new AlarmRetention({
-    ...{ redis: state, keys, maxAgeMs, log },
-    now: options.steadyNow,
-  });
-  retention.start();
-  releasers.add(() => retention.stop());
-  const auditRetention = new AuditRetention({
-    ...{ redis: state, keys, log, now: options.steadyNow },
-    maxAgeMs: config.audit.retentionDays * DAY_MS,
-  });
-  auditRetention.start();
-  releasers.add(() => auditRetention.stop());
+  startRetention(state, keys, options);
   const auditRecords = new AuditRecords(keys, config.audit.maxRecordsPerAction);
   const audit = new AuditTrailRedis(management, keys, auditRecords);
   const backgroundAudit = new BackgroundAudit(audit, log);
@@ -107,6 +98,27 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     setAside: new SetAsideStoreRedis(management, keys),
     broker: createBrokerStorage({ conn: broker }),
   };
+}
+
+/** Old alarms and old records of the audit trail are removed from now on. */
+function startRetention(redis: Redis, keys: Keys, options: StorageOptions): void {
+  const { config, log, releasers, steadyNow: now } = options;
+  const alarms = new AlarmRetention({
+    ...{ redis, keys, now },
+    maxAgeMs: config.history.retentionDays * DAY_MS,
+  });
+  const records = new AuditRetention({
+    ...{ redis, keys, now },
+    maxAgeMs: config.audit.retentionDays * DAY_MS,
+  });
+  const intervalMs = RETENTION_INTERVAL_MS;
+  for (const schedule of [
+    new RetentionSchedule(alarms, { what: 'alarms', intervalMs, log }),
+    new RetentionSchedule(records, { what: 'audit records', intervalMs, log }),
+  ]) {
+    schedule.start();
+    releasers.add(() => schedule.stop());
+  }
 }
 
 async function startEmbedded(options: StorageOptions): Promise<string | undefined> {

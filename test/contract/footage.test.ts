@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { S3Server } from '../footage/s3-server.js';
@@ -160,6 +160,25 @@ describe("the gateway's own folder", () => {
       expect(log).not.toContain(secret);
     }
   });
+});
+
+it('removes recordings older than the history when it starts, and what is half uploaded', async () => {
+  const gateway = await GatewayProcess.create();
+  onTestFinished(() => gateway.remove());
+  const directory = join(gateway.dataDir, 'footage');
+  const device = join(directory, '6d2f6a2e-8a51-4c0e-9d53-2d3f2a3c9a10', 'video');
+  const [old, young] = [join(device, 'old.mp4'), join(device, 'young.mp4')];
+  const draft = join(directory, '.uploads', 'draft');
+  for (const path of [old, young, draft]) {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, AUDIO);
+  }
+  const longAgo = new Date(Date.now() - 366 * 24 * 3_600_000);
+  utimesSync(old, longAgo, longAgo);
+  await gateway.start();
+  await expect.poll(() => existsSync(old)).toBe(false);
+  await expect.poll(() => gateway.lines.join('\n')).toContain('recordings removed');
+  expect([young, draft].map(existsSync)).toEqual([true, false]);
 });
 
 describe('a folder and a key that cannot be had', () => {

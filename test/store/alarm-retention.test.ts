@@ -1,4 +1,3 @@
-import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { newId } from '../../src/domain/identifiers.js';
 import { AlarmRetention } from '../../src/store/alarm-retention.js';
@@ -9,21 +8,21 @@ const place = useRedis();
 const START_MS = Date.UTC(2026, 0, 1);
 const MAX_AGE_MS = 100;
 
-function retention({ redis, keys }: AlarmWorld, nowMs: number): AlarmRetention {
-  const log = pino({ level: 'silent' });
-  return new AlarmRetention({ redis, keys, maxAgeMs: MAX_AGE_MS, log, now: () => nowMs });
+function removeOld({ redis, keys }: AlarmWorld, nowMs: number): Promise<number> {
+  const retention = new AlarmRetention({ redis, keys, maxAgeMs: MAX_AGE_MS, now: () => nowMs });
+  return retention.removeOld(new AbortController().signal);
 }
 
 it('alarms leave the history when their time is over, the oldest first', async () => {
   const world = new AlarmWorld(place);
   for (let at = 1; at <= 450; at++) await world.record({ kind: 'fall' }, START_MS + at);
-  expect(await retention(world, START_MS + 549).run()).toBe(448);
+  expect(await removeOld(world, START_MS + 549)).toBe(448);
   for (const deviceId of [undefined, world.deviceId]) {
     const { alarms } = await world.page({ deviceId });
     expect(alarms.map(({ receivedAtMs }) => receivedAtMs - START_MS)).toEqual([449, 450]);
   }
-  expect(await retention(world, START_MS + 549).run()).toBe(0);
-  expect(await retention(world, Number.MAX_SAFE_INTEGER).run()).toBe(2);
+  expect(await removeOld(world, START_MS + 549)).toBe(0);
+  expect(await removeOld(world, Number.MAX_SAFE_INTEGER)).toBe(2);
   expect(await world.historyKeys()).toEqual([]);
 });
 
@@ -48,7 +47,7 @@ it('what is left of alarms that are over is what the others need, and at last no
     }
   }
   for (let gone = 0; gone <= ids.length; gone++) {
-    if (gone > 0) expect(await retention(world, START_MS + MAX_AGE_MS + gone + 1).run()).toBe(1);
+    if (gone > 0) expect(await removeOld(world, START_MS + MAX_AGE_MS + gone + 1)).toBe(1);
     const { alarms } = await world.page();
     expect(alarms.map(({ id }) => id).sort()).toEqual(ids.slice(gone).sort());
     const ofGroup = await world.page({ groupIds: [group] });
@@ -71,9 +70,9 @@ it('an alarm whose record is gone would be recorded again', async () => {
   const world = new AlarmWorld(place);
   const sent = { kind: 'fall', id: newId() };
   await world.record(sent, START_MS);
-  await retention(world, START_MS + MAX_AGE_MS).run();
+  await removeOld(world, START_MS + MAX_AGE_MS);
   expect((await world.record(sent, START_MS)).isNew).toBe(false);
-  await retention(world, START_MS + MAX_AGE_MS + 1).run();
+  await removeOld(world, START_MS + MAX_AGE_MS + 1);
   expect((await world.record(sent, START_MS)).isNew).toBe(true);
 });
 
@@ -84,7 +83,7 @@ it('guarantee 7: an alarm received by a clock that was not set is kept as long a
   for (let number = 0; number < 250; number++) await world.record({ kind: 'fall' }, unset + number);
   await world.record({ kind: 'fall' }, START_MS);
   await world.record({ kind: 'fall' }, unset);
-  expect(await retention(world, START_MS + MAX_AGE_MS).run()).toBe(0);
-  expect(await retention(world, START_MS + MAX_AGE_MS + 1).run()).toBe(251);
+  expect(await removeOld(world, START_MS + MAX_AGE_MS)).toBe(0);
+  expect(await removeOld(world, START_MS + MAX_AGE_MS + 1)).toBe(251);
   expect((await world.page()).alarms).toHaveLength(1);
 });

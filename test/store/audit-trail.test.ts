@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
-import { pino } from 'pino';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { newId } from '../../src/domain/identifiers.js';
 import type { AuditAction, AuditEntry, AuditPage, AuditQuery } from '../../src/site/audit-trail.js';
@@ -12,7 +11,6 @@ import { Keys } from '../../src/store/keys.js';
 import { useRedis } from '../http/harness.js';
 
 const place = useRedis();
-const noLog = pino({ level: 'silent' });
 const MAX_PER_ACTION = 5_000;
 
 let redis: Redis;
@@ -177,12 +175,14 @@ describe('the audit trail', () => {
       await trail.record(old);
     }
     await trail.record([entry(3, { action: 'room.moved' }), entry(4000, { action: 'room.moved' })]);
-    const retention = (now: number) =>
-      new AuditRetention({ redis, keys, maxAgeMs: 100, log: noLog, now: () => now });
-    expect(await retention(2198).run()).toBe(2099);
+    const removeOld = (now: number) =>
+      new AuditRetention({ redis, keys, maxAgeMs: 100, now: () => now }).removeOld(
+        new AbortController().signal,
+      );
+    expect(await removeOld(2198)).toBe(2099);
     const { records } = await trail.page(query());
     expect(records.map(({ atMs }) => atMs)).toEqual([4000, 2099, 2098]);
-    expect(await retention(Number.MAX_SAFE_INTEGER).run()).toBe(3);
+    expect(await removeOld(Number.MAX_SAFE_INTEGER)).toBe(3);
     expect(await redis.keys(`${keys.audit('')}*`)).toEqual([]);
   });
 });

@@ -1,0 +1,56 @@
+import { pino } from 'pino';
+import { beforeEach, expect, it, onTestFinished } from 'vitest';
+import { GatewayError } from '../src/errors.js';
+import { type Retention, RetentionSchedule } from '../src/retention-schedule.js';
+
+const HOUR_MS = 3_600_000;
+const log = pino({}, { write: (line: string) => logged.push(line) });
+
+let logged: string[];
+beforeEach(() => {
+  logged = [];
+});
+
+function start(removeOld: Retention['removeOld'], intervalMs: number): RetentionSchedule {
+  const schedule = new RetentionSchedule({ removeOld }, { what: 'recordings', intervalMs, log });
+  onTestFinished(() => schedule.stop());
+  schedule.start();
+  return schedule;
+}
+
+it('removes what is too old at once, and says how much', async () => {
+  start(async () => 3, HOUR_MS);
+  await expect.poll(() => logged.join('')).toContain('recordings removed, their time is over');
+  expect(logged).toHaveLength(1);
+  expect(logged[0]).toContain('"removed":3');
+});
+
+it('tries again when it fails, and says so', async () => {
+  let calls = 0;
+  const removeOld = async () => {
+    calls++;
+    if (calls === 1) throw new GatewayError('store-unavailable', 'The store does not answer.');
+    return calls === 2 ? 1 : 0;
+  };
+  start(removeOld, 10);
+  await expect.poll(() => logged.length).toBe(2);
+  expect(logged[0]).toContain('old recordings not removed, trying again');
+  expect(logged[1]).toContain('"removed":1');
+});
+
+it('tells what is under way to stop, and begins nothing more', async () => {
+  const signals: AbortSignal[] = [];
+  const removeOld = async (stopping: AbortSignal) => {
+    signals.push(stopping);
+    return 0;
+  };
+  const schedule = start(removeOld, 10);
+  await expect.poll(() => signals.length).toBeGreaterThan(1);
+  schedule.stop();
+  const calls = signals.length;
+  expect(signals.every(({ aborted }) => aborted)).toBe(true);
+  let laterCalls = 0;
+  start(async () => laterCalls++, 10);
+  await expect.poll(() => laterCalls).toBeGreaterThan(3);
+  expect(signals).toHaveLength(calls);
+});
