@@ -21,6 +21,24 @@ const invalid = problem('The request is invalid; `errors` says where.');
 
 const unsupported = problem('The content type is not supported.');
 
+/** Of a route to something that may not be there. */
+const resource = {
+  ...behindAuthentication,
+  400: invalid,
+  403: forbidden,
+  404: problem('There is no such resource; `code` says which.'),
+};
+
+/** Of a route that takes a JSON body. */
+const body = {
+  400: invalid,
+  413: problem('The body is too large.'),
+  415: unsupported,
+};
+
+/** Of a route that needs the store. */
+const store = { 503: problem('The store does not answer.') };
+
 /** The problem responses that routes have in common, to be spread into their `responses`. */
 export const problems = {
   /** Of a route for which a token is enough. */
@@ -30,13 +48,9 @@ export const problems = {
     ...behindAuthentication,
     403: forbidden,
   },
-  /** Of a route to something that may not be there. */
-  resource: {
-    ...behindAuthentication,
-    400: invalid,
-    403: forbidden,
-    404: problem('There is no such resource; `code` says which.'),
-  },
+  resource,
+  /** Of a route that changes something that may not be there, by a JSON body. */
+  change: { ...resource, ...body, ...store },
   /** Of a route with parameters. */
   invalid: { 400: invalid },
   /** Of a route for devices themselves. */
@@ -55,16 +69,10 @@ export const problems = {
     500: failed,
     503: problem('The recordings cannot be reached.'),
   },
-  /** Of a route that takes a JSON body. */
-  body: {
-    400: invalid,
-    413: problem('The body is too large.'),
-    415: unsupported,
-  },
+  body,
   /** Of a route that reads its body by itself. */
   media: { 415: unsupported },
-  /** Of a route that needs the store. */
-  store: { 503: problem('The store does not answer.') },
+  store,
   conflict: { 409: problem('The change conflicts with what there is; `code` says how.') },
 };
 

@@ -36,10 +36,8 @@ const create = createRoute({
   request: { params: locationPathSchema, body: jsonRequestBody(newDeviceSchema) },
   responses: {
     201: jsonResponse('The device, with its secret.', createdDeviceSchema),
-    ...problems.resource,
-    ...problems.body,
+    ...problems.change,
     ...problems.conflict,
-    ...problems.store,
   },
 });
 
@@ -60,12 +58,7 @@ const rename = createRoute({
   summary: 'Rename a device',
   tags,
   request: { params: devicePathSchema, body: jsonRequestBody(nameBodySchema) },
-  responses: {
-    200: jsonResponse('The device.', deviceSchema),
-    ...problems.resource,
-    ...problems.body,
-    ...problems.store,
-  },
+  responses: { 200: jsonResponse('The device.', deviceSchema), ...problems.change },
 });
 
 const remove = createRoute({

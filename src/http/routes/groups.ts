@@ -28,12 +28,7 @@ const create = createRoute({
   summary: 'Create a group',
   tags,
   request: { params: locationPathSchema, body: jsonRequestBody(nameBodySchema) },
-  responses: {
-    201: jsonResponse('The group.', groupSchema),
-    ...problems.resource,
-    ...problems.body,
-    ...problems.store,
-  },
+  responses: { 201: jsonResponse('The group.', groupSchema), ...problems.change },
 });
 
 const rename = createRoute({
@@ -43,12 +38,7 @@ const rename = createRoute({
   summary: 'Rename a group',
   tags,
   request: { params: groupPathSchema, body: jsonRequestBody(nameBodySchema) },
-  responses: {
-    200: jsonResponse('The group.', groupSchema),
-    ...problems.resource,
-    ...problems.body,
-    ...problems.store,
-  },
+  responses: { 200: jsonResponse('The group.', groupSchema), ...problems.change },
 });
 
 const remove = createRoute({

@@ -43,12 +43,7 @@ const rename = createRoute({
   summary: 'Rename a location',
   tags,
   request: { params: locationPathSchema, body: jsonRequestBody(nameBodySchema) },
-  responses: {
-    200: jsonResponse('The location.', locationSchema),
-    ...problems.resource,
-    ...problems.body,
-    ...problems.store,
-  },
+  responses: { 200: jsonResponse('The location.', locationSchema), ...problems.change },
 });
 
 const remove = createRoute({

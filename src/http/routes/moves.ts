@@ -6,7 +6,7 @@ import { devicePathSchema, roomOfGroupPathSchema } from '../schemas/common.js';
 import { deviceMoveSchema, roomMoveSchema } from '../schemas/move.js';
 import type { RouteServices } from './services.js';
 
-const responses = { 204: noContent, ...problems.resource, ...problems.body, ...problems.store };
+const responses = { 204: noContent, ...problems.change };
 
 const moveDevice = createRoute({
   method: 'post',

@@ -28,12 +28,7 @@ const create = createRoute({
   summary: 'Create a room',
   tags,
   request: { params: locationPathSchema, body: jsonRequestBody(newRoomSchema) },
-  responses: {
-    201: jsonResponse('The room.', roomSchema),
-    ...problems.resource,
-    ...problems.body,
-    ...problems.store,
-  },
+  responses: { 201: jsonResponse('The room.', roomSchema), ...problems.change },
 });
 
 const change = createRoute({
@@ -43,12 +38,7 @@ const change = createRoute({
   summary: 'Rename a room, or change its group',
   tags,
   request: { params: roomPathSchema, body: jsonRequestBody(roomChangeSchema) },
-  responses: {
-    200: jsonResponse('The room.', roomSchema),
-    ...problems.resource,
-    ...problems.body,
-    ...problems.store,
-  },
+  responses: { 200: jsonResponse('The room.', roomSchema), ...problems.change },
 });
 
 const remove = createRoute({
