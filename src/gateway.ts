@@ -8,6 +8,7 @@ import { Forwarder } from './delivery/forwarder.js';
 import { GatewayStatus } from './delivery/gateway-status.js';
 import { LogKeeper } from './delivery/log-keeper.js';
 import { LogTail } from './delivery/log-tail.js';
+import { QueueWatch } from './delivery/queue-watch.js';
 import { Router } from './delivery/router.js';
 import type { SessionOwner } from './delivery/sessions.js';
 import { Sessions } from './delivery/sessions.js';
@@ -221,6 +222,9 @@ export class Gateway {
     await keeper.recount();
     keeper.start();
     this.#releasers.add(() => keeper.stop());
+    const watch = new QueueWatch(router, this.#health);
+    watch.start();
+    this.#releasers.add(() => watch.stop());
     const recorder = new PatientRecorder(logs, this.#health);
     this.#releasers.add(() => recorder.stop());
     const retained = new RetainedRedis(storage.broker, (topic) => site.model.audienceOf(topic));
