@@ -75,8 +75,13 @@ export class World {
     this.#cleanups.push(cleanup);
   }
 
+  /** All of it, also when one part cannot be taken down. */
   async end(): Promise<void> {
-    for (const cleanup of this.#cleanups.splice(0).reverse()) await cleanup();
+    const failures: unknown[] = [];
+    for (const cleanup of this.#cleanups.splice(0).reverse()) {
+      await cleanup().catch((error: unknown) => failures.push(error));
+    }
+    if (failures.length > 0) throw new AggregateError(failures, 'not taken down');
   }
 
   async #keep<T>(starting: Promise<T>, end: (started: T) => Promise<unknown>): Promise<T> {

@@ -39,6 +39,18 @@ export async function runChaos(
   tell: (line: string) => void,
 ): Promise<ChaosReport> {
   const upstream = await ChaosUpstream.start();
+  try {
+    return await runOn(upstream, options, tell);
+  } finally {
+    await upstream.end();
+  }
+}
+
+async function runOn(
+  upstream: ChaosUpstream,
+  options: ChaosOptions,
+  tell: (line: string) => void,
+): Promise<ChaosReport> {
   const victim = await Victim.start([upstream.bridge]);
   const run = new Run(options, victim, upstream, tell);
   try {
@@ -46,7 +58,6 @@ export async function runChaos(
   } finally {
     await run.end();
     await victim.remove();
-    await upstream.end();
   }
 }
 

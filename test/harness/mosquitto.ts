@@ -68,7 +68,12 @@ export class Mosquitto {
 
   static async start(options: MosquittoOptions = {}): Promise<Mosquitto> {
     const mosquitto = await Mosquitto.create(options);
-    await mosquitto.start();
+    try {
+      await mosquitto.start();
+    } catch (error) {
+      await mosquitto.remove();
+      throw error;
+    }
     return mosquitto;
   }
 
