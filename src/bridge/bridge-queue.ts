@@ -32,7 +32,7 @@ export function bridgeOwner(options: BridgeOptions): SessionOwner {
 }
 
 /** The client id of the bridge's queue among the sessions. */
-export function queueId(name: string): string {
+function queueId(name: string): string {
   return `bridge/${name}`;
 }
 

@@ -10,7 +10,7 @@ export interface FileContent {
   readonly faults: readonly FieldFault[];
 }
 
-/** Where the file may be named, and what relative names start from. */
+/** Where the configuration comes from, and what relative names start from. */
 export interface FilePlace {
   /** `--config FILE` */
   readonly file?: string | undefined;

@@ -6,17 +6,14 @@ import { type Assignment, configKeys, readEnvironment } from './environment.js';
 import { type FilePlace, findConfigFile, isRecord, readConfigFile, whyUnreadable } from './file.js';
 import { type Config, configSchema, isLoopback } from './schema.js';
 
-/** Where the configuration comes from. */
-export type ConfigSources = FilePlace;
-
 /**
  * Reads file and environment, which wins, into one valid configuration with absolute paths, or
  * throws `invalid-config` with every fault at once (CONTRACT 1, config).
  */
-export function loadConfig(sources: ConfigSources): Config {
-  const file = findConfigFile(sources);
+export function loadConfig(place: FilePlace): Config {
+  const file = findConfigFile(place);
   const content = file === undefined ? { values: {}, faults: [] } : readConfigFile(file);
-  const environment = readEnvironment(configKeys(configSchema), sources.env);
+  const environment = readEnvironment(configKeys(configSchema), place.env);
   const values = environment.assignments.reduce(assign, content.values);
   const result = configSchema.safeParse(values, { error: missingKey });
   const faults = [
@@ -27,7 +24,7 @@ export function loadConfig(sources: ConfigSources): Config {
     ),
   ];
   if (result.data === undefined || faults.length > 0) throw invalidConfig(faults);
-  const config = withAbsolutePaths(result.data, sources.cwd);
+  const config = withAbsolutePaths(result.data, place.cwd);
   const unreadable = bridgeFileFaults(config.bridges);
   if (unreadable.length > 0) throw invalidConfig(unreadable);
   return config;

@@ -137,9 +137,6 @@ export const configSchema = z.strictObject({
 });
 
 export type Config = z.output<typeof configSchema>;
-export type FootageConfig = Config['footage'];
-export type TlsConfig = NonNullable<Config['tls']>;
-export type LogLevel = Config['log']['level'];
 
 /** Whether a listener bound to this host can be reached from this machine only. */
 export function isLoopback(hostName: string): boolean {
