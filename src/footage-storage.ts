@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import type { Logger } from 'pino';
 import type { Config } from './config/schema.js';
 import { DiskReserve } from './footage/disk-reserve.js';
 import { FolderFootageStore } from './footage/folder-footage-store.js';
@@ -7,7 +8,6 @@ import { FootageFolder } from './footage/footage-folder.js';
 import { FootageRetention } from './footage/footage-retention.js';
 import { S3FootageStore } from './footage/s3-footage-store.js';
 import { UrlSignatures } from './footage/url-signatures.js';
-import type { Log } from './log.js';
 import type { Releasers } from './releasers.js';
 import { RetentionSchedule } from './retention-schedule.js';
 import type { AuditTrail } from './site/audit-trail.js';
@@ -28,7 +28,7 @@ export interface FootageParts {
 
 export interface FootageOptions {
   readonly config: Config;
-  readonly log: Log;
+  readonly log: Logger;
   readonly releasers: Releasers;
   readonly audit: AuditTrail;
   readonly now: () => number;
@@ -64,7 +64,7 @@ export async function openFootage(options: FootageOptions): Promise<FootageParts
 }
 
 /** A disk that is full at the very first start must not keep alarms from being forwarded either. */
-async function signingKey(dataDir: string, log: Log): Promise<Buffer> {
+async function signingKey(dataDir: string, log: Logger): Promise<Buffer> {
   try {
     return Buffer.from(await loadFootageKey(dataDir));
   } catch (error) {

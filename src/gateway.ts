@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import { bridgeNameOf, bridgeOwner } from './bridge/bridge-queue.js';
 import { Bridges } from './bridge/bridges.js';
 import { sessionOwner } from './broker/authentication.js';
@@ -24,7 +25,6 @@ import { Rejections } from './ingest/rejections.js';
 import { Installation } from './installation.js';
 import type { GatewayAddresses } from './listening.js';
 import { openListeners } from './listening.js';
-import type { Log } from './log.js';
 import { createMetrics } from './metrics.js';
 import { Releasers } from './releasers.js';
 import { AccessTokens, firstTokenEntry } from './site/access-tokens.js';
@@ -49,7 +49,7 @@ const DAY_MS = 24 * HOUR_MS;
 
 export interface GatewayOptions {
   readonly config: Config;
-  readonly log: Log;
+  readonly log: Logger;
   readonly version: string;
   /** `PATH`, for the programs that the gateway runs. */
   readonly searchPath: string | undefined;

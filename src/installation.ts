@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import type { Log } from './log.js';
+import type { Logger } from 'pino';
 import { loadInstallationKey } from './store/data-directory.js';
 
 const KEY_BYTES = 32;
@@ -14,7 +14,7 @@ export class Installation {
   }
 
   /** A disk that is full at the very first start must not keep alarms from being forwarded. */
-  static async load(dataDir: string, log: Log): Promise<Installation> {
+  static async load(dataDir: string, log: Logger): Promise<Installation> {
     try {
       return new Installation(Buffer.from(await loadInstallationKey(dataDir)));
     } catch (error) {

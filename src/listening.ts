@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import type { Logger } from 'pino';
 import { ConnectionRate } from './broker/connection-rate.js';
 import type { BoundAddress } from './broker/listeners.js';
 import { TcpListener, WebSocketListener } from './broker/listeners.js';
@@ -8,7 +9,6 @@ import { GatewayError } from './errors.js';
 import type { createHttpApp } from './http/app.js';
 import { createHttpListener } from './http/listener.js';
 import { answerClientError } from './http/unroutable.js';
-import type { Log } from './log.js';
 import type { Releasers } from './releasers.js';
 
 /** Part of the ten seconds that stopping may take (CONTRACT 1, stop). */
@@ -27,7 +27,7 @@ export interface ListeningOptions {
   readonly broker: MqttBroker;
   readonly app: ReturnType<typeof createHttpApp>;
   readonly releasers: Releasers;
-  readonly log: Log;
+  readonly log: Logger;
   readonly now: () => number;
 }
 

@@ -1,7 +1,5 @@
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino';
 
-export type Log = Logger;
-
 /** Whatever carries one of these names is not for the log (CONTRACT 1, logs). */
 const SECRET_NAMES = [
   'accessKeyId',
@@ -36,7 +34,7 @@ export interface LogOptions {
 }
 
 /** The gateway's log: one JSON object a line, without secrets, tokens, footage or custom data. */
-export function createLog({ level, destination }: LogOptions): Log {
+export function createLog({ level, destination }: LogOptions): Logger {
   const options = {
     level,
     base: null,

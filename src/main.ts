@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import type { Logger } from 'pino';
 import { z } from 'zod';
 import { loadConfig } from './config/load.js';
 import type { Config } from './config/schema.js';
 import { GatewayError } from './errors.js';
 import { Gateway } from './gateway.js';
-import type { Log } from './log.js';
 import { createLog } from './log.js';
 import { notifySystemd } from './systemd-notify.js';
 
@@ -57,13 +57,13 @@ function readVersion(): string {
   return z.object({ version: z.string() }).parse(JSON.parse(text)).version;
 }
 
-function tellSystemd(state: string, log: Log): void {
+function tellSystemd(state: string, log: Logger): void {
   notifySystemd(state, process.env['NOTIFY_SOCKET']).catch((error: unknown) => {
     log.warn({ err: error }, 'systemd was not told');
   });
 }
 
-async function stop(gateway: Gateway, log: Log, signal: string): Promise<void> {
+async function stop(gateway: Gateway, log: Logger, signal: string): Promise<void> {
   log.info({ signal }, 'gateway stopping');
   tellSystemd('STOPPING=1', log);
   setTimeout(() => {
@@ -76,7 +76,7 @@ async function stop(gateway: Gateway, log: Log, signal: string): Promise<void> {
 }
 
 /** SIGHUP: a faulty configuration changes nothing, and the log says why. */
-function reload(gateway: Gateway, log: Log): void {
+function reload(gateway: Gateway, log: Logger): void {
   try {
     const changed = loadConfig({ file, env: process.env, programDir, cwd: process.cwd() });
     gateway.reload(changed).then(

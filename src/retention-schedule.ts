@@ -1,4 +1,4 @@
-import type { Log } from './log.js';
+import type { Logger } from 'pino';
 
 /** Knows what of one kind is too old to be kept. */
 export interface Retention {
@@ -10,7 +10,7 @@ export interface RetentionScheduleOptions {
   /** What is removed, in the plural, as the log names it. */
   readonly what: string;
   readonly intervalMs: number;
-  readonly log: Log;
+  readonly log: Logger;
 }
 
 /** Removes what is too old, at once and then time after time; what fails is tried the next time. */

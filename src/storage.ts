@@ -1,7 +1,7 @@
 import createBrokerStorage, { type RedisPersistence } from 'aedes-persistence-redis';
 import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
 import type { Config } from './config/schema.js';
-import type { Log } from './log.js';
 import type { Releasers } from './releasers.js';
 import { RetentionSchedule } from './retention-schedule.js';
 import { BackgroundAudit } from './site/background-audit.js';
@@ -47,7 +47,7 @@ export interface Storage {
 
 export interface StorageOptions {
   readonly config: Config;
-  readonly log: Log;
+  readonly log: Logger;
   readonly health: Health;
   readonly releasers: Releasers;
   /** Where to look for the embedded store's program; all that it is told of the environment. */

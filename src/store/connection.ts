@@ -1,6 +1,6 @@
 import { Redis, type RedisOptions } from 'ioredis';
+import type { Logger } from 'pino';
 import { GatewayError } from '../errors.js';
-import type { Log } from '../log.js';
 
 const RETRY_STEP_MS = 50;
 const MAX_RETRY_DELAY_MS = 1000;
@@ -15,7 +15,7 @@ export interface ConnectionOptions {
   /** `redis://`, `rediss://` or `unix:///`, as `redis.url` has it; else `socketPath`. */
   readonly url?: string | undefined;
   readonly socketPath?: string | undefined;
-  readonly log: Log;
+  readonly log: Logger;
   readonly name: string;
   /** Put before every key, for a library whose own key names know no prefix. */
   readonly keyPrefix?: string | undefined;

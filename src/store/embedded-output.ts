@@ -1,6 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { StringDecoder } from 'node:string_decoder';
-import type { Log } from '../log.js';
+import type { Logger } from 'pino';
 
 const LOOK_EVERY_MS = 250;
 const CHUNK_BYTES = 65_536;
@@ -27,7 +27,7 @@ export interface OutputFollower {
  * pipe, because the store outlives a killed gateway and must not die on its next line; read by the
  * clock, because the kernel's file notifications can run out.
  */
-export async function followOutput(file: string, log: Log): Promise<OutputFollower> {
+export async function followOutput(file: string, log: Logger): Promise<OutputFollower> {
   const handle = await open(file, 'a+', 0o600);
   const { size } = await handle.stat();
   return new Follower(handle, size, log);
@@ -35,7 +35,7 @@ export async function followOutput(file: string, log: Log): Promise<OutputFollow
 
 class Follower implements OutputFollower {
   readonly #handle: FileHandle;
-  readonly #log: Log;
+  readonly #log: Logger;
   readonly #timer: NodeJS.Timeout;
   readonly #decoder = new StringDecoder('utf8');
   readonly #lastLines: string[] = [];
@@ -43,7 +43,7 @@ class Follower implements OutputFollower {
   #unfinished = '';
   #reading: Promise<void> = Promise.resolve();
 
-  constructor(handle: FileHandle, position: number, log: Log) {
+  constructor(handle: FileHandle, position: number, log: Logger) {
     this.#handle = handle;
     this.#position = position;
     this.#log = log;

@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from 'pino';
 import { GatewayError } from '../errors.js';
-import type { Log } from '../log.js';
 import { createDataDirectory, lockDataDirectory } from './data-directory.js';
 import { followOutput, type OutputFollower } from './embedded-output.js';
 import { createEmbeddedPlace, embeddedPlace, removeSocketDirectory } from './embedded-place.js';
@@ -18,7 +18,7 @@ const STOP_TIMEOUT_MS = 4000;
 /** What `createEmbeddedRedis` needs. */
 export interface EmbeddedRedisOptions {
   readonly dataDir: string;
-  readonly log: Log;
+  readonly log: Logger;
   /** `PATH` for the server's program; the gateway's own environment when left out. */
   readonly searchPath?: string | undefined;
 }
@@ -44,7 +44,7 @@ export function createEmbeddedRedis(options: EmbeddedRedisOptions): EmbeddedRedi
 
 class Supervisor implements EmbeddedRedis {
   readonly #dataDir: string;
-  readonly #log: Log;
+  readonly #log: Logger;
   readonly #searchPath: string | undefined;
   readonly #stopping = new AbortController();
   #place;

@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
+import type { Logger } from 'pino';
 import { onTestFinished, vi } from 'vitest';
-import { createLog, type Log } from '../../src/log.js';
+import { createLog } from '../../src/log.js';
 import { createEmbeddedRedis, type EmbeddedRedis } from '../../src/store/embedded-redis.js';
 
 /** A directory that is gone after the test. */
@@ -18,7 +19,7 @@ export function temporaryDirectory(): string {
 }
 
 /** A log whose messages can be read. */
-export function recordingLog(): { log: Log; messages: string[] } {
+export function recordingLog(): { log: Logger; messages: string[] } {
   const messages: string[] = [];
   const write = (line: string) => messages.push(line);
   return { log: createLog({ level: 'debug', destination: { write } }), messages };
