@@ -1,69 +1,9 @@
 import type { HttpBindings } from '@hono/node-server';
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context } from 'hono';
-import type { Logger } from 'pino';
 import type { Grant } from '../domain/grants.js';
 import type { Device } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
-import type { AccessTokens } from '../site/access-tokens.js';
-import type { AlarmHistory } from '../site/alarm-history.js';
-import type { AuditReader, AuditTrail } from '../site/audit-trail.js';
-import type { BridgeList, SetAsideStore } from '../site/bridge-list.js';
-import type { Devices } from '../site/devices.js';
-import type { Footage } from '../site/footage.js';
-import type { FootageFiles } from '../site/footage-store.js';
-import type { Groups } from '../site/groups.js';
-import type { Locations } from '../site/locations.js';
-import type { PresenceView } from '../site/presence-view.js';
-import type { Refusals } from '../site/refusals.js';
-import type { RejectionList } from '../site/rejection-list.js';
-import type { Rooms } from '../site/rooms.js';
-import type { SiteModel } from '../site/site-model.js';
-
-/** How the gateway is doing. */
-export interface Health {
-  /** What is wrong now, in the words of `gateway/status`. */
-  faults(): readonly string[];
-  ready(): boolean;
-}
-
-/** Everything that is counted, in the Prometheus text format. */
-export type Metrics = () => Promise<string>;
-
-/** Everything the HTTP side needs of the rest of the gateway. */
-export interface HttpDependencies {
-  readonly locations: Locations;
-  readonly groups: Groups;
-  readonly rooms: Rooms;
-  readonly devices: Devices;
-  readonly accessTokens: AccessTokens;
-  readonly model: SiteModel;
-  readonly history: AlarmHistory;
-  readonly audit: AuditTrail & AuditReader;
-  readonly bridges: BridgeList;
-  readonly setAside: Pick<SetAsideStore, 'list'>;
-  readonly refusals: Refusals;
-  readonly presence: PresenceView;
-  readonly rejections: RejectionList;
-  readonly health: Health;
-  readonly footage: Footage;
-  /** The recordings that are served under `/footage/`; undefined when another server does it. */
-  readonly footageFiles: FootageFiles | undefined;
-  /** Where clients reach the gateway; undefined: where each of them has sent his request. */
-  readonly publicUrl: string | undefined;
-  readonly metrics: Metrics;
-  /** Whether `/metrics` needs no token from other machines either. */
-  readonly openMetrics: boolean;
-  /** Signs the cursors of the listings; the same one as long as cursors shall be valid. */
-  readonly cursorKey: Buffer;
-  readonly maxBodyBytes: number;
-  /** The gateway's version, for the OpenAPI document. */
-  readonly version: string;
-  readonly log: Logger;
-  readonly now: () => number;
-  /** Whose failed authentications are not counted; loopback addresses by default. */
-  readonly isTrustedAddress?: (address: string) => boolean;
-}
 
 /** The access token behind a request. */
 export interface Caller {

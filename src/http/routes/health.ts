@@ -1,5 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import type { Health, HttpApp } from '../http-env.js';
+import type { Health } from '../dependencies.js';
+import type { HttpApp } from '../http-env.js';
 import { jsonResponse, NO_SECURITY } from '../openapi.js';
 
 const liveSchema = z.object({ status: z.literal('ok') }).openapi('Live');

@@ -1,6 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { MiddlewareHandler } from 'hono';
-import type { HttpApp, HttpEnv, Metrics } from '../http-env.js';
+import type { Metrics } from '../dependencies.js';
+import type { HttpApp, HttpEnv } from '../http-env.js';
 import { problems } from '../openapi.js';
 
 const TEXT = 'text/plain';

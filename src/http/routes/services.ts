@@ -3,7 +3,8 @@ import type { Access } from '../access.js';
 import type { AlarmCursors } from '../alarm-cursor.js';
 import type { AuditCursors } from '../audit-cursor.js';
 import type { Coverage } from '../coverage.js';
-import type { HttpDependencies, HttpEnv } from '../http-env.js';
+import type { HttpDependencies } from '../dependencies.js';
+import type { HttpEnv } from '../http-env.js';
 
 /** What every resource's routes are made from. */
 export interface RouteServices extends HttpDependencies {
