@@ -7,6 +7,7 @@ import type { Duplex } from 'node:stream';
 import { getRequestListener, RequestError } from '@hono/node-server';
 import type { Logger } from 'pino';
 import { GatewayError } from '../errors.js';
+import { refusalsFor } from './answers-under-way.js';
 import { limitConnections } from './connection-limit.js';
 import { answerClientError, BodyTimeout, problemResponse } from './unroutable.js';
 import { requestClass } from './upgrade-offer.js';
@@ -71,7 +72,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
   const sockets = trackSockets(server);
   server.setTimeout(stalledAfterMs);
   limitConnections(server, options.maxConnections ?? MAX_CONNECTIONS, log);
-  server.on('clientError', answerClientError);
+  server.on('clientError', refusalsFor(server));
   // The gateway is nobody's proxy. Node would hang up without a word.
   server.on('connect', (_request, socket) => answerClientError(new Error('CONNECT'), socket));
   // An expectation that is not understood may be ignored (RFC 9110, 10.1.1).
@@ -136,11 +137,13 @@ function requestListener(
  */
 function limitBodyTime(
   incoming: { readonly complete: boolean; readonly socket: Duplex },
-  outgoing: EventEmitter,
+  outgoing: EventEmitter & { readonly headersSent: boolean },
   bodyTimeoutMs: number,
 ): () => void {
   const timer = setTimeout(() => {
-    if (!incoming.complete) answerClientError(new BodyTimeout(), incoming.socket);
+    if (incoming.complete) return;
+    if (outgoing.headersSent) incoming.socket.destroy();
+    else answerClientError(new BodyTimeout(), incoming.socket);
   }, bodyTimeoutMs);
   const lift = () => clearTimeout(timer);
   outgoing.once('close', lift);

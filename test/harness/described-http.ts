@@ -105,7 +105,7 @@ export class DescribedHttp {
 
   /** Of templates that match, the one with the fewest parameters. */
   #operation(method: string, path: string): Operation | undefined {
-    const [pathname = ''] = path.split('?');
+    const pathname = normalized(path);
     const templates = Object.keys(this.#document.paths)
       .filter((template) => isInstanceOf(template, pathname))
       .toSorted((one, other) => parametersOf(one) - parametersOf(other));
@@ -137,9 +137,11 @@ export class DescribedHttp {
   #requestFaults({ status, request }: Exchange, { requestBody }: Operation): string[] {
     if (status >= 300 || requestBody === undefined || request.text === undefined) return [];
     const mediaType = request.mediaType?.split(';')[0]?.trim().toLowerCase() ?? '';
-    const content = requestBody.content[mediaType];
-    if (content === undefined) return [`a request in ${mediaType} is not documented`];
-    return this.#jsonFaults(mediaType, request.text, content.schema, 'the request');
+    const ranges = Object.keys(requestBody.content);
+    const documented = ranges.find((range) => isInRange(mediaType, range));
+    if (documented === undefined) return [`a request in ${mediaType} is not documented`];
+    const { schema } = requestBody.content[documented] ?? {};
+    return this.#jsonFaults(mediaType, request.text, schema, 'the request');
   }
 
   #jsonFaults(mediaType: string, text: string, schema: unknown, what: string): string[] {
@@ -159,6 +161,11 @@ export class DescribedHttp {
     this.#validators.set(schema, compiled);
     return compiled;
   }
+}
+
+/** With the dots of its levels followed, as the gateway reads it (RFC 3986, 6.2.2.3). */
+function normalized(path: string): string {
+  return URL.canParse(`http://gateway${path}`) ? new URL(`http://gateway${path}`).pathname : path;
 }
 
 function isInstanceOf(template: string, pathname: string): boolean {

@@ -98,12 +98,22 @@ export function failure(answered: Answer): string {
 }
 
 /** Sends bytes as they are, and reads until the server closes. */
-export async function rawExchange(port: number, bytes: string | Buffer): Promise<Answer> {
+export async function rawText(port: number, bytes: string | Buffer): Promise<string> {
   const socket = connect({ port, host: '127.0.0.1' });
   socket.setTimeout(ANSWER_WITHIN_MS, () => socket.destroy(new Error('no answer in time')));
   socket.write(bytes);
-  const received = await readText(socket);
-  const [head = '', ...rest] = received.split('\r\n\r\n');
+  return readText(socket);
+}
+
+/** The same, where one answer is to come. */
+export async function rawExchange(port: number, bytes: string | Buffer): Promise<Answer> {
+  return readAnswer(await rawText(port, bytes));
+}
+
+/** The final answer among what came, after those that only say that it may go on (RFC 9110, 15.2). */
+export function readAnswer(received: string): Answer {
+  const final = received.replace(/^(HTTP\/1\.1 1\d\d [^\r\n]*\r\n\r\n)+/, '');
+  const [head = '', ...rest] = final.split('\r\n\r\n');
   const [statusLine = '', ...headerLines] = head.split('\r\n');
   const headers = Object.fromEntries(
     headerLines.map((line) => {
@@ -111,5 +121,20 @@ export async function rawExchange(port: number, bytes: string | Buffer): Promise
       return [line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim()];
     }),
   );
-  return answer(Number(statusLine.split(' ')[1]), headers, rest.join('\r\n\r\n'));
+  const body = rest.join('\r\n\r\n');
+  const isChunked = headers['transfer-encoding'] === 'chunked';
+  return answer(Number(statusLine.split(' ')[1]), headers, isChunked ? withoutChunks(body) : body);
+}
+
+/** RFC 9112, 7.1; without extensions and trailers, which the gateway does not send. */
+function withoutChunks(body: string): string {
+  let rest = Buffer.from(body);
+  const chunks: Buffer[] = [];
+  for (;;) {
+    const lineEnd = rest.indexOf('\r\n');
+    const length = Number.parseInt(rest.toString('latin1', 0, lineEnd), 16);
+    if (!(length > 0)) return Buffer.concat(chunks).toString();
+    chunks.push(rest.subarray(lineEnd + 2, lineEnd + 2 + length));
+    rest = rest.subarray(lineEnd + 2 + length + 2);
+  }
 }

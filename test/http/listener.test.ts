@@ -189,6 +189,20 @@ it('refuses to be a proxy', async () => {
   expect(failure(answer)).toBe('400 invalid-request');
 });
 
+it('says nothing in the middle of an answer', async () => {
+  const { port } = await start({ app: { fetch: () => new Response(MORE_THAN_SOCKETS_BUFFER) } });
+  const socket = await connected(port);
+  socket.pause();
+  const answering = once(socket, 'readable');
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+  await answering;
+  socket.write('nonsense\r\n\r\n');
+  const chunks: string[] = [];
+  socket.on('data', (chunk: Buffer) => chunks.push(String(chunk)));
+  await new Promise((resolve) => socket.once('close', resolve));
+  expect(chunks.join('').match(/HTTP\/1\.1 \d{3}/g)).toEqual(['HTTP/1.1 200']);
+});
+
 it('closes connections beyond the limit, and takes others again when there is room', async () => {
   const lines: string[] = [];
   const logged = pino({}, { write: (line: string) => lines.push(line) });

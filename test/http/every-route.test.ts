@@ -1,0 +1,176 @@
+import { METHODS } from 'node:http';
+import { expect, it } from 'vitest';
+import type { Answer } from './client.js';
+import { failure, problemOf, rawExchange, rawText } from './client.js';
+import { ADMIN_TOKEN, startGateway, type TestGateway, useRedis } from './harness.js';
+import { DEVICE_PATHS, fill, type Route, routesOf, SIGNED_PATHS } from './routes.js';
+
+const redis = useRedis();
+const AUTHORIZED = `Authorization: Bearer ${ADMIN_TOKEN}`;
+
+/** Of a site with one of each. */
+async function knownIds(gateway: TestGateway): Promise<Record<string, string>> {
+  const locationId = await gateway.createLocation();
+  const deviceId = await gateway.createDevice(locationId);
+  return { locationId, deviceId, ...(await gateway.placeInGroup(locationId, deviceId)) };
+}
+
+/** Every path there is, with the methods that its routes have. */
+function pathsOf(gateway: TestGateway): Map<string, string[]> {
+  const paths = new Map<string, string[]>();
+  for (const { method, path } of routesOf(gateway.app)) {
+    paths.set(path, [...(paths.get(path) ?? []), method]);
+  }
+  expect(paths.size).toBeGreaterThan(20);
+  return paths;
+}
+
+function readingRoutes(gateway: TestGateway): Route[] {
+  return routesOf(gateway.app).filter(({ method }) => method === 'GET');
+}
+
+/** Sends one request after the other, and expects the same answer of each. */
+async function allAnswer(
+  requests: readonly [name: string, answer: Promise<Answer>][],
+  code: string,
+) {
+  const found: string[] = [];
+  for (const [name, answer] of requests) found.push(`${name} ${failure(await answer)}`);
+  expect(found).toEqual(requests.map(([name]) => `${name} ${code}`));
+}
+
+it('takes no other methods than its own and those that go with them', async () => {
+  const gateway = await startGateway(redis);
+  for (const [path, methods] of pathsOf(gateway)) {
+    const allowed = [...methods, 'OPTIONS', ...(methods.includes('GET') ? ['HEAD'] : [])].sort();
+    for (const method of METHODS) {
+      // What follows CONNECT is no path: the listener's own tests have it.
+      if (allowed.includes(method) || method === 'CONNECT') continue;
+      const answer = await gateway.call(method, fill(path));
+      const allow = answer.headers.allow?.split(', ').sort();
+      expect([method, path, answer.status, allow]).toEqual([method, path, 405, allowed]);
+      if (method !== 'HEAD') expect(problemOf(answer).code).toBe('method-not-allowed');
+    }
+    const answer = await gateway.call('OPTIONS', fill(path));
+    const allow = answer.headers.allow?.split(', ').sort();
+    expect([path, answer.status, answer.text, allow]).toEqual([path, 204, '', allowed]);
+  }
+});
+
+it('is at its own path, not beside it', async () => {
+  const gateway = await startGateway(redis);
+  const ids = await knownIds(gateway);
+  const beside = [...pathsOf(gateway).keys()].flatMap((path) => {
+    const filled = fill(path, ids);
+    const levels = filled.split('/');
+    const doubled = levels.slice(1).map((_, at) => levels.toSpliced(at + 1, 0, '').join('/'));
+    return [`${filled}/`, `${filled}//`, `${filled}/x/y/z`, ...doubled];
+  });
+  await allAnswer(
+    beside.map((path) => [path, gateway.admin('GET', path)]),
+    '404 not-found',
+  );
+});
+
+it('takes no broken percent-encoding or UTF-8, in the path or the query', async () => {
+  const gateway = await startGateway(redis);
+  const ids = await knownIds(gateway);
+  for (const broken of ['%', '%2', '%zz', '%ff', '%c3%28', '%ed%a0%80', '%c0%af']) {
+    const requests = routesOf(gateway.app).flatMap(({ method, path }) => {
+      const levels = path.split('/').filter((level) => level.startsWith(':'));
+      const targets = [
+        ...levels.map((level) => fill(path.replace(level, broken), ids)),
+        `${fill(path, ids)}?x=${broken}`,
+      ];
+      return targets.map((target): [string, Promise<Answer>] => [
+        `${method} ${target}`,
+        gateway.admin(method, target),
+      ]);
+    });
+    await allAnswer(requests, '400 invalid-request');
+  }
+});
+
+it('takes what is well encoded but no id for none', async () => {
+  const gateway = await startGateway(redis);
+  for (const { method, path } of routesOf(gateway.app)) {
+    for (const [parameter] of path.matchAll(/:\w+/g)) {
+      for (const id of ['%00', '%2F..%2F', '%F0%9F%91%B5', '__proto__', '*', 'x'.repeat(8000)]) {
+        const answer = await gateway.admin(method, fill(path.replace(parameter, id)));
+        // Behind a signature or a device's credentials there is no telling what there is.
+        const closed = [...SIGNED_PATHS, ...DEVICE_PATHS].includes(path) ? [401, 403] : [];
+        expect([400, 404, ...closed], `${method} ${path} ${id}`).toContain(answer.status);
+        problemOf(answer);
+      }
+    }
+  }
+});
+
+it('that reads or deletes ignores a body', async () => {
+  const gateway = await startGateway(redis);
+  const ids = await knownIds(gateway);
+  const bodies = [
+    { headers: { 'Content-Type': 'application/json' }, body: '{"name":' },
+    { headers: { 'Content-Type': 'x/y', 'Content-Encoding': 'z' }, body: Buffer.from([0xff, 0]) },
+    { headers: { 'Transfer-Encoding': 'chunked' }, body: 'x'.repeat(1024 * 1024) },
+  ];
+  const routes = routesOf(gateway.app).filter(({ method }) => ['GET', 'DELETE'].includes(method));
+  for (const { method, path } of routes) {
+    // What is deleted is not there, so that it can be tried again.
+    const filled = fill(path, method === 'GET' ? ids : { locationId: ids['locationId'] ?? '' });
+    const { status } = await gateway.admin(method, filled);
+    for (const body of bodies) {
+      const answer = await gateway.admin(method, filled, body);
+      expect(`${method} ${path} ${answer.status}`).toBe(`${method} ${path} ${status}`);
+    }
+  }
+});
+
+it('answers HTTP/1.0 as well, and hangs up', async () => {
+  const gateway = await startGateway(redis);
+  const ids = await knownIds(gateway);
+  for (const { path } of readingRoutes(gateway)) {
+    const filled = fill(path, ids);
+    const { status } = await gateway.admin('GET', filled);
+    const answer = await rawExchange(
+      gateway.port,
+      `GET ${filled} HTTP/1.0\r\n${AUTHORIZED}\r\n\r\n`,
+    );
+    expect(`${path} ${answer.status}`).toBe(`${path} ${status}`);
+  }
+});
+
+it('answers requests that come all at once in their order', async () => {
+  const gateway = await startGateway(redis);
+  const ids = await knownIds(gateway);
+  const paths = readingRoutes(gateway).map(({ path }) => fill(path, ids));
+  const expected: [string, string][] = [];
+  for (const [index, path] of paths.entries()) {
+    expected.push([String((await gateway.admin('GET', path)).status), `${index}`]);
+  }
+  const requests = paths.map(
+    (path, index) =>
+      `GET ${path} HTTP/1.1\r\nHost: x\r\nX-Request-Id: ${index}\r\n${AUTHORIZED}\r\n`,
+  );
+  const bytes = `${requests.join('\r\n')}Connection: close\r\n\r\n`;
+  const socketText = await rawText(gateway.port, bytes);
+  const heads = socketText.matchAll(/HTTP\/1\.1 (\d{3}) [\s\S]*?\r\nx-request-id: (\d+)\r\n/gi);
+  expect(Array.from(heads, ([, status, id]) => [status, id])).toEqual(expected);
+});
+
+it('does not wait for a body that never ends', async () => {
+  const gateway = await startGateway(redis, { bodyTimeoutMs: 200 });
+  const ids = await knownIds(gateway);
+  const exchanges = routesOf(gateway.app).map(async ({ method, path }) => {
+    const lines = [
+      `${method} ${fill(path, { locationId: ids['locationId'] ?? '' })} HTTP/1.1`,
+      ...['Host: x', AUTHORIZED, 'Content-Type: application/json', 'Transfer-Encoding: chunked'],
+    ];
+    const answer = await rawExchange(gateway.port, `${lines.join('\r\n')}\r\n\r\n5\r\n{"nam\r\n`);
+    return `${method} ${path} ${answer.status}`;
+  });
+  // Each ends only when the gateway hangs up.
+  const answers = await Promise.all(exchanges);
+  expect(answers.filter((answer) => !/ [24]\d\d$/.test(answer))).toEqual([]);
+  expect(answers).toContain('POST /care-homes 408');
+});
