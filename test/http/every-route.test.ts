@@ -1,5 +1,7 @@
 import { METHODS } from 'node:http';
 import { expect, it } from 'vitest';
+import { z } from 'zod';
+import { basic } from './cameras.js';
 import type { Answer } from './client.js';
 import { failure, problemOf, rawExchange, rawText } from './client.js';
 import { ADMIN_TOKEN, startGateway, type TestGateway, useRedis } from './harness.js';
@@ -173,4 +175,56 @@ it('does not wait for a body that never ends', async () => {
   const answers = await Promise.all(exchanges);
   expect(answers.filter((answer) => !/ [24]\d\d$/.test(answer))).toEqual([]);
   expect(answers).toContain('POST /care-homes 408');
+});
+
+/** What each route with a JSON body would do something with. */
+function bodyFor(path: string, otherGroupId: string): object {
+  if (path.endsWith('/footage')) return { type: 'video', contentType: 'video/mp4' };
+  if (path.endsWith('/rooms/:roomId/move')) return { targetGroupId: otherGroupId };
+  if (path.endsWith('/move')) return { targetRoomId: null };
+  const grants = [{ location: '*', role: 'viewer' }];
+  return path === '/access-tokens' ? { name: 'x', grants } : { name: 'x' };
+}
+
+it('that changes anything is 503 with Retry-After while the store is away', async () => {
+  const gateway = await startGateway(redis);
+  const ids = await knownIds(gateway);
+  const { locationId = '', deviceId = '' } = ids;
+  const camera = await gateway.createCamera(locationId);
+  const [emptyRoom, otherGroup] = [
+    await gateway.createRoom(locationId),
+    await gateway.createGroup(locationId),
+  ];
+  const token = { name: 'x', grants: [{ location: '*', role: 'viewer' }] };
+  const created = await gateway.admin('POST', '/access-tokens', { json: token });
+  const deletable = {
+    ...{ locationId, deviceId, roomId: emptyRoom, groupId: otherGroup },
+    tokenId: z.looseObject({ id: z.string() }).parse(created.json).id,
+  };
+  const emptyLocation = { locationId: await gateway.createLocation() };
+  gateway.loseStore();
+  const changing = routesOf(gateway.app).filter(
+    ({ method, path }) => method !== 'GET' && !SIGNED_PATHS.includes(path),
+  );
+  for (const { method, path } of changing) {
+    const isOwn = DEVICE_PATHS.includes(path);
+    const deleted = path === '/care-homes/:locationId' ? emptyLocation : deletable;
+    const filled = fill(path, {
+      ...(method === 'DELETE' ? deleted : ids),
+      ...(isOwn ? { deviceId: camera.id } : {}),
+    });
+    const answer = await gateway.admin(method, filled, {
+      ...(method === 'DELETE' || path.endsWith('/secret')
+        ? {}
+        : { json: bodyFor(path, otherGroup) }),
+      headers: isOwn ? basic(camera.id, camera.secret) : {},
+    });
+    expect(`${method} ${path} ${failure(answer)}`).toBe(`${method} ${path} 503 store-unavailable`);
+    expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
+  }
+  for (const { path } of readingRoutes(gateway)) {
+    const answer = await gateway.admin('GET', fill(path, ids));
+    if (answer.status !== 503) expect(answer.status, path).toBeLessThan(500);
+    else expect(Number(answer.headers['retry-after']), path).toBeGreaterThan(0);
+  }
 });
