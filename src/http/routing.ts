@@ -6,13 +6,15 @@ const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 /**
  * Refuses what cannot be a request for any route: broken percent-encoding or UTF-8 in path or query,
- * which the router would otherwise pass on undecoded, and HTTP/1.1 without Host (RFC 9112, 3.2).
+ * which the router would otherwise pass on undecoded; HTTP/1.1 without Host, and whatever has two of
+ * them, for which the gateway and a proxy before it might not take the same one (RFC 9112, 3.2).
  */
 export function wellFormedRequest(): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
     const { incoming } = c.env;
-    if (incoming.httpVersion === '1.1' && incoming.headers.host === undefined) {
-      throw new GatewayError('invalid-request', 'The Host header is missing.');
+    const hosts = incoming.headersDistinct['host'] ?? [];
+    if (hosts.length > 1 || (incoming.httpVersion === '1.1' && hosts.length === 0)) {
+      throw new GatewayError('invalid-request', 'One Host header is required.');
     }
     try {
       decodeURIComponent(c.req.url);
