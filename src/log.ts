@@ -29,8 +29,7 @@ const MAX_CAUSES = 5;
 /** How to write the log. */
 export interface LogOptions {
   readonly level: string;
-  /** Standard output when left out. */
-  readonly destination?: DestinationStream | undefined;
+  readonly destination: DestinationStream;
 }
 
 /** The gateway's log: one JSON object a line, without secrets, tokens, footage or custom data. */
@@ -42,7 +41,13 @@ export function createLog({ level, destination }: LogOptions): Logger {
     redact: { paths: secretPaths(), censor: '[redacted]' },
     serializers: { err: (error: unknown) => describeError(error) },
   };
-  return destination === undefined ? pino(options) : pino(options, destination);
+  return pino(options, destination);
+}
+
+/** The line that says how many could not be written. */
+export function lostLines(count: number): string {
+  const line = { level: pino.levels.values['warn'], time: new Date().toISOString(), count };
+  return `${JSON.stringify({ ...line, msg: 'log lines lost, they could not be written' })}\n`;
 }
 
 /** The redaction library knows no "at any depth", so every depth has its own pattern. */

@@ -1,14 +1,17 @@
-import { readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { isatty } from 'node:tty';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { Logger } from 'pino';
 import { z } from 'zod';
+import { findConfigFile } from './config/file.js';
 import { loadConfig } from './config/load.js';
 import type { Config } from './config/schema.js';
 import { GatewayError } from './errors.js';
 import { Gateway } from './gateway.js';
-import { createLog } from './log.js';
+import { createLog, lostLines } from './log.js';
+import { LogSink } from './log-sink.js';
 import { notifySystemd } from './systemd-notify.js';
 
 const programDir = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -16,6 +19,8 @@ const EXIT_FAILED = 1;
 const EXIT_FAULTY_CONFIG = 2;
 /** CONTRACT 1, stop. */
 const STOP_DEADLINE_MS = 10_000;
+const LAST_LINES_TIMEOUT_MS = 500;
+const STANDARD_OUTPUT = 1;
 const USAGE = 'usage: node dist/main.js [check-config] [--config FILE]\n';
 
 interface Invocation {
@@ -43,7 +48,7 @@ function readArguments(): Invocation {
 /** Prints every fault of the configuration, one a line, and exits. */
 function readConfig(): Config {
   try {
-    return loadConfig({ file, env: process.env, programDir, cwd: process.cwd() });
+    return loadConfig(sources);
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
     process.stderr.write(`${error.detail}\n`);
@@ -63,24 +68,38 @@ function tellSystemd(state: string, log: Logger): void {
   });
 }
 
+/** A way to end that still says why: the log is written before. */
+async function exit(code: number): Promise<never> {
+  await sink.drain(LAST_LINES_TIMEOUT_MS);
+  process.exit(code);
+}
+
 async function stop(gateway: Gateway, log: Logger, signal: string): Promise<void> {
   log.info({ signal }, 'gateway stopping');
   tellSystemd('STOPPING=1', log);
   setTimeout(() => {
     log.error('gateway not stopped in time');
-    process.exit(EXIT_FAILED);
+    exit(EXIT_FAILED);
   }, STOP_DEADLINE_MS).unref();
   await gateway.stop();
   log.info('gateway stopped');
-  process.exit(0);
+  if (signal === 'SIGHUP') endByHangup();
+  else await exit(0);
+}
+
+/** Node's own way to exit restores its terminal and aborts where there is none any more. */
+function endByHangup(): void {
+  process.removeAllListeners('SIGHUP');
+  process.kill(process.pid, 'SIGHUP');
 }
 
 /** SIGHUP: a faulty configuration changes nothing, and the log says why. */
 function reload(gateway: Gateway, log: Logger): void {
   try {
-    const changed = loadConfig({ file, env: process.env, programDir, cwd: process.cwd() });
+    // What was read at the start must still be there: without it every bridge would go.
+    const changed = loadConfig({ ...sources, file: configFile, isReadAgain: true });
     gateway.reload(changed).then(
-      () => log.info('bridges reloaded; other keys take effect with a new start'),
+      () => log.info('the bridges are as configured; other keys take effect with a new start'),
       (error: unknown) => log.error({ err: error }, 'bridges not reloaded'),
     );
   } catch (error) {
@@ -89,10 +108,45 @@ function reload(gateway: Gateway, log: Logger): void {
   }
 }
 
+/** A terminal that is closed sends the same signal as whoever wants a reload. */
+function isTerminalGone(): boolean {
+  if (!isInTerminal) return false;
+  try {
+    closeSync(openSync('/dev/tty', 'r'));
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+/** Returns whether one of them is ending the gateway. */
+function handleSignals(gateway: Gateway, log: Logger): () => boolean {
+  let isStopping = false;
+  const end = (signal: string): void => {
+    if (isStopping) process.exit(EXIT_FAILED);
+    isStopping = true;
+    stop(gateway, log, signal).catch((error: unknown) => {
+      log.fatal({ err: error }, 'gateway not stopped');
+      exit(EXIT_FAILED);
+    });
+  };
+  process.on('SIGTERM', end);
+  process.on('SIGINT', end);
+  process.on('SIGHUP', (signal) => {
+    if (!isTerminalGone()) reload(gateway, log);
+    else if (!isStopping) end(signal);
+  });
+  return () => isStopping;
+}
+
 async function run(config: Config): Promise<void> {
-  const log = createLog({ level: config.log.level });
+  const log = createLog({ level: config.log.level, destination: sink });
   // A library's promise that nobody awaits must not end the process (DEPENDENCY-FAULTS 7).
   process.on('unhandledRejection', (error) => log.error({ err: error }, 'unhandled rejection'));
+  process.on('uncaughtException', (error) => {
+    log.fatal({ err: error }, 'gateway failed');
+    exit(EXIT_FAILED);
+  });
   const gateway = new Gateway({
     config,
     log,
@@ -101,31 +155,24 @@ async function run(config: Config): Promise<void> {
     now: Date.now,
     elapsed: () => performance.now(),
   });
-  let stopping = false;
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    process.on(signal, () => {
-      if (stopping) process.exit(EXIT_FAILED);
-      stopping = true;
-      stop(gateway, log, signal).catch((error: unknown) => {
-        log.fatal({ err: error }, 'gateway not stopped');
-        process.exit(EXIT_FAILED);
-      });
-    });
-  }
-  process.on('SIGHUP', () => reload(gateway, log));
+  const isEnding = handleSignals(gateway, log);
   try {
     const addresses = await gateway.start();
     log.info({ addresses }, 'gateway ready');
     tellSystemd('READY=1', log);
   } catch (error) {
-    if (stopping) return;
+    if (isEnding()) return;
     const detail = error instanceof GatewayError ? error.detail : 'an unexpected error';
     log.fatal({ err: error }, `gateway not started: ${detail}`);
-    process.exit(EXIT_FAILED);
+    await exit(EXIT_FAILED);
   }
 }
 
 const { command, file } = readArguments();
+const sources = { file, env: process.env, programDir, cwd: process.cwd() };
 const config = readConfig();
+const configFile = findConfigFile(sources);
+const isInTerminal = isatty(process.stdin.fd) || isatty(STANDARD_OUTPUT);
+const sink = new LogSink(STANDARD_OUTPUT, lostLines);
 if (command === 'check-config') process.stdout.write('the configuration is valid\n');
 else await run(config);

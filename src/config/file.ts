@@ -14,6 +14,8 @@ export interface FileContent {
 export interface FilePlace {
   /** `--config FILE` */
   readonly file?: string | undefined;
+  /** Whether an empty file is a fault: it is being written, or was lost. */
+  readonly isReadAgain?: boolean | undefined;
   readonly env: Environment;
   /** The directory that holds `dist/` and `config/`. */
   readonly programDir: string;
@@ -32,13 +34,14 @@ export function findConfigFile(place: FilePlace): string | undefined {
  * Reads the file. No fault quotes it: the YAML parser's own messages do, and the file may hold the
  * admin token.
  */
-export function readConfigFile(file: string): FileContent {
+export function readConfigFile(file: string, isReadAgain = false): FileContent {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
     return faulty(file, [`cannot be read (${errorCode(error)})`]);
   }
+  if (isReadAgain && text.trim() === '') return faulty(file, ['is empty']);
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const problems = [...document.errors, ...document.warnings].map(({ code, pos }) => {

@@ -12,7 +12,8 @@ import { type Config, configSchema, isLoopback } from './schema.js';
  */
 export function loadConfig(place: FilePlace): Config {
   const file = findConfigFile(place);
-  const content = file === undefined ? { values: {}, faults: [] } : readConfigFile(file);
+  const content =
+    file === undefined ? { values: {}, faults: [] } : readConfigFile(file, place.isReadAgain);
   const environment = readEnvironment(configKeys(configSchema), place.env);
   const values = environment.assignments.reduce(assign, content.values);
   const result = configSchema.safeParse(values, { error: missingKey });

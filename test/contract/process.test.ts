@@ -1,5 +1,15 @@
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -8,6 +18,8 @@ import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
 
 const RUN_TIMEOUT_MS = 15_000;
+/** Nothing in the log can tell it where there is none. */
+const HTTP_PORT = 18_080;
 
 let directory: string;
 
@@ -54,6 +66,59 @@ describe('check-config', () => {
     for (const args of [['chekc-config'], ['--cfg', 'x'], ['check-config', 'more']]) {
       expect(run(args)).toMatchObject({ status: 2, output: expect.stringContaining('usage:') });
     }
+  });
+});
+
+/** Starts the built gateway by a command of which it is the last part; its log, and its end. */
+function startedBy(command: string, args: readonly string[], output: number | 'pipe') {
+  const env = {
+    PATH: process.env['PATH'] ?? '',
+    GATEWAY_DATA_DIR: join(directory, 'data'),
+    GATEWAY_ADMIN_TOKEN: ADMIN_TOKEN,
+    GATEWAY_MQTT_PORT: '0',
+    GATEWAY_HTTP_PORT: String(HTTP_PORT),
+  };
+  return spawn(command, args, { env, stdio: ['pipe', output, 'inherit'] });
+}
+
+async function untilReady(): Promise<void> {
+  await expect
+    .poll(
+      () =>
+        fetch(`http://127.0.0.1:${HTTP_PORT}/readyz`).then(
+          ({ status }) => status,
+          () => 0,
+        ),
+      {
+        timeout: RUN_TIMEOUT_MS,
+      },
+    )
+    .toBe(200);
+}
+
+describe('whatever becomes of the log', () => {
+  it('a full disk under it leaves the gateway at work, and it stops in order', async () => {
+    const full = openSync('/dev/full', 'w');
+    const gateway = startedBy(process.execPath, ['dist/main.js'], full);
+    await untilReady();
+    gateway.kill('SIGTERM');
+    expect(await once(gateway, 'exit')).toEqual([0, null]);
+    closeSync(full);
+  });
+
+  it('a terminal that is closed ends the gateway in order', async () => {
+    const script = 'test/harness/closed-terminal.py';
+    const terminal = startedBy('python3', [script, process.execPath, 'dist/main.js'], 'pipe');
+    let output = '';
+    terminal.stdout?.on('data', (part: Buffer) => {
+      output += part.toString();
+    });
+    await untilReady();
+    terminal.stdin?.write('close\n');
+    await once(terminal, 'exit');
+    // By the signal of the terminal; its store has ended before it.
+    expect(output).toMatch(/status -1\n$/);
+    expect(existsSync(join(directory, 'data', 'redis', 'redis.sock'))).toBe(false);
   });
 });
 

@@ -11,7 +11,10 @@ const load = async (name) => {
 const [, , dataDir] = process.argv;
 const { createLog } = await load('log.ts');
 const { createEmbeddedRedis } = await load('store/embedded-redis.ts');
-const embedded = createEmbeddedRedis({ dataDir, log: createLog({ level: 'silent' }) });
+const embedded = createEmbeddedRedis({
+  dataDir,
+  log: createLog({ level: 'silent', destination: process.stdout }),
+});
 await embedded.start();
 process.stdout.write(`${embedded.socketPath}\n`);
 setInterval(() => undefined, 60_000);

@@ -1,0 +1,81 @@
+import { write } from 'node:fs';
+
+/** So much may wait for a reader that is slow; then lines are lost rather than memory. */
+const MAX_WAITING_BYTES = 4 * 1024 * 1024;
+const RETRY_MS = 100;
+
+/**
+ * Where the lines of the log go. Whatever becomes of its other end, a terminal that is closed, a disk
+ * that is full, a reader that has stopped, the gateway goes on: lines are lost and counted, and their
+ * number is written as soon as something can be.
+ */
+export class LogSink {
+  readonly #descriptor: number;
+  readonly #lostLines: (count: number) => string;
+  /** What is being written; then come those that wait. */
+  #writing = Buffer.alloc(0);
+  #waiting: string[] = [];
+  #waitingLength = 0;
+  #lost = 0;
+  #isBusy = false;
+  #whenIdle: (() => void) | undefined;
+
+  /** @param lostLines the line that says how many were lost */
+  constructor(descriptor: number, lostLines: (count: number) => string) {
+    this.#descriptor = descriptor;
+    this.#lostLines = lostLines;
+  }
+
+  write(line: string): void {
+    if (this.#waitingLength + line.length > MAX_WAITING_BYTES) {
+      this.#lost++;
+      return;
+    }
+    this.#waiting.push(line);
+    this.#waitingLength += line.length;
+    if (!this.#isBusy) this.#next();
+  }
+
+  /** Resolves when everything is written, or after that time. */
+  async drain(timeoutMs: number): Promise<void> {
+    if (!this.#isBusy) return;
+    await new Promise<void>((resolve) => {
+      this.#whenIdle = resolve;
+      setTimeout(resolve, timeoutMs).unref();
+    });
+  }
+
+  #next(): void {
+    this.#isBusy = this.#waiting.length > 0 || this.#lost > 0;
+    if (!this.#isBusy) {
+      this.#whenIdle?.();
+      return;
+    }
+    // Those that were lost came behind those that wait.
+    const lost = this.#lost > 0 ? this.#lostLines(this.#lost) : '';
+    this.#writing = Buffer.from(this.#waiting.join('') + lost);
+    const count = this.#waiting.length + this.#lost;
+    this.#waiting = [];
+    this.#waitingLength = 0;
+    this.#lost = 0;
+    this.#write(count);
+  }
+
+  /** @param count the lines that are in what is being written, or were lost before it */
+  #write(count: number): void {
+    write(this.#descriptor, this.#writing, (error, written) => {
+      if (error?.code === 'EAGAIN') {
+        setTimeout(() => this.#write(count), RETRY_MS);
+      } else if (error !== null) {
+        this.#lost += count;
+        // Not at once: whoever writes into a full disk would do nothing else.
+        setTimeout(() => this.#next(), RETRY_MS);
+      } else if (written < this.#writing.length) {
+        this.#writing = this.#writing.subarray(written);
+        this.#write(count);
+      } else {
+        this.#next();
+      }
+    });
+  }
+}
