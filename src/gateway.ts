@@ -217,6 +217,7 @@ export class Gateway {
     const saveProgress = () => sessions.saveProgress();
     const keeper = new LogKeeper({
       ...{ logs, router, saveProgress, log },
+      storedSettled: (name) => sessions.storedSettled(name),
       now: this.#steady.now,
     });
     await keeper.recount();

@@ -35,7 +35,10 @@ export interface DestinationOptions {
 }
 
 /** What an acknowledgement settles: an entry of a log, or nothing that is owed. */
-type Sent = { readonly cursor: LogCursor; readonly sequence: number } | 'direct';
+interface Sent {
+  cursor: LogCursor | undefined;
+  readonly sequence: number;
+}
 
 /**
  * One receiver of forwarded messages: subscriptions, a cursor in each log, and while it is connected
@@ -49,6 +52,8 @@ export class Destination {
   readonly #inFlight = new InFlight<Sent>();
   readonly #loading = new Set<LogCursor>();
   #loadingAhead = false;
+  /** Refused, and not yet passed. */
+  readonly #refusals = new Set<Sent>();
   /** While a long backlog of alarms is replayed at a pace. */
   #lanes: ExpressLanes | undefined;
   readonly #direct = new DirectQueue();
@@ -136,7 +141,7 @@ export class Destination {
   acknowledge(messageId: number): void {
     const sent = this.#inFlight.take(messageId);
     if (sent === undefined) return;
-    if (sent !== 'direct') sent.cursor.acknowledged(sent.sequence);
+    sent.cursor?.acknowledged(sent.sequence);
     this.wake();
   }
 
@@ -147,11 +152,12 @@ export class Destination {
    */
   refusal(messageId: number): () => void {
     const sent = this.#inFlight.get(messageId);
+    if (sent === undefined) return () => undefined;
+    this.#refusals.add(sent);
     return () => {
-      if (sent !== undefined && sent === this.#inFlight.get(messageId)) {
-        this.#inFlight.take(messageId);
-      }
-      if (sent !== undefined && sent !== 'direct') sent.cursor.refused(sent.sequence);
+      this.#refusals.delete(sent);
+      if (sent === this.#inFlight.get(messageId)) this.#inFlight.take(messageId);
+      sent.cursor?.refused(sent.sequence);
       this.wake();
     };
   }
@@ -172,10 +178,16 @@ export class Destination {
   }
 
   /** The store has lost its newest entries and numbers anew from here. */
-  rewindTo(log: LogName, sequence: number): void {
-    this.cursors[log].rewindTo(sequence);
+  storeWentBack(log: LogName, sequence: number): void {
+    const cursor = this.cursors[log];
+    cursor.storeWentBack(sequence);
+    // What is answered yet of those that are lost says nothing of the entries that get their numbers.
+    for (const sent of [...this.#inFlight.all(), ...this.#refusals]) {
+      if (sent.cursor === cursor && sent.sequence > sequence) sent.cursor = undefined;
+    }
     this.subscriptions.rewindTo(log, sequence);
     this.#away?.wentBack(log, sequence);
+    if (log === 'alarms') this.#openLanes();
   }
 
   /** At start: every entry of both logs that is still owed has been counted. */
@@ -307,7 +319,7 @@ export class Destination {
         return;
       }
       alarms.sentAhead(entry.sequence);
-      this.#pace?.took();
+      if (lanes.hasWaited(entry)) this.#pace?.took();
       this.#send(this.#receiver, alarms, entry, false);
     }
   }
@@ -324,7 +336,8 @@ export class Destination {
     while (this.#receiver?.isWritable === true && this.#inFlight.size < maxInFlight) {
       const message = this.#direct.take();
       if (message === undefined) return;
-      const messageId = message.qos === 0 ? 0 : this.#inFlight.add('direct');
+      const messageId =
+        message.qos === 0 ? 0 : this.#inFlight.add({ cursor: undefined, sequence: 0 });
       this.#receiver.send(direct(message, message.qos, messageId));
     }
   }
@@ -337,8 +350,8 @@ export class Destination {
   #openLanes(): void {
     const { tails, reader } = this.#options;
     const { alarms } = this.#cursors;
-    // What fits into the window is on its way before anybody would notice.
-    if (this.#pace === undefined || alarms.unread <= this.#limits.maxInFlight) return;
+    this.#lanes = undefined;
+    if (!this.isConnected || this.#pace === undefined || alarms.unread === 0) return;
     this.#lanes = new ExpressLanes({ cursor: alarms, reader, tail: tails.alarms });
   }
 

@@ -27,8 +27,17 @@ export class ExpressLanes {
   /** New while what had waited has not been looked through; undefined after that. */
   #early: LogEntry[] | undefined = [];
 
+  /** What was there when it began, and has waited. */
+  readonly #backlogUpTo: number;
+
   constructor(options: ExpressLanesOptions) {
     this.#options = options;
+    this.#backlogUpTo = options.tail.last;
+  }
+
+  /** Whether it is of the backlog, and not a new alarm itself. */
+  hasWaited({ sequence }: LogEntry): boolean {
+    return sequence <= this.#backlogUpTo;
   }
 
   /** The cursor has accepted a new alarm. */

@@ -29,6 +29,10 @@ export class InFlight<Message> {
     return message;
   }
 
+  all(): Iterable<Message> {
+    return this.#messages.values();
+  }
+
   clear(): void {
     this.#messages.clear();
   }

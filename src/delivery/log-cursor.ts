@@ -43,6 +43,7 @@ export class LogCursor {
   #refused: number;
   #sentUpTo = 0;
   #generation = 0;
+  #rewinds = 0;
 
   constructor(options: LogCursorOptions) {
     const { log, state } = options;
@@ -69,6 +70,11 @@ export class LogCursor {
     return this.#position;
   }
 
+  /** How often it has gone back to send again what was in flight. */
+  get rewindCount(): number {
+    return this.#rewinds;
+  }
+
   /** Everything up to here is delivered, has fallen out, or did not concern the destination. */
   get settled(): number {
     const [oldest] = this.#outstanding;
@@ -78,7 +84,8 @@ export class LogCursor {
 
   get state(): CursorState {
     const { upTo, sequences } = this.#sent();
-    const ahead = this.#isCaughtUp ? undefined : this.#ahead.state;
+    const isNeeded = !this.#isCaughtUp || this.#outstanding.size > 0;
+    const ahead = isNeeded ? this.#ahead.state : undefined;
     return {
       settled: this.settled,
       delivered: this.#delivered,
@@ -178,7 +185,7 @@ export class LogCursor {
         return entry;
       }
     }
-    this.#position = Math.max(this.#position, tail.last);
+    this.#passAll(Math.max(this.#position, tail.last));
     return 'caught-up';
   }
 
@@ -238,6 +245,7 @@ export class LogCursor {
 
   /** Goes back to the first entry that is not settled: it is sent again from there. */
   rewind(): void {
+    this.#rewinds++;
     this.#unread += this.#ahead.rewind();
     if (this.#outstanding.size > 0) {
       const { settled } = this;
@@ -250,8 +258,14 @@ export class LogCursor {
   }
 
   /** The store has lost its newest entries and numbers anew from here. */
-  rewindTo(sequence: number): void {
+  storeWentBack(sequence: number): void {
     this.#expired += this.#ahead.cutAt(sequence);
+    if (this.#sentBefore !== undefined) {
+      const { upTo, sequences } = this.#sentBefore;
+      this.#sentBefore = { upTo: Math.min(upTo, sequence), sequences };
+    }
+    this.#sentUpTo = Math.min(this.#sentUpTo, sequence);
+    this.#forgetPage();
     if (this.#position <= sequence) return;
     this.#expired += this.#unread;
     this.#unread = 0;
@@ -261,13 +275,7 @@ export class LogCursor {
       this.#outstanding.delete(sent);
       this.#expired++;
     }
-    if (this.#sentBefore !== undefined) {
-      const { upTo, sequences } = this.#sentBefore;
-      this.#sentBefore = { upTo: Math.min(upTo, sequence), sequences };
-    }
     this.#position = sequence;
-    this.#sentUpTo = Math.min(this.#sentUpTo, sequence);
-    this.#forgetPage();
   }
 
   /** At start: an entry behind the saved position is still owed, or was dropped before. */
@@ -360,7 +368,7 @@ export class LogCursor {
   /** Nothing up to here is to be read any more. */
   #passAll(position: number): void {
     this.#position = position;
-    this.#ahead.forgetDone();
+    if (this.#ahead.forgetDone()) this.#noteFallenOut();
     this.#forgetPage();
   }
 

@@ -4,6 +4,7 @@ import type { Destination } from './destination.js';
 import type { LogEntry, LogName, LogReader } from './log-entry.js';
 import { LOG_NAMES } from './log-entry.js';
 import type { Router } from './router.js';
+import type { LogPositions } from './subscriptions.js';
 
 const INTERVAL_MS = 10_000;
 const PAGE_ENTRIES = 1_000;
@@ -18,6 +19,8 @@ export interface LogKeeperOptions {
   readonly router: Router;
   /** Stores where the destinations are now. */
   readonly saveProgress: () => Promise<void>;
+  /** Up to where nobody is owed anything of the log, going by what is stored. */
+  readonly storedSettled: (log: LogName) => number;
   readonly log: Logger;
   readonly now: () => number;
 }
@@ -30,6 +33,7 @@ export class LogKeeper {
   readonly #options: LogKeeperOptions;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
+  #isKeeping = false;
 
   constructor(options: LogKeeperOptions) {
     this.#options = options;
@@ -41,7 +45,7 @@ export class LogKeeper {
     for (const log of LOG_NAMES) {
       // Where a backup was restored, the log may end before a session's saved cursor.
       const { last } = this.#options.router.tails[log];
-      for (const destination of destinations) destination.rewindTo(log, last);
+      for (const destination of destinations) destination.storeWentBack(log, last);
       const from = Math.min(...destinations.map(({ cursors }) => cursors[log].position));
       if (Number.isFinite(from)) await this.#recountFrom(log, from);
     }
@@ -51,9 +55,7 @@ export class LogKeeper {
   start(): void {
     this.#timer = setInterval(() => {
       this.#options.router.wakeAll();
-      this.#running = this.keep().catch((error: unknown) => {
-        this.#options.log.warn({ err: error }, 'logs not trimmed, trying again');
-      });
+      if (!this.#isKeeping) this.#running = this.#keepInBackground();
     }, INTERVAL_MS);
   }
 
@@ -64,16 +66,49 @@ export class LogKeeper {
 
   /** One pass over both logs. */
   async keep(): Promise<void> {
+    for (const log of LOG_NAMES) await this.#sweep(log);
+    const settled = { alarms: this.#settled('alarms'), messages: this.#settled('messages') };
+    // First, so that whoever starts again from what is stored counts no entry as there that is gone:
+    // he would drop another in the place of one that was dropped.
+    await this.#saveProgress(settled);
+    await this.#trim(settled);
+  }
+
+  /** Up to where nobody is owed anything. */
+  #settled(log: LogName): number {
+    const { router } = this.#options;
+    const settled = [...router.destinations].map(({ cursors }) => cursors[log].settled);
+    return Math.min(router.tails[log].last, ...settled);
+  }
+
+  /** A full store takes no cursors; room is made by what nobody is owed going by those that it has. */
+  async #saveProgress(settled: LogPositions): Promise<void> {
+    const { saveProgress, storedSettled } = this.#options;
+    try {
+      await saveProgress();
+    } catch {
+      await this.#trim({
+        alarms: Math.min(settled.alarms, storedSettled('alarms')),
+        messages: Math.min(settled.messages, storedSettled('messages')),
+      });
+      await saveProgress();
+    }
+  }
+
+  async #trim(upTo: LogPositions): Promise<void> {
     for (const log of LOG_NAMES) {
-      await this.#sweep(log);
-      const settled = [...this.#options.router.destinations].map(
-        ({ cursors }) => cursors[log].settled,
-      );
-      const upTo = Math.min(this.#options.router.tails[log].last, ...settled);
-      // First, so that whoever starts again from what is stored counts no entry as there that is
-      // gone: he would drop another in the place of one that was dropped.
-      await this.#options.saveProgress();
-      if (upTo > 0) await this.#options.logs.trim(log, upTo);
+      if (upTo[log] > 0) await this.#options.logs.trim(log, upTo[log]);
+    }
+  }
+
+  async #keepInBackground(): Promise<void> {
+    this.#isKeeping = true;
+    try {
+      await this.keep();
+    } catch (error) {
+      this.#options.log.warn({ err: error }, 'logs not trimmed, trying again');
+    } finally {
+      this.#isKeeping = false;
     }
   }
 
@@ -101,14 +136,16 @@ export class LogKeeper {
     const oldestMs = now() - maxAgeMs;
     const { last } = router.tails[log];
     const settled = Math.min(...[...remaining].map(({ cursors }) => cursors[log].settled));
+    const rewinds = new Map([...remaining].map((one) => [one, one.cursors[log].rewindCount]));
     for await (const entry of entriesAfter(logs, log, settled)) {
       const { receivedAtMs } = entry;
-      // How old the entries of a clock that was not set are, nobody knows.
       const isExpired = receivedAtMs >= PLAUSIBLE_FROM_MS && receivedAtMs < oldestMs;
       if (entry.sequence > last || !(isExpired || someDropped(log, remaining))) return;
       for (const destination of router.concerned(entry.topic)) {
         if (!remaining.has(destination)) continue;
-        if (!destination.sweep(entry, isExpired)) remaining.delete(destination);
+        // One that went back meanwhile, because its connection broke, has earlier entries again.
+        const isBack = destination.cursors[log].rewindCount !== rewinds.get(destination);
+        if (isBack || !destination.sweep(entry, isExpired)) remaining.delete(destination);
       }
     }
   }

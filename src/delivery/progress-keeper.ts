@@ -1,5 +1,7 @@
 import type { Logger } from 'pino';
+import type { LogName } from './log-entry.js';
 import type { SessionProgress, SessionStore } from './session-store.js';
+import type { LogPositions } from './subscriptions.js';
 
 /** How much of what was acknowledged may be sent again after a crash. */
 const SAVE_INTERVAL_MS = 50;
@@ -11,6 +13,8 @@ export class ProgressKeeper {
   readonly #moved = new Map<string, () => SessionProgress>();
   /** What was saved last, as text. */
   readonly #saved = new Map<string, string>();
+  /** Up to where each session is settled in what is stored of it. */
+  readonly #settled = new Map<string, LogPositions>();
   #timer: NodeJS.Timeout | undefined;
   #lastSave: Promise<unknown> = Promise.resolve();
   #nextSave: Promise<void> | undefined;
@@ -31,10 +35,21 @@ export class ProgressKeeper {
     }, SAVE_INTERVAL_MS);
   }
 
+  /** This is stored of the session. */
+  stored({ clientId, cursors: { alarms, messages } }: SessionProgress): void {
+    this.#settled.set(clientId, { alarms: alarms.settled, messages: messages.settled });
+  }
+
+  /** Where the log is settled for all of the sessions in what is stored of them. */
+  storedSettled(log: LogName): number {
+    return Math.min(...[...this.#settled.values()].map((settled) => settled[log]));
+  }
+
   /** The session is gone: nothing of it is to be saved any more. */
   forget(clientId: string): void {
     this.#moved.delete(clientId);
     this.#saved.delete(clientId);
+    this.#settled.delete(clientId);
   }
 
   /**
@@ -68,6 +83,10 @@ export class ProgressKeeper {
     if (changed.length === 0) return;
     try {
       await this.#store.saveProgress(changed);
+      for (const progress of changed) {
+        // Forgotten meanwhile, it has no say in what is kept.
+        if (this.#settled.has(progress.clientId)) this.stored(progress);
+      }
     } catch (error) {
       this.#notSaved(changed, moved);
       throw error;

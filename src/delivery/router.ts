@@ -61,9 +61,12 @@ export class Router {
   connectionChanged(destination: Destination): void {
     if (!this.#destinations.has(destination)) return;
     const { isConnected, member } = destination;
-    for (const { filter } of member.filters) {
-      if (isConnected) this.#connected.add(filter, destination);
-      else this.#connected.remove(filter, destination);
+    // Filters that have ended may have been among the connected ones, too.
+    for (const { filter } of destination.subscriptions.all()) {
+      this.#connected.remove(filter, destination);
+    }
+    if (isConnected) {
+      for (const { filter } of member.filters) this.#connected.add(filter, destination);
     }
     destination.countedBy(isConnected ? undefined : this.#away.join(member, () => this.newest));
   }
@@ -122,7 +125,7 @@ export class Router {
   #wentBack(log: LogName, last: number): void {
     this.#log.error({ log, last }, 'the store has lost its newest log entries');
     this.tails[log].restart(last);
-    for (const destination of this.#destinations) destination.rewindTo(log, last);
+    for (const destination of this.#destinations) destination.storeWentBack(log, last);
   }
 
   #forget(filter: string, destination: Destination): void {
@@ -151,7 +154,8 @@ export class Router {
       const entries = missing > 0 ? await this.#reader.read(log, tail.last, missing) : [];
       for (const entry of entries) if (entry.sequence < first.sequence) this.#announce(entry);
       waiting.shift();
-      this.#announce(first);
+      // It may have come twice, recorded and then found to be recorded.
+      if (first.sequence > tail.last) this.#announce(first);
     }
   }
 }

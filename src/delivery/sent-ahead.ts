@@ -72,9 +72,11 @@ export class SentAhead {
     return lost.length;
   }
 
-  /** The cursor has nothing to read any more up to the end of its log. */
-  forgetDone(): void {
+  /** The cursor reads nothing any more up to the end of its log. Returns whether there were any. */
+  forgetDone(): boolean {
+    const hadSome = this.#done.size > 0;
     this.#done.clear();
+    return hadSome;
   }
 }
 

@@ -3,7 +3,7 @@ import type { Audience } from '../domain/grants.js';
 import { freshCursor } from './cursor-state.js';
 import { Destination } from './destination.js';
 import type { DestinationLimits } from './limits.js';
-import type { LogReader } from './log-entry.js';
+import type { LogName, LogReader } from './log-entry.js';
 import { ProgressKeeper } from './progress-keeper.js';
 import type { Router } from './router.js';
 import type { SessionProgress, SessionRecord, SessionStore } from './session-store.js';
@@ -72,7 +72,10 @@ export class Sessions {
       // A session that was connected when the gateway ended has been away since now.
       const seenAtMs = record.seenAtMs === CONNECTED ? this.#options.now() : record.seenAtMs;
       if (owner === undefined) await store.delete(record.clientId);
-      else this.#open({ ...record, seenAtMs }, owner, true);
+      else {
+        this.#progress.stored(record);
+        this.#open({ ...record, seenAtMs }, owner, true);
+      }
     }
     this.#timer = setInterval(() => this.#forgetUnused(), FORGET_INTERVAL_MS);
   }
@@ -85,6 +88,11 @@ export class Sessions {
   /** Every cursor that has moved is stored when this resolves. */
   async saveProgress(): Promise<void> {
     await this.#progress.flush();
+  }
+
+  /** Up to where nobody is owed anything of the log, going by what is stored of the sessions. */
+  storedSettled(log: LogName): number {
+    return this.#progress.storedSettled(log);
   }
 
   /** `principalKey` of the one to whom the session belongs, undefined when there is none. */
@@ -124,7 +132,11 @@ export class Sessions {
       seenAtMs: this.#options.now(),
     };
     const destination = this.#open(record, owner, isPersistent);
-    if (isPersistent) this.#inBackground(clientId, this.#options.store.save(record));
+    if (isPersistent) {
+      // Until more is stored of it, it is owed what comes from now on.
+      this.#progress.stored(record);
+      this.#inBackground(clientId, this.#options.store.save(record));
+    }
     return destination;
   }
 

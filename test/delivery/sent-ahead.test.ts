@@ -40,3 +40,37 @@ it('what was sent before its turn is not owed again after a crash, once its turn
   const sent = Array.from({ length: ENTRIES - 1 }, () => send(restarted));
   expect(sent).toEqual([1, 2, 3, 4, 6, 7]);
 });
+
+it('what went ahead of the last one in flight is not owed again after a crash', async () => {
+  const logs = new ArrayLogs();
+  const tail = new LogTail(0);
+  const entries: LogEntry[] = [];
+  for (let n = 0; n < 5; n++) {
+    const entry = await logs.append('alarms', 'a', 0);
+    tail.append(entry);
+    entries.push(entry);
+  }
+  const options = { log: 'alarms' as const, tail, reader: logs, concerns: () => true };
+  const cursor = new LogCursor({ ...options, state: freshCursor(0) });
+  for (const entry of entries) cursor.accept(entry);
+  for (const ahead of [4, 5]) {
+    cursor.sentAhead(ahead);
+    cursor.acknowledged(ahead);
+  }
+  for (const inTurn of [1, 2, 3]) {
+    cursor.next();
+    cursor.sent(inTurn);
+  }
+  cursor.acknowledged(1);
+  cursor.acknowledged(2);
+  for (const caughtUp of [false, true]) {
+    if (caughtUp) expect(cursor.next()).toBe('caught-up');
+    const restarted = new LogCursor({
+      ...options,
+      state: JSON.parse(JSON.stringify(cursor.state)),
+    });
+    for (const entry of entries) restarted.recount(entry);
+    restarted.recounted();
+    expect([restarted.queued, restarted.accepted]).toEqual([1, 5]);
+  }
+});

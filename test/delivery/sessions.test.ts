@@ -42,7 +42,7 @@ class MemorySessions implements SessionStore {
   }
 }
 
-const logs = new ArrayLogs();
+let logs: ArrayLogs;
 let store: MemorySessions;
 let router: Router;
 let sessions: Sessions;
@@ -73,6 +73,7 @@ async function pass(ms: number): Promise<void> {
 beforeEach(async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'] });
   store = new MemorySessions();
+  logs = new ArrayLogs();
   await begin();
 });
 
@@ -122,6 +123,25 @@ describe('a persistent session', () => {
     await begin();
     expect(sessions.get('nurse')).toBeUndefined();
     expect(store.records.size).toBe(0);
+  });
+
+  it('is owed each alarm once when a filter was ended that still owed something', async () => {
+    const nurse = sessions.open('nurse', owner, true);
+    const first = new Connection();
+    nurse.connect(first);
+    const filters = ['+/x', 'a/x'];
+    await sessions.subscribe(
+      'nurse',
+      filters.map((filter) => ({ filter, qos: 1 as const })),
+    );
+    router.appended(await logs.append('alarms', 'a/x', nowMs), true);
+    await sessions.unsubscribe('nurse', ['+/x']);
+    nurse.disconnect(first);
+    for (let n = 0; n < 8; n++) router.appended(await logs.append('alarms', 'a/x', nowMs), true);
+    expect(nurse.cursors.alarms).toMatchObject({ accepted: 9, queued: 9, dropped: 0 });
+    const second = new Connection();
+    nurse.connect(second);
+    expect(second.sent).toHaveLength(9);
   });
 
   it('whose cursor could not be saved is saved with the next that can', async () => {

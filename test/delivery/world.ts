@@ -22,11 +22,20 @@ export interface TestLogs extends KeepableLogs {
 export class ArrayLogs implements TestLogs {
   readonly #entries: Record<LogName, LogEntry[]> = { alarms: [], messages: [] };
   readonly #last: Record<LogName, number> = { alarms: 0, messages: 0 };
+  /** How often entries were lost. */
+  #losses = 0;
+
+  /** As when a damaged append-only file was loaded: what comes behind this entry is gone. */
+  lose(log: LogName, last: number): void {
+    this.#entries[log] = this.#entries[log].filter(({ sequence }) => sequence <= last);
+    this.#last[log] = last;
+    this.#losses++;
+  }
 
   async append(log: LogName, topic: string, receivedAtMs: number): Promise<LogEntry> {
     this.#last[log]++;
     const sequence = this.#last[log];
-    const payload = Buffer.from(`{"n":${sequence}}`);
+    const payload = Buffer.from(`{"n":${sequence},"losses":${this.#losses}}`);
     const audience = { locationId: null, groupId: null };
     const entry = { log, sequence, topic, payload, receivedAtMs, ...audience };
     this.#entries[log].push(entry);
@@ -107,7 +116,8 @@ export class World {
     for (const peer of options.peers) this.#add(peer, options);
     const saveProgress = async () => this.save();
     const router = this.router;
-    this.keeper = new LogKeeper({ logs, router, saveProgress, log: silent, now });
+    const storedSettled = () => 0;
+    this.keeper = new LogKeeper({ logs, router, saveProgress, storedSettled, log: silent, now });
   }
 
   static async begin(options: WorldOptions): Promise<World> {
