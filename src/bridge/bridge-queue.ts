@@ -54,14 +54,12 @@ export async function openQueue(
   const wanted = selectedFilters(options);
   const present = destination.subscriptions.list().map(({ filter }) => filter);
   const removed = present.filter((filter) => !wanted.includes(filter));
-  if (removed.length === 0 && wanted.every((filter) => present.includes(filter))) {
-    return destination;
-  }
   const requested = wanted.map((filter) => ({ filter, qos: 1 as const }));
   while (!signal.aborted) {
     try {
-      await sessions.unsubscribe(clientId, removed);
+      // The new ones first: what matches both, and comes meanwhile, is owed to one of them at least.
       await sessions.subscribe(clientId, requested);
+      if (removed.length > 0) await sessions.unsubscribe(clientId, removed);
       break;
     } catch (error) {
       log.warn(

@@ -29,7 +29,7 @@ export interface BridgeServices {
   /** Tells this gateway from others that know the same upstream. */
   readonly installation: string;
   readonly sessions: Sessions;
-  readonly forwarder: Forwarder;
+  readonly forwarder: Pick<Forwarder, 'announce' | 'forget'>;
   readonly health: Health;
   readonly setAside: SetAsideStore;
   readonly commands: CommandSink;

@@ -1,0 +1,135 @@
+import { afterEach } from 'vitest';
+import type { BridgeServices } from '../../src/bridge/bridge.js';
+import type { BridgeOptions } from '../../src/bridge/bridge-options.js';
+import { Bridges } from '../../src/bridge/bridges.js';
+import type { CommandSink } from '../../src/bridge/inbound.js';
+import { LogTail } from '../../src/delivery/log-tail.js';
+import { Router } from '../../src/delivery/router.js';
+import type { SessionStore } from '../../src/delivery/session-store.js';
+import { Sessions } from '../../src/delivery/sessions.js';
+import { createLog } from '../../src/log.js';
+import type { BridgeStatus, SetAsideMessage, SetAsideStore } from '../../src/site/bridge-list.js';
+import { Health } from '../../src/site/health.js';
+import { ArrayLogs, silent } from '../delivery/world.js';
+import { type Script, ScriptedUpstream } from './scripted-upstream.js';
+
+export const NOTHING_STORED: SessionStore = {
+  load: () => Promise.resolve([]),
+  save: () => Promise.resolve(),
+  saveProgress: () => Promise.resolve(),
+  delete: () => Promise.resolve(),
+};
+
+export interface PartsOptions {
+  readonly store?: Partial<SessionStore>;
+  readonly setAside?: Partial<SetAsideStore>;
+  readonly accept?: CommandSink['accept'];
+}
+
+/** Bridges and their queues in this process, so that a test decides what the store and upstream do. */
+export class Parts {
+  readonly logs = new ArrayLogs();
+  readonly sessions: Sessions;
+  readonly bridges: Bridges;
+  readonly services: BridgeServices;
+  readonly health = new Health();
+  readonly setAside: SetAsideMessage[] = [];
+  /** Of the bridges' log. */
+  readonly lines: string[] = [];
+  readonly #router: Router;
+
+  constructor(options: PartsOptions = {}) {
+    this.#router = new Router({
+      tails: { alarms: new LogTail(0), messages: new LogTail(0) },
+      reader: this.logs,
+      log: silent,
+    });
+    this.sessions = new Sessions({
+      store: { ...NOTHING_STORED, ...options.store },
+      reader: this.logs,
+      router: this.#router,
+      ownerOf: () => undefined,
+      limits: { maxInFlight: 10, maxQueued: 1_000, maxAgeMs: 1e12 },
+      forgetAfterMs: 1e12,
+      log: silent,
+      now: Date.now,
+    });
+    this.services = {
+      installation: 'test',
+      sessions: this.sessions,
+      forwarder: { announce: () => Promise.resolve(), forget: () => Promise.resolve() },
+      health: this.health,
+      setAside: {
+        add: (_bridge, message) => {
+          this.setAside.push(message);
+          return Promise.resolve();
+        },
+        list: () => Promise.resolve([]),
+        clear: () => Promise.resolve(),
+        ...options.setAside,
+      },
+      commands: { accept: options.accept ?? (() => Promise.resolve()) },
+      log: createLog({ level: 'info', destination: { write: (line) => this.lines.push(line) } }),
+      now: Date.now,
+      steadyNow: Date.now,
+    };
+    this.bridges = new Bridges(this.services);
+  }
+
+  /** An alarm of this device is stored, and owed to every bridge that sends it. */
+  async alarm(device: string): Promise<void> {
+    const topic = `care-homes/home/devices/${device}/alarms/fall`;
+    this.#router.appended(await this.logs.append('alarms', topic, Date.now()), true);
+  }
+
+  async status(): Promise<BridgeStatus> {
+    const [status] = await this.bridges.statuses();
+    if (status === undefined) throw new Error('there is no bridge');
+    return status;
+  }
+
+  async stop(): Promise<void> {
+    await this.bridges.stop();
+    await this.sessions.stop();
+  }
+}
+
+/** One bridge as the configuration has it, with these keys. */
+export function configured(keys: Partial<BridgeOptions> = {}): BridgeOptions {
+  return {
+    name: 'region',
+    url: 'mqtt://127.0.0.1:1',
+    keepAliveSeconds: 30,
+    topic: '{topic}',
+    qos: 1,
+    retain: false,
+    maxInFlight: 10,
+    maxQueuedMessages: 1_000,
+    maxQueuedHours: 1,
+    replayPerSecond: 1_000,
+    ackTimeoutSeconds: 5,
+    commands: [],
+    send: 'all',
+    ...keys,
+  };
+}
+
+/** Takes down after each test what it has started. */
+export function useParts() {
+  const ends: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const end of ends.splice(0).reverse()) await end();
+  });
+  return {
+    parts(options?: PartsOptions): Parts {
+      const parts = new Parts(options);
+      ends.push(() => parts.stop());
+      return parts;
+    },
+    async upstream(script?: Script): Promise<ScriptedUpstream> {
+      const upstream = await ScriptedUpstream.start(script);
+      ends.push(() => upstream.remove());
+      return upstream;
+    },
+  };
+}

@@ -1,0 +1,23 @@
+import { expect, it } from 'vitest';
+import { openQueue } from '../../src/bridge/bridge-queue.js';
+import { configured, useParts } from './parts.js';
+
+const world = useParts();
+
+it('an alarm that comes while the choice of alarms is changed is owed, also when the store fails at first', async () => {
+  let store: () => Promise<void> = () => Promise.resolve();
+  const parts = world.parts({ store: { save: () => store() } });
+  const { signal } = new AbortController();
+  const queue = await openQueue(parts.services, configured(), signal);
+  // Before each attempt to store the change, successful or not, comes an alarm.
+  let alarms = 0;
+  store = async () => {
+    alarms++;
+    await parts.alarm('bed');
+    if (alarms === 1 || alarms === 3) throw new Error('the store is away');
+  };
+  await openQueue(parts.services, configured({ send: 'alarms' }), signal);
+  expect(alarms).toBe(5);
+  expect(queue.cursors.alarms.accepted).toBe(alarms);
+  expect(queue.subscriptions.list()).toHaveLength(1);
+});

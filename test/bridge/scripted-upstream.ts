@@ -1,0 +1,108 @@
+import { once } from 'node:events';
+import { createServer, type Server, type Socket } from 'node:net';
+import { generate, type IPublishPacket, type Packet, parser } from 'mqtt-packet';
+
+/** What it does with a PUBLISH: answers with this reason code, says nothing, or hangs up. */
+export type Answer = number | 'nothing' | 'hang up';
+
+export interface Script {
+  /** Undefined: every connection is accepted. */
+  readonly onConnect?: (connection: number, protocolVersion: number) => Answer;
+  /** Undefined: everything is acknowledged. */
+  readonly onPublish?: (publish: IPublishPacket, connection: number) => Answer;
+}
+
+/** An upstream broker that does what a real one does rarely, and a faulty one always. */
+export class ScriptedUpstream {
+  /** The topics of all that it was sent, of all connections, in order. */
+  readonly topics: string[] = [];
+  /** Of each connection, in order. */
+  readonly protocolVersions: number[] = [];
+  /** What else came than PUBLISH and CONNECT. */
+  readonly packets: Packet[] = [];
+  readonly #server: Server;
+  readonly #script: Script;
+  readonly #sockets = new Map<Socket, number>();
+
+  private constructor(server: Server, script: Script) {
+    this.#server = server;
+    this.#script = script;
+    server.on('connection', (socket) => this.#serve(socket));
+  }
+
+  static async start(script: Script = {}): Promise<ScriptedUpstream> {
+    const server = createServer();
+    const upstream = new ScriptedUpstream(server, script);
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return upstream;
+  }
+
+  get url(): string {
+    const address = this.#server.address();
+    if (address === null || typeof address === 'string') throw new Error('it does not listen');
+    return `mqtt://127.0.0.1:${address.port}`;
+  }
+
+  /** How many connections are open. */
+  get connections(): number {
+    return this.#sockets.size;
+  }
+
+  /** To all that are connected. */
+  send(packet: Packet): void {
+    for (const [socket, protocolVersion] of this.#sockets) {
+      socket.write(generate(packet, { protocolVersion }));
+    }
+  }
+
+  hangUp(): void {
+    for (const socket of this.#sockets.keys()) socket.destroy();
+  }
+
+  async remove(): Promise<void> {
+    this.hangUp();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  #serve(socket: Socket): void {
+    const packets = parser();
+    let protocolVersion = 4;
+    const answer = (packet: Packet) => {
+      if (!socket.destroyed) socket.write(generate(packet, { protocolVersion }));
+    };
+    socket.on('error', () => undefined);
+    socket.on('close', () => this.#sockets.delete(socket));
+    packets.on('packet', (packet) => {
+      if (packet.cmd === 'connect') {
+        protocolVersion = packet.protocolVersion ?? 4;
+        this.#sockets.set(socket, protocolVersion);
+        this.protocolVersions.push(protocolVersion);
+        const code = this.#script.onConnect?.(this.protocolVersions.length, protocolVersion) ?? 0;
+        if (code === 'hang up') socket.destroy();
+        else if (code !== 'nothing') {
+          answer({ cmd: 'connack', returnCode: code, reasonCode: code, sessionPresent: false });
+        }
+      } else if (packet.cmd === 'publish') {
+        this.topics.push(packet.topic);
+        const code = this.#script.onPublish?.(packet, this.protocolVersions.length) ?? 0;
+        const { messageId = 0 } = packet;
+        if (code === 'hang up') socket.destroy();
+        else if (code !== 'nothing') answer({ cmd: 'puback', messageId, reasonCode: code });
+      } else {
+        this.packets.push(packet);
+        if (packet.cmd === 'pingreq') answer({ cmd: 'pingresp' });
+        if (packet.cmd === 'disconnect') socket.end();
+        if (packet.cmd === 'subscribe') {
+          const granted = packet.subscriptions.map(() => 1);
+          answer({ cmd: 'suback', messageId: packet.messageId ?? 0, granted });
+        }
+        if (packet.cmd === 'unsubscribe') {
+          answer({ cmd: 'unsuback', messageId: packet.messageId ?? 0, granted: [0] });
+        }
+      }
+    });
+    socket.on('data', (chunk) => packets.parse(chunk));
+  }
+}
