@@ -9,6 +9,8 @@ import type { UpstreamLimits } from './upstream-limits.js';
 import { limitsOf, packetBytes } from './upstream-limits.js';
 
 const PACKET_TOO_LARGE = 149;
+/** Lets mqtt.js read on without a PUBACK. */
+const NOT_ACKNOWLEDGED = new Error('not acknowledged');
 
 export interface UpstreamOptions {
   readonly url: string;
@@ -118,7 +120,8 @@ export class Upstream implements Receiver {
     });
     this.#isClosed = true;
     this.#watch.stop();
-    this.#client.end(true);
+    // Not `end(true)`, which does nothing while mqtt.js still waits for acknowledgements.
+    this.#client.stream.destroy();
   }
 
   #connected(connack: IConnackPacket): void {
@@ -154,6 +157,10 @@ export class Upstream implements Receiver {
   }
 
   #received(packet: IPublishPacket, done: (error?: Error) => void): void {
+    if (this.#isEnding || this.#isClosed) {
+      done(NOT_ACKNOWLEDGED);
+      return;
+    }
     this.#events.received(packet).then(
       () => done(),
       // Not acknowledged: the upstream sends it again on the next connection.
