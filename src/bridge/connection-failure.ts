@@ -5,6 +5,8 @@ export interface ConnectionFailure {
   readonly kind: FailureKind;
   /** What the upstream or the network called it; never an exception's message. */
   readonly detail: string;
+  /** Of how many messages one may have been the reason; undefined: of none. */
+  readonly suspects?: number | undefined;
 }
 
 interface Treatment {
@@ -58,10 +60,13 @@ const BY_CODE: Readonly<Record<number, FailureKind>> = {
   159: 'unavailable',
 };
 
+/** Reason codes from here on are failures (MQTT 5, 2.4). */
+const FIRST_REFUSAL = 128;
+
 /** A return or reason code in words. */
 export function reasonOf(code: number): string {
   const reasons: Readonly<Record<number, string>> = ReasonCodes;
-  return reasons[code] ?? `reason code ${code}`;
+  return reasons[code] || `reason code ${code}`;
 }
 
 /** A refusal, or the end of a connection, with a return or reason code. */
@@ -89,12 +94,23 @@ export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
 }
 
-/** Reason codes of a PUBACK or PUBREC (MQTT 5, 3.4.2.1) after which trying again is no use. */
-const NEVER_TAKEN: ReadonlySet<number> = new Set([131, 135, 144, 149, 151, 153]);
+const PACKET_IDENTIFIER_IN_USE = 145;
 
-/** Whether the upstream will never take the message that it answered with this reason code. */
+/**
+ * Whether the upstream will never take the message that it answered with this reason code of a PUBACK
+ * or PUBREC (MQTT 5, 3.4.2.1). Of those that refuse, one says nothing of the message; after all others
+ * the same message would be refused again, and nothing behind it would ever be sent.
+ */
 export function isRefusedForGood(code: number): boolean {
-  return NEVER_TAKEN.has(code);
+  return code >= FIRST_REFUSAL && code !== PACKET_IDENTIFIER_IN_USE;
+}
+
+/** Not authorised, topic name invalid, packet too large, payload format invalid, retain, QoS. */
+const ABOUT_A_MESSAGE: ReadonlySet<number> = new Set([135, 144, 149, 153, 154, 155]);
+
+/** Whether a DISCONNECT with this reason code (MQTT 5, 3.14.2.1) may be the answer to a message. */
+export function mayBeAboutMessage(code: number): boolean {
+  return ABOUT_A_MESSAGE.has(code);
 }
 
 /** How long to wait before the next attempt, after so many failed ones. */

@@ -35,6 +35,8 @@ export class UpstreamLink {
   #protocol: ProtocolVersion;
   #upstream: Upstream | undefined;
   #failedAttempts = 0;
+  /** The last connection may have ended for one of so many messages; the next shows for which. */
+  #suspects = 0;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
@@ -73,6 +75,7 @@ export class UpstreamLink {
         ...{ url, client, qos, retain, commands },
         topicOf: (topic) => bridgedTopic(this.#template, topic),
         ackTimeoutMs: ackTimeoutSeconds * 1000,
+        suspects: this.#suspects,
       },
       {
         connected: () => {
@@ -93,6 +96,7 @@ export class UpstreamLink {
         commandsRefused: () => this.#events.commandsRefused(),
         closed: (failure) => {
           this.#upstream = undefined;
+          if (isConnected) this.#suspects = failure.suspects ?? 0;
           if (isConnected) this.#events.disconnected(upstream);
           else this.#tryOtherProtocol(failure);
           this.#failed(failure);

@@ -4,7 +4,13 @@ import type { OutgoingPublish, Receiver } from '../delivery/receiver.js';
 import { parseBridgedCommand } from '../domain/bridge-topics.js';
 import { AckWatch } from './ack-watch.js';
 import type { ConnectionFailure } from './connection-failure.js';
-import { failureOfCode, failureOfError, isRefusedForGood, reasonOf } from './connection-failure.js';
+import {
+  failureOfCode,
+  failureOfError,
+  isRefusedForGood,
+  mayBeAboutMessage,
+  reasonOf,
+} from './connection-failure.js';
 import type { UpstreamLimits } from './upstream-limits.js';
 import { limitsOf, packetBytes } from './upstream-limits.js';
 
@@ -21,6 +27,8 @@ export interface UpstreamOptions {
   /** Filters to subscribe to; empty for none. */
   readonly commands: readonly string[];
   readonly ackTimeoutMs: number;
+  /** So many messages it is sent one by one, so that it shows which of them it does not take. */
+  readonly suspects: number;
 }
 
 /** What a connection tells its bridge. */
@@ -48,6 +56,9 @@ export class Upstream implements Receiver {
   readonly #events: UpstreamEvents;
   readonly #client: MqttClient;
   readonly #watch: AckWatch;
+  /** What it was sent and has not answered, by packet identifier. */
+  readonly #unanswered = new Map<number, OutgoingPublish>();
+  #answeredCount = 0;
   #limits: UpstreamLimits | undefined;
   #failure: ConnectionFailure | undefined;
   /** It takes nothing new, but acknowledges what it has. */
@@ -65,7 +76,7 @@ export class Upstream implements Receiver {
     client.handleMessage = (packet, done) => this.#received(packet, done);
     client.on('connect', (connack) => this.#connected(connack));
     client.on('error', (error) => this.#noteFailure(failureOfError(error)));
-    client.on('disconnect', ({ reasonCode }) => this.#noteFailure(failureOfCode(reasonCode ?? 0)));
+    client.on('disconnect', ({ reasonCode }) => this.#sentAway(reasonCode ?? 0));
     client.on('close', () => {
       if (!this.#isEnding) this.#closed();
     });
@@ -81,7 +92,11 @@ export class Upstream implements Receiver {
   }
 
   get maxInFlight(): number | undefined {
-    return this.#limits?.maxInFlight;
+    return this.#isOneByOne ? 1 : this.#limits?.maxInFlight;
+  }
+
+  get #isOneByOne(): boolean {
+    return this.#answeredCount < this.#options.suspects;
   }
 
   send(publish: OutgoingPublish): void {
@@ -99,7 +114,10 @@ export class Upstream implements Receiver {
       return;
     }
     const retain = this.#options.retain && limits.takesRetained;
-    if (qos > 0) this.#watch.sent(messageId);
+    if (qos > 0) {
+      this.#watch.sent(messageId);
+      this.#unanswered.set(messageId, publish);
+    }
     this.#client.publish(topic, payload, { qos, retain, dup: dup && qos > 0 }, (error) => {
       const answer = error ?? undefined;
       // At QoS 0 mqtt.js may call this before `publish` returns, when the message is not yet sent.
@@ -142,6 +160,8 @@ export class Upstream implements Receiver {
   #answered(publish: OutgoingPublish, error: Error | undefined): void {
     if (this.#isClosed || publish.messageId === 0) return;
     this.#watch.answered(publish.messageId);
+    this.#unanswered.delete(publish.messageId);
+    this.#answeredCount++;
     if (error === undefined) {
       this.#events.acknowledged(publish.messageId);
     } else if (error instanceof ErrorWithReasonCode) {
@@ -150,6 +170,14 @@ export class Upstream implements Receiver {
       else this.#giveUp(failureOfCode(error.code));
     }
     // Any other error is the end of the connection, of which `close` tells.
+  }
+
+  /** A DISCONNECT of the upstream's. What it is sent alone, and answers in this way, it never takes. */
+  #sentAway(code: number): void {
+    const suspects = mayBeAboutMessage(code) ? this.#unanswered.size : 0;
+    this.#noteFailure({ ...failureOfCode(code), suspects });
+    if (suspects === 0 || !this.#isOneByOne) return;
+    for (const publish of this.#unanswered.values()) this.#refused(publish, code);
   }
 
   #refused(publish: OutgoingPublish, code: number): void {

@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { generate, type IPublishPacket, type Packet, parser } from 'mqtt-packet';
 
-/** What it does with a PUBLISH: answers with this reason code, says nothing, or hangs up. */
-export type Answer = number | 'nothing' | 'hang up';
+/** What it does with a PUBLISH: answers with this reason code, says nothing, hangs up, or says good-bye with one. */
+export type Answer = number | 'nothing' | 'hang up' | { readonly disconnect: number };
 
 export interface Script {
   /** Undefined: every connection is accepted. */
@@ -81,7 +81,7 @@ export class ScriptedUpstream {
         this.protocolVersions.push(protocolVersion);
         const code = this.#script.onConnect?.(this.protocolVersions.length, protocolVersion) ?? 0;
         if (code === 'hang up') socket.destroy();
-        else if (code !== 'nothing') {
+        else if (typeof code === 'number') {
           answer({ cmd: 'connack', returnCode: code, reasonCode: code, sessionPresent: false });
         }
       } else if (packet.cmd === 'publish') {
@@ -89,7 +89,11 @@ export class ScriptedUpstream {
         const code = this.#script.onPublish?.(packet, this.protocolVersions.length) ?? 0;
         const { messageId = 0 } = packet;
         if (code === 'hang up') socket.destroy();
-        else if (code !== 'nothing') answer({ cmd: 'puback', messageId, reasonCode: code });
+        else if (typeof code === 'number') answer({ cmd: 'puback', messageId, reasonCode: code });
+        else if (code !== 'nothing') {
+          answer({ cmd: 'disconnect', reasonCode: code.disconnect });
+          socket.end();
+        }
       } else {
         this.packets.push(packet);
         if (packet.cmd === 'pingreq') answer({ cmd: 'pingresp' });
