@@ -340,6 +340,7 @@ export class Gateway {
       installation: installation.name,
       health: this.#health,
       setAside: storage.setAside,
+      maxPacketBytes: config.mqtt.maxPacketBytes,
       steadyNow: this.#steady.now,
     });
     this.#releasers.add(() => bridges.stop());

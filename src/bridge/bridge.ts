@@ -14,7 +14,7 @@ import { BridgeRecord } from './bridge-record.js';
 import type { ConnectionFailure } from './connection-failure.js';
 import { FAILURES } from './connection-failure.js';
 import type { CommandSink } from './inbound.js';
-import { acceptInbound } from './inbound.js';
+import { Inbound } from './inbound.js';
 import type { Upstream } from './upstream.js';
 import { UpstreamLink } from './upstream-link.js';
 
@@ -33,6 +33,8 @@ export interface BridgeServices {
   readonly health: Health;
   readonly setAside: SetAsideStore;
   readonly commands: CommandSink;
+  /** `mqtt.maxPacketBytes`, of what comes from upstream too. */
+  readonly maxPacketBytes: number;
   readonly log: Logger;
   readonly now: () => number;
   /** By which ages are measured. */
@@ -60,16 +62,22 @@ export class Bridge {
     this.#record = new BridgeRecord(this.#log, services.now);
     const clientId =
       options.clientId ?? `care-home-gateway-${services.installation}-${options.name}`;
-    this.#link = new UpstreamLink(options, clientId, {
-      connected: (upstream) => this.#connected(upstream),
-      writable: () => this.#queue?.wake(),
-      acknowledged: (messageId) => this.#acknowledged(messageId),
-      refused: (upstream, publish, reason) => this.#refused(upstream, publish, reason),
-      received: (packet) => acceptInbound(packet, options, services.commands),
-      commandsRefused: () => this.#log.warn('the upstream refuses the subscription to commands'),
-      disconnected: (upstream) => this.#disconnected(upstream),
-      failed: (failure) => this.#failed(failure),
-    });
+    const { commands, maxPacketBytes } = services;
+    const inbound = new Inbound(options, { commands, maxPacketBytes, log: this.#log });
+    this.#link = new UpstreamLink(
+      options,
+      { clientId, maxPacketBytes },
+      {
+        connected: (upstream) => this.#connected(upstream),
+        writable: () => this.#queue?.wake(),
+        acknowledged: (messageId) => this.#acknowledged(messageId),
+        refused: (upstream, publish, reason) => this.#refused(upstream, publish, reason),
+        received: (packet) => inbound.accept(packet),
+        commandsRefused: () => this.#log.warn('the upstream refuses the subscription to commands'),
+        disconnected: (upstream) => this.#disconnected(upstream),
+        failed: (failure) => this.#failed(failure),
+      },
+    );
   }
 
   /** From when this resolves on, the upstream is owed what is forwarded; it may be away itself. */

@@ -1,9 +1,17 @@
 import { readFile } from 'node:fs/promises';
 import type { IClientOptions } from 'mqtt';
 import type { BridgeOptions } from './bridge-options.js';
+import { MAX_WAITING } from './late-acks.js';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const SECONDS_PER_HOUR = 3600;
+
+/** How the gateway presents the bridge to its upstream. */
+export interface LinkIdentity {
+  readonly clientId: string;
+  /** More at a time it takes from nobody. */
+  readonly maxPacketBytes: number;
+}
 
 /** A version of MQTT as its CONNECT names it. */
 export type ProtocolVersion = 4 | 5;
@@ -16,7 +24,7 @@ export type ProtocolVersion = 4 | 5;
  */
 export async function clientOptions(
   bridge: BridgeOptions,
-  clientId: string,
+  { clientId, maxPacketBytes }: LinkIdentity,
   protocolVersion: ProtocolVersion,
 ): Promise<IClientOptions> {
   const { username, password, caFile, certFile, keyFile, serverName } = bridge;
@@ -26,7 +34,13 @@ export async function clientOptions(
     clientId,
     protocolVersion,
     clean,
-    ...(protocolVersion === 5 && !clean && { properties: { sessionExpiryInterval } }),
+    ...(protocolVersion === 5 && {
+      properties: {
+        receiveMaximum: MAX_WAITING,
+        maximumPacketSize: maxPacketBytes,
+        ...(!clean && { sessionExpiryInterval }),
+      },
+    }),
     keepalive: bridge.keepAliveSeconds,
     // Pings also while messages are sent: a broker that answers neither is found dead.
     reschedulePings: false,

@@ -3,7 +3,7 @@ import type { OutgoingPublish } from '../delivery/receiver.js';
 import type { BridgeTopic } from '../domain/bridge-topics.js';
 import { bridgedTopic, parseBridgeTopic } from '../domain/bridge-topics.js';
 import type { BridgeOptions } from './bridge-options.js';
-import type { ProtocolVersion } from './client-options.js';
+import type { LinkIdentity, ProtocolVersion } from './client-options.js';
 import { clientOptions } from './client-options.js';
 import type { ConnectionFailure } from './connection-failure.js';
 import { codeOf, retryDelayMs } from './connection-failure.js';
@@ -29,7 +29,7 @@ export interface LinkEvents {
 /** Keeps a connection to the upstream: when one ends it makes the next, later and later. */
 export class UpstreamLink {
   readonly #options: BridgeOptions;
-  readonly #clientId: string;
+  readonly #identity: LinkIdentity;
   readonly #events: LinkEvents;
   readonly #template: BridgeTopic;
   #protocol: ProtocolVersion;
@@ -40,16 +40,16 @@ export class UpstreamLink {
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
-  constructor(options: BridgeOptions, clientId: string, events: LinkEvents) {
+  constructor(options: BridgeOptions, identity: LinkIdentity, events: LinkEvents) {
     this.#options = options;
-    this.#clientId = clientId;
+    this.#identity = identity;
     this.#events = events;
     this.#template = parseBridgeTopic(options.topic) ?? [];
     this.#protocol = options.protocol === '3.1.1' ? 4 : 5;
   }
 
   start(): void {
-    clientOptions(this.#options, this.#clientId, this.#protocol)
+    clientOptions(this.#options, this.#identity, this.#protocol)
       .then((client) => this.#open(client))
       // A file that cannot be read, or is no certificate.
       .catch((error: unknown) => this.#failed({ kind: 'tls', detail: codeOf(error) }));

@@ -11,12 +11,11 @@ import {
   mayBeAboutMessage,
   reasonOf,
 } from './connection-failure.js';
+import { LateAcks } from './late-acks.js';
 import type { UpstreamLimits } from './upstream-limits.js';
 import { limitsOf, packetBytes } from './upstream-limits.js';
 
 const PACKET_TOO_LARGE = 149;
-/** Lets mqtt.js read on without a PUBACK. */
-const NOT_ACKNOWLEDGED = new Error('not acknowledged');
 
 export interface UpstreamOptions {
   readonly url: string;
@@ -56,6 +55,7 @@ export class Upstream implements Receiver {
   readonly #events: UpstreamEvents;
   readonly #client: MqttClient;
   readonly #watch: AckWatch;
+  readonly #acks: LateAcks;
   /** What it was sent and has not answered, by packet identifier. */
   readonly #unanswered = new Map<number, OutgoingPublish>();
   #answeredCount = 0;
@@ -73,6 +73,7 @@ export class Upstream implements Receiver {
     );
     const client = connect(options.url, options.client);
     this.#client = client;
+    this.#acks = new LateAcks(client);
     client.handleMessage = (packet, done) => this.#received(packet, done);
     client.on('connect', (connack) => this.#connected(connack));
     client.on('error', (error) => this.#noteFailure(failureOfError(error)));
@@ -186,14 +187,13 @@ export class Upstream implements Receiver {
 
   #received(packet: IPublishPacket, done: (error?: Error) => void): void {
     if (this.#isEnding || this.#isClosed) {
-      done(NOT_ACKNOWLEDGED);
+      this.#acks.skip(done);
       return;
     }
-    this.#events.received(packet).then(
-      () => done(),
-      // Not acknowledged: the upstream sends it again on the next connection.
-      () => this.#giveUp({ kind: 'store', detail: 'a command could not be stored' }),
-    );
+    // Not acknowledged if it fails: the upstream sends it again on the next connection.
+    this.#acks.after(this.#events.received(packet), packet, done).catch(() => {
+      this.#giveUp({ kind: 'store', detail: 'a command could not be stored' });
+    });
   }
 
   #noteFailure(failure: ConnectionFailure): void {

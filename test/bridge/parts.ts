@@ -69,6 +69,7 @@ export class Parts {
         ...options.setAside,
       },
       commands: { accept: options.accept ?? (() => Promise.resolve()) },
+      maxPacketBytes: 10_000,
       log: createLog({ level: 'info', destination: { write: (line) => this.lines.push(line) } }),
       now: Date.now,
       steadyNow: Date.now,

@@ -1,0 +1,85 @@
+import type { IPublishPacket } from 'mqtt-packet';
+import { expect, it } from 'vitest';
+import type { BridgeOptions } from '../../src/bridge/bridge-options.js';
+import { configured, useParts } from './parts.js';
+
+const world = useParts();
+
+function command(rest: string, messageId: number, dup = false): IPublishPacket {
+  const topic = `devices/6f1b1c1e-1111-4111-8111-111111111111/commands/${rest}`;
+  return { cmd: 'publish', topic, payload: 'open', qos: 1, messageId, retain: false, dup };
+}
+
+async function commanded(keys: Partial<BridgeOptions> = {}) {
+  const upstream = await world.upstream();
+  const accepted: string[] = [];
+  let store: () => void = () => undefined;
+  const stored = new Promise<void>((resolve) => {
+    store = resolve;
+  });
+  const parts = world.parts({
+    accept: ({ rest }) => {
+      accepted.push(rest);
+      return stored;
+    },
+  });
+  await parts.bridges.apply([configured({ url: upstream.url, commands: ['#'], ...keys })]);
+  const subscribed = (count: number) =>
+    expect
+      .poll(() => upstream.packets.filter(({ cmd }) => cmd === 'subscribe'))
+      .toHaveLength(count);
+  await subscribed(1);
+  const acknowledged = () =>
+    upstream.packets.flatMap((packet) => (packet.cmd === 'puback' ? [packet.messageId] : []));
+  return { upstream, parts, accepted, store, subscribed, acknowledged };
+}
+
+it('while a command waits for the store, what is sent is acknowledged', async () => {
+  const { upstream, parts, accepted, store, acknowledged } = await commanded();
+  upstream.send(command('first', 1));
+  upstream.send(command('second', 2));
+  await expect.poll(() => accepted).toEqual(['first', 'second']);
+  await parts.alarm('bed');
+  await expect.poll(() => parts.status()).toMatchObject({ delivered: 1, connected: true });
+  expect(acknowledged()).toEqual([]);
+  store();
+  await expect.poll(acknowledged).toEqual([1, 2]);
+});
+
+it('a command that waits for the store and comes again is carried out once; the same one given anew is another', async () => {
+  const { upstream, accepted, store, subscribed, acknowledged } = await commanded();
+  upstream.send(command('door', 1));
+  await expect.poll(() => accepted).toEqual(['door']);
+  upstream.hangUp();
+  await subscribed(2);
+  upstream.send(command('door', 1, true));
+  upstream.send(command('door', 2));
+  await expect.poll(() => accepted).toEqual(['door', 'door']);
+  store();
+  await expect.poll(acknowledged).toEqual([1, 2]);
+  expect(accepted).toEqual(['door', 'door']);
+});
+
+it('what none of the configured filters matches is no command, though the upstream sends it', async () => {
+  const { upstream, accepted, acknowledged, store } = await commanded({
+    commands: ['$share/site/+/+/commands/a/#'],
+  });
+  store();
+  upstream.send(command('b', 1));
+  upstream.send(command('a/1', 2));
+  await expect.poll(acknowledged).toEqual([1, 2]);
+  expect(accepted).toEqual(['a/1']);
+});
+
+// With 5 the upstream is told in CONNECT, and does not send it.
+it('a command that is larger than a packet may be is dropped with 3.1.1', async () => {
+  const { upstream, accepted, acknowledged, store, parts } = await commanded({
+    protocol: '3.1.1',
+  });
+  store();
+  upstream.send({ ...command('large', 1), payload: 'x'.repeat(10_000) });
+  upstream.send(command('small', 2));
+  await expect.poll(acknowledged).toEqual([1, 2]);
+  expect(accepted).toEqual(['small']);
+  expect(parts.lines.join('')).toContain('too large');
+});
