@@ -69,6 +69,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
   const { app, protocolSwitch, log } = options;
   const { bodyTimeoutMs = BODY_TIMEOUT_MS, stalledAfterMs = STALLED_AFTER_MS } = options;
   const server = createServer(requestListener(app, bodyTimeoutMs, log), options);
+  listenToErrors(server, log);
   const sockets = trackSockets(server);
   server.setTimeout(stalledAfterMs);
   limitConnections(server, options.maxConnections ?? MAX_CONNECTIONS, log);
@@ -148,6 +149,19 @@ function limitBodyTime(
   const lift = () => clearTimeout(timer);
   outgoing.once('close', lift);
   return lift;
+}
+
+/**
+ * Node takes its own listener off a socket before it emits `connect` or `upgrade`, and an `error` that
+ * nobody listens to would end the process: a reset by the peer is enough. With TLS both the connection
+ * and what is spoken over it can fail.
+ */
+function listenToErrors(server: Server, log: Logger): void {
+  const listen = (socket: Socket) => {
+    socket.on('error', (error) => log.debug({ err: error }, 'http connection failed'));
+  };
+  server.on('connection', listen);
+  server.on('secureConnection', listen);
 }
 
 /** Every connection, also after it was upgraded: the server itself forgets those. */

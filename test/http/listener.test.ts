@@ -6,7 +6,9 @@ import { request as httpsRequest } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { type Duplex, PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { connect as connectTls } from 'node:tls';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { GatewayError } from '../../src/errors.js';
@@ -21,6 +23,10 @@ import { failure, rawExchange } from './client.js';
 const SOON_MS = 3_000;
 const FAR_DEADLINE_MS = 60_000;
 const MORE_THAN_SOCKETS_BUFFER = 'x'.repeat(64 * 1024 * 1024);
+const TLS = {
+  cert: readFileSync('test/harness/tls/localhost.crt'),
+  key: readFileSync('test/harness/tls/localhost.key'),
+};
 const log = pino({ level: 'silent' });
 const hello = { fetch: () => new Response('hello') };
 
@@ -268,6 +274,39 @@ it('answers a failure of the app itself without its message', async () => {
   expect(failure(answer)).toBe('500 internal-error');
   expect(answer.text).not.toContain('the inside');
   expect(lines.join('')).toContain('the inside');
+});
+
+describe('a connection that its peer resets', () => {
+  const upgrade =
+    'GET /mqtt HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
+  const protocolSwitch = {
+    takes: () => true,
+    upgrade: (_request: unknown, socket: Duplex) => {
+      socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n');
+    },
+  };
+  const heads = {
+    CONNECT: ['CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n', 'HTTP/1.1 400'],
+    'an upgrade': [upgrade, 'HTTP/1.1 101'],
+  };
+  const cases = Object.entries(heads).flatMap(([what, [head = '', answer = '']]) =>
+    [false, true].map((isTls) => ({ what, over: isTls ? 'TLS' : 'TCP', isTls, head, answer })),
+  );
+
+  it.each(cases)('after $what over $over is only a line in the log', async (each) => {
+    const { isTls, head, answer } = each;
+    const logged = new PassThrough();
+    const tls = isTls ? TLS : undefined;
+    const { port } = await start({ log: pino({ level: 'debug' }, logged), protocolSwitch, tls });
+    const tcp = await connected(port);
+    const socket = isTls ? connectTls({ socket: tcp, rejectUnauthorized: false }) : tcp;
+    socket.on('error', () => undefined);
+    socket.write(head);
+    expect(String((await once(socket, 'data'))[0])).toContain(answer);
+    tcp.resetAndDestroy();
+    // Without a listener the error would fail the run, and end the gateway.
+    expect(String((await once(logged, 'data'))[0])).toContain('ECONNRESET');
+  });
 });
 
 it('speaks TLS', async () => {
