@@ -8,6 +8,9 @@ import { createWebSocketStream, WebSocketServer } from 'ws';
 import { GatewayError } from '../errors.js';
 import type { ConnectionRate } from './connection-rate.js';
 
+/** Node would wait for two minutes. */
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+
 /** Serves MQTT on a connection. */
 export type Handle = (stream: Duplex, request?: IncomingMessage) => void;
 
@@ -16,6 +19,8 @@ export interface TcpListenerOptions {
   readonly port: number;
   /** PEM texts; without them the listener is plaintext. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
+  /** For how long a TLS handshake may take, ten seconds by default. */
+  readonly handshakeTimeoutMs?: number;
   readonly rate: ConnectionRate;
   readonly handle: Handle;
   readonly log: Logger;
@@ -38,15 +43,20 @@ export class TcpListener {
       socket.setNoDelay(true);
       options.handle(socket);
     };
+    const handshakeTimeout = options.handshakeTimeoutMs ?? HANDSHAKE_TIMEOUT_MS;
     this.#server =
-      options.tls === undefined ? createServer(accept) : createTlsServer(options.tls, accept);
+      options.tls === undefined
+        ? createServer(accept)
+        : createTlsServer({ ...options.tls, handshakeTimeout }, accept);
     this.#server.on('connection', (socket: Socket) => {
       // A connection that is refused or breaks in its TLS handshake has nobody else to listen to it.
       socket.on('error', (error) => options.log.debug({ err: error }, 'connection failed'));
       if (!options.rate.admits(socket.remoteAddress ?? '')) socket.destroy();
     });
-    this.#server.on('tlsClientError', (error: Error) => {
+    this.#server.on('tlsClientError', (error: Error, socket: Socket) => {
       options.log.info({ reason: error.message }, 'TLS handshake failed');
+      // Node leaves it open after a handshake that has taken too long.
+      socket.destroy();
     });
   }
 

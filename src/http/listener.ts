@@ -21,6 +21,8 @@ const KEEP_ALIVE_TIMEOUT_MS = 5_000;
 const TIMEOUT_CHECK_INTERVAL_MS = 2_000;
 /** A client that neither sends nor takes anything for so long, in the middle of an exchange, is gone. */
 const STALLED_AFTER_MS = 60_000;
+/** As long as the head of a request may take; Node would wait for two minutes. */
+const HANDSHAKE_TIMEOUT_MS = 10_000;
 const MAX_CONNECTIONS = 10_000;
 
 /** Who takes over connections on which another protocol is to be spoken. */
@@ -42,6 +44,8 @@ export interface HttpListenerOptions {
   readonly bodyTimeoutMs?: number;
   /** After how long a client that takes nothing of its answer is cut off, a minute by default. */
   readonly stalledAfterMs?: number;
+  /** For how long a TLS handshake may take, ten seconds by default. */
+  readonly handshakeTimeoutMs?: number;
   /**
    * How many connections there may be, upgraded ones included; one more is closed at once. Without a
    * bound, HTTP clients could use up the file descriptors that MQTT needs.
@@ -93,7 +97,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
 
 function createServer(
   listener: RequestListener,
-  { tls, protocolSwitch }: Pick<HttpListenerOptions, 'tls' | 'protocolSwitch'>,
+  { tls, handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS, protocolSwitch }: HttpListenerOptions,
 ): Server {
   const settings = {
     headersTimeout: HEADERS_TIMEOUT_MS,
@@ -105,7 +109,11 @@ function createServer(
     IncomingMessage: requestClass((request) => protocolSwitch?.takes(request) ?? false),
   };
   if (tls === undefined) return createHttpServer(settings, listener);
-  return createHttpsServer({ ...settings, cert: tls.cert, key: tls.key }, listener);
+  const secured = { ...settings, ...tls, handshakeTimeout: handshakeTimeoutMs };
+  const server = createHttpsServer(secured, listener);
+  // Where no handshake was done nothing can be answered: it would wait for the handshake for good.
+  server.prependListener('tlsClientError', (_error, socket) => socket.destroy());
+  return server;
 }
 
 function requestListener(

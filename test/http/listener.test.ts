@@ -309,6 +309,12 @@ describe('a connection that its peer resets', () => {
   });
 });
 
+it('closes a connection on which no TLS handshake comes', async () => {
+  const { port } = await start({ tls: TLS, handshakeTimeoutMs: 50 });
+  const silent = await Promise.all([connected(port), connected(port), connected(port)]);
+  await Promise.all(silent.map((socket) => once(socket, 'close')));
+});
+
 it('speaks TLS', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'gateway-tls-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
