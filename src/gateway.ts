@@ -362,6 +362,7 @@ export class Gateway {
       connections: () => broker.connectionCount,
       unstoredBytes: () => broker.unstoredBytes,
       lostAuditEntries: () => storage.backgroundAudit.lost,
+      fallenOutAuditRecords: () => storage.auditOverflow.counts,
       bridges: () => bridges.statuses(),
     });
     const { history, audit, setAside } = storage;

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { Config } from './config/schema.js';
 import type { Releasers } from './releasers.js';
 import { RetentionSchedule } from './retention-schedule.js';
+import { AuditOverflow } from './site/audit-overflow.js';
 import { BackgroundAudit } from './site/background-audit.js';
 import type { Health } from './site/health.js';
 import { AlarmHistoryRedis } from './store/alarm-history-redis.js';
@@ -37,6 +38,7 @@ export interface Storage {
   readonly audit: AuditTrailRedis;
   /** For what cannot wait until it is written down. */
   readonly backgroundAudit: BackgroundAudit;
+  readonly auditOverflow: AuditOverflow;
   readonly sessions: SessionStoreRedis;
   readonly presence: PresenceStoreRedis;
   readonly rejections: RejectionStoreRedis;
@@ -82,7 +84,9 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   const management = opened(connectManagementRedis({ ...place, name: 'management' }));
   await untilReady(management, MANAGEMENT_READY_TIMEOUT_MS);
   startRetention(state, keys, options);
-  const auditRecords = new AuditRecords(keys, config.audit.maxRecordsPerAction);
+  const auditOverflow = new AuditOverflow(health, log);
+  releasers.add(() => auditOverflow.stop());
+  const auditRecords = new AuditRecords(keys, config.audit.maxRecordsPerAction, auditOverflow);
   const audit = new AuditTrailRedis(management, keys, auditRecords);
   const backgroundAudit = new BackgroundAudit(audit, log);
   releasers.add(() => backgroundAudit.stop());
@@ -92,6 +96,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     history: new AlarmHistoryRedis(management, keys),
     audit,
     backgroundAudit,
+    auditOverflow,
     sessions: new SessionStoreRedis(state, keys),
     presence: new PresenceStoreRedis(state, keys),
     rejections: new RejectionStoreRedis(state, keys, config.rejected.maxPerLocation),

@@ -128,7 +128,7 @@ export const configSchema = z.strictObject({
   audit: z
     .strictObject({
       retentionDays: count.max(MAX_DAYS).default(365),
-      maxRecordsPerAction: count.default(100_000),
+      maxRecordsPerAction: count.default(500_000),
     })
     .prefault({}),
   footage: footage.prefault({}),

@@ -45,13 +45,14 @@ export class Footage {
   ): Promise<FootageUrls[]> {
     const terms = this.#terms(receiver);
     const urls = await Promise.all(alarms.map(({ footage }) => this.#urlsOf(footage, terms)));
-    const entries = alarms.flatMap(({ id, deviceId, footage }) =>
-      Object.values(footage).map((key) => {
-        const concerned = { locationId, resourceId: deviceId, details: { key, alarmId: id } };
-        return this.#entry('footage.url-made', receiver, concerned);
-      }),
-    );
-    if (entries.length > 0) await this.#audit.record(entries);
+    const keys = alarms.flatMap(({ footage }) => Object.values(footage));
+    if (keys.length === 0) return urls;
+    const concerned = {
+      ...{ locationId, resourceId: onlyDeviceOf(alarms) ?? locationId },
+      details: { keys: JSON.stringify(keys) },
+    };
+    // One record for the page: one for each URL would let a reader push out what is told of him.
+    await this.#audit.record([this.#entry('footage.url-made', receiver, concerned)]);
     return urls;
   }
 
@@ -97,4 +98,11 @@ export class Footage {
   ): AuditEntry {
     return { action, actor, atMs: this.#now(), ...concerned };
   }
+}
+
+/** The device that all of the alarms with footage are of, undefined when they are of several. */
+function onlyDeviceOf(alarms: readonly AlarmRecord[]): string | undefined {
+  const withFootage = alarms.filter(({ footage }) => Object.values(footage).length > 0);
+  const [deviceId, ...others] = new Set(withFootage.map((alarm) => alarm.deviceId));
+  return others.length === 0 ? deviceId : undefined;
 }

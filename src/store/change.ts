@@ -5,7 +5,7 @@ import { GatewayError } from '../errors.js';
 import { answering } from './failures.js';
 import { Script } from './scripts.js';
 
-const applyChange = new Script('apply-change', z.string());
+const applyChange = new Script('apply-change', z.tuple([z.string()]).rest(z.number()));
 
 type Command = 'HSET' | 'DEL' | 'SADD' | 'SREM' | 'HDEL' | 'SDIFFSTORE';
 
@@ -19,6 +19,8 @@ export interface ChangeRecord {
   readonly text: string;
   /** Beyond so many in its set the oldest one falls out. */
   readonly maxKept: number;
+  /** Called once it is written and older ones have fallen out for it. */
+  readonly onFallenOut: (count: number) => void;
   /** What stood in these fields before the change: name, key and field of each. */
   readonly before: readonly (readonly [name: string, key: string, field: string])[];
 }
@@ -37,6 +39,7 @@ export class Change {
   readonly #checks: (string | number)[][] = [];
   readonly #writes: (string | number)[][] = [];
   readonly #records: unknown[][] = [];
+  readonly #onFallenOut: ChangeRecord['onFallenOut'][] = [];
 
   /** The first requirement that does not hold is what the change fails with. */
   require(condition: 'exists' | 'absent' | 'empty', key: string, failure: Failure): this {
@@ -69,9 +72,10 @@ export class Change {
   }
 
   /** Writes a record of the change together with it: there is neither without the other. */
-  record({ index, sequence, atMs, text, maxKept, before }: ChangeRecord): this {
+  record({ index, sequence, atMs, text, maxKept, onFallenOut, before }: ChangeRecord): this {
     const old = before.map(([name, key, field]) => [name, this.#number(key), field]);
     const [indexNumber, sequenceNumber] = [this.#number(index), this.#number(sequence)];
+    this.#onFallenOut.push(onFallenOut);
     this.#records.push([indexNumber, sequenceNumber, String(atMs), text, maxKept, old]);
     return this;
   }
@@ -83,14 +87,19 @@ export class Change {
       records: this.#records,
       writes: this.#writes,
     });
-    const result = await answering(() => applyChange.run(redis, this.#keys, [text])).catch(
-      (error: unknown) => {
-        onUnknownOutcome();
-        throw error;
-      },
-    );
-    if (result === 'ok') return;
-    const failure = this.#failures[Number(result)];
+    const [code, ...fallenOut] = await answering(() =>
+      applyChange.run(redis, this.#keys, [text]),
+    ).catch((error: unknown) => {
+      onUnknownOutcome();
+      throw error;
+    });
+    if (code === 'ok') {
+      for (const [index, count] of fallenOut.entries()) {
+        if (count > 0) this.#onFallenOut[index]?.(count);
+      }
+      return;
+    }
+    const failure = this.#failures[Number(code)];
     if (failure === undefined) throw new GatewayError('internal-error', 'Unknown failed check.');
     throw GatewayError.of(failure);
   }

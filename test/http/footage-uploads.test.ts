@@ -163,7 +163,7 @@ describe('the audit trail', () => {
     expect(JSON.stringify(trail.entries)).not.toContain('signature');
   });
 
-  it('has every URL of a page of alarms, written at once', async () => {
+  it('has every URL of a page of alarms in one record', async () => {
     const trail = recordingTrail();
     const { gateway, locationId, camera } = await start({ footageAudit: trail });
     const ids = await alarmsWithFootage(gateway, camera);
@@ -172,12 +172,28 @@ describe('the audit trail', () => {
     const made = trail.entries.map(({ action, actor, resourceId, details }) => {
       return [action, actor.type, actor.id, resourceId, details];
     });
-    expect(made).toEqual(
-      ids.map(({ alarmId, key }) => {
-        const details = { key, alarmId };
-        return ['footage.url-made', 'access-token', 'admin', camera.id, details];
-      }),
-    );
+    const details = { keys: JSON.stringify(ids.map(({ key }) => key)) };
+    expect(made).toEqual([['footage.url-made', 'access-token', 'admin', camera.id, details]]);
+  });
+
+  it('finds the URLs of a page by each of the devices that they are of', async () => {
+    const { gateway, locationId, camera } = await start();
+    const other = await gateway.createCamera(locationId);
+    await alarmsWithFootage(gateway, camera);
+    await alarmsWithFootage(gateway, other);
+    await gateway.admin('GET', `/care-homes/${locationId}/alarms`);
+    for (const [resource, found] of [
+      [camera.id, 1],
+      [other.id, 1],
+      [locationId, 1],
+      [camera.id.slice(0, -1), 0],
+    ]) {
+      const { json } = await gateway.admin(
+        'GET',
+        `/audit?actions=footage.url-made&resource=${resource}`,
+      );
+      expect(Object(json).events).toHaveLength(Number(found));
+    }
   });
 
   it('lets no URL leave when it cannot be written', async () => {

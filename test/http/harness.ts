@@ -145,7 +145,7 @@ export class TestGateway {
     const keys = new Keys(randomUUID());
     const { model, events, health } = this;
     const now = () => Date.now() + this.aheadMs;
-    const records = new AuditRecords(keys, MAX_AUDIT_RECORDS);
+    const records = new AuditRecords(keys, MAX_AUDIT_RECORDS, { add: () => undefined });
     const store = new SiteStoreRedis(redis, keys, records);
     const log = pino({ level: 'debug' }, { write: (line: string) => this.logged.push(line) });
     this.#redis = redis;

@@ -1,9 +1,12 @@
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
+import { pino } from 'pino';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { newId } from '../../src/domain/identifiers.js';
+import { AuditOverflow } from '../../src/site/audit-overflow.js';
 import type { AuditAction, AuditEntry, AuditPage, AuditQuery } from '../../src/site/audit-trail.js';
 import { AUDIT_ACTIONS, GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
+import { Health } from '../../src/site/health.js';
 import { AuditRecords } from '../../src/store/audit-records.js';
 import { AuditRetention } from '../../src/store/audit-retention.js';
 import { AuditTrailRedis } from '../../src/store/audit-trail-redis.js';
@@ -22,7 +25,11 @@ beforeEach(() => {
 
 function open(maxPerAction = MAX_PER_ACTION) {
   const keys = new Keys(newId());
-  return { keys, trail: new AuditTrailRedis(redis, keys, new AuditRecords(keys, maxPerAction)) };
+  const health = new Health();
+  const overflow = new AuditOverflow(health, pino({ enabled: false }));
+  onTestFinished(() => overflow.stop());
+  const records = new AuditRecords(keys, maxPerAction, overflow);
+  return { keys, health, overflow, trail: new AuditTrailRedis(redis, keys, records) };
 }
 
 function entry(atMs: number, changes: Partial<AuditEntry> = {}): AuditEntry {
@@ -160,12 +167,15 @@ describe('pages of the audit trail', () => {
 
 describe('the audit trail', () => {
   it('keeps the newest of each action: none pushes another out', async () => {
-    const { trail } = open(3);
+    const { trail, health, overflow } = open(3);
     await trail.record([entry(1, { action: 'access-token.created' })]);
+    expect(health.faults()).toEqual([]);
     const made = [5, 9, 6, 8, 7].map((atMs) => entry(atMs, { action: 'footage.url-made' }));
     await trail.record(made);
     const { records } = await trail.page(query({ order: 'asc' }));
     expect(records.map(({ atMs }) => atMs)).toEqual([1, 7, 8, 9]);
+    expect([...overflow.counts]).toEqual([['footage.url-made', 2]]);
+    expect(health.faults()).toEqual(['Audit records fall out before their time: too many.']);
   });
 
   it('forgets what is too old, and nothing else', async () => {

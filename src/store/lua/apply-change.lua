@@ -12,7 +12,8 @@
 --          DELEACH set, prefix: prefix .. member, of every member of the set
 --          The keys that these two make are in the slot of the others; what they depend on is read
 --          here, so that no other change can come in between.
--- returns  'ok', or the code of the first check that failed, and then nothing was written
+-- returns  { code of the first check that failed }, and then nothing was written, or { 'ok', number, … }:
+--          for each record how many older ones have fallen out for it
 local change = cjson.decode(ARGV[1])
 
 local function holds(check)
@@ -41,7 +42,8 @@ local function record(index, counter, time, text, maxKept, fields)
   local number = string.format('%012.0f', redis.call('INCR', counter))
   redis.call('ZADD', index, time, number .. '[' .. text .. ',' .. cjson.encode(before) .. ']')
   local tooMany = redis.call('ZCARD', index) - maxKept
-  if tooMany > 0 then redis.call('ZREMRANGEBYRANK', index, 0, tooMany - 1) end
+  if tooMany <= 0 then return 0 end
+  return redis.call('ZREMRANGEBYRANK', index, 0, tooMany - 1)
 end
 
 local function write(command, key, ...)
@@ -51,12 +53,13 @@ local function write(command, key, ...)
 end
 
 for _, check in ipairs(change.checks) do
-  if not holds(check) then return check[3] end
+  if not holds(check) then return { check[3] } end
 end
+local answer = { 'ok' }
 for _, one in ipairs(change.records) do
-  record(KEYS[one[1]], KEYS[one[2]], unpack(one, 3))
+  answer[#answer + 1] = record(KEYS[one[1]], KEYS[one[2]], unpack(one, 3))
 end
 for _, one in ipairs(change.writes) do
   write(one[1], KEYS[one[2]], unpack(one, 3))
 end
-return 'ok'
+return answer

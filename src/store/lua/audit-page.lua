@@ -62,6 +62,12 @@ local function comesFirst(one, other)
   return (one[2] < other[2]) == ascending
 end
 
+-- The URLs of a page are of every device whose recordings they lead to: `<deviceId>/…` in its keys.
+local function isOf(text)
+  return text.resourceId == resource
+    or (type(text.details.keys) == 'string' and string.find(text.details.keys, '"' .. resource .. '/', 1, true))
+end
+
 -- A move between locations is of both. Decoding takes time: only what has the ids in it at all.
 local function isWanted(member)
   for _, id in ipairs({ location, actor, resource }) do
@@ -71,7 +77,7 @@ local function isWanted(member)
   local text = cjson.decode(string.sub(member, DIGITS + 1))[1]
   return (location == '' or text.locationId == location or text.details.targetLocationId == location)
     and (actor == '' or text.actor.id == actor)
-    and (resource == '' or text.resourceId == resource)
+    and (resource == '' or isOf(text))
 end
 
 -- Those that have something: { next record, what reads the one after it }.
