@@ -8,7 +8,7 @@ import type { Devices } from '../site/devices.js';
 import { Connection } from './connection.js';
 import type { FailedLogins } from './failed-logins.js';
 import type { Intake } from './intake.js';
-import { mayPublish } from './publish-rights.js';
+import { mayLeaveWill } from './publish-rights.js';
 import type { RefusalReport } from './refusal-report.js';
 
 /** CONNACK return codes (MQTT 3.1.1, 3.2.2.3). */
@@ -75,9 +75,9 @@ export class Authentication {
     if (request.keepAliveSeconds === 0 || request.keepAliveSeconds > maxKeepAliveSeconds) {
       throw new Refusal(NOT_AUTHORIZED, `keep-alive must be 1 to ${maxKeepAliveSeconds} seconds`);
     }
-    if (request.willTopic !== undefined && !mayPublish(principal, request.willTopic)) {
+    if (request.willTopic !== undefined && !mayLeaveWill(principal, request.willTopic)) {
       refusals.permission(peer, 'will', request.willTopic);
-      throw new Refusal(NOT_AUTHORIZED, 'the will lies outside the own topics');
+      throw new Refusal(NOT_AUTHORIZED, 'a will that is not of a device on its own topics');
     }
     const owner = sessionOwner(principal);
     const ownerBefore = sessions.ownerOf(client.id);

@@ -24,6 +24,7 @@ export class Connection {
   /** Packet identifiers of QoS 2 publishes that the client has not released. */
   readonly #unreleased = new Set<number>();
   #isOpen = false;
+  #isCredentialEnded = false;
   readonly #intake: Intake;
   #acknowledged: Promise<void> = Promise.resolve();
   #unstored = 0;
@@ -55,6 +56,17 @@ export class Connection {
 
   get destination(): Destination {
     return this.#destination;
+  }
+
+  /** Whether the client may publish nothing any more, its will included. */
+  get isCredentialEnded(): boolean {
+    return this.#isCredentialEnded;
+  }
+
+  /** Ends the connection of a client whose credential is no longer valid. */
+  endCredential(): void {
+    this.#isCredentialEnded = true;
+    this.client.close();
   }
 
   /** CONNACK is sent: messages may follow. */

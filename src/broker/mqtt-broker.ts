@@ -182,7 +182,7 @@ export class MqttBroker {
   /** Closes the connections of a principal (`principalKey`) whose credential has ended. */
   disconnect(owner: string): void {
     for (const connection of this.#admitted) {
-      if (connection.owner === owner) connection.client.close();
+      if (connection.owner === owner) connection.endCredential();
     }
   }
 

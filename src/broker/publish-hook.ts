@@ -61,6 +61,10 @@ export class PublishHook {
       done(new Error('publish outside the own topics'));
       return;
     }
+    if (connection.isCredentialEnded) {
+      done(new Error('publish after the credential has ended'));
+      return;
+    }
     if (packet.qos === 2 && !connection.holds(packet.messageId)) {
       done(new Error('too many QoS 2 publishes without PUBREL'));
       return;

@@ -16,3 +16,11 @@ export function mayPublish(principal: Principal, topic: string): boolean {
   }
   return target.type === 'command' && touchesLocation(principal.grants, target.locationId);
 }
+
+/**
+ * Whether the principal may leave a will there: devices on their own topics only. A will is published
+ * when nobody looks any more whether the token of a manager may still command.
+ */
+export function mayLeaveWill(principal: Principal, topic: string): boolean {
+  return principal.type === 'device' && mayPublish(principal, topic);
+}

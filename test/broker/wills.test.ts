@@ -1,8 +1,11 @@
 import type { IConnectPacket } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestDevice, TestToken } from '../harness/api.js';
-import { RawClient } from '../harness/raw-client.js';
+import { auditOf } from '../harness/audit.js';
+import { connectPacket, credentials, RawClient } from '../harness/raw-client.js';
 import { Home } from './home.js';
+
+const NOT_AUTHORIZED = 5;
 
 type Will = NonNullable<IConnectPacket['will']>;
 
@@ -131,29 +134,35 @@ describe('the will of a client that says DISCONNECT', () => {
 });
 
 describe('the will of an access token', () => {
-  it('is a command when it is a manager', async () => {
+  it.each(['manager', 'viewer'] as const)('is refused, a %s too', async (role) => {
     const device = await home.device();
-    const sensor = await RawClient.connect(home.gateway, device);
-    await sensor.subscribe([`devices/${device.id}/commands/#`]);
-    const manager = await withWill(home.manager, home.filter(device, 'commands/stop'), 'now');
-    manager.vanish();
-    const command = await sensor.next('publish');
-    expect(command.topic).toBe(`devices/${device.id}/commands/stop`);
-    expect(command.payload.toString()).toBe('now');
-    sensor.vanish();
+    const will = { topic: home.filter(device, 'commands/stop'), payload: 'now', qos: 1 as const };
+    const client = await RawClient.open(home.gateway);
+    client.send(connectPacket({ ...credentials(home[role]), clientId: `will-of-${role}`, will }));
+    expect((await client.next('connack')).returnCode).toBe(NOT_AUTHORIZED);
+    await expect
+      .poll(() => auditOf(home.api, 'actions=permission.refused&limit=1'))
+      .toMatchObject([
+        {
+          actor: { type: 'access-token', id: home[role].id },
+          details: { operation: 'will', clientId: `will-of-${role}`, topic: will.topic },
+        },
+      ]);
+    client.vanish();
   });
+});
 
-  it('is forwarded to nobody when it is a viewer', async () => {
+describe('the will of a device whose secret is replaced', () => {
+  it('is dropped: whoever has the old secret says nothing more', async () => {
     const device = await home.device();
-    const sensor = await RawClient.connect(home.gateway, device);
-    await sensor.subscribe([`devices/${device.id}/commands/#`]);
-    const topic = home.filter(device, 'commands/stop');
-    const will = { topic, payload: 'viewer', qos: 1 as const };
-    const viewer = await RawClient.connect(home.gateway, home.viewer, { will }).catch(() => null);
-    viewer?.vanish();
-    const manager = await RawClient.connect(home.gateway, home.manager);
-    await manager.publish(topic, 'manager', 1);
-    expect((await sensor.next('publish')).payload.toString()).toBe('manager');
-    for (const client of [sensor, manager]) client.vanish();
+    const nurse = await home.nurse(device, 'gone', 'last');
+    const client = await withWill(device, `devices/${device.id}/gone`, '1');
+    const path = `/care-homes/${home.locationId}/devices/${device.id}/secret`;
+    const { secret } = Object(await home.api.json('POST', path));
+    await client.closed();
+    await home.publishLast({ ...device, secret: String(secret) }, 'last', '1');
+    await nurse.until((received) => received.some(({ topic }) => topic.endsWith('/last')));
+    expect(nurse.messages('/gone')).toEqual([]);
+    await nurse.end();
   });
 });
