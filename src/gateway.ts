@@ -14,7 +14,8 @@ import { Router } from './delivery/router.js';
 import type { SessionOwner } from './delivery/sessions.js';
 import { Sessions } from './delivery/sessions.js';
 import type { Principal } from './domain/grants.js';
-import { bridgeStatusTopic, forwardedTopic } from './domain/topics.js';
+import type { Device } from './domain/site.js';
+import { bridgeStatusTopic, deviceTopic, forwardedTopic } from './domain/topics.js';
 import { type FootageParts, openFootage } from './footage-storage.js';
 import { createHttpApp } from './http/app.js';
 import { Commands } from './ingest/commands.js';
@@ -309,19 +310,22 @@ export class Gateway {
     };
     events.on('credentialEnded', (principal) => broker.disconnect(principal));
     events.on('principalRemoved', (principal) => inBackground(sessions.discardAllOf(principal)));
-    events.on('deviceDeleted', ({ id, locationId }) => {
-      inBackground(forwarder.forget(forwardedTopic(locationId, id, '#')));
-    });
     // One after the other: a device that comes back must not lose what it leaves there anew.
     let tidying: Promise<void> = Promise.resolve();
-    events.on('deviceMoved', ({ before, after }) => {
+    const forgetRetainedOf = ({ id, locationId }: Device) => {
       tidying = tidying.then(async () => {
-        presence.moved(after.id);
-        await forwarder.forget(forwardedTopic(before.locationId, before.id, '#'));
+        // What was commanded at its old place must not be done at another one.
+        await forwarder.forget(deviceTopic(id, 'commands/#'));
+        await forwarder.forget(forwardedTopic(locationId, id, '#'));
       });
       tidying = tidying.catch((error: unknown) => {
-        log.warn({ err: error }, 'not tidied up after a move');
+        log.warn({ err: error }, 'not tidied up after a device');
       });
+    };
+    events.on('deviceDeleted', forgetRetainedOf);
+    events.on('deviceMoved', ({ before, after }) => {
+      tidying = tidying.then(() => presence.moved(after.id));
+      forgetRetainedOf(before);
     });
     const expiry = new TokenExpiry(accessTokens, events, log, now);
     expiry.start();

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Api, type TestDevice } from '../harness/api.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
-import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
+import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
+import { connect, connectDevice, Subscriber } from '../harness/mqtt-clients.js';
+import { Store } from '../harness/store.js';
 
 /** What follows a change in the background. */
 const SOON = { timeout: 10_000 };
@@ -137,6 +138,28 @@ async function statusIn(locationId: string, device: TestDevice) {
   await nurse.end();
   return nurse.messages()[0];
 }
+
+it.each(['moved', 'deleted'] as const)(
+  'of a device that is %s no retained command is left',
+  async (what) => {
+    const [from, to] = [await api.createLocation(), await api.createLocation()];
+    const device = await api.createDevice(from.id);
+    const path = `/care-homes/${from.id}/devices/${device.id}`;
+    const manager = await connect(gateway, { username: 'admin', password: ADMIN_TOKEN });
+    await manager.publishAsync(`${path.slice(1)}/commands/unlock`, 'now', { qos: 1, retain: true });
+    const store = await Store.of(gateway);
+    const commands = async () => {
+      const topics = await store.redis.hkeys('{site}:broker:retained');
+      return topics.filter((topic) => topic.includes(device.id));
+    };
+    expect(await commands()).toEqual([`devices/${device.id}/commands/unlock`]);
+    if (what === 'moved') await api.json('POST', `${path}/move`, { targetLocationId: to.id });
+    else expect((await api.request('DELETE', path)).status).toBe(204);
+    await expect.poll(commands, SOON).toEqual([]);
+    store.close();
+    await manager.endAsync();
+  },
+);
 
 it('a device that was never connected has no status to take along', async () => {
   const [from, to] = [await api.createLocation(), await api.createLocation()];
