@@ -10,6 +10,7 @@ import { deviceAuthentication } from './device-authentication.js';
 import { FailureThrottle } from './failure-throttle.js';
 import type { HttpApp, HttpEnv } from './http-env.js';
 import { jsonBody } from './json-body.js';
+import { refuseUnknownParameters } from './query-parameters.js';
 import { errorResponder, requestContext } from './request-context.js';
 import { registerAccessTokens } from './routes/access-tokens.js';
 import { registerAlarms } from './routes/alarms.js';
@@ -35,7 +36,8 @@ import { rejectInvalid } from './validation.js';
 
 /**
  * Builds the HTTP side of the gateway. The order of the layers matters: what is registered below
- * `authentication` cannot be reached without an access token.
+ * `authentication` cannot be reached without an access token, and what is registered above
+ * `refuseUnknownParameters` has rules of its own for its query.
  */
 export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   const { accessTokens, health, log, maxBodyBytes, model, now, refusals, version } = dependencies;
@@ -45,10 +47,16 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   app.use(wellFormedRequest());
   app.use(knownRoute(app));
 
+  // Its files are asked for with their digest, signed URLs with what belongs to the signature.
+  registerDocs(app);
+  if (dependencies.footageFiles !== undefined) {
+    registerFootageFiles(app, dependencies.footageFiles, log);
+  }
+  refuseUnknownParameters(app);
+
   registerHealth(app, health);
   registerOpenApiDocument(app, version);
   registerAsyncApiDocument(app, version);
-  registerDocs(app);
 
   const isTrusted = dependencies.isTrustedAddress ?? isLoopbackAddress;
   const throttle = new FailureThrottle(isTrusted, now);
@@ -64,9 +72,6 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   const readsJson = jsonBody(maxBodyBytes);
   const authenticateDevice = deviceAuthentication(dependencies.devices, throttle, refusals);
   registerFootageUploads(app, { ...dependencies, readsJson, authenticateDevice });
-  if (dependencies.footageFiles !== undefined) {
-    registerFootageFiles(app, dependencies.footageFiles, log);
-  }
   app.use(authenticate);
 
   const services: RouteServices = {

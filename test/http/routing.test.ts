@@ -150,7 +150,7 @@ it('logs one line for each request, under its id', async () => {
       requestId: 'mine',
       method: 'GET',
       path: '/care-homes',
-      status: 200,
+      status: 400,
       durationMs: expect.any(Number),
       principal: 'admin',
     }),

@@ -15,7 +15,7 @@ import {
 
 const kindSchema = z.enum(ALARM_KINDS);
 
-/** Specification 4, "Alarm events of a device"; unknown parameters are ignored. */
+/** Specification 4, "Alarm events of a device". */
 export const alarmQuerySchema = z.object({
   before: instantParameter('Only alarms detected before this time.'),
   after: instantParameter('Only alarms detected after this time.'),

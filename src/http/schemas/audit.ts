@@ -13,7 +13,6 @@ import {
   parameter,
 } from './listing.js';
 
-/** Unknown parameters are ignored, as in the alarm listings. */
 export const auditQuerySchema = z.object({
   before: instantParameter('Only what happened before this time.'),
   after: instantParameter('Only what happened after this time.'),

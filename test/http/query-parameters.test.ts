@@ -1,0 +1,59 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { failure, problemOf } from './client.js';
+import { startGateway, useRedis } from './harness.js';
+import { DEVICE_PATHS, fill, OPEN_PATHS, routesOf, SIGNED_PATHS } from './routes.js';
+
+const redis = useRedis();
+
+/** The page loads its files with their digest; signed URLs belong to their signature. */
+const OWN_RULES = ['/docs', '/docs/:file', ...SIGNED_PATHS];
+
+describe('a query parameter that a route does not have', () => {
+  it('is 400 with its name, whichever the route', async () => {
+    const gateway = await startGateway(redis);
+    const locationId = await gateway.createLocation();
+    const groupId = await gateway.createGroup(locationId);
+    const roomId = await gateway.createRoom(locationId, groupId);
+    const deviceId = await gateway.createDevice(locationId);
+    const ids = { locationId, groupId, roomId, deviceId, name: 'region' };
+    const others = [...OWN_RULES, ...DEVICE_PATHS];
+    const routes = routesOf(gateway.app).filter(({ path }) => !others.includes(path));
+    expect(routes.length).toBeGreaterThan(30);
+    for (const { method, path } of routes) {
+      const target = `${fill(path, ids)}?kind=fall&kind=noise&__proto__`;
+      const json = method === 'GET' || method === 'DELETE' ? undefined : {};
+      const problem = problemOf(await gateway.admin(method, target, { json }));
+      expect([method, path, problem.code, problem.errors]).toEqual([
+        ...[method, path, 'invalid-request'],
+        [
+          { path: 'kind', message: 'is not a known parameter' },
+          { path: '__proto__', message: 'is not a known parameter' },
+        ],
+      ]);
+    }
+  });
+
+  it('is not taken for one that there is', async () => {
+    const gateway = await startGateway(redis);
+    for (const query of ['action=device.created', 'limit=1&Limit=2', '=1', 'kinds=fall', '=']) {
+      expect(failure(await gateway.admin('GET', `/audit?${query}`))).toBe('400 invalid-request');
+    }
+    expect((await gateway.admin('GET', '/audit?limit=1&actions=device.created')).status).toBe(200);
+    expect((await gateway.admin('HEAD', '/audit?Limit=1')).status).toBe(400);
+  });
+
+  it('does not come before the permission', async () => {
+    const gateway = await startGateway(redis);
+    const token = await gateway.createToken([{ location: randomUUID(), role: 'viewer' }]);
+    expect(failure(await gateway.call('GET', '/audit?action=a', { token }))).toBe('403 forbidden');
+    expect(failure(await gateway.call('GET', '/audit?action=a'))).toBe('401 unauthenticated');
+  });
+
+  it('does not matter to the documentation', async () => {
+    const gateway = await startGateway(redis);
+    for (const path of OPEN_PATHS.filter((open) => open.startsWith('/docs'))) {
+      expect((await gateway.call('GET', `${fill(path)}?1234`)).status).toBe(200);
+    }
+  });
+});
