@@ -62,31 +62,17 @@ const bridge = bridgeKeys
 export type BridgeConfig = z.output<typeof bridge>;
 
 /** All bridges; each name is the key of a queue in the store. */
-export const bridgesSchema = z.array(bridge).check(({ value, issues }) => {
-  for (const [index, { name }] of value.entries()) {
-    if (value.findIndex((other) => other.name === name) === index) continue;
-    const message = 'is the name of another bridge';
-    issues.push({ code: 'custom', input: name, path: [index, 'name'], message });
-  }
-});
+export const bridgesSchema = z.array(bridge);
 
 /** What is well-formed key by key but not together. */
 function* contradictions(
   keys: z.output<typeof bridgeKeys>,
 ): Generator<[key: keyof typeof keys, message: string]> {
-  if (keys.password !== undefined && keys.username === undefined) {
-    yield ['username', 'is missing, a password is given'];
-  }
-  if (keys.certFile !== undefined && keys.keyFile === undefined) {
-    yield ['keyFile', 'is missing, a certFile is given'];
-  }
-  if (keys.keyFile !== undefined && keys.certFile === undefined) {
-    yield ['certFile', 'is missing, a keyFile is given'];
-  }
   if (keys.kinds !== undefined && keys.send === 'all') {
     yield ['kinds', 'choose among alarms: leave send at alarms'];
   }
-  if (selectedFilters({ ...keys, send: keys.send ?? 'all' }).length === 0) {
+  const isChoiceEmpty = [keys.locations, keys.kinds, keys.filters].some((of) => of?.length === 0);
+  if (!isChoiceEmpty && selectedFilters({ ...keys, send: keys.send ?? 'all' }).length === 0) {
     yield ['filters', 'match no topic of what is sent'];
   }
 }

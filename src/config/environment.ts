@@ -44,7 +44,7 @@ export function readEnvironment(
     if (text === undefined || !variable.startsWith(PREFIX) || variable === FILE_VARIABLE) continue;
     const key = byVariable.get(variable);
     if (key === undefined) {
-      faults.push({ path: variable, message: `${variable} sets no key of the configuration` });
+      faults.push({ path: variable, message: 'sets no key of the configuration' });
     } else {
       assignments.push({ key, value: key.parse(text) });
     }

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { LineCounter, parseDocument } from 'yaml';
 import type { FieldFault } from '../errors.js';
@@ -66,7 +66,7 @@ function contentOf(file: string, read: () => unknown): FileContent {
 /** Why the file cannot be read, undefined when it can. */
 export function whyUnreadable(file: string): string | undefined {
   try {
-    accessSync(file, constants.R_OK);
+    readFileSync(file);
     return undefined;
   } catch (error) {
     return `cannot be read (${errorCode(error)})`;

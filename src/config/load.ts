@@ -1,10 +1,11 @@
 import { resolve } from 'node:path';
-import { z } from 'zod';
 import { type FieldFault, GatewayError } from '../errors.js';
+import { fieldFaults } from '../field-faults.js';
 import type { BridgeConfig } from './bridge-schema.js';
 import { type Assignment, configKeys, readEnvironment } from './environment.js';
-import { type FilePlace, findConfigFile, isRecord, readConfigFile, whyUnreadable } from './file.js';
-import { type Config, configSchema, isLoopback } from './schema.js';
+import { type FilePlace, findConfigFile, isRecord, readConfigFile } from './file.js';
+import { furtherFaults } from './further-faults.js';
+import { type Config, configSchema } from './schema.js';
 
 /**
  * Reads file and environment, which wins, into one valid configuration with absolute paths, or
@@ -16,19 +17,16 @@ export function loadConfig(place: FilePlace): Config {
     file === undefined ? { values: {}, faults: [] } : readConfigFile(file, place.isReadAgain);
   const environment = readEnvironment(configKeys(configSchema), place.env);
   const values = environment.assignments.reduce(assign, content.values);
-  const result = configSchema.safeParse(values, { error: missingKey });
+  const result = configSchema.safeParse(values);
   const faults = [
     ...content.faults,
     ...environment.faults,
-    ...[...(result.error?.issues ?? []).flatMap(faultsOf), ...plaintextFaults(values)].map(
+    ...[...fieldFaults(result.error, 'unknown key'), ...furtherFaults(values, place.cwd)].map(
       naming(environment.assignments),
     ),
   ];
   if (result.data === undefined || faults.length > 0) throw invalidConfig(faults);
-  const config = withAbsolutePaths(result.data, place.cwd);
-  const unreadable = bridgeFileFaults(config.bridges);
-  if (unreadable.length > 0) throw invalidConfig(unreadable);
-  return config;
+  return withAbsolutePaths(result.data, place.cwd);
 }
 
 function invalidConfig(faults: readonly FieldFault[]): GatewayError {
@@ -54,17 +52,6 @@ function setAt(
   return isRecord(inner) ? { ...section, [name]: setAt(inner, rest, value) } : section;
 }
 
-/** The schema's words for an absent key; its own for everything else, which quote no values. */
-function missingKey(issue: { readonly input?: unknown }): string | undefined {
-  return issue.input === undefined ? 'is missing' : undefined;
-}
-
-function faultsOf(issue: z.core.$ZodIssue): FieldFault[] {
-  const path = issue.path.map(String);
-  if (issue.code !== 'unrecognized_keys') return [{ path: path.join('.'), message: issue.message }];
-  return issue.keys.map((key) => ({ path: [...path, key].join('.'), message: 'unknown key' }));
-}
-
 /** Says which variable the fault is in, where the environment set the key. */
 function naming(assignments: readonly Assignment[]): (fault: FieldFault) => FieldFault {
   return (fault) => {
@@ -73,32 +60,6 @@ function naming(assignments: readonly Assignment[]): (fault: FieldFault) => Fiel
     if (source === undefined) return fault;
     return { path: fault.path, message: `${source.key.variable}: ${fault.message}` };
   };
-}
-
-const listener = z.object({ host: z.string().catch('localhost') }).catch({ host: 'localhost' });
-/** Just what the next check is about, so that other faults do not hide this one. */
-const exposure = z.object({
-  allowPlaintext: z.boolean().catch(false),
-  mqtt: listener,
-  http: listener,
-});
-
-/** Plaintext beyond this machine must be asked for in so many words (CONTRACT 1, listeners). */
-function plaintextFaults(values: unknown): FieldFault[] {
-  const { allowPlaintext, mqtt, http } = exposure.parse(values);
-  if (allowPlaintext) return [];
-  const hosts = [
-    { path: 'mqtt.host', host: mqtt.host },
-    { path: 'http.host', host: http.host },
-  ];
-  return hosts
-    .filter(({ host }) => !isLoopback(host))
-    .map(({ path }) => ({
-      path,
-      message:
-        'would take plaintext connections from other machines: configure tls and leave this at ' +
-        '127.0.0.1, or set allowPlaintext: true',
-    }));
 }
 
 function withAbsolutePaths(config: Config, cwd: string): Config {
@@ -123,14 +84,4 @@ function fileKeysOf(bridge: BridgeConfig): [key: string, file: string][] {
     const file = bridge[key];
     return file === undefined ? [] : [[key, file]];
   });
-}
-
-/** A bridge begins on its own, perhaps much later: its files are looked at here. */
-function bridgeFileFaults(bridges: readonly BridgeConfig[]): FieldFault[] {
-  return bridges.flatMap((bridge, index) =>
-    fileKeysOf(bridge).flatMap(([key, file]) => {
-      const problem = whyUnreadable(file);
-      return problem === undefined ? [] : [{ path: `bridges.${index}.${key}`, message: problem }];
-    }),
-  );
 }

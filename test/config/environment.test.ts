@@ -1,9 +1,12 @@
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { configKeys, readEnvironment } from '../../src/config/environment.js';
 import { loadConfig } from '../../src/config/load.js';
 import { configSchema } from '../../src/config/schema.js';
 
+const CERT_FILE = fileURLToPath(new URL('../harness/tls/localhost.crt', import.meta.url));
+const KEY_FILE = CERT_FILE.replace(/crt$/, 'key');
 const NOWHERE = { programDir: '/none', cwd: '/working' };
 
 /** What a bridge is whose name and url alone are given. */
@@ -30,8 +33,8 @@ const OTHER_VALUES: Record<string, [text: string, value: unknown]> = {
   GATEWAY_ADMIN_TOKEN: ['0123456789abcdef', '0123456789abcdef'],
   GATEWAY_ALLOW_PLAINTEXT: ['true', true],
   GATEWAY_TLS_HOST: ['10.0.0.1', '10.0.0.1'],
-  GATEWAY_TLS_CERT_FILE: ['/a.crt', '/a.crt'],
-  GATEWAY_TLS_KEY_FILE: ['/a.key', '/a.key'],
+  GATEWAY_TLS_CERT_FILE: [CERT_FILE, CERT_FILE],
+  GATEWAY_TLS_KEY_FILE: [KEY_FILE, KEY_FILE],
   GATEWAY_MQTT_HOST: ['0.0.0.0', '0.0.0.0'],
   GATEWAY_MQTT_PORT: ['0', 0],
   GATEWAY_MQTT_TLS_PORT: ['1', 1],

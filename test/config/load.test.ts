@@ -1,10 +1,14 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { loadConfig } from '../../src/config/load.js';
 import type { Config } from '../../src/config/schema.js';
 import { type FieldFault, GatewayError } from '../../src/errors.js';
+
+const TLS_CERT_FILE = 'test/harness/tls/localhost.crt';
+const TLS_KEY_FILE = 'test/harness/tls/localhost.key';
 
 const DEFAULTS: Config = {
   site: 'site',
@@ -141,13 +145,13 @@ describe('the file', () => {
   });
 
   test('gives absolute paths', () => {
-    const config = load({ yaml: 'dataDir: d\ntls: { certFile: a.crt, keyFile: /etc/a.key }' });
-    expect(config.dataDir).toBe('/working/d');
-    expect(config.tls).toEqual({
-      host: '0.0.0.0',
-      certFile: '/working/a.crt',
-      keyFile: '/etc/a.key',
-    });
+    const keyFile = write('a.key', readFileSync(TLS_KEY_FILE, 'utf8'));
+    write('a.crt', readFileSync(TLS_CERT_FILE, 'utf8'));
+    const file = write('a.yaml', `dataDir: d\ntls: { certFile: a.crt, keyFile: ${keyFile} }`);
+    const config = loadConfig({ file, env: {}, programDir, cwd: programDir });
+    expect(config.dataDir).toBe(join(programDir, 'd'));
+    const certFile = join(programDir, 'a.crt');
+    expect(config.tls).toEqual({ host: '0.0.0.0', certFile, keyFile });
   });
 });
 
@@ -185,6 +189,7 @@ describe('faults', () => {
         'mqtt.prot',
         'redis.url',
         'site',
+        'tls.certFile',
         'tls.keyFile',
       ].sort(),
     );
@@ -196,7 +201,7 @@ describe('faults', () => {
   });
 
   test('say which key is missing', () => {
-    expect(faultsOf({ yaml: 'tls: { certFile: a }' })).toEqual([
+    expect(faultsOf({ yaml: `tls: { certFile: ${resolve(TLS_CERT_FILE)} }` })).toEqual([
       { path: 'tls.keyFile', message: 'is missing' },
     ]);
   });
@@ -207,7 +212,31 @@ describe('faults', () => {
     expect(messages).toHaveLength(3);
     expect(messages).toContainEqual(expect.stringMatching(/^http\.port: GATEWAY_HTTP_PORT: /));
     expect(messages).toContainEqual(expect.stringMatching(/^http\.host: GATEWAY_HTTP_HOST: /));
-    expect(messages).toContainEqual(expect.stringMatching(/^GATEWAY_SIET: GATEWAY_SIET /));
+    expect(messages).toContainEqual('GATEWAY_SIET: sets no key of the configuration');
+  });
+
+  test.each([
+    ['site: 7', 'site: must be text'],
+    ['mqtt: { port: many }', 'mqtt.port: must be a number'],
+    ['mqtt: { port: 1.5 }', 'mqtt.port: must be a whole number'],
+    ['mqtt: { port: -1 }', 'mqtt.port: must be at least 0'],
+    ['mqtt: { port: 65536 }', 'mqtt.port: must be at most 65535'],
+    ['allowPlaintext: maybe', 'allowPlaintext: must be true or false'],
+    ['mqtt: 1883', 'mqtt: must be an object with keys'],
+    ['bridges: region', 'bridges: must be a list'],
+    ['bridges: [{ name: a }]', 'bridges.0.url: is missing'],
+    [
+      'bridges: [{ name: a, url: "mqtt://b", locations: [] }]',
+      'bridges.0.locations: must not be empty',
+    ],
+    [
+      'log: { level: loud }',
+      'log.level: must be one of trace, debug, info, warn, error, fatal, silent',
+    ],
+    ['colour: red', 'colour: unknown key'],
+  ])('are said in plain words: %s', (yaml, words) => {
+    const messages = faultsOf({ yaml }).map(({ path, message }) => `${path}: ${message}`);
+    expect(messages).toEqual([words]);
   });
 
   test.each([
@@ -222,6 +251,37 @@ describe('faults', () => {
     const error = errorOf({ yaml });
     expect(error.faults).not.toHaveLength(0);
     expect(JSON.stringify([error.detail, error.faults, error.message])).not.toContain('hunter2');
+  });
+});
+
+describe('certificate and key', () => {
+  const [cert, key] = [resolve(TLS_CERT_FILE), resolve(TLS_KEY_FILE)];
+  const faultsOfTls = (certFile: string, keyFile: string, rest = '') =>
+    faultsOf({ yaml: `tls: { certFile: ${certFile}, keyFile: ${keyFile} }\n${rest}` })
+      .map(({ path, message }) => `${path}: ${message}`)
+      .toSorted();
+
+  test('that are not there are faults, also beside others', () => {
+    expect(faultsOfTls('/none/a.crt', tmpdir(), 'site: 7')).toEqual([
+      'site: must be text',
+      'tls.certFile: cannot be read (ENOENT)',
+      'tls.keyFile: cannot be read (EISDIR)',
+    ]);
+  });
+
+  test('that are something else are faults', () => {
+    expect(faultsOfTls(key, cert)).toEqual([
+      'tls.certFile: holds no usable certificate in PEM',
+      'tls.keyFile: holds no usable private key in PEM',
+    ]);
+  });
+
+  test('that do not belong together are a fault', () => {
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+    const other = write('a.key', privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
+    expect(faultsOfTls(cert, other)).toEqual([
+      'tls.keyFile: is not the key of the certificate in certFile',
+    ]);
   });
 });
 

@@ -243,3 +243,23 @@ it('names each field that is wrong', async () => {
     'name',
   ]);
 });
+
+it('what is wrong with a body is said in plain words, each where it stands', async () => {
+  const gateway = await startGateway(redis);
+  const grants = [{ location: '*', role: 'boss' }, { location: 7, role: 'viewer' }, 'viewer'];
+  const wrong = { name: 7, grants, expiresAt: 'soon', colour: 'red' };
+  const { errors } = problemOf(await gateway.admin('POST', '/access-tokens', { json: wrong }));
+  expect(errors?.map(({ path, message }) => `${path}: ${message}`).toSorted()).toEqual([
+    'colour: is not a known field',
+    'expiresAt: must be an RFC 3339 date-time with an offset',
+    'grants.0.role: must be one of viewer, manager, admin',
+    'grants.1.location: must be "*" or the id of a location',
+    'grants.2: must be an object with keys',
+    'name: must be text',
+  ]);
+  const empty = problemOf(await gateway.admin('POST', '/access-tokens', { json: { grants: [] } }));
+  expect(empty.errors).toEqual([
+    { path: 'name', message: 'is missing' },
+    { path: 'grants', message: 'must not be empty' },
+  ]);
+});

@@ -1,0 +1,125 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { createSecureContext } from 'node:tls';
+import { z } from 'zod';
+import type { FieldFault } from '../errors.js';
+import { whyUnreadable } from './file.js';
+import { isLoopback } from './schema.js';
+
+const text = z.string().min(1).optional().catch(undefined);
+const listener = z.object({ host: z.string().catch('localhost') }).catch({ host: 'localhost' });
+const certificate = { certFile: text, keyFile: text };
+const bridge = z.object({
+  ...certificate,
+  name: text,
+  username: text,
+  password: z.string().optional().catch(undefined),
+  caFile: text,
+});
+
+/** Just what the checks here are about, so that no other fault of the configuration hides theirs. */
+const looked = z.object({
+  allowPlaintext: z.boolean().catch(false),
+  mqtt: listener,
+  http: listener,
+  tls: z.object(certificate).catch({}),
+  bridges: z.array(bridge.catch({})).catch([]),
+});
+
+type Looked = z.output<typeof looked>;
+type Certificate = Looked['tls'];
+type Bridge = Looked['bridges'][number];
+
+/**
+ * What is wrong with several keys together, or with the files that they name: the schema of a key
+ * cannot see it.
+ *
+ * @param values the configuration before it was checked
+ * @param cwd what relative names of files start from
+ */
+export function furtherFaults(values: unknown, cwd: string): FieldFault[] {
+  const { bridges, tls, ...exposure } = looked.parse(values);
+  return [
+    ...plaintextFaults(exposure),
+    ...within('tls', certificateFaults(tls, cwd)),
+    ...bridges.flatMap((one, index) => {
+      const isNameTaken = bridges.slice(0, index).some(({ name }) => name === one.name);
+      const name = isNameTaken && one.name !== undefined ? ['is the name of another bridge'] : [];
+      return within(`bridges.${index}`, [
+        ...name.map((message) => ({ path: 'name', message })),
+        ...bridgeFaults(one, cwd),
+      ]);
+    }),
+  ];
+}
+
+/** Plaintext beyond this machine must be asked for in so many words (CONTRACT 1, listeners). */
+function plaintextFaults({ allowPlaintext, mqtt, http }: Omit<Looked, 'bridges' | 'tls'>) {
+  if (allowPlaintext) return [];
+  const hosts = [
+    { path: 'mqtt.host', host: mqtt.host },
+    { path: 'http.host', host: http.host },
+  ];
+  const message =
+    'would take plaintext connections from other machines: configure tls and leave this at ' +
+    '127.0.0.1, or set allowPlaintext: true';
+  return hosts.filter(({ host }) => !isLoopback(host)).map(({ path }) => ({ path, message }));
+}
+
+/** A bridge begins on its own, perhaps much later: its files are looked at here. */
+function bridgeFaults(keys: Bridge, cwd: string): FieldFault[] {
+  const faults = certificateFaults(keys, cwd);
+  if (keys.caFile !== undefined)
+    faults.push(...readableFaults('caFile', resolve(cwd, keys.caFile)));
+  if (keys.password !== undefined && keys.username === undefined) {
+    faults.push({ path: 'username', message: 'is missing, a password is given' });
+  }
+  if (keys.certFile !== undefined && keys.keyFile === undefined) {
+    faults.push({ path: 'keyFile', message: 'is missing, a certFile is given' });
+  }
+  if (keys.keyFile !== undefined && keys.certFile === undefined) {
+    faults.push({ path: 'certFile', message: 'is missing, a keyFile is given' });
+  }
+  return faults;
+}
+
+/** Whether the files can be read, hold what they should, and belong together. */
+function certificateFaults({ certFile, keyFile }: Certificate, cwd: string): FieldFault[] {
+  const cert = certFile === undefined ? undefined : resolve(cwd, certFile);
+  const key = keyFile === undefined ? undefined : resolve(cwd, keyFile);
+  const faults = [
+    ...(cert === undefined ? [] : pemFaults('certFile', cert, 'cert', 'certificate')),
+    ...(key === undefined ? [] : pemFaults('keyFile', key, 'key', 'private key')),
+  ];
+  if (cert === undefined || key === undefined || faults.length > 0) return faults;
+  if (isUsable({ cert, key })) return [];
+  return [{ path: 'keyFile', message: 'is not the key of the certificate in certFile' }];
+}
+
+function pemFaults(path: string, file: string, role: 'cert' | 'key', what: string): FieldFault[] {
+  const faults = readableFaults(path, file);
+  if (faults.length > 0 || isUsable({ [role]: file })) return faults;
+  return [{ path, message: `holds no usable ${what} in PEM` }];
+}
+
+/** OpenSSL's own words are for its developers; which file it is says more. */
+function isUsable({ cert, key }: { readonly cert?: string; readonly key?: string }): boolean {
+  try {
+    createSecureContext({
+      ...(cert !== undefined && { cert: readFileSync(cert) }),
+      ...(key !== undefined && { key: readFileSync(key) }),
+    });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function readableFaults(path: string, file: string): FieldFault[] {
+  const problem = whyUnreadable(file);
+  return problem === undefined ? [] : [{ path, message: problem }];
+}
+
+function within(section: string, faults: readonly FieldFault[]): FieldFault[] {
+  return faults.map(({ path, message }) => ({ path: `${section}.${path}`, message }));
+}
