@@ -37,7 +37,7 @@ export interface AuthenticationOptions {
 }
 
 /** Why a CONNECT was refused: the return code for the client, the reason for the log. */
-class Refusal extends Error implements AuthenticateError {
+export class Refusal extends Error implements AuthenticateError {
   readonly returnCode: number;
 
   constructor(returnCode: number, reason: string) {

@@ -6,6 +6,7 @@ import { createServer as createTlsServer } from 'node:tls';
 import type { Logger } from 'pino';
 import { createWebSocketStream, WebSocketServer } from 'ws';
 import { GatewayError } from '../errors.js';
+import { logTlsFailures } from '../tls-failures.js';
 import type { ConnectionRate } from './connection-rate.js';
 
 /** Node would wait for two minutes. */
@@ -53,11 +54,9 @@ export class TcpListener {
       socket.on('error', (error) => options.log.debug({ err: error }, 'connection failed'));
       if (!options.rate.admits(socket.remoteAddress ?? '')) socket.destroy();
     });
-    this.#server.on('tlsClientError', (error: Error, socket: Socket) => {
-      options.log.info({ reason: error.message }, 'TLS handshake failed');
-      // Node leaves it open after a handshake that has taken too long.
-      socket.destroy();
-    });
+    logTlsFailures(this.#server, options.log);
+    // Node leaves it open after a handshake that has taken too long.
+    this.#server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy());
   }
 
   /** @throws GatewayError `start-failed` when the address cannot be had */

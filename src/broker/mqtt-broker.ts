@@ -15,7 +15,7 @@ import type { Devices } from '../site/devices.js';
 import type { Refusals } from '../site/refusals.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { ConnectRequest } from './authentication.js';
-import { Authentication } from './authentication.js';
+import { Authentication, Refusal } from './authentication.js';
 import type { Connection } from './connection.js';
 import { FailedLogins } from './failed-logins.js';
 import { IncomingReceipts } from './incoming-receipts.js';
@@ -24,7 +24,7 @@ import { guardPackets } from './packet-guard.js';
 import { BrokerPersistence } from './persistence.js';
 import { PublishHook } from './publish-hook.js';
 import { ReadGate } from './read-gate.js';
-import { RefusalReport } from './refusal-report.js';
+import { claimedId, RefusalReport } from './refusal-report.js';
 
 const MAX_FILTERS_PER_PACKET = 1_000;
 const MAX_CLIENT_ID_BYTES = 256;
@@ -33,6 +33,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const CONCURRENCY = 10_000;
 /** Restored sessions bring their filters before CONNACK; a client may send as much at once. */
 const QUEUE_LIMIT = 1_000;
+const MAX_LOGGED_FILTERS = 10;
 /** The SUBACK code of a filter that is refused (MQTT 3.1.1, 3.9.3). */
 const FAILURE = 0x80;
 /** The CONNACK code of success (MQTT 3.1.1, 3.2.2.3). */
@@ -121,7 +122,10 @@ export class MqttBroker {
       authenticate: (client, username, password, done) => {
         this.#authenticate(client, username, password).then(
           () => done(null, true),
-          (error) => done(error, null),
+          (error) => {
+            this.#logRefusal(client, username, error);
+            done(error, null);
+          },
         );
       },
       authorizePublish: (client, packet, done) => hook.authorize(client, packet, done),
@@ -148,6 +152,8 @@ export class MqttBroker {
       if (principal?.type === 'device') presence.heardOf(principal.id);
     });
     this.#aedes.on('clientError', (client, error) => {
+      // Logged already, with who it was.
+      if (error instanceof Refusal) return;
       log.info({ clientId: client.id, reason: error.message }, 'connection ended');
     });
     this.#aedes.on('connectionError', (client, error) => {
@@ -212,6 +218,12 @@ export class MqttBroker {
     }
     this.#admitted.add(connection);
     if (connection.principal.type === 'device') presence.connected(connection.principal.id);
+  }
+
+  #logRefusal(client: Client, username: string | undefined, error: unknown): void {
+    if (!(error instanceof Refusal)) return;
+    const who = { address: addressOf(client), clientId: client.id, username: claimedId(username) };
+    this.#options.log.info({ ...who, reason: error.message }, 'connection refused');
   }
 
   #opened(client: Client): void {
@@ -279,6 +291,10 @@ export class MqttBroker {
   /** A persistent session has stored its subscriptions before SUBACK (`BrokerPersistence`). */
   #subscribed(subscriptions: readonly { topic: string; qos: number }[], client: Client): void {
     const granted = subscriptions.filter(({ qos }) => qos < FAILURE);
+    this.#logRefusedFilters(
+      client,
+      subscriptions.filter(({ qos }) => qos >= FAILURE).map(({ topic }) => topic),
+    );
     const requested = granted.map(({ topic, qos }) => ({ filter: topic, qos: grantedQos(qos) }));
     const { sessions, retained, log } = this.#options;
     const subscribed = client.clean ? sessions.subscribe(client.id, requested) : Promise.resolve();
@@ -288,6 +304,14 @@ export class MqttBroker {
     subscribed
       .then(() => destination.offerRetained(() => retained.matching(filters)))
       .catch((error: unknown) => log.warn({ err: error }, 'retained messages not sent'));
+  }
+
+  /** One line for a SUBSCRIBE, however many filters it has. */
+  #logRefusedFilters(client: Client, filters: readonly string[]): void {
+    const principal = this.#connections.get(client)?.owner;
+    if (filters.length === 0 || principal === undefined) return;
+    const which = { count: filters.length, filters: filters.slice(0, MAX_LOGGED_FILTERS) };
+    this.#options.log.info({ clientId: client.id, principal, ...which }, 'subscription refused');
   }
 
   #unsubscribed(filters: readonly string[], client: Client): void {

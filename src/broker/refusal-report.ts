@@ -36,9 +36,15 @@ export class RefusalReport {
    */
   authentication(address: string, clientId: string, username: string): void {
     const actor: Actor = { type: 'anonymous', id: null, address, requestId: null };
-    const claimed = isUuid(username) || username === 'admin' ? username.toLowerCase() : null;
+    const claimed = claimedId(username) ?? null;
     this.#refusals.authentication(actor, { operation: 'connect', clientId, username: claimed });
   }
+}
+
+/** The user name, if it can be the id of a device or token: anything else may be a mistyped secret. */
+export function claimedId(username: string | undefined): string | undefined {
+  const id = username?.toLowerCase();
+  return id !== undefined && (isUuid(id) || id === 'admin') ? id : undefined;
 }
 
 function subjectOf(topic: string): AuditSubject {

@@ -7,6 +7,7 @@ import type { Duplex } from 'node:stream';
 import { getRequestListener, RequestError } from '@hono/node-server';
 import type { Logger } from 'pino';
 import { GatewayError } from '../errors.js';
+import { logTlsFailures } from '../tls-failures.js';
 import { refusalsFor } from './answers-under-way.js';
 import { limitConnections } from './connection-limit.js';
 import { answerClientError, BodyTimeout, problemResponse } from './unroutable.js';
@@ -77,6 +78,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
   const sockets = trackSockets(server);
   server.setTimeout(stalledAfterMs);
   limitConnections(server, options.maxConnections ?? MAX_CONNECTIONS, log);
+  logTlsFailures(server, log);
   server.on('clientError', refusalsFor(server));
   // The gateway is nobody's proxy. Node would hang up without a word.
   server.on('connect', (_request, socket) => answerClientError(new Error('CONNECT'), socket));

@@ -154,3 +154,48 @@ describe('refused over MQTT and in the audit trail', () => {
     nurse.vanish();
   });
 });
+
+describe('refused over MQTT and in the log', () => {
+  /** What is logged from there on, of this client and with this message. */
+  function logged(from: number, clientId: string, message: string): unknown[] {
+    return home.gateway.lines
+      .slice(from)
+      .map((line): unknown => JSON.parse(line))
+      .filter((entry) => entry !== null && typeof entry === 'object')
+      .filter((entry) => Reflect.get(entry, 'clientId') === clientId)
+      .filter((entry) => Reflect.get(entry, 'msg') === message);
+  }
+
+  it('is who it was and from where; never the password, nor what may be one', async () => {
+    const device = await home.device();
+    const clientId = 'guesses-in-the-log';
+    const password = Buffer.from('no-such-password');
+    const from = home.gateway.lines.length;
+    const names = [device.id.toUpperCase(), 'admin', 'hunter2'];
+    for (const username of names) await refusedAt(device, { clientId, password, username });
+    const refused = () => logged(from, clientId, 'connection refused');
+    await expect.poll(() => refused().length).toBe(names.length);
+    const where = { address: '127.0.0.1', reason: 'bad credentials' };
+    expect(refused()).toMatchObject([
+      { ...where, username: device.id },
+      { ...where, username: 'admin' },
+      where,
+    ]);
+    expect(refused()[2]).not.toHaveProperty('username');
+    expect(logged(from, clientId, 'connection ended')).toEqual([]);
+    expect(home.gateway.lines.slice(from).join()).not.toMatch(/hunter2|no-such-password/);
+  });
+
+  it('is what a SUBSCRIBE was not granted, in one line', async () => {
+    const clientId = 'subscribes-in-the-log';
+    const from = home.gateway.lines.length;
+    const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId });
+    const own = `care-homes/${home.locationId}/#`;
+    const foreign = Array.from({ length: 12 }, (_, index) => `elsewhere/${index}`);
+    await nurse.subscribe([own, ...foreign]);
+    nurse.vanish();
+    const refused = () => logged(from, clientId, 'subscription refused');
+    await expect.poll(() => refused().length).toBe(1);
+    expect(refused()).toMatchObject([{ count: 12, filters: foreign.slice(0, 10) }]);
+  });
+});

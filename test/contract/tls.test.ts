@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
+import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import mqtt from 'mqtt';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -48,6 +50,36 @@ it.each([
   await nurse.untilCount(1);
   expect(nurse.messages()).toMatchObject([{ kind: 'fall', device: { id: device.id } }]);
   await Promise.all([sensor.endAsync(), nurse.end()]);
+});
+
+it.each(['mqtts', 'https'] as const)(
+  'who does not speak TLS is logged with the address: %s',
+  async (listener) => {
+    const from = home.gateway.lines.length;
+    const socket = connect({ host: '127.0.0.1', port: portOf(listener) });
+    socket.write('GET / HTTP/1.1\r\n\r\n');
+    socket.resume();
+    await once(socket, 'close');
+    const failures = () => home.gateway.lines.slice(from).filter((line) => line.includes('TLS'));
+    await expect.poll(() => failures().length).toBe(1);
+    expect(JSON.parse(failures()[0] ?? '')).toMatchObject({
+      ...{ level: 30, address: '127.0.0.1', msg: 'TLS handshake failed' },
+      reason: 'http request',
+    });
+  },
+);
+
+it('of many handshakes that fail not each is logged', async () => {
+  const from = home.gateway.lines.length;
+  for (let attempt = 0; attempt < 80; attempt++) {
+    const socket = connect({ host: '127.0.0.1', port: portOf('mqtts') });
+    socket.end('no TLS');
+    socket.resume();
+    await once(socket, 'close');
+  }
+  const failures = () => home.gateway.lines.slice(from).filter((line) => line.includes('TLS'));
+  await expect.poll(() => failures().length).toBeGreaterThan(50);
+  expect(failures().length).toBeLessThanOrEqual(60);
 });
 
 it('a client without the certificate is told apart, and the others go on', async () => {
