@@ -69,3 +69,9 @@ export class GatewayError extends Error {
     return new GatewayError(code, detail);
   }
 }
+
+/** The code of an error of the operating system (`EADDRINUSE`); undefined for any other. */
+export function systemErrorCode(error: unknown): string | undefined {
+  const isOfSystem = error instanceof Error && 'syscall' in error && 'code' in error;
+  return isOfSystem && typeof error.code === 'string' ? error.code : undefined;
+}

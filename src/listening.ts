@@ -5,7 +5,7 @@ import type { BoundAddress } from './broker/listeners.js';
 import { TcpListener, WebSocketListener } from './broker/listeners.js';
 import type { MqttBroker } from './broker/mqtt-broker.js';
 import type { Config } from './config/schema.js';
-import { GatewayError } from './errors.js';
+import { GatewayError, systemErrorCode } from './errors.js';
 import type { createHttpApp } from './http/app.js';
 import { createHttpListener } from './http/listener.js';
 import { answerClientError } from './http/unroutable.js';
@@ -38,6 +38,12 @@ interface TlsMaterial {
 
 type Listen = (host: string, port: number, tls?: TlsMaterial) => Promise<BoundAddress>;
 
+/** Which keys of the configuration say where a listener is. */
+interface AddressKeys {
+  readonly host: string;
+  readonly port: string;
+}
+
 /**
  * Opens every listener: MQTT and HTTP, and with a certificate both over TLS; MQTT over WebSocket
  * comes with HTTP.
@@ -46,7 +52,9 @@ type Listen = (host: string, port: number, tls?: TlsMaterial) => Promise<BoundAd
  */
 export async function openListeners(options: ListeningOptions): Promise<GatewayAddresses> {
   const { config } = options;
-  const { mqtt, http } = listenersOf(options);
+  const listeners = listenersOf(options);
+  const mqtt = explained(listeners.mqtt, 'mqtt');
+  const http = explained(listeners.http, 'http');
   const plain = {
     mqtt: await mqtt(config.mqtt.host, config.mqtt.port),
     http: await http(config.http.host, config.http.port),
@@ -59,6 +67,45 @@ export async function openListeners(options: ListeningOptions): Promise<GatewayA
     mqtts: await mqtt(host, config.mqtt.tlsPort, tls),
     https: await http(host, config.http.tlsPort, tls),
   };
+}
+
+/** The same, and where an address cannot be had, what to do about it in the configuration. */
+function explained(listen: Listen, section: 'mqtt' | 'http'): Listen {
+  return async (host, port, tls) => {
+    try {
+      return await listen(host, port, tls);
+    } catch (error) {
+      const isTls = tls !== undefined;
+      const keys = {
+        host: isTls ? 'tls.host' : `${section}.host`,
+        port: `${section}.${isTls ? 'tlsPort' : 'port'}`,
+      };
+      const code = error instanceof GatewayError ? systemErrorCode(error.cause) : undefined;
+      const advice = code === undefined ? undefined : adviceFor(code, host, port, keys);
+      if (advice === undefined) throw error;
+      throw new GatewayError('start-failed', advice);
+    }
+  };
+}
+
+function adviceFor(
+  code: string,
+  host: string,
+  port: number,
+  keys: AddressKeys,
+): string | undefined {
+  const other = keys.port.startsWith('mqtt') ? 'broker' : 'server';
+  switch (code) {
+    case 'EADDRINUSE':
+      return `port ${port} on ${host} is in use (${code}): is another ${other} running? End it, or set ${keys.port}`;
+    case 'EACCES':
+      return `port ${port} on ${host} must not be opened (${code}): run with CAP_NET_BIND_SERVICE, or set ${keys.port}`;
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return `this machine has no address ${host} (${code}): set ${keys.host}`;
+    default:
+      return undefined;
+  }
 }
 
 function listenersOf(options: ListeningOptions): { mqtt: Listen; http: Listen } {

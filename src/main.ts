@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { findConfigFile } from './config/file.js';
 import { loadConfig } from './config/load.js';
 import type { Config } from './config/schema.js';
-import { GatewayError } from './errors.js';
+import { GatewayError, systemErrorCode } from './errors.js';
 import { Gateway } from './gateway.js';
 import { createLog, lostLines } from './log.js';
 import { LogSink } from './log-sink.js';
@@ -21,7 +21,11 @@ const EXIT_FAULTY_CONFIG = 2;
 const STOP_DEADLINE_MS = 10_000;
 const LAST_LINES_TIMEOUT_MS = 500;
 const STANDARD_OUTPUT = 1;
-const USAGE = 'usage: node dist/main.js [check-config] [--config FILE]\n';
+const USAGE = `usage: node dist/main.js [check-config] [--config FILE]
+       node dist/main.js --help | --version
+
+Starts the gateway. check-config only checks its configuration: status 0 or 2.
+`;
 
 interface Invocation {
   readonly command: string | undefined;
@@ -31,9 +35,15 @@ interface Invocation {
 function readArguments(): Invocation {
   try {
     const { values, positionals } = parseArgs({
-      options: { config: { type: 'string' } },
+      options: {
+        config: { type: 'string' },
+        help: { type: 'boolean' },
+        version: { type: 'boolean' },
+      },
       allowPositionals: true,
     });
+    if (values.help) answer(USAGE);
+    if (values.version) answer(`${readVersion()}\n`);
     const [command] = positionals;
     if (positionals.length <= 1 && (command === undefined || command === 'check-config')) {
       return { command, file: values.config };
@@ -43,6 +53,12 @@ function readArguments(): Invocation {
   }
   process.stderr.write(USAGE);
   process.exit(EXIT_FAULTY_CONFIG);
+}
+
+/** What was asked for instead of a gateway. */
+function answer(text: string): never {
+  process.stdout.write(text);
+  process.exit(0);
 }
 
 /** Prints every fault of the configuration, one a line, and exits. */
@@ -139,6 +155,16 @@ function handleSignals(gateway: Gateway, log: Logger): () => boolean {
   return () => isStopping;
 }
 
+/** One line says it all, unless the failure is one that nobody foresaw. */
+function logFailedStart(error: unknown, log: Logger): void {
+  const isKnown = error instanceof GatewayError;
+  const cause = isKnown ? error.cause : error;
+  const isExplained = isKnown && (cause === undefined || systemErrorCode(cause) !== undefined);
+  const reason = cause instanceof Error ? cause.message : undefined;
+  const detail = isKnown ? error.detail : 'an unexpected error';
+  log.fatal(isExplained ? { reason } : { err: error }, `gateway not started: ${detail}`);
+}
+
 async function run(config: Config): Promise<void> {
   const log = createLog({ level: config.log.level, destination: sink });
   // A library's promise that nobody awaits must not end the process (DEPENDENCY-FAULTS 7).
@@ -162,8 +188,7 @@ async function run(config: Config): Promise<void> {
     tellSystemd('READY=1', log);
   } catch (error) {
     if (isEnding()) return;
-    const detail = error instanceof GatewayError ? error.detail : 'an unexpected error';
-    log.fatal({ err: error }, `gateway not started: ${detail}`);
+    logFailedStart(error, log);
     await exit(EXIT_FAILED);
   }
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { closeSync } from 'node:fs';
 import { mkdir, open, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { GatewayError } from '../errors.js';
+import { GatewayError, systemErrorCode } from '../errors.js';
 import { lockFile } from './file-lock.js';
 
 const TOKEN_BYTES = 32;
@@ -14,7 +14,12 @@ export async function createDataDirectory(dataDir: string): Promise<void> {
   try {
     await mkdir(dataDir, { recursive: true, mode: 0o700 });
   } catch (cause) {
-    throw new GatewayError('start-failed', `${dataDir} cannot be created`, { cause });
+    // What is there is no directory, and neither is one on the way there.
+    const isFile = ['EEXIST', 'ENOTDIR'].includes(systemErrorCode(cause) ?? '');
+    const detail = isFile
+      ? `${dataDir} is to be a directory, but a file is in its place: set dataDir`
+      : `${dataDir} cannot be created`;
+    throw new GatewayError('start-failed', detail, { cause });
   }
 }
 

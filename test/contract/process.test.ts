@@ -13,6 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { Api } from '../harness/api.js';
 import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
@@ -135,7 +136,7 @@ describe('the gateway process', () => {
   });
 
   it('ends with 0 on SIGTERM, its connections closed and its store with it', async () => {
-    const gateway = await GatewayProcess.start();
+    const gateway = await GatewayProcess.start({ GATEWAY_LOG_LEVEL: 'debug' });
     const admin = { id: 'admin', token: ADMIN_TOKEN };
     const nurse = await Subscriber.connect(gateway, admin);
     const closed = new Promise<void>((resolve) => nurse.client.once('close', () => resolve()));
@@ -153,24 +154,71 @@ describe('the gateway process', () => {
       GATEWAY_MQTT_PORT: '0',
       GATEWAY_HTTP_PORT: '0',
     });
-    expect(other).toMatchObject({
-      status: 1,
-      output: expect.stringContaining('another gateway is running'),
+    expect(other.status).toBe(1);
+    expect(fatalLine(other.output)).toEqual({
+      msg: `gateway not started: another gateway is running on ${gateway.dataDir}`,
     });
     await gateway.remove();
   });
 
-  it('says which address it cannot have', async () => {
+  it.each([
+    ['mqtt', 'GATEWAY_MQTT_PORT', 'broker'],
+    ['http', 'GATEWAY_HTTP_PORT', 'server'],
+  ] as const)('says in one line which port it cannot have: %s', async (name, variable, other) => {
     const gateway = await GatewayProcess.start();
-    const other = run([], {
-      GATEWAY_DATA_DIR: directory,
-      GATEWAY_MQTT_PORT: '0',
-      GATEWAY_HTTP_PORT: String(gateway.addresses.http.port),
+    const { port } = gateway.addresses[name];
+    const { status, output } = run([], {
+      ...{ GATEWAY_DATA_DIR: directory, GATEWAY_MQTT_PORT: '0', GATEWAY_HTTP_PORT: '0' },
+      [variable]: String(port),
     });
-    expect(other).toMatchObject({
-      status: 1,
-      output: expect.stringContaining(`http://127.0.0.1:${gateway.addresses.http.port}`),
+    expect(status).toBe(1);
+    expect(fatalLine(output)).toEqual({
+      msg:
+        `gateway not started: port ${port} on 127.0.0.1 is in use (EADDRINUSE): ` +
+        `is another ${other} running? End it, or set ${name}.port`,
     });
     await gateway.remove();
   });
+
+  it('says in one line that the data directory cannot be had', () => {
+    const file = join(directory, 'a file');
+    writeFileSync(file, '');
+    const { status, output } = run([], { GATEWAY_DATA_DIR: file });
+    expect(status).toBe(1);
+    expect(fatalLine(output)).toEqual({
+      reason: expect.stringContaining('EEXIST'),
+      msg: `gateway not started: ${file} is to be a directory, but a file is in its place: set dataDir`,
+    });
+  });
+
+  it('does not start with a certificate that cannot be read: a fault of the configuration', () => {
+    const files = { GATEWAY_TLS_CERT_FILE: '/none/a.crt', GATEWAY_TLS_KEY_FILE: '/none/a.key' };
+    for (const args of [[], ['check-config']]) {
+      const { status, output } = run(args, { ...files, GATEWAY_DATA_DIR: directory });
+      expect(status).toBe(2);
+      expect(output).toContain('  tls.certFile: GATEWAY_TLS_CERT_FILE: cannot be read (ENOENT)\n');
+      expect(output).toContain('  tls.keyFile: GATEWAY_TLS_KEY_FILE: cannot be read (ENOENT)\n');
+    }
+  });
+
+  it('has help and a version', () => {
+    const { version } = z
+      .object({ version: z.string() })
+      .parse(JSON.parse(readFileSync('package.json', 'utf8')));
+    expect(run(['--version'])).toEqual({ status: 0, output: `${version}\n` });
+    const { status, output } = run(['--help']);
+    expect([status, output]).toEqual([0, expect.stringMatching(/^usage: node dist\/main\.js /)]);
+  });
 });
+
+/** The one line of level fatal, without what every line has; it is not to have a stack. */
+function fatalLine(output: string): Record<string, unknown> {
+  const lines = output.split('\n').filter((line) => line.includes('"level":60'));
+  expect(lines).toHaveLength(1);
+  const {
+    level: _level,
+    time: _time,
+    ...rest
+  } = z.looseObject({}).parse(JSON.parse(lines[0] ?? ''));
+  return rest;
+}
