@@ -9,11 +9,14 @@ const KEPT_LINES = 5;
 
 /** `1234:M 21 Nov 2026 11:01:22.253 # text`: the sign before the text is its level. */
 const LINE = /^\d+:[A-Z] \d+ \w+ \d{4} [\d:.]+ ([.*#-]) (.*)$/;
-/** What the server says at its highest level though nothing is wrong. */
+/**
+ * What the server says at its highest level though nothing is wrong, or nothing that a gateway needs:
+ * without overcommit a fork can fail for want of memory, and the append-only file is rewritten later.
+ */
 const ROUTINE =
-  /is starting|just started|Configuration loaded|Server initialized|ser requested shutdown|eady to exit/;
+  /is starting|just started|Configuration loaded|Server initialized|ser requested shutdown|eady to exit|Memory overcommit must be enabled/;
 
-/** Forwards what the embedded store writes to the log. */
+/** Forwards what the embedded store writes to the log; what is routine is for debugging only. */
 export interface OutputFollower {
   /** Forwards what has been written up to now. */
   catchUp(): Promise<void>;
@@ -90,7 +93,7 @@ class Follower implements OutputFollower {
   #forwardLine(line: string): void {
     const [, sign = '#', said = line] = LINE.exec(line) ?? [];
     const isWarning = sign === '#' && !ROUTINE.test(said);
-    this.#log[isWarning ? 'warn' : 'info']({ part: 'embedded store' }, said);
+    this.#log[isWarning ? 'warn' : 'debug']({ part: 'embedded store' }, said);
     this.#lastLines.push(said);
     if (this.#lastLines.length > KEPT_LINES) this.#lastLines.shift();
   }

@@ -177,7 +177,9 @@ class Supervisor implements EmbeddedRedis {
     await output.catchUp();
     if (!isReady) return undefined;
     this.#running = true;
-    this.#log.info({ pid: server.pid, adopted: server.adopted }, 'the embedded store answers');
+    const { pid, adopted } = server;
+    const how = adopted ? 'that survived the last gateway is taken over' : 'answers';
+    this.#log.info({ pid, adopted }, `the embedded store ${how}`);
     return server;
   }
 }

@@ -23,19 +23,21 @@ async function follow(existing = ''): Promise<Following> {
   return { file, follower, entries: () => messages.map((m) => entrySchema.parse(JSON.parse(m))) };
 }
 
-test('a warning is a warning, what is routine is not, and other lines are passed on whole', async () => {
+test('a warning is a warning, what is routine is for debugging, and other lines are passed on whole', async () => {
   const { file, follower, entries } = await follow('earlier\n');
   appendFileSync(file, `${PREFIX} # Short write while writing to the AOF file\n`);
   appendFileSync(file, `${PREFIX} # User requested shutdown...\n${PREFIX} * Ready\n\n`);
+  appendFileSync(file, `${PREFIX} # WARNING Memory overcommit must be enabled! Without it\n`);
   appendFileSync(file, '*** FATAL CONFIG FILE ERROR ***\n');
   await follower.catchUp();
   expect(entries()).toEqual([
     { level: 40, msg: 'Short write while writing to the AOF file' },
-    { level: 30, msg: 'User requested shutdown...' },
-    { level: 30, msg: 'Ready' },
+    { level: 20, msg: 'User requested shutdown...' },
+    { level: 20, msg: 'Ready' },
+    { level: 20, msg: 'WARNING Memory overcommit must be enabled! Without it' },
     { level: 40, msg: '*** FATAL CONFIG FILE ERROR ***' },
   ]);
-  expect(follower.lastLines()).toContain('Ready; *** FATAL');
+  expect(follower.lastLines()).toContain('Without it; *** FATAL');
 });
 
 test('lines are forwarded without being asked for', async () => {
