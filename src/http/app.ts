@@ -66,7 +66,8 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   registerMetrics(app, {
     metrics: dependencies.metrics,
     isOpen: dependencies.openMetrics,
-    isTrusted,
+    // Where there is a proxy, what comes from this machine may come from anywhere.
+    isTrusted: dependencies.publicUrl === undefined ? isTrusted : () => false,
     guards: [authenticate, access.admin()],
   });
   const readsJson = jsonBody(maxBodyBytes);

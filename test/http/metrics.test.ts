@@ -15,3 +15,9 @@ it('/metrics needs the administrator from elsewhere', async () => {
   expect((await gateway.call('GET', '/metrics', { token })).status).toBe(403);
   expect((await gateway.admin('GET', '/metrics')).status).toBe(200);
 });
+
+it('/metrics needs the administrator from loopback too, where a proxy may be', async () => {
+  const gateway = await startGateway(redis, { publicUrl: 'https://gateway.test' });
+  expect((await gateway.call('GET', '/metrics')).status).toBe(401);
+  expect((await gateway.admin('GET', '/metrics')).status).toBe(200);
+});

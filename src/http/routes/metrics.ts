@@ -10,7 +10,7 @@ export interface MetricsRouteOptions {
   readonly metrics: Metrics;
   /** Whether every address may read them without a token. */
   readonly isOpen: boolean;
-  /** Whose requests need none in any case: loopback (CONTRACT 2). */
+  /** Whose requests need none in any case: loopback (CONTRACT 2), unless a proxy may be there. */
   readonly isTrusted: (address: string) => boolean;
   /** What everybody else must pass: the administrator's token. */
   readonly guards: readonly [MiddlewareHandler<HttpEnv>, MiddlewareHandler<HttpEnv>];
