@@ -74,6 +74,7 @@ export class Bridge {
         refused: (upstream, publish, reason) => this.#refused(upstream, publish, reason),
         received: (packet) => inbound.accept(packet),
         commandsRefused: () => this.#log.warn('the upstream refuses the subscription to commands'),
+        triesOlder: () => this.#log.info('the upstream refuses MQTT 5, trying 3.1.1'),
         disconnected: (upstream) => this.#disconnected(upstream),
         failed: (failure) => this.#failed(failure),
       },

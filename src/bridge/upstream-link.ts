@@ -9,6 +9,8 @@ import type { ConnectionFailure } from './connection-failure.js';
 import { codeOf, retryDelayMs } from './connection-failure.js';
 import { Upstream } from './upstream.js';
 
+/** MQTT 3.1.1 in a CONNECT. */
+const OLDER = 4;
 const END_TIMEOUT_MS = 2_000;
 /** A connection that lasts so long has shown that it works, even if there was nothing to send. */
 const PROVEN_AFTER_MS = 10_000;
@@ -20,6 +22,8 @@ export interface LinkEvents {
   refused(upstream: Upstream, publish: OutgoingPublish, reason: string): void;
   received(packet: IPublishPacket): Promise<void>;
   commandsRefused(): void;
+  /** The upstream refuses MQTT 5: it is spoken to in 3.1.1 from now on. */
+  triesOlder(): void;
   /** A connection that had been `connected` is gone. */
   disconnected(upstream: Upstream): void;
   /** There is none, or no more; the next attempt comes by itself. */
@@ -33,6 +37,8 @@ export class UpstreamLink {
   readonly #events: LinkEvents;
   readonly #template: BridgeTopic;
   #protocol: ProtocolVersion;
+  /** For one attempt, because the upstream has hung up on MQTT 5. */
+  #isTryingOlder = false;
   #upstream: Upstream | undefined;
   #failedAttempts = 0;
   /** The last connection may have ended for one of so many messages; the next shows for which. */
@@ -45,11 +51,12 @@ export class UpstreamLink {
     this.#identity = identity;
     this.#events = events;
     this.#template = parseBridgeTopic(options.topic) ?? [];
-    this.#protocol = options.protocol === '3.1.1' ? 4 : 5;
+    this.#protocol = options.protocol === '3.1.1' ? OLDER : 5;
   }
 
   start(): void {
-    clientOptions(this.#options, this.#identity, this.#protocol)
+    const protocol = this.#isTryingOlder ? OLDER : this.#protocol;
+    clientOptions(this.#options, this.#identity, protocol)
       .then((client) => this.#open(client))
       // A file that cannot be read, or is no certificate.
       .catch((error: unknown) => this.#failed({ kind: 'tls', detail: codeOf(error) }));
@@ -97,8 +104,10 @@ export class UpstreamLink {
         closed: (failure) => {
           this.#upstream = undefined;
           if (isConnected) this.#suspects = failure.suspects ?? 0;
+          const wasOlder = this.#isTryingOlder;
+          this.#isTryingOlder = false;
           if (isConnected) this.#events.disconnected(upstream);
-          else this.#tryOtherProtocol(failure);
+          else if (this.#triesOther(failure, wasOlder)) return;
           this.#failed(failure);
         },
       },
@@ -119,10 +128,19 @@ export class UpstreamLink {
     this.#timer = setTimeout(() => this.start(), delayMs);
   }
 
-  /** An old broker may refuse MQTT 5, or hang up without a word. */
-  #tryOtherProtocol({ kind }: ConnectionFailure): void {
-    const isPossible = kind === 'protocol' || kind === 'closed';
-    if (this.#options.protocol !== undefined || !isPossible) return;
-    this.#protocol = this.#protocol === 5 ? 4 : 5;
+  /**
+   * An old broker may refuse MQTT 5, or hang up without a word. The first is a reason to speak 3.1.1
+   * from now on, and at once; the second may have any other reason. Returns whether it tries at once.
+   */
+  #triesOther({ kind }: ConnectionFailure, wasOlder: boolean): boolean {
+    if (this.#options.protocol !== undefined) return false;
+    if (kind === 'closed' && this.#protocol === 5) this.#isTryingOlder = !wasOlder;
+    if (kind !== 'protocol' || wasOlder) return false;
+    this.#protocol = this.#protocol === 5 ? OLDER : 5;
+    // Not after a refusal of both, over and over.
+    if (this.#isStopped || this.#protocol === 5) return false;
+    this.#events.triesOlder();
+    this.start();
+    return true;
   }
 }
