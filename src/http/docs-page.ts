@@ -37,7 +37,7 @@ export const DOCS_SECURITY_POLICY = [
 
 /** The page at `/docs`, and the files under it: Swagger UI as its package ships it. */
 export class DocsPage {
-  readonly html: string;
+  readonly html: Buffer;
   readonly #files: ReadonlyMap<string, DocsFile>;
 
   constructor() {
@@ -48,7 +48,8 @@ export class DocsPage {
       ['swagger-ui-bundle.js', { contentType: SCRIPT, bytes: shipped('swagger-ui-bundle.js') }],
       ['start.js', { contentType: SCRIPT, bytes: Buffer.from(START) }],
     ]);
-    this.html = pageOf([...this.#files].map(([name, file]) => elementOf(name, file)));
+    const elements = [...this.#files].map(([name, file]) => elementOf(name, file));
+    this.html = Buffer.from(pageOf(elements));
   }
 
   file(name: string): DocsFile | undefined {

@@ -81,6 +81,12 @@ export function jsonResponse<Schema extends z.ZodType>(description: string, sche
   return { description, content: { [JSON_MEDIA_TYPE]: { schema } } };
 }
 
+/** JSON that was made before: wider than the one media type, so that a handler may answer with bytes. */
+export function preparedJson(description: string, schema: z.ZodType) {
+  const content: Record<string, { schema: z.ZodType }> = { [JSON_MEDIA_TYPE]: { schema } };
+  return { description, content };
+}
+
 /** A body that must be JSON; the route's middleware has `jsonBody` as well. */
 export function jsonRequestBody<Schema extends z.ZodType>(schema: Schema) {
   return { required: true, content: { [JSON_MEDIA_TYPE]: { schema } } };

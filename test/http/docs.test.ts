@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { JSDOM, ResourceLoader, VirtualConsole } from 'jsdom';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { failure } from './client.js';
@@ -101,4 +103,22 @@ describe('/docs', () => {
       expect([answer.status, answer.headers.allow]).toEqual([405, 'GET, HEAD, OPTIONS']);
     }
   });
+});
+
+it('does not copy a file for every client that does not read it', async () => {
+  const gateway = await startGateway(redis);
+  const path = '/docs/swagger-ui-bundle.js';
+  const { text } = await gateway.call('GET', path);
+  // What V8 has not collected yet of earlier requests can only make the difference smaller.
+  const beforeBytes = process.memoryUsage().arrayBuffers;
+  const clients = Array.from({ length: 20 }, () => connect(gateway.port, '127.0.0.1'));
+  onTestFinished(() => {
+    for (const client of clients) client.destroy();
+  });
+  const requests = `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(8);
+  for (const client of clients) client.write(requests);
+  // They all have the beginning of the first answer, and take no more of it.
+  await Promise.all(clients.map((client) => once(client, 'readable')));
+  const takenBytes = process.memoryUsage().arrayBuffers - beforeBytes;
+  expect(takenBytes).toBeLessThan(clients.length * text.length);
 });

@@ -1,7 +1,9 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { asyncApiDocument } from '../asyncapi-document.js';
 import type { HttpApp } from '../http-env.js';
-import { jsonResponse, NO_SECURITY } from '../openapi.js';
+import { JSON_MEDIA_TYPE } from '../json-body.js';
+import { NO_SECURITY, preparedJson } from '../openapi.js';
+import { sharedAnswer } from '../shared-answer.js';
 
 const getDocument = createRoute({
   method: 'get',
@@ -10,11 +12,11 @@ const getDocument = createRoute({
   summary: 'The MQTT side, described',
   tags: ['Operation'],
   security: NO_SECURITY,
-  responses: { 200: jsonResponse('The AsyncAPI document.', z.looseObject({})) },
+  responses: { 200: preparedJson('The AsyncAPI document.', z.looseObject({})) },
 });
 
 /** `/asyncapi.json`, open to everybody. */
 export function registerAsyncApiDocument(app: HttpApp, version: string): void {
-  const document = asyncApiDocument(version);
-  app.openapi(getDocument, (c) => c.json(document, 200));
+  const document = Buffer.from(JSON.stringify(asyncApiDocument(version)));
+  app.openapi(getDocument, (c) => sharedAnswer(c, document, { 'Content-Type': JSON_MEDIA_TYPE }));
 }

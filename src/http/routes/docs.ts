@@ -1,9 +1,9 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import type { Context } from 'hono';
 import { GatewayError } from '../../errors.js';
 import { DOCS_SECURITY_POLICY, DocsPage } from '../docs-page.js';
 import type { HttpApp } from '../http-env.js';
 import { NO_SECURITY, problems } from '../openapi.js';
+import { sharedAnswer } from '../shared-answer.js';
 
 const text = { schema: z.string() };
 const tags = ['Operation'];
@@ -42,7 +42,7 @@ export function registerDocs(app: HttpApp): void {
   const page = new DocsPage();
 
   app.openapi(getPage, (c) =>
-    answer(c, page.html, {
+    sharedAnswer(c, page.html, {
       'Content-Type': 'text/html; charset=utf-8',
       'Content-Security-Policy': DOCS_SECURITY_POLICY,
       'Referrer-Policy': 'no-referrer',
@@ -53,17 +53,9 @@ export function registerDocs(app: HttpApp): void {
   app.openapi(getFile, (c) => {
     const file = page.file(c.req.valid('param').file);
     if (file === undefined) throw new GatewayError('not-found', 'There is nothing at this path.');
-    return answer(c, new Uint8Array(file.bytes), {
+    return sharedAnswer(c, file.bytes, {
       'Content-Type': file.contentType,
       'Cache-Control': 'public, max-age=31536000, immutable',
     });
   });
-}
-
-function answer(
-  c: Context,
-  body: string | Uint8Array<ArrayBuffer>,
-  headers: Readonly<Record<string, string>>,
-): Response {
-  return c.body(body, 200, headers);
 }

@@ -1,7 +1,9 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { HttpApp } from '../http-env.js';
-import { jsonResponse, NO_SECURITY } from '../openapi.js';
+import { JSON_MEDIA_TYPE } from '../json-body.js';
+import { NO_SECURITY, preparedJson } from '../openapi.js';
 import { openApiDocument } from '../openapi-document.js';
+import { sharedAnswer } from '../shared-answer.js';
 
 const getDocument = createRoute({
   method: 'get',
@@ -10,16 +12,16 @@ const getDocument = createRoute({
   summary: 'This document',
   tags: ['Operation'],
   security: NO_SECURITY,
-  responses: { 200: jsonResponse('The OpenAPI document.', z.looseObject({})) },
+  responses: { 200: preparedJson('The OpenAPI document.', z.looseObject({})) },
 });
 
 /** `/openapi.json`, open to everybody. */
 export function registerOpenApiDocument(app: HttpApp, version: string): void {
   // Made once, at the first request, when all routes are registered: it is open to everybody, and
   // takes a thousand times as long to make as to send.
-  let document: Record<string, unknown> | undefined;
+  let document: Buffer | undefined;
   app.openapi(getDocument, (c) => {
-    document ??= { ...openApiDocument(app, version) };
-    return c.json(document, 200);
+    document ??= Buffer.from(JSON.stringify(openApiDocument(app, version)));
+    return sharedAnswer(c, document, { 'Content-Type': JSON_MEDIA_TYPE });
   });
 }
