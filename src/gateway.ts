@@ -181,7 +181,7 @@ export class Gateway {
       refusals,
       locations: new Locations(storage.site, model, now),
       groups: new Groups(storage.site, model, now),
-      rooms: new Rooms(storage.site, model, now),
+      rooms: new Rooms(storage.site, model, events, now),
       devices: new Devices(storage.site, model, events, now),
       accessTokens: new AccessTokens(storage.site, model, events, adminToken, now),
     };
@@ -229,7 +229,7 @@ export class Gateway {
     this.#releasers.add(() => watch.stop());
     const recorder = new PatientRecorder(logs, this.#health);
     this.#releasers.add(() => recorder.stop());
-    const retained = new RetainedRedis(storage.broker, (topic) => site.model.audienceOf(topic));
+    const retained = new RetainedRedis(storage.broker);
     const forwarder = new Forwarder(router, recorder, retained);
     return { router, sessions, recorder, retained, forwarder };
   }
@@ -327,6 +327,7 @@ export class Gateway {
       tidying = tidying.then(() => presence.moved(after.id));
       forgetRetainedOf(before);
     });
+    events.on('deviceRegrouped', (deviceId) => presence.moved(deviceId));
     const expiry = new TokenExpiry(accessTokens, events, log, now);
     expiry.start();
     this.#releasers.add(() => expiry.stop());

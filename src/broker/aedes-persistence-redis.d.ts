@@ -24,7 +24,8 @@ declare module 'aedes-persistence-redis' {
   export interface RedisPersistence {
     setup(broker: object): Promise<void>;
     destroy(): Promise<void>;
-    storeRetained(packet: StoredPacket): Promise<void>;
+    /** Kept as it is, with whatever else is in it. */
+    storeRetained(packet: StoredPacket & { groupId: string | null }): Promise<void>;
     createRetainedStreamCombi(filters: string[]): Readable;
     incomingStorePacket(client: ClientRef, packet: object): Promise<void>;
     incomingGetPacket(client: ClientRef, packet: object): Promise<object>;

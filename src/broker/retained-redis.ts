@@ -2,24 +2,24 @@ import type { RedisPersistence } from 'aedes-persistence-redis';
 import { z } from 'zod';
 import type { DirectMessage } from '../delivery/direct-queue.js';
 import type { RetainedMessages } from '../delivery/retained-messages.js';
-import type { Audience } from '../domain/grants.js';
-import { matchesFilter } from '../domain/topics.js';
+import { matchesFilter, parseForwardedTopic } from '../domain/topics.js';
 
 const packetSchema = z.object({
   topic: z.string(),
   payload: z.instanceof(Buffer),
   qos: z.number(),
+  groupId: z.string().nullable().default(null),
 });
 
-/** Retained messages in aedes-persistence-redis. */
+/**
+ * Retained messages in aedes-persistence-redis, each with the group that its device was in when it was
+ * published: what happened in one group is not for those who have a grant on another.
+ */
 export class RetainedRedis implements RetainedMessages {
   readonly #persistence: RedisPersistence;
-  readonly #audienceOf: (topic: string) => Audience;
 
-  /** @param audienceOf what a topic is about now; a device may have come to another group since */
-  constructor(persistence: RedisPersistence, audienceOf: (topic: string) => Audience) {
+  constructor(persistence: RedisPersistence) {
     this.#persistence = persistence;
-    this.#audienceOf = audienceOf;
   }
 
   async store(message: DirectMessage): Promise<void> {
@@ -30,6 +30,7 @@ export class RetainedRedis implements RetainedMessages {
       qos: message.qos,
       retain: true,
       dup: false,
+      groupId: message.groupId,
     });
   }
 
@@ -38,10 +39,11 @@ export class RetainedRedis implements RetainedMessages {
     const messages = new Map<string, DirectMessage>();
     const found = this.#persistence.createRetainedStreamCombi(filters.map(withoutGlob));
     for await (const packet of found) {
-      const { topic, payload, qos } = packetSchema.parse(packet);
+      const { topic, payload, qos, groupId } = packetSchema.parse(packet);
       if (!filters.some((filter) => matchesFilter(filter, topic))) continue;
-      const audience = this.#audienceOf(topic);
-      messages.set(topic, { topic, payload, qos: qos === 0 ? 0 : 1, retain: true, ...audience });
+      const locationId = parseForwardedTopic(topic)?.locationId ?? null;
+      const about = { locationId, groupId };
+      messages.set(topic, { topic, payload, qos: qos === 0 ? 0 : 1, retain: true, ...about });
     }
     return [...messages.values()];
   }

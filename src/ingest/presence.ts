@@ -100,7 +100,7 @@ export class Presence {
     if (seen.connections === 0) this.#announce(deviceId, false);
   }
 
-  /** The device is in another location: its status is told there. Without one there is nothing. */
+  /** The device is in another location or group: its status is told there. Without one there is nothing. */
   moved(deviceId: string): void {
     const seen = this.#seen.get(deviceId);
     if (seen !== undefined) this.#tell(deviceId, seen.connections > 0, seen.sinceMs);

@@ -5,9 +5,15 @@ import type { DeviceContext, Rejection } from '../domain/messages.js';
 import { rejectedText } from '../domain/messages.js';
 import { deviceTopic, forwardedTopic } from '../domain/topics.js';
 
+/** Where the device is that sent it: what decides who may see it. */
+export interface RejectionPlace {
+  readonly locationId: string;
+  readonly groupId: string | null;
+}
+
 /** Where the bounded list of rejected publishes is kept. */
 export interface RejectionStore {
-  add(locationId: string, deviceId: string, rejection: Rejection): Promise<void>;
+  add(place: RejectionPlace, deviceId: string, rejection: Rejection): Promise<void>;
 }
 
 /** What becomes of a publish that cannot be used: told, counted and kept, never lost silently. */
@@ -40,7 +46,8 @@ export class Rejections {
     this.#log.warn({ deviceId, topic: publish.topic, reason }, 'publish rejected');
     this.#publish(forwardedTopic(locationId, deviceId, 'rejected'), rejection, context);
     this.#publish(deviceTopic(deviceId, 'rejected'), rejection, undefined);
-    this.#store.add(locationId, deviceId, rejection).catch((error: unknown) => {
+    const place = { locationId, groupId: context.group?.id ?? null };
+    this.#store.add(place, deviceId, rejection).catch((error: unknown) => {
       this.#log.warn({ err: error, deviceId }, 'rejected publish not kept in the list');
     });
   }

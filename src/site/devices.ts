@@ -117,8 +117,12 @@ export class Devices {
     const target = { targetLocationId: to.locationId, targetRoomId: to.roomId };
     await this.#store.moveDevice(key, to, this.#entry(actor, 'device.moved', key, target));
     const before = this.get(key);
+    const groupIdBefore = this.#model.groupIdOf(before.id);
     const after = this.#replace({ ...before, ...to });
     if (after.locationId !== before.locationId) this.#events.emit('deviceMoved', { before, after });
+    else if (this.#model.groupIdOf(after.id) !== groupIdBefore) {
+      this.#events.emit('deviceRegrouped', after.id);
+    }
   }
 
   /** @throws GatewayError `device-not-found` */

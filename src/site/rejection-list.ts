@@ -1,6 +1,8 @@
 /** One publish that could not be used (CONTRACT 3). */
 export interface RejectionRecord {
   readonly deviceId: string;
+  /** The group that the device was in. */
+  readonly groupId: string | null;
   readonly reason: string;
   readonly topic: string;
   /** The payload, or as much of it as is kept. */

@@ -3,6 +3,7 @@ import type { Room } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import { NO_ROOM } from './absences.js';
 import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
+import type { SiteEvents } from './site-events.js';
 import type { SiteModel } from './site-model.js';
 import type { RoomChange, RoomKey, SiteStore } from './site-store.js';
 
@@ -10,11 +11,13 @@ import type { RoomChange, RoomKey, SiteStore } from './site-store.js';
 export class Rooms {
   readonly #store: SiteStore;
   readonly #model: SiteModel;
+  readonly #events: SiteEvents;
   readonly #now: () => number;
 
-  constructor(store: SiteStore, model: SiteModel, now: () => number) {
+  constructor(store: SiteStore, model: SiteModel, events: SiteEvents, now: () => number) {
     this.#store = store;
     this.#model = model;
+    this.#events = events;
     this.#now = now;
   }
 
@@ -80,7 +83,12 @@ export class Rooms {
   }
 
   #replace(room: Room): Room {
+    const groupIdBefore = this.#model.room(room.id)?.groupId;
     this.#model.putRoom(room);
+    if (room.groupId === groupIdBefore) return room;
+    for (const { id, roomId } of this.#model.devicesOf(room.locationId)) {
+      if (roomId === room.id) this.#events.emit('deviceRegrouped', id);
+    }
     return room;
   }
 }

@@ -11,6 +11,8 @@ export class SiteEvents extends EventEmitter<{
   deviceDeleted: [device: Device];
   /** A device is in another location now. */
   deviceMoved: [move: { readonly before: Device; readonly after: Device }];
+  /** The device with this id is in another group of its location now, or in none. */
+  deviceRegrouped: [deviceId: string];
   /** A device's name, place or custom data is another one now. */
   deviceChanged: [device: Device];
 }> {}

@@ -1,8 +1,6 @@
-import type { Audience } from '../domain/grants.js';
 import type { DeviceContext } from '../domain/messages.js';
 import { deviceContext } from '../domain/messages.js';
 import type { AccessToken, Device, Group, Location, Room, SiteRecords } from '../domain/site.js';
-import { parseForwardedTopic } from '../domain/topics.js';
 import type { DeviceKey, GroupKey, RoomKey } from './site-store.js';
 
 /**
@@ -121,12 +119,9 @@ export class SiteModel {
     return context;
   }
 
-  /** What a topic is about now, as far as it decides who may see it. */
-  audienceOf(topic: string): Audience {
-    const forwarded = parseForwardedTopic(topic);
-    if (forwarded === undefined) return { locationId: null, groupId: null };
-    const groupId = this.context(forwarded.deviceId)?.group?.id ?? null;
-    return { locationId: forwarded.locationId, groupId };
+  /** The group that the device is in now, by its room. */
+  groupIdOf(deviceId: string): string | null {
+    return this.context(deviceId)?.group?.id ?? null;
   }
 
   putLocation(location: Location): void {

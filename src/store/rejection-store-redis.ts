@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { Rejection } from '../domain/messages.js';
-import type { RejectionStore } from '../ingest/rejections.js';
+import type { RejectionPlace, RejectionStore } from '../ingest/rejections.js';
 import type { RejectionList, RejectionRecord } from '../site/rejection-list.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';
@@ -12,6 +12,7 @@ const MAX_KEPT_PAYLOAD_BYTES = 16 * 1024;
 
 const recordSchema = z.object({
   deviceId: z.string(),
+  groupId: z.string().nullable().default(null),
   reason: z.string(),
   topic: z.string(),
   base64: z.string(),
@@ -30,10 +31,14 @@ export class RejectionStoreRedis implements RejectionStore, RejectionList {
     this.#maxPerLocation = maxPerLocation;
   }
 
-  async add(locationId: string, deviceId: string, rejection: Rejection): Promise<void> {
+  async add(
+    { locationId, groupId }: RejectionPlace,
+    deviceId: string,
+    rejection: Rejection,
+  ): Promise<void> {
     const { reason, topic, payload, receivedAtMs } = rejection;
     const base64 = payload.subarray(0, MAX_KEPT_PAYLOAD_BYTES).toString('base64');
-    const record: RejectionRecord = { deviceId, reason, topic, base64, receivedAtMs };
+    const record: RejectionRecord = { deviceId, groupId, reason, topic, base64, receivedAtMs };
     const key = this.#keys.rejected(locationId);
     await execute(
       this.#redis

@@ -162,7 +162,7 @@ export class TestGateway {
     this.app = createHttpApp({
       locations: new Locations(store, model, now),
       groups: new Groups(store, model, now),
-      rooms: new Rooms(store, model, now),
+      rooms: new Rooms(store, model, events, now),
       devices: new Devices(store, model, events, now),
       accessTokens: new AccessTokens(store, model, events, ADMIN_TOKEN, now),
       model,

@@ -8,12 +8,15 @@ it('the newest rejected publishes of a location are listed, newest first', async
   const locationId = await gateway.createLocation();
   const one = await gateway.createDevice(locationId);
   const other = await gateway.createDevice(locationId);
-  const { groupId: group } = await gateway.placeInGroup(locationId, other);
+  const { groupId: group, roomId: room } = await gateway.placeInGroup(locationId, other);
   const path = `/care-homes/${locationId}/rejected`;
   expect((await gateway.admin('GET', path)).json).toEqual([]);
   const receivedAtMs = Date.UTC(2026, 0, 1);
-  for (const deviceId of [one, other]) {
-    await gateway.rejections.add(locationId, deviceId, {
+  for (const [deviceId, groupId] of [
+    [one, null],
+    [other, group],
+  ] as const) {
+    await gateway.rejections.add({ locationId, groupId }, deviceId, {
       reason: 'not-json',
       topic: `devices/${deviceId}/alarms`,
       payload: Buffer.from([0xff, 0x00]),
@@ -30,6 +33,10 @@ it('the newest rejected publishes of a location are listed, newest first', async
   expect((await gateway.admin('GET', path)).json).toEqual([shown(other), shown(one)]);
 
   const token = await gateway.createToken([{ location: locationId, group, role: 'manager' }]);
+  expect((await gateway.call('GET', path, { token })).json).toEqual([shown(other)]);
+
+  const moved = { targetRoomId: room };
+  await gateway.admin('POST', `/care-homes/${locationId}/devices/${one}/move`, { json: moved });
   expect((await gateway.call('GET', path, { token })).json).toEqual([shown(other)]);
 
   await gateway.admin('DELETE', `/care-homes/${locationId}/devices/${one}`);

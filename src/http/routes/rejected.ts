@@ -23,18 +23,16 @@ const list = createRoute({
 
 /** What devices of a location published and could not be used (CONTRACT 3). */
 export function registerRejected(app: HttpApp, services: RouteServices): void {
-  const { rejections, coverage, access } = services;
+  const { rejections, access } = services;
 
   app.openapi({ ...list, middleware: [access.partOfLocation('manager')] }, async (c) => {
     const { locationId } = c.req.valid('param');
     const { grants } = callerOf(c);
     const records = await rejections.list(locationId);
-    const covered = coverage.devicesOf(grants, 'manager', locationId);
-    const coveredIds = new Set(covered.map(({ id }) => id));
-    // Whoever manages the whole location also sees what devices sent that are gone by now.
-    const visible = permits(grants, 'manager', { locationId })
-      ? records
-      : records.filter(({ deviceId }) => coveredIds.has(deviceId));
+    // By the group of then: what a device sent elsewhere is for those who manage it there.
+    const visible = records.filter(({ groupId }) =>
+      permits(grants, 'manager', { locationId, groupId }),
+    );
     return c.json(visible.map(rejectionView), 200);
   });
 }
