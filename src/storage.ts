@@ -24,6 +24,7 @@ import { SessionStoreRedis } from './store/session-store-redis.js';
 import { SetAsideStoreRedis } from './store/set-aside-store-redis.js';
 import { SiteStoreRedis } from './store/site-store-redis.js';
 import { StoreMonitor } from './store/store-monitor.js';
+import { StoreOutages } from './store/store-outages.js';
 
 const MANAGEMENT_READY_TIMEOUT_MS = 10_000;
 const HOUR_MS = 3_600_000;
@@ -63,7 +64,8 @@ export interface StorageOptions {
 export async function openStorage(options: StorageOptions): Promise<Storage> {
   const { config, log, health, releasers, now } = options;
   const socketPath = await startEmbedded(options);
-  const place = { url: config.redis.url, socketPath, log };
+  const outages = new StoreOutages(log);
+  const place = { url: config.redis.url, socketPath, log, outages };
   const keys = new Keys(config.site);
   const connections: Redis[] = [];
   const opened = (redis: Redis): Redis => {

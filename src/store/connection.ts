@@ -1,6 +1,7 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from 'pino';
 import { GatewayError } from '../errors.js';
+import type { StoreOutages } from './store-outages.js';
 
 const RETRY_STEP_MS = 50;
 const MAX_RETRY_DELAY_MS = 1000;
@@ -16,6 +17,8 @@ export interface ConnectionOptions {
   readonly url?: string | undefined;
   readonly socketPath?: string | undefined;
   readonly log: Logger;
+  /** Shared by all connections to the server. */
+  readonly outages: StoreOutages;
   readonly name: string;
   /** Put before every key, for a library whose own key names know no prefix. */
   readonly keyPrefix?: string | undefined;
@@ -80,7 +83,7 @@ function connect(options: ConnectionOptions, specific: RedisOptions): Redis {
     retryStrategy: (times) => Math.min(times * RETRY_STEP_MS, MAX_RETRY_DELAY_MS),
     ...specific,
   });
-  logOutages(redis, options);
+  reportOutages(redis, options);
   return redis;
 }
 
@@ -91,20 +94,10 @@ function open({ url, socketPath }: ConnectionOptions, options: RedisOptions): Re
   throw new GatewayError('start-failed', 'the store has no address');
 }
 
-/** Each outage is logged once, and its end; not every attempt to connect in between. */
-function logOutages(redis: Redis, { log, name }: ConnectionOptions): void {
-  let isOut = false;
-  const begin = (err?: Error) => {
-    if (isOut) return;
-    isOut = true;
-    log.error({ err, connection: name }, 'the store is unreachable');
-  };
-  redis.on('error', begin);
-  redis.on('reconnecting', () => begin());
-  redis.on('ready', () => {
-    if (isOut) log.info({ connection: name }, 'the store is reachable again');
-    isOut = false;
-  });
+function reportOutages(redis: Redis, { outages, name }: ConnectionOptions): void {
+  redis.on('error', (error) => outages.begin(name, error));
+  redis.on('reconnecting', () => outages.begin(name, undefined));
+  redis.on('ready', () => outages.end(name));
 }
 
 /**

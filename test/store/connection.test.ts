@@ -4,12 +4,14 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { z } from 'zod';
 import {
   type ConnectionOptions,
   connectManagementRedis,
   connectRedis,
   untilReady,
 } from '../../src/store/connection.js';
+import { StoreOutages } from '../../src/store/store-outages.js';
 import { ask, recordingLog, temporaryDirectory, until } from './embedded-support.js';
 
 /** A server of the test's own, which can be ended, frozen and started again. */
@@ -64,7 +66,7 @@ type Connect = (options: ConnectionOptions) => Redis;
 
 function connected(connect: Connect, where: Partial<ConnectionOptions>) {
   const { log, messages } = recordingLog();
-  const redis = connect({ log, name: 'test', ...where });
+  const redis = connect({ log, outages: new StoreOutages(log), name: 'test', ...where });
   onTestFinished(() => redis.disconnect());
   return { redis, messages };
 }
@@ -123,6 +125,31 @@ describe('the message path', () => {
     }
     expect(messages[0]).toContain('the store is unreachable');
     expect(messages[1]).toContain('the store is reachable again');
+  });
+
+  test('logs an outage of several connections once, and its end when all are back', async () => {
+    const server = await new Server().start();
+    const { log, messages } = recordingLog();
+    const shared = { log, outages: new StoreOutages(log), socketPath: server.socketPath };
+    const names = ['alarms', 'backlog', 'state'];
+    const connections = names.map((name) => connectRedis({ ...shared, name }));
+    onTestFinished(() => {
+      for (const redis of connections) redis.disconnect();
+    });
+    await Promise.all(connections.map((redis) => untilReady(redis, 5000)));
+    await server.kill();
+    await until(() => messages.length === names.length);
+    await server.start();
+    await until(() => messages.length === 2 * names.length);
+    const entry = z.object({ level: z.number(), msg: z.string() });
+    const shown = messages
+      .map((message) => entry.parse(JSON.parse(message)))
+      .filter(({ level }) => level >= 30);
+    expect(shown).toEqual([
+      { level: 50, msg: 'the store is unreachable' },
+      { level: 30, msg: 'the store is reachable again' },
+    ]);
+    expect(messages.at(-1)).toContain('"level":30');
   });
 
   test('breaks a connection over the network that has gone silent', async () => {
