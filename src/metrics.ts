@@ -116,7 +116,15 @@ function addAuditTrail(registry: Registry, { fallenOutAuditRecords }: MetricsSou
 type Labels = Readonly<Record<string, string>>;
 
 /** What a bridge shows beside the counts of its destination, which are above. */
-function addBridges(registry: Registry, { bridges }: MetricsSources): void {
+function addBridges(registry: Registry, sources: MetricsSources): void {
+  let asked: Promise<BridgeStatus[]> | undefined;
+  // Once for all that are read at the same time.
+  const bridges = () => {
+    asked ??= sources.bridges().finally(() => {
+      asked = undefined;
+    });
+    return asked;
+  };
   const gauge = (
     name: string,
     help: string,

@@ -1,11 +1,10 @@
-import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Destination } from '../delivery/destination.js';
 import type { SessionOwner, Sessions } from '../delivery/sessions.js';
 import { selectedFilters } from '../domain/bridge-topics.js';
 import type { BridgeOptions } from './bridge-options.js';
+import { pauseBeforeRetry } from './pause.js';
 
-const RETRY_MS = 1_000;
 const MS_PER_HOUR = 3_600_000;
 const OWNER_PREFIX = 'bridge:';
 
@@ -66,15 +65,10 @@ export async function openQueue(
         { err: error, bridge: options.name },
         'queue of the bridge not stored, trying again',
       );
-      await pause(signal);
+      await pauseBeforeRetry(signal);
     }
   }
   return destination;
-}
-
-/** Resolves before the next attempt, or at the signal. */
-async function pause(signal: AbortSignal): Promise<void> {
-  await setTimeout(RETRY_MS, undefined, { signal }).catch(() => undefined);
 }
 
 /** Ends the bridge's queue for good, with what it is owed. */

@@ -5,22 +5,23 @@ import { LOG_NAMES } from '../delivery/log-entry.js';
 import type { OutgoingPublish } from '../delivery/receiver.js';
 import type { Sessions } from '../delivery/sessions.js';
 import { bridgeStatusTopic } from '../domain/topics.js';
-import type { BridgeStatus, SetAsideMessage, SetAsideStore } from '../site/bridge-list.js';
+import type { BridgeStatus, SetAsideStore } from '../site/bridge-list.js';
 import { describeBridge } from '../site/bridge-list.js';
 import type { Health } from '../site/health.js';
+import { BridgeFaults } from './bridge-faults.js';
 import type { BridgeOptions } from './bridge-options.js';
 import { openQueue } from './bridge-queue.js';
 import { BridgeRecord } from './bridge-record.js';
 import type { ConnectionFailure } from './connection-failure.js';
-import { FAILURES } from './connection-failure.js';
 import type { CommandSink } from './inbound.js';
 import { Inbound } from './inbound.js';
+import { OldestQueued } from './oldest-queued.js';
+import { RefusedMessages } from './refused-messages.js';
 import type { Upstream } from './upstream.js';
 import { UpstreamLink } from './upstream-link.js';
 
 const CHECK_INTERVAL_MS = 5_000;
 const STATUS_INTERVAL_MS = 30_000;
-const SET_ASIDE_RETRY_MS = 1_000;
 const LAST_WORD_TIMEOUT_MS = 1_000;
 /** What waits longer while the upstream is connected has stopped moving, or comes too fast. */
 const BEHIND_AFTER_MS = 60_000;
@@ -53,13 +54,24 @@ export class Bridge {
   readonly #link: UpstreamLink;
   readonly #stopped = new AbortController();
   readonly #timers: NodeJS.Timeout[] = [];
+  readonly #faults: BridgeFaults;
+  readonly #refusedMessages: RefusedMessages;
   #queue: Destination | undefined;
+  #oldest: OldestQueued | undefined;
 
   constructor(options: BridgeOptions, services: BridgeServices) {
     this.options = options;
     this.#services = services;
     this.#log = services.log.child({ bridge: options.name });
     this.#record = new BridgeRecord(this.#log, services.now);
+    this.#faults = new BridgeFaults(options.name, services.health);
+    this.#refusedMessages = new RefusedMessages({
+      bridge: options.name,
+      store: services.setAside,
+      log: this.#log,
+      signal: this.#stopped.signal,
+      onSetAside: ({ topic, reason }) => this.#record.setAside(topic, reason),
+    });
     const clientId =
       options.clientId ?? `care-home-gateway-${services.installation}-${options.name}`;
     const { commands, maxPacketBytes } = services;
@@ -73,7 +85,7 @@ export class Bridge {
         acknowledged: (messageId) => this.#acknowledged(messageId),
         refused: (upstream, publish, reason) => this.#refused(upstream, publish, reason),
         received: (packet) => inbound.accept(packet),
-        commandsRefused: () => this.#log.warn('the upstream refuses the subscription to commands'),
+        commandsAnswered: (areRefused) => this.#commandsAnswered(areRefused),
         triesOlder: () => this.#log.info('the upstream refuses MQTT 5, trying 3.1.1'),
         disconnected: (upstream) => this.#disconnected(upstream),
         failed: (failure) => this.#failed(failure),
@@ -84,6 +96,7 @@ export class Bridge {
   /** From when this resolves on, the upstream is owed what is forwarded; it may be away itself. */
   async start(): Promise<void> {
     this.#queue = await openQueue(this.#services, this.options, this.#stopped.signal);
+    this.#oldest = new OldestQueued(this.#queue);
     if (this.#stopped.signal.aborted) return;
     this.#timers.push(
       setInterval(() => this.#announce(), STATUS_INTERVAL_MS),
@@ -97,7 +110,7 @@ export class Bridge {
     this.#stopped.abort();
     for (const timer of this.#timers) clearInterval(timer);
     await this.#link.stop();
-    this.#services.health.reportElsewhere(this.#source, undefined);
+    this.#faults.clear();
     const deadline = new Promise((resolve) => setTimeout(resolve, LAST_WORD_TIMEOUT_MS).unref());
     await Promise.race([this.#announce(), deadline]);
   }
@@ -114,8 +127,8 @@ export class Bridge {
       url,
       ...this.#record.state,
       queued: sum(({ queued }) => queued),
-      // Not worth an error: all the rest is known without the store.
-      oldestQueuedAtMs: await this.#oldestQueuedAtMs().catch(() => null),
+      // All the rest is known without the store.
+      oldestQueuedAtMs: (await this.#oldest?.receivedAtMs()) ?? null,
       delivered: sum(({ delivered }) => delivered),
       dropped: {
         tooOld: sum(({ expired }) => expired),
@@ -125,13 +138,9 @@ export class Bridge {
     };
   }
 
-  get #source(): string {
-    return `bridge/${this.options.name}`;
-  }
-
   #connected(upstream: Upstream): void {
     this.#record.connected();
-    this.#services.health.reportElsewhere(this.#source, undefined);
+    this.#faults.down(undefined);
     this.#queue?.connect(upstream);
     this.#announce();
   }
@@ -143,8 +152,7 @@ export class Bridge {
 
   #failed(failure: ConnectionFailure): void {
     this.#record.failed(failure);
-    const fault = `bridge ${this.options.name} is down: ${FAILURES[failure.kind].words}`;
-    this.#services.health.reportElsewhere(this.#source, fault);
+    this.#faults.down(failure);
     this.#announce();
   }
 
@@ -153,48 +161,25 @@ export class Bridge {
     this.#queue?.acknowledge(messageId);
   }
 
-  /** First it is kept where it can be read, then it is passed: it must not be lost without a trace. */
+  #commandsAnswered(areRefused: boolean): void {
+    this.#faults.commandsRefused(areRefused);
+    if (areRefused) this.#log.warn('the upstream refuses the subscription to commands');
+  }
+
   #refused(upstream: Upstream, publish: OutgoingPublish, reason: string): void {
     // At QoS 0 nobody is owed it.
     if (publish.messageId === 0 || !upstream.isConnected || this.#queue === undefined) return;
     const { topic, payload } = publish;
     const message = { atMs: this.#services.now(), topic, reason, payload };
-    this.#setAside(message, this.#queue.refusal(publish.messageId));
+    this.#refusedMessages.add(upstream, message, this.#queue.refusal(publish.messageId));
   }
 
-  #setAside(message: SetAsideMessage, pass: () => void): void {
-    this.#services.setAside.add(this.options.name, message).then(
-      () => {
-        this.#record.setAside(message.topic, message.reason);
-        pass();
-      },
-      (error: unknown) => {
-        this.#log.warn({ err: error }, 'refused message not set aside, trying again');
-        setTimeout(() => this.#setAside(message, pass), SET_ASIDE_RETRY_MS).unref();
-      },
-    );
-  }
-
-  /** Connected, but what waits does not get less. */
-  #check(): void {
-    if (!this.#record.state.connected) return;
-    const behind = `bridge ${this.options.name} is behind: its oldest message has waited for more than a minute`;
-    this.#oldestQueuedAtMs()
-      .then((oldestMs) => {
-        if (!this.#record.state.connected) return;
-        const isBehind =
-          oldestMs !== null && oldestMs < this.#services.steadyNow() - BEHIND_AFTER_MS;
-        this.#services.health.reportElsewhere(this.#source, isBehind ? behind : undefined);
-      })
-      .catch((error: unknown) => this.#log.warn({ err: error }, 'queue of the bridge not read'));
-  }
-
-  async #oldestQueuedAtMs(): Promise<number | null> {
-    const queue = this.#queue;
-    if (queue === undefined) return null;
-    const oldest = await Promise.all(LOG_NAMES.map((log) => queue.cursors[log].oldestQueued()));
-    const times = oldest.flatMap((entry) => (entry === undefined ? [] : [entry.receivedAtMs]));
-    return times.length === 0 ? null : Math.min(...times);
+  /** Connected or not: a connection that comes and goes may bring nothing on its way. */
+  async #check(): Promise<void> {
+    const oldestMs = await this.#oldest?.receivedAtMs();
+    if (oldestMs === undefined || this.#stopped.signal.aborted) return;
+    const longAgoMs = this.#services.steadyNow() - BEHIND_AFTER_MS;
+    this.#faults.behind(oldestMs !== null && oldestMs < longAgoMs);
   }
 
   #announce(): Promise<void> {

@@ -5,7 +5,7 @@ import { bridgedTopic, parseBridgeTopic } from '../domain/bridge-topics.js';
 import type { BridgeOptions } from './bridge-options.js';
 import type { LinkIdentity, ProtocolVersion } from './client-options.js';
 import { clientOptions } from './client-options.js';
-import type { ConnectionFailure } from './connection-failure.js';
+import type { ConnectionFailure, FailureKind } from './connection-failure.js';
 import { codeOf, retryDelayMs } from './connection-failure.js';
 import { Upstream } from './upstream.js';
 
@@ -21,7 +21,7 @@ export interface LinkEvents {
   acknowledged(messageId: number): void;
   refused(upstream: Upstream, publish: OutgoingPublish, reason: string): void;
   received(packet: IPublishPacket): Promise<void>;
-  commandsRefused(): void;
+  commandsAnswered(areRefused: boolean): void;
   /** The upstream refuses MQTT 5: it is spoken to in 3.1.1 from now on. */
   triesOlder(): void;
   /** A connection that had been `connected` is gone. */
@@ -41,6 +41,7 @@ export class UpstreamLink {
   #isTryingOlder = false;
   #upstream: Upstream | undefined;
   #failedAttempts = 0;
+  #lastFailure: FailureKind | undefined;
   /** The last connection may have ended for one of so many messages; the next shows for which. */
   #suspects = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -92,15 +93,13 @@ export class UpstreamLink {
         },
         writable: () => this.#events.writable(),
         acknowledged: (messageId) => {
-          this.#proven();
+          // Two clients with one id could acknowledge and take over for ever.
+          if (this.#lastFailure !== 'taken-over') this.#proven();
           this.#events.acknowledged(messageId);
         },
-        refused: (publish, reason) => {
-          this.#proven();
-          this.#events.refused(upstream, publish, reason);
-        },
+        refused: (publish, reason) => this.#events.refused(upstream, publish, reason),
         received: (packet) => this.#events.received(packet),
-        commandsRefused: () => this.#events.commandsRefused(),
+        commandsAnswered: (areRefused) => this.#events.commandsAnswered(areRefused),
         closed: (failure) => {
           this.#upstream = undefined;
           if (isConnected) this.#suspects = failure.suspects ?? 0;
@@ -122,6 +121,7 @@ export class UpstreamLink {
   #failed(failure: ConnectionFailure): void {
     if (this.#isStopped) return;
     this.#failedAttempts++;
+    this.#lastFailure = failure.kind;
     clearTimeout(this.#timer);
     this.#events.failed(failure);
     const delayMs = retryDelayMs(failure.kind, this.#failedAttempts, Math.random());

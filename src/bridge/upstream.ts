@@ -16,6 +16,8 @@ import type { UpstreamLimits } from './upstream-limits.js';
 import { limitsOf, packetBytes } from './upstream-limits.js';
 
 const PACKET_TOO_LARGE = 149;
+/** [MQTT-1.5.4] */
+const MAX_TOPIC_BYTES = 65_535;
 
 export interface UpstreamOptions {
   readonly url: string;
@@ -40,8 +42,8 @@ export interface UpstreamEvents {
   refused(publish: OutgoingPublish, reason: string): void;
   /** Rejects when the message could not be dealt with: it is to come again. */
   received(packet: IPublishPacket): Promise<void>;
-  /** A filter of `commands` was refused. */
-  commandsRefused(): void;
+  /** Whether a filter of `commands` was refused. */
+  commandsAnswered(areRefused: boolean): void;
   /** The connection is gone; called once, and nothing after it. */
   closed(failure: ConnectionFailure): void;
 }
@@ -68,10 +70,11 @@ export class Upstream implements Receiver {
   constructor(options: UpstreamOptions, events: UpstreamEvents) {
     this.#options = options;
     this.#events = events;
+    // Throws when a certificate is none: nothing must have been started by then.
+    const client = connect(options.url, options.client);
     this.#watch = new AckWatch(options.ackTimeoutMs, () =>
       this.#giveUp({ kind: 'silent', detail: 'no acknowledgement in time' }),
     );
-    const client = connect(options.url, options.client);
     this.#client = client;
     this.#acks = new LateAcks(client);
     client.handleMessage = (packet, done) => this.#received(packet, done);
@@ -107,6 +110,10 @@ export class Upstream implements Receiver {
     if (limits === undefined) return;
     if (this.#options.commands.length > 0 && parseBridgedCommand(topic) !== undefined) {
       this.#events.refused(publish, 'it would come back as a command');
+      return;
+    }
+    if (Buffer.byteLength(topic) > MAX_TOPIC_BYTES) {
+      this.#events.refused(publish, 'its topic upstream is too long');
       return;
     }
     const qos = smaller(publish.qos === 0 ? 0 : this.#options.qos, limits.maxQos);
@@ -153,9 +160,14 @@ export class Upstream implements Receiver {
 
   #subscribe(commands: readonly string[]): void {
     // No Local (MQTT 5, 3.8.3.1): what the bridge itself has sent does not come back.
-    this.#client.subscribe([...commands], { qos: 1, nl: true, rap: false, rh: 2 }, (error) => {
-      if (error !== null && !this.#isClosed) this.#events.commandsRefused();
-    });
+    this.#client.subscribe(
+      [...commands],
+      { qos: 1, nl: true, rap: false, rh: 2 },
+      (error, _, suback) => {
+        // Without one it is the end of the connection.
+        if (suback !== undefined && !this.#isClosed) this.#events.commandsAnswered(error !== null);
+      },
+    );
   }
 
   #answered(publish: OutgoingPublish, error: Error | undefined): void {

@@ -3,6 +3,7 @@ import type { BridgeServices } from '../../src/bridge/bridge.js';
 import type { BridgeOptions } from '../../src/bridge/bridge-options.js';
 import { Bridges } from '../../src/bridge/bridges.js';
 import type { CommandSink } from '../../src/bridge/inbound.js';
+import type { LogReader } from '../../src/delivery/log-entry.js';
 import { LogTail } from '../../src/delivery/log-tail.js';
 import { Router } from '../../src/delivery/router.js';
 import type { SessionStore } from '../../src/delivery/session-store.js';
@@ -24,6 +25,7 @@ export interface PartsOptions {
   readonly store?: Partial<SessionStore>;
   readonly setAside?: Partial<SetAsideStore>;
   readonly accept?: CommandSink['accept'];
+  readonly read?: LogReader['read'];
 }
 
 /** Bridges and their queues in this process, so that a test decides what the store and upstream do. */
@@ -39,14 +41,20 @@ export class Parts {
   readonly #router: Router;
 
   constructor(options: PartsOptions = {}) {
+    const { logs } = this;
+    const reader: LogReader = {
+      read: options.read ?? ((...range) => logs.read(...range)),
+      pick: (...picked) => logs.pick(...picked),
+      lastSequence: (log) => logs.lastSequence(log),
+    };
     this.#router = new Router({
       tails: { alarms: new LogTail(0), messages: new LogTail(0) },
-      reader: this.logs,
+      reader,
       log: silent,
     });
     this.sessions = new Sessions({
       store: { ...NOTHING_STORED, ...options.store },
-      reader: this.logs,
+      reader,
       router: this.#router,
       ownerOf: () => undefined,
       limits: { maxInFlight: 10, maxQueued: 1_000, maxAgeMs: 1e12 },
@@ -78,9 +86,11 @@ export class Parts {
   }
 
   /** An alarm of this device is stored, and owed to every bridge that sends it. */
-  async alarm(device: string): Promise<void> {
+  async alarm(device: string, payload?: string, receivedAtMs = Date.now()): Promise<void> {
     const topic = `care-homes/home/devices/${device}/alarms/fall`;
-    this.#router.appended(await this.logs.append('alarms', topic, Date.now()), true);
+    const entry = await this.logs.append('alarms', topic, receivedAtMs);
+    const stored = payload === undefined ? entry : { ...entry, payload: Buffer.from(payload) };
+    this.#router.appended(stored, true);
   }
 
   async status(): Promise<BridgeStatus> {

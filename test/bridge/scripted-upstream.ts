@@ -8,6 +8,8 @@ export type Answer = number | 'nothing' | 'hang up' | { readonly disconnect: num
 export interface Script {
   /** Undefined: every connection is accepted. */
   readonly onConnect?: (connection: number, protocolVersion: number) => Answer;
+  /** Undefined: QoS 1 is granted. */
+  readonly onSubscribe?: (connection: number) => number;
   /** Undefined: everything is acknowledged. */
   readonly onPublish?: (publish: IPublishPacket, connection: number) => Answer;
 }
@@ -99,7 +101,9 @@ export class ScriptedUpstream {
         if (packet.cmd === 'pingreq') answer({ cmd: 'pingresp' });
         if (packet.cmd === 'disconnect') socket.end();
         if (packet.cmd === 'subscribe') {
-          const granted = packet.subscriptions.map(() => 1);
+          const granted = packet.subscriptions.map(
+            () => this.#script.onSubscribe?.(this.protocolVersions.length) ?? 1,
+          );
           answer({ cmd: 'suback', messageId: packet.messageId ?? 0, granted });
         }
         if (packet.cmd === 'unsubscribe') {

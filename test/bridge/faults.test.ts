@@ -1,0 +1,69 @@
+import { expect, it } from 'vitest';
+import { Upstream } from '../../src/bridge/upstream.js';
+import { configured, useParts } from './parts.js';
+
+const world = useParts();
+
+const NOT_AUTHORIZED = 135;
+const FAR_TOO_LONG = 70_000;
+
+it('commands that the upstream refuses are a fault until it grants them', async () => {
+  const upstream = await world.upstream({
+    onSubscribe: (connection) => (connection === 1 ? NOT_AUTHORIZED : 1),
+  });
+  const parts = world.parts();
+  await parts.bridges.apply([configured({ url: upstream.url, commands: ['#'] })]);
+  await expect.poll(() => parts.health.faults()).toEqual([expect.stringContaining('no commands')]);
+  upstream.hangUp();
+  await expect.poll(() => parts.health.faults(), { timeout: 5_000 }).toEqual([]);
+});
+
+it('a connection that comes and goes does not end the fault that the bridge is behind', async () => {
+  const upstream = await world.upstream({ onPublish: () => 'hang up' });
+  const parts = world.parts();
+  await parts.bridges.apply([configured({ url: upstream.url })]);
+  await parts.alarm('bed', '{}', Date.now() - 61_000);
+  const isBehind = () => parts.health.faults().some((fault) => fault.includes('is behind'));
+  await expect.poll(isBehind, { timeout: 10_000 }).toBe(true);
+  const wasBehind: boolean[] = [];
+  parts.health.on('changed', () => wasBehind.push(isBehind()));
+  const { length } = upstream.protocolVersions;
+  await expect
+    .poll(() => upstream.protocolVersions.length, { timeout: 20_000 })
+    .toBeGreaterThan(length);
+  await expect.poll(() => wasBehind.length).toBeGreaterThan(0);
+  expect(wasBehind).not.toContain(false);
+});
+
+it('a message whose topic upstream is too long for MQTT is set aside', async () => {
+  const upstream = await world.upstream();
+  const parts = world.parts();
+  await parts.bridges.apply([configured({ url: upstream.url })]);
+  await parts.alarm('x'.repeat(FAR_TOO_LONG));
+  await parts.alarm('bed');
+  await expect
+    .poll(() => parts.status())
+    .toMatchObject({ queued: 0, delivered: 1, dropped: { refused: 1 }, connected: true });
+  expect(upstream.topics).toHaveLength(1);
+});
+
+it('a certificate that is none leaves nothing running', () => {
+  const timers = () => process.getActiveResourcesInfo().filter((one) => one === 'Timeout').length;
+  const before = timers();
+  const nothing = () => undefined;
+  const create = () =>
+    new Upstream(
+      {
+        url: 'mqtts://127.0.0.1:1',
+        client: { reconnectPeriod: 0, cert: Buffer.from('none'), key: Buffer.from('none') },
+        topicOf: (topic) => topic,
+        ...{ qos: 1, retain: false, commands: [], ackTimeoutMs: 1_000, suspects: 0 },
+      },
+      {
+        ...{ connected: nothing, writable: nothing, acknowledged: nothing, refused: nothing },
+        ...{ commandsAnswered: nothing, closed: nothing, received: () => Promise.resolve() },
+      },
+    );
+  expect(create).toThrow();
+  expect(timers()).toBe(before);
+});

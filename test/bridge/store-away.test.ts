@@ -1,0 +1,64 @@
+import { expect, it } from 'vitest';
+import { configured, useParts } from './parts.js';
+
+const world = useParts();
+
+const NOT_AUTHORIZED = 135;
+
+it('a message that is refused again and again while the store is away waits for it once, and is said once', async () => {
+  let away = true;
+  let attempts = 0;
+  const upstream = await world.upstream({ onPublish: () => NOT_AUTHORIZED });
+  const parts = world.parts({
+    setAside: {
+      add: () => {
+        attempts++;
+        return away ? Promise.reject(new Error('the store is away')) : Promise.resolve();
+      },
+    },
+  });
+  await parts.bridges.apply([configured({ url: upstream.url })]);
+  await parts.alarm('bed');
+  for (let connection = 1; connection <= 3; connection++) {
+    await expect.poll(() => upstream.topics, { timeout: 10_000 }).toHaveLength(connection);
+    if (connection < 3) upstream.hangUp();
+  }
+  // At a pace of one a second; each connection for itself would triple it.
+  const startedMs = performance.now();
+  const attemptsBefore = attempts;
+  await expect.poll(() => attempts, { timeout: 5_000 }).toBe(attemptsBefore + 2);
+  expect(performance.now() - startedMs).toBeGreaterThan(1_000);
+  expect(parts.lines.filter((line) => line.includes('not set aside'))).toHaveLength(1);
+  away = false;
+  await expect
+    .poll(() => parts.status(), { timeout: 3_000 })
+    .toMatchObject({ queued: 0, dropped: { refused: 1 } });
+});
+
+it('two messages that differ in nothing are both set aside', async () => {
+  const upstream = await world.upstream({ onPublish: () => NOT_AUTHORIZED });
+  const parts = world.parts();
+  await parts.bridges.apply([configured({ url: upstream.url })]);
+  await parts.alarm('bed', '{}');
+  await parts.alarm('bed', '{}');
+  await expect.poll(() => parts.status()).toMatchObject({ queued: 0, dropped: { refused: 2 } });
+  expect(parts.setAside).toHaveLength(2);
+});
+
+it('how a bridge is doing is told without the store, which is asked once at a time', async () => {
+  const reads: string[] = [];
+  const parts = world.parts({
+    read: (log) => {
+      reads.push(log);
+      return new Promise(() => undefined);
+    },
+  });
+  await parts.bridges.apply([configured()]);
+  await parts.alarm('bed');
+  const asked = await Promise.all([parts.status(), parts.status(), parts.status()]);
+  for (const status of asked) {
+    expect(status).toMatchObject({ queued: 1, oldestQueuedAtMs: null });
+  }
+  expect(await parts.status()).toMatchObject({ queued: 1 });
+  expect(reads).toEqual(['alarms']);
+});
