@@ -3,6 +3,12 @@ import { GatewayError } from '../errors.js';
 
 /** Room that an upload may fill. */
 export interface Claim {
+  /**
+   * Claims so much more.
+   *
+   * @throws GatewayError `insufficient-storage`
+   */
+  extend(bytes: number): Promise<void>;
   /** So much of it is on the disk now. */
   use(bytes: number): void;
   release(): void;
@@ -26,15 +32,19 @@ export class DiskReserve {
 
   /** @throws GatewayError `insufficient-storage` */
   async claim(bytes: number): Promise<Claim> {
-    await this.#requireFree(bytes);
-    let openBytes = bytes;
-    this.#claimedBytes += openBytes;
+    let openBytes = 0;
+    const extend = async (more: number) => {
+      await this.#requireFree(more);
+      openBytes += more;
+      this.#claimedBytes += more;
+    };
+    await extend(bytes);
     const use = (used: number) => {
       const settled = Math.min(used, openBytes);
       openBytes -= settled;
       this.#claimedBytes -= settled;
     };
-    return { use, release: () => use(openBytes) };
+    return { extend, use, release: () => use(openBytes) };
   }
 
   /**

@@ -7,6 +7,7 @@ import { GatewayError } from '../errors.js';
 import type { FootageFiles, RecordingFile, SignedRequest, Upload } from '../site/footage-store.js';
 import type { Claim, DiskReserve } from './disk-reserve.js';
 import { fileFailure, footageNotFound, isAbsent, systemCode } from './file-failures.js';
+import { UploadSlots } from './upload-slots.js';
 import type { UrlSignatures } from './url-signatures.js';
 
 /** For the gateway's own user only. */
@@ -19,6 +20,8 @@ export const DRAFTS = '.uploads';
  * the store's own fsync, which every alarm waits for.
  */
 const SYNC_EVERY_BYTES = 4 * 1024 * 1024;
+/** So much is claimed at a time for an upload that does not announce its length. */
+const CLAIM_BYTES = 4 * 1024 * 1024;
 
 export interface FootageFolderOptions {
   readonly directory: string;
@@ -33,6 +36,7 @@ export interface FootageFolderOptions {
  */
 export class FootageFolder implements FootageFiles {
   readonly #options: FootageFolderOptions;
+  readonly #slots = new UploadSlots();
 
   constructor(options: FootageFolderOptions) {
     this.#options = options;
@@ -52,18 +56,31 @@ export class FootageFolder implements FootageFiles {
     }
   }
 
-  async receive({ recording, announcedBytes, chunks }: Upload): Promise<void> {
-    const { directory, reserve, maxUploadBytes } = this.#options;
-    if ((announcedBytes ?? 0) > maxUploadBytes) throw this.#tooLarge();
+  async receive(upload: Upload): Promise<void> {
+    if ((upload.announcedBytes ?? 0) > this.#options.maxUploadBytes) throw this.#tooLarge();
+    const giveBack = this.#slots.take(upload.recording);
+    try {
+      await this.#keep(upload);
+    } finally {
+      giveBack();
+    }
+  }
+
+  async #keep({ recording, announcedBytes, chunks }: Upload): Promise<void> {
+    const { directory, reserve } = this.#options;
     const path = join(directory, recording.key);
     const draft = join(directory, DRAFTS, newId());
     try {
       if (await exists(path)) throw alreadyUploaded();
       await mkdir(dirname(draft), { recursive: true, mode: DIRECTORY_MODE });
       await mkdir(dirname(path), { recursive: true, mode: DIRECTORY_MODE });
-      const claim = await reserve.claim(announcedBytes ?? maxUploadBytes);
+      const claim = await reserve.claim(announcedBytes ?? 0);
       try {
-        await this.#write(draft, chunks, claim);
+        await this.#write(
+          draft,
+          announcedBytes === undefined ? claimed(chunks, claim) : chunks,
+          claim,
+        );
         await publish(draft, path);
       } finally {
         claim.release();
@@ -111,6 +128,20 @@ export class FootageFolder implements FootageFiles {
       'body-too-large',
       `A recording must not exceed ${maxUploadBytes} bytes.`,
     );
+  }
+}
+
+/** Claims the room of what nobody has announced, some of it in advance, as it comes. */
+async function* claimed(chunks: Upload['chunks'], claim: Claim): AsyncGenerator<Uint8Array> {
+  let leftBytes = 0;
+  for await (const chunk of chunks) {
+    if (chunk.length > leftBytes) {
+      const moreBytes = Math.max(CLAIM_BYTES, chunk.length);
+      await claim.extend(moreBytes);
+      leftBytes += moreBytes;
+    }
+    leftBytes -= chunk.length;
+    yield chunk;
   }
 }
 

@@ -58,7 +58,8 @@ export interface FootageFiles {
    * Keeps the whole of it, or nothing. After a failure the rest of it has not been read.
    *
    * @throws GatewayError `body-too-large`, `footage-already-uploaded`, `insufficient-storage`,
-   *   `invalid-request` when it ends early, `store-unavailable`
+   *   `invalid-request` when it ends early, `store-unavailable`, also when the device has too many
+   *   uploads under way
    */
   receive(upload: Upload): Promise<void>;
 }

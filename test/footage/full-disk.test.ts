@@ -63,11 +63,30 @@ it('refuses, before it is read, what would not leave the reserve whole', async (
   if (opened === undefined) return skip('mounting a small file system is not permitted here');
   const { folder, directory } = opened;
   expect(await upload(folder, 0, 9 * MIB)).toBe('insufficient-storage');
-  expect(await upload(folder, 0, undefined)).toBe('insufficient-storage');
+  expect(await upload(folder, 12 * MIB, undefined)).toBe('insufficient-storage');
   expect(filesIn(directory)).toEqual([]);
   expect(await upload(folder, 6 * MIB, 6 * MIB)).toBe('kept');
   expect(await upload(folder, 6 * MIB, 6 * MIB)).toBe('insufficient-storage');
   expect(filesIn(directory)).toHaveLength(1);
+});
+
+it('claims for an upload of unknown length no more than it brings', async ({ skip }) => {
+  const opened = folderOnSmallDisk(8 * MIB);
+  if (opened === undefined) return skip('mounting a small file system is not permitted here');
+  const { folder } = opened;
+  let end = (): void => undefined;
+  const started = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  async function* slow(): AsyncGenerator<Uint8Array> {
+    yield Buffer.alloc(1024, 1);
+    await started;
+  }
+  const recording = newRecording(randomUUID(), 'video', 'video/mp4');
+  const kept = folder.receive({ recording, announcedBytes: undefined, chunks: slow() });
+  expect(await upload(folder, 3 * MIB, 3 * MIB)).toBe('kept');
+  end();
+  await kept;
 });
 
 it('counts what other uploads are still to bring', async ({ skip }) => {

@@ -80,6 +80,36 @@ describe('an upload', () => {
     expect(filesIn(gateway)).toHaveLength(1);
   });
 
+  it('is refused while another one to the same URL is under way', async () => {
+    const { gateway, camera } = await start();
+    const prepared = await prepare(gateway, camera);
+    const socket = await half(gateway, prepared);
+    await expect.poll(() => filesIn(gateway)).toHaveLength(1);
+    expect(failure(await put(prepared.uploadUrl, CONTENT))).toBe('409 footage-already-uploaded');
+    expect(filesIn(gateway)).toHaveLength(1);
+    socket.resetAndDestroy();
+    await expect.poll(() => filesIn(gateway)).toEqual([]);
+    expect((await put(prepared.uploadUrl, CONTENT)).status).toBe(200);
+  });
+
+  it('is refused to a device that has four under way, and to no other', async () => {
+    const { gateway, camera } = await start();
+    const sockets: Socket[] = [];
+    for (let one = 0; one < 4; one++) {
+      sockets.push(await half(gateway, await prepare(gateway, camera)));
+    }
+    await expect.poll(() => filesIn(gateway)).toHaveLength(4);
+    const { uploadUrl } = await prepare(gateway, camera);
+    const refused = await put(uploadUrl, CONTENT);
+    expect(failure(refused)).toBe('503 store-unavailable');
+    expect(refused.headers['retry-after']).toBeDefined();
+    const other = await gateway.createCamera(await gateway.createLocation());
+    expect((await put((await prepare(gateway, other)).uploadUrl, CONTENT)).status).toBe(200);
+    for (const socket of sockets) socket.resetAndDestroy();
+    await expect.poll(() => filesIn(gateway)).toHaveLength(1);
+    expect((await put(uploadUrl, CONTENT)).status).toBe(200);
+  });
+
   it('may be as large as is allowed, and no larger', async () => {
     const { gateway, camera } = await start();
     const fits = await prepare(gateway, camera);
