@@ -50,7 +50,7 @@ export function requestContext(log: Logger, now: () => number): MiddlewareHandle
 
 /**
  * Turns whatever was thrown into a problem response. What is our own failure is logged; every refused
- * permission, wherever it was refused, goes into the audit trail.
+ * permission of somebody who shows a credential, wherever it was refused, goes into the audit trail.
  */
 export function errorResponder(
   log: Logger,
@@ -60,10 +60,18 @@ export function errorResponder(
     const error = toGatewayError(thrown);
     const requestId = c.get('requestId');
     if (isOwnFailure(error)) log.error({ err: error, requestId }, 'http request failed');
-    if (error.code === 'forbidden') {
+    if (error.code === 'forbidden' && showsCredential(c)) {
       refusals.permission(actorOf(c), subjectOf(c), requestDetails(c));
     }
     const { status, headers, body } = problemReply(error, pathOf(c), requestId, c.get('challenge'));
     return c.body(body, status, headers);
   };
+}
+
+/**
+ * Whether the request has a valid token or secret, or at least the signature of a URL. Anybody can ask
+ * for a recording without one: a record of that tells nothing, and there is no end of them.
+ */
+function showsCredential(c: Context<HttpEnv>): boolean {
+  return actorOf(c).type !== 'anonymous' || c.req.query('signature') !== undefined;
 }

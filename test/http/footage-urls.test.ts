@@ -143,6 +143,21 @@ describe('a signed URL', () => {
     }
   });
 
+  it('that was altered is in the audit trail when it is refused, a bare path is not', async () => {
+    const { gateway, url } = await recorded();
+    const [path = ''] = url.split('?');
+    const before = await gateway.recordCount();
+    for (const method of ['GET', 'PUT']) {
+      for (const query of ['', '?expires=1']) await callUrl(method, path + query);
+    }
+    await callUrl('GET', `${url}x`);
+    const query = '/audit?actions=permission.refused';
+    const refusals = async () => Object((await gateway.admin('GET', query)).json).events;
+    await expect.poll(refusals).toHaveLength(1);
+    expect(await refusals()).toMatchObject([{ actor: { type: 'anonymous' } }]);
+    expect(await gateway.recordCount()).toBe(before + 1);
+  });
+
   it('is all it takes: no token helps or hinders', async () => {
     const { url, camera, gateway } = await recorded();
     expect((await callUrl('GET', url, { token: 'nobody' })).status).toBe(200);
