@@ -50,7 +50,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   // Its files are asked for with their digest, signed URLs with what belongs to the signature.
   registerDocs(app);
   if (dependencies.footageFiles !== undefined) {
-    registerFootageFiles(app, dependencies.footageFiles, log);
+    registerFootageFiles(app, dependencies.footageFiles, model, log);
   }
   refuseUnknownParameters(app);
 

@@ -110,6 +110,15 @@ describe('an upload', () => {
     expect((await put(uploadUrl, CONTENT)).status).toBe(200);
   });
 
+  it('ends with its device', async () => {
+    const { gateway, camera } = await start();
+    const { uploadUrl } = await prepare(gateway, camera);
+    const { locationId } = gateway.model.device(camera.id) ?? {};
+    await gateway.admin('DELETE', `/care-homes/${locationId}/devices/${camera.id}`);
+    expect(failure(await put(uploadUrl, CONTENT))).toBe('404 footage-not-found');
+    expect(filesIn(gateway)).toEqual([]);
+  });
+
   it('may be as large as is allowed, and no larger', async () => {
     const { gateway, camera } = await start();
     const fits = await prepare(gateway, camera);

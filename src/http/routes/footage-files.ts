@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { parseRecordingKey, type Recording } from '../../domain/footage.js';
 import { GatewayError } from '../../errors.js';
 import type { FootageFiles, SignedRequest } from '../../site/footage-store.js';
+import type { SiteModel } from '../../site/site-model.js';
 import { fileResponse } from '../file-response.js';
 import type { HttpApp, HttpEnv } from '../http-env.js';
 import { NO_SECURITY, problem, problems } from '../openapi.js';
@@ -62,7 +63,12 @@ const upload = createRoute({
 });
 
 /** The gateway's own recordings, open to whoever has a signed URL: the signature is the permission. */
-export function registerFootageFiles(app: HttpApp, files: FootageFiles, log: Logger): void {
+export function registerFootageFiles(
+  app: HttpApp,
+  files: FootageFiles,
+  model: SiteModel,
+  log: Logger,
+): void {
   app.openapi(download, async (c) => {
     const key = authorized(c, files, 'GET', c.req.valid('param'));
     return fileResponse(c, await files.open(key), log);
@@ -71,7 +77,8 @@ export function registerFootageFiles(app: HttpApp, files: FootageFiles, log: Log
   app.openapi(upload, async (c) => {
     const key = authorized(c, files, 'PUT', c.req.valid('param'));
     const recording = parseRecordingKey(key);
-    if (recording === undefined) {
+    // The URL of a device that is gone may be in anybody's hands.
+    if (recording === undefined || model.device(recording.deviceId) === undefined) {
       throw new GatewayError('footage-not-found', 'There is no such recording.');
     }
     requireUploadHeaders(c, recording);
