@@ -243,7 +243,9 @@ export class Destination {
     this.#sendFrom(alarms, () => this.#inFlight.size < window);
     this.#sendDirect(half);
     const hasRoom = () => this.#inFlight.size < window && messages.outstandingCount < half;
-    this.#sendFrom(messages, hasRoom);
+    // While alarms are being read or keep a pace, telemetry does not come before them.
+    const mustWait = this.#pace !== undefined && this.#replaying.has(alarms);
+    if (!mustWait && !this.#loading.has(alarms)) this.#sendFrom(messages, hasRoom);
     this.#options.onProgress();
   }
 
