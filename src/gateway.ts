@@ -99,11 +99,16 @@ export class Gateway {
   readonly #releasers = new Releasers();
   readonly #health = new Health();
   readonly #steady: SteadyClock;
-  #bridges: Bridges | undefined;
+  /** Resolves at the end of the start. */
+  readonly #bridges: Promise<Bridges>;
+  #bridgesStarted: (bridges: Bridges) => void = () => undefined;
 
   constructor(options: GatewayOptions) {
     this.#options = options;
     this.#steady = new SteadyClock({ ...options, health: this.#health });
+    this.#bridges = new Promise((resolve) => {
+      this.#bridgesStarted = resolve;
+    });
   }
 
   /** @throws GatewayError `start-failed`; whatever had been started is stopped again */
@@ -116,9 +121,13 @@ export class Gateway {
     }
   }
 
-  /** Takes up the bridges of a changed configuration; the rest of it needs a new start. */
+  /**
+   * Takes up the bridges of a changed configuration, during the start at its end; the rest of it needs
+   * a new start.
+   */
   async reload({ bridges }: Config): Promise<void> {
-    await this.#bridges?.apply(bridges);
+    const started = await this.#bridges;
+    await started.apply(bridges);
   }
 
   async stop(): Promise<void> {
@@ -143,7 +152,6 @@ export class Gateway {
     const broker = await this.#openBroker(storage, site, delivery, ingest);
     const installation = await Installation.load(this.#options.config.dataDir, log);
     const bridges = await this.#openBridges(storage, delivery, ingest, installation);
-    this.#bridges = bridges;
     const status = new GatewayStatus(delivery.forwarder, this.#health, version, log, now);
     this.#releasers.add(() => status.stop());
     const releasers = this.#releasers;
@@ -154,6 +162,9 @@ export class Gateway {
       ...{ ...site, ...delivery, ...ingest, ...footage },
     });
     const addresses = await openListeners({ ...this.#options, broker, app, releasers });
+    // Not before: a gateway that cannot listen must not take the place of one that runs.
+    bridges.connect();
+    this.#bridgesStarted(bridges);
     ingest.presence.start();
     this.#health.started();
     status.start();
@@ -234,10 +245,14 @@ export class Gateway {
     return { router, sessions, recorder, retained, forwarder };
   }
 
-  /** The owner of a bridge's queue, undefined when no bridge of the configuration is. */
+  /** The owner of a bridge's stored queue, undefined when no bridge of the configuration is. */
   #bridgeOwner(key: string): SessionOwner | undefined {
     const name = bridgeNameOf(key);
-    const options = this.#options.config.bridges.find((bridge) => bridge.name === name);
+    const { config, log } = this.#options;
+    const options = config.bridges.find((bridge) => bridge.name === name);
+    if (name !== undefined && options === undefined) {
+      log.warn({ bridge: name }, 'queue discarded: its bridge is not configured any more');
+    }
     return options && bridgeOwner(options);
   }
 

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Destination } from '../delivery/destination.js';
 import type { SessionOwner, Sessions } from '../delivery/sessions.js';
 import { selectedFilters } from '../domain/bridge-topics.js';
+import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/client-ids.js';
 import type { BridgeOptions } from './bridge-options.js';
 import { pauseBeforeRetry } from './pause.js';
 
@@ -32,7 +33,7 @@ export function bridgeOwner(options: BridgeOptions): SessionOwner {
 
 /** The client id of the bridge's queue among the sessions. */
 function queueId(name: string): string {
-  return `bridge/${name}`;
+  return BRIDGE_CLIENT_ID_PREFIX + name;
 }
 
 /**
@@ -48,7 +49,12 @@ export async function openQueue(
   const owner = bridgeOwner(options);
   const clientId = queueId(options.name);
   const ownerBefore = sessions.ownerOf(clientId);
-  if (ownerBefore !== undefined && ownerBefore !== owner.key) await sessions.discard(clientId);
+  if (ownerBefore !== undefined && ownerBefore !== owner.key) {
+    // Of a client of an older version. What is stored in its place replaces it if it is not deleted.
+    await sessions.discard(clientId).catch((error: unknown) => {
+      log.warn({ err: error, bridge: options.name }, 'session in place of the queue not deleted');
+    });
+  }
   const destination = sessions.open(clientId, owner, true);
   const wanted = selectedFilters(options);
   const present = destination.subscriptions.list().map(({ filter }) => filter);

@@ -58,6 +58,8 @@ export class Bridge {
   readonly #refusedMessages: RefusedMessages;
   #queue: Destination | undefined;
   #oldest: OldestQueued | undefined;
+  #isConnecting = false;
+  #stopping: Promise<void> | undefined;
 
   constructor(options: BridgeOptions, services: BridgeServices) {
     this.options = options;
@@ -93,7 +95,15 @@ export class Bridge {
     );
   }
 
-  /** From when this resolves on, the upstream is owed what is forwarded; it may be away itself. */
+  /** How many messages wait for the upstream. */
+  get queued(): number {
+    const queue = this.#queue;
+    return queue === undefined
+      ? 0
+      : LOG_NAMES.reduce((sum, log) => sum + queue.cursors[log].queued, 0);
+  }
+
+  /** From when this resolves on, the upstream is owed what is forwarded. */
   async start(): Promise<void> {
     this.#queue = await openQueue(this.#services, this.options, this.#stopped.signal);
     this.#oldest = new OldestQueued(this.#queue);
@@ -102,17 +112,19 @@ export class Bridge {
       setInterval(() => this.#announce(), STATUS_INTERVAL_MS),
       setInterval(() => this.#check(), CHECK_INTERVAL_MS),
     );
+  }
+
+  /** Once it is started: from now on there is a connection whenever the upstream has one to give. */
+  connect(): void {
+    if (this.#queue === undefined || this.#isConnecting || this.#stopped.signal.aborted) return;
+    this.#isConnecting = true;
     this.#link.start();
   }
 
   /** Waits a moment for what is in flight. The queue stays. */
-  async stop(): Promise<void> {
-    this.#stopped.abort();
-    for (const timer of this.#timers) clearInterval(timer);
-    await this.#link.stop();
-    this.#faults.clear();
-    const deadline = new Promise((resolve) => setTimeout(resolve, LAST_WORD_TIMEOUT_MS).unref());
-    await Promise.race([this.#announce(), deadline]);
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
   }
 
   async status(): Promise<BridgeStatus> {
@@ -126,7 +138,7 @@ export class Bridge {
       name,
       url,
       ...this.#record.state,
-      queued: sum(({ queued }) => queued),
+      queued: this.queued,
       // All the rest is known without the store.
       oldestQueuedAtMs: (await this.#oldest?.receivedAtMs()) ?? null,
       delivered: sum(({ delivered }) => delivered),
@@ -136,6 +148,15 @@ export class Bridge {
         refused,
       },
     };
+  }
+
+  async #stop(): Promise<void> {
+    this.#stopped.abort();
+    for (const timer of this.#timers) clearInterval(timer);
+    await this.#link.stop();
+    this.#faults.clear();
+    const deadline = new Promise((resolve) => setTimeout(resolve, LAST_WORD_TIMEOUT_MS).unref());
+    await Promise.race([this.#announce(), deadline]);
   }
 
   #connected(upstream: Upstream): void {

@@ -11,7 +11,11 @@ import { discardQueue } from './bridge-queue.js';
 export class Bridges implements BridgeList {
   readonly #services: BridgeServices;
   #bridges: ReadonlyMap<string, Bridge> = new Map();
+  /** Those that are not stopped, also while they are not shown yet or no more. */
+  readonly #running = new Set<Bridge>();
   #applying: Promise<void> = Promise.resolve();
+  #mayConnect = false;
+  #isStopped = false;
 
   constructor(services: BridgeServices) {
     this.#services = services;
@@ -23,12 +27,21 @@ export class Bridges implements BridgeList {
    * queue of one that is changed stays; that of one that is no more goes, with what it holds.
    */
   apply(configured: readonly BridgeOptions[]): Promise<void> {
-    this.#applying = this.#applying.then(() => this.#apply(configured));
-    return this.#applying;
+    const applying = this.#applying.then(() => this.#apply(configured));
+    // A failure is told to whoever asked for this change, and does not prevent the next.
+    this.#applying = applying.catch(() => undefined);
+    return applying;
+  }
+
+  /** Until then the bridges collect what they are owed, and no upstream hears of this gateway. */
+  connect(): void {
+    this.#mayConnect = true;
+    for (const bridge of this.#bridges.values()) bridge.connect();
   }
 
   async stop(): Promise<void> {
-    await Promise.all([...this.#bridges.values()].map((bridge) => bridge.stop()));
+    this.#isStopped = true;
+    await Promise.all([...this.#running].map((bridge) => this.#stop(bridge)));
   }
 
   async statuses(): Promise<BridgeStatus[]> {
@@ -40,28 +53,40 @@ export class Bridges implements BridgeList {
   }
 
   async #apply(configured: readonly BridgeOptions[]): Promise<void> {
-    const before = this.#bridges;
     const next = new Map<string, Bridge>();
-    const stale: Bridge[] = [];
-    const fresh: Bridge[] = [];
     for (const options of configured) {
-      const present = before.get(options.name);
+      const present = this.#bridges.get(options.name);
       const isSame = present !== undefined && isDeepStrictEqual(present.options, options);
-      const bridge = isSame ? present : new Bridge(options, this.#services);
-      next.set(options.name, bridge);
-      if (!isSame) fresh.push(bridge);
-      if (!isSame && present !== undefined) stale.push(present);
+      next.set(options.name, isSame ? present : new Bridge(options, this.#services));
     }
-    const removed = [...before.values()].filter(({ options }) => !next.has(options.name));
+    const stale = [...this.#bridges.values()].filter((one) => next.get(one.options.name) !== one);
+    await Promise.all(stale.map((bridge) => this.#stop(bridge)));
+    if (this.#isStopped) return;
+    const removed = stale.filter(({ options }) => !next.has(options.name));
+    const before = this.#bridges;
     this.#bridges = next;
-    await Promise.all([...stale, ...removed].map((bridge) => bridge.stop()));
-    await Promise.all(removed.map(({ options }) => this.#forget(options.name)));
-    await Promise.all(fresh.map((bridge) => bridge.start()));
+    await Promise.all(removed.map((bridge) => this.#forget(bridge)));
+    const fresh = [...next.values()].filter((one) => before.get(one.options.name) !== one);
+    await Promise.all(fresh.map((bridge) => this.#start(bridge, before.has(bridge.options.name))));
   }
 
-  async #forget(name: string): Promise<void> {
+  async #start(bridge: Bridge, isChanged: boolean): Promise<void> {
+    if (this.#isStopped) return;
+    this.#running.add(bridge);
+    await bridge.start();
+    const { name } = bridge.options;
+    this.#services.log.info({ bridge: name }, isChanged ? 'bridge changed' : 'bridge added');
+    if (this.#mayConnect) bridge.connect();
+  }
+
+  async #stop(bridge: Bridge): Promise<void> {
+    await bridge.stop();
+    this.#running.delete(bridge);
+  }
+
+  async #forget({ options: { name }, queued }: Bridge): Promise<void> {
     const { sessions, forwarder, setAside, log } = this.#services;
-    log.warn({ bridge: name }, 'bridge removed, with what it had queued');
+    log.warn({ bridge: name, discarded: queued }, 'bridge removed, with what it had queued');
     try {
       await discardQueue(sessions, name);
       await setAside.clear(name);

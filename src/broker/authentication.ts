@@ -1,6 +1,7 @@
 import type { AuthenticateError, Client } from 'aedes';
 import type { Logger } from 'pino';
 import type { SessionOwner, Sessions } from '../delivery/sessions.js';
+import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/client-ids.js';
 import type { Principal } from '../domain/grants.js';
 import { mayReceive, principalKey } from '../domain/grants.js';
 import type { AccessTokens } from '../site/access-tokens.js';
@@ -70,6 +71,9 @@ export class Authentication {
       throw new Refusal(IDENTIFIER_REJECTED, 'empty client id with a persistent session');
     }
     const principal = await this.#identify(client.id, request, username, password);
+    if (client.id.startsWith(BRIDGE_CLIENT_ID_PREFIX)) {
+      throw new Refusal(IDENTIFIER_REJECTED, 'the client id is that of a bridge');
+    }
     const { maxKeepAliveSeconds, sessions, refusals } = this.#options;
     const peer = { principal, address: request.address, clientId: client.id };
     if (request.keepAliveSeconds === 0 || request.keepAliveSeconds > maxKeepAliveSeconds) {

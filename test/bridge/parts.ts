@@ -83,6 +83,7 @@ export class Parts {
       steadyNow: Date.now,
     };
     this.bridges = new Bridges(this.services);
+    this.bridges.connect();
   }
 
   /** An alarm of this device is stored, and owed to every bridge that sends it. */

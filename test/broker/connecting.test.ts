@@ -81,6 +81,11 @@ describe('a CONNECT is refused', () => {
     await client.closed();
   });
 
+  it('with 2 for a client id that belongs to a bridge', async () => {
+    const options = { ...credentials(viewer), clientId: 'bridge/region' };
+    expect(await returnCodeFor(options)).toBe(IDENTIFIER_REJECTED);
+  });
+
   it('with 1 for MQTT 5', async () => {
     const options = { ...credentials(viewer), protocolVersion: 5 } as const;
     expect(await returnCodeFor(options)).toBe(WRONG_VERSION);

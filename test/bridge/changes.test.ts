@@ -1,0 +1,61 @@
+import { expect, it } from 'vitest';
+import { Bridges } from '../../src/bridge/bridges.js';
+import { configured, useParts } from './parts.js';
+
+const world = useParts();
+
+it('no upstream hears of the bridges until they may connect, and nothing is lost meanwhile', async () => {
+  const upstream = await world.upstream();
+  const parts = world.parts();
+  const bridges = new Bridges(parts.services);
+  await bridges.apply([configured({ url: upstream.url })]);
+  await parts.alarm('bed');
+  // Whoever connected at once would have by the time at which this one, added later, has.
+  await parts.bridges.apply([configured({ name: 'other', url: upstream.url })]);
+  await expect.poll(() => parts.status()).toMatchObject({ connected: true });
+  expect(upstream.protocolVersions).toHaveLength(1);
+  bridges.connect();
+  await expect.poll(() => bridges.statuses()).toMatchObject([{ delivered: 1 }]);
+  await bridges.stop();
+});
+
+it('a change that fails does not prevent the next', async () => {
+  let isBroken = true;
+  const parts = world.parts({
+    store: {
+      save: () => {
+        if (isBroken) throw new Error('broken');
+        return Promise.resolve();
+      },
+    },
+  });
+  await expect(parts.bridges.apply([configured()])).rejects.toThrow('broken');
+  isBroken = false;
+  await parts.bridges.apply([configured({ name: 'next' })]);
+  expect(parts.bridges.has('next')).toBe(true);
+});
+
+it('a session that stands in place of the queue gives way, also when it cannot be deleted', async () => {
+  const parts = world.parts({ store: { delete: () => Promise.reject(new Error('away')) } });
+  const owner = { key: 'token:other', mayReceive: () => false, audienceKey: '' };
+  parts.sessions.open('bridge/region', owner, true);
+  await parts.bridges.apply([configured()]);
+  await parts.alarm('bed');
+  expect(await parts.status()).toMatchObject({ queued: 1 });
+});
+
+it('the log tells of bridges that are added, changed and removed, and how much went with them', async () => {
+  const parts = world.parts();
+  await parts.bridges.apply([configured()]);
+  await parts.bridges.apply([configured({ qos: 2 })]);
+  for (let bed = 0; bed < 3; bed++) await parts.alarm(`bed-${bed}`);
+  await parts.bridges.apply([]);
+  const lines = parts.lines.map((line) => JSON.parse(line));
+  expect(lines).toMatchObject(
+    expect.arrayContaining([
+      expect.objectContaining({ bridge: 'region', msg: 'bridge added' }),
+      expect.objectContaining({ bridge: 'region', msg: 'bridge changed' }),
+      expect.objectContaining({ bridge: 'region', discarded: 3 }),
+    ]),
+  );
+});
