@@ -6,6 +6,7 @@ import { isFilter } from '../domain/topics.js';
 /** One bridge of the configuration: where to, what, and how. `name` and `url` alone are enough. */
 
 const MAX_UINT16 = 65_535;
+const MAX_TOPIC_CHARACTERS = 1_000;
 const MAX_HOURS = 24 * 365;
 const PROTOCOLS = ['mqtt:', 'mqtts:', 'ws:', 'wss:'];
 
@@ -16,6 +17,7 @@ const filter = z.string().refine(isFilter, { error: 'must be an MQTT topic filte
 const url = z
   .string()
   .refine(isBridgeUrl, 'must be a URL that begins with mqtt://, mqtts://, ws:// or wss://')
+  .refine(hasNoQuery, 'must hold no query or fragment: what a bridge is to do has keys of its own')
   .refine(hasNoCredentials, 'must hold no user or password: they have keys of their own');
 
 const bridgeKeys = z.strictObject({
@@ -36,6 +38,7 @@ const bridgeKeys = z.strictObject({
   filters: z.array(filter).min(1).optional(),
   topic: z
     .string()
+    .max(MAX_TOPIC_CHARACTERS, `must not be longer than ${MAX_TOPIC_CHARACTERS} characters`)
     .refine((text) => parseBridgeTopic(text) !== undefined, {
       error:
         'must be a topic without wildcards, of text and {topic}, {locationId}, {deviceId}, {kind}',
@@ -87,4 +90,9 @@ function hasNoCredentials(text: string): boolean {
   if (!URL.canParse(text)) return true;
   const { username, password } = new URL(text);
   return username === '' && password === '';
+}
+
+/** mqtt.js would take options from it, and it may hold a token, which the status would show. */
+function hasNoQuery(text: string): boolean {
+  return !/[?#]/.test(text);
 }

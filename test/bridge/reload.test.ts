@@ -1,4 +1,8 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { expect, it } from 'vitest';
+import { z } from 'zod';
+import { GatewayProcess } from '../harness/gateway-process.js';
 import { accountOf } from '../harness/metrics.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
 import { bridgeOf, bridgesOf, untilBridge } from './bridge-api.js';
@@ -107,4 +111,21 @@ it('a faulty file changes nothing and says why', async () => {
   await home.gateway.configure({ bridges: [bridge, bridgeTo(mosquitto, { name: 'other' })] });
   home.gateway.reload();
   await expect.poll(() => bridgesOf(home)).toHaveLength(2);
+});
+
+it('a gateway whose port is taken connects no bridge', async () => {
+  const mosquitto = await world.mosquitto();
+  const proxy = await world.proxy(mosquitto);
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  const { port } = z.object({ port: z.number() }).parse(taken.address());
+  const gateway = await GatewayProcess.create({ GATEWAY_MQTT_PORT: String(port) });
+  world.onEnd(() => gateway.remove());
+  await gateway.configure({ bridges: [bridgeThrough(proxy, mosquitto)] });
+  await expect(gateway.start()).rejects.toThrow();
+  expect(proxy.attempts).toBe(0);
+  taken.close();
+  await once(taken, 'close');
+  await gateway.start();
+  await proxy.untilAttempts(1);
 });
