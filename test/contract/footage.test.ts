@@ -146,7 +146,7 @@ describe("the gateway's own folder", () => {
         action: 'footage.url-made',
         actor: { type: 'access-token', id: 'admin' },
         resourceId: camera.device.id,
-        details: { keys: JSON.stringify([video]) },
+        details: { keys: [video] },
       },
       {
         action: 'footage.upload-url-made',

@@ -15,7 +15,7 @@ const pageSchema = z.object({
       }),
       locationId: z.string().nullable(),
       resourceId: z.string().nullable(),
-      details: z.record(z.string(), z.string().nullable()),
+      details: z.record(z.string(), z.unknown()),
     }),
   ),
 });

@@ -98,7 +98,7 @@ describe('every route that changes something', () => {
     const followed = records
       .toSorted((one, other) => Number(one.id) - Number(other.id))
       .map(({ details }) => details);
-    let current: string | null | undefined = '0';
+    let current: unknown = '0';
     for (const { name, previousName } of followed) {
       expect(previousName).toBe(current);
       current = name;

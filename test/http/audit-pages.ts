@@ -14,7 +14,7 @@ const eventSchema = z.strictObject({
   }),
   locationId: z.string().nullable(),
   resourceId: z.string().nullable(),
-  details: z.record(z.string(), z.string().nullable()),
+  details: z.record(z.string(), z.unknown()),
 });
 const pageSchema = z.strictObject({
   nextCursor: z.string().nullable(),

@@ -46,7 +46,7 @@ export const newAccessTokenSchema = z
     example: { name: 'Nurse call', grants: [{ location: '*', role: 'viewer' }] },
   });
 
-const grantSchema = z.object({
+export const grantSchema = z.object({
   location: z.string().openapi({ description: 'The id of a location, or `*`.' }),
   group: idSchema.optional(),
   role: roleSchema,

@@ -2,6 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { formatTime } from '../../domain/times.js';
 import type { AuditRecord } from '../../site/audit-trail.js';
 import { ACTOR_TYPES, AUDIT_ACTIONS } from '../../site/audit-trail.js';
+import { grantSchema } from './access-token.js';
 import { idSchema, timestampSchema, uuidSchema } from './common.js';
 import {
   choiceParameter,
@@ -48,6 +49,11 @@ const actorSchema = z
   })
   .openapi('Actor');
 
+/** What a record keeps as JSON within a text is shown as the list that it is. */
+const grantList = z.array(grantSchema);
+const keyList = z.array(z.string());
+const LISTS = [grantList, keyList] as const;
+
 const auditEventSchema = z
   .object({
     id: z.string().openapi({ description: 'Rises by one with each record.', example: '4711' }),
@@ -56,7 +62,9 @@ const auditEventSchema = z
     actor: actorSchema,
     locationId: idSchema.nullable(),
     resourceId: z.string().nullable(),
-    details: z.record(z.string(), z.string().nullable()),
+    details: z.record(z.string(), z.union([z.string().nullable(), ...LISTS])).openapi({
+      description: 'Texts, but for `grants` and `keys`, which are lists.',
+    }),
   })
   .openapi('AuditEvent');
 
@@ -66,6 +74,11 @@ export const auditPageSchema = z
 
 export function auditView(record: AuditRecord): z.infer<typeof auditEventSchema> {
   const { sequence, atMs, action, actor, locationId, resourceId, details } = record;
-  const shown = { action, actor, locationId, resourceId, details };
+  const { grants, keys, ...texts } = details;
+  const lists = {
+    ...(typeof grants === 'string' && { grants: grantList.parse(JSON.parse(grants)) }),
+    ...(typeof keys === 'string' && { keys: keyList.parse(JSON.parse(keys)) }),
+  };
+  const shown = { action, actor, locationId, resourceId, details: { ...texts, ...lists } };
   return { id: String(sequence), at: formatTime(atMs), ...shown };
 }
