@@ -160,6 +160,8 @@ export class AccessTokens {
 
   #valid(record: AccessToken | undefined): Principal | undefined {
     if (record === undefined) return undefined;
+    // What has expired stays expired, also when the clock is set back.
+    if (record.isExpiryNoted) return undefined;
     if (record.expiresAtMs !== null && record.expiresAtMs <= this.#now()) return undefined;
     return principalOf(record);
   }

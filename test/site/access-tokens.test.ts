@@ -1,0 +1,42 @@
+import { Redis } from 'ioredis';
+import { expect, it, onTestFinished } from 'vitest';
+import { newId } from '../../src/domain/identifiers.js';
+import { AccessTokens } from '../../src/site/access-tokens.js';
+import { GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
+import { SiteEvents } from '../../src/site/site-events.js';
+import { SiteModel } from '../../src/site/site-model.js';
+import { AuditRecords } from '../../src/store/audit-records.js';
+import { Keys } from '../../src/store/keys.js';
+import { SiteStoreRedis } from '../../src/store/site-store-redis.js';
+import { useRedis } from '../http/harness.js';
+
+const place = useRedis();
+
+it('a token whose end was written down stays ended when the clock is set back', async () => {
+  const redis = new Redis({ path: place.socketPath });
+  onTestFinished(() => redis.disconnect());
+  const keys = new Keys(newId());
+  const records = new AuditRecords(keys, 100, { add: () => undefined });
+  const store = new SiteStoreRedis(redis, keys, records);
+  let nowMs = 1_000;
+  const open = async () => {
+    const model = new SiteModel();
+    model.load(await store.load());
+    return new AccessTokens(store, model, new SiteEvents(), 'admin-token', () => nowMs);
+  };
+  const tokens = await open();
+  const request = { name: 'short', grants: [], expiresAtMs: 2_000 };
+  const { record, token } = await tokens.create(GATEWAY_ACTOR, request);
+  const isValid = (of: AccessTokens) => [
+    of.authenticateBearer(token)?.id,
+    of.authenticatePair(record.id, Buffer.from(token))?.id,
+    of.principal(record.id)?.id,
+  ];
+  expect(isValid(tokens)).toEqual([record.id, record.id, record.id]);
+  nowMs = 2_000;
+  for (const ended of tokens.unnotedExpiries()) await tokens.noteExpiry(ended);
+  nowMs = 1_000;
+  const ended = [undefined, undefined, undefined];
+  expect(isValid(tokens)).toEqual(ended);
+  expect(isValid(await open())).toEqual(ended);
+});
