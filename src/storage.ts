@@ -115,7 +115,7 @@ function startRetention(redis: Redis, keys: Keys, options: StorageOptions): void
     maxAgeMs: config.history.retentionDays * DAY_MS,
   });
   const records = new AuditRetention({
-    ...{ redis, keys, now },
+    ...{ redis, keys, now, log },
     maxAgeMs: config.audit.retentionDays * DAY_MS,
   });
   const intervalMs = RETENTION_INTERVAL_MS;

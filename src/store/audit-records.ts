@@ -63,10 +63,15 @@ export function formatAuditNumber(sequence: number): string {
   return String(sequence).padStart(NUMBER_DIGITS, '0');
 }
 
+/** The number of a record, from its index. */
+export function auditNumberOf(member: string): number {
+  return Number(member.slice(0, NUMBER_DIGITS));
+}
+
 /** Reads a record from its index. */
 export function readAuditRecord(atMs: number, member: string): AuditRecord {
   const [text, before] = memberSchema.parse(JSON.parse(member.slice(NUMBER_DIGITS)));
-  const sequence = Number(member.slice(0, NUMBER_DIGITS));
+  const sequence = auditNumberOf(member);
   return { ...text, sequence, atMs, details: { ...text.details, ...before } };
 }
 

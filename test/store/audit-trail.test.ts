@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { newId } from '../../src/domain/identifiers.js';
+import { PLAUSIBLE_FROM_MS } from '../../src/domain/times.js';
 import { AuditOverflow } from '../../src/site/audit-overflow.js';
 import type { AuditAction, AuditEntry, AuditPage, AuditQuery } from '../../src/site/audit-trail.js';
 import { AUDIT_ACTIONS, GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
@@ -181,18 +182,52 @@ describe('the audit trail', () => {
   it('forgets what is too old, and nothing else', async () => {
     const { keys, trail } = open();
     for (let batch = 0; batch < 3; batch++) {
-      const old = Array.from({ length: 700 }, (_, index) => entry(batch * 700 + index));
+      const old = Array.from({ length: 700 }, (_, index) => entry(SET + batch * 700 + index));
       await trail.record(old);
     }
-    await trail.record([entry(3, { action: 'room.moved' }), entry(4000, { action: 'room.moved' })]);
-    const removeOld = (now: number) =>
-      new AuditRetention({ redis, keys, maxAgeMs: 100, now: () => now }).removeOld(
-        new AbortController().signal,
-      );
-    expect(await removeOld(2198)).toBe(2099);
+    const moved = [3, 4000].map((ms) => entry(SET + ms, { action: 'room.moved' }));
+    await trail.record(moved);
+    expect(await removeOld(keys, 2198)).toBe(2099);
     const { records } = await trail.page(query());
-    expect(records.map(({ atMs }) => atMs)).toEqual([4000, 2099, 2098]);
-    expect(await removeOld(Number.MAX_SAFE_INTEGER)).toBe(3);
-    expect(await redis.keys(`${keys.audit('')}*`)).toEqual([]);
+    expect(records.map(({ atMs }) => atMs - SET)).toEqual([4000, 2099, 2098]);
+    expect(await removeOld(keys, 4100)).toBe(2);
+    expect(await removeOld(keys, 4101)).toBe(0);
+  });
+
+  it('does not take what was written before the clock was set for old', async () => {
+    const { keys, trail } = open();
+    await trail.record([entry(5), entry(SET + 50), entry(6, { action: 'room.moved' }), entry(7)]);
+    await trail.record([entry(SET + 60), entry(8), entry(SET + 500)]);
+    const left = async () =>
+      (await trail.page(query({ order: 'asc' }))).records.map(({ atMs }) => atMs % SET);
+    expect(await removeOld(keys, 120)).toBe(0);
+    expect(await removeOld(keys, 155)).toBe(2);
+    expect(await left()).toEqual([6, 7, 8, 60, 500]);
+    expect(await removeOld(keys, 165)).toBe(3);
+    expect(await left()).toEqual([8, 500]);
+  });
+
+  it('is not erased by a clock that is years ahead, whatever is written by it', async () => {
+    const { keys, trail } = open();
+    await trail.record([entry(SET), entry(SET + 1)]);
+    const retention = retentionAt(keys, 1e9);
+    const { signal } = new AbortController();
+    expect(await retention.removeOld(signal)).toBe(0);
+    await trail.record([entry(SET + 1e9)]);
+    expect(await retention.removeOld(signal)).toBe(0);
+    expect((await trail.page(query())).records).toHaveLength(3);
   });
 });
+
+/** The beginning of what may be a time. */
+const SET = PLAUSIBLE_FROM_MS;
+
+function retentionAt(keys: Keys, nowMs: number): AuditRetention {
+  const log = pino({ enabled: false });
+  return new AuditRetention({ redis, keys, maxAgeMs: 100, now: () => SET + nowMs, log });
+}
+
+/** As a gateway that starts so long after `SET` does. */
+function removeOld(keys: Keys, nowMs: number): Promise<number> {
+  return retentionAt(keys, nowMs).removeOld(new AbortController().signal);
+}
