@@ -1,5 +1,5 @@
 import { newId } from '../domain/identifiers.js';
-import type { Location } from '../domain/site.js';
+import type { Group, Location, Room } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import { NO_LOCATION } from './absences.js';
 import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
@@ -46,7 +46,12 @@ export class Locations {
 
   /** @throws GatewayError `location-not-found`, `location-has-devices` */
   async delete(actor: Actor, id: string): Promise<void> {
-    await this.#store.deleteLocation(id, this.#entry(actor, 'location.deleted', id));
+    // They go with it, without a record of their own.
+    const details = {
+      groups: JSON.stringify(this.#model.groupsOf(id).map(named)),
+      rooms: JSON.stringify(this.#model.roomsOf(id).map(named)),
+    };
+    await this.#store.deleteLocation(id, this.#entry(actor, 'location.deleted', id, details));
     this.#model.removeLocation(id);
   }
 
@@ -65,4 +70,8 @@ export class Locations {
   ): AuditEntry {
     return { action, actor, atMs: this.#now(), locationId: id, resourceId: id, details };
   }
+}
+
+function named({ id, name }: Group | Room): { id: string; name: string } {
+  return { id, name };
 }

@@ -9,6 +9,8 @@ export async function world(gateway: TestGateway) {
   const emptyRoomId = await gateway.createRoom(locationId, groupId);
   const otherGroupId = await gateway.createGroup(locationId, 'Station 2');
   const otherLocationId = await gateway.createLocation('Haus Eiche');
+  const goneGroupId = await gateway.createGroup(otherLocationId, 'Station 9');
+  const goneRoomId = await gateway.createRoom(otherLocationId, goneGroupId);
   const grants = [{ location: '*', role: 'viewer' } as const];
   await gateway.createToken(grants, 'nurse call');
   const tokenId = gateway.model.accessTokens().at(-1)?.id ?? '';
@@ -21,6 +23,8 @@ export async function world(gateway: TestGateway) {
       emptyRoomId,
       otherGroupId,
       otherLocationId,
+      goneGroupId,
+      goneRoomId,
       tokenId,
     },
   };
@@ -60,7 +64,11 @@ export const CHANGES: Readonly<Record<string, readonly Change[]>> = {
     {
       ids: ({ otherLocationId }) => ({ locationId: otherLocationId }),
       ...{ action: 'location.deleted', resource: 'otherLocationId' },
-      details: () => ({ name: 'Haus Eiche' }),
+      details: ({ goneGroupId, goneRoomId }) => ({
+        groups: JSON.stringify([{ id: goneGroupId, name: 'Station 9' }]),
+        rooms: JSON.stringify([{ id: goneRoomId, name: 'Zimmer 1' }]),
+        name: 'Haus Eiche',
+      }),
     },
   ],
   'POST /care-homes/:locationId/groups': [
