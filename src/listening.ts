@@ -114,7 +114,7 @@ function listenersOf(options: ListeningOptions): { mqtt: Listen; http: Listen } 
   const rate = new ConnectionRate(connectionsPerSecond, connectionBurst, now);
   const handle = broker.handle.bind(broker);
   const { maxPacketBytes } = config.mqtt;
-  const { maxConnections } = config.http;
+  const { maxConnections, maxConnectionsPerAddress } = config.http;
   const refuse = answerClientError;
   const webSockets = new WebSocketListener({ maxPacketBytes, rate, handle, refuse });
   const protocolSwitch = {
@@ -128,7 +128,7 @@ function listenersOf(options: ListeningOptions): { mqtt: Listen; http: Listen } 
       return listener.start();
     },
     http: (host, port, tls) => {
-      const shared = { app, protocolSwitch, maxConnections, log };
+      const shared = { app, protocolSwitch, maxConnections, maxConnectionsPerAddress, log };
       const listener = createHttpListener({ ...shared, host, port, ...(tls && { tls }) });
       releasers.add(() => listener.stop(HTTP_CLOSE_DEADLINE_MS));
       return listener.start();

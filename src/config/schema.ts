@@ -65,6 +65,7 @@ const http = z.strictObject({
   tlsPort: port.default(8443),
   maxBodyBytes: count.max(MAX_BODY_BYTES).default(65_536),
   maxConnections: count.default(10_000),
+  maxConnectionsPerAddress: count.default(1_000),
   openMetrics: z.boolean().default(false),
   publicUrl: publicUrl.optional(),
 });

@@ -6,10 +6,12 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { getRequestListener, RequestError } from '@hono/node-server';
 import type { Logger } from 'pino';
+import { isLoopbackAddress } from '../domain/addresses.js';
 import { GatewayError } from '../errors.js';
 import { logTlsFailures } from '../tls-failures.js';
 import { refusalsFor } from './answers-under-way.js';
-import { limitConnections } from './connection-limit.js';
+import { type ConnectionLimits, limitConnections } from './connection-limit.js';
+import { limitPipelining } from './pipelining.js';
 import { answerClientError, BodyTimeout, problemResponse } from './unroutable.js';
 import { requestClass } from './upgrade-offer.js';
 
@@ -21,10 +23,11 @@ const LONG_BODY_TIMEOUT_MS = 15 * 60_000;
 const KEEP_ALIVE_TIMEOUT_MS = 5_000;
 const TIMEOUT_CHECK_INTERVAL_MS = 2_000;
 /** A client that neither sends nor takes anything for so long, in the middle of an exchange, is gone. */
-const STALLED_AFTER_MS = 60_000;
+const STALLED_AFTER_MS = 15_000;
 /** As long as the head of a request may take; Node would wait for two minutes. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 const MAX_CONNECTIONS = 10_000;
+const MAX_CONNECTIONS_PER_ADDRESS = 1_000;
 
 /** Who takes over connections on which another protocol is to be spoken. */
 export interface ProtocolSwitch {
@@ -43,7 +46,7 @@ export interface HttpListenerOptions {
   readonly log: Logger;
   /** For how long a body may be on its way, half a minute by default; uploads may take longer. */
   readonly bodyTimeoutMs?: number;
-  /** After how long a client that takes nothing of its answer is cut off, a minute by default. */
+  /** After how long a client that takes nothing of its answer is cut off, 15 seconds by default. */
   readonly stalledAfterMs?: number;
   /** For how long a TLS handshake may take, ten seconds by default. */
   readonly handshakeTimeoutMs?: number;
@@ -52,6 +55,10 @@ export interface HttpListenerOptions {
    * bound, HTTP clients could use up the file descriptors that MQTT needs.
    */
   readonly maxConnections?: number;
+  /** How many of them one address may have. */
+  readonly maxConnectionsPerAddress?: number;
+  /** To which addresses that does not apply; loopback ones by default: a proxy may be there. */
+  readonly isTrustedAddress?: (address: string) => boolean;
 }
 
 export interface BoundAddress {
@@ -73,11 +80,11 @@ export interface HttpListener {
 export function createHttpListener(options: HttpListenerOptions): HttpListener {
   const { app, protocolSwitch, log } = options;
   const { bodyTimeoutMs = BODY_TIMEOUT_MS, stalledAfterMs = STALLED_AFTER_MS } = options;
-  const server = createServer(requestListener(app, bodyTimeoutMs, log), options);
+  const server = createServer(limitPipelining(requestListener(app, bodyTimeoutMs, log)), options);
   listenToErrors(server, log);
   const sockets = trackSockets(server);
   server.setTimeout(stalledAfterMs);
-  limitConnections(server, options.maxConnections ?? MAX_CONNECTIONS, log);
+  limitConnections(server, connectionLimits(options), log);
   logTlsFailures(server, log);
   server.on('clientError', refusalsFor(server));
   // The gateway is nobody's proxy. Node would hang up without a word.
@@ -94,6 +101,14 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
   return {
     start: () => listen(server, options),
     stop: (deadlineMs) => close(server, sockets, deadlineMs),
+  };
+}
+
+function connectionLimits(options: HttpListenerOptions): ConnectionLimits {
+  return {
+    total: options.maxConnections ?? MAX_CONNECTIONS,
+    perAddress: options.maxConnectionsPerAddress ?? MAX_CONNECTIONS_PER_ADDRESS,
+    isExempt: options.isTrustedAddress ?? isLoopbackAddress,
   };
 }
 
@@ -147,7 +162,7 @@ function requestListener(
  * a limit of its own. Returns how to lift it.
  */
 function limitBodyTime(
-  incoming: { readonly complete: boolean; readonly socket: Duplex },
+  incoming: EventEmitter & { readonly complete: boolean; readonly socket: Duplex },
   outgoing: EventEmitter & { readonly headersSent: boolean },
   bodyTimeoutMs: number,
 ): () => void {
@@ -156,6 +171,8 @@ function limitBodyTime(
     if (outgoing.headersSent) incoming.socket.destroy();
     else answerClientError(new BodyTimeout(), incoming.socket);
   }, bodyTimeoutMs);
+  // A body that stalls is answered when its time is up: Node cuts off who has nobody to tell it to.
+  incoming.on('timeout', () => undefined);
   const lift = () => clearTimeout(timer);
   outgoing.once('close', lift);
   return lift;

@@ -48,6 +48,7 @@ const OTHER_VALUES: Record<string, [text: string, value: unknown]> = {
   GATEWAY_HTTP_TLS_PORT: ['7', 7],
   GATEWAY_HTTP_MAX_BODY_BYTES: ['8', 8],
   GATEWAY_HTTP_MAX_CONNECTIONS: ['8', 8],
+  GATEWAY_HTTP_MAX_CONNECTIONS_PER_ADDRESS: ['9', 9],
   GATEWAY_HTTP_OPEN_METRICS: ['true', true],
   GATEWAY_HTTP_PUBLIC_URL: ['https://box.test/gateway', 'https://box.test/gateway'],
   GATEWAY_REDIS_URL: ['unix:///run/redis.sock', 'unix:///run/redis.sock'],

@@ -30,6 +30,7 @@ const DEFAULTS: Config = {
     tlsPort: 8443,
     maxBodyBytes: 65_536,
     maxConnections: 10_000,
+    maxConnectionsPerAddress: 1_000,
     openMetrics: false,
   },
   redis: {},

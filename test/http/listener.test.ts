@@ -224,6 +224,52 @@ it('closes connections beyond the limit, and takes others again when there is ro
   expect((await rawExchange(port, request)).status).toBe(200);
 });
 
+it('bounds the connections of one address, but not of a trusted one', async () => {
+  const trusted = await start({ maxConnectionsPerAddress: 1 });
+  const request = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+  await connected(trusted.port);
+  expect((await rawExchange(trusted.port, request)).status).toBe(200);
+  const lines: string[] = [];
+  const logged = pino({}, { write: (line: string) => lines.push(line) });
+  const options = { maxConnectionsPerAddress: 1, isTrustedAddress: () => false, log: logged };
+  const { port } = await start(options);
+  const first = await connected(port);
+  for (const further of [await connected(port), await connected(port)])
+    await once(further, 'close');
+  expect(lines).toEqual([expect.stringContaining('an address has too many http connections')]);
+  first.end();
+  await once(first, 'close');
+  expect((await rawExchange(port, request)).status).toBe(200);
+});
+
+describe('requests that are sent ahead', () => {
+  const requests = (count: number) => 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(count);
+
+  it('are answered in turn, as long as the answers are taken', async () => {
+    const { port } = await start();
+    const socket = await connected(port);
+    for (let time = 1; time <= 3; time++) {
+      socket.write(requests(16));
+      let received = '';
+      while (received.split('hello').length <= 16) received += (await once(socket, 'data'))[0];
+    }
+  });
+
+  it('end the connection when they are too many', async () => {
+    let asked = 0;
+    const app = {
+      fetch: () => {
+        asked++;
+        return new Promise<Response>(() => undefined);
+      },
+    };
+    const { port } = await start({ app });
+    const socket = await connected(port, requests(1_000));
+    await once(socket, 'close');
+    expect(asked).toBe(16);
+  });
+});
+
 it('cuts off a client that takes nothing of its answer', async () => {
   let tell: () => void;
   const cut = new Promise<void>((resolve) => {
@@ -254,7 +300,7 @@ describe('a body that is slow', () => {
         return new Response(await asked.text().catch(() => 'broken off'));
       },
     };
-    const { port } = await start({ app, bodyTimeoutMs: 50 });
+    const { port } = await start({ app, bodyTimeoutMs: 100, stalledAfterMs: 20 });
     const patient = await connected(port, request('/long'));
     const received = text(patient);
     expect(failure(await rawExchange(port, request('/short')))).toBe('408 request-timeout');
