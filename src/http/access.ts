@@ -10,13 +10,15 @@ import type { Coverage } from './coverage.js';
 import type { HttpEnv } from './http-env.js';
 import { callerOf } from './http-env.js';
 import { invalidRequest } from './problem.js';
+import { standingGuard } from './standing-checks.js';
 
 type Guard = MiddlewareHandler<HttpEnv>;
 
 /**
  * The guards that stand before a route's handler. Each goes the same way: permission, then whether
  * the ids of the path are well formed, then whether they exist. So whoever has no grant gets 403
- * whatever he asks for, and learns nothing (CONTRACT 2); the body is read only after that.
+ * whatever he asks for, and learns nothing (CONTRACT 2); the body is read only after that, and then it
+ * is all checked again.
  */
 export class Access {
   readonly #model: SiteModel;
@@ -29,10 +31,9 @@ export class Access {
 
   /** The administrator of the gateway. */
   admin(): Guard {
-    return (c, next) => {
+    return standingGuard((c) => {
       requirePermission(isAdmin(callerOf(c).grants));
-      return next();
-    };
+    });
   }
 
   /** The administrator, and the location of the path. */
@@ -55,7 +56,7 @@ export class Access {
    * that does not exist look the same: 403.
    */
   device(role: Role): Guard {
-    return (c, next) => {
+    return standingGuard((c) => {
       const { grants } = callerOf(c);
       const [locationId, deviceId] = [pathId(c, 'locationId'), pathId(c, 'deviceId')];
       const device = this.#model.deviceIn({ locationId, deviceId });
@@ -67,8 +68,7 @@ export class Access {
       requireUuids({ locationId, deviceId });
       this.#requireLocation(locationId);
       if (device === undefined) throw GatewayError.of(NO_DEVICE);
-      return next();
-    };
+    });
   }
 
   /**
@@ -76,31 +76,29 @@ export class Access {
    * group and one that does not exist look the same.
    */
   room(role: Role): Guard {
-    return (c, next) => {
+    return standingGuard((c) => {
       const [locationId, roomId] = [pathId(c, 'locationId'), pathId(c, 'roomId')];
       const room = this.#model.roomIn({ locationId, roomId });
       requirePermission(permits(callerOf(c).grants, role, { locationId, groupId: room?.groupId }));
       requireUuids({ locationId, roomId });
       this.#requireLocation(locationId);
       if (room === undefined) throw GatewayError.of(NO_ROOM);
-      return next();
-    };
+    });
   }
 
   /** The role over the group of the path. */
   group(role: Role): Guard {
-    return (c, next) => {
+    return standingGuard((c) => {
       const [locationId, groupId] = [pathId(c, 'locationId'), pathId(c, 'groupId')];
       requirePermission(permits(callerOf(c).grants, role, { locationId, groupId }));
       requireUuids({ locationId, groupId });
       this.#requireGroup(locationId, groupId);
-      return next();
-    };
+    });
   }
 
   /** The role over the group of the path, in which its room must be. */
   roomOfGroup(role: Role): Guard {
-    return (c, next) => {
+    return standingGuard((c) => {
       const [locationId, groupId] = [pathId(c, 'locationId'), pathId(c, 'groupId')];
       const roomId = pathId(c, 'roomId');
       requirePermission(permits(callerOf(c).grants, role, { locationId, groupId }));
@@ -108,8 +106,7 @@ export class Access {
       this.#requireGroup(locationId, groupId);
       const room = this.#model.roomIn({ locationId, roomId });
       if (room?.groupId !== groupId) throw GatewayError.of(NO_ROOM_IN_GROUP);
-      return next();
-    };
+    });
   }
 
   /**
@@ -133,13 +130,12 @@ export class Access {
   }
 
   #location(isPermitted: (grants: readonly Grant[], locationId: string) => boolean): Guard {
-    return (c, next) => {
+    return standingGuard((c) => {
       const locationId = pathId(c, 'locationId');
       requirePermission(isPermitted(callerOf(c).grants, locationId));
       requireUuids({ locationId });
       this.#requireLocation(locationId);
-      return next();
-    };
+    });
   }
 
   #requireGroup(locationId: string, groupId: string): void {

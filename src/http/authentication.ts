@@ -5,6 +5,7 @@ import type { Refusals } from '../site/refusals.js';
 import { actorOf, addressOf, requestDetails } from './actor.js';
 import type { FailureThrottle } from './failure-throttle.js';
 import type { HttpEnv } from './http-env.js';
+import { addStandingCheck } from './standing-checks.js';
 
 /** RFC 6750, 2.1; the scheme is case-insensitive (RFC 9110, 11.1). */
 const BEARER = /^Bearer +(\S+)$/i;
@@ -29,9 +30,12 @@ export function authentication(
     if (principal?.type !== 'token') {
       throttle.add(addressOf(c) ?? '');
       refusals.authentication(actorOf(c), requestDetails(c));
-      throw new GatewayError('unauthenticated', 'The access token is not valid.');
+      throw invalidToken();
     }
     c.set('caller', { id: principal.id, grants: principal.grants });
+    addStandingCheck(c, () => {
+      if (accessTokens.principal(principal.id) === undefined) throw invalidToken();
+    });
     await next();
   };
 }
@@ -46,4 +50,8 @@ export function requirePatience(c: Context<HttpEnv>, throttle: FailureThrottle):
   if (waitMs === 0) return;
   c.header('Retry-After', String(Math.ceil(waitMs / 1000)));
   throw new GatewayError('too-many-requests', 'Too many invalid credentials; wait.');
+}
+
+function invalidToken(): GatewayError {
+  return new GatewayError('unauthenticated', 'The access token is not valid.');
 }

@@ -6,6 +6,7 @@ import { actorOf, addressOf, requestDetails } from './actor.js';
 import { requirePatience } from './authentication.js';
 import type { FailureThrottle } from './failure-throttle.js';
 import type { HttpEnv } from './http-env.js';
+import { addStandingCheck } from './standing-checks.js';
 
 const CHALLENGE = 'Basic realm="care-home-gateway", charset="UTF-8"';
 /** RFC 7617, 2; the scheme is case-insensitive (RFC 9110, 11.1). */
@@ -33,14 +34,21 @@ export function deviceAuthentication(
     if (device === undefined) {
       throttle.add(addressOf(c) ?? '');
       refusals.authentication(actorOf(c), requestDetails(c));
-      throw new GatewayError('unauthenticated', 'The id or the secret is not valid.');
+      throw invalidCredentials();
     }
     c.set('device', device);
+    addStandingCheck(c, () => {
+      if (devices.authenticate(device.id, secret) === undefined) throw invalidCredentials();
+    });
     if (c.req.param('deviceId')?.toLowerCase() !== device.id) {
       throw new GatewayError('forbidden', 'A device may do this for itself only.');
     }
     await next();
   };
+}
+
+function invalidCredentials(): GatewayError {
+  return new GatewayError('unauthenticated', 'The id or the secret is not valid.');
 }
 
 /** The id ends at the first colon (RFC 7617, 2); the secret is compared as bytes. */

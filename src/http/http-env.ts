@@ -4,6 +4,7 @@ import type { Context } from 'hono';
 import type { Grant } from '../domain/grants.js';
 import type { Device } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
+import type { StandingCheck } from './standing-checks.js';
 
 /** The access token behind a request. */
 export interface Caller {
@@ -24,6 +25,8 @@ export interface HttpEnv {
     device: Device | undefined;
     /** How a 401 says one authenticates here (RFC 9110, 11.6.1); by an access token otherwise. */
     challenge: string | undefined;
+    /** What has let the request through, to be checked again once its body is there. */
+    standingChecks: readonly StandingCheck[] | undefined;
   };
 }
 

@@ -2,6 +2,7 @@ import type { Context, MiddlewareHandler } from 'hono';
 import { decodeUtf8, isJson } from '../domain/json-text.js';
 import { GatewayError } from '../errors.js';
 import type { HttpEnv } from './http-env.js';
+import { checkAgain } from './standing-checks.js';
 
 export const JSON_MEDIA_TYPE = 'application/json';
 
@@ -62,10 +63,11 @@ function hasBody(c: Context<HttpEnv>): boolean {
 }
 
 /**
- * Reads the body, and no more of it than is allowed.
+ * Reads the body, and no more of it than is allowed. Once it is there the request must still be
+ * permitted: whoever holds back the last byte until his token is gone must not get through.
  *
  * @returns undefined when it is larger; the rest is left to the server to drain
- * @throws GatewayError `invalid-request` when the caller breaks off
+ * @throws GatewayError `invalid-request` when the caller breaks off, and as the guards of the route do
  */
 export async function readBody(
   c: Context<HttpEnv>,
@@ -79,6 +81,7 @@ export async function readBody(
     if (length > maxBytes) return undefined;
     chunks.push(chunk);
   }
+  checkAgain(c);
   return Buffer.concat(chunks);
 }
 
