@@ -1,10 +1,20 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 
 const SECRET_BYTES = 32;
+/** So many bytes in base64url, without padding (RFC 4648, 5). */
+const GENERATED = /^[A-Za-z0-9_-]{43}$/;
 
 /** A fresh secret of 256 random bits, for a device or an access token. */
 export function newSecret(): string {
   return randomBytes(SECRET_BYTES).toString('base64url');
+}
+
+/**
+ * Whether it has the form of a secret that the gateway makes. Such a one cannot be guessed; what an
+ * administrator has made up for a configuration may be.
+ */
+export function looksGenerated(secret: string | Uint8Array): boolean {
+  return GENERATED.test(Buffer.from(secret).toString('latin1'));
 }
 
 /**

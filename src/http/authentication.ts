@@ -1,4 +1,5 @@
 import type { Context, MiddlewareHandler } from 'hono';
+import { looksGenerated } from '../domain/credentials.js';
 import { GatewayError } from '../errors.js';
 import type { AccessTokens } from '../site/access-tokens.js';
 import type { Refusals } from '../site/refusals.js';
@@ -11,9 +12,10 @@ import { addStandingCheck } from './standing-checks.js';
 const BEARER = /^Bearer +(\S+)$/i;
 
 /**
- * Lets nobody through without a valid access token. An address with too many invalid ones waits,
- * also with a valid one, or a weak admin token could be guessed at full speed. A request without a
- * token guesses nothing and is not counted.
+ * Lets nobody through without a valid access token. An address with too many invalid ones waits, but
+ * for valid ones of the gateway's own making: whoever shares the address must not be locked out by
+ * it. An admin token that somebody made up waits all the same, or it could be guessed at full speed. A
+ * request without a token guesses nothing and is not counted.
  */
 export function authentication(
   accessTokens: AccessTokens,
@@ -25,9 +27,10 @@ export function authentication(
     if (token === undefined) {
       throw new GatewayError('unauthenticated', 'An access token is required.');
     }
-    requirePatience(c, throttle);
+    if (!looksGenerated(token)) requirePatience(c, throttle);
     const principal = accessTokens.authenticateBearer(token);
     if (principal?.type !== 'token') {
+      requirePatience(c, throttle);
       throttle.add(addressOf(c) ?? '');
       refusals.authentication(actorOf(c), requestDetails(c));
       throw invalidToken();

@@ -15,7 +15,7 @@ const BASIC = /^Basic +([A-Za-z0-9+/]+={0,2})$/i;
 /**
  * Lets only a device through that shows its id and its secret by HTTP Basic, and only on a path of its
  * own: any other id is 403, whether or not there is such a device. An address with too many failures
- * waits, as with access tokens.
+ * waits, but for valid secrets, which are all of the gateway's own making, as with access tokens.
  */
 export function deviceAuthentication(
   devices: Devices,
@@ -28,10 +28,10 @@ export function deviceAuthentication(
     if (encoded === undefined) {
       throw new GatewayError('unauthenticated', "A device's id and secret are required.");
     }
-    requirePatience(c, throttle);
     const { id, secret } = credentialsOf(encoded);
     const device = devices.authenticate(id.toLowerCase(), secret);
     if (device === undefined) {
+      requirePatience(c, throttle);
       throttle.add(addressOf(c) ?? '');
       refusals.authentication(actorOf(c), requestDetails(c));
       throw invalidCredentials();

@@ -93,9 +93,10 @@ export class AccessTokens {
 
   /** Whose bearer token this is (HTTP); undefined when it is nobody's or has expired. */
   authenticateBearer(token: string): Principal | undefined {
+    // It may be one that somebody made up: how much of it is right must not show in the time it takes.
+    if (secretMatches(token, this.#admin.tokenHash)) return this.#valid(this.#admin);
     const hash = hashSecret(token);
-    const candidates = [this.#admin, ...this.#model.accessTokens()];
-    return this.#valid(candidates.find((record) => record.tokenHash === hash));
+    return this.#valid(this.#model.accessTokens().find(({ tokenHash }) => tokenHash === hash));
   }
 
   /** Whose user name and password these are (MQTT). */

@@ -67,7 +67,7 @@ it('refuses a token whose time has come', async () => {
 });
 
 describe('an address with many invalid tokens', () => {
-  it('must wait, also with a valid one, and may go on after a minute', async () => {
+  it('must wait, also with an admin token that could be guessed, and may go on after a minute', async () => {
     const gateway = await startGateway(redis, { isTrustedAddress: FOREIGN });
     for (let attempt = 1; attempt <= 20; attempt++) {
       const answer = await gateway.call('GET', '/care-homes', { token: 'guess' });
@@ -81,6 +81,22 @@ describe('an address with many invalid tokens', () => {
 
     gateway.aheadMs = 61_000;
     expect((await gateway.call('GET', '/care-homes', { token: ADMIN_TOKEN })).status).toBe(200);
+  });
+
+  it('need not wait with a valid one of the making of the gateway', async () => {
+    const gateway = await startGateway(redis, { isTrustedAddress: FOREIGN });
+    const token = await gateway.createToken([{ location: '*', role: 'viewer' }]);
+    const guess = `${token.slice(1)}A`;
+    for (let attempt = 1; attempt <= 20; attempt++) {
+      const answer = await gateway.call('GET', '/care-homes', { token: guess });
+      expect(failure(answer)).toBe('401 unauthenticated');
+    }
+    const refused = await gateway.call('GET', '/care-homes', { token: guess });
+    expect(failure(refused)).toBe('429 too-many-requests');
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
+    expect((await gateway.call('GET', '/care-homes', { token })).status).toBe(200);
+    // That it was valid is no reason to let the others guess on.
+    expect((await gateway.call('GET', '/care-homes', { token: guess })).status).toBe(429);
   });
 
   it('is not counted for requests without a token', async () => {
