@@ -43,7 +43,7 @@ const TAGS = [
 /** Referred to by the responses; the names are those of `components.headers`. */
 const HEADERS = {
   RequestId: {
-    description: 'The id of the request: that of its own `X-Request-Id`, or a new one.',
+    description: 'The id that the gateway has given the request.',
     required: true,
     schema: { type: 'string' },
   },

@@ -7,7 +7,7 @@ import type { HttpEnv } from './http-env.js';
 import { pathOf } from './http-env.js';
 import { isOwnFailure, problemReply, toGatewayError } from './problem.js';
 
-/** An id that a caller or a proxy may set: nothing that could forge a log line or a header. */
+/** An id of a caller's or a proxy's own, for the log: nothing that could forge a line of it. */
 const ACCEPTABLE_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
 /** The headers of every response. */
@@ -27,7 +27,8 @@ export function requestContext(log: Logger, now: () => number): MiddlewareHandle
   return async (c, next) => {
     const startedAtMs = now();
     const sentId = c.req.header('X-Request-Id') ?? '';
-    const requestId = ACCEPTABLE_REQUEST_ID.test(sentId) ? sentId : randomUUID();
+    // Never the caller's own: the audit trail has it, and he could make two requests look like one.
+    const requestId = randomUUID();
     c.set('requestId', requestId);
     for (const [name, value] of Object.entries(commonHeaders(requestId))) c.header(name, value);
     await next();
@@ -37,6 +38,7 @@ export function requestContext(log: Logger, now: () => number): MiddlewareHandle
     log[level](
       {
         requestId,
+        clientRequestId: ACCEPTABLE_REQUEST_ID.test(sentId) ? sentId : undefined,
         method,
         path: pathOf(c),
         status: c.res.status,

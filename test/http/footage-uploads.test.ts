@@ -143,8 +143,7 @@ describe('the audit trail', () => {
   it('has an upload URL before the camera has it', async () => {
     const trail = recordingTrail();
     const { gateway, locationId, camera } = await start({ footageAudit: trail });
-    const headers = { ...basic(camera.id, camera.secret), 'X-Request-Id': 'the-request' };
-    const answer = await askToUpload(gateway, camera, { headers });
+    const answer = await askToUpload(gateway, camera);
     const { key } = JSON.parse(answer.text);
     expect(trail.entries).toEqual([
       {
@@ -153,7 +152,7 @@ describe('the audit trail', () => {
           type: 'device',
           id: camera.id,
           address: expect.stringContaining('127.0.0.1'),
-          requestId: 'the-request',
+          requestId: answer.headers['x-request-id'],
         },
         atMs: expect.any(Number),
         locationId,

@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { failure, problemOf, rawExchange } from './client.js';
+import { failure, rawExchange } from './client.js';
 import { startGateway, useRedis } from './harness.js';
 import { fill, routesOf, SIGNED_PATHS } from './routes.js';
 
@@ -128,16 +129,17 @@ describe('every response', () => {
     );
   });
 
-  it('takes over an id that is harmless, and no other', async () => {
+  it('is never the choice of the caller, whose own is in the log when it is harmless', async () => {
     const gateway = await startGateway(redis);
-    const withId = (id: string) =>
-      gateway.call('GET', '/nowhere', { headers: { 'X-Request-Id': id } });
-    for (const id of ['trace-1', 'a'.repeat(128), '00-4bf92f:1.2_3']) {
-      expect(problemOf(await withId(id)).requestId).toBe(id);
+    const harmless = ['trace-1', 'a'.repeat(128), '00-4bf92f:1.2_3', randomUUID()];
+    const others = ['a'.repeat(129), 'two words', '<script>', '"', 'ä'];
+    for (const id of [...harmless, ...others]) {
+      const answer = await gateway.admin('GET', '/healthz', { headers: { 'X-Request-Id': id } });
+      expect(answer.headers['x-request-id']).toMatch(UUID);
+      expect(answer.headers['x-request-id']).not.toBe(id);
     }
-    for (const id of ['a'.repeat(129), 'two words', '<script>', '"', 'ä']) {
-      expect(problemOf(await withId(id)).requestId).toMatch(UUID);
-    }
+    const logged = gateway.logged.map((line) => JSON.parse(line).clientRequestId);
+    expect(logged).toEqual([...harmless, ...others.map(() => undefined)]);
   });
 });
 
@@ -147,7 +149,8 @@ it('logs one line for each request, under its id', async () => {
   const lines = gateway.logged.map((line): unknown => JSON.parse(line));
   expect(lines).toEqual([
     expect.objectContaining({
-      requestId: 'mine',
+      requestId: expect.stringMatching(UUID),
+      clientRequestId: 'mine',
       method: 'GET',
       path: '/care-homes',
       status: 400,
