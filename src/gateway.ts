@@ -29,6 +29,8 @@ import { openListeners } from './listening.js';
 import { createMetrics } from './metrics.js';
 import { Releasers } from './releasers.js';
 import { AccessTokens, firstTokenEntry } from './site/access-tokens.js';
+import type { BackgroundAudit } from './site/background-audit.js';
+import { bridgeChanges } from './site/bridge-changes.js';
 import { Devices } from './site/devices.js';
 import { Groups } from './site/groups.js';
 import { Health } from './site/health.js';
@@ -102,9 +104,12 @@ export class Gateway {
   /** Resolves at the end of the start. */
   readonly #bridges: Promise<Bridges>;
   #bridgesStarted: (bridges: Bridges) => void = () => undefined;
+  #configuredBridges: Config['bridges'];
+  #audit: BackgroundAudit | undefined;
 
   constructor(options: GatewayOptions) {
     this.#options = options;
+    this.#configuredBridges = options.config.bridges;
     this.#steady = new SteadyClock({ ...options, health: this.#health });
     this.#bridges = new Promise((resolve) => {
       this.#bridgesStarted = resolve;
@@ -127,6 +132,9 @@ export class Gateway {
    */
   async reload({ bridges }: Config): Promise<void> {
     const started = await this.#bridges;
+    const changes = bridgeChanges(this.#configuredBridges, bridges, this.#options.now());
+    this.#configuredBridges = bridges;
+    for (const entry of changes) this.#audit?.add(entry);
     await started.apply(bridges);
   }
 
@@ -152,6 +160,7 @@ export class Gateway {
     const broker = await this.#openBroker(storage, site, delivery, ingest);
     const installation = await Installation.load(this.#options.config.dataDir, log);
     const bridges = await this.#openBridges(storage, delivery, ingest, installation);
+    this.#audit = storage.backgroundAudit;
     const status = new GatewayStatus(delivery.forwarder, this.#health, version, log, now);
     this.#releasers.add(() => status.stop());
     const releasers = this.#releasers;

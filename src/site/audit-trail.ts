@@ -19,6 +19,9 @@ export const AUDIT_ACTIONS = [
   'access-token.created',
   'access-token.deleted',
   'access-token.expired',
+  'bridge.created',
+  'bridge.changed',
+  'bridge.removed',
   'footage.url-made',
   'footage.upload-url-made',
   'permission.refused',
@@ -52,7 +55,7 @@ export interface AuditEntry {
   readonly atMs: number;
   /** The location that it concerns, null where it concerns none or all. */
   readonly locationId: string | null;
-  /** What it was done to: the id of the location, group, room, device or access token. */
+  /** What it was done to: the id of the location, group, room, device or access token, a bridge's name. */
   readonly resourceId: string | null;
   /** What else belongs to it: the target of a move, the object key of a URL, the refused request. */
   readonly details: Readonly<Record<string, string | null>>;

@@ -92,3 +92,31 @@ it('the end of a token is written down once when the store gave no answer to it'
   const second = await shortLivedToken(api, 300);
   expect(await expiredUntil(api, second)).toEqual([first, second]);
 }, 40_000);
+
+it('a bridge that SIGHUP adds, changes or takes away leaves a record, without its credentials', async () => {
+  gateway = await GatewayProcess.create();
+  await gateway.configure({ bridges: [] });
+  await gateway.start();
+  const api = new Api(gateway);
+  const bridge = (name: string, password: string) => {
+    return { name, url: 'mqtt://127.0.0.1:1', username: 'gateway', password };
+  };
+  const actions = 'actions=bridge.created,bridge.changed,bridge.removed&order=asc';
+  const recorded = async () =>
+    (await auditOf(api, actions)).map(({ action, resourceId }) => [action, resourceId]);
+  const created = ['one', 'two', 'three'].map((name) => ['bridge.created', name]);
+  const first = ['one', 'two', 'three'].map((name) => bridge(name, 'first-secret'));
+  await gateway.configure({ bridges: first });
+  gateway.reload();
+  await expect.poll(recorded, { timeout: 10_000 }).toEqual(created);
+  await gateway.configure({
+    bridges: [bridge('one', 'first-secret'), bridge('two', 'second-secret')],
+  });
+  gateway.reload();
+  await expect
+    .poll(recorded, { timeout: 10_000 })
+    .toEqual([...created, ['bridge.removed', 'three'], ['bridge.changed', 'two']]);
+  const text = JSON.stringify(await auditOf(api, actions));
+  expect(text).toContain('"actor":{"type":"gateway"');
+  expect(text).not.toContain('secret');
+});
