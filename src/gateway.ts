@@ -14,8 +14,7 @@ import { Router } from './delivery/router.js';
 import type { SessionOwner } from './delivery/sessions.js';
 import { Sessions } from './delivery/sessions.js';
 import type { Principal } from './domain/grants.js';
-import type { Device } from './domain/site.js';
-import { bridgeStatusTopic, deviceTopic, forwardedTopic } from './domain/topics.js';
+import { bridgeStatusTopic } from './domain/topics.js';
 import { type FootageParts, openFootage } from './footage-storage.js';
 import { createHttpApp } from './http/app.js';
 import { Commands } from './ingest/commands.js';
@@ -43,6 +42,7 @@ import { SiteModel } from './site/site-model.js';
 import { SiteReload } from './site/site-reload.js';
 import { SteadyClock } from './site/steady-clock.js';
 import { TokenExpiry } from './site/token-expiry.js';
+import { followSite } from './site-following.js';
 import type { Storage } from './storage.js';
 import { openStorage } from './storage.js';
 import { loadAdminToken } from './store/data-directory.js';
@@ -315,46 +315,11 @@ export class Gateway {
     });
     await broker.start();
     this.#releasers.add(() => broker.stop());
-    this.#followSite(site, delivery, ingest, broker);
-    return broker;
-  }
-
-  /** What changes in the site ends connections, sessions and retained messages. */
-  #followSite(
-    site: SiteParts,
-    delivery: DeliveryParts,
-    { presence }: IngestParts,
-    broker: MqttBroker,
-  ): void {
-    const { log, now } = this.#options;
-    const { sessions, forwarder } = delivery;
-    const { events, accessTokens } = site;
-    const inBackground = (work: Promise<unknown>) => {
-      work.catch((error: unknown) => log.warn({ err: error }, 'not tidied up after a change'));
-    };
-    events.on('credentialEnded', (principal) => broker.disconnect(principal));
-    events.on('principalRemoved', (principal) => inBackground(sessions.discardAllOf(principal)));
-    // One after the other: a device that comes back must not lose what it leaves there anew.
-    let tidying: Promise<void> = Promise.resolve();
-    const forgetRetainedOf = ({ id, locationId }: Device) => {
-      tidying = tidying.then(async () => {
-        // What was commanded at its old place must not be done at another one.
-        await forwarder.forget(deviceTopic(id, 'commands/#'));
-        await forwarder.forget(forwardedTopic(locationId, id, '#'));
-      });
-      tidying = tidying.catch((error: unknown) => {
-        log.warn({ err: error }, 'not tidied up after a device');
-      });
-    };
-    events.on('deviceDeleted', forgetRetainedOf);
-    events.on('deviceMoved', ({ before, after }) => {
-      tidying = tidying.then(() => presence.moved(after.id));
-      forgetRetainedOf(before);
-    });
-    events.on('deviceRegrouped', (deviceId) => presence.moved(deviceId));
-    const expiry = new TokenExpiry(accessTokens, events, log, now);
+    followSite({ ...site, ...delivery, presence: ingest.presence, broker, log });
+    const expiry = new TokenExpiry(site.accessTokens, site.events, log, now);
     expiry.start();
     this.#releasers.add(() => expiry.stop());
+    return broker;
   }
 
   async #openBridges(

@@ -391,11 +391,9 @@ export class Destination {
   }
 }
 
-function direct(
-  message: Pick<DirectMessage, 'topic' | 'payload' | 'retain'>,
-  qos: QoS,
-  messageId: number,
-): OutgoingPublish {
-  const { topic, payload, retain } = message;
+type Content = Pick<DirectMessage, 'topic' | 'payload' | 'retain'>;
+
+function direct(content: Content, qos: QoS, messageId: number): OutgoingPublish {
+  const { topic, payload, retain } = content;
   return { topic, payload, retain, qos, messageId, dup: false };
 }

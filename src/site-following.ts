@@ -1,0 +1,45 @@
+import type { Logger } from 'pino';
+import type { MqttBroker } from './broker/mqtt-broker.js';
+import type { Forwarder } from './delivery/forwarder.js';
+import type { Sessions } from './delivery/sessions.js';
+import type { Device } from './domain/site.js';
+import { deviceTopic, forwardedTopic } from './domain/topics.js';
+import type { Presence } from './ingest/presence.js';
+import type { SiteEvents } from './site/site-events.js';
+
+export interface SiteFollowers {
+  readonly events: SiteEvents;
+  readonly sessions: Sessions;
+  readonly forwarder: Forwarder;
+  readonly presence: Presence;
+  readonly broker: MqttBroker;
+  readonly log: Logger;
+}
+
+/** What changes in the site ends connections, sessions and retained messages. */
+export function followSite(followers: SiteFollowers): void {
+  const { events, sessions, forwarder, presence, broker, log } = followers;
+  const inBackground = (work: Promise<unknown>) => {
+    work.catch((error: unknown) => log.warn({ err: error }, 'not tidied up after a change'));
+  };
+  events.on('credentialEnded', (principal) => broker.disconnect(principal));
+  events.on('principalRemoved', (principal) => inBackground(sessions.discardAllOf(principal)));
+  // One after the other: a device that comes back must not lose what it leaves there anew.
+  let tidying: Promise<void> = Promise.resolve();
+  const forgetRetainedOf = ({ id, locationId }: Device) => {
+    tidying = tidying.then(async () => {
+      // What was commanded at its old place must not be done at another one.
+      await forwarder.forget(deviceTopic(id, 'commands/#'));
+      await forwarder.forget(forwardedTopic(locationId, id, '#'));
+    });
+    tidying = tidying.catch((error: unknown) => {
+      log.warn({ err: error }, 'not tidied up after a device');
+    });
+  };
+  events.on('deviceDeleted', forgetRetainedOf);
+  events.on('deviceMoved', ({ before, after }) => {
+    tidying = tidying.then(() => presence.moved(after.id));
+    forgetRetainedOf(before);
+  });
+  events.on('deviceRegrouped', (deviceId) => presence.moved(deviceId));
+}
