@@ -174,7 +174,10 @@ function limitBodyTime(
   // A body that stalls is answered when its time is up: Node cuts off who has nobody to tell it to.
   incoming.on('timeout', () => undefined);
   const lift = () => clearTimeout(timer);
-  outgoing.once('close', lift);
+  // Who is answered before his body has come must not hold the connection with the rest of it.
+  outgoing.once('close', () => {
+    if (incoming.complete) lift();
+  });
   return lift;
 }
 

@@ -142,22 +142,26 @@ it('answers HTTP/1.0 as well, and hangs up', async () => {
   }
 });
 
+/** As many as the gateway answers of one connection at a time. */
+const AT_ONCE = 16;
+
 it('answers requests that come all at once in their order', async () => {
   const gateway = await startGateway(redis);
   const ids = await knownIds(gateway);
-  const paths = readingRoutes(gateway).map(({ path }) => fill(path, ids));
-  const expected: [string, string][] = [];
-  for (const [index, path] of paths.entries()) {
-    expected.push([String((await gateway.admin('GET', path)).status), `${index}`]);
+  const all = readingRoutes(gateway).map(({ path }) => fill(path, ids));
+  for (let first = 0; first < all.length; first += AT_ONCE) {
+    const paths = all.slice(first, first + AT_ONCE);
+    const expected: [string, string][] = [];
+    for (const path of paths) {
+      const { status, headers } = await gateway.admin('GET', path);
+      expected.push([String(status), headers['content-type'] ?? '']);
+    }
+    const requests = paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n${AUTHORIZED}\r\n`);
+    const bytes = `${requests.join('\r\n')}Connection: close\r\n\r\n`;
+    const received = await rawText(gateway.port, bytes);
+    const heads = received.matchAll(/HTTP\/1\.1 (\d{3}) [\s\S]*?\r\ncontent-type: ([^\r]*)\r\n/gi);
+    expect(Array.from(heads, ([, status, type]) => [status, type])).toEqual(expected);
   }
-  const requests = paths.map(
-    (path, index) =>
-      `GET ${path} HTTP/1.1\r\nHost: x\r\nX-Request-Id: ${index}\r\n${AUTHORIZED}\r\n`,
-  );
-  const bytes = `${requests.join('\r\n')}Connection: close\r\n\r\n`;
-  const socketText = await rawText(gateway.port, bytes);
-  const heads = socketText.matchAll(/HTTP\/1\.1 (\d{3}) [\s\S]*?\r\nx-request-id: (\d+)\r\n/gi);
-  expect(Array.from(heads, ([, status, id]) => [status, id])).toEqual(expected);
 });
 
 it('does not wait for a body that never ends', async () => {
