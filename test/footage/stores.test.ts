@@ -18,6 +18,8 @@ afterAll(() => s3.stop());
 interface Opened {
   readonly store: FootageStore;
   readonly gatewayUrl: string;
+  /** A device that is there. */
+  readonly deviceId: string;
 }
 
 /** The two stores behind the port. */
@@ -25,10 +27,15 @@ const STORES: Readonly<Record<string, () => Promise<Opened>>> = {
   'an S3-compatible server': async () => ({
     store: new S3FootageStore(s3.options),
     gatewayUrl: 'http://gateway.test',
+    deviceId: randomUUID(),
   }),
   "the gateway's own folder": async () => {
     const gateway = await startGateway(redis);
-    return { store: gateway.footageStore, gatewayUrl: `http://127.0.0.1:${gateway.port}` };
+    return {
+      store: gateway.footageStore,
+      gatewayUrl: `http://127.0.0.1:${gateway.port}`,
+      deviceId: await gateway.createDevice(await gateway.createLocation()),
+    };
   },
 };
 
@@ -38,8 +45,8 @@ function termsOf({ gatewayUrl }: Opened, agoMs = 0): UrlTerms {
   return { gatewayUrl, fromMs: Math.floor((Date.now() - agoMs) / 1000) * 1000 };
 }
 
-function newVideo(): Recording {
-  return newRecording(randomUUID(), 'video', 'video/mp4');
+function newVideo(deviceId: string): Recording {
+  return newRecording(deviceId, 'video', 'video/mp4');
 }
 
 function put(url: string, contentType = 'video/mp4', body = CONTENT): Promise<Response> {
@@ -53,7 +60,7 @@ async function statusOf(answer: Promise<Response>): Promise<number> {
 }
 
 async function uploaded(opened: Opened): Promise<{ recording: Recording; url: string }> {
-  const recording = newVideo();
+  const recording = newVideo(opened.deviceId);
   const upload = await opened.store.uploadUrl(recording, termsOf(opened));
   expect(await statusOf(put(upload))).toBe(200);
   return { recording, url: await opened.store.downloadUrl(recording.key, termsOf(opened)) };
@@ -61,7 +68,7 @@ async function uploaded(opened: Opened): Promise<{ recording: Recording; url: st
 
 /** Every way to alter a signed URL, one part of it at a time. */
 function alterations(url: string, recording: Recording): Record<string, string> {
-  const other = newVideo();
+  const other = newVideo(randomUUID());
   const last = url.endsWith('0') ? '1' : '0';
   return {
     'another signature': url.replace(/.$/, last),
@@ -114,7 +121,7 @@ describe.each(Object.entries(STORES))('%s', (_, open) => {
 
   it('refuses uploads by a URL that was altered', async () => {
     const opened = await open();
-    const recording = newVideo();
+    const recording = newVideo(opened.deviceId);
     const url = await opened.store.uploadUrl(recording, termsOf(opened));
     for (const [what, altered] of Object.entries(alterations(url, recording))) {
       expect([what, await statusOf(put(altered))]).toEqual([what, 403]);
@@ -126,13 +133,13 @@ describe.each(Object.entries(STORES))('%s', (_, open) => {
     const opened = await open();
     const { url } = await uploaded(opened);
     expect(await statusOf(put(url))).toBe(403);
-    const upload = await opened.store.uploadUrl(newVideo(), termsOf(opened));
+    const upload = await opened.store.uploadUrl(newVideo(opened.deviceId), termsOf(opened));
     expect(await statusOf(fetch(upload))).toBe(403);
   });
 
   it('takes no other content type than the announced one', async () => {
     const opened = await open();
-    const recording = newVideo();
+    const recording = newVideo(opened.deviceId);
     const url = await opened.store.uploadUrl(recording, termsOf(opened));
     for (const contentType of ['text/html', 'video/webm', 'video/mp4; codecs="avc1"']) {
       expect([contentType, await statusOf(put(url, contentType))]).toEqual([contentType, 403]);
@@ -146,7 +153,8 @@ describe.each(Object.entries(STORES))('%s', (_, open) => {
     const { recording } = await uploaded(opened);
     const download = (agoMs: number) =>
       opened.store.downloadUrl(recording.key, termsOf(opened, agoMs));
-    const upload = (agoMs: number) => opened.store.uploadUrl(newVideo(), termsOf(opened, agoMs));
+    const upload = (agoMs: number) =>
+      opened.store.uploadUrl(newVideo(opened.deviceId), termsOf(opened, agoMs));
     const [young, old] = [FOOTAGE_URL_VALID_MS - 20_000, FOOTAGE_URL_VALID_MS + 1_000];
     expect(await statusOf(fetch(await download(young)))).toBe(200);
     expect(await statusOf(put(await upload(young)))).toBe(200);
@@ -185,8 +193,10 @@ describe('a bucket', () => {
 
   it('refuses what another secret has signed', async () => {
     const store = new S3FootageStore({ ...s3.options, secretAccessKey: 'guessed' });
-    const opened = { store, gatewayUrl: '' };
-    expect(await statusOf(put(await store.uploadUrl(newVideo(), termsOf(opened))))).toBe(403);
+    const opened = { store, gatewayUrl: '', deviceId: randomUUID() };
+    expect(
+      await statusOf(put(await store.uploadUrl(newVideo(opened.deviceId), termsOf(opened)))),
+    ).toBe(403);
     expect(await statusOf(fetch(await store.downloadUrl('a/b/c', termsOf(opened))))).toBe(403);
   });
 });
