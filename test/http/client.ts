@@ -4,6 +4,7 @@ import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { text as readText } from 'node:stream/consumers';
 import { z } from 'zod';
+import { describedAt } from '../harness/described-answers.js';
 
 /** No answer of the gateway takes this long; a request that hangs fails its test. */
 const ANSWER_WITHIN_MS = 10_000;
@@ -105,9 +106,18 @@ export async function rawText(port: number, bytes: string | Buffer): Promise<str
   return readText(socket);
 }
 
-/** The same, where one answer is to come. */
+/** The same, where one answer is to come, which must be as the gateway's own document says. */
 export async function rawExchange(port: number, bytes: string | Buffer): Promise<Answer> {
-  return readAnswer(await rawText(port, bytes));
+  const answered = readAnswer(await rawText(port, bytes));
+  const [requestLine = ''] = bytes.toString('latin1').split('\r\n');
+  const [method = '', target = ''] = requestLine.split(' ');
+  // It may be absolute (RFC 9112, 3.2.2).
+  const path = target.replace(/^https?:\/\/[^/]*/, '');
+  const { status, headers, text } = answered;
+  const request = { mediaType: undefined, text: undefined };
+  const described = await describedAt(`http://127.0.0.1:${port}`);
+  described?.check({ method, path, request, status, headers, text });
+  return answered;
 }
 
 /** The final answer among what came, after those that only say that it may go on (RFC 9110, 15.2). */

@@ -1,0 +1,45 @@
+import { z } from 'zod';
+import { DescribedHttp } from './described-http.js';
+
+/** Before every test file: what a gateway answers to a `fetch` is held against its own document. */
+
+const titleSchema = z.looseObject({
+  info: z.looseObject({ title: z.literal('Care-home gateway') }),
+});
+const originalFetch = globalThis.fetch;
+const documents = new Map<string, Promise<DescribedHttp | undefined>>();
+
+/** What the gateway there says of itself; undefined when nobody is there, or somebody else. */
+export function describedAt(origin: string): Promise<DescribedHttp | undefined> {
+  const known = documents.get(origin);
+  if (known !== undefined) return known;
+  const asked = ask(origin);
+  documents.set(origin, asked);
+  return asked;
+}
+
+async function ask(origin: string): Promise<DescribedHttp | undefined> {
+  try {
+    const document: unknown = await (await originalFetch(`${origin}/openapi.json`)).json();
+    return titleSchema.safeParse(document).success ? new DescribedHttp(document) : undefined;
+  } catch {
+    // It has ended meanwhile, or is no gateway: a store for recordings, for one.
+    documents.delete(origin);
+    return undefined;
+  }
+}
+
+globalThis.fetch = async (input, init) => {
+  const response = await originalFetch(input, init);
+  const { origin, pathname, search } = new URL(input instanceof Request ? input.url : input);
+  const described = await describedAt(origin);
+  described?.check({
+    method: init?.method ?? (input instanceof Request ? input.method : 'GET'),
+    path: pathname + search,
+    request: { mediaType: undefined, text: undefined },
+    status: response.status,
+    headers: Object.fromEntries(response.headers),
+    text: await response.clone().text(),
+  });
+  return response;
+};
