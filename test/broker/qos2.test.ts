@@ -193,3 +193,26 @@ describe('guarantee 4: a device at QoS 2, while the store does not answer', () =
     expect(count()).toBe(1_001);
   });
 });
+
+it('guarantee 3: alarms of one device keep their order though their QoS differ', async () => {
+  const device = await home.device();
+  const nurse = await Subscriber.connect(home.gateway, home.viewer);
+  await nurse.subscribe(home.filter(device, 'alarms/#'));
+  const sensor = await RawClient.connect(
+    home.gateway,
+    { id: device.id, token: device.secret },
+    sessionOf(device),
+  );
+  const count = 60;
+  const sent = Array.from({ length: count }, (_, n) => n);
+  for (const n of sent) {
+    const packet = publishPacket(`devices/${device.id}/alarms`, `{"kind":"fall","n":${n}}`);
+    const qos = n % 3 === 0 ? (2 as const) : (1 as const);
+    sensor.send({ ...packet, qos, messageId: n + 1 });
+  }
+  await nurse.untilCount(count);
+  const numbers = nurse.messages('/alarms/').map(({ data }) => data);
+  expect(numbers).toEqual(sent.map((n) => ({ n })));
+  await nurse.end();
+  sensor.vanish();
+});
