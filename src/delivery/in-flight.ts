@@ -3,7 +3,11 @@ const MAX_MESSAGE_ID = 65_535;
 /** The messages that await their acknowledgement, by packet identifier. */
 export class InFlight<Message> {
   readonly #messages = new Map<number, Message>();
-  #lastMessageId = 0;
+  /**
+   * Not from 1 on each time the gateway has started: a client may send an acknowledgement that it had
+   * put off on its next connection (mqtt.js does), and it must not settle what has the same number there.
+   */
+  #lastMessageId = Math.floor(Math.random() * MAX_MESSAGE_ID);
 
   get size(): number {
     return this.#messages.size;
