@@ -360,3 +360,30 @@ describe('a persistent session', () => {
     again.vanish();
   });
 });
+
+describe('an acknowledgement that a client had put off', () => {
+  it('settles no other message on its next connection, after a restart of the gateway', async () => {
+    ward = await Ward.open(gateway, 1);
+    const first = await rawNurse('put-off');
+    await first.subscribe([ward.alarmFilter]);
+    await ward.alarm(200);
+    await untilPublishes(first, 100);
+    acknowledge(first, 0, 50);
+    await untilPublishes(first, 150);
+    // mqtt.js keeps what it could not send, and sends it behind its next CONNECT.
+    const putOff = publishesOf(first)[99]?.messageId ?? 0;
+    await gateway.stop();
+    await gateway.start();
+
+    const second = await rawNurse('put-off');
+    await untilPublishes(second, 100);
+    second.send({ cmd: 'puback', messageId: putOff });
+    await second.ping();
+    second.vanish();
+    const third = await rawNurse('put-off');
+    third.acknowledgeAll();
+    await untilPublishes(third, 150);
+    const numbers = publishesOf(third).map(({ payload }) => JSON.parse(payload.toString()).data.n);
+    expect(numbers).toEqual(Array.from({ length: 150 }, (_, n) => n + 50));
+  });
+});
