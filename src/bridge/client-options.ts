@@ -29,7 +29,6 @@ export async function clientOptions(
 ): Promise<IClientOptions> {
   const { username, password, caFile, certFile, keyFile, serverName } = bridge;
   const clean = !keepsSession(bridge);
-  const expected = serverName && { servername: serverName, rejectUnauthorized: true };
   const sessionExpiryInterval = bridge.maxQueuedHours * SECONDS_PER_HOUR;
   return {
     clientId,
@@ -54,8 +53,7 @@ export async function clientOptions(
     ...(caFile !== undefined && { ca: await readFile(caFile) }),
     ...(certFile !== undefined && { cert: await readFile(certFile) }),
     ...(keyFile !== undefined && { key: await readFile(keyFile) }),
-    // mqtt.js does not pass it on to its WebSocket.
-    ...(expected && { ...expected, wsOptions: expected }),
+    ...(serverName !== undefined && { servername: serverName }),
     rejectUnauthorized: true,
   };
 }

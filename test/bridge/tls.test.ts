@@ -83,22 +83,3 @@ it('an upstream that wants a client certificate and gets none is told apart', as
   const home = await world.home([bridgeTo(mosquitto, { caFile: mosquitto.authority.certFile })]);
   await untilBridge(home, 'region', TLS_FAILURE);
 });
-
-it('WebSocket over TLS is held to the same certificate and name', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'gateway-authority-'));
-  world.onEnd(() => rm(directory, { recursive: true }));
-  const authority = await Authority.create(directory);
-  const caFile = authority.certFile;
-  const { webSocketUrl: url } = await world.aedes(await authority.server('DNS:broker.example'));
-  const ca = await readFile(caFile);
-  const wsOptions = { ca, servername: 'broker.example' };
-  const subscriber = await world.subscriberAt(url, { wsOptions });
-  const home = await world.home([
-    bridgeTo({ url }, { caFile, name: 'wrong', send: 'alarms' }),
-    bridgeTo({ url }, { caFile, name: 'right', serverName: 'broker.example' }),
-  ]);
-  const sensor = await world.sensor(home);
-  sensor.alarms(5);
-  await reconciled(home, subscriber, [sensor], 'right');
-  await untilBridge(home, 'wrong', { ...TLS_FAILURE, queued: 5 });
-});

@@ -3,7 +3,6 @@ import { afterEach, expect, vi } from 'vitest';
 import { Home } from '../broker/home.js';
 import { AedesUpstream } from '../harness/aedes-upstream.js';
 import type { TestDevice } from '../harness/api.js';
-import type { Certificate } from '../harness/certificates.js';
 import { CutProxy } from '../harness/cut-proxy.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { accountOf } from '../harness/metrics.js';
@@ -28,8 +27,8 @@ export class World {
     return this.#keep(Mosquitto.create(options), (one) => one.remove());
   }
 
-  aedes(certificate?: Certificate): Promise<AedesUpstream> {
-    return this.#keep(AedesUpstream.start(certificate), (one) => one.remove());
+  aedes(): Promise<AedesUpstream> {
+    return this.#keep(AedesUpstream.start(), (one) => one.remove());
   }
 
   proxy(target: { readonly port: number }): Promise<CutProxy> {

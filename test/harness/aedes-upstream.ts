@@ -1,11 +1,8 @@
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
 import { createServer as createHttpServer } from 'node:http';
-import { createServer as createHttpsServer } from 'node:https';
 import { createServer, type Server, type Socket } from 'node:net';
 import { Aedes } from 'aedes';
 import { createWebSocketStream, WebSocketServer } from 'ws';
-import type { Certificate } from './certificates.js';
 
 /** A broker that speaks MQTT 3.1.1 only, and also over WebSocket: stock Aedes, all in memory. */
 export class AedesUpstream {
@@ -15,17 +12,11 @@ export class AedesUpstream {
   readonly #servers: readonly Server[];
   readonly #sockets = new Set<Socket>();
 
-  private constructor(
-    broker: Aedes,
-    tcp: Server,
-    webSocket: WebSocketServer,
-    http: Server,
-    isSecure: boolean,
-  ) {
+  private constructor(broker: Aedes, tcp: Server, webSocket: WebSocketServer, http: Server) {
     this.#broker = broker;
     this.#servers = [tcp, http];
     this.url = `mqtt://127.0.0.1:${portOf(tcp)}`;
-    this.webSocketUrl = `${isSecure ? 'wss' : 'ws'}://127.0.0.1:${portOf(http)}`;
+    this.webSocketUrl = `ws://127.0.0.1:${portOf(http)}`;
     tcp.on('connection', (socket) => broker.handle(socket));
     webSocket.on('connection', (socket) => broker.handle(createWebSocketStream(socket)));
     for (const server of this.#servers) {
@@ -36,21 +27,12 @@ export class AedesUpstream {
     }
   }
 
-  /** @param certificate for WebSocket over TLS */
-  static async start(certificate?: Certificate): Promise<AedesUpstream> {
+  static async start(): Promise<AedesUpstream> {
     const broker = await Aedes.createBroker();
     const tcp = createServer().listen(0, '127.0.0.1');
-    const server =
-      certificate === undefined
-        ? createHttpServer()
-        : createHttpsServer({
-            cert: await readFile(certificate.certFile),
-            key: await readFile(certificate.keyFile),
-          });
-    const http = server.listen(0, '127.0.0.1');
+    const http = createHttpServer().listen(0, '127.0.0.1');
     await Promise.all([once(tcp, 'listening'), once(http, 'listening')]);
-    const webSocket = new WebSocketServer({ server: http });
-    return new AedesUpstream(broker, tcp, webSocket, http, certificate !== undefined);
+    return new AedesUpstream(broker, tcp, new WebSocketServer({ server: http }), http);
   }
 
   async remove(): Promise<void> {
