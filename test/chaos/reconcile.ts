@@ -174,5 +174,9 @@ function unacknowledged({ alarms }: ChaosDevice): number[] {
 }
 
 function namesOf({ device, alarms }: ChaosDevice, numbers: readonly number[]): string[] {
-  return numbers.map((number) => `${device.id}#${number} ${alarms[number]?.id ?? '(no id)'}`);
+  return numbers.map((number) => {
+    const { id = '(no id)', publishedMs = 0 } = alarms[number] ?? {};
+    const publishedAt = new Date(performance.timeOrigin + publishedMs).toISOString();
+    return `${device.id}#${number} ${id} published at ${publishedAt}`;
+  });
 }

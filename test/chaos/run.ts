@@ -53,11 +53,15 @@ async function runOn(
 ): Promise<ChaosReport> {
   const victim = await Victim.start([upstream.bridge]);
   const run = new Run(options, victim, upstream, tell);
+  let isUnblemished = false;
   try {
-    return await run.run();
+    const report = await run.run();
+    isUnblemished = report.violations.length === 0;
+    return report;
   } finally {
     await run.end();
-    await victim.remove();
+    if (isUnblemished) await victim.remove();
+    else tell(`data and log of the gateway are left in ${await victim.keep()}`);
   }
 }
 

@@ -68,9 +68,20 @@ export class Victim {
   }
 
   async remove(): Promise<void> {
+    await this.#calm();
+    await this.gateway.remove();
+  }
+
+  /** Leaves its data and its log for whoever wants to know why; resolves to where they are. */
+  async keep(): Promise<string> {
+    await this.#calm();
+    await this.gateway.keep();
+    return this.gateway.dataDir;
+  }
+
+  async #calm(): Promise<void> {
     this.#isStopping = true;
     await this.#restarting?.catch(() => undefined);
-    await this.gateway.remove();
   }
 
   async #restart(): Promise<void> {

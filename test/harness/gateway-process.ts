@@ -137,9 +137,20 @@ export class GatewayProcess {
 
   /** Stops it, its store included, and removes its data. */
   async remove(): Promise<void> {
-    if (this.#child?.exitCode !== null || this.#child.signalCode !== null) await this.start();
-    await this.stop();
+    await this.#stopWithStore();
     await rm(this.dataDir, { recursive: true, force: true });
+  }
+
+  /** Stops it, its store included, and leaves its data, with its log beside them. */
+  async keep(): Promise<void> {
+    await this.#stopWithStore();
+    await writeFile(join(this.dataDir, 'gateway.log'), `${this.lines.join('\n')}\n`);
+  }
+
+  /** A gateway that was killed has left its store running; another takes it over and ends it. */
+  async #stopWithStore(): Promise<void> {
+    if (!this.isRunning) await this.start();
+    await this.stop();
   }
 
   async #end(signal: NodeJS.Signals): Promise<number | null> {
