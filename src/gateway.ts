@@ -28,8 +28,7 @@ import { openListeners } from './listening.js';
 import { createMetrics } from './metrics.js';
 import { Releasers } from './releasers.js';
 import { AccessTokens, firstTokenEntry } from './site/access-tokens.js';
-import type { BackgroundAudit } from './site/background-audit.js';
-import { bridgeChanges } from './site/bridge-changes.js';
+import { BridgeRegister } from './site/bridge-register.js';
 import { Devices } from './site/devices.js';
 import { Groups } from './site/groups.js';
 import { Health } from './site/health.js';
@@ -60,6 +59,8 @@ export interface GatewayOptions {
   /** Milliseconds since any moment; never jumps. */
   readonly elapsed: () => number;
 }
+
+type TakeUpBridges = (configured: Config['bridges']) => Promise<void>;
 
 interface SiteParts {
   readonly model: SiteModel;
@@ -101,17 +102,14 @@ export class Gateway {
   readonly #releasers = new Releasers();
   readonly #health = new Health();
   readonly #steady: SteadyClock;
-  /** Resolves at the end of the start. */
-  readonly #bridges: Promise<Bridges>;
-  #bridgesStarted: (bridges: Bridges) => void = () => undefined;
-  #configuredBridges: Config['bridges'];
-  #audit: BackgroundAudit | undefined;
+  /** Takes up the bridges of a configuration; resolves at the end of the start. */
+  readonly #takingUp: Promise<TakeUpBridges>;
+  #bridgesStarted: (takeUp: TakeUpBridges) => void = () => undefined;
 
   constructor(options: GatewayOptions) {
     this.#options = options;
-    this.#configuredBridges = options.config.bridges;
     this.#steady = new SteadyClock({ ...options, health: this.#health });
-    this.#bridges = new Promise((resolve) => {
+    this.#takingUp = new Promise((resolve) => {
       this.#bridgesStarted = resolve;
     });
   }
@@ -131,11 +129,8 @@ export class Gateway {
    * a new start.
    */
   async reload({ bridges }: Config): Promise<void> {
-    const started = await this.#bridges;
-    const changes = bridgeChanges(this.#configuredBridges, bridges, this.#options.now());
-    this.#configuredBridges = bridges;
-    for (const entry of changes) this.#audit?.add(entry);
-    await started.apply(bridges);
+    const takeUp = await this.#takingUp;
+    await takeUp(bridges);
   }
 
   async stop(): Promise<void> {
@@ -160,7 +155,6 @@ export class Gateway {
     const broker = await this.#openBroker(storage, site, delivery, ingest);
     const installation = await Installation.load(this.#options.config.dataDir, log);
     const bridges = await this.#openBridges(storage, delivery, ingest, installation);
-    this.#audit = storage.backgroundAudit;
     const status = new GatewayStatus(delivery.forwarder, this.#health, version, log, now);
     this.#releasers.add(() => status.stop());
     const releasers = this.#releasers;
@@ -173,7 +167,12 @@ export class Gateway {
     const addresses = await openListeners({ ...this.#options, broker, app, releasers });
     // Not before: a gateway that cannot listen must not take the place of one that runs.
     bridges.connect();
-    this.#bridgesStarted(bridges);
+    const register = this.#openBridgeRegister(storage, installation);
+    register(this.#options.config.bridges);
+    this.#bridgesStarted((configured) => {
+      register(configured);
+      return bridges.apply(configured);
+    });
     ingest.presence.start();
     this.#health.started();
     status.start();
@@ -344,6 +343,15 @@ export class Gateway {
     });
     await bridges.apply(config.bridges);
     return bridges;
+  }
+
+  /** Resolves to what writes down which bridges there are from now on. */
+  #openBridgeRegister(storage: Storage, installation: Installation) {
+    const { log, now } = this.#options;
+    const register = new BridgeRegister(storage.bridgeRegister, log, now);
+    this.#releasers.add(() => register.stop());
+    return (configured: Config['bridges']) =>
+      register.note(new Map(configured.map((one) => [one.name, installation.fingerprint(one)])));
   }
 
   #openHttp(parts: AllParts): ReturnType<typeof createHttpApp> {

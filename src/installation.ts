@@ -36,6 +36,16 @@ export class Installation {
     return this.#derive('cursors');
   }
 
+  /**
+   * Tells how something is configured from how it was. With the key, as there may be a password in it
+   * that whoever has the fingerprint could try to guess.
+   */
+  fingerprint(configured: object): string {
+    return createHmac('sha256', this.#derive('fingerprints'))
+      .update(JSON.stringify(configured))
+      .digest('base64');
+  }
+
   #derive(purpose: string): Buffer {
     return createHmac('sha256', this.#key).update(purpose).digest();
   }

@@ -12,6 +12,7 @@ import { AlarmRetention } from './store/alarm-retention.js';
 import { AuditRecords } from './store/audit-records.js';
 import { AuditRetention } from './store/audit-retention.js';
 import { AuditTrailRedis } from './store/audit-trail-redis.js';
+import { BridgeRegisterRedis } from './store/bridge-register-redis.js';
 import { connectManagementRedis, connectRedis, untilReady } from './store/connection.js';
 import { DiskMonitor } from './store/disk-monitor.js';
 import { createEmbeddedRedis } from './store/embedded-redis.js';
@@ -44,6 +45,7 @@ export interface Storage {
   readonly presence: PresenceStoreRedis;
   readonly rejections: RejectionStoreRedis;
   readonly setAside: SetAsideStoreRedis;
+  readonly bridgeRegister: BridgeRegisterRedis;
   /** Wills, retained messages and incoming QoS 2, as Aedes' own Redis persistence keeps them. */
   readonly broker: RedisPersistence;
 }
@@ -103,6 +105,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     presence: new PresenceStoreRedis(state, keys),
     rejections: new RejectionStoreRedis(state, keys, config.rejected.maxPerLocation),
     setAside: new SetAsideStoreRedis(management, keys),
+    bridgeRegister: new BridgeRegisterRedis(management, keys, auditRecords),
     broker: createBrokerStorage({ conn: broker }),
   };
 }

@@ -1,8 +1,8 @@
-import { setTimeout } from 'node:timers/promises';
+import { pause } from '../site/pause.js';
 
 const RETRY_MS = 1_000;
 
 /** Resolves before the next attempt, or at the signal. */
-export async function pauseBeforeRetry(signal: AbortSignal): Promise<void> {
-  await setTimeout(RETRY_MS, undefined, { signal }).catch(() => undefined);
+export function pauseBeforeRetry(signal: AbortSignal): Promise<void> {
+  return pause(RETRY_MS, signal);
 }

@@ -1,6 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { AuditEntry, AuditTrail } from './audit-trail.js';
+import { pause } from './pause.js';
 
 const MAX_WAITING = 10_000;
 const MAX_BATCH = 100;
@@ -60,17 +60,9 @@ export class BackgroundAudit {
         if (!isAway) this.#log.warn({ err: error }, 'audit entries not written, trying again');
         isAway = true;
         if (this.#stopping.signal.aborted) break;
-        await this.#pause();
+        await pause(RETRY_AFTER_MS, this.#stopping.signal);
       }
     }
     this.#running = undefined;
-  }
-
-  /** Ends early when the gateway stops. */
-  #pause(): Promise<void> {
-    const { signal } = this.#stopping;
-    return delay(RETRY_AFTER_MS, undefined, { signal }).catch((error: unknown) => {
-      if (!signal.aborted) throw error;
-    });
   }
 }

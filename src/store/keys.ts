@@ -179,6 +179,11 @@ export class Keys {
     return this.#key('rejected', locationId);
   }
 
+  /** Hash: bridge → fingerprint of how it was configured when this was last written down. */
+  get bridges(): string {
+    return this.#key('bridges');
+  }
+
   /** List: messages that the upstream of a bridge will never take, the newest first. */
   setAside(bridge: string): string {
     return this.#key('set-aside', bridge);

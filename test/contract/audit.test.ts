@@ -93,11 +93,11 @@ it('the end of a token is written down once when the store gave no answer to it'
   expect(await expiredUntil(api, second)).toEqual([first, second]);
 }, 40_000);
 
-it('a bridge that SIGHUP adds, changes or takes away leaves a record, without its credentials', async () => {
+it('a bridge that is added, changed or taken away leaves a record, without its credentials, also when the gateway was stopped meanwhile', async () => {
   gateway = await GatewayProcess.create();
   await gateway.configure({ bridges: [] });
   await gateway.start();
-  const api = new Api(gateway);
+  let api = new Api(gateway);
   const bridge = (name: string, password: string) => {
     return { name, url: 'mqtt://127.0.0.1:1', username: 'gateway', password };
   };
@@ -116,6 +116,31 @@ it('a bridge that SIGHUP adds, changes or takes away leaves a record, without it
   await expect
     .poll(recorded, { timeout: 10_000 })
     .toEqual([...created, ['bridge.removed', 'three'], ['bridge.changed', 'two']]);
+  const recordedSoFar = await recorded();
+  await gateway.stop();
+  await gateway.configure({
+    bridges: [bridge('two', 'third-secret'), bridge('four', 'first-secret')],
+  });
+  await gateway.start();
+  api = new Api(gateway);
+  const meanwhile = [
+    ['bridge.removed', 'one'],
+    ['bridge.changed', 'two'],
+    ['bridge.created', 'four'],
+  ];
+  await expect.poll(recorded, { timeout: 10_000 }).toEqual([...recordedSoFar, ...meanwhile]);
+  // Those that stay the same leave none.
+  await gateway.stop();
+  await gateway.configure({
+    bridges: ['two', 'four', 'five'].map((name) =>
+      bridge(name, name === 'two' ? 'third-secret' : 'first-secret'),
+    ),
+  });
+  await gateway.start();
+  api = new Api(gateway);
+  await expect
+    .poll(recorded, { timeout: 10_000 })
+    .toEqual([...recordedSoFar, ...meanwhile, ['bridge.created', 'five']]);
   const text = JSON.stringify(await auditOf(api, actions));
   expect(text).toContain('"actor":{"type":"gateway"');
   expect(text).not.toContain('secret');
