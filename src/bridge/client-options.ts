@@ -53,9 +53,14 @@ export async function clientOptions(
     ...(caFile !== undefined && { ca: await readFile(caFile) }),
     ...(certFile !== undefined && { cert: await readFile(certFile) }),
     ...(keyFile !== undefined && { key: await readFile(keyFile) }),
-    ...(serverName !== undefined && { servername: serverName }),
+    ...(serverName !== undefined && serverNameOptions(serverName)),
     rejectUnauthorized: true,
   };
+}
+
+/** To a WebSocket mqtt.js passes certificates on, and no name. */
+function serverNameOptions(servername: string) {
+  return { servername, wsOptions: { servername, rejectUnauthorized: true } };
 }
 
 /**

@@ -1,8 +1,5 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
-import { Authority } from '../harness/certificates.js';
 import { untilBridge } from './bridge-api.js';
 import { bridgeThrough, bridgeTo, reconciled, useWorld } from './world.js';
 
@@ -35,9 +32,7 @@ it('over TLS, with a client certificate, an upstream that is killed misses nothi
 });
 
 it('an upstream with a certificate of a foreign authority is told nothing', async () => {
-  const directory = await mkdtemp(join(tmpdir(), 'gateway-authority-'));
-  world.onEnd(() => rm(directory, { recursive: true }));
-  const foreign = await Authority.create(directory);
+  const foreign = await world.authority();
   const mosquitto = await world.mosquitto({ tls: { name: ADDRESS } });
   const proxy = await world.proxy(mosquitto);
   const wrong = { caFile: foreign.certFile };
@@ -75,6 +70,31 @@ it('a certificate for another name is refused, unless that is the name that is e
   sensor.alarms(5);
   await reconciled(home, subscriber, [sensor], 'right');
   await untilBridge(home, 'wrong', { ...TLS_FAILURE, queued: 5 });
+});
+
+it('over WebSocket with TLS the certificate must be of the expected authority and name too', async () => {
+  const authority = await world.authority();
+  const foreign = await world.authority();
+  const upstream = await world.aedes(await authority.server('DNS:broker.example'));
+  const url = upstream.webSocketUrl;
+  expect(url).toMatch(/^wss:/);
+  const subscriber = await world.subscriberAt(upstream.url);
+  const { certFile: caFile } = authority;
+  const alarms = { url, send: 'alarms' };
+  const home = await world.home([
+    bridgeTo(upstream, { ...alarms, name: 'wrong-name', caFile }),
+    bridgeTo(upstream, {
+      ...{ ...alarms, name: 'foreign', caFile: foreign.certFile },
+      serverName: 'broker.example',
+    }),
+    bridgeTo(upstream, { ...alarms, name: 'right', caFile, serverName: 'broker.example' }),
+  ]);
+  const sensor = await world.sensor(home);
+  sensor.alarms(5);
+  await reconciled(home, subscriber, [sensor], 'right');
+  for (const name of ['wrong-name', 'foreign']) {
+    await untilBridge(home, name, { ...TLS_FAILURE, queued: 5 });
+  }
 });
 
 it('an upstream that wants a client certificate and gets none is told apart', async () => {

@@ -1,8 +1,12 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { IClientOptions } from 'mqtt';
 import { afterEach, expect, vi } from 'vitest';
 import { Home } from '../broker/home.js';
 import { AedesUpstream } from '../harness/aedes-upstream.js';
 import type { TestDevice } from '../harness/api.js';
+import { Authority, type Certificate } from '../harness/certificates.js';
 import { CutProxy } from '../harness/cut-proxy.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { accountOf } from '../harness/metrics.js';
@@ -27,8 +31,15 @@ export class World {
     return this.#keep(Mosquitto.create(options), (one) => one.remove());
   }
 
-  aedes(): Promise<AedesUpstream> {
-    return this.#keep(AedesUpstream.start(), (one) => one.remove());
+  aedes(certificate?: Certificate): Promise<AedesUpstream> {
+    return this.#keep(AedesUpstream.start(certificate), (one) => one.remove());
+  }
+
+  /** Its certificates are removed after the test. */
+  async authority(): Promise<Authority> {
+    const directory = await mkdtemp(join(tmpdir(), 'gateway-authority-'));
+    this.onEnd(() => rm(directory, { recursive: true }));
+    return Authority.create(directory);
   }
 
   proxy(target: { readonly port: number }): Promise<CutProxy> {

@@ -1,10 +1,16 @@
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { createServer as createHttpServer } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
 import { createServer, type Server, type Socket } from 'node:net';
 import { Aedes } from 'aedes';
 import { createWebSocketStream, WebSocketServer } from 'ws';
+import type { Certificate } from './certificates.js';
 
-/** A broker that speaks MQTT 3.1.1 only, and also over WebSocket: stock Aedes, all in memory. */
+/**
+ * A broker that speaks MQTT 3.1.1 only, and also over WebSocket, which is over TLS
+ * if there is a certificate: stock Aedes, all in memory.
+ */
 export class AedesUpstream {
   readonly url: string;
   readonly webSocketUrl: string;
@@ -12,13 +18,12 @@ export class AedesUpstream {
   readonly #servers: readonly Server[];
   readonly #sockets = new Set<Socket>();
 
-  private constructor(broker: Aedes, tcp: Server, webSocket: WebSocketServer, http: Server) {
+  private constructor(broker: Aedes, tcp: Server, http: Server, scheme: 'ws' | 'wss') {
     this.#broker = broker;
     this.#servers = [tcp, http];
     this.url = `mqtt://127.0.0.1:${portOf(tcp)}`;
-    this.webSocketUrl = `ws://127.0.0.1:${portOf(http)}`;
+    this.webSocketUrl = `${scheme}://127.0.0.1:${portOf(http)}`;
     tcp.on('connection', (socket) => broker.handle(socket));
-    webSocket.on('connection', (socket) => broker.handle(createWebSocketStream(socket)));
     for (const server of this.#servers) {
       server.on('connection', (socket: Socket) => {
         this.#sockets.add(socket);
@@ -27,12 +32,17 @@ export class AedesUpstream {
     }
   }
 
-  static async start(): Promise<AedesUpstream> {
+  static async start(certificate?: Certificate): Promise<AedesUpstream> {
     const broker = await Aedes.createBroker();
-    const tcp = createServer().listen(0, '127.0.0.1');
-    const http = createHttpServer().listen(0, '127.0.0.1');
-    await Promise.all([once(tcp, 'listening'), once(http, 'listening')]);
-    return new AedesUpstream(broker, tcp, new WebSocketServer({ server: http }), http);
+    const tcp = createServer();
+    const http = certificate ? await secureServer(certificate) : createHttpServer();
+    const webSocket = new WebSocketServer({ server: http });
+    webSocket.on('connection', (socket) => broker.handle(createWebSocketStream(socket)));
+    for (const server of [tcp, http]) {
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+    }
+    return new AedesUpstream(broker, tcp, http, certificate ? 'wss' : 'ws');
   }
 
   async remove(): Promise<void> {
@@ -40,6 +50,10 @@ export class AedesUpstream {
     for (const socket of this.#sockets) socket.destroy();
     for (const server of this.#servers) server.close();
   }
+}
+
+async function secureServer({ certFile, keyFile }: Certificate) {
+  return createHttpsServer({ cert: await readFile(certFile), key: await readFile(keyFile) });
 }
 
 function portOf(server: Server): number {
