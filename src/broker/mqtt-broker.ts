@@ -21,7 +21,7 @@ import { FailedLogins } from './failed-logins.js';
 import { IncomingReceipts } from './incoming-receipts.js';
 import { Intake } from './intake.js';
 import { guardPackets } from './packet-guard.js';
-import { BrokerPersistence } from './persistence.js';
+import { BrokerPersistence, SESSION_PRESENT } from './persistence.js';
 import { PublishHook } from './publish-hook.js';
 import { ReadGate } from './read-gate.js';
 import { claimedId, RefusalReport } from './refusal-report.js';
@@ -130,7 +130,9 @@ export class MqttBroker {
       },
       authorizePublish: (client, packet, done) => hook.authorize(client, packet, done),
       authorizeSubscribe: (client, subscription, done) => {
-        done(null, this.#authorizeSubscribe(client, subscription.topic) ? subscription : null);
+        const isGranted =
+          subscription !== SESSION_PRESENT && this.#authorizeSubscribe(client, subscription.topic);
+        done(null, isGranted ? subscription : null);
       },
       // Destinations deliver; see the class comment.
       authorizeForward: () => null,

@@ -12,6 +12,9 @@ interface AedesSubscription {
   readonly qos: 0 | 1 | 2;
 }
 
+/** Stands for a session that has no subscription; nobody else can have this very one. */
+export const SESSION_PRESENT: AedesSubscription = { topic: '$session', qos: 0 };
+
 export interface BrokerPersistenceOptions {
   readonly sessions: Sessions;
   readonly stored: RedisPersistence;
@@ -60,10 +63,16 @@ export class BrokerPersistence {
     await this.#options.sessions.unsubscribe(client.id, filters);
   }
 
+  /**
+   * What Aedes takes up of a session. It tells one by its subscriptions alone: a session that has none
+   * is given one that Aedes refuses, so that CONNACK says it is there [MQTT-3.2.2-2]. Otherwise clients
+   * (Paho) throw away what they have not got acknowledged.
+   */
   async subscriptionsByClient(client: ClientRef): Promise<AedesSubscription[]> {
-    return this.#options.sessions
-      .subscriptionsOf(client.id)
-      .map(({ filter, qos }) => ({ topic: filter, qos }));
+    const { sessions } = this.#options;
+    const subscriptions = sessions.subscriptionsOf(client.id);
+    if (subscriptions.length === 0 && sessions.isResumed(client.id)) return [SESSION_PRESENT];
+    return subscriptions.map(({ filter, qos }) => ({ topic: filter, qos }));
   }
 
   /** A clean session begins: `Sessions.open` has discarded what there was. */

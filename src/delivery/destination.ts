@@ -1,7 +1,7 @@
 import type { Audience } from '../domain/grants.js';
 import type { AwayCount, AwayMember } from './away-counts.js';
 import type { CursorState } from './cursor-state.js';
-import { type DirectMessage, DirectQueue } from './direct-queue.js';
+import { type DirectMessage, DirectQueue, directPublish } from './direct-queue.js';
 import { ExpressLanes } from './express-lanes.js';
 import { InFlight } from './in-flight.js';
 import type { DestinationLimits } from './limits.js';
@@ -10,7 +10,7 @@ import type { LogEntry, LogName, LogReader } from './log-entry.js';
 import { LOG_NAMES, payloadAt } from './log-entry.js';
 import type { LogTail } from './log-tail.js';
 import { Pace } from './pace.js';
-import type { OutgoingPublish, Receiver } from './receiver.js';
+import type { Receiver } from './receiver.js';
 import type { LogPositions, QoS, Subscriptions } from './subscriptions.js';
 
 export interface DestinationOptions {
@@ -49,7 +49,7 @@ export class Destination {
   readonly subscriptions: Subscriptions;
   readonly #cursors: Readonly<Record<LogName, LogCursor>>;
   readonly #options: DestinationOptions;
-  readonly #inFlight = new InFlight<Sent>();
+  readonly #inFlight = new InFlight<Sent>(nameOf);
   readonly #loading = new Set<LogCursor>();
   #loadingAhead = false;
   /** Refused, and not yet passed. */
@@ -127,7 +127,7 @@ export class Destination {
   disconnect(receiver: Receiver): void {
     if (this.#receiver !== receiver) return;
     this.#receiver = undefined;
-    this.#inFlight.clear();
+    this.#inFlight.interrupt();
     this.#direct.clear();
     this.#replaying.clear();
     this.#lanes = undefined;
@@ -185,6 +185,7 @@ export class Destination {
     for (const sent of [...this.#inFlight.all(), ...this.#refusals]) {
       if (sent.cursor === cursor && sent.sequence > sequence) sent.cursor = undefined;
     }
+    this.#inFlight.forgetInterrupted();
     this.subscriptions.rewindTo(log, sequence);
     this.#away?.wentBack(log, sequence);
     if (log === 'alarms') this.#openLanes();
@@ -302,7 +303,8 @@ export class Destination {
         return;
       }
       if (this.#replaying.has(cursor)) this.#pace?.took();
-      this.#send(this.#receiver, cursor, entry, cursor.sent(entry.sequence));
+      cursor.sent(entry.sequence);
+      this.#send(this.#receiver, cursor, entry);
     }
   }
 
@@ -322,16 +324,16 @@ export class Destination {
       }
       alarms.sentAhead(entry.sequence);
       if (lanes.hasWaited(entry)) this.#pace?.took();
-      this.#send(this.#receiver, alarms, entry, false);
+      this.#send(this.#receiver, alarms, entry);
     }
   }
 
-  #send(receiver: Receiver, cursor: LogCursor, entry: LogEntry, dup: boolean): void {
+  #send(receiver: Receiver, cursor: LogCursor, entry: LogEntry): void {
     const { topic, sequence } = entry;
     this.#direct.noteSent(topic);
-    const messageId = this.#inFlight.add({ cursor, sequence });
+    const { messageId, isRepeated } = this.#inFlight.add({ cursor, sequence });
     const payload = payloadAt(entry, this.#options.now());
-    receiver.send({ topic, payload, retain: false, qos: 1, messageId, dup });
+    receiver.send({ topic, payload, retain: false, qos: 1, messageId, dup: isRepeated });
   }
 
   #sendDirect(maxInFlight: number): void {
@@ -339,14 +341,14 @@ export class Destination {
       const message = this.#direct.take();
       if (message === undefined) return;
       const messageId =
-        message.qos === 0 ? 0 : this.#inFlight.add({ cursor: undefined, sequence: 0 });
-      this.#receiver.send(direct(message, message.qos, messageId));
+        message.qos === 0 ? 0 : this.#inFlight.add({ cursor: undefined, sequence: 0 }).messageId;
+      this.#receiver.send(directPublish(message, message.qos, messageId));
     }
   }
 
   /** At most once: a receiver that cannot keep up misses it rather than queueing without bound. */
   #sendNow(message: Pick<DirectMessage, 'topic' | 'payload' | 'retain'>): void {
-    if (this.#receiver?.isWritable === true) this.#receiver.send(direct(message, 0, 0));
+    if (this.#receiver?.isWritable === true) this.#receiver.send(directPublish(message, 0, 0));
   }
 
   #openLanes(): void {
@@ -391,9 +393,7 @@ export class Destination {
   }
 }
 
-type Content = Pick<DirectMessage, 'topic' | 'payload' | 'retain'>;
-
-function direct(content: Content, qos: QoS, messageId: number): OutgoingPublish {
-  const { topic, payload, retain } = content;
-  return { topic, payload, retain, qos, messageId, dup: false };
+/** The same for an entry of a log whenever it is sent; the rest is sent once. */
+function nameOf({ cursor, sequence }: Sent): string | undefined {
+  return cursor && `${cursor.log} ${sequence}`;
 }

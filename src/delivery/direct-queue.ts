@@ -1,4 +1,5 @@
 import type { Audience } from '../domain/grants.js';
+import type { OutgoingPublish } from './receiver.js';
 import type { QoS } from './subscriptions.js';
 
 /** A message beside the logs: telemetry at QoS 0, retained messages, the gateway's own status. */
@@ -7,6 +8,15 @@ export interface DirectMessage extends Audience {
   readonly payload: Buffer;
   readonly qos: QoS;
   readonly retain: boolean;
+}
+
+/** As it is sent. */
+export function directPublish(
+  { topic, payload, retain }: Pick<DirectMessage, 'topic' | 'payload' | 'retain'>,
+  qos: QoS,
+  messageId: number,
+): OutgoingPublish {
+  return { topic, payload, retain, qos, messageId, dup: false };
 }
 
 /** They are owed to nobody: a client that does not acknowledge must not take memory without bound. */

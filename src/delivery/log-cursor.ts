@@ -41,7 +41,6 @@ export class LogCursor {
   #expired: number;
   #dropped: number;
   #refused: number;
-  #sentUpTo = 0;
   #generation = 0;
   #rewinds = 0;
 
@@ -218,12 +217,9 @@ export class LogCursor {
     return entries.find((entry) => this.isOwed(entry));
   }
 
-  /** The entry awaits its acknowledgement. Returns whether it had been sent before (DUP). */
-  sent(sequence: number): boolean {
-    const sentBefore = sequence <= this.#sentUpTo;
+  /** The entry awaits its acknowledgement. */
+  sent(sequence: number): void {
     this.#outstanding.add(sequence);
-    this.#sentUpTo = Math.max(this.#sentUpTo, sequence);
-    return sentBefore;
   }
 
   /** The same for an entry behind the position: it is sent before its turn. */
@@ -264,7 +260,6 @@ export class LogCursor {
       const { upTo, sequences } = this.#sentBefore;
       this.#sentBefore = { upTo: Math.min(upTo, sequence), sequences };
     }
-    this.#sentUpTo = Math.min(this.#sentUpTo, sequence);
     this.#forgetPage();
     if (this.#position <= sequence) return;
     this.#expired += this.#unread;

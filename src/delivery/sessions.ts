@@ -34,6 +34,8 @@ interface Session {
   readonly isPersistent: boolean;
   readonly destination: Destination;
   seenAtMs: number;
+  /** Whether a connection has taken it up that did not begin it. */
+  isResumed: boolean;
 }
 
 export interface SessionsOptions {
@@ -120,6 +122,7 @@ export class Sessions {
     const session = this.#sessions.get(clientId);
     if (session?.isPersistent === true && isPersistent) {
       session.destination.limits = owner.limits ?? this.#options.limits;
+      session.isResumed = true;
       return session.destination;
     }
     this.#inBackground(clientId, this.discard(clientId));
@@ -160,8 +163,11 @@ export class Sessions {
     const { destination } = session;
     for (const { filter, qos } of requested) {
       destination.subscriptions.put(filter, qos, router.newest);
-      router.subscribed(destination, filter);
     }
+    router.subscribed(
+      destination,
+      requested.map(({ filter }) => filter),
+    );
     if (session.isPersistent) await this.#save(clientId, session);
   }
 
@@ -175,6 +181,11 @@ export class Sessions {
     router.connectionChanged(session.destination);
     this.#prune(session.destination, filters);
     if (session.isPersistent) await this.#save(clientId, session);
+  }
+
+  /** Whether its newest connection has found the session there [MQTT-3.2.2-2]. */
+  isResumed(clientId: string): boolean {
+    return this.#sessions.get(clientId)?.isResumed === true;
   }
 
   subscriptionsOf(clientId: string): Subscription[] {
@@ -229,7 +240,7 @@ export class Sessions {
       onReadFailure: (error) =>
         log.warn({ err: error, clientId }, 'backlog not read, trying again'),
     });
-    const session: Session = { owner, isPersistent, destination, seenAtMs };
+    const session: Session = { owner, isPersistent, destination, seenAtMs, isResumed: false };
     this.#sessions.set(clientId, session);
     router.add(destination);
     return destination;

@@ -191,6 +191,50 @@ describe('a client id', () => {
   });
 });
 
+describe('a persistent session without a subscription', () => {
+  const persistent = { clientId: 'publishes-only', clean: false };
+
+  async function isPresent(who: TestDevice | TestToken): Promise<boolean> {
+    const client = await RawClient.open(gateway);
+    client.send(connectPacket({ ...credentials(who), ...persistent }));
+    const { sessionPresent } = await client.next('connack');
+    client.send({ cmd: 'disconnect' });
+    await client.closed();
+    return sessionPresent;
+  }
+
+  it('is there at the next connection, also after a restart, until a clean one ends it', async () => {
+    // Paho throws away what it has not got acknowledged where CONNACK says that there is none.
+    expect(await isPresent(device)).toBe(false);
+    expect(await isPresent(device)).toBe(true);
+    await gateway.stop();
+    await gateway.start();
+    expect(await isPresent(device)).toBe(true);
+    const clean = await RawClient.connect(gateway, device, { ...persistent, clean: true });
+    clean.vanish();
+    expect(await isPresent(device)).toBe(false);
+  });
+
+  it('is there when its only filter was refused, and when the last one has ended', async () => {
+    const own = { ...persistent, clientId: 'none-left' };
+    const first = await RawClient.connect(gateway, viewer, own);
+    expect(await first.subscribe(['elsewhere/#', '$session'])).toEqual([0x80, 0x80]);
+    first.vanish();
+    const second = await RawClient.open(gateway);
+    second.send(connectPacket({ ...credentials(viewer), ...own }));
+    expect(await second.next('connack')).toMatchObject({ sessionPresent: true });
+    const filter = `care-homes/${device.locationId}/#`;
+    expect(await second.subscribe([filter])).toEqual([1]);
+    second.send({ cmd: 'unsubscribe', messageId: 2, unsubscriptions: [filter] });
+    await second.next('unsuback');
+    second.vanish();
+    const third = await RawClient.open(gateway);
+    third.send(connectPacket({ ...credentials(viewer), ...own }));
+    expect(await third.next('connack')).toMatchObject({ sessionPresent: true });
+    third.vanish();
+  });
+});
+
 describe('a second connection under the same client id', () => {
   /** A message for every subscriber of the location, and the sign that it came. */
   async function alarmReaches(subscriber: RawClient): Promise<void> {

@@ -361,6 +361,30 @@ describe('a persistent session', () => {
   });
 });
 
+it('what was not acknowledged comes again under its packet identifier, marked as a duplicate', async () => {
+  // [MQTT-4.4.0-1], [MQTT-3.3.1-1]
+  ward = await Ward.open(gateway, 1);
+  const first = await rawNurse('same-identifiers');
+  await first.subscribe([ward.alarmFilter]);
+  await ward.alarm(5);
+  await untilPublishes(first, 5);
+  acknowledge(first, 0, 2);
+  await first.ping();
+  first.vanish();
+  await ward.alarm(2);
+  const second = await rawNurse('same-identifiers');
+  await untilPublishes(second, 5);
+  const [again, fresh] = [publishesOf(second).slice(0, 3), publishesOf(second).slice(3)];
+  expect(again.map(({ messageId }) => messageId)).toEqual(
+    publishesOf(first)
+      .slice(2)
+      .map(({ messageId }) => messageId),
+  );
+  expect(again.map(({ dup }) => dup)).toEqual([true, true, true]);
+  expect(fresh.map(({ dup }) => dup)).toEqual([false, false]);
+  second.vanish();
+});
+
 describe('an acknowledgement that a client had put off', () => {
   it('settles no other message on its next connection, after a restart of the gateway', async () => {
     ward = await Ward.open(gateway, 1);

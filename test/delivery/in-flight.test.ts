@@ -4,15 +4,46 @@ import { InFlight } from '../../src/delivery/in-flight.js';
 const MAX_MESSAGE_ID = 65_535;
 
 it('packet identifiers do not begin at the same number each time', () => {
-  const first = Array.from({ length: 20 }, () => new InFlight<string>().add('a'));
+  const first = Array.from({ length: 20 }, () => numbered().add('a').messageId);
   expect(new Set(first).size).toBeGreaterThan(10);
 });
 
 it('packet identifiers are those of MQTT, and each is in use once', () => {
-  const inFlight = new InFlight<number>();
-  const given = Array.from({ length: MAX_MESSAGE_ID }, (_, n) => inFlight.add(n));
+  const inFlight = numbered();
+  const given = Array.from({ length: MAX_MESSAGE_ID }, (_, n) => inFlight.add(String(n)).messageId);
   expect(new Set(given).size).toBe(MAX_MESSAGE_ID);
   expect(Math.min(...given.slice(0, 60_000), ...given.slice(60_000))).toBe(1);
-  expect(inFlight.take(given[7] ?? 0)).toBe(7);
-  expect(inFlight.add(-1)).toBe(given[7]);
+  expect(inFlight.take(given[7] ?? 0)).toBe('7');
+  expect(inFlight.add('another')).toEqual({ messageId: given[7], isRepeated: false });
 });
+
+it('what is sent again after its connection broke keeps its packet identifier, which nothing else gets', () => {
+  const inFlight = numbered();
+  const first = inFlight.add('a');
+  const second = inFlight.add('b');
+  expect(inFlight.add('once').isRepeated).toBe(false);
+  inFlight.interrupt();
+  expect(inFlight.size).toBe(0);
+  expect(inFlight.take(first.messageId)).toBeUndefined();
+  const others = Array.from({ length: MAX_MESSAGE_ID - 10 }, (_, n) => inFlight.add(`new ${n}`));
+  const taken = others.map(({ messageId }) => messageId);
+  expect(taken).not.toContain(first.messageId);
+  expect(taken).not.toContain(second.messageId);
+  expect(inFlight.add('b')).toEqual({ messageId: second.messageId, isRepeated: true });
+  // Its connection broke again before the first one was sent.
+  inFlight.interrupt();
+  expect(inFlight.add('a')).toEqual({ messageId: first.messageId, isRepeated: true });
+});
+
+it('what fell out while its connection was broken does not keep its packet identifier for ever', () => {
+  const inFlight = numbered();
+  for (let n = 0; n < MAX_MESSAGE_ID; n++) inFlight.add(`old ${n}`);
+  inFlight.interrupt();
+  expect(inFlight.add('new').isRepeated).toBe(false);
+  expect(inFlight.size).toBe(1);
+});
+
+/** `once` is not sent again. */
+function numbered(): InFlight<string> {
+  return new InFlight((message) => (message === 'once' ? undefined : message));
+}
