@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { LogName } from './log-entry.js';
 import type { SessionProgress, SessionStore } from './session-store.js';
+import { SharedTurn } from './shared-turn.js';
 import type { LogPositions } from './subscriptions.js';
 
 /** How much of what was acknowledged may be sent again after a crash. */
@@ -16,8 +17,7 @@ export class ProgressKeeper {
   /** Up to where each session is settled in what is stored of it. */
   readonly #settled = new Map<string, LogPositions>();
   #timer: NodeJS.Timeout | undefined;
-  #lastSave: Promise<unknown> = Promise.resolve();
-  #nextSave: Promise<void> | undefined;
+  readonly #saving = new SharedTurn(() => this.#save());
 
   constructor(store: SessionStore, log: Logger) {
     this.#store = store;
@@ -60,13 +60,7 @@ export class ProgressKeeper {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     // One at a time: what another has taken on is stored before this resolves.
-    this.#nextSave ??= this.#lastSave.then(() => {
-      this.#nextSave = undefined;
-      return this.#save();
-    });
-    // The caller is told of a failure; the save after this one only waits for its end.
-    this.#lastSave = Promise.allSettled([this.#nextSave]);
-    return this.#nextSave;
+    return this.#saving.take();
   }
 
   async #save(): Promise<void> {

@@ -71,11 +71,21 @@ export class Router {
     destination.countedBy(isConnected ? undefined : this.#away.join(member, () => this.newest));
   }
 
-  /** All of a SUBSCRIBE at once: a thousand filters must not hold everybody up (CONTRACT 4.5). */
+  /** It has these filters now. Costs no more for those that it had: they may be a thousand. */
   subscribed(destination: Destination, filters: readonly string[]): void {
     if (!this.#destinations.has(destination)) return;
     for (const filter of filters) this.#filters.add(filter, destination);
-    this.connectionChanged(destination);
+    if (destination.isConnected) {
+      for (const filter of filters) this.#connected.add(filter, destination);
+    } else {
+      this.connectionChanged(destination);
+    }
+  }
+
+  /** These filters of it have ended; what is owed to them still is. */
+  ended(destination: Destination, filters: readonly string[]): void {
+    for (const filter of filters) this.#connected.remove(filter, destination);
+    if (!destination.isConnected) this.connectionChanged(destination);
   }
 
   /** To be called once nothing is owed to the filter any more. */

@@ -7,6 +7,7 @@ import type { LogName, LogReader } from './log-entry.js';
 import { ProgressKeeper } from './progress-keeper.js';
 import type { Router } from './router.js';
 import type { SessionProgress, SessionRecord, SessionStore } from './session-store.js';
+import { SharedTurn } from './shared-turn.js';
 import type { QoS, Subscription } from './subscriptions.js';
 import { Subscriptions } from './subscriptions.js';
 
@@ -33,6 +34,8 @@ interface Session {
   readonly owner: SessionOwner;
   readonly isPersistent: boolean;
   readonly destination: Destination;
+  /** Stores all of it: a thousand SUBSCRIBEs that come at once are one write. */
+  readonly saving: SharedTurn;
   seenAtMs: number;
   /** Whether a connection has taken it up that did not begin it. */
   isResumed: boolean;
@@ -168,7 +171,7 @@ export class Sessions {
       destination,
       requested.map(({ filter }) => filter),
     );
-    if (session.isPersistent) await this.#save(clientId, session);
+    if (session.isPersistent) await session.saving.take();
   }
 
   async unsubscribe(clientId: string, filters: readonly string[]): Promise<void> {
@@ -178,9 +181,9 @@ export class Sessions {
     for (const filter of filters) {
       session.destination.subscriptions.remove(filter, router.newest);
     }
-    router.connectionChanged(session.destination);
+    router.ended(session.destination, filters);
     this.#prune(session.destination, filters);
-    if (session.isPersistent) await this.#save(clientId, session);
+    if (session.isPersistent) await session.saving.take();
   }
 
   /** Whether its newest connection has found the session there [MQTT-3.2.2-2]. */
@@ -240,7 +243,10 @@ export class Sessions {
       onReadFailure: (error) =>
         log.warn({ err: error, clientId }, 'backlog not read, trying again'),
     });
-    const session: Session = { owner, isPersistent, destination, seenAtMs, isResumed: false };
+    const session: Session = {
+      ...{ owner, isPersistent, destination, seenAtMs, isResumed: false },
+      saving: new SharedTurn(() => this.#save(clientId, session)),
+    };
     this.#sessions.set(clientId, session);
     router.add(destination);
     return destination;
@@ -261,6 +267,8 @@ export class Sessions {
   }
 
   async #save(clientId: string, session: Session): Promise<void> {
+    // Discarded since: it must not be written again.
+    if (this.#sessions.get(clientId) !== session) return;
     await this.#options.store.save({
       ...progressOf(clientId, session),
       owner: session.owner.key,

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { BAD_SUBSCRIBERS, type BadSubscriber } from '../harness/bad-subscribers.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
+import { RawClient } from '../harness/raw-client.js';
 import { numbersOf, range, Ward } from './ward.js';
 
 /** Generous, for a machine that runs other tests beside; the bench holds the 99th percentile. */
@@ -10,6 +11,9 @@ const MEDIAN_PROMPT_MS = 100;
 const ALARMS = 200;
 /** Fills the sockets' buffers of whoever stops reading, so that the gateway feels it. */
 const FILLING = 4_000;
+const FILTERS = 1_000;
+/** It took one and a half seconds when each filter cost as much as all that were there. */
+const HELD_UP_MS = 500;
 
 let gateway: GatewayProcess;
 let ward: Ward;
@@ -30,6 +34,24 @@ afterEach(async () => {
 });
 
 afterAll(() => gateway.remove());
+
+/** The longest that a ping of another client waited for its answer while something was done. */
+async function worstPingMs(doing: () => Promise<void>): Promise<number> {
+  const other = await RawClient.connect(gateway, ward.viewer);
+  let worstMs = 0;
+  let isDone = false;
+  const done = doing().finally(() => {
+    isDone = true;
+  });
+  while (!isDone) {
+    const begunMs = performance.now();
+    await other.ping();
+    worstMs = Math.max(worstMs, performance.now() - begunMs);
+  }
+  await done;
+  other.vanish();
+  return worstMs;
+}
 
 /** Publishes one alarm after the other; how long each took to reach the good one, sorted. */
 async function latenciesMs(nurse: Subscriber, count: number): Promise<number[]> {
@@ -67,5 +89,45 @@ describe('guarantee 5: a subscriber is served promptly beside one that', () => {
       bad.push(await begin(gateway, ward.viewer, ward.locationId));
     }
     await expectPrompt();
+  });
+});
+
+describe.each([
+  ['clean', true],
+  ['persistent', false],
+])('guarantee 5: nobody waits for a %s session that', (_name, clean) => {
+  const messageIds = Array.from({ length: FILTERS }, (_, at) => at + 1);
+  const filterOf = (at: number) => `care-homes/${ward.locationId}/devices/+/x${at}/#`;
+  let client: RawClient;
+
+  beforeEach(async () => {
+    const clientId = `many-${ward.locationId}`;
+    client = await RawClient.connect(gateway, ward.viewer, { clientId, clean });
+  });
+
+  afterEach(() => client.vanish());
+
+  it('subscribes to a thousand filters at once, and ends them', async () => {
+    const filters = messageIds.map(filterOf);
+    const worstMs = await worstPingMs(async () => {
+      await client.subscribe(filters);
+      client.send({ cmd: 'unsubscribe', messageId: 1, unsubscriptions: filters });
+      await client.next('unsuback');
+    });
+    expect(worstMs).toBeLessThan(HELD_UP_MS);
+  });
+
+  it('sends a thousand SUBSCRIBEs at once', async () => {
+    const subscribed = () => client.packets.filter(({ cmd }) => cmd === 'suback').length;
+    const worstMs = await worstPingMs(async () => {
+      client.send(
+        ...messageIds.map((messageId) => {
+          const subscriptions = [{ topic: filterOf(messageId), qos: 1 as const }];
+          return { cmd: 'subscribe' as const, messageId, subscriptions };
+        }),
+      );
+      await client.until(() => subscribed() === FILTERS, 'not all are subscribed');
+    });
+    expect(worstMs).toBeLessThan(HELD_UP_MS);
   });
 });
