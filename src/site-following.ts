@@ -36,8 +36,12 @@ export function followSite(followers: SiteFollowers): void {
       log.warn({ err: error }, 'not tidied up after a device');
     });
   };
-  events.on('deviceDeleted', forgetRetainedOf);
+  events.on('deviceDeleted', (device) => {
+    presence.left(device);
+    forgetRetainedOf(device);
+  });
   events.on('deviceMoved', ({ before, after }) => {
+    presence.left(before);
     tidying = tidying.then(() => presence.moved(after.id));
     forgetRetainedOf(before);
   });

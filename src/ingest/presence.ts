@@ -1,6 +1,8 @@
 import type { Logger } from 'pino';
 import type { Forwarder } from '../delivery/forwarder.js';
+import type { DeviceContext } from '../domain/messages.js';
 import { statusText } from '../domain/messages.js';
+import type { Device } from '../domain/site.js';
 import { forwardedTopic } from '../domain/topics.js';
 import type { SiteModel } from '../site/site-model.js';
 
@@ -21,6 +23,12 @@ interface Seen {
   lastSeenAtMs: number;
   /** When it was last announced to have come or gone. */
   sinceMs: number;
+}
+
+interface Status {
+  readonly online: boolean;
+  readonly sinceMs: number;
+  readonly retain: boolean;
 }
 
 const LAST_WORD_TIMEOUT_MS = 1_000;
@@ -106,6 +114,17 @@ export class Presence {
     if (seen !== undefined) this.#tell(deviceId, seen.connections > 0, seen.sinceMs);
   }
 
+  /**
+   * The device is no longer at the place where it was: it has been moved away or deleted. Whoever
+   * watches that place must not go on taking it for online.
+   */
+  left(before: Device): void {
+    const context = this.#model.contextOf(before);
+    if (context === undefined || !this.of(before.id).online) return;
+    const gone = { online: false, sinceMs: this.#now(), retain: false };
+    this.#keepTrackOf(before.id, this.#forward(context, gone));
+  }
+
   /** The device has sent something. */
   heardOf(deviceId: string): void {
     this.#touch(deviceId);
@@ -132,17 +151,25 @@ export class Presence {
       return;
     }
     const lastSeenAtMs = this.#seen.get(deviceId)?.lastSeenAtMs ?? sinceMs;
-    const announced = this.#forwarder.forward({
-      topic: forwardedTopic(context.location.id, deviceId, 'status'),
+    const announced = this.#forward(context, { online, sinceMs, retain: true });
+    const saved = this.#store.save({ deviceId, online, lastSeenAtMs });
+    this.#keepTrackOf(deviceId, Promise.all([announced, saved]));
+  }
+
+  #forward(context: DeviceContext, { online, sinceMs, retain }: Status): Promise<void> {
+    return this.#forwarder.forward({
+      topic: forwardedTopic(context.location.id, context.device.id, 'status'),
       payload: Buffer.from(statusText(online, sinceMs, context)),
       qos: 1,
-      retain: true,
+      retain,
       receivedAtMs: this.#steadyNow(),
       locationId: context.location.id,
       groupId: context.group?.id ?? null,
     });
-    const saved = this.#store.save({ deviceId, online, lastSeenAtMs });
-    const announcing = Promise.all([announced, saved]).catch((error: unknown) => {
+  }
+
+  #keepTrackOf(deviceId: string, work: Promise<unknown>): void {
+    const announcing = work.catch((error: unknown) => {
       this.#log.warn({ err: error, deviceId }, 'presence not announced');
     });
     this.#announcing.add(announcing);

@@ -109,14 +109,19 @@ export class SiteModel {
     const known = this.#contexts.get(deviceId);
     if (known !== undefined) return known;
     const device = this.#devices.get(deviceId);
-    const location = device === undefined ? undefined : this.#locations.get(device.locationId);
-    if (device === undefined || location === undefined) return undefined;
+    const context = device && this.contextOf(device);
+    if (context !== undefined) this.#contexts.set(deviceId, context);
+    return context;
+  }
+
+  /** The same for a device as it is, or was: undefined when its location is gone. */
+  contextOf(device: Device): DeviceContext | undefined {
+    const location = this.#locations.get(device.locationId);
+    if (location === undefined) return undefined;
     const room = device.roomId === null ? undefined : this.#rooms.get(device.roomId);
     const groupId = room?.groupId ?? null;
     const group = groupId === null ? undefined : this.#groups.get(groupId);
-    const context = deviceContext(device, location, room ?? null, group ?? null);
-    this.#contexts.set(deviceId, context);
-    return context;
+    return deviceContext(device, location, room ?? null, group ?? null);
   }
 
   /** The group that the device is in now, by its room. */

@@ -104,6 +104,26 @@ it.each(['stop', 'kill'] as const)(
   },
 );
 
+it('whoever watches a device that is deleted, or moved to another location, is told that it is gone', async () => {
+  const elsewhere = await home.api.createLocation();
+  const item = ({ id }: TestDevice) => `/care-homes/${home.locationId}/devices/${id}`;
+  for (const leave of [
+    (device: TestDevice) => home.api.json('DELETE', item(device)),
+    (device: TestDevice) =>
+      home.api.json('POST', `${item(device)}/move`, { targetLocationId: elsewhere.id }),
+  ]) {
+    const device = await home.device();
+    const watcher = await watch(device);
+    const sensor = await connectDevice(home.gateway, device);
+    await watcher.untilCount(1);
+    await leave(device);
+    await watcher.untilCount(2);
+    expect(onlineOf(watcher)).toEqual([true, false]);
+    await sensor.endAsync(true);
+    await watcher.end();
+  }
+});
+
 it('a deleted device leaves nothing retained', async () => {
   const device = await home.device();
   const sensor = await connectDevice(home.gateway, device);
