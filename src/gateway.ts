@@ -15,6 +15,7 @@ import type { SessionOwner } from './delivery/sessions.js';
 import { Sessions } from './delivery/sessions.js';
 import type { Principal } from './domain/grants.js';
 import { bridgeStatusTopic } from './domain/topics.js';
+import { firstAdminToken } from './first-admin.js';
 import { type FootageParts, openFootage } from './footage-storage.js';
 import { createHttpApp } from './http/app.js';
 import { Commands } from './ingest/commands.js';
@@ -27,7 +28,7 @@ import type { GatewayAddresses } from './listening.js';
 import { openListeners } from './listening.js';
 import { createMetrics } from './metrics.js';
 import { Releasers } from './releasers.js';
-import { AccessTokens, firstTokenEntry } from './site/access-tokens.js';
+import { AccessTokens } from './site/access-tokens.js';
 import { BridgeRegister } from './site/bridge-register.js';
 import { Devices } from './site/devices.js';
 import { Groups } from './site/groups.js';
@@ -44,7 +45,6 @@ import { TokenExpiry } from './site/token-expiry.js';
 import { followSite } from './site-following.js';
 import type { Storage } from './storage.js';
 import { openStorage } from './storage.js';
-import { loadAdminToken } from './store/data-directory.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -180,9 +180,8 @@ export class Gateway {
   }
 
   async #openSite(storage: Storage): Promise<SiteParts> {
-    const { config, now } = this.#options;
-    const noteFirst = () => storage.audit.record([firstTokenEntry(now())]);
-    const adminToken = config.adminToken ?? (await loadAdminToken(config.dataDir, noteFirst));
+    const { now } = this.#options;
+    const adminToken = await firstAdminToken({ ...this.#options, audit: storage.audit });
     const steadyNow = this.#steady.now;
     const refusals = new Refusals({ audit: storage.backgroundAudit, now, steadyNow });
     refusals.start();

@@ -6,8 +6,9 @@ import { GatewayError, systemErrorCode } from '../errors.js';
 import { lockFile } from './file-lock.js';
 
 const TOKEN_BYTES = 32;
-/** As the configuration demands of `adminToken`. */
+/** As those are that are generated; whoever puts one there by hand must not make it shorter. */
 const USABLE_TOKEN = /^[!-~]{16,}$/;
+const ADMIN_TOKEN = 'admin.token';
 
 /** Creates the data directory, for the gateway's own user only; one that exists is left as it is. */
 export async function createDataDirectory(dataDir: string): Promise<void> {
@@ -49,7 +50,12 @@ export function loadAdminToken(
   dataDir: string,
   beforeWriting: () => Promise<void>,
 ): Promise<string> {
-  return loadToken(dataDir, 'admin.token', beforeWriting);
+  return loadToken(dataDir, ADMIN_TOKEN, beforeWriting);
+}
+
+/** Where it is. */
+export function adminTokenFile(dataDir: string): string {
+  return join(dataDir, ADMIN_TOKEN);
 }
 
 /**

@@ -132,6 +132,19 @@ describe('the gateway process', () => {
     const token = readFileSync(file, 'utf8').trim();
     await new Api(gateway, token).createLocation();
     expect(gateway.lines.join('\n')).not.toContain(token);
+    // Where it is does stand there, once.
+    const named = () => gateway.lines.filter((line) => line.includes(`"file":"${file}"`));
+    expect(named()).toHaveLength(1);
+    await gateway.stop();
+    await gateway.start();
+    expect(named()).toHaveLength(1);
+    await gateway.remove();
+  });
+
+  it('takes whatever token it is configured with, and warns of one that could be guessed', async () => {
+    const gateway = await GatewayProcess.start({ GATEWAY_ADMIN_TOKEN: 'short' });
+    await new Api(gateway, 'short').createLocation();
+    await gateway.logged('it could be guessed');
     await gateway.remove();
   });
 

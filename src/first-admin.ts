@@ -1,0 +1,34 @@
+import type { Logger } from 'pino';
+import type { Config } from './config/schema.js';
+import { firstTokenEntry } from './site/access-tokens.js';
+import type { AuditTrail } from './site/audit-trail.js';
+import { adminTokenFile, loadAdminToken } from './store/data-directory.js';
+
+/** Shorter ones can be guessed in the end, however slowly failures are answered. */
+const ADVISABLE_LENGTH = 16;
+
+export interface FirstAdminOptions {
+  readonly config: Config;
+  readonly audit: AuditTrail;
+  readonly log: Logger;
+  readonly now: () => number;
+}
+
+/**
+ * The first administrator's token: that of the configuration, else one that is generated at the first
+ * start (CONTRACT 1, first admin). The log says where it is, and never what it is.
+ */
+export async function firstAdminToken(options: FirstAdminOptions): Promise<string> {
+  const { config, audit, log, now } = options;
+  if (config.adminToken !== undefined) {
+    if (config.adminToken.length < ADVISABLE_LENGTH) {
+      log.warn(`adminToken has less than ${ADVISABLE_LENGTH} characters: it could be guessed`);
+    }
+    return config.adminToken;
+  }
+  const file = adminTokenFile(config.dataDir);
+  return loadAdminToken(config.dataDir, async () => {
+    await audit.record([firstTokenEntry(now())]);
+    log.info({ file }, "the first administrator's token is generated into this file");
+  });
+}
