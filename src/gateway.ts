@@ -358,7 +358,7 @@ export class Gateway {
     const { config, log, now, version } = this.#options;
     const metrics = createMetrics({
       ...{ router, rejections },
-      destinations: () => sessions.persistent(),
+      destinations: () => sessions.destinations(),
       health: this.#health,
       connections: () => broker.connectionCount,
       unstoredBytes: () => broker.unstoredBytes,

@@ -9,7 +9,7 @@ import type { Health } from './site/health.js';
 
 export interface MetricsSources {
   readonly router: Router;
-  /** The destinations that are shown one by one: persistent sessions. */
+  /** The destinations that are shown one by one. */
   readonly destinations: () => readonly Destination[];
   readonly rejections: Rejections;
   readonly health: Health;

@@ -109,10 +109,10 @@ export class Sessions {
     return this.#sessions.get(clientId)?.destination;
   }
 
-  /** The persistent sessions. */
-  persistent(): Destination[] {
+  /** Whoever may be owed something: persistent sessions, and clean ones that have subscribed. */
+  destinations(): Destination[] {
     return [...this.#sessions.values()]
-      .filter(({ isPersistent }) => isPersistent)
+      .filter(({ isPersistent, destination }) => isPersistent || destination.subscriptions.size > 0)
       .map(({ destination }) => destination);
   }
 

@@ -54,3 +54,20 @@ it('guarantee 6: accepted = delivered + queued + expired + dropped, at /metrics,
   expect(accepted).toBe(15);
   expect(delivered + queued + expired + dropped).toBe(accepted);
 });
+
+it('guarantee 6: a live subscriber has his account too, as long as he is there', async () => {
+  const api = new Api(gateway);
+  const { id } = await api.createLocation();
+  const device = await api.createDevice(id);
+  const live = await Subscriber.connect(gateway, await api.viewer(id), { clientId: 'live' });
+  await live.subscribe(`care-homes/${id}/devices/+/alarms/#`);
+  const sensor = await connectDevice(gateway, device);
+  await sensor.publishAsync(`devices/${device.id}/alarms`, '{"kind":"fall"}', { qos: 1 });
+  await live.untilCount(1);
+  const account = { accepted: 1, delivered: 1, queued: 0, expired: 0, dropped: 0 };
+  await expect.poll(() => accountOf(gateway, 'live')).toEqual(account);
+  await live.end();
+  const metrics = async () => (await fetch(`${gateway.httpUrl}/metrics`)).text();
+  await expect.poll(metrics).not.toContain('destination="live"');
+  await sensor.endAsync();
+});
