@@ -11,6 +11,8 @@ export interface CursorState {
   readonly toSkip: number;
   /** Of the dropped ones, those that the receiver has refused; absent: none. */
   readonly refused?: number | undefined;
+  /** The last entry that was sent; only where it awaits its acknowledgement. */
+  readonly sentUpTo?: number | undefined;
   /** Only where something behind an entry in flight is done with already. */
   readonly sent?: SentBefore | undefined;
   /** Only where something was sent before its turn. */

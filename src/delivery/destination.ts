@@ -303,8 +303,7 @@ export class Destination {
         return;
       }
       if (this.#replaying.has(cursor)) this.#pace?.took();
-      cursor.sent(entry.sequence);
-      this.#send(this.#receiver, cursor, entry);
+      this.#send(this.#receiver, cursor, entry, cursor.sent(entry.sequence));
     }
   }
 
@@ -324,16 +323,17 @@ export class Destination {
       }
       alarms.sentAhead(entry.sequence);
       if (lanes.hasWaited(entry)) this.#pace?.took();
-      this.#send(this.#receiver, alarms, entry);
+      this.#send(this.#receiver, alarms, entry, false);
     }
   }
 
-  #send(receiver: Receiver, cursor: LogCursor, entry: LogEntry): void {
+  #send(receiver: Receiver, cursor: LogCursor, entry: LogEntry, wasSent: boolean): void {
     const { topic, sequence } = entry;
     this.#direct.noteSent(topic);
     const { messageId, isRepeated } = this.#inFlight.add({ cursor, sequence });
     const payload = payloadAt(entry, this.#options.now());
-    receiver.send({ topic, payload, retain: false, qos: 1, messageId, dup: isRepeated });
+    const dup = wasSent || isRepeated;
+    receiver.send({ topic, payload, retain: false, qos: 1, messageId, dup });
   }
 
   #sendDirect(maxInFlight: number): void {

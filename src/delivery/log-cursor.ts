@@ -41,6 +41,7 @@ export class LogCursor {
   #expired: number;
   #dropped: number;
   #refused: number;
+  #sentUpTo: number;
   #generation = 0;
   #rewinds = 0;
 
@@ -55,6 +56,7 @@ export class LogCursor {
     this.#expired = state.expired;
     this.#dropped = state.dropped;
     this.#refused = state.refused ?? 0;
+    this.#sentUpTo = state.sentUpTo ?? 0;
     // What was dropped but not passed yet is counted again with the entries behind the position.
     this.#accepted = state.delivered + state.expired + state.dropped - state.toSkip;
     this.#dropped -= state.toSkip;
@@ -92,6 +94,7 @@ export class LogCursor {
       dropped: this.#dropped,
       toSkip: this.#toSkip,
       ...(this.#refused > 0 && { refused: this.#refused }),
+      ...(this.#sentUpTo > this.settled && { sentUpTo: this.#sentUpTo }),
       ...(this.#hasGaps && { sent: { upTo, sequences: [...sequences] } }),
       ...(ahead && { ahead }),
     };
@@ -217,9 +220,12 @@ export class LogCursor {
     return entries.find((entry) => this.isOwed(entry));
   }
 
-  /** The entry awaits its acknowledgement. */
-  sent(sequence: number): void {
+  /** The entry awaits its acknowledgement. Returns whether it had been sent before. */
+  sent(sequence: number): boolean {
+    const isRepeated = sequence <= this.#sentUpTo;
     this.#outstanding.add(sequence);
+    this.#sentUpTo = Math.max(this.#sentUpTo, sequence);
+    return isRepeated;
   }
 
   /** The same for an entry behind the position: it is sent before its turn. */
@@ -260,6 +266,7 @@ export class LogCursor {
       const { upTo, sequences } = this.#sentBefore;
       this.#sentBefore = { upTo: Math.min(upTo, sequence), sequences };
     }
+    this.#sentUpTo = Math.min(this.#sentUpTo, sequence);
     this.#forgetPage();
     if (this.#position <= sequence) return;
     this.#expired += this.#unread;

@@ -20,6 +20,7 @@ const cursor = z.object({
   dropped: z.number(),
   toSkip: z.number(),
   refused: z.number().optional(),
+  sentUpTo: z.number().optional(),
   sent: z.object({ upTo: z.number(), sequences: z.array(z.number()) }).optional(),
   ahead: z.object({ first: z.number(), bits: z.base64() }).optional(),
 });
