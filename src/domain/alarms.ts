@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { derivedId, isUuid, newId } from './identifiers.js';
 import { composeObject, decodeUtf8, isJson, objectMembers } from './json-text.js';
-import { PLAUSIBLE_FROM_MS, parseRfc3339 } from './times.js';
+import type { Instant } from './times.js';
+import { PLAUSIBLE_FROM_MS, parseInstant } from './times.js';
 
 /** The eight kinds of the interface specification, 2. */
 export const ALARM_KINDS = [
@@ -76,8 +77,8 @@ export function parseAlarm(
   if (footage === undefined) return { reason: 'invalid-footage' };
 
   const sentTime = members.get('detectedAt');
-  const believedMs = believedTime(sentTime, receivedAtMs);
-  const identity = identify(deviceId, kind.data, believedMs, members.get('id'));
+  const believed = believedTime(sentTime, receivedAtMs);
+  const identity = identify(deviceId, kind.data, believed, members.get('id'));
   const rest = new Map(members);
   for (const key of ['kind', 'detectedAt', 'footage']) rest.delete(key);
   if (identity.sentIdIsUsed) rest.delete('id');
@@ -85,8 +86,8 @@ export function parseAlarm(
     alarm: {
       id: identity.id,
       kind: kind.data,
-      detectedAtMs: believedMs ?? receivedAtMs,
-      reportedAt: believedMs === undefined && sentTime !== 'null' ? sentTime : undefined,
+      detectedAtMs: believed?.timeMs ?? receivedAtMs,
+      reportedAt: believed === undefined && sentTime !== 'null' ? sentTime : undefined,
       footage,
       data: rest.size === 0 ? undefined : composeObject(rest),
       idIsStable: identity.isStable,
@@ -98,11 +99,11 @@ function parsed(text: string | undefined): unknown {
   return text === undefined ? undefined : JSON.parse(text);
 }
 
-function believedTime(sent: string | undefined, receivedAtMs: number): number | undefined {
+function believedTime(sent: string | undefined, receivedAtMs: number): Instant | undefined {
   const text = z.string().safeParse(parsed(sent));
-  const timeMs = text.success ? parseRfc3339(text.data) : undefined;
-  if (timeMs === undefined || timeMs > receivedAtMs + MAX_AHEAD_MS) return undefined;
-  return timeMs < PLAUSIBLE_FROM_MS ? undefined : timeMs;
+  const instant = text.success ? parseInstant(text.data) : undefined;
+  if (instant === undefined || instant.timeMs > receivedAtMs + MAX_AHEAD_MS) return undefined;
+  return instant.timeMs < PLAUSIBLE_FROM_MS ? undefined : instant;
 }
 
 interface Identity {
@@ -118,7 +119,7 @@ interface Identity {
 function identify(
   deviceId: string,
   kind: AlarmKind,
-  believedMs: number | undefined,
+  believed: Instant | undefined,
   sent: string | undefined,
 ): Identity {
   const sentId = parsed(sent);
@@ -129,8 +130,18 @@ function identify(
   if (!sentIdIsUsed) {
     return { id: derivedId(deviceId, `id/${sent}`), isStable: true, sentIdIsUsed };
   }
-  if (believedMs === undefined) return { id: newId(), isStable: false, sentIdIsUsed };
-  return { id: derivedId(deviceId, `${kind}/${believedMs}`), isStable: true, sentIdIsUsed };
+  if (believed === undefined) return { id: newId(), isStable: false, sentIdIsUsed };
+  const name = `${kind}/${instantName(believed)}`;
+  return { id: derivedId(deviceId, name), isStable: true, sentIdIsUsed };
+}
+
+/**
+ * What of the time goes into the id (CONTRACT 3): all that was sent, because two falls within one
+ * millisecond are two. Nothing but the milliseconds where nothing finer was sent: such ids are in
+ * histories, and devices repeat their alarms after an update of the gateway, too.
+ */
+function instantName({ timeMs, finerDigits }: Instant): string {
+  return finerDigits === '' ? String(timeMs) : `${timeMs}.${finerDigits}`;
 }
 
 const footageSchema = z

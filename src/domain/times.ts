@@ -5,11 +5,22 @@ export const PLAUSIBLE_FROM_MS = Date.UTC(2020, 0, 1);
 const RFC3339 =
   /^(\d{4}-\d{2}-\d{2})[Tt]([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60)(?:\.(\d+))?([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
+/** An instant as finely as it was written. */
+export interface Instant {
+  /** Milliseconds since 1970, finer fractions cut off. */
+  readonly timeMs: number;
+  /**
+   * The decimal digits of the second's fraction beyond the milliseconds, trailing zeros cut off: the
+   * same for every notation of the instant, empty when there are none.
+   */
+  readonly finerDigits: string;
+}
+
 /**
- * The instant of an RFC 3339 date-time in milliseconds since 1970, finer fractions cut off;
- * undefined when the text is none, also for a day that its month does not have.
+ * The instant of an RFC 3339 date-time; undefined when the text is none, also for a day that its
+ * month does not have.
  */
-export function parseRfc3339(text: string): number | undefined {
+export function parseInstant(text: string): Instant | undefined {
   const match = RFC3339.exec(text);
   if (match === null) return undefined;
   const [, day = '', hour, minute, second, fraction = '', offset = 'Z'] = match;
@@ -17,7 +28,25 @@ export function parseRfc3339(text: string): number | undefined {
   if (Number.isNaN(midnightMs) || formatTime(midnightMs).slice(0, 10) !== day) return undefined;
   const seconds = (Number(hour) * 60 + Number(minute)) * 60 + Number(second);
   const milliseconds = Number(fraction.slice(0, 3).padEnd(3, '0'));
-  return midnightMs + seconds * 1000 + milliseconds - offsetMs(offset);
+  return {
+    timeMs: midnightMs + seconds * 1000 + milliseconds - offsetMs(offset),
+    finerDigits: withoutTrailingZeros(fraction.slice(3)),
+  };
+}
+
+/**
+ * The instant of an RFC 3339 date-time in milliseconds since 1970, finer fractions cut off;
+ * undefined when the text is none.
+ */
+export function parseRfc3339(text: string): number | undefined {
+  return parseInstant(text)?.timeMs;
+}
+
+/** By hand: the regular expression that does it takes quadratic time for zeros that do not trail. */
+function withoutTrailingZeros(digits: string): string {
+  let end = digits.length;
+  while (end > 0 && digits[end - 1] === '0') end--;
+  return digits.slice(0, end);
 }
 
 function offsetMs(offset: string): number {

@@ -170,6 +170,30 @@ describe('an alarm published again', () => {
     expect((await home.api.alarms(device)).events).toHaveLength(1);
   });
 
+  it('without an id is told from one of the same millisecond by its finer time', async () => {
+    const device = await home.device();
+    const nurse = await home.nurse(device, 'alarms/#', 'last');
+    const sensor = await RawClient.connect(home.gateway, device);
+    const second = new Date().toISOString().slice(0, 19);
+    const times = [
+      `${second}.782111Z`,
+      `${second}.782999Z`,
+      `${second}.782111000Z`,
+      `${second.toLowerCase()}.782999+00:00`,
+    ];
+    for (const [index, detectedAt] of times.entries()) {
+      const alarm = JSON.stringify({ kind: 'fall', detectedAt });
+      await sensor.publish(`devices/${device.id}/alarms`, alarm, 1, index + 1);
+    }
+    sensor.vanish();
+    await receivedBy(nurse, device);
+    const ids = nurse.messages('/alarms/').map(({ id }) => id);
+    expect(new Set(ids).size).toBe(2);
+    const { events } = await home.api.alarms(device);
+    expect(events.map(({ id }) => id).sort()).toEqual(ids.sort());
+    expect(events.map(({ detectedAt }) => detectedAt)).toEqual(Array(2).fill(`${second}.782Z`));
+  });
+
   it('without an id is a second alarm when it is none', async () => {
     const device = await home.device();
     const sensor = await RawClient.connect(home.gateway, device);

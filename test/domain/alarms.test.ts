@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ALARM_KINDS, isOwnFootageKey, parseAlarm } from '../../src/domain/alarms.js';
-import { isUuid } from '../../src/domain/identifiers.js';
+import { derivedId, isUuid } from '../../src/domain/identifiers.js';
 
 const deviceId = '0b8f2f0e-6c0e-4f0e-9b8e-3a6f1f6f1c11';
 const receivedAtMs = Date.parse('2026-11-21T10:00:00.000Z');
@@ -15,6 +15,21 @@ function alarmOf(payload: unknown) {
   const result = parse(payload);
   if (!('alarm' in result)) throw new Error(`rejected: ${result.reason}`);
   return result.alarm;
+}
+
+/** One of the ways to write an instant. */
+interface Notation {
+  readonly zeros: number;
+  readonly isLowerCase: boolean;
+  readonly offsetMinutes: number;
+}
+
+/** An offset as RFC 3339 writes it; UTC in the shorter of its two ways. */
+function offsetText(minutes: number): string {
+  if (minutes === 0) return 'Z';
+  const part = (value: number) => String(value).padStart(2, '0');
+  const size = Math.abs(minutes);
+  return `${minutes < 0 ? '-' : '+'}${part(Math.floor(size / 60))}:${part(size % 60)}`;
 }
 
 describe('the payload of an alarm', () => {
@@ -102,6 +117,43 @@ describe('the id of an alarm', () => {
     expect(alarmOf({ kind: 'fall', detectedAt, more: 1 }).id).toBe(alarm.id);
     expect(alarmOf({ kind: 'noise', detectedAt }).id).not.toBe(alarm.id);
     expect(alarmOf({ kind: 'fall', detectedAt: '2026-11-21T09:59:58Z' }).id).not.toBe(alarm.id);
+  });
+
+  it.each([
+    ['2026-11-21T09:59:59Z', '78b4d990-9369-5796-a3d8-23eefa601496'],
+    ['2026-11-21T09:59:00.7Z', '7777a92e-eb8a-53b6-bb0d-018bcabff7eb'],
+    ['2026-11-21T09:59:00.782Z', '22a5d5ac-a5a1-57c6-b784-af43039a748e'],
+    ['2026-11-21T09:59:00.782000Z', '22a5d5ac-a5a1-57c6-b784-af43039a748e'],
+  ])('of a fall at %s stays what it has been in every history', (sent, id) => {
+    expect(alarmOf({ kind: 'fall', detectedAt: sent }).id).toBe(id);
+  });
+
+  it('is another for each instant, however fine, and the same in each notation of it', () => {
+    const minuteMs = Date.parse('2026-11-21T09:58:00.000Z');
+    const digits = fc.stringMatching(/^[0-9]{1,12}$/);
+    // Many of those that differ in no more than what is beyond the milliseconds.
+    const fraction = fc.oneof(digits, fc.stringMatching(/^78200?[01]0{0,3}$/));
+    const notation: fc.Arbitrary<Notation> = fc.record({
+      zeros: fc.integer({ min: 0, max: 15 }),
+      isLowerCase: fc.boolean(),
+      offsetMinutes: fc.integer({ min: -23 * 60, max: 23 * 60 }),
+    });
+    const idOf = (digitsSent: string, { zeros, isLowerCase, offsetMinutes }: Notation) => {
+      const local = new Date(minuteMs + offsetMinutes * 60_000).toISOString().slice(0, 19);
+      const sent = `${local}.${digitsSent}${'0'.repeat(zeros)}${offsetText(offsetMinutes)}`;
+      return alarmOf({ kind: 'fall', detectedAt: isLowerCase ? sent.toLowerCase() : sent }).id;
+    };
+    fc.assert(
+      fc.property(fraction, fraction, notation, notation, (one, other, first, second) => {
+        const isSame = one.padEnd(12, '0') === other.padEnd(12, '0');
+        expect(idOf(one, first) === idOf(other, second)).toBe(isSame);
+        expect(idOf(one, second)).toBe(idOf(one, first));
+        const thousandth = one.slice(0, 3);
+        const timeMs = minuteMs + Number(thousandth.padEnd(3, '0'));
+        expect(idOf(thousandth, first)).toBe(derivedId(deviceId, `fall/${timeMs}`));
+      }),
+      { numRuns: 1000 },
+    );
   });
 
   it('differs for two alarms without a believable time', () => {
