@@ -35,6 +35,9 @@ const RETRY_AFTER_MS = 250;
 
 type Done = (error?: Error | null) => void;
 
+/** Ends the connection like a publish that could not be stored, and is no fault of the store. */
+class RefusedPublish extends Error {}
+
 /**
  * Takes every publish out of Aedes' hands, into the message path. The acknowledgement is ours: at
  * QoS 1 Aedes would send it before anything is stored (DEPENDENCY-FAULTS 2), and at either QoS would
@@ -57,8 +60,9 @@ export class PublishHook {
     }
     const connection = this.#options.connectionOf(client);
     if (connection === undefined || !mayPublish(connection.principal, packet.topic)) {
-      if (connection !== undefined) this.#refused(connection, packet);
-      done(new Error('publish outside the own topics'));
+      const reason = 'publish outside the own topics';
+      if (connection !== undefined) this.#refused(connection, packet, reason);
+      done(new Error(reason));
       return;
     }
     if (connection.isCredentialEnded) {
@@ -105,7 +109,9 @@ export class PublishHook {
       }
       await this.#keepReceipt(connection, packet);
     } catch (error) {
-      this.#options.log.error({ err: error, clientId: client.id }, 'publish not stored');
+      if (!(error instanceof RefusedPublish)) {
+        this.#options.log.error({ err: error, clientId: client.id }, 'publish not stored');
+      }
       throw error;
     }
   }
@@ -158,8 +164,9 @@ export class PublishHook {
     const context = this.#options.model.context(target.deviceId);
     const groupId = context?.group?.id;
     if (!permits(principal.grants, 'manager', { locationId: target.locationId, groupId })) {
-      this.#refused(connection, packet);
-      throw new Error('command without a manager grant');
+      const reason = 'command without a manager grant';
+      this.#refused(connection, packet, reason);
+      throw new RefusedPublish(reason);
     }
     const { qos, retain } = packet;
     await this.#options.commands.accept({
@@ -172,8 +179,10 @@ export class PublishHook {
     });
   }
 
-  #refused({ peer }: Connection, { topic }: PublishPacket): void {
-    this.#options.refusals.permission(peer, 'publish', topic);
+  #refused({ peer, owner }: Connection, { topic }: PublishPacket, reason: string): void {
+    const { refusals, log } = this.#options;
+    refusals.permission(peer, 'publish', topic);
+    log.info({ clientId: peer.clientId, principal: owner, topic, reason }, 'publish refused');
   }
 
   /**

@@ -7,6 +7,8 @@ import { Store } from '../harness/store.js';
 import { Home } from './home.js';
 
 const REFUSED = 0x80;
+/** The level of a line of the log that nobody need act on. */
+const INFO = 30;
 
 let home: Home;
 
@@ -197,5 +199,27 @@ describe('refused over MQTT and in the log', () => {
     const refused = () => logged(from, clientId, 'subscription refused');
     await expect.poll(() => refused().length).toBe(1);
     expect(refused()).toMatchObject([{ count: 12, filters: foreign.slice(0, 10) }]);
+  });
+
+  it.each([
+    ['a command without the grant for it', 'command without a manager grant', 'commands/light'],
+    ['a publish elsewhere', 'publish outside the own topics', 'alarms/fall'],
+  ])('is %s: who, topic and reason, and no fault of the store', async (_what, reason, rest) => {
+    const device = await home.device();
+    const topic = home.filter(device, rest);
+    for (const qos of [0, 1, 2] as const) {
+      const clientId = `publishes-${rest}-at-${qos}`;
+      const from = home.gateway.lines.length;
+      const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId });
+      nurse.send({ ...publishPacket(topic, 'on'), qos, ...(qos > 0 && { messageId: 7 }) });
+      await nurse.closed();
+      await expect.poll(() => logged(from, clientId, 'disconnected').length).toBe(1);
+      const refused = logged(from, clientId, 'publish refused');
+      const principal = `token:${home.viewer.id}`;
+      expect(refused).toMatchObject([{ level: INFO, clientId, principal, topic, reason }]);
+      expect(refused[0]).not.toHaveProperty('err');
+      const others = home.gateway.lines.slice(from).join('\n');
+      expect(others).not.toMatch(/not stored|"stack"|"level":[4-6]0/);
+    }
   });
 });
