@@ -10,12 +10,8 @@ import { Connection } from './connection.js';
 import type { FailedLogins } from './failed-logins.js';
 import type { Intake } from './intake.js';
 import { mayLeaveWill } from './publish-rights.js';
+import { BAD_CREDENTIALS, IDENTIFIER_REJECTED, NOT_AUTHORIZED } from './refusal-codes.js';
 import type { RefusalReport } from './refusal-report.js';
-
-/** CONNACK return codes (MQTT 3.1.1, 3.2.2.3). */
-const IDENTIFIER_REJECTED = 2;
-const BAD_CREDENTIALS = 4;
-const NOT_AUTHORIZED = 5;
 
 /** What of a CONNECT its authentication needs to know. */
 export interface ConnectRequest {

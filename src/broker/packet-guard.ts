@@ -1,15 +1,15 @@
 import type { Client } from 'aedes';
-import type { ISubscribePacket, Packet } from 'mqtt-packet';
+import { generate, type ISubscribePacket, type Packet } from 'mqtt-packet';
+import { faultOf, levelFaultOf, type WireFault, type WireLimits } from './wire-rules.js';
 
-export interface PacketLimits {
+export interface PacketLimits extends WireLimits {
   readonly maxPacketBytes: number;
-  readonly maxFiltersPerPacket: number;
-  readonly maxClientIdBytes: number;
 }
 
 /** The parser behind a client: private to Aedes 1.2.0, whose version is pinned for it. */
 interface PacketParser {
   readonly packet: { readonly length: number };
+  error: Error | null;
   _parseLength(): boolean;
   _emitError(error: Error): void;
   listeners(event: 'packet'): ((packet: Packet) => void)[];
@@ -17,14 +17,12 @@ interface PacketParser {
   on(event: 'packet', listener: (packet: Packet) => void): void;
 }
 
-/** Longer ones are nobody's; MQTT allows 65,535 bytes. */
-const MAX_TOPIC_BYTES = 1024;
-
 /**
  * Bounds what a client may send before Aedes sees it, authenticated or not (DEPENDENCY-FAULTS 15 and
- * 16): a packet that announces too many bytes is refused at its header, before memory is taken. Also
- * lowers the QoS asked for in a SUBSCRIBE to the one that is granted, because Aedes puts the number
- * asked for into the SUBACK.
+ * 16): a packet that announces too many bytes is refused at its header, before memory is taken. What
+ * breaks a rule of MQTT that nobody else looks after (`faultOf`) ends the connection. Also lowers the
+ * QoS asked for in a SUBSCRIBE to the one that is granted, because Aedes puts the number asked for
+ * into the SUBACK.
  */
 export function guardPackets(client: Client, limits: PacketLimits): void {
   const parser = parserOf(client);
@@ -37,6 +35,13 @@ export function guardPackets(client: Client, limits: PacketLimits): void {
     }
     return isComplete;
   };
+  const end = parser._emitError.bind(parser);
+  const refuse = (fault: WireFault) => endAnswered(client, parser, fault, end);
+  parser._emitError = (error) => {
+    const fault = levelFaultOf(parser.packet);
+    if (fault === undefined) end(error);
+    else refuse(fault);
+  };
   // In the place of Aedes' own listeners: a packet that has closed its connection must not reach
   // them any more, they would end the process over it.
   const listeners = parser.listeners('packet');
@@ -44,12 +49,38 @@ export function guardPackets(client: Client, limits: PacketLimits): void {
   parser.on('packet', (packet) => {
     const fault = faultOf(packet, limits);
     if (fault !== undefined) {
-      parser._emitError(new Error(fault));
+      refuse(fault);
       return;
     }
     if (packet.cmd === 'subscribe') limitQos(packet);
     for (const listener of listeners) listener.call(parser, packet);
   });
+}
+
+/**
+ * Ends the connection, with a CONNACK before that where the fault has a return code for it and this
+ * is the first packet: to a second CONNECT there is no answer [MQTT-3.1.0-2]. Nothing that follows
+ * is read meanwhile. A client that takes no CONNACK has the time that Aedes gives for a CONNECT.
+ */
+function endAnswered(
+  client: Client,
+  parser: PacketParser,
+  { reason, returnCode }: WireFault,
+  end: (error: Error) => void,
+): void {
+  // The parser goes on after some of its errors, and may find another in the same packet.
+  if (parser.error) return;
+  const error = new Error(reason);
+  const { conn } = client;
+  const isFirst = !client.connecting && !client.connected && !client.closed && !conn.destroyed;
+  if (returnCode === undefined || !isFirst) {
+    end(error);
+    return;
+  }
+  parser.error = error;
+  conn.removeAllListeners('readable');
+  const connack = generate({ cmd: 'connack', returnCode, sessionPresent: false });
+  conn.write(connack, () => end(error));
 }
 
 function limitQos({ subscriptions }: ISubscribePacket): void {
@@ -72,39 +103,4 @@ function isParser(parser: unknown): parser is PacketParser {
     typeof Reflect.get(parser, '_emitError') === 'function' &&
     typeof Reflect.get(parser, 'listeners') === 'function'
   );
-}
-
-function faultOf(packet: Packet, limits: PacketLimits): string | undefined {
-  switch (packet.cmd) {
-    case 'connect':
-      if (isUnusable(packet.clientId, limits.maxClientIdBytes)) return 'unusable client id';
-      return packet.will !== undefined && isUnusableWillTopic(packet.will.topic)
-        ? 'unusable topic of the will'
-        : undefined;
-    case 'publish':
-      if (isUnusable(packet.topic, MAX_TOPIC_BYTES)) return 'unusable topic';
-      // [MQTT-2.3.1-1]; where there is none, the parser says -1.
-      return packet.qos > 0 && (packet.messageId ?? 0) < 1 ? 'no packet identifier' : undefined;
-    case 'subscribe':
-      if (packet.subscriptions.length > limits.maxFiltersPerPacket) return 'too many filters';
-      return packet.subscriptions.some(({ topic }) => isUnusable(topic, MAX_TOPIC_BYTES))
-        ? 'unusable filter'
-        : undefined;
-    case 'unsubscribe':
-      return packet.unsubscriptions.length > limits.maxFiltersPerPacket
-        ? 'too many filters'
-        : undefined;
-    default:
-      return undefined;
-  }
-}
-
-/** What Aedes demands of a PUBLISH, it does not demand of the will that is published one day. */
-function isUnusableWillTopic(topic: string): boolean {
-  return isUnusable(topic, MAX_TOPIC_BYTES) || topic.includes('+') || topic.includes('#');
-}
-
-/** Whether a text is too long, or holds the character that none may hold [MQTT-1.5.3-2]. */
-function isUnusable(text: string, maxBytes: number): boolean {
-  return Buffer.byteLength(text) > maxBytes || text.includes('\u0000');
 }
