@@ -182,6 +182,14 @@ describe('the protocol level of a CONNECT [MQTT-3.1.2-2]', () => {
     expect(await endedBy(client, bytes)).toEqual([['connack', 1]]);
   });
 
+  it('5 is answered with 1 also where it follows rules that 4 does not have', async () => {
+    const client = await RawClient.open(home.gateway);
+    // A password without a user name, and no properties before the client id.
+    const clientId = Buffer.concat([Buffer.from([0]), text('wire')]);
+    const bytes = connect({ level: 5, flags: PASSWORD | CLEAN, clientId });
+    expect(await endedBy(client, bytes)).toEqual([['connack', 1]]);
+  });
+
   it('3 is MQTT 3.1, and accepted', async () => {
     const client = await RawClient.open(home.gateway);
     client.stream.write(connect({ protocol: 'MQIsdp', level: 3 }));

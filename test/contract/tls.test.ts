@@ -3,9 +3,11 @@ import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { connect as connectTls } from 'node:tls';
 import mqtt from 'mqtt';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Home } from '../broker/home.js';
+import { connectPacket, RawClient } from '../harness/raw-client.js';
 
 /** A certificate for localhost that is its own authority. */
 const CERTIFICATE = 'test/harness/tls/localhost.crt';
@@ -50,6 +52,15 @@ it.each([
   await nurse.untilCount(1);
   expect(nurse.messages()).toMatchObject([{ kind: 'fall', device: { id: device.id } }]);
   await Promise.all([sensor.endAsync(), nurse.end()]);
+});
+
+it('a CONNECT that is refused before Aedes sees it is answered over mqtts, too', async () => {
+  const socket = connectTls({ ca, host: 'localhost', port: portOf('mqtts') });
+  const client = new RawClient(socket);
+  await once(socket, 'secureConnect');
+  client.send(connectPacket({ clientId: 'x'.repeat(257) }));
+  expect((await client.next('connack')).returnCode).toBe(2);
+  await client.closed();
 });
 
 it.each(['mqtts', 'https'] as const)(
