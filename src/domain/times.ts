@@ -34,12 +34,18 @@ export function parseInstant(text: string): Instant | undefined {
   };
 }
 
+/** What becomes of a fraction finer than a millisecond. */
+export type Rounding = 'down' | 'up';
+
 /**
- * The instant of an RFC 3339 date-time in milliseconds since 1970, finer fractions cut off;
- * undefined when the text is none.
+ * The instant of an RFC 3339 date-time in milliseconds since 1970, finer fractions cut off, or with
+ * `up` taken for a whole one; undefined when the text is none.
  */
-export function parseRfc3339(text: string): number | undefined {
-  return parseInstant(text)?.timeMs;
+export function parseRfc3339(text: string, rounding: Rounding = 'down'): number | undefined {
+  const instant = parseInstant(text);
+  if (instant === undefined) return undefined;
+  const { timeMs, finerDigits } = instant;
+  return rounding === 'up' && finerDigits !== '' ? timeMs + 1 : timeMs;
 }
 
 /** By hand: the regular expression that does it takes quadratic time for zeros that do not trail. */

@@ -125,6 +125,26 @@ describe('the alarms of a device', () => {
     expect(pageSchema.parse((await gateway.admin('GET', excluded)).json).events).toEqual([]);
   });
 
+  it('may be asked for with times that are finer than a millisecond', async () => {
+    const { gateway, deviceId, ofDevice, ofLocation } = await start();
+    const detectedAt = '2026-01-01T00:00:00.123Z';
+    const id = await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt });
+    const cases: [Query, string[]][] = [
+      [{ before: '2026-01-01T00:00:00.1239Z' }, [id]],
+      [{ before: '2026-01-01T01:00:00.123001+01:00' }, [id]],
+      [{ before: '2026-01-01T00:00:00.123000Z' }, []],
+      [{ before: '2026-01-01T00:00:00.1229Z' }, []],
+      [{ after: '2026-01-01T00:00:00.1229Z' }, [id]],
+      [{ after: '2026-01-01T00:00:00.123000Z' }, []],
+      [{ after: '2026-01-01T00:00:00.1239Z' }, []],
+    ];
+    for (const path of [ofDevice, ofLocation]) {
+      for (const [query, expected] of cases) {
+        expect([query, await readAll(gateway, path, query)]).toEqual([query, expected]);
+      }
+    }
+  });
+
   it('show footage by the links of the moment, and null where there is none', async () => {
     const { gateway, deviceId, ofDevice, ofLocation } = await start({
       footageStore: {

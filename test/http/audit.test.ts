@@ -149,6 +149,10 @@ describe('GET /audit', () => {
     expect(await times('order=asc')).toEqual([1, 2, 3]);
     expect(await times('after=2026-01-01T01:00:01%2B01:00')).toEqual([3, 2]);
     expect(await times('after=2026-01-01T00:00:01Z&before=2026-01-01T00:00:03Z')).toEqual([2]);
+    expect(await times('before=2026-01-01T00:00:02.0001Z&after=2026-01-01T00:00:00.9999Z')).toEqual(
+      [2, 1],
+    );
+    expect(await times('after=2026-01-01T00:00:01.0001Z')).toEqual([3, 2]);
     expect(await times('actions=device.moved,footage.url-made')).toEqual([3, 2, 1]);
     expect(await times('actions=device.moved')).toEqual([3]);
     expect(await times(`location=${third}`)).toEqual([3, 2]);

@@ -5,9 +5,10 @@ import type { AlarmRecord } from '../../site/alarm-history.js';
 import type { FootageUrls } from '../../site/footage.js';
 import { idSchema, timestampSchema } from './common.js';
 import {
+  afterParameter,
+  beforeParameter,
   choiceParameter,
   cursorParameter,
-  instantParameter,
   limitParameter,
   nextCursorSchema,
   orderParameter,
@@ -17,8 +18,8 @@ const kindSchema = z.enum(ALARM_KINDS);
 
 /** Specification 4, "Alarm events of a device". */
 export const alarmQuerySchema = z.object({
-  before: instantParameter('Only alarms detected before this time.'),
-  after: instantParameter('Only alarms detected after this time.'),
+  before: beforeParameter('Only alarms detected before this time.'),
+  after: afterParameter('Only alarms detected after this time.'),
   order: orderParameter,
   limit: limitParameter,
   kinds: choiceParameter(ALARM_KINDS, 'fall,helpCall'),

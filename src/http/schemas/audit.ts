@@ -5,9 +5,10 @@ import { ACTOR_TYPES, AUDIT_ACTIONS } from '../../site/audit-trail.js';
 import { grantSchema } from './access-token.js';
 import { idSchema, timestampSchema, uuidSchema } from './common.js';
 import {
+  afterParameter,
+  beforeParameter,
   choiceParameter,
   cursorParameter,
-  instantParameter,
   limitParameter,
   nextCursorSchema,
   orderParameter,
@@ -15,8 +16,8 @@ import {
 } from './listing.js';
 
 export const auditQuerySchema = z.object({
-  before: instantParameter('Only what happened before this time.'),
-  after: instantParameter('Only what happened after this time.'),
+  before: beforeParameter('Only what happened before this time.'),
+  after: afterParameter('Only what happened after this time.'),
   order: orderParameter,
   limit: limitParameter,
   actions: choiceParameter(AUDIT_ACTIONS, 'device.created,device.deleted'),

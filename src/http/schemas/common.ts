@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { isUuid } from '../../domain/identifiers.js';
 import { parseName } from '../../domain/names.js';
-import { parseRfc3339 } from '../../domain/times.js';
+import { parseRfc3339, type Rounding } from '../../domain/times.js';
 
 /** A UUID in either case, kept in lower case (RFC 9562, 4). */
 export const uuidSchema = z
@@ -40,16 +40,21 @@ export const nameSchema = z
     example: 'Haus Birke',
   });
 
-/** An RFC 3339 date-time with an offset, read as milliseconds since 1970. */
-export const instantSchema = z
-  .string()
-  .transform((text, context) => {
-    const timeMs = parseRfc3339(text);
-    if (timeMs !== undefined) return timeMs;
-    context.addIssue({ code: 'custom', message: 'must be an RFC 3339 date-time with an offset' });
-    return z.NEVER;
-  })
-  .openapi({ type: 'string', format: 'date-time' });
+/** An RFC 3339 date-time with an offset, read as milliseconds since 1970, finer fractions cut off. */
+export const instantSchema = roundedInstantSchema('down');
+
+/** The same, with finer fractions rounded as it is said. */
+export function roundedInstantSchema(rounding: Rounding) {
+  return z
+    .string()
+    .transform((text, context) => {
+      const timeMs = parseRfc3339(text, rounding);
+      if (timeMs !== undefined) return timeMs;
+      context.addIssue({ code: 'custom', message: 'must be an RFC 3339 date-time with an offset' });
+      return z.NEVER;
+    })
+    .openapi({ type: 'string', format: 'date-time' });
+}
 
 /** A timestamp as the gateway writes it. */
 export const timestampSchema = z

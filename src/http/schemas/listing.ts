@@ -1,7 +1,8 @@
 /** The parameters that the paged listings have in common (specification 4). */
 
 import { z } from '@hono/zod-openapi';
-import { instantSchema } from './common.js';
+import type { Rounding } from '../../domain/times.js';
+import { roundedInstantSchema } from './common.js';
 
 const MAX_PAGE = 100;
 const ORDERS = ['asc', 'desc'] as const;
@@ -27,11 +28,24 @@ export const cursorParameter = parameter
   .optional()
   .openapi({ description: '`nextCursor` of the page before.' });
 
+/**
+ * The end of a listing, itself left out. What is listed has whole milliseconds: the one in which a
+ * finer end lies is before it.
+ */
+export function beforeParameter(description: string) {
+  return instantParameter(description, 'up');
+}
+
+/** The beginning of a listing, itself left out, and so is the millisecond in which a finer one lies. */
+export function afterParameter(description: string) {
+  return instantParameter(description, 'down');
+}
+
 /** The `+` of an offset that was not escaped arrives as a space. */
-export function instantParameter(description: string) {
+function instantParameter(description: string, rounding: Rounding) {
   return parameter
     .transform((text) => text.replace(/ (?=\d\d:\d\d$)/, '+'))
-    .pipe(instantSchema)
+    .pipe(roundedInstantSchema(rounding))
     .optional()
     .openapi({ type: 'string', format: 'date-time', description });
 }
