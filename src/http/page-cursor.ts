@@ -43,9 +43,7 @@ export class PageCursors {
       bytes.toString('base64url') === text &&
       signature.length === expected.length &&
       timingSafeEqual(signature, expected);
-    if (!isOurs) {
-      throw new GatewayError('invalid-cursor', 'The cursor does not belong to this query.');
-    }
+    if (!isOurs) throw invalidCursor();
     return {
       timeMs: payload.readDoubleBE(0),
       sequence: payload.readDoubleBE(NUMBER_BYTES),
@@ -56,4 +54,10 @@ export class PageCursors {
   #sign(payload: Buffer, scope: readonly unknown[]): Buffer {
     return createHmac('sha256', this.#key).update(payload).update(JSON.stringify(scope)).digest();
   }
+}
+
+function invalidCursor(): GatewayError {
+  return new GatewayError('invalid-cursor', 'The cursor does not belong to this query.', {
+    faults: [{ path: 'cursor', message: 'does not belong to this query' }],
+  });
 }

@@ -93,12 +93,17 @@ export function problemReply(
     instance,
     code: error.code,
     requestId,
-    ...(error.faults.length > 0 ? { errors: error.faults } : {}),
+    ...(status === 400 ? { errors: faultsOf(error) } : {}),
   };
   const headers: Record<string, string> = { 'Content-Type': PROBLEM_MEDIA_TYPE };
   if (status === 401) headers['WWW-Authenticate'] = challenge;
   if (status === 503) headers['Retry-After'] = String(STORE_RETRY_AFTER_SECONDS);
   return { status, headers, body: JSON.stringify(problem) };
+}
+
+/** What is wrong with the input (CONTRACT 2): with nothing more particular, the request as a whole. */
+function faultsOf({ faults, detail }: GatewayError): readonly FieldFault[] {
+  return faults.length > 0 ? faults : [{ path: '', message: detail }];
 }
 
 /** What a thrown value is to the caller; whatever nobody foresaw is an internal error. */

@@ -33,7 +33,10 @@ const problemSchema = z.strictObject({
   instance: z.string().startsWith('/').optional(),
   code: z.string().regex(/^[a-z]+(-[a-z]+)*$/),
   requestId: z.string(),
-  errors: z.array(z.strictObject({ path: z.string(), message: z.string().min(1) })).optional(),
+  errors: z
+    .array(z.strictObject({ path: z.string(), message: z.string().min(1) }))
+    .min(1)
+    .optional(),
 });
 export type Problem = z.infer<typeof problemSchema>;
 
@@ -89,6 +92,9 @@ export function problemOf({ status, headers, json }: Answer): Problem {
   }
   if (problem.status !== status || problem.requestId !== headers['x-request-id']) {
     throw new Error(`Body and head of the problem differ: ${JSON.stringify(problem)}`);
+  }
+  if ((problem.errors !== undefined) !== (status === 400)) {
+    throw new Error(`A 400 has errors, and nothing else: ${JSON.stringify(problem)}`);
   }
   return problem;
 }
