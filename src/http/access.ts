@@ -3,10 +3,10 @@ import type { Grant, Role, Scope } from '../domain/grants.js';
 import { isAdmin, permits, touchesLocation } from '../domain/grants.js';
 import { isUuid } from '../domain/identifiers.js';
 import { GatewayError } from '../errors.js';
-import { NO_DEVICE, NO_GROUP, NO_LOCATION, NO_ROOM, NO_ROOM_IN_GROUP } from '../site/absences.js';
 import type { SiteModel } from '../site/site-model.js';
-import type { RoomKey } from '../site/site-store.js';
+import type { DeviceKey, RoomKey } from '../site/site-store.js';
 import type { Coverage } from './coverage.js';
+import type { Existence } from './existence.js';
 import type { HttpEnv } from './http-env.js';
 import { callerOf } from './http-env.js';
 import { invalidRequest } from './problem.js';
@@ -18,15 +18,18 @@ type Guard = MiddlewareHandler<HttpEnv>;
  * The guards that stand before a route's handler. Each goes the same way: permission, then whether
  * the ids of the path are well formed, then whether they exist. So whoever has no grant gets 403
  * whatever he asks for, and learns nothing (CONTRACT 2); the body is read only after that, and then it
- * is all checked again.
+ * is all checked again. Where the body names more that needs a permission, the guard goes as far as
+ * the ids, and the handler goes on: that permission, then what exists.
  */
 export class Access {
   readonly #model: SiteModel;
   readonly #coverage: Coverage;
+  readonly #existence: Existence;
 
-  constructor(model: SiteModel, coverage: Coverage) {
+  constructor(model: SiteModel, coverage: Coverage, existence: Existence) {
     this.#model = model;
     this.#coverage = coverage;
+    this.#existence = existence;
   }
 
   /** The administrator of the gateway. */
@@ -57,17 +60,14 @@ export class Access {
    */
   device(role: Role): Guard {
     return standingGuard((c) => {
-      const { grants } = callerOf(c);
-      const [locationId, deviceId] = [pathId(c, 'locationId'), pathId(c, 'deviceId')];
-      const device = this.#model.deviceIn({ locationId, deviceId });
-      requirePermission(
-        device === undefined
-          ? permits(grants, role, { locationId })
-          : this.#coverage.coversDevice(grants, role, device),
-      );
-      requireUuids({ locationId, deviceId });
-      this.#requireLocation(locationId);
-      if (device === undefined) throw GatewayError.of(NO_DEVICE);
+      this.#existence.requireDevice(this.#permittedDevice(c, role));
+    });
+  }
+
+  /** The same, but that it need not exist: the handler asks, after the permissions of the body. */
+  permissionOverDevice(role: Role): Guard {
+    return standingGuard((c) => {
+      this.#permittedDevice(c, role);
     });
   }
 
@@ -77,35 +77,32 @@ export class Access {
    */
   room(role: Role): Guard {
     return standingGuard((c) => {
-      const [locationId, roomId] = [pathId(c, 'locationId'), pathId(c, 'roomId')];
-      const room = this.#model.roomIn({ locationId, roomId });
-      requirePermission(permits(callerOf(c).grants, role, { locationId, groupId: room?.groupId }));
-      requireUuids({ locationId, roomId });
-      this.#requireLocation(locationId);
-      if (room === undefined) throw GatewayError.of(NO_ROOM);
+      const key = { locationId: pathId(c, 'locationId'), roomId: pathId(c, 'roomId') };
+      this.requireRoom(c, role, key);
+      requireUuids(key);
+      this.#existence.requireRoom(key);
     });
   }
 
   /** The role over the group of the path. */
   group(role: Role): Guard {
     return standingGuard((c) => {
-      const [locationId, groupId] = [pathId(c, 'locationId'), pathId(c, 'groupId')];
-      requirePermission(permits(callerOf(c).grants, role, { locationId, groupId }));
-      requireUuids({ locationId, groupId });
-      this.#requireGroup(locationId, groupId);
+      const key = { locationId: pathId(c, 'locationId'), groupId: pathId(c, 'groupId') };
+      this.requireScope(c, role, key);
+      requireUuids(key);
+      this.#existence.requireGroup(key);
     });
   }
 
-  /** The role over the group of the path, in which its room must be. */
-  roomOfGroup(role: Role): Guard {
+  /**
+   * The role over the group of the path. Whether it exists, and the room in it, is for the handler to
+   * ask, after the permissions of the body.
+   */
+  permissionOverRoomOfGroup(role: Role): Guard {
     return standingGuard((c) => {
-      const [locationId, groupId] = [pathId(c, 'locationId'), pathId(c, 'groupId')];
-      const roomId = pathId(c, 'roomId');
-      requirePermission(permits(callerOf(c).grants, role, { locationId, groupId }));
-      requireUuids({ locationId, groupId, roomId });
-      this.#requireGroup(locationId, groupId);
-      const room = this.#model.roomIn({ locationId, roomId });
-      if (room?.groupId !== groupId) throw GatewayError.of(NO_ROOM_IN_GROUP);
+      const key = { locationId: pathId(c, 'locationId'), groupId: pathId(c, 'groupId') };
+      this.requireScope(c, role, key);
+      requireUuids({ ...key, roomId: pathId(c, 'roomId') });
     });
   }
 
@@ -134,19 +131,21 @@ export class Access {
       const locationId = pathId(c, 'locationId');
       requirePermission(isPermitted(callerOf(c).grants, locationId));
       requireUuids({ locationId });
-      this.#requireLocation(locationId);
+      this.#existence.requireLocation(locationId);
     });
   }
 
-  #requireGroup(locationId: string, groupId: string): void {
-    this.#requireLocation(locationId);
-    if (this.#model.groupIn({ locationId, groupId }) === undefined) {
-      throw GatewayError.of(NO_GROUP);
-    }
-  }
-
-  #requireLocation(id: string): void {
-    if (this.#model.location(id) === undefined) throw GatewayError.of(NO_LOCATION);
+  #permittedDevice(c: Context<HttpEnv>, role: Role): DeviceKey {
+    const { grants } = callerOf(c);
+    const key = { locationId: pathId(c, 'locationId'), deviceId: pathId(c, 'deviceId') };
+    const device = this.#model.deviceIn(key);
+    requirePermission(
+      device === undefined
+        ? permits(grants, role, { locationId: key.locationId })
+        : this.#coverage.coversDevice(grants, role, device),
+    );
+    requireUuids(key);
+    return key;
   }
 }
 

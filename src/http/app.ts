@@ -7,6 +7,7 @@ import { authentication } from './authentication.js';
 import { Coverage } from './coverage.js';
 import type { HttpDependencies } from './dependencies.js';
 import { deviceAuthentication } from './device-authentication.js';
+import { Existence } from './existence.js';
 import { FailureThrottle } from './failure-throttle.js';
 import type { HttpApp, HttpEnv } from './http-env.js';
 import { jsonBody } from './json-body.js';
@@ -62,7 +63,8 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   const throttle = new FailureThrottle(isTrusted, now);
   const authenticate = authentication(accessTokens, throttle, refusals);
   const coverage = new Coverage(model);
-  const access = new Access(model, coverage);
+  const existence = new Existence(model);
+  const access = new Access(model, coverage, existence);
   registerMetrics(app, {
     metrics: dependencies.metrics,
     isOpen: dependencies.openMetrics,
@@ -78,6 +80,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   const services: RouteServices = {
     ...dependencies,
     coverage,
+    existence,
     access,
     cursors: new AlarmCursors(dependencies.cursorKey),
     auditCursors: new AuditCursors(dependencies.cursorKey),

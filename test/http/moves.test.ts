@@ -135,6 +135,34 @@ describe('a device', () => {
     expect((await gateway.call('POST', path, { token, json })).status).toBe(204);
   });
 
+  it('that is not there is 403 to whoever may not move it there, and 404 to whoever may', async () => {
+    const { gateway, locationId, deviceId, one, inOther } = await start();
+    const [target, missing] = [await gateway.createLocation(), randomUUID()];
+    const manager = (location: string): Grant => ({ location, role: 'manager' });
+    const ofGroup: Grant = { location: locationId, group: one, role: 'manager' };
+    const both = [manager(locationId), manager(target)];
+    const toTarget = { targetLocationId: target };
+    const cases: [Grant[], location: string, device: string, object, string][] = [
+      [[manager(locationId)], locationId, missing, toTarget, '403 forbidden'],
+      [[manager(locationId)], locationId, missing, { targetLocationId: missing }, '403 forbidden'],
+      [[manager(missing)], missing, deviceId, toTarget, '403 forbidden'],
+      [[ofGroup], locationId, missing, { targetRoomId: inOther }, '403 forbidden'],
+      [both, locationId, missing, toTarget, '404 device-not-found'],
+      [both, locationId, missing, { targetLocationId: locationId }, '404 device-not-found'],
+      [both, locationId, missing, { targetRoomId: missing }, '404 device-not-found'],
+      [both, locationId, missing, { targetRoomId: null }, '404 device-not-found'],
+      [both, target, deviceId, { targetLocationId: locationId }, '404 device-not-found'],
+      [[manager('*')], missing, deviceId, toTarget, '404 location-not-found'],
+      [[manager('*')], missing, deviceId, { targetRoomId: inOther }, '404 location-not-found'],
+    ];
+    for (const [index, [grants, location, device, json, expected]] of cases.entries()) {
+      const token = await gateway.createToken(grants);
+      const path = `/care-homes/${location}/devices/${device}/move`;
+      const answer = await gateway.call('POST', path, { token, json });
+      expect([index, failure(answer)]).toEqual([index, expected]);
+    }
+  });
+
   it('moves to a room for a manager of the one it leaves and the one it enters', async () => {
     const { gateway, locationId, deviceId, one, other, inOne, inOther } = await start();
     const ungrouped = await gateway.createRoom(locationId);
@@ -219,5 +247,29 @@ describe('a room', () => {
     }
     const both = [grant(one, 'manager'), grant(other, 'manager')];
     expect((await move(both, other)).status).toBe(204);
+  });
+
+  it('that is not there is 403 to whoever may not move it there, and 404 to whoever may', async () => {
+    const { gateway, locationId, one, other, inOne, inOther } = await start();
+    const missing = randomUUID();
+    const group = (id: string): Grant => ({ location: locationId, group: id, role: 'manager' });
+    const all: Grant = { location: '*', role: 'manager' };
+    const both = [group(one), group(other)];
+    const cases: [Grant[], location: string, group: string, room: string, string][] = [
+      [[group(one)], locationId, one, missing, '403 forbidden'],
+      [[group(one)], locationId, one, inOther, '403 forbidden'],
+      [[group(missing)], locationId, missing, inOne, '403 forbidden'],
+      [[{ ...group(one), location: missing }], missing, one, inOne, '403 forbidden'],
+      [both, locationId, one, missing, '404 room-not-found'],
+      [both, locationId, one, inOther, '404 room-not-found'],
+      [[all], locationId, missing, inOne, '404 group-not-found'],
+      [[all], missing, one, inOne, '404 location-not-found'],
+    ];
+    for (const [index, [grants, location, from, room, expected]] of cases.entries()) {
+      const token = await gateway.createToken(grants);
+      const path = `/care-homes/${location}/groups/${from}/rooms/${room}/move`;
+      const answer = await gateway.call('POST', path, { token, json: { targetGroupId: other } });
+      expect([index, failure(answer)]).toEqual([index, expected]);
+    }
   });
 });

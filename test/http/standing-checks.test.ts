@@ -80,15 +80,20 @@ describe('a body whose last byte comes when', () => {
     const gateway = await startGateway(redis);
     const locationId = await gateway.createLocation();
     const deviceId = await gateway.createDevice(locationId);
-    const { groupId } = await gateway.placeInGroup(locationId, deviceId);
+    const { groupId, roomId } = await gateway.placeInGroup(locationId, deviceId);
     const grant = { location: locationId, group: groupId, role: 'manager' as const };
     const headers = { Authorization: `Bearer ${await gateway.createToken([grant])}` };
-    const path = `/care-homes/${locationId}/devices/${deviceId}/custom-data`;
+    const device = `/care-homes/${locationId}/devices/${deviceId}`;
+    const path = `${device}/custom-data`;
     const finish = await heldBack(gateway.port, { method: 'PATCH', path, headers });
+    const toItsRoom = { path: `${device}/move`, body: JSON.stringify({ targetRoomId: roomId }) };
+    const finishMove = await heldBack(gateway.port, { method: 'POST', headers, ...toItsRoom });
     const moved = await gateway.moveDevice(locationId, deviceId, { targetRoomId: null });
     expect(moved.status).toBe(204);
     expect(await finish()).toBe('403 forbidden');
+    expect(await finishMove()).toBe('403 forbidden');
     expect((await gateway.admin('GET', path)).json).toEqual({});
+    expect((await gateway.admin('GET', device)).json).toMatchObject({ roomId: null });
   });
 
   it('its device has a new secret gets no upload', async () => {

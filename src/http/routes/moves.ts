@@ -30,11 +30,15 @@ const moveRoom = createRoute({
   responses,
 });
 
-/** What moves devices and rooms (specification 4, CONTRACT 2). */
+/**
+ * What moves devices and rooms (specification 4, CONTRACT 2). Permission over both sides comes before
+ * the existence of either.
+ */
 export function registerMoves(app: HttpApp, services: RouteServices): void {
-  const { devices, rooms, access, readsJson } = services;
+  const { devices, rooms, access, existence, readsJson } = services;
 
-  app.openapi({ ...moveDevice, middleware: [access.device('manager'), readsJson] }, async (c) => {
+  const movesDevice = [access.permissionOverDevice('manager'), readsJson];
+  app.openapi({ ...moveDevice, middleware: movesDevice }, async (c) => {
     const key = c.req.valid('param');
     const { targetLocationId, targetRoomId = null } = c.req.valid('json');
     const { locationId } = key;
@@ -42,21 +46,24 @@ export function registerMoves(app: HttpApp, services: RouteServices): void {
       // Over both locations as a whole: a grant on the device's group is not enough (CONTRACT 2).
       access.requireScope(c, 'manager', { locationId });
       access.requireScope(c, 'manager', { locationId: targetLocationId });
+      existence.requireDevice(key);
       await devices.moveToLocation(actorOf(c), key, targetLocationId);
     } else {
       if (targetRoomId !== null) {
         access.requireRoom(c, 'manager', { locationId, roomId: targetRoomId });
       }
+      existence.requireDevice(key);
       await devices.moveToRoom(actorOf(c), key, targetRoomId);
     }
     return c.body(null, 204);
   });
 
-  const movesRoom = [access.roomOfGroup('manager'), readsJson];
+  const movesRoom = [access.permissionOverRoomOfGroup('manager'), readsJson];
   app.openapi({ ...moveRoom, middleware: movesRoom }, async (c) => {
     const { groupId, ...key } = c.req.valid('param');
     const { targetGroupId } = c.req.valid('json');
     access.requireScope(c, 'manager', { locationId: key.locationId, groupId: targetGroupId });
+    existence.requireRoomOfGroup({ ...key, groupId });
     await rooms.move(actorOf(c), key, groupId, targetGroupId);
     return c.body(null, 204);
   });

@@ -4,12 +4,14 @@ import type { AlarmCursors } from '../alarm-cursor.js';
 import type { AuditCursors } from '../audit-cursor.js';
 import type { Coverage } from '../coverage.js';
 import type { HttpDependencies } from '../dependencies.js';
+import type { Existence } from '../existence.js';
 import type { HttpEnv } from '../http-env.js';
 
 /** What every resource's routes are made from. */
 export interface RouteServices extends HttpDependencies {
   readonly access: Access;
   readonly coverage: Coverage;
+  readonly existence: Existence;
   readonly cursors: AlarmCursors;
   readonly auditCursors: AuditCursors;
   /** Stands before the validators of every route with a JSON body. */
