@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { urlTerms } from '../../src/site/footage-store.js';
 import type { Answer, CallOptions } from './client.js';
 import { call } from './client.js';
 import type { Camera, HarnessOptions, TestGateway } from './harness.js';
@@ -55,9 +56,8 @@ export function put(
 
 /** A URL of now to download what is under the key. */
 export function downloadUrl(gateway: TestGateway, key: string): Promise<string> {
-  const fromMs = Math.floor((Date.now() + gateway.aheadMs) / 1000) * 1000;
-  const gatewayUrl = `http://127.0.0.1:${gateway.port}`;
-  return gateway.footageStore.downloadUrl(key, { fromMs, gatewayUrl });
+  const terms = urlTerms(Date.now() + gateway.aheadMs, `http://127.0.0.1:${gateway.port}`);
+  return gateway.footageStore.downloadUrl(key, terms);
 }
 
 export async function startWithCamera(
