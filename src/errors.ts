@@ -28,6 +28,7 @@ export type ErrorCode =
   | 'range-not-satisfiable'
   | 'insufficient-storage'
   | 'store-unavailable'
+  | 'not-ready'
   | 'invalid-config'
   | 'start-failed'
   | 'internal-error';

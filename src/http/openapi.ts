@@ -87,6 +87,12 @@ export function preparedJson(description: string, schema: z.ZodType) {
   return { description, content };
 }
 
+/** The same for a problem that a handler answers with itself. */
+export function preparedProblem(description: string, schema: z.ZodType) {
+  const content: Record<string, { schema: z.ZodType }> = { [PROBLEM_MEDIA_TYPE]: { schema } };
+  return { description, content };
+}
+
 /** A body that must be JSON; the route's middleware has `jsonBody` as well. */
 export function jsonRequestBody<Schema extends z.ZodType>(schema: Schema) {
   return { required: true, content: { [JSON_MEDIA_TYPE]: { schema } } };

@@ -55,6 +55,7 @@ const PROBLEMS: Readonly<Record<ErrorCode, ProblemKind>> = {
   'request-timeout': { status: 408, title: 'Request timeout' },
   'too-many-requests': { status: 429, title: 'Too many requests' },
   'store-unavailable': { status: 503, title: 'Store unavailable' },
+  'not-ready': { status: 503, title: 'Not ready' },
   'insufficient-storage': { status: 507, title: 'Insufficient storage' },
   'invalid-config': { status: 500, title: 'Internal error' },
   'start-failed': { status: 500, title: 'Internal error' },
@@ -62,7 +63,7 @@ const PROBLEMS: Readonly<Record<ErrorCode, ProblemKind>> = {
 };
 
 /** Long enough for the embedded store to be restarted. */
-const STORE_RETRY_AFTER_SECONDS = 2;
+const RETRY_AFTER_SECONDS = 2;
 const SILENT_DETAIL = 'The gateway failed to answer this request; its log says more.';
 
 /** A problem, ready to be written: to a response of the app, or straight to a socket. */
@@ -72,17 +73,23 @@ export interface ProblemReply {
   readonly body: string;
 }
 
+export interface ProblemOptions {
+  readonly challenge?: string | undefined;
+  readonly extension?: Readonly<Record<string, unknown>>;
+}
+
 /**
  * Renders a failure.
  *
  * @param instance the path of the request, undefined when it could not be read
  * @param challenge how one authenticates, for a 401 (RFC 9110, 11.6.1)
+ * @param extension members of this kind of problem only (RFC 9457, 3.2)
  */
 export function problemReply(
   error: GatewayError,
   instance: string | undefined,
   requestId: string,
-  challenge = 'Bearer',
+  { challenge = 'Bearer', extension = {} }: ProblemOptions = {},
 ): ProblemReply {
   const { status, title } = PROBLEMS[error.code];
   const problem = {
@@ -94,10 +101,11 @@ export function problemReply(
     code: error.code,
     requestId,
     ...(status === 400 ? { errors: faultsOf(error) } : {}),
+    ...extension,
   };
   const headers: Record<string, string> = { 'Content-Type': PROBLEM_MEDIA_TYPE };
   if (status === 401) headers['WWW-Authenticate'] = challenge;
-  if (status === 503) headers['Retry-After'] = String(STORE_RETRY_AFTER_SECONDS);
+  if (status === 503) headers['Retry-After'] = String(RETRY_AFTER_SECONDS);
   return { status, headers, body: JSON.stringify(problem) };
 }
 

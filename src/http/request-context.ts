@@ -65,7 +65,8 @@ export function errorResponder(
     if (error.code === 'forbidden' && showsCredential(c)) {
       refusals.permission(actorOf(c), subjectOf(c), requestDetails(c));
     }
-    const { status, headers, body } = problemReply(error, pathOf(c), requestId, c.get('challenge'));
+    const options = { challenge: c.get('challenge') };
+    const { status, headers, body } = problemReply(error, pathOf(c), requestId, options);
     return c.body(body, status, headers);
   };
 }

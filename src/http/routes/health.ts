@@ -1,12 +1,24 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import { type Failure, GatewayError } from '../../errors.js';
 import type { Health } from '../dependencies.js';
 import type { HttpApp } from '../http-env.js';
-import { jsonResponse, NO_SECURITY } from '../openapi.js';
+import { pathOf } from '../http-env.js';
+import { jsonResponse, NO_SECURITY, preparedProblem } from '../openapi.js';
+import { problemReply } from '../problem.js';
+import { problemSchema } from '../schemas/problem.js';
 
 const liveSchema = z.object({ status: z.literal('ok') }).openapi('Live');
 const readySchema = z
-  .object({ ready: z.boolean(), faults: z.array(z.string()) })
+  .object({ ready: z.literal(true), faults: z.array(z.string()) })
   .openapi('Readiness');
+const notReadySchema = problemSchema
+  .extend({ ready: z.literal(false), faults: z.array(z.string()) })
+  .openapi('NotReady');
+
+const NOT_READY: Failure = {
+  code: 'not-ready',
+  detail: 'The gateway cannot do its whole work: see `faults`.',
+};
 
 const live = createRoute({
   method: 'get',
@@ -27,7 +39,7 @@ const ready = createRoute({
   security: NO_SECURITY,
   responses: {
     200: jsonResponse('It can; `faults` says what is wrong nevertheless.', readySchema),
-    503: jsonResponse('It cannot; `faults` says why.', readySchema),
+    503: preparedProblem('It cannot; `faults` says why.', notReadySchema),
   },
 });
 
@@ -36,7 +48,12 @@ export function registerHealth(app: HttpApp, health: Health): void {
   app.openapi(live, (c) => c.json({ status: 'ok' as const }, 200));
 
   app.openapi(ready, (c) => {
-    const isReady = health.ready();
-    return c.json({ ready: isReady, faults: [...health.faults()] }, isReady ? 200 : 503);
+    const faults = [...health.faults()];
+    if (health.ready()) return c.json({ ready: true as const, faults }, 200);
+    // Not thrown: it would be an error in the log, every time that somebody asks.
+    const failure = GatewayError.of(NOT_READY);
+    const options = { extension: { ready: false, faults } };
+    const { headers, body } = problemReply(failure, pathOf(c), c.get('requestId'), options);
+    return c.body(body, 503, headers);
   });
 }
