@@ -373,7 +373,7 @@ export class Gateway {
       rejections: storage.rejections,
       health: this.#health,
       publicUrl: config.http.publicUrl,
-      metrics: () => metrics.metrics(),
+      metrics,
       openMetrics: config.http.openMetrics,
       cursorKey: installation.cursorKey,
       maxBodyBytes: config.http.maxBodyBytes,

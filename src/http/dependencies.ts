@@ -21,8 +21,12 @@ export interface Health {
   ready(): boolean;
 }
 
-/** Everything that is counted, in the Prometheus text format. */
-export type Metrics = () => Promise<string>;
+/** Everything that is counted, in the format of Prometheus, as a registry of prom-client has it. */
+export interface Metrics {
+  /** Says the version of the format as well, which scrapers go by. */
+  readonly contentType: string;
+  metrics(): Promise<string>;
+}
 
 /** Everything the HTTP side needs of the rest of the gateway. */
 export interface HttpDependencies {

@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
+import { Gauge, Registry } from 'prom-client';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { parseAlarm } from '../../src/domain/alarms.js';
@@ -107,6 +108,20 @@ export async function startGateway(
   return gateway;
 }
 
+/** One of the gateway's metrics, in a registry as it has one. */
+function metricsOf(health: Health): Registry {
+  const registry = new Registry();
+  new Gauge({
+    name: 'gateway_faults',
+    help: 'Faults.',
+    registers: [registry],
+    collect() {
+      this.set(health.faults().length);
+    },
+  });
+  return registry;
+}
+
 /** Made once: the app of every gateway has the same routes. */
 let described: DescribedHttp | undefined;
 
@@ -182,7 +197,7 @@ export class TestGateway {
         maxUploadBytes: MAX_UPLOAD_BYTES,
       }),
       publicUrl: options.publicUrl,
-      metrics: async () => 'gateway_faults 0\n',
+      metrics: metricsOf(health),
       openMetrics: false,
       cursorKey: Buffer.from('the cursor key of the tests'),
       maxBodyBytes: MAX_BODY_BYTES,

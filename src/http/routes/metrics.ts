@@ -39,5 +39,7 @@ export function registerMetrics(app: HttpApp, options: MetricsRouteOptions): voi
       ...problems.granted,
     },
   });
-  app.openapi(getMetrics, async (c) => c.text(await metrics(), 200));
+  app.openapi(getMetrics, async (c) =>
+    c.text(await metrics.metrics(), 200, { 'Content-Type': metrics.contentType }),
+  );
 }
