@@ -57,6 +57,21 @@ describe('access tokens', () => {
     }
   });
 
+  it('need no location or group that exists, and outlive the ones that did', async () => {
+    const gateway = await startGateway(redis);
+    const home = await gateway.createLocation();
+    const group = await gateway.createGroup(home);
+    const token = await gateway.createToken([
+      { location: home, group, role: 'viewer' },
+      { location: randomUUID(), role: 'manager' },
+    ]);
+    const locations = async () => (await gateway.call('GET', '/care-homes', { token })).json;
+    expect(await locations()).toMatchObject([{ id: home }]);
+    expect((await gateway.admin('DELETE', `/care-homes/${home}`)).status).toBe(204);
+    expect(await locations()).toEqual([]);
+    expect(gateway.model.accessTokens()).toHaveLength(1);
+  });
+
   const location = randomUUID();
   const group = randomUUID();
   const wrong: [string, object, string[]][] = [
