@@ -1,5 +1,5 @@
 import type { Recording } from '../domain/footage.js';
-import type { FootageStore, UrlTerms } from '../site/footage-store.js';
+import { FOOTAGE_URL_VALID_MS, type FootageStore, type UrlTerms } from '../site/footage-store.js';
 import { objectPath } from './object-path.js';
 import type { UrlSignatures } from './url-signatures.js';
 
@@ -19,8 +19,8 @@ export class FolderFootageStore implements FootageStore {
     return this.#url('PUT', key, terms);
   }
 
-  #url(method: 'GET' | 'PUT', key: string, { gatewayUrl, untilMs }: UrlTerms): string {
-    const query = this.#signatures.queryFor(method, key, untilMs);
+  #url(method: 'GET' | 'PUT', key: string, { gatewayUrl, fromMs }: UrlTerms): string {
+    const query = this.#signatures.queryFor(method, key, fromMs + FOOTAGE_URL_VALID_MS);
     return `${gatewayUrl}/footage/${objectPath(key)}?${query}`;
   }
 }

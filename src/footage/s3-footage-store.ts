@@ -1,6 +1,6 @@
 import { AwsV4Signer } from 'aws4fetch';
 import type { Recording } from '../domain/footage.js';
-import type { FootageStore, UrlTerms } from '../site/footage-store.js';
+import { FOOTAGE_URL_VALID_MS, type FootageStore, type UrlTerms } from '../site/footage-store.js';
 import { objectPath } from './object-path.js';
 
 export interface S3Options {
@@ -53,10 +53,10 @@ export class S3FootageStore implements FootageStore {
     method: string,
     url: URL,
     headers: Readonly<Record<string, string>>,
-    { fromMs, untilMs }: UrlTerms,
+    { fromMs }: UrlTerms,
   ): Promise<string> {
     const { region, accessKeyId, secretAccessKey } = this.#options;
-    url.searchParams.set('X-Amz-Expires', String((untilMs - fromMs) / 1000));
+    url.searchParams.set('X-Amz-Expires', String(FOOTAGE_URL_VALID_MS / 1000));
     const signer = new AwsV4Signer({
       ...{ method, url: url.href, headers, region, accessKeyId, secretAccessKey },
       service: 's3',

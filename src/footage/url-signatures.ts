@@ -18,7 +18,7 @@ export class UrlSignatures {
     this.#now = now;
   }
 
-  /** The query of a URL that may be used until then: milliseconds since 1970, whole seconds. */
+  /** The query of a URL that may be used until then, in milliseconds since 1970. */
   queryFor(method: SignedMethod, key: string, expiresAtMs: number): string {
     const expires = String(expiresAtMs / 1000);
     return `expires=${expires}&signature=${this.#sign(method, key, expires)}`;

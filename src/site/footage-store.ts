@@ -3,25 +3,12 @@ import type { Recording } from '../domain/footage.js';
 /** Specification 8. */
 export const FOOTAGE_URL_VALID_MS = 10 * 60_000;
 
-/** What a URL is made for. Its times are milliseconds since 1970, but whole seconds. */
+/** What a URL is made for. */
 export interface UrlTerms {
-  /** When it is signed. */
+  /** Milliseconds since 1970, whole seconds: it is valid for `FOOTAGE_URL_VALID_MS` from then on. */
   readonly fromMs: number;
-  /** From then on it is refused. */
-  readonly untilMs: number;
   /** Where the caller reaches the gateway, without a `/` at its end. */
   readonly gatewayUrl: string;
-}
-
-/**
- * The terms of a URL that is made now. Signatures know whole seconds only: it ends with the one in which
- * `FOOTAGE_URL_VALID_MS` are over, never before that, and it is not signed ahead of its time, as which
- * some S3 servers refuse it ("Request is not yet valid").
- */
-export function urlTerms(nowMs: number, gatewayUrl: string): UrlTerms {
-  const fromMs = Math.floor(nowMs / 1000) * 1000;
-  const untilMs = Math.ceil((nowMs + FOOTAGE_URL_VALID_MS) / 1000) * 1000;
-  return { fromMs, untilMs, gatewayUrl };
 }
 
 /** Where recordings are kept. Making a URL asks nobody: whether there is anything behind it shows. */

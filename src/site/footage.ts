@@ -3,7 +3,7 @@ import { newRecording } from '../domain/footage.js';
 import type { Device } from '../domain/site.js';
 import type { AlarmRecord } from './alarm-history.js';
 import type { Actor, AuditAction, AuditEntry, AuditTrail } from './audit-trail.js';
-import { type FootageStore, type UrlTerms, urlTerms } from './footage-store.js';
+import { FOOTAGE_URL_VALID_MS, type FootageStore, type UrlTerms } from './footage-store.js';
 
 export type FootageUrls = Readonly<Record<FootageType, string | null>>;
 
@@ -43,7 +43,7 @@ export class Footage {
     locationId: string,
     receiver: UrlReceiver,
   ): Promise<FootageUrls[]> {
-    const terms = urlTerms(this.#now(), receiver.gatewayUrl);
+    const terms = this.#terms(receiver);
     const urls = await Promise.all(alarms.map(({ footage }) => this.#urlsOf(footage, terms)));
     const keys = alarms.flatMap(({ footage }) => Object.values(footage));
     if (keys.length === 0) return urls;
@@ -68,13 +68,13 @@ export class Footage {
     contentType: string,
     receiver: UrlReceiver,
   ): Promise<PreparedUpload> {
-    const terms = urlTerms(this.#now(), receiver.gatewayUrl);
+    const terms = this.#terms(receiver);
     const recording = newRecording(device.id, type, contentType);
     const uploadUrl = await this.#store.uploadUrl(recording, terms);
     const { key } = recording;
     const concerned = { locationId: device.locationId, resourceId: device.id, details: { key } };
     await this.#audit.record([this.#entry('footage.upload-url-made', receiver, concerned)]);
-    return { key, uploadUrl, expiresAtMs: terms.untilMs };
+    return { key, uploadUrl, expiresAtMs: terms.fromMs + FOOTAGE_URL_VALID_MS };
   }
 
   async #urlsOf(keys: AlarmRecord['footage'], terms: UrlTerms): Promise<FootageUrls> {
@@ -84,6 +84,11 @@ export class Footage {
       if (key !== undefined) urls[type] = await this.#store.downloadUrl(key, terms);
     }
     return urls;
+  }
+
+  /** Signatures know whole seconds only. */
+  #terms({ gatewayUrl }: UrlReceiver): UrlTerms {
+    return { fromMs: Math.floor(this.#now() / 1000) * 1000, gatewayUrl };
   }
 
   #entry(

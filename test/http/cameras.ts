@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { urlTerms } from '../../src/site/footage-store.js';
 import type { Answer, CallOptions } from './client.js';
 import { call } from './client.js';
 import type { Camera, HarnessOptions, TestGateway } from './harness.js';
@@ -56,8 +55,9 @@ export function put(
 
 /** A URL of now to download what is under the key. */
 export function downloadUrl(gateway: TestGateway, key: string): Promise<string> {
-  const terms = urlTerms(Date.now() + gateway.aheadMs, `http://127.0.0.1:${gateway.port}`);
-  return gateway.footageStore.downloadUrl(key, terms);
+  const fromMs = Math.floor((Date.now() + gateway.aheadMs) / 1000) * 1000;
+  const gatewayUrl = `http://127.0.0.1:${gateway.port}`;
+  return gateway.footageStore.downloadUrl(key, { fromMs, gatewayUrl });
 }
 
 export async function startWithCamera(
