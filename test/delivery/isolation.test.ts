@@ -12,8 +12,8 @@ const ALARMS = 200;
 /** Fills the sockets' buffers of whoever stops reading, so that the gateway feels it. */
 const FILLING = 4_000;
 const FILTERS = 1_000;
-/** It took one and a half seconds when each filter cost as much as all that were there. */
-const HELD_UP_MS = 500;
+/** Generous, too; it took up to three seconds when each filter cost as much as all that were there. */
+const HELD_UP_MS = 1_000;
 
 let gateway: GatewayProcess;
 let ward: Ward;
