@@ -48,6 +48,8 @@ import { openStorage } from './storage.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
+/** Of the ten seconds that stopping may take (CONTRACT 1, stop); the embedded store needs the rest. */
+const STOP_PATIENCE_MS = 3_000;
 
 export interface GatewayOptions {
   readonly config: Config;
@@ -133,9 +135,17 @@ export class Gateway {
     await takeUp(bridges);
   }
 
+  /** Takes less than ten seconds also while the store does not answer. */
   async stop(): Promise<void> {
-    await this.#releasers.release((error) => {
-      this.#options.log.error({ err: error }, 'not stopped cleanly');
+    const { log } = this.#options;
+    await this.#releasers.release({
+      patienceMs: STOP_PATIENCE_MS,
+      onFailure: (error) => log.error({ err: error }, 'not stopped cleanly'),
+      onOutOfTime: () =>
+        log.warn(
+          { patienceMs: STOP_PATIENCE_MS },
+          'the store does not answer: what is not stored is given up; nothing of it was acknowledged',
+        ),
     });
   }
 

@@ -135,7 +135,7 @@ async function startEmbedded(options: StorageOptions): Promise<string | undefine
   const { config, log, health, releasers, searchPath } = options;
   if (config.redis.url !== undefined) return undefined;
   const embedded = createEmbeddedRedis({ dataDir: config.dataDir, log, searchPath });
-  releasers.add(() => embedded.stop());
+  releasers.addLimited(() => embedded.stop());
   await embedded.start();
   const disk = new DiskMonitor(config.dataDir, health);
   disk.start();

@@ -317,6 +317,11 @@ export class OwnRedis {
     await this.redis.ping();
   }
 
+  /** From now on it takes commands and answers none. */
+  freeze(): void {
+    this.#process?.kill('SIGSTOP');
+  }
+
   /** Ends it at once; what it has acknowledged is on the disk, and there after the next start. */
   async kill(): Promise<void> {
     const process = this.#process;

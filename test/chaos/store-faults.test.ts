@@ -1,12 +1,10 @@
 import { closeSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { lockFile } from '../../src/store/file-lock.js';
 import { Home } from '../broker/home.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { Store } from '../harness/store.js';
 import { becomesReady, Columns, eventually, OwnRedis, saysOverHttp, Watcher } from './faults.js';
-import { storeProcessId } from './victim.js';
+import { holdStoreDown } from './victim.js';
 
 /** In the order in which they are to be undone: the last one first. */
 const cleanups: (() => unknown)[] = [];
@@ -55,7 +53,7 @@ describe('a store that is killed', () => {
     const columns = await Columns.of(await homeOf());
     columns.alarm();
     await columns.loseNothing();
-    const unlock = keepDown(columns.home.gateway);
+    const lock = holdStoreDown(columns.home.gateway);
 
     await columns.seeLive();
     await saysOverHttp(columns.home, columns.anyDevice, /store is unreachable/);
@@ -63,24 +61,11 @@ describe('a store that is killed', () => {
     await columns.seeLive();
     await columns.areServed();
 
-    unlock();
+    closeSync(lock);
     await columns.loseNothing();
     await becomesReady(columns.home);
   });
 });
-
-/** Kills the store, and holds its lock in its stead until the returned function is called. */
-function keepDown({ dataDir }: GatewayProcess): () => void {
-  const processId = storeProcessId(dataDir);
-  if (processId === undefined) throw new Error('no store runs');
-  process.kill(processId, 'SIGKILL');
-  const file = join(dataDir, 'redis', 'redis.lock');
-  for (;;) {
-    // Free as soon as the killed process is gone; the gateway waits a moment before it tries.
-    const lock = lockFile(file);
-    if (lock !== undefined) return () => closeSync(lock);
-  }
-}
 
 describe('a store that is not there yet', () => {
   it('is waited for, which the log says; nobody gets in, and the durable has its backlog', async () => {

@@ -1,5 +1,6 @@
 import { readFileSync, readlinkSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
+import { lockFile } from '../../src/store/file-lock.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import type { KillTarget } from './schedule.js';
 
@@ -112,5 +113,18 @@ export function storeProcessId(dataDir: string): number | undefined {
     return isOurs ? processId : undefined;
   } catch {
     return undefined;
+  }
+}
+
+/** Kills the store, and holds its lock in its stead until the returned descriptor is closed. */
+export function holdStoreDown({ dataDir }: GatewayProcess): number {
+  const processId = storeProcessId(dataDir);
+  if (processId === undefined) throw new Error('no store runs');
+  process.kill(processId, 'SIGKILL');
+  const file = join(dataDir, 'redis', 'redis.lock');
+  for (;;) {
+    // Free as soon as the killed process is gone; the gateway waits a moment before it tries.
+    const lock = lockFile(file);
+    if (lock !== undefined) return lock;
   }
 }

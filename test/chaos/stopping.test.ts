@@ -1,0 +1,157 @@
+import { randomUUID } from 'node:crypto';
+import { closeSync } from 'node:fs';
+import { afterEach, describe, expect, it } from 'vitest';
+import { Home } from '../broker/home.js';
+import type { TestDevice } from '../harness/api.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
+import { Subscriber } from '../harness/mqtt-clients.js';
+import { publishPacket, RawClient } from '../harness/raw-client.js';
+import { Store } from '../harness/store.js';
+import { eventually, OwnRedis } from './faults.js';
+import { holdStoreDown, storeProcessId } from './victim.js';
+
+/** CONTRACT 1, stop: ten seconds, with room for a machine that is busy. */
+const STOPPED_WITHIN_MS = 8_000;
+
+/** In the order in which they are to be undone: the last one first. */
+const cleanups: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function homeOf(environment?: Record<string, string>): Promise<Home> {
+  const gateway = await GatewayProcess.start(environment);
+  cleanups.push(() => gateway.remove());
+  return Home.at(gateway);
+}
+
+function alarmOf(device: TestDevice, id: string, messageId: number) {
+  const alarm = publishPacket(`devices/${device.id}/alarms`, JSON.stringify({ kind: 'fall', id }));
+  return { ...alarm, qos: 1 as const, messageId };
+}
+
+/** A device with one alarm acknowledged. */
+async function deviceOf(home: Home): Promise<{ device: TestDevice; ids: string[] }> {
+  const device = await home.device();
+  const sensor = await RawClient.connect(home.gateway, device);
+  const id = randomUUID();
+  sensor.send(alarmOf(device, id, 1));
+  await sensor.next('puback');
+  sensor.vanish();
+  return { device, ids: [id] };
+}
+
+/** A subscriber whose cursor is to be saved at the end. */
+async function durableNurse(home: Home, device: TestDevice): Promise<Subscriber> {
+  const session = { clientId: 'durable', clean: false };
+  const nurse = await Subscriber.connect(home.gateway, home.viewer, session);
+  return nurse.subscribe(home.filter(device, 'alarms/#'));
+}
+
+/** Another alarm of the device has come in, and is live; the store does not have it. */
+async function alarmInHand(home: Home, device: TestDevice, nurse: Subscriber): Promise<void> {
+  const sensor = await RawClient.connect(home.gateway, device);
+  sensor.send(alarmOf(device, randomUUID(), 2));
+  await nurse.untilCount(1);
+  expect(sensor.packets.map(({ cmd }) => cmd)).toEqual(['connack']);
+}
+
+async function endsInTime({ gateway }: Home): Promise<void> {
+  const startedAt = performance.now();
+  expect(await gateway.stop()).toBe(0);
+  expect(performance.now() - startedAt).toBeLessThan(STOPPED_WITHIN_MS);
+}
+
+/** Everything acknowledged is there, and what was in hand is taken when it is sent again. */
+async function nothingIsLost(home: Home, device: TestDevice, ids: string[]): Promise<void> {
+  const sensor = await RawClient.connect(home.gateway, device);
+  const inHand = randomUUID();
+  sensor.send(alarmOf(device, inHand, 3));
+  await sensor.next('puback');
+  const { events } = await home.api.alarms(device, '?order=asc');
+  expect(events.map(({ id }) => id)).toEqual([...ids, inHand]);
+  sensor.vanish();
+}
+
+describe('SIGTERM, with an alarm in hand that is not stored,', () => {
+  it('ends the gateway with 0 while its own store is frozen, and says what is given up', async () => {
+    const home = await homeOf();
+    const { device, ids } = await deviceOf(home);
+    const nurse = await durableNurse(home, device);
+    const store = await Store.of(home.gateway);
+    cleanups.push(() => store.close());
+    store.freeze();
+    await alarmInHand(home, device, nurse);
+    await endsInTime(home);
+    const log = home.gateway.lines.join('\n');
+    expect(log).toContain('what is not stored is given up; nothing of it was acknowledged');
+    expect(home.gateway.lines.at(-1)).toContain('"msg":"gateway stopped"');
+    expect(storeProcessId(home.gateway.dataDir)).toBeUndefined();
+    await home.gateway.start();
+    await nothingIsLost(home, device, ids);
+  });
+
+  it('ends the gateway with 0 while its own store is dead and does not come back', async () => {
+    const home = await homeOf();
+    const { device, ids } = await deviceOf(home);
+    const nurse = await durableNurse(home, device);
+    const lock = holdStoreDown(home.gateway);
+    await alarmInHand(home, device, nurse);
+    await endsInTime(home);
+    closeSync(lock);
+    await home.gateway.start();
+    await nothingIsLost(home, device, ids);
+  });
+
+  it.each([
+    ['frozen', (redis: OwnRedis) => redis.freeze()],
+    ['gone', (redis: OwnRedis) => redis.kill()],
+  ] as const)('ends it with 0 while the server of redis.url is %s', async (_how, disturb) => {
+    const redis = await OwnRedis.create();
+    cleanups.push(() => redis.remove());
+    await redis.start();
+    const home = await homeOf({ GATEWAY_REDIS_URL: redis.url });
+    const { device, ids } = await deviceOf(home);
+    const nurse = await durableNurse(home, device);
+    await disturb(redis);
+    await alarmInHand(home, device, nurse);
+    await endsInTime(home);
+    // It takes what was sent to it before it froze, for a gateway that is no more.
+    await redis.kill();
+    await redis.start();
+    await home.gateway.start();
+    await nothingIsLost(home, device, ids);
+  });
+});
+
+describe('SIGTERM, with a cursor that cannot be saved,', () => {
+  it('ends the gateway with 0; what the subscriber had acknowledged may come again', async () => {
+    const home = await homeOf();
+    const { device, ids } = await deviceOf(home);
+    const session = { clientId: 'durable', clean: false };
+    const nurse = await RawClient.connect(home.gateway, home.viewer, session);
+    await nurse.subscribe([home.filter(device, 'alarms/#')]);
+    const sensor = await RawClient.connect(home.gateway, device);
+    for (const messageId of [2, 3]) {
+      const id = randomUUID();
+      ids.push(id);
+      sensor.send(alarmOf(device, id, messageId));
+      await sensor.next('puback');
+    }
+    const first = await nurse.next('publish');
+    const second = await nurse.next('publish');
+    const store = await Store.of(home.gateway);
+    cleanups.push(() => store.close());
+    store.freeze();
+    for (const { messageId = 0 } of [first, second]) nurse.send({ cmd: 'puback', messageId });
+    await nurse.ping();
+    await endsInTime(home);
+
+    await home.gateway.start();
+    const back = await Subscriber.connect(home.gateway, home.viewer, session);
+    cleanups.push(() => back.end());
+    await eventually(() => expect(back.messages().map(({ id }) => id)).toEqual(ids.slice(1)));
+    await nothingIsLost(home, device, ids);
+  });
+});
