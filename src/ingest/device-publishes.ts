@@ -11,7 +11,7 @@ import type { SiteModel } from '../site/site-model.js';
 import type { Rejections } from './rejections.js';
 
 /** When the store takes longer than this, an alarm goes out before it is recorded (CONTRACT 4.4). */
-const LIVE_AFTER_MS = 700;
+const LIVE_AFTER_MS = 400;
 
 /** A PUBLISH as it came from a device, on a topic of its own. */
 export interface DevicePublish {
