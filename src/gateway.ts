@@ -20,6 +20,7 @@ import { type FootageParts, openFootage } from './footage-storage.js';
 import { createHttpApp } from './http/app.js';
 import { Commands } from './ingest/commands.js';
 import { DevicePublishes } from './ingest/device-publishes.js';
+import { NewestRetained } from './ingest/newest-retained.js';
 import { PatientRecorder } from './ingest/patient-recorder.js';
 import { Presence } from './ingest/presence.js';
 import { Rejections } from './ingest/rejections.js';
@@ -81,7 +82,7 @@ interface DeliveryParts {
   readonly sessions: Sessions;
   readonly recorder: PatientRecorder;
   readonly forwarder: Forwarder;
-  readonly retained: RetainedRedis;
+  readonly retained: NewestRetained;
 }
 
 interface IngestParts {
@@ -257,7 +258,7 @@ export class Gateway {
     this.#releasers.add(() => watch.stop());
     const recorder = new PatientRecorder(logs, this.#health);
     this.#releasers.add(() => recorder.stop());
-    const retained = new RetainedRedis(storage.broker);
+    const retained = new NewestRetained(new RetainedRedis(storage.broker));
     const forwarder = new Forwarder(router, recorder, retained);
     return { router, sessions, recorder, retained, forwarder };
   }
@@ -372,6 +373,7 @@ export class Gateway {
       health: this.#health,
       connections: () => broker.connectionCount,
       unstoredBytes: () => broker.unstoredBytes,
+      unkeptPublishes: () => broker.unkeptCount,
       lostAuditEntries: () => storage.backgroundAudit.lost,
       fallenOutAuditRecords: () => storage.auditOverflow.counts,
       bridges: () => bridges.statuses(),

@@ -15,6 +15,7 @@ export interface MetricsSources {
   readonly health: Health;
   readonly connections: () => number;
   readonly unstoredBytes: () => number;
+  readonly unkeptPublishes: () => number;
   readonly lostAuditEntries: () => number;
   readonly fallenOutAuditRecords: () => ReadonlyMap<AuditAction, number>;
   readonly bridges: () => Promise<BridgeStatus[]>;
@@ -74,7 +75,16 @@ function addGateway(registry: Registry, sources: MetricsSources): void {
   const { router, health } = sources;
   single('gateway_connections', 'MQTT connections', sources.connections);
   single('gateway_destinations', 'Sessions, persistent or not', () => router.destinations.size);
-  single('gateway_unstored_bytes', 'Publishes on their way to the store', sources.unstoredBytes);
+  single(
+    'gateway_unstored_bytes',
+    'Memory of publishes on their way to the store, about',
+    sources.unstoredBytes,
+  );
+  single(
+    'gateway_unkept_publishes',
+    'Publishes that found no room while the store was away, since the start',
+    sources.unkeptPublishes,
+  );
   single(
     'gateway_audit_entries_lost',
     'Refusals that found no room while the store was away, since the start',

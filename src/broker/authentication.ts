@@ -86,7 +86,8 @@ export class Authentication {
       throw new Refusal(IDENTIFIER_REJECTED, 'the client id belongs to another principal');
     }
     const destination = sessions.open(client.id, owner, request.isPersistent);
-    return new Connection(client, principal, request.address, destination, this.#options.intake);
+    const share = this.#options.intake.shareOf(owner.key);
+    return new Connection(client, principal, request.address, destination, share);
   }
 
   async #identify(

@@ -4,11 +4,9 @@ import type { Principal } from '../domain/grants.js';
 import { principalKey } from '../domain/grants.js';
 import type { Acknowledgement } from './client-receiver.js';
 import { ClientReceiver } from './client-receiver.js';
-import type { Intake } from './intake.js';
+import type { IntakeShare } from './intake.js';
+import { ReadPace } from './read-pace.js';
 import type { Peer } from './refusal-report.js';
-
-/** How many publishes of one client may be on their way to the store before it is read no further. */
-const MAX_UNSTORED = 100;
 
 /** Each costs the store a packet until PUBREL comes. */
 const MAX_UNRELEASED = 1_000;
@@ -18,6 +16,7 @@ export class Connection {
   readonly client: Client;
   readonly principal: Principal;
   readonly receiver: ClientReceiver;
+  readonly pace: ReadPace;
   /** From where the client comes. */
   readonly address: string;
   readonly #destination: Destination;
@@ -25,23 +24,24 @@ export class Connection {
   readonly #unreleased = new Set<number>();
   #isOpen = false;
   #isCredentialEnded = false;
-  readonly #intake: Intake;
-  #acknowledged: Promise<void> = Promise.resolve();
-  #unstored = 0;
-  #waitingForRoom: (() => void)[] = [];
+  readonly #share: IntakeShare;
+  #acknowledged: Promise<unknown> = Promise.resolve();
+  #hasTurnedAway = false;
+  #hasTurnedAwayAlarm = false;
 
   constructor(
     client: Client,
     principal: Principal,
     address: string,
     destination: Destination,
-    intake: Intake,
+    share: IntakeShare,
   ) {
     this.client = client;
     this.principal = principal;
     this.address = address;
     this.#destination = destination;
-    this.#intake = intake;
+    this.#share = share;
+    this.pace = new ReadPace(share, () => this.#roomCame());
     this.receiver = new ClientReceiver(client, () => destination.wake());
   }
 
@@ -77,6 +77,7 @@ export class Connection {
 
   /** Nothing is sent any more. Returns false when it was closed before, or never open. */
   close(): boolean {
+    this.pace.end();
     if (!this.#isOpen) return false;
     this.#isOpen = false;
     this.receiver.close();
@@ -99,6 +100,26 @@ export class Connection {
   }
 
   /**
+   * Whether a publish can be kept until it is stored. Of one that is to be acknowledged no later one of
+   * its kind is kept either: they come again in their order.
+   */
+  keeps(isAlarm: boolean, qos: number): boolean {
+    const isOutOfTurn = isAlarm ? this.#hasTurnedAwayAlarm : this.#hasTurnedAway;
+    return !(isOutOfTurn && qos > 0) && this.pace.keeps(isAlarm);
+  }
+
+  /**
+   * A publish that cannot be kept has come. Nothing is acknowledged after it, also what is stored
+   * [MQTT-4.6.0-2]; once there is room again the connection ends, and the client sends it again.
+   */
+  turnAway(isAlarm: boolean, qos: number): void {
+    this.#share.intake.notKept();
+    if (qos === 0) return;
+    this.#hasTurnedAway = true;
+    if (isAlarm) this.#hasTurnedAwayAlarm = true;
+  }
+
+  /**
    * Acknowledges a publish once it is stored, in the order in which the publishes came
    * [MQTT-4.6.0-2], [MQTT-4.6.0-3]. One that could not be stored ends the connection: the client
    * sends it again.
@@ -111,36 +132,33 @@ export class Connection {
     acknowledgement: Acknowledgement | undefined,
     bytes: number,
   ): void {
-    this.#unstored++;
-    this.#intake.taken(bytes);
-    const before = this.#acknowledged;
-    this.#acknowledged = Promise.allSettled([stored, before]).then(([outcome]) => {
-      this.#unstored--;
-      if (outcome.status === 'rejected') this.client.close();
-      else if (acknowledgement !== undefined) this.receiver.acknowledge(acknowledgement);
-      for (const proceed of this.#waitingForRoom.splice(0)) proceed();
-      this.#intake.stored(bytes);
+    this.#share.taken(bytes);
+    const settled = stored.then(
+      () => true,
+      () => false,
+    );
+    settled.then(() => this.#share.stored(bytes));
+    if (acknowledgement === undefined || this.#hasTurnedAway) {
+      // Not in the line of those that are acknowledged: it grows no longer than they are many.
+      settled.then((isStored) => {
+        if (!isStored) this.#acknowledged.then(() => this.client.close());
+      });
+      return;
+    }
+    this.#acknowledged = Promise.all([settled, this.#acknowledged]).then(([isStored]) => {
+      if (isStored) this.receiver.acknowledge(acknowledgement);
+      else this.client.close();
     });
   }
 
-  /** Something of the client waits for the store: it counts as a publish that is on its way there. */
-  waitsFor(answer: Promise<unknown>): void {
-    this.#unstored++;
-    const answered = () => {
-      this.#unstored--;
-      for (const proceed of this.#waitingForRoom.splice(0)) proceed();
-    };
+  /** Something of the client waits for the store: it takes room as a publish does. */
+  waitsFor(answer: Promise<unknown>, bytes: number): void {
+    this.#share.taken(bytes);
+    const answered = () => this.#share.stored(bytes);
     answer.then(answered, answered);
   }
 
-  /** Whether more may be read from the client; not when too much is on its way to the store. */
-  get hasRoom(): boolean {
-    return this.#unstored < MAX_UNSTORED && this.#intake.hasRoom;
-  }
-
-  /** Calls back when more may be read from the client, at once unless too much is on its way. */
-  whenThereIsRoom(proceed: () => void): void {
-    if (this.#unstored < MAX_UNSTORED) this.#intake.whenThereIsRoom(proceed);
-    else this.#waitingForRoom.push(() => this.#intake.whenThereIsRoom(proceed));
+  #roomCame(): void {
+    if (this.#hasTurnedAway) this.#acknowledged.then(() => this.client.close());
   }
 }

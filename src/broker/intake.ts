@@ -1,17 +1,59 @@
-/** Payload bytes that may be on their way to the store at a time, of all clients together. */
-const MAX_UNSTORED_BYTES = 64 * 1024 * 1024;
+const MIB = 1024 * 1024;
+
+/** What one client may have on its way to the store before it is read no further: some 1,500 publishes. */
+const MAX_OWN_BYTES = 12 * MIB;
+/** The same of all clients together. */
+const MAX_TOTAL_BYTES = 64 * MIB;
+/** What every client may have though all together have too much: nobody fills up another's room. */
+const RESERVED_BYTES = 32 * 1024;
+
+/** How many times that much is kept in the end, of what is no alarm and of alarms. */
+const HOLD_BACK = 1;
+const KEEP_MESSAGES = 2;
+const KEEP_ALARMS = 3;
+
+/** What a publish takes beside its payload until it is stored; measured: 7 to 9 KB. */
+const BYTES_OF_ANY = 8_192;
+/** The payload as it came, the message made of it, and the command to the store; measured: 5.3. */
+const COPIES_OF_PAYLOAD = 5;
+
+/** How much memory a publish takes, about, until it is stored. */
+export function memoryOf(payloadBytes: number): number {
+  return BYTES_OF_ANY + COPIES_OF_PAYLOAD * payloadBytes;
+}
+
+interface Waiting {
+  readonly share: IntakeShare;
+  readonly proceed: () => void;
+}
 
 /** Bounds the memory that publishes take while the store is away or slow. */
 export class Intake {
+  /** By principal: whoever comes again, or on many connections, gets no more of it. */
+  readonly #shares = new Map<string, IntakeShare>();
   #unstoredBytes = 0;
-  #waiting: (() => void)[] = [];
-
-  get hasRoom(): boolean {
-    return this.#unstoredBytes < MAX_UNSTORED_BYTES;
-  }
+  readonly #waiting = new Set<Waiting>();
+  #storedCount = 0;
+  #unkeptCount = 0;
 
   get unstoredBytes(): number {
     return this.#unstoredBytes;
+  }
+
+  /** How many publishes have been stored since the start: does the store get on? */
+  get storedCount(): number {
+    return this.#storedCount;
+  }
+
+  /** How many publishes found no room since the start. */
+  get unkeptCount(): number {
+    return this.#unkeptCount;
+  }
+
+  shareOf(owner: string): IntakeShare {
+    const share = this.#shares.get(owner) ?? new IntakeShare(this);
+    this.#shares.set(owner, share);
+    return share;
   }
 
   taken(bytes: number): void {
@@ -20,13 +62,71 @@ export class Intake {
 
   stored(bytes: number): void {
     this.#unstoredBytes -= bytes;
-    if (!this.hasRoom) return;
-    for (const proceed of this.#waiting.splice(0)) proceed();
+    this.#storedCount++;
+    for (const waiting of this.#waiting) {
+      if (!waiting.share.hasRoom) continue;
+      this.#waiting.delete(waiting);
+      waiting.proceed();
+    }
   }
 
-  /** Calls back when there is room. */
-  whenThereIsRoom(proceed: () => void): void {
-    if (this.hasRoom) proceed();
-    else this.#waiting.push(proceed);
+  notKept(): void {
+    this.#unkeptCount++;
+  }
+
+  /** Calls back as soon as the share, which has no room now, has some; unless that is called off. */
+  whenThereIsRoom(share: IntakeShare, proceed: () => void): () => void {
+    const waiting = { share, proceed };
+    this.#waiting.add(waiting);
+    return () => this.#waiting.delete(waiting);
+  }
+
+  hasRoom(times: number): boolean {
+    return this.#unstoredBytes < times * MAX_TOTAL_BYTES;
+  }
+}
+
+/** What one principal has on its way to the store. */
+export class IntakeShare {
+  readonly intake: Intake;
+  #bytes = 0;
+
+  constructor(intake: Intake) {
+    this.intake = intake;
+  }
+
+  /** Whether more may be read from the client. */
+  get hasRoom(): boolean {
+    return this.#isWithin(HOLD_BACK);
+  }
+
+  /** Whether one more publish can be kept that is no alarm: what was read at once with the last one. */
+  get hasRoomForMessage(): boolean {
+    return this.#isWithin(KEEP_MESSAGES);
+  }
+
+  /** Whether one more alarm can be kept: telemetry must not take its room. */
+  get hasRoomForAlarm(): boolean {
+    return this.#isWithin(KEEP_ALARMS);
+  }
+
+  taken(bytes: number): void {
+    this.#bytes += bytes;
+    this.intake.taken(bytes);
+  }
+
+  stored(bytes: number): void {
+    this.#bytes -= bytes;
+    this.intake.stored(bytes);
+  }
+
+  /** Calls back as soon as there is room; the function that it returns calls that off. */
+  whenThereIsRoom(proceed: () => void): () => void {
+    return this.intake.whenThereIsRoom(this, proceed);
+  }
+
+  #isWithin(times: number): boolean {
+    if (this.#bytes < times * RESERVED_BYTES) return true;
+    return this.#bytes < times * MAX_OWN_BYTES && this.intake.hasRoom(times);
   }
 }

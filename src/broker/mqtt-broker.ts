@@ -194,9 +194,14 @@ export class MqttBroker {
     }
   }
 
-  /** Payload bytes of publishes on their way to the store. */
+  /** Memory that publishes on their way to the store take, about. */
   get unstoredBytes(): number {
     return this.#intake.unstoredBytes;
+  }
+
+  /** How many publishes found no room while the store was away, since the start. */
+  get unkeptCount(): number {
+    return this.#intake.unkeptCount;
   }
 
   get connectionCount(): number {

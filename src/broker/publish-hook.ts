@@ -12,6 +12,7 @@ import type { SiteModel } from '../site/site-model.js';
 import type { Acknowledgement } from './client-receiver.js';
 import type { Connection } from './connection.js';
 import type { IncomingReceipts } from './incoming-receipts.js';
+import { memoryOf } from './intake.js';
 import { mayPublish } from './publish-rights.js';
 import type { ReadGate } from './read-gate.js';
 import type { RefusalReport } from './refusal-report.js';
@@ -69,15 +70,19 @@ export class PublishHook {
       done(new Error('publish after the credential has ended'));
       return;
     }
-    if (packet.qos === 2 && !connection.holds(packet.messageId)) {
+    if (!this.#isKept(connection, packet)) {
+      this.#turnAway(connection, packet);
+    } else if (packet.qos === 2 && !connection.holds(packet.messageId)) {
       done(new Error('too many QoS 2 publishes without PUBREL'));
       return;
+    } else {
+      const stored = this.#accept(connection, { ...packet });
+      const bytes = memoryOf(packet.payload.length);
+      connection.acknowledgeWhen(stored, acknowledgementOf(packet), bytes);
     }
-    const stored = this.#accept(connection, { ...packet });
-    connection.acknowledgeWhen(stored, acknowledgementOf(packet), packet.payload.length);
     packet.retain = false;
     packet.qos = 0;
-    if (!connection.hasRoom) this.#holdBack(client, connection);
+    this.#checkPace(client, connection);
     done();
   }
 
@@ -85,16 +90,34 @@ export class PublishHook {
   releasing(client: Client, answer: Promise<unknown>): void {
     const connection = this.#options.connectionOf(client);
     if (connection === undefined) return;
-    connection.waitsFor(answer);
-    if (!connection.hasRoom) this.#holdBack(client, connection);
+    connection.waitsFor(answer, memoryOf(0));
+    // However many releases it owes, it does not send thousands that are not answered.
+    if (!connection.pace.keeps(true)) client.close();
+    this.#checkPace(client, connection);
     // Not at once: Aedes is in the middle of parsing what it has read.
-    else setImmediate(() => this.#options.gateOf(client)?.readOn());
+    setImmediate(() => this.#options.gateOf(client)?.readOn());
   }
 
-  #holdBack(client: Client, connection: Connection): void {
+  #checkPace(client: Client, { pace }: Connection): void {
     const gate = this.#options.gateOf(client);
-    gate?.close();
-    connection.whenThereIsRoom(() => gate?.open());
+    if (gate !== undefined) pace.check(gate);
+  }
+
+  /** What is sent on at once, and not stored, needs no room. */
+  #isKept(connection: Connection, { topic, qos, retain }: PublishPacket): boolean {
+    const isAlarm = isOfAlarm(topic);
+    return (qos === 0 && !retain && !isAlarm) || connection.keeps(isAlarm, qos);
+  }
+
+  /** It finds no room. A value at QoS 0 reaches whoever is connected all the same. */
+  #turnAway(connection: Connection, packet: PublishPacket): void {
+    const { topic, qos } = packet;
+    const isAlarm = isOfAlarm(topic);
+    connection.turnAway(isAlarm, qos);
+    if (connection.principal.type === 'device')
+      this.#options.presence.heardOf(connection.principal.id);
+    if (qos > 0 || isAlarm) return;
+    this.#accept(connection, { ...packet, retain: false }).catch(() => connection.client.close());
   }
 
   async #accept(connection: Connection, packet: PublishPacket): Promise<void> {
@@ -202,6 +225,10 @@ export class PublishHook {
     }
     done();
   }
+}
+
+function isOfAlarm(topic: string): boolean {
+  return parsePublishTopic(topic).type === 'alarm';
 }
 
 /** What acknowledges the publish (MQTT 3.1.1, 4.3); nothing does at QoS 0, nor a will. */

@@ -22,7 +22,7 @@ export class RetainedRedis implements RetainedMessages {
     this.#persistence = persistence;
   }
 
-  async store(message: DirectMessage): Promise<void> {
+  async store(message: DirectMessage): Promise<boolean> {
     await this.#persistence.storeRetained({
       cmd: 'publish',
       topic: message.topic,
@@ -32,6 +32,7 @@ export class RetainedRedis implements RetainedMessages {
       dup: false,
       groupId: message.groupId,
     });
+    return true;
   }
 
   /** Each once: under overlapping filters, or while its hash grows, Redis tells of one twice. */

@@ -25,11 +25,14 @@ export class Forwarder {
     this.#retained = retained;
   }
 
-  /** At QoS 1 it is stored, and owed to every destination, when this resolves. */
+  /**
+   * At QoS 1 it is stored, and owed to every destination, when this resolves. At QoS 0 a retained one
+   * reaches nobody when a newer one has come before it was stored.
+   */
   async forward(message: MessageToForward): Promise<void> {
     if (message.retain) {
       const payload = message.removesRetained === true ? NOTHING : message.payload;
-      await this.#retained.store({ ...message, payload });
+      if (!(await this.#retained.store({ ...message, payload }))) return;
     }
     if (message.qos === 0) {
       this.#router.publishDirect({ ...message, retain: false });

@@ -16,12 +16,16 @@ export interface RejectionStore {
   add(place: RejectionPlace, deviceId: string, rejection: Rejection): Promise<void>;
 }
 
+/** How many may be on their way to the list: while the store is away they must not fill the memory. */
+const MAX_UNSTORED = 256;
+
 /** What becomes of a publish that cannot be used: told, counted and kept, never lost silently. */
 export class Rejections {
   readonly #router: Router;
   readonly #store: RejectionStore;
   readonly #log: Logger;
   readonly #counts = new Map<RejectionReason, number>();
+  #unstored = 0;
 
   constructor(router: Router, store: RejectionStore, log: Logger) {
     this.#router = router;
@@ -47,9 +51,22 @@ export class Rejections {
     this.#publish(forwardedTopic(locationId, deviceId, 'rejected'), rejection, context);
     this.#publish(deviceTopic(deviceId, 'rejected'), rejection, undefined);
     const place = { locationId, groupId: context.group?.id ?? null };
-    this.#store.add(place, deviceId, rejection).catch((error: unknown) => {
+    this.#keep(place, deviceId, rejection).catch((error: unknown) => {
       this.#log.warn({ err: error, deviceId }, 'rejected publish not kept in the list');
     });
+  }
+
+  async #keep(place: RejectionPlace, deviceId: string, rejection: Rejection): Promise<void> {
+    if (this.#unstored >= MAX_UNSTORED) {
+      this.#log.warn({ deviceId }, 'rejected publish not kept in the list: too many wait');
+      return;
+    }
+    this.#unstored++;
+    try {
+      await this.#store.add(place, deviceId, rejection);
+    } finally {
+      this.#unstored--;
+    }
   }
 
   #publish(topic: string, rejection: Rejection, context: DeviceContext | undefined): void {

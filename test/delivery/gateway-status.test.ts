@@ -24,7 +24,10 @@ beforeEach(() => {
   const tails = { alarms: new LogTail(0), messages: new LogTail(0) };
   const router = new Router({ tails, reader: new ArrayLogs(), log: silent });
   const retained = {
-    store: async (message: DirectMessage) => void told.push(message),
+    store: async (message: DirectMessage) => {
+      told.push(message);
+      return true;
+    },
     matching: async () => [],
   };
   const forwarder = new Forwarder(router, { recordAlarm: noLog, appendMessage: noLog }, retained);

@@ -1,0 +1,83 @@
+import type { DirectMessage } from '../delivery/direct-queue.js';
+import type { RetainedMessages } from '../delivery/retained-messages.js';
+
+/** How many values of one topic may be on their way to the store; more wait only while it is away. */
+const MAX_UNDER_WAY = 16;
+
+interface Caller {
+  readonly resolve: (isOfUse: boolean) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** The newest value of a topic that has not been sent to the store. */
+interface Waiting {
+  readonly message: DirectMessage;
+  readonly callers: readonly Caller[];
+}
+
+interface Lane {
+  underWay: number;
+  next: Waiting | undefined;
+}
+
+/**
+ * Keeps only the newest of the values of a topic that wait for the store: a bed mat that tells its
+ * weight every second must not fill the memory with what nobody will read.
+ */
+export class NewestRetained implements RetainedMessages {
+  readonly #retained: RetainedMessages;
+  /** By topic. */
+  readonly #lanes = new Map<string, Lane>();
+
+  constructor(retained: RetainedMessages) {
+    this.#retained = retained;
+  }
+
+  /**
+   * A value at QoS 0 that is out of date before it is stored is of use to nobody; one that will be
+   * acknowledged is stored with the newer one that takes its place.
+   */
+  store(message: DirectMessage): Promise<boolean> {
+    const lane = this.#lanes.get(message.topic) ?? { underWay: 0, next: undefined };
+    this.#lanes.set(message.topic, lane);
+    return new Promise((resolve, reject) => {
+      const callers = [...this.#supersede(lane), { resolve, reject }];
+      lane.next = { message, callers };
+      this.#sendNext(message.topic, lane);
+    });
+  }
+
+  matching(filters: readonly string[]): Promise<DirectMessage[]> {
+    return this.#retained.matching(filters);
+  }
+
+  /** Those who wait on for the newer value. */
+  #supersede({ next }: Lane): readonly Caller[] {
+    if (next === undefined || next.message.qos > 0) return next?.callers ?? [];
+    const [own, ...others] = next.callers.toReversed();
+    own?.resolve(false);
+    return others.toReversed();
+  }
+
+  #sendNext(topic: string, lane: Lane): void {
+    const { next } = lane;
+    if (next === undefined || lane.underWay >= MAX_UNDER_WAY) return;
+    lane.next = undefined;
+    lane.underWay++;
+    this.#retained
+      .store(next.message)
+      .then(
+        () => {
+          for (const { resolve } of next.callers) resolve(true);
+        },
+        (error: unknown) => {
+          for (const { reject } of next.callers) reject(error);
+        },
+      )
+      .finally(() => {
+        lane.underWay--;
+        if (lane.underWay === 0 && lane.next === undefined) this.#lanes.delete(topic);
+        else this.#sendNext(topic, lane);
+      });
+  }
+}

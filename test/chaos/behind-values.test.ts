@@ -1,0 +1,203 @@
+import { randomUUID } from 'node:crypto';
+import type { IPublishPacket } from 'mqtt-packet';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Home } from '../broker/home.js';
+import type { TestDevice } from '../harness/api.js';
+import type { Subscriber } from '../harness/mqtt-clients.js';
+import { publishPacket, RawClient } from '../harness/raw-client.js';
+import { Store } from '../harness/store.js';
+import { eventually } from './faults.js';
+
+/** CONTRACT 4.4. */
+const LIVE_WITHIN_MS = 1_000;
+
+/** What the gateway keeps of all clients before it reads on with care (`broker/intake.ts`). */
+const MAX_UNSTORED_BYTES = 64 * 1024 * 1024;
+
+let home: Home;
+let store: Store;
+let device: TestDevice;
+let nurse: Subscriber;
+
+beforeEach(async () => {
+  home = await Home.start();
+  store = await Store.of(home.gateway);
+  device = await home.device();
+  nurse = await home.nurse(device, 'alarms/#', 'state');
+});
+
+afterEach(async () => {
+  store.thaw();
+  store.close();
+  await nurse.end();
+  await home.remove();
+});
+
+function alarm(id: string, qos: 0 | 1, messageId: number): IPublishPacket {
+  const packet = publishPacket(`devices/${device.id}/alarms`, JSON.stringify({ kind: 'fall', id }));
+  return qos === 0 ? packet : { ...packet, qos, messageId };
+}
+
+function value(rest: string, number: number, qos: 0 | 1, retain: boolean): IPublishPacket {
+  const packet = { ...publishPacket(`devices/${device.id}/${rest}`, String(number)), retain };
+  return qos === 0 ? packet : { ...packet, qos, messageId: number };
+}
+
+async function unstoredBytes(): Promise<number> {
+  const text = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
+  return Number(/^gateway_unstored_bytes (\d+)$/m.exec(text)?.[1]);
+}
+
+type Make = (number: number) => IPublishPacket;
+
+/** What a device has sent before its alarm. */
+const VALUES: readonly (readonly [name: string, make: Make])[] = [
+  ['values at QoS 1', (number) => value('x', number, 1, false)],
+  ['values at QoS 0', (number) => value('x', number, 0, false)],
+  ['retained values at QoS 0', (number) => value('state', number, 0, true)],
+  ['retained values at QoS 0 of many topics', (number) => value(`x/${number}`, number, 0, true)],
+  ['retained values at QoS 1', (number) => value('state', number, 1, true)],
+  ['alarms at QoS 0', () => alarm(randomUUID(), 0, 0)],
+];
+
+/** Sends them and then an alarm at QoS 1, which comes live in time. */
+async function isLiveBehind(
+  sensor: RawClient,
+  packets: IPublishPacket[],
+  id: string,
+  messageId = packets.length + 1,
+): Promise<void> {
+  sensor.send(...packets);
+  // Read or not, it has been sent when the alarm is.
+  const sentAt = performance.now();
+  sensor.send(alarm(id, 1, messageId));
+  await nurse.until((received) => received.some(({ text }) => text.includes(id)));
+  expect(performance.now() - sentAt).toBeLessThan(LIVE_WITHIN_MS);
+}
+
+function acknowledged(sensor: RawClient): unknown[] {
+  return sensor.packets.flatMap((one) => (one.cmd === 'puback' ? [one.messageId] : []));
+}
+
+async function recordedIds(): Promise<string[]> {
+  const events = await home.api.allAlarms(device);
+  return events.map(({ id }) => id);
+}
+
+describe.each([150, 700])('guarantee 4: while the store is silent, an alarm behind %i', (count) => {
+  it.each(VALUES)('%s is live within a second; then all is stored once', async (_name, make) => {
+    const packets = Array.from({ length: count }, (_, index) => make(index + 1));
+    const sensor = await RawClient.connect(home.gateway, device);
+    const id = randomUUID();
+    store.freeze();
+    await isLiveBehind(sensor, packets, id);
+    expect(acknowledged(sensor)).toEqual([]);
+    store.thaw();
+    const owed = packets.filter(({ qos }) => qos > 0).length + 1;
+    await sensor.until(() => acknowledged(sensor).length === owed, 'not all acknowledged');
+    expect(acknowledged(sensor)).toEqual(
+      Array.from({ length: owed }, (_, index) => packets.length + 2 - owed + index),
+    );
+    const sentAlarms = packets.filter(({ topic }) => topic.endsWith('/alarms'));
+    const ids = [...sentAlarms.map(({ payload }) => JSON.parse(payload.toString()).id), id];
+    // In no other order than that in which they were sent.
+    expect((await recordedIds()).toSorted()).toEqual(ids.toSorted());
+    const stored = () =>
+      nurse.received.filter(({ topic, qos }) => topic.includes('/alarms/') && qos === 1);
+    await eventually(() => expect(stored().map(({ text }) => JSON.parse(text).id)).toEqual(ids));
+    sensor.vanish();
+  });
+});
+
+it('of the retained values that wait for the store, the newest is there in the end', async () => {
+  const sensor = await RawClient.connect(home.gateway, device);
+  store.freeze();
+  for (let number = 1; number <= 500; number++) sensor.send(value('state', number, 0, true));
+  await sensor.ping();
+  expect(await unstoredBytes()).toBeLessThan(500_000);
+  store.thaw();
+  await nurse.until((received) => received.some(({ text }) => text.includes('"data":500,')));
+  const numbers = nurse.messages('/state').map(({ data }) => Number(data));
+  expect(numbers).toEqual(numbers.toSorted((one, other) => one - other));
+  const late = await home.nurse(device, 'state');
+  await late.untilCount(1);
+  expect(late.messages()).toMatchObject([{ data: 500 }]);
+  await late.end();
+  sensor.vanish();
+});
+
+describe('beyond what is kept of one client', () => {
+  const COUNT = 6_000;
+
+  it.each([
+    ['values at QoS 1', (number: number) => value('x', number, 1, false)],
+    [
+      'retained values at QoS 0 of many topics',
+      (number: number) => value(`x/${number}`, number, 0, true),
+    ],
+  ] as const)(
+    'an alarm comes live behind thousands of %s; nothing is lost',
+    async (_name, make) => {
+      const packets = Array.from({ length: COUNT }, (_, index) => make(index + 1));
+      const session = { clientId: `sensor-${device.id}`, clean: false };
+      let sensor = await RawClient.connect(home.gateway, device, session);
+      const first = randomUUID();
+      store.freeze();
+      await isLiveBehind(sensor, packets, first);
+      const second = randomUUID();
+      sensor.send(alarm(second, 1, COUNT + 2));
+      await nurse.until((received) => received.some(({ text }) => text.includes(second)));
+      await sensor.ping();
+      store.thaw();
+      // As a device does it: what was not acknowledged is sent again on the next connection.
+      let waiting = [...packets, alarm(first, 1, COUNT + 1), alarm(second, 1, COUNT + 2)].filter(
+        ({ qos }) => qos > 0,
+      );
+      for (;;) {
+        await sensor.until(
+          () => sensor.isClosed || acknowledged(sensor).length === waiting.length,
+          'neither acknowledged nor closed',
+        );
+        const settled = acknowledged(sensor);
+        // In their order, from the first one on.
+        expect(settled).toEqual(waiting.slice(0, settled.length).map(({ messageId }) => messageId));
+        waiting = waiting.slice(settled.length);
+        if (waiting.length === 0) break;
+        sensor = await RawClient.connect(home.gateway, device, session);
+        sensor.send(...waiting.map((packet) => ({ ...packet, dup: true })));
+      }
+      expect((await home.api.alarms(device, '?order=asc')).events.map(({ id }) => id)).toEqual([
+        first,
+        second,
+      ]);
+      sensor.vanish();
+    },
+  );
+});
+
+it('a device whose neighbours have filled all the room is served as ever', async () => {
+  const payload = JSON.stringify('x'.repeat(200_000));
+  const floods = await Promise.all(
+    Array.from({ length: 30 }, async () => {
+      const other = await home.device();
+      const client = await RawClient.connect(home.gateway, other);
+      return { other, client };
+    }),
+  );
+  const sensor = await RawClient.connect(home.gateway, device);
+  store.freeze();
+  for (const { other, client } of floods) {
+    for (let messageId = 1; messageId <= 20; messageId++) {
+      const dump = publishPacket(`devices/${other.id}/dump`, payload);
+      client.send({ ...dump, qos: 1, messageId });
+    }
+    await client.ping();
+  }
+  expect(await unstoredBytes()).toBeGreaterThan(MAX_UNSTORED_BYTES);
+  for (const messageId of [1, 2, 3]) await isLiveBehind(sensor, [], randomUUID(), messageId);
+  store.thaw();
+  await sensor.until(() => acknowledged(sensor).length === 3, 'not acknowledged');
+  expect(sensor.isClosed).toBe(false);
+  for (const { client } of floods) client.vanish();
+  sensor.vanish();
+});
