@@ -51,6 +51,8 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 /** Of the ten seconds that stopping may take (CONTRACT 1, stop); the embedded store needs the rest. */
 const STOP_PATIENCE_MS = 3_000;
+const GIVEN_UP =
+  'the store does not answer: what is not stored is given up; nothing of it was acknowledged';
 
 export interface GatewayOptions {
   readonly config: Config;
@@ -142,11 +144,7 @@ export class Gateway {
     await this.#releasers.release({
       patienceMs: STOP_PATIENCE_MS,
       onFailure: (error) => log.error({ err: error }, 'not stopped cleanly'),
-      onOutOfTime: () =>
-        log.warn(
-          { patienceMs: STOP_PATIENCE_MS },
-          'the store does not answer: what is not stored is given up; nothing of it was acknowledged',
-        ),
+      onOutOfTime: () => log.warn(GIVEN_UP),
     });
   }
 

@@ -2,7 +2,7 @@ import type { IntakeShare } from './intake.js';
 import type { ReadGate } from './read-gate.js';
 
 /** When the store has stored nothing of anybody for so long, it counts as silent. */
-const SILENT_AFTER_MS = 300;
+const SILENT_AFTER_MS = 200;
 
 /**
  * How far a client is read that has much on its way to the store. While the store gets on, what it sends

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestDevice } from '../harness/api.js';
 import { publishPacket, RawClient } from '../harness/raw-client.js';
+import { Store } from '../harness/store.js';
 import { Home } from './home.js';
 
 let home: Home;
@@ -140,6 +141,33 @@ describe('a publish that cannot be used', () => {
     expect(lines).toContain('publish rejected');
     expect(lines).not.toContain('Geheim');
     expect(lines).not.toContain(Buffer.from('Frau Geheim').toString('base64'));
+  });
+});
+
+describe('rejected publishes while the store does not answer', () => {
+  /** `ingest/rejections.ts` */
+  const MAX_WAITING = 256;
+
+  it('are acknowledged at once, and so many wait for the list', async () => {
+    const store = await Store.of(home.gateway);
+    const own = await Home.at(home.gateway);
+    const device = await own.device();
+    const sensor = await RawClient.connect(home.gateway, device);
+    const count = MAX_WAITING + 50;
+    store.freeze();
+    for (let messageId = 1; messageId <= count; messageId++) {
+      const nonsense = publishPacket(`devices/${device.id}/alarms`, 'nonsense');
+      sensor.send({ ...nonsense, qos: 1, messageId });
+    }
+    await sensor.until((came) => came.length === count + 1, 'not all acknowledged');
+    store.thaw();
+    const kept = async () => {
+      const path = `/care-homes/${own.locationId}/rejected`;
+      return (await own.api.request('GET', path)).json();
+    };
+    await expect.poll(kept).toHaveLength(MAX_WAITING);
+    store.close();
+    sensor.vanish();
   });
 });
 

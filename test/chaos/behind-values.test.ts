@@ -143,7 +143,9 @@ describe('beyond what is kept of one client', () => {
       let sensor = await RawClient.connect(home.gateway, device, session);
       const first = randomUUID();
       store.freeze();
-      await isLiveBehind(sensor, packets, first);
+      sensor.send(...packets);
+      await sensor.ping();
+      await isLiveBehind(sensor, [], first, COUNT + 1);
       const second = randomUUID();
       sensor.send(alarm(second, 1, COUNT + 2));
       await nurse.until((received) => received.some(({ text }) => text.includes(second)));
