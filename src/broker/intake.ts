@@ -1,16 +1,20 @@
 const MIB = 1024 * 1024;
 
-/** What one client may have on its way to the store before it is read no further: some 1,500 publishes. */
+/**
+ * What one client may have on its way to a store that gets on, before it is read no further: some
+ * hundred publishes. All who come after it wait for them.
+ */
+const HOLD_BACK_BYTES = 800 * 1024;
+/** What is kept of one client while the store is silent: some 1,500 publishes. */
 const MAX_OWN_BYTES = 12 * MIB;
 /** The same of all clients together. */
 const MAX_TOTAL_BYTES = 64 * MIB;
 /** What every client may have though all together have too much: nobody fills up another's room. */
 const RESERVED_BYTES = 32 * 1024;
 
-/** How many times that much is kept in the end, of what is no alarm and of alarms. */
-const HOLD_BACK = 1;
-const KEEP_MESSAGES = 2;
-const KEEP_ALARMS = 3;
+/** How many times that much is kept of what came in one read, and of alarms. */
+const OF_ONE_READ = 2;
+const OF_ALARMS = 3;
 
 /** What a publish takes beside its payload until it is stored; measured: 7 to 9 KB. */
 const BYTES_OF_ANY = 8_192;
@@ -95,19 +99,23 @@ export class IntakeShare {
     this.intake = intake;
   }
 
-  /** Whether more may be read from the client. */
+  /** Whether more may be read from the client, whatever the store does. */
   get hasRoom(): boolean {
-    return this.#isWithin(HOLD_BACK);
+    return this.#bytes < HOLD_BACK_BYTES && this.#isWithin(1);
   }
 
-  /** Whether one more publish can be kept that is no alarm: what was read at once with the last one. */
-  get hasRoomForMessage(): boolean {
-    return this.#isWithin(KEEP_MESSAGES);
+  /**
+   * Whether one more publish can be kept that is no alarm.
+   *
+   * @param isSilent whether the store is; if not, it is kept that was read at once with others
+   */
+  hasRoomForMessage(isSilent: boolean): boolean {
+    return this.#isWithin(isSilent ? 1 : OF_ONE_READ);
   }
 
   /** Whether one more alarm can be kept: telemetry must not take its room. */
   get hasRoomForAlarm(): boolean {
-    return this.#isWithin(KEEP_ALARMS);
+    return this.#isWithin(OF_ALARMS);
   }
 
   taken(bytes: number): void {

@@ -25,8 +25,7 @@ export class ReadPace {
 
   /** Whether one more publish can be kept until it is stored. */
   keeps(isAlarm: boolean): boolean {
-    if (isAlarm) return this.#share.hasRoomForAlarm;
-    return this.#isSilent ? this.#share.hasRoom : this.#share.hasRoomForMessage;
+    return isAlarm ? this.#share.hasRoomForAlarm : this.#share.hasRoomForMessage(this.#isSilent);
   }
 
   /** Something has come in: reads no further for now if there is no room for more. */
