@@ -1,6 +1,6 @@
-import { setTimeout } from 'node:timers/promises';
 import type { Destination } from '../delivery/destination.js';
 import { LOG_NAMES } from '../delivery/log-entry.js';
+import { pause } from '../site/pause.js';
 
 const DEADLINE_MS = 1_000;
 
@@ -21,7 +21,7 @@ export class OldestQueued {
     });
     const deadline = new AbortController();
     const { signal } = deadline;
-    const late = setTimeout(DEADLINE_MS, undefined, { signal, ref: false }).catch(() => undefined);
+    const late = pause(DEADLINE_MS, signal).then(() => undefined);
     // Whatever the store's error is, it is a fault of its own, and this is not known.
     const known = this.#reading.catch(() => undefined);
     return Promise.race([known, late]).finally(() => deadline.abort());
