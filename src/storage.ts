@@ -57,14 +57,13 @@ export interface StorageOptions {
   readonly releasers: Releasers;
   /** Where to look for the embedded store's program; all that it is told of the environment. */
   readonly searchPath: string | undefined;
-  readonly now: () => number;
   /** By which ages are measured. */
   readonly steadyNow: () => number;
 }
 
 /** Starts the embedded store unless there is a configured one, and connects to it. */
 export async function openStorage(options: StorageOptions): Promise<Storage> {
-  const { config, log, health, releasers, now } = options;
+  const { config, log, health, releasers, steadyNow } = options;
   const socketPath = await startEmbedded(options);
   const outages = new StoreOutages(log);
   const place = { url: config.redis.url, socketPath, log, outages };
@@ -78,7 +77,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     for (const redis of connections) redis.disconnect();
   });
   const writer = opened(connectRedis({ ...place, name: 'alarms' }));
-  const monitor = new StoreMonitor(writer, health, now);
+  const monitor = new StoreMonitor(writer, health, steadyNow);
   monitor.start();
   releasers.add(() => monitor.stop());
   for (const warning of await checkServer(writer)) log.warn(warning);

@@ -82,7 +82,7 @@ export class PublishHook {
     }
     packet.retain = false;
     packet.qos = 0;
-    this.#checkPace(client, connection);
+    this.#checkPace(client, connection, isOfAlarm(packet.topic));
     done();
   }
 
@@ -93,14 +93,14 @@ export class PublishHook {
     connection.waitsFor(answer, memoryOf(0));
     // However many releases it owes, it does not send thousands that are not answered.
     if (!connection.pace.keeps(true)) client.close();
-    this.#checkPace(client, connection);
+    this.#checkPace(client, connection, false);
     // Not at once: Aedes is in the middle of parsing what it has read.
     setImmediate(() => this.#options.gateOf(client)?.readOn());
   }
 
-  #checkPace(client: Client, { pace }: Connection): void {
+  #checkPace(client: Client, { pace }: Connection, isAlarm: boolean): void {
     const gate = this.#options.gateOf(client);
-    if (gate !== undefined) pace.check(gate);
+    if (gate !== undefined) pace.check(gate, isAlarm);
   }
 
   /** What is sent on at once, and not stored, needs no room. */

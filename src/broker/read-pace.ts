@@ -1,18 +1,27 @@
 import type { IntakeShare } from './intake.js';
 import type { ReadGate } from './read-gate.js';
 
-/** When the store has stored nothing of anybody for so long, it counts as silent. */
-const SILENT_AFTER_MS = 200;
+/** How often it is looked at what the store has stored meanwhile. */
+const LOOK_INTERVAL_MS = 200;
+/**
+ * What a store that gets on stores of everybody in that time, at least: a tenth of what it does at
+ * rest. With less, a burst of one device would keep its alarm waiting for too long.
+ */
+const MIN_STORED = 400;
+
+/** What the store does about the publishes of a client that has sent more than it has stored. */
+type StorePace = 'getting-on' | 'slow' | 'silent';
 
 /**
- * How far a client is read that has much on its way to the store. While the store gets on, what it sends
- * stays with the client. While the store is silent it is read all the same, so that an alarm behind
- * thousands of values comes through (CONTRACT 4.4); what is no alarm then finds no room and is not kept.
+ * How far a client is read that has much on its way to the store. While the store gets on, what it
+ * sends stays with the client. While the store is slow or silent it is read all the same, so that an
+ * alarm behind hundreds of others, or thousands of values, comes through (CONTRACT 4.4). Behind a
+ * silent one, what is no alarm finds no room in the end and is not kept.
  */
 export class ReadPace {
   readonly #share: IntakeShare;
   readonly #onRoom: () => void;
-  #isSilent = false;
+  #storePace: StorePace = 'getting-on';
   #isHeld = false;
   #timer: NodeJS.Timeout | undefined;
   #callOff: (() => void) | undefined;
@@ -25,17 +34,22 @@ export class ReadPace {
 
   /** Whether one more publish can be kept until it is stored. */
   keeps(isAlarm: boolean): boolean {
-    return isAlarm ? this.#share.hasRoomForAlarm : this.#share.hasRoomForMessage(this.#isSilent);
+    if (isAlarm) return this.#share.hasRoomForAlarm;
+    return this.#share.hasRoomForMessage(this.#storePace === 'silent');
   }
 
-  /** Something has come in: reads no further for now if there is no room for more. */
-  check(gate: ReadGate): void {
+  /**
+   * Something has come in: reads no further for now if there is no room for more.
+   *
+   * @param isAlarm whether it was one: then what comes next may well be another
+   */
+  check(gate: ReadGate, isAlarm: boolean): void {
     if (this.#isHeld || this.#share.hasRoom) return;
     this.#callOff ??= this.#share.whenThereIsRoom(() => this.#roomCame(gate));
-    if (this.#isSilent && this.#share.hasRoomForAlarm) return;
+    this.#timer ??= this.#lookLater(gate);
+    if (this.#readsOnAfter(isAlarm)) return;
     this.#isHeld = true;
     gate.close();
-    this.#watch(gate);
   }
 
   /** The connection is gone. */
@@ -45,25 +59,38 @@ export class ReadPace {
   }
 
   /** Beyond the room for alarms nothing opens the gate but room. */
-  #watch(gate: ReadGate): void {
+  #readsOnAfter(isAlarm: boolean): boolean {
+    if (this.#storePace === 'getting-on') return false;
+    if (this.#storePace === 'silent' || isAlarm) return this.#share.hasRoomForAlarm;
+    return this.#share.hasRoomForMessage(true);
+  }
+
+  /** Goes on until the client has caught up: room alone may be the next hundred of a long burst. */
+  #lookLater(gate: ReadGate): NodeJS.Timeout {
     const { storedCount } = this.#share.intake;
-    this.#timer = setTimeout(() => {
-      this.#isSilent = this.#share.intake.storedCount === storedCount;
-      if (this.#isSilent && this.#share.hasRoomForAlarm) this.#open(gate);
-      else this.#watch(gate);
-    }, SILENT_AFTER_MS);
+    return setTimeout(() => {
+      const stored = this.#share.intake.storedCount - storedCount;
+      const hasCaughtUp = !this.#isHeld && this.#share.hasRoom;
+      this.#storePace = hasCaughtUp ? 'getting-on' : paceOf(stored);
+      this.#timer = hasCaughtUp ? undefined : this.#lookLater(gate);
+      if (this.#isHeld && this.#readsOnAfter(false)) this.#open(gate);
+    }, LOOK_INTERVAL_MS);
   }
 
   #roomCame(gate: ReadGate): void {
-    clearTimeout(this.#timer);
     this.#callOff = undefined;
-    this.#isSilent = false;
+    if (this.#storePace === 'silent') this.#storePace = 'slow';
     this.#onRoom();
-    this.#open(gate);
+    if (this.#isHeld) this.#open(gate);
   }
 
   #open(gate: ReadGate): void {
     this.#isHeld = false;
     gate.open();
   }
+}
+
+function paceOf(storedCount: number): StorePace {
+  if (storedCount === 0) return 'silent';
+  return storedCount < MIN_STORED ? 'slow' : 'getting-on';
 }

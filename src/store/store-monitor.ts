@@ -5,14 +5,23 @@ const INTERVAL_MS = 500;
 const MAX_ANSWER_MS = 1_000;
 const FAULT = 'store';
 
-/** Watches whether the store answers; over the connection of the alarms, and in their queue. */
+/** Slower than this so many times in a row is slow, and as often faster is slow no more. */
+const SLOW_ANSWER_MS = 200;
+const ANSWERS_IN_A_ROW = 3;
+const SLOW_FAULT = 'store-pace';
+
+/** Watches whether the store answers, and how fast; over the connection of the alarms, and in their queue. */
 export class StoreMonitor {
   readonly #redis: Redis;
   readonly #health: Health;
   readonly #now: () => number;
   #timer: NodeJS.Timeout | undefined;
   #askedAtMs: number | undefined;
+  #isSlow = false;
+  /** How many answers in a row say otherwise. */
+  #otherwise = 0;
 
+  /** @param now a clock that does not jump */
   constructor(redis: Redis, health: Health, now: () => number) {
     this.#redis = redis;
     this.#health = health;
@@ -34,14 +43,25 @@ export class StoreMonitor {
       this.#health.report(FAULT, 'The store does not answer.');
     }
     if (this.#askedAtMs !== undefined) return;
-    this.#askedAtMs = this.#now();
+    const askedAtMs = this.#now();
+    this.#askedAtMs = askedAtMs;
     this.#redis
       .ping()
-      .then(() => this.#health.report(FAULT, undefined))
+      .then(() => this.#answered(this.#now() - askedAtMs))
       .catch((error: unknown) => this.#health.report(FAULT, refusal(error)))
       .finally(() => {
         this.#askedAtMs = undefined;
       });
+  }
+
+  /** Slow is no reason not to be ready: alarms go out, and acknowledgements are late. */
+  #answered(answerMs: number): void {
+    this.#health.report(FAULT, undefined);
+    this.#otherwise = answerMs > SLOW_ANSWER_MS === this.#isSlow ? 0 : this.#otherwise + 1;
+    if (this.#otherwise < ANSWERS_IN_A_ROW) return;
+    this.#isSlow = !this.#isSlow;
+    this.#otherwise = 0;
+    this.#health.reportElsewhere(SLOW_FAULT, this.#isSlow ? 'The store is slow.' : undefined);
   }
 }
 

@@ -2,8 +2,17 @@ import { closeSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Home } from '../broker/home.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
+import { RemoteStore } from '../harness/remote-store.js';
 import { Store } from '../harness/store.js';
-import { becomesReady, Columns, eventually, OwnRedis, saysOverHttp, Watcher } from './faults.js';
+import {
+  becomesReady,
+  Columns,
+  eventually,
+  OwnRedis,
+  saysOverHttp,
+  saysReady,
+  Watcher,
+} from './faults.js';
 import { holdStoreDown } from './victim.js';
 
 /** In the order in which they are to be undone: the last one first. */
@@ -45,6 +54,31 @@ describe('guarantee 4: a store that does not answer', () => {
     for (const each of all) await each.loseNothing();
     await becomesReady(columns.home);
     store.close();
+  });
+});
+
+describe('guarantee 4: a store that is slow', () => {
+  it('is told of, and delays acknowledgements only, at each QoS and for each subscriber', async () => {
+    const remote = await RemoteStore.start();
+    cleanups.push(() => remote.remove());
+    const columns = await Columns.of(await homeOf({ GATEWAY_REDIS_URL: remote.url }));
+    remote.slowDown(300);
+    for (const watcher of columns.watchers) await watcher.seesFault(/store is slow/);
+    // The gateway does its work all the same.
+    expect((await columns.home.api.request('GET', '/readyz')).status).toBe(200);
+    expect(await saysReady(columns.home)).toContain('The store is slow.');
+    await columns.see();
+    await columns.areStored();
+    // From now on they go out before they are stored.
+    remote.slowDown(700);
+    for (let round = 0; round < 2; round++) {
+      await columns.seeLive();
+      await columns.areStored();
+    }
+    await columns.areServed();
+    remote.slowDown(0);
+    await columns.loseNothing();
+    await becomesReady(columns.home);
   });
 });
 

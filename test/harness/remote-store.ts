@@ -6,13 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** A Redis of its own behind a network that can be cut. */
+/** A Redis of its own behind a network that can be cut, or slow. */
 export class RemoteStore {
   readonly #directory: string;
   readonly #redis: ChildProcess;
   readonly #network: Server;
   readonly #sockets = new Set<Socket>();
   #isCut = false;
+  #delayMs = 0;
   #refused = 0;
   #waiting: (() => void)[] = [];
 
@@ -56,6 +57,11 @@ export class RemoteStore {
     this.#isCut = false;
   }
 
+  /** Every command, and all that is sent with it, reaches the store so much later from now on. */
+  slowDown(delayMs: number): void {
+    this.#delayMs = delayMs;
+  }
+
   /** Resolves when so many connections have been attempted in vain since the cut. */
   async refused(count: number): Promise<void> {
     while (this.#refused < count) {
@@ -89,7 +95,13 @@ export class RemoteStore {
         this.#sockets.delete(one);
         other.destroy();
       });
-      one.pipe(other);
     }
+    upstream.pipe(socket);
+    // Each timer sends what has waited longest: nothing overtakes when the delay changes.
+    const waiting: Buffer[] = [];
+    socket.on('data', (commands: Buffer) => {
+      waiting.push(commands);
+      setTimeout(() => upstream.write(waiting.shift() ?? ''), this.#delayMs);
+    });
   }
 }

@@ -1,0 +1,110 @@
+import { randomUUID } from 'node:crypto';
+import type { IPublishPacket } from 'mqtt-packet';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Home } from '../broker/home.js';
+import type { TestDevice } from '../harness/api.js';
+import type { Subscriber } from '../harness/mqtt-clients.js';
+import { publishPacket, RawClient } from '../harness/raw-client.js';
+import { RemoteStore } from '../harness/remote-store.js';
+
+/** CONTRACT 4.4. */
+const LIVE_WITHIN_MS = 1_000;
+
+let remote: RemoteStore;
+let home: Home;
+let device: TestDevice;
+let sensor: RawClient;
+let nurse: Subscriber;
+
+beforeAll(async () => {
+  remote = await RemoteStore.start();
+  home = await Home.start({ GATEWAY_REDIS_URL: remote.url });
+});
+
+beforeEach(async () => {
+  device = await home.device();
+  nurse = await home.nurse(device, 'alarms/#');
+  sensor = await RawClient.connect(home.gateway, device);
+});
+
+afterEach(async () => {
+  remote.slowDown(0);
+  sensor.vanish();
+  await nurse.end();
+});
+
+afterAll(async () => {
+  await home.remove();
+  await remote.remove();
+});
+
+function alarm(messageId: number, { id: deviceId } = device, id: string = randomUUID()) {
+  const packet = publishPacket(`devices/${deviceId}/alarms`, JSON.stringify({ kind: 'fall', id }));
+  return { ...packet, qos: 1 as const, messageId };
+}
+
+function value(rest: string, messageId: number, qos: 0 | 1): IPublishPacket {
+  const packet = publishPacket(`devices/${device.id}/${rest}`, String(messageId));
+  return qos === 0 ? { ...packet, retain: true } : { ...packet, qos, messageId };
+}
+
+/** Resolves once the alarm is live, which it is in time. */
+async function isLive(observer: Subscriber, id: string, sentAt: number): Promise<void> {
+  await observer.until((received) => received.some(({ text }) => text.includes(id)));
+  expect(performance.now() - sentAt).toBeLessThan(LIVE_WITHIN_MS);
+}
+
+const SENT_BEFORE: readonly (readonly [
+  name: string,
+  count: number,
+  make: (number: number) => IPublishPacket,
+])[] = [
+  ['alarms', 700, (number) => alarm(number)],
+  ['alarms', 1_400, (number) => alarm(number)],
+  ['values at QoS 1', 1_400, (number) => value('x', number, 1)],
+  ['retained values of many topics', 1_400, (number) => value(`x/${number}`, number, 0)],
+];
+
+// Between a disk that is busy and a store that counts as silent; that one is in behind-values.test.ts.
+describe.each([40, 100, 190, 400])(
+  'guarantee 4: with a store that takes %i ms to answer, an alarm behind what its device sent at once',
+  (delayMs) => {
+    it.each(SENT_BEFORE)('%s, %i, is live within a second', async (_name, count, make) => {
+      const packets = Array.from({ length: count }, (_, index) => make(index + 1));
+      const last = alarm(count + 1);
+      remote.slowDown(delayMs);
+      sensor.send(...packets);
+      const sentAt = performance.now();
+      sensor.send(last);
+      await isLive(nurse, JSON.parse(last.payload.toString()).id, sentAt);
+      remote.slowDown(0);
+      const owed = [...packets, last].flatMap(({ qos, messageId }) => (qos > 0 ? [messageId] : []));
+      const acknowledged = () =>
+        sensor.packets.flatMap((one) => (one.cmd === 'puback' ? [one.messageId] : []));
+      await sensor.until(() => acknowledged().length === owed.length, 'not all acknowledged');
+      expect(acknowledged()).toEqual(owed);
+      expect(sensor.isClosed).toBe(false);
+      const sentIds = [...packets, last].flatMap(({ topic, payload }) =>
+        topic.endsWith('/alarms') ? [JSON.parse(payload.toString()).id] : [],
+      );
+      const recorded = await home.api.allAlarms(device);
+      expect(recorded.map(({ id }) => id).toSorted()).toEqual(sentIds.toSorted());
+    });
+  },
+);
+
+it('guarantee 4: behind 1,400 alarms of another device, with a slow store, an alarm is live within a second', async () => {
+  const other = await home.device();
+  const quiet = await RawClient.connect(home.gateway, other);
+  const watching = await home.nurse(other, 'alarms/#');
+  remote.slowDown(150);
+  sensor.send(...Array.from({ length: 1_400 }, (_, index) => alarm(index + 1)));
+  const sentAt = performance.now();
+  const id = randomUUID();
+  quiet.send(alarm(1, other, id));
+  await isLive(watching, id, sentAt);
+  remote.slowDown(0);
+  await quiet.until(() => quiet.packets.some(({ cmd }) => cmd === 'puback'), 'not acknowledged');
+  quiet.vanish();
+  await watching.end();
+});
