@@ -10,7 +10,12 @@ import { Connection } from './connection.js';
 import type { FailedLogins } from './failed-logins.js';
 import type { Intake } from './intake.js';
 import { mayLeaveWill } from './publish-rights.js';
-import { BAD_CREDENTIALS, IDENTIFIER_REJECTED, NOT_AUTHORIZED } from './refusal-codes.js';
+import {
+  BAD_CREDENTIALS,
+  IDENTIFIER_REJECTED,
+  NOT_AUTHORIZED,
+  SERVER_UNAVAILABLE,
+} from './refusal-codes.js';
 import type { RefusalReport } from './refusal-report.js';
 
 /** What of a CONNECT its authentication needs to know. */
@@ -85,8 +90,11 @@ export class Authentication {
       refusals.permission(peer, 'connect', null);
       throw new Refusal(IDENTIFIER_REJECTED, 'the client id belongs to another principal');
     }
-    const destination = sessions.open(client.id, owner, request.isPersistent);
     const share = this.#options.intake.shareOf(owner.key);
+    if (!share.hasRoomForConnection) {
+      throw new Refusal(SERVER_UNAVAILABLE, 'too many connections wait for the store');
+    }
+    const destination = sessions.open(client.id, owner, request.isPersistent);
     return new Connection(client, principal, request.address, destination, share);
   }
 

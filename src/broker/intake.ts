@@ -12,14 +12,21 @@ const MAX_TOTAL_BYTES = 64 * MIB;
 /** What every client may have though all together have too much: nobody fills up another's room. */
 const RESERVED_BYTES = 32 * 1024;
 
-/** How many times that much is kept of what came in one read, and of alarms. */
+/** How many times that much is kept of what came in one read and of connections, and of alarms. */
 const OF_ONE_READ = 2;
+const OF_CONNECTIONS = 2;
 const OF_ALARMS = 3;
 
 /** What a publish takes beside its payload until it is stored; measured: 7 to 9 KB. */
 const BYTES_OF_ANY = 8_192;
 /** The payload as it came, the message made of it, and the command to the store; measured: 5.3. */
 const COPIES_OF_PAYLOAD = 5;
+
+/**
+ * What a connection takes until the store has answered what it is asked for at its begin, and the same
+ * at its end; measured: 45 KB for both.
+ */
+export const BYTES_OF_CONNECTION = 24 * 1024;
 
 /** How much memory a publish takes, about, until it is stored. */
 export function memoryOf(payloadBytes: number): number {
@@ -31,7 +38,7 @@ interface Waiting {
   readonly proceed: () => void;
 }
 
-/** Bounds the memory that publishes take while the store is away or slow. */
+/** Bounds the memory that publishes and connections take while the store is away or slow. */
 export class Intake {
   /** By principal: whoever comes again, or on many connections, gets no more of it. */
   readonly #shares = new Map<string, IntakeShare>();
@@ -116,6 +123,11 @@ export class IntakeShare {
   /** Whether one more alarm can be kept: telemetry must not take its room. */
   get hasRoomForAlarm(): boolean {
     return this.#isWithin(OF_ALARMS);
+  }
+
+  /** Whether one more connection can be admitted: none must take the room of alarms. */
+  get hasRoomForConnection(): boolean {
+    return this.#isWithin(OF_CONNECTIONS);
   }
 
   taken(bytes: number): void {

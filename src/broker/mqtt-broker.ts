@@ -19,7 +19,7 @@ import { Authentication, Refusal } from './authentication.js';
 import type { Connection } from './connection.js';
 import { FailedLogins } from './failed-logins.js';
 import { IncomingReceipts } from './incoming-receipts.js';
-import { Intake } from './intake.js';
+import { BYTES_OF_CONNECTION, Intake } from './intake.js';
 import { guardPackets } from './packet-guard.js';
 import { BrokerPersistence, SESSION_PRESENT } from './persistence.js';
 import { PublishHook } from './publish-hook.js';
@@ -66,11 +66,12 @@ export interface MqttBrokerOptions {
 export class MqttBroker {
   readonly #options: MqttBrokerOptions;
   readonly #aedes: Aedes;
+  readonly #persistence: BrokerPersistence;
   readonly #authentication: Authentication;
   readonly #refusals: RefusalReport;
   readonly #intake = new Intake();
   readonly #requests = new WeakMap<Client, ConnectRequest>();
-  readonly #connections = new WeakMap<Client, Connection>();
+  readonly #connections = new WeakMap<object, Connection>();
   readonly #gates = new WeakMap<Client, ReadGate>();
   /** By client id. */
   readonly #open = new Map<string, Connection>();
@@ -95,17 +96,19 @@ export class MqttBroker {
       receipts: new IncomingReceipts(options.stored),
       isLeftWill: (packet) => this.#isLeftWill(packet),
     });
+    this.#persistence = new BrokerPersistence({
+      ...options,
+      isAdmitted: (client) => this.#connections.has(client),
+      isGranted: (clientId, filter) => this.#isGranted(clientId, filter),
+      onReleasing: (clientId, answer) => {
+        const client = this.#open.get(clientId)?.client;
+        if (client !== undefined) hook.releasing(client, answer);
+      },
+      onReleased: (clientId, messageId) => this.#open.get(clientId)?.released(messageId),
+    });
     this.#aedes = new Aedes({
       // No `id`: a fixed one corrupts what is stored after a restart (DEPENDENCY-FAULTS 4).
-      persistence: new BrokerPersistence({
-        ...options,
-        isGranted: (clientId, filter) => this.#isGranted(clientId, filter),
-        onReleasing: (clientId, answer) => {
-          const client = this.#open.get(clientId)?.client;
-          if (client !== undefined) hook.releasing(client, answer);
-        },
-        onReleased: (clientId, messageId) => this.#open.get(clientId)?.released(messageId),
-      }),
+      persistence: this.#persistence,
       concurrency: CONCURRENCY,
       queueLimit: QUEUE_LIMIT,
       connectTimeout: CONNECT_TIMEOUT_MS,
@@ -239,6 +242,7 @@ export class MqttBroker {
     this.#takeOver(client.id);
     this.#open.set(client.id, connection);
     connection.open();
+    connection.waitsFor(this.#persistence.answered(), BYTES_OF_CONNECTION);
     this.#options.log.info({ clientId: client.id, principal: connection.owner }, 'connected');
   }
 
@@ -267,6 +271,7 @@ export class MqttBroker {
     this.#closed(client);
     const connection = this.#connections.get(client);
     if (connection === undefined || !this.#admitted.delete(connection)) return;
+    connection.waitsFor(this.#persistence.answered(), BYTES_OF_CONNECTION);
     const { principal } = connection;
     if (principal.type === 'device') this.#options.presence.disconnected(principal.id);
   }

@@ -18,6 +18,8 @@ export const SESSION_PRESENT: AedesSubscription = { topic: '$session', qos: 0 };
 export interface BrokerPersistenceOptions {
   readonly sessions: Sessions;
   readonly stored: RedisPersistence;
+  /** Whether it has shown a valid credential, and the client id is its own. */
+  readonly isAdmitted: (client: ClientRef) => boolean;
   /** Whether the client may have this subscription. */
   readonly isGranted: (clientId: string, filter: string) => boolean;
   /** A client is releasing an incoming QoS 2 packet identifier, which waits for this answer. */
@@ -40,9 +42,15 @@ export class BrokerPersistence {
   readonly #options: BrokerPersistenceOptions;
   /** The subscriptions of a SUBSCRIBE that are being stored: Aedes asks once for each of them. */
   readonly #storing = new WeakMap<readonly AedesSubscription[], Promise<void>>();
+  #lastInBackground: Promise<unknown> = Promise.resolve();
 
   constructor(options: BrokerPersistenceOptions) {
     this.#options = options;
+  }
+
+  /** Resolves when the store has answered what it was asked for so far though nobody waits for it. */
+  answered(): Promise<unknown> {
+    return this.#lastInBackground;
   }
 
   async setup(broker: object): Promise<void> {
@@ -130,7 +138,9 @@ export class BrokerPersistence {
     if (packet.messageId !== undefined) this.#options.onReleased(client.id, packet.messageId);
   }
 
+  /** Aedes asks for it for refused clients, too, by whatever id they have claimed (DEPENDENCY-FAULTS 24). */
   async cleanIncoming(client: ClientRef): Promise<void> {
+    if (!this.#options.isAdmitted(client)) return Promise.resolve();
     this.#inBackground(this.#options.stored.cleanIncoming(client));
     return Promise.resolve();
   }
@@ -158,7 +168,7 @@ export class BrokerPersistence {
 
   /** The connection to the store keeps the order: what comes later is done later there. */
   #inBackground(call: Promise<unknown>): void {
-    call.catch((error: unknown) =>
+    this.#lastInBackground = call.catch((error: unknown) =>
       this.#options.log.warn({ err: error }, 'session state not stored'),
     );
   }

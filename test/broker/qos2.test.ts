@@ -99,6 +99,31 @@ describe('guarantee 2: a QoS 2 alarm is recorded and forwarded once when between
   });
 });
 
+it.each(['with a wrong secret', 'as another device'])(
+  'guarantee 2: a QoS 2 message stays received when somebody connects in vain under its client id, %s',
+  async (how) => {
+    const device = await home.device();
+    const clientId = await absentNurse(device);
+    const session = sessionOf(device);
+    const before = await RawClient.connect(home.gateway, device, session);
+    const value = publishPacket(`devices/${device.id}/x`, '1');
+    const message = { ...value, qos: 2 as const, messageId: 7 };
+    before.send(message);
+    await before.next('pubrec');
+    before.vanish();
+
+    const who = how === 'as another device' ? await home.device() : { ...device, secret: 'wrong' };
+    const refused = RawClient.connect(home.gateway, who, { ...session, clean: true });
+    await expect(refused).rejects.toThrow(/CONNACK with [24]/);
+
+    const after = await RawClient.connect(home.gateway, device, session);
+    after.send({ ...message, dup: true });
+    await after.next('pubrec');
+    after.vanish();
+    expect((await backlogOf(device, clientId)).data).toEqual([1, 'last']);
+  },
+);
+
 describe('guarantee 1: a packet identifier of a session that has ended', () => {
   it('does not swallow the alarm of the next session, though it was stored only then', async () => {
     const device = await home.device();

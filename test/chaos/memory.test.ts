@@ -3,7 +3,7 @@ import type { IPublishPacket } from 'mqtt-packet';
 import { afterEach, expect, it } from 'vitest';
 import { Home } from '../broker/home.js';
 import type { TestDevice } from '../harness/api.js';
-import { publishPacket, RawClient } from '../harness/raw-client.js';
+import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
 import { eventually } from './faults.js';
 
@@ -143,3 +143,38 @@ it('a thousand hostile connections take bounded memory while the store is silent
   await nurse.end();
   await eventually(async () => expect(await unstoredBytes()).toBe(0), 30_000);
 }, 120_000);
+
+it('a device that connects over and over while the store is silent takes bounded memory', async () => {
+  const [connections, maxBytes] = [4_000, 24 * MIB];
+  await start();
+  const [restless, honest] = [await home.device(), await home.device()];
+  const nurse = await home.nurse(honest, 'alarms/#');
+  const before = residentBytes();
+  store.freeze();
+  const answers = new Map<unknown, number>();
+  for (let number = 0; number < connections; number++) {
+    const client = await RawClient.open(home.gateway);
+    client.send(connectPacket({ ...credentials(restless), clientId: 'restless' }));
+    const { returnCode } = await client.next('connack');
+    answers.set(returnCode, (answers.get(returnCode) ?? 0) + 1);
+    client.vanish();
+  }
+  // Served for some hundred connections, then told that the server is unavailable (3).
+  expect(answers.get(0)).toBeGreaterThan(300);
+  expect(answers.get(0)).toBeLessThan(1_000);
+  expect(answers.get(3)).toBe(connections - (answers.get(0) ?? 0));
+  expect(await unstoredBytes()).toBeLessThan(maxBytes + 100_000);
+  // What it would take otherwise: 45 KB each.
+  expect(residentBytes() - before).toBeLessThan(120 * MIB);
+
+  const sensor = await RawClient.connect(home.gateway, honest);
+  const alarm = publishPacket(`devices/${honest.id}/alarms`, '{"kind":"fall"}');
+  sensor.send({ ...alarm, qos: 1, messageId: 1 });
+  await nurse.untilCount(1);
+  store.thaw();
+  await sensor.next('puback');
+  await eventually(async () => expect(await unstoredBytes()).toBe(0));
+  (await RawClient.connect(home.gateway, restless, { clientId: 'restless' })).vanish();
+  sensor.vanish();
+  await nurse.end();
+}, 60_000);
