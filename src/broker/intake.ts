@@ -44,16 +44,16 @@ export class Intake {
   readonly #shares = new Map<string, IntakeShare>();
   #unstoredBytes = 0;
   readonly #waiting = new Set<Waiting>();
-  #storedCount = 0;
+  #storedBytes = 0;
   #unkeptCount = 0;
 
   get unstoredBytes(): number {
     return this.#unstoredBytes;
   }
 
-  /** How many publishes have been stored since the start: does the store get on? */
-  get storedCount(): number {
-    return this.#storedCount;
+  /** How much has been stored since the start, in the same measure: does the store get on? */
+  get storedBytes(): number {
+    return this.#storedBytes;
   }
 
   /** How many publishes found no room since the start. */
@@ -73,7 +73,7 @@ export class Intake {
 
   stored(bytes: number): void {
     this.#unstoredBytes -= bytes;
-    this.#storedCount++;
+    this.#storedBytes += bytes;
     for (const waiting of this.#waiting) {
       if (!waiting.share.hasRoom) continue;
       this.#waiting.delete(waiting);

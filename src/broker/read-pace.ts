@@ -1,13 +1,15 @@
-import type { IntakeShare } from './intake.js';
+import { type IntakeShare, memoryOf } from './intake.js';
 import type { ReadGate } from './read-gate.js';
 
 /** How often it is looked at what the store has stored meanwhile. */
-const LOOK_INTERVAL_MS = 200;
+const LOOK_INTERVAL_MS = 100;
+/** When it has stored nothing so many times in a row it is silent. */
+const LOOKS_IN_SILENCE = 2;
 /**
- * What a store that gets on stores of everybody in that time, at least: a tenth of what it does at
- * rest. With less, a burst of one device would keep its alarm waiting for too long.
+ * What a store that gets on stores of everybody in that time, at least: some 300 small publishes. With
+ * less, what one device sends at once would keep its alarm waiting for too long.
  */
-const MIN_STORED = 400;
+const MIN_STORED_BYTES = 300 * memoryOf(0);
 
 /** What the store does about the publishes of a client that has sent more than it has stored. */
 type StorePace = 'getting-on' | 'slow' | 'silent';
@@ -22,6 +24,7 @@ export class ReadPace {
   readonly #share: IntakeShare;
   readonly #onRoom: () => void;
   #storePace: StorePace = 'getting-on';
+  #looksInSilence = 0;
   #isHeld = false;
   #timer: NodeJS.Timeout | undefined;
   #callOff: (() => void) | undefined;
@@ -67,14 +70,20 @@ export class ReadPace {
 
   /** Goes on until the client has caught up: room alone may be the next hundred of a long burst. */
   #lookLater(gate: ReadGate): NodeJS.Timeout {
-    const { storedCount } = this.#share.intake;
+    const { storedBytes } = this.#share.intake;
     return setTimeout(() => {
-      const stored = this.#share.intake.storedCount - storedCount;
+      const stored = this.#share.intake.storedBytes - storedBytes;
       const hasCaughtUp = !this.#isHeld && this.#share.hasRoom;
-      this.#storePace = hasCaughtUp ? 'getting-on' : paceOf(stored);
+      this.#looksInSilence = stored > 0 || hasCaughtUp ? 0 : this.#looksInSilence + 1;
+      this.#storePace = hasCaughtUp ? 'getting-on' : this.#paceAt(stored);
       this.#timer = hasCaughtUp ? undefined : this.#lookLater(gate);
       if (this.#isHeld && this.#readsOnAfter(false)) this.#open(gate);
     }, LOOK_INTERVAL_MS);
+  }
+
+  #paceAt(storedBytes: number): StorePace {
+    if (this.#looksInSilence >= LOOKS_IN_SILENCE) return 'silent';
+    return storedBytes < MIN_STORED_BYTES ? 'slow' : 'getting-on';
   }
 
   #roomCame(gate: ReadGate): void {
@@ -88,9 +97,4 @@ export class ReadPace {
     this.#isHeld = false;
     gate.open();
   }
-}
-
-function paceOf(storedCount: number): StorePace {
-  if (storedCount === 0) return 'silent';
-  return storedCount < MIN_STORED ? 'slow' : 'getting-on';
 }
