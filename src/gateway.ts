@@ -28,6 +28,7 @@ import { Installation } from './installation.js';
 import type { GatewayAddresses } from './listening.js';
 import { openListeners } from './listening.js';
 import { createMetrics } from './metrics.js';
+import { openRefusals, type RefusalParts } from './refusals.js';
 import { Releasers } from './releasers.js';
 import { AccessTokens } from './site/access-tokens.js';
 import { BridgeRegister } from './site/bridge-register.js';
@@ -36,7 +37,6 @@ import { Groups } from './site/groups.js';
 import { Health } from './site/health.js';
 import { Locations } from './site/locations.js';
 import { Principals } from './site/principals.js';
-import { Refusals } from './site/refusals.js';
 import { Rooms } from './site/rooms.js';
 import { SiteEvents } from './site/site-events.js';
 import { SiteModel } from './site/site-model.js';
@@ -67,7 +67,7 @@ export interface GatewayOptions {
 
 type TakeUpBridges = (configured: Config['bridges']) => Promise<void>;
 
-interface SiteParts {
+interface SiteParts extends RefusalParts {
   readonly model: SiteModel;
   readonly events: SiteEvents;
   readonly locations: Locations;
@@ -76,7 +76,6 @@ interface SiteParts {
   readonly devices: Devices;
   readonly accessTokens: AccessTokens;
   readonly adminToken: string;
-  readonly refusals: Refusals;
 }
 
 interface DeliveryParts {
@@ -189,12 +188,11 @@ export class Gateway {
   }
 
   async #openSite(storage: Storage): Promise<SiteParts> {
-    const { now } = this.#options;
+    const { log, now } = this.#options;
     const adminToken = await firstAdminToken({ ...this.#options, audit: storage.audit });
     const steadyNow = this.#steady.now;
-    const refusals = new Refusals({ audit: storage.backgroundAudit, now, steadyNow });
-    refusals.start();
-    this.#releasers.add(() => refusals.stop());
+    const releasers = this.#releasers;
+    const refusals = openRefusals({ audit: storage.audit, log, releasers, now, steadyNow });
     const model = new SiteModel();
     model.load(await storage.site.load());
     const events = new SiteEvents();
@@ -205,7 +203,7 @@ export class Gateway {
       model,
       events,
       adminToken,
-      refusals,
+      ...refusals,
       locations: new Locations(storage.site, model, now),
       groups: new Groups(storage.site, model, now),
       rooms: new Rooms(storage.site, model, events, now),
@@ -372,7 +370,8 @@ export class Gateway {
       connections: () => broker.connectionCount,
       unstoredBytes: () => broker.unstoredBytes,
       unkeptPublishes: () => broker.unkeptCount,
-      lostAuditEntries: () => storage.backgroundAudit.lost,
+      turnedAwayRefusals: () => parts.permissionRefusals.turnedAwayCount,
+      lostAuditEntries: () => parts.backgroundAudit.lost,
       fallenOutAuditRecords: () => storage.auditOverflow.counts,
       bridges: () => bridges.statuses(),
     });

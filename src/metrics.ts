@@ -16,6 +16,7 @@ export interface MetricsSources {
   readonly connections: () => number;
   readonly unstoredBytes: () => number;
   readonly unkeptPublishes: () => number;
+  readonly turnedAwayRefusals: () => number;
   readonly lostAuditEntries: () => number;
   readonly fallenOutAuditRecords: () => ReadonlyMap<AuditAction, number>;
   readonly bridges: () => Promise<BridgeStatus[]>;
@@ -86,8 +87,13 @@ function addGateway(registry: Registry, sources: MetricsSources): void {
     sources.unkeptPublishes,
   );
   single(
+    'gateway_refusals_turned_away',
+    'Requests and packets of whoever was refused too much, told to wait, since the start',
+    sources.turnedAwayRefusals,
+  );
+  single(
     'gateway_audit_entries_lost',
-    'Refusals that found no room while the store was away, since the start',
+    'Invalid credentials whose record found no room while the store was away, since the start',
     sources.lostAuditEntries,
   );
   single('gateway_faults', 'What is wrong now, see gateway/status', () => health.faults().length);

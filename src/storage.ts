@@ -5,7 +5,6 @@ import type { Config } from './config/schema.js';
 import type { Releasers } from './releasers.js';
 import { RetentionSchedule } from './retention-schedule.js';
 import { AuditOverflow } from './site/audit-overflow.js';
-import { BackgroundAudit } from './site/background-audit.js';
 import type { Health } from './site/health.js';
 import { AlarmHistoryRedis } from './store/alarm-history-redis.js';
 import { AlarmRetention } from './store/alarm-retention.js';
@@ -38,8 +37,6 @@ export interface Storage {
   readonly logs: LogStore;
   readonly history: AlarmHistoryRedis;
   readonly audit: AuditTrailRedis;
-  /** For what cannot wait until it is written down. */
-  readonly backgroundAudit: BackgroundAudit;
   readonly auditOverflow: AuditOverflow;
   readonly sessions: SessionStoreRedis;
   readonly presence: PresenceStoreRedis;
@@ -91,14 +88,11 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   releasers.add(() => auditOverflow.stop());
   const auditRecords = new AuditRecords(keys, config.audit.maxRecordsPerAction, auditOverflow);
   const audit = new AuditTrailRedis(management, keys, auditRecords);
-  const backgroundAudit = new BackgroundAudit(audit, log);
-  releasers.add(() => backgroundAudit.stop());
   return {
     site: new SiteStoreRedis(management, keys, auditRecords),
     logs: new LogStore(writer, reader, keys),
     history: new AlarmHistoryRedis(management, keys),
     audit,
-    backgroundAudit,
     auditOverflow,
     sessions: new SessionStoreRedis(state, keys),
     presence: new PresenceStoreRedis(state, keys),

@@ -4,6 +4,7 @@ import type { SessionOwner, Sessions } from '../delivery/sessions.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/client-ids.js';
 import type { Principal } from '../domain/grants.js';
 import { mayReceive, principalKey } from '../domain/grants.js';
+import { GatewayError } from '../errors.js';
 import type { AccessTokens } from '../site/access-tokens.js';
 import type { Devices } from '../site/devices.js';
 import { Connection } from './connection.js';
@@ -16,7 +17,7 @@ import {
   NOT_AUTHORIZED,
   SERVER_UNAVAILABLE,
 } from './refusal-codes.js';
-import type { RefusalReport } from './refusal-report.js';
+import type { Peer, RefusalReport } from './refusal-report.js';
 
 /** What of a CONNECT its authentication needs to know. */
 export interface ConnectRequest {
@@ -59,7 +60,8 @@ export class Authentication {
   /**
    * The connection of a client with valid credentials and its session.
    *
-   * @throws Refusal with the return code for the CONNACK
+   * @throws Refusal with the return code for the CONNACK; GatewayError `store-unavailable` when the
+   *   connection has ended without one, because a refusal could not be written down
    */
   async admit(
     client: Client,
@@ -75,19 +77,20 @@ export class Authentication {
     if (client.id.startsWith(BRIDGE_CLIENT_ID_PREFIX)) {
       throw new Refusal(IDENTIFIER_REJECTED, 'the client id is that of a bridge');
     }
-    const { maxKeepAliveSeconds, sessions, refusals } = this.#options;
+    const { maxKeepAliveSeconds, sessions } = this.#options;
     const peer = { principal, address: request.address, clientId: client.id };
     if (request.keepAliveSeconds === 0 || request.keepAliveSeconds > maxKeepAliveSeconds) {
       throw new Refusal(NOT_AUTHORIZED, `keep-alive must be 1 to ${maxKeepAliveSeconds} seconds`);
     }
     if (request.willTopic !== undefined && !mayLeaveWill(principal, request.willTopic)) {
-      refusals.permission(peer, 'will', request.willTopic);
-      throw new Refusal(NOT_AUTHORIZED, 'a will that is not of a device on its own topics');
+      const reason = 'a will that is not of a device on its own topics';
+      await this.#recordRefusal(client, peer, 'will', request.willTopic);
+      throw new Refusal(NOT_AUTHORIZED, reason);
     }
     const owner = sessionOwner(principal);
     const ownerBefore = sessions.ownerOf(client.id);
     if (ownerBefore !== undefined && ownerBefore !== owner.key) {
-      refusals.permission(peer, 'connect', null);
+      await this.#recordRefusal(client, peer, 'connect', null);
       throw new Refusal(IDENTIFIER_REJECTED, 'the client id belongs to another principal');
     }
     const share = this.#options.intake.shareOf(owner.key);
@@ -96,6 +99,24 @@ export class Authentication {
     }
     const destination = sessions.open(client.id, owner, request.isPersistent);
     return new Connection(client, principal, request.address, destination, share);
+  }
+
+  /** Resolves once the refusal stands in the audit trail: only then may the client be told. */
+  async #recordRefusal(
+    client: Client,
+    peer: Peer,
+    operation: 'will' | 'connect',
+    topic: string | null,
+  ): Promise<void> {
+    try {
+      await this.#options.refusals.permission(peer, operation, [topic]);
+    } catch (error) {
+      if (error instanceof GatewayError && error.code === 'too-many-refusals') {
+        throw new Refusal(SERVER_UNAVAILABLE, 'refused too much');
+      }
+      client.close();
+      throw error;
+    }
   }
 
   async #identify(

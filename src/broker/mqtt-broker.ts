@@ -6,13 +6,13 @@ import type { Logger } from 'pino';
 import type { RetainedMessages } from '../delivery/retained-messages.js';
 import type { Router } from '../delivery/router.js';
 import type { Sessions } from '../delivery/sessions.js';
-import { maySubscribe } from '../domain/grants.js';
 import type { Commands } from '../ingest/commands.js';
 import type { DevicePublishes } from '../ingest/device-publishes.js';
 import type { Presence } from '../ingest/presence.js';
 import type { AccessTokens } from '../site/access-tokens.js';
+import type { AuthenticationRefusals } from '../site/authentication-refusals.js';
 import type { Devices } from '../site/devices.js';
-import type { Refusals } from '../site/refusals.js';
+import type { PermissionRefusals } from '../site/permission-refusals.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { ConnectRequest } from './authentication.js';
 import { Authentication, Refusal } from './authentication.js';
@@ -21,10 +21,11 @@ import { FailedLogins } from './failed-logins.js';
 import { IncomingReceipts } from './incoming-receipts.js';
 import { BYTES_OF_CONNECTION, Intake } from './intake.js';
 import { guardPackets } from './packet-guard.js';
-import { BrokerPersistence, SESSION_PRESENT } from './persistence.js';
+import { BrokerPersistence } from './persistence.js';
 import { PublishHook } from './publish-hook.js';
 import { ReadGate } from './read-gate.js';
 import { claimedId, RefusalReport } from './refusal-report.js';
+import { SubscribeHook } from './subscribe-hook.js';
 
 const MAX_FILTERS_PER_PACKET = 1_000;
 const MAX_CLIENT_ID_BYTES = 256;
@@ -50,7 +51,8 @@ export interface MqttBrokerOptions {
   readonly commands: Commands;
   readonly presence: Presence;
   readonly stored: RedisPersistence;
-  readonly refusals: Refusals;
+  readonly permissionRefusals: PermissionRefusals;
+  readonly authenticationRefusals: AuthenticationRefusals;
   readonly maxPacketBytes: number;
   readonly maxKeepAliveSeconds: number;
   readonly maxFiltersPerSession: number;
@@ -68,7 +70,7 @@ export class MqttBroker {
   readonly #aedes: Aedes;
   readonly #persistence: BrokerPersistence;
   readonly #authentication: Authentication;
-  readonly #refusals: RefusalReport;
+  readonly #subscribeHook: SubscribeHook;
   readonly #intake = new Intake();
   readonly #requests = new WeakMap<Client, ConnectRequest>();
   readonly #connections = new WeakMap<object, Connection>();
@@ -80,19 +82,21 @@ export class MqttBroker {
 
   constructor(options: MqttBrokerOptions) {
     this.#options = options;
-    this.#refusals = new RefusalReport(options.refusals);
+    const refusals = new RefusalReport(options);
     const failedLogins = new FailedLogins(options.now);
     this.#authentication = new Authentication({
       ...options,
-      refusals: this.#refusals,
+      refusals,
       failedLogins,
       intake: this.#intake,
     });
+    const connectionOf = (client: Client) => this.#connections.get(client);
+    const gateOf = (client: Client) => this.#gates.get(client);
+    const subscribeHook = new SubscribeHook({ ...options, refusals, connectionOf, gateOf });
+    this.#subscribeHook = subscribeHook;
     const hook = new PublishHook({
       ...options,
-      refusals: this.#refusals,
-      connectionOf: (client) => this.#connections.get(client),
-      gateOf: (client) => this.#gates.get(client),
+      ...{ refusals, connectionOf, gateOf },
       receipts: new IncomingReceipts(options.stored),
       isLeftWill: (packet) => this.#isLeftWill(packet),
     });
@@ -132,11 +136,8 @@ export class MqttBroker {
         );
       },
       authorizePublish: (client, packet, done) => hook.authorize(client, packet, done),
-      authorizeSubscribe: (client, subscription, done) => {
-        const isGranted =
-          subscription !== SESSION_PRESENT && this.#authorizeSubscribe(client, subscription.topic);
-        done(null, isGranted ? subscription : null);
-      },
+      authorizeSubscribe: (client, subscription, done) =>
+        subscribeHook.authorize(client, subscription, done),
       // Destinations deliver; see the class comment.
       authorizeForward: () => null,
     });
@@ -185,6 +186,7 @@ export class MqttBroker {
       maxPacketBytes: this.#options.maxPacketBytes,
       maxFiltersPerPacket: MAX_FILTERS_PER_PACKET,
       maxClientIdBytes: MAX_CLIENT_ID_BYTES,
+      onSubscribe: (subscriptions) => this.#subscribeHook.came(subscriptions),
     });
     // Aedes does not tell of every end: of several connections under one client id it loses sight.
     stream.once('close', () => this.#ended(client));
@@ -276,45 +278,25 @@ export class MqttBroker {
     if (principal.type === 'device') this.#options.presence.disconnected(principal.id);
   }
 
-  /** Called once for each filter of a SUBSCRIBE. */
-  #authorizeSubscribe(client: Client, filter: string): boolean {
-    if (this.#maySubscribe(client, filter)) return true;
-    const connection = this.#connections.get(client);
-    if (connection !== undefined && !maySubscribe(connection.principal, filter)) {
-      this.#refusals.permission(connection.peer, 'subscribe', filter);
-    }
-    return false;
-  }
-
-  #maySubscribe(client: Client, filter: string): boolean {
-    const connection = this.#connections.get(client);
-    if (connection === undefined || client.closed) return false;
-    const { subscriptions } = connection.destination;
-    const isRoom =
-      subscriptions.has(filter) || subscriptions.size < this.#options.maxFiltersPerSession;
-    return isRoom && maySubscribe(connection.principal, filter);
-  }
-
   #isGranted(clientId: string, filter: string): boolean {
-    const client = this.#open.get(clientId)?.client;
-    return client !== undefined && this.#maySubscribe(client, filter);
+    const connection = this.#open.get(clientId);
+    return connection !== undefined && this.#subscribeHook.mayHave(connection, filter);
   }
 
-  /** A persistent session has stored its subscriptions before SUBACK (`BrokerPersistence`). */
+  /** SUBACK is sent. */
   #subscribed(subscriptions: readonly { topic: string; qos: number }[], client: Client): void {
-    const granted = subscriptions.filter(({ qos }) => qos < FAILURE);
+    const filtersOf = (isOfKind: (qos: number) => boolean) =>
+      subscriptions.filter(({ qos }) => isOfKind(qos)).map(({ topic }) => topic);
     this.#logRefusedFilters(
       client,
-      subscriptions.filter(({ qos }) => qos >= FAILURE).map(({ topic }) => topic),
+      filtersOf((qos) => qos >= FAILURE),
     );
-    const requested = granted.map(({ topic, qos }) => ({ filter: topic, qos: grantedQos(qos) }));
-    const { sessions, retained, log } = this.#options;
-    const subscribed = client.clean ? sessions.subscribe(client.id, requested) : Promise.resolve();
-    const filters = requested.map(({ filter }) => filter);
+    const granted = filtersOf((qos) => qos < FAILURE);
+    const { retained, log } = this.#options;
     const destination = this.#connections.get(client)?.destination;
-    if (destination === undefined || filters.length === 0) return;
-    subscribed
-      .then(() => destination.offerRetained(() => retained.matching(filters)))
+    if (destination === undefined || granted.length === 0) return;
+    destination
+      .offerRetained(() => retained.matching(granted))
       .catch((error: unknown) => log.warn({ err: error }, 'retained messages not sent'));
   }
 
@@ -340,11 +322,6 @@ export class MqttBroker {
     const brokerId: unknown = Reflect.get(packet, 'brokerId');
     return brokerId !== undefined && brokerId !== this.#aedes.id;
   }
-}
-
-/** CONTRACT 3: a subscription is granted QoS 1 at most. */
-function grantedQos(qos: number): 0 | 1 {
-  return qos === 0 ? 0 : 1;
 }
 
 function addressOf(client: Client): string {

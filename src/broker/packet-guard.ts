@@ -4,6 +4,8 @@ import { faultOf, levelFaultOf, type WireFault, type WireLimits } from './wire-r
 
 export interface PacketLimits extends WireLimits {
   readonly maxPacketBytes: number;
+  /** Called with what a SUBSCRIBE asks for, before Aedes sees it. */
+  readonly onSubscribe: (subscriptions: ISubscribePacket['subscriptions']) => void;
 }
 
 /** The parser behind a client: private to Aedes 1.2.0, whose version is pinned for it. */
@@ -52,7 +54,10 @@ export function guardPackets(client: Client, limits: PacketLimits): void {
       refuse(fault);
       return;
     }
-    if (packet.cmd === 'subscribe') limitQos(packet);
+    if (packet.cmd === 'subscribe') {
+      limitQos(packet);
+      limits.onSubscribe(packet.subscriptions);
+    }
     for (const listener of listeners) listener.call(parser, packet);
   });
 }

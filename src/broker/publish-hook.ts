@@ -60,10 +60,12 @@ export class PublishHook {
       return;
     }
     const connection = this.#options.connectionOf(client);
-    if (connection === undefined || !mayPublish(connection.principal, packet.topic)) {
-      const reason = 'publish outside the own topics';
-      if (connection !== undefined) this.#refused(connection, packet, reason);
-      done(new Error(reason));
+    if (connection === undefined) {
+      done(new Error('publish of nobody'));
+      return;
+    }
+    if (!mayPublish(connection.principal, packet.topic)) {
+      this.#endRefused(client, connection, packet);
       return;
     }
     if (connection.isCredentialEnded) {
@@ -86,6 +88,19 @@ export class PublishHook {
     done();
   }
 
+  /**
+   * A publish outside the own topics. Aedes is told nothing more of it: it must not see it, for what is
+   * under `$SYS/` it would do (DEPENDENCY-FAULTS 13). The connection ends once the refusal is written
+   * down; whatever else the client sends until then, an alarm, does not wait for the store.
+   */
+  #endRefused(client: Client, connection: Connection, packet: PublishPacket): void {
+    const refused = this.#refuse(connection, packet, 'publish outside the own topics');
+    const bytes = memoryOf(packet.payload.length);
+    connection.acknowledgeWhen(refused, acknowledgementOf(packet), bytes);
+    this.#checkPace(client, connection, false);
+    this.#readOn(client);
+  }
+
   /** A PUBREL waits for the store: a device must not be left unread for that, nor its pings. */
   releasing(client: Client, answer: Promise<unknown>): void {
     const connection = this.#options.connectionOf(client);
@@ -94,7 +109,11 @@ export class PublishHook {
     // However many releases it owes, it does not send thousands that are not answered.
     if (!connection.pace.keeps(true)) client.close();
     this.#checkPace(client, connection, false);
-    // Not at once: Aedes is in the middle of parsing what it has read.
+    this.#readOn(client);
+  }
+
+  /** Not at once: Aedes is in the middle of parsing what it has read. */
+  #readOn(client: Client): void {
     setImmediate(() => this.#options.gateOf(client)?.readOn());
   }
 
@@ -187,9 +206,7 @@ export class PublishHook {
     const context = this.#options.model.context(target.deviceId);
     const groupId = context?.group?.id;
     if (!permits(principal.grants, 'manager', { locationId: target.locationId, groupId })) {
-      const reason = 'command without a manager grant';
-      this.#refused(connection, packet, reason);
-      throw new RefusedPublish(reason);
+      await this.#refuse(connection, packet, 'command without a manager grant');
     }
     const { qos, retain } = packet;
     await this.#options.commands.accept({
@@ -202,10 +219,21 @@ export class PublishHook {
     });
   }
 
-  #refused({ peer, owner }: Connection, { topic }: PublishPacket, reason: string): void {
+  /** @throws RefusedPublish once it is written down, or cannot be */
+  async #refuse(
+    { peer, owner }: Connection,
+    { topic }: PublishPacket,
+    reason: string,
+  ): Promise<never> {
     const { refusals, log } = this.#options;
-    refusals.permission(peer, 'publish', topic);
+    try {
+      await refusals.permission(peer, 'publish', [topic]);
+    } catch (error) {
+      // It is logged or counted there.
+      throw new RefusedPublish(reason, { cause: error });
+    }
     log.info({ clientId: peer.clientId, principal: owner, topic, reason }, 'publish refused');
+    throw new RefusedPublish(reason);
   }
 
   /**

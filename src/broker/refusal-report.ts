@@ -1,7 +1,11 @@
+import type { Logger } from 'pino';
 import type { Principal } from '../domain/grants.js';
+import { principalKey } from '../domain/grants.js';
 import { isUuid } from '../domain/identifiers.js';
+import { GatewayError } from '../errors.js';
 import type { Actor, AuditSubject } from '../site/audit-trail.js';
-import type { Refusals } from '../site/refusals.js';
+import type { AuthenticationRefusals } from '../site/authentication-refusals.js';
+import type { PermissionRefusals } from '../site/permission-refusals.js';
 
 /** What a client was refused, in the words of MQTT. */
 type RefusedOperation = 'connect' | 'subscribe' | 'publish' | 'will';
@@ -13,21 +17,44 @@ export interface Peer {
   readonly clientId: string;
 }
 
+export interface RefusalReportOptions {
+  readonly permissionRefusals: PermissionRefusals;
+  readonly authenticationRefusals: AuthenticationRefusals;
+  readonly log: Logger;
+}
+
 /** Puts what is refused over MQTT into the audit trail. */
 export class RefusalReport {
-  readonly #refusals: Refusals;
+  readonly #options: RefusalReportOptions;
 
-  constructor(refusals: Refusals) {
-    this.#refusals = refusals;
+  constructor(options: RefusalReportOptions) {
+    this.#options = options;
   }
 
-  /** @param topic the topic or filter, null where it is none that was refused */
-  permission(peer: Peer, operation: RefusedOperation, topic: string | null): void {
+  /**
+   * Resolves once they are written down: only then may the client be told.
+   *
+   * @param topics the topics or filters of one packet, null where it is none that was refused
+   * @throws GatewayError `store-unavailable`, `too-many-refusals`: the client is told nothing, and its
+   *   connection ends
+   */
+  async permission(
+    peer: Peer,
+    operation: RefusedOperation,
+    topics: readonly (string | null)[],
+  ): Promise<void> {
     const { principal, address, clientId } = peer;
     const type = principal.type === 'device' ? 'device' : 'access-token';
     const actor: Actor = { type, id: principal.id, address, requestId: null };
-    const subject = subjectOf(topic ?? '');
-    this.#refusals.permission(actor, subject, { operation, clientId, topic });
+    const refused = topics.map((topic) => {
+      return { subject: subjectOf(topic ?? ''), details: { operation, clientId, topic } };
+    });
+    try {
+      await this.#options.permissionRefusals.record(actor, refused);
+    } catch (error) {
+      this.#logUnwritten(peer, operation, error);
+      throw error;
+    }
   }
 
   /**
@@ -37,7 +64,15 @@ export class RefusalReport {
   authentication(address: string, clientId: string, username: string): void {
     const actor: Actor = { type: 'anonymous', id: null, address, requestId: null };
     const claimed = claimedId(username) ?? null;
-    this.#refusals.authentication(actor, { operation: 'connect', clientId, username: claimed });
+    const details = { operation: 'connect', clientId, username: claimed };
+    this.#options.authenticationRefusals.add(actor, details);
+  }
+
+  #logUnwritten({ principal, clientId }: Peer, operation: RefusedOperation, error: unknown): void {
+    // Said by whoever counts them, once a minute.
+    if (error instanceof GatewayError && error.code === 'too-many-refusals') return;
+    const who = { clientId, principal: principalKey(principal), operation };
+    this.#options.log.warn({ ...who, err: error }, 'refusal not written down: the connection ends');
   }
 }
 

@@ -41,9 +41,10 @@ import { rejectInvalid } from './validation.js';
  * `refuseUnknownParameters` has rules of its own for its query.
  */
 export function createHttpApp(dependencies: HttpDependencies): HttpApp {
-  const { accessTokens, health, log, maxBodyBytes, model, now, refusals, version } = dependencies;
+  const { accessTokens, health, log, maxBodyBytes, model, now, version } = dependencies;
+  const { permissionRefusals, authenticationRefusals } = dependencies;
   const app: HttpApp = new OpenAPIHono<HttpEnv>({ defaultHook: rejectInvalid });
-  app.onError(errorResponder(log, refusals));
+  app.onError(errorResponder(log, permissionRefusals));
   app.use(requestContext(log, now));
   app.use(wellFormedRequest());
   app.use(knownRoute(app));
@@ -61,7 +62,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
 
   const isTrusted = dependencies.isTrustedAddress ?? isLoopbackAddress;
   const throttle = new FailureThrottle(isTrusted, now);
-  const authenticate = authentication(accessTokens, throttle, refusals);
+  const authenticate = authentication(accessTokens, throttle, authenticationRefusals);
   const coverage = new Coverage(model);
   const existence = new Existence(model);
   const access = new Access(model, coverage, existence);
@@ -73,7 +74,8 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
     guards: [authenticate, access.admin()],
   });
   const readsJson = jsonBody(maxBodyBytes);
-  const authenticateDevice = deviceAuthentication(dependencies.devices, throttle, refusals);
+  const { devices } = dependencies;
+  const authenticateDevice = deviceAuthentication(devices, throttle, authenticationRefusals);
   registerFootageUploads(app, { ...dependencies, readsJson, authenticateDevice });
   app.use(authenticate);
 

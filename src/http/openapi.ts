@@ -16,7 +16,17 @@ const behindAuthentication = {
   500: failed,
 };
 
-const forbidden = problem('The access token has no grant for this.');
+const unwritten = 'The store does not answer: what is refused cannot be written down.';
+
+/** Of a route that needs a grant. */
+const grant = {
+  403: problem('The access token has no grant for this.'),
+  429: problem(
+    'Too many invalid access tokens came from this address, or too much was refused of this one; ' +
+      '`code` says which.',
+  ),
+  503: problem(unwritten),
+};
 const invalid = problem('The request is invalid; `errors` says where.');
 
 const unsupported = problem('The content type is not supported.');
@@ -24,8 +34,8 @@ const unsupported = problem('The content type is not supported.');
 /** Of a route to something that may not be there. */
 const resource = {
   ...behindAuthentication,
+  ...grant,
   400: invalid,
-  403: forbidden,
   404: problem('There is no such resource; `code` says which.'),
 };
 
@@ -36,7 +46,7 @@ const body = {
   415: unsupported,
 };
 
-/** Of a route that needs the store. */
+/** Of a route that needs the store also for what is permitted. */
 const store = { 503: problem('The store does not answer.') };
 
 /** The problem responses that routes have in common, to be spread into their `responses`. */
@@ -46,7 +56,7 @@ export const problems = {
   /** Of a route that needs a grant, and has nothing else in its path. */
   granted: {
     ...behindAuthentication,
-    403: forbidden,
+    ...grant,
   },
   resource,
   /** Of a route that changes something that may not be there, by a JSON body. */
@@ -58,16 +68,21 @@ export const problems = {
     400: invalid,
     401: problem('Id and secret of a device are missing, or not valid.'),
     403: problem('This is another device.'),
-    429: problem('Too many invalid credentials came from this address.'),
+    429: problem(
+      'Too many invalid credentials came from this address, or too much was refused of this device; ' +
+        '`code` says which.',
+    ),
     500: failed,
+    503: problem(unwritten),
   },
   /** Of a signed URL. */
   signed: {
     400: invalid,
     403: problem('The URL was altered, is for something else, or has expired.'),
     404: problem('There is no such recording.'),
+    429: problem('Too many URLs of this address were refused.'),
     500: failed,
-    503: problem('The recordings cannot be reached.'),
+    503: problem(`The recordings cannot be reached. Or: ${unwritten}`),
   },
   body,
   /** Of a route that reads its body by itself. */

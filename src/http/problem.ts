@@ -54,6 +54,7 @@ const PROBLEMS: Readonly<Record<ErrorCode, ProblemKind>> = {
   'headers-too-large': { status: 431, title: 'Headers too large' },
   'request-timeout': { status: 408, title: 'Request timeout' },
   'too-many-requests': { status: 429, title: 'Too many requests' },
+  'too-many-refusals': { status: 429, title: 'Too many refusals' },
   'store-unavailable': { status: 503, title: 'Store unavailable' },
   'not-ready': { status: 503, title: 'Not ready' },
   'insufficient-storage': { status: 507, title: 'Insufficient storage' },
@@ -105,8 +106,14 @@ export function problemReply(
   };
   const headers: Record<string, string> = { 'Content-Type': PROBLEM_MEDIA_TYPE };
   if (status === 401) headers['WWW-Authenticate'] = challenge;
-  if (status === 503) headers['Retry-After'] = String(RETRY_AFTER_SECONDS);
+  const retryAfterSeconds = retryAfterSecondsOf(error);
+  if (retryAfterSeconds !== undefined) headers['Retry-After'] = String(retryAfterSeconds);
   return { status, headers, body: JSON.stringify(problem) };
+}
+
+function retryAfterSecondsOf({ code, retryAfterMs }: GatewayError): number | undefined {
+  if (retryAfterMs !== undefined) return Math.ceil(retryAfterMs / 1000);
+  return PROBLEMS[code].status === 503 ? RETRY_AFTER_SECONDS : undefined;
 }
 
 /** What is wrong with the input (CONTRACT 2): with nothing more particular, the request as a whole. */

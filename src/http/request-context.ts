@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { Logger } from 'pino';
-import type { Refusals } from '../site/refusals.js';
+import type { GatewayError } from '../errors.js';
+import type { PermissionRefusals } from '../site/permission-refusals.js';
 import { actorOf, requestDetails, subjectOf } from './actor.js';
 import type { HttpEnv } from './http-env.js';
 import { pathOf } from './http-env.js';
@@ -52,23 +53,39 @@ export function requestContext(log: Logger, now: () => number): MiddlewareHandle
 
 /**
  * Turns whatever was thrown into a problem response. What is our own failure is logged; every refused
- * permission of somebody who shows a credential, wherever it was refused, goes into the audit trail.
+ * permission of somebody who shows a credential, wherever it was refused, stands in the audit trail
+ * before he is told.
  */
 export function errorResponder(
   log: Logger,
-  refusals: Refusals,
-): (thrown: Error, c: Context<HttpEnv>) => Response {
-  return (thrown, c) => {
-    const error = toGatewayError(thrown);
+  refusals: PermissionRefusals,
+): (thrown: Error, c: Context<HttpEnv>) => Promise<Response> {
+  return async (thrown, c) => {
+    const error = await writtenDown(toGatewayError(thrown), c, refusals);
     const requestId = c.get('requestId');
     if (isOwnFailure(error)) log.error({ err: error, requestId }, 'http request failed');
-    if (error.code === 'forbidden' && showsCredential(c)) {
-      refusals.permission(actorOf(c), subjectOf(c), requestDetails(c));
-    }
     const options = { challenge: c.get('challenge') };
     const { status, headers, body } = problemReply(error, pathOf(c), requestId, options);
     return c.body(body, status, headers);
   };
+}
+
+/**
+ * The error, once it is written down if it is a refused permission; if it cannot be, why that is. So
+ * nobody who has no permission learns more than that he has none.
+ */
+async function writtenDown(
+  error: GatewayError,
+  c: Context<HttpEnv>,
+  refusals: PermissionRefusals,
+): Promise<GatewayError> {
+  if (error.code !== 'forbidden' || !showsCredential(c)) return error;
+  try {
+    await refusals.record(actorOf(c), [{ subject: subjectOf(c), details: requestDetails(c) }]);
+    return error;
+  } catch (failure) {
+    return toGatewayError(failure);
+  }
 }
 
 /**

@@ -7,8 +7,8 @@ const MAX_BATCH = 100;
 const RETRY_AFTER_MS = 500;
 
 /**
- * Writes entries down for whoever cannot wait for it: a refusal must be answered whether or not the
- * store answers. They wait in a bounded queue while it does not; what finds no room is counted, and
+ * Writes entries down for whoever cannot wait for it: an invalid credential must be answered whether or
+ * not the store answers. They wait in a bounded queue while it does not; what finds no room is counted, and
  * the log says so. An entry whose writing got no answer is written again, and may be there twice.
  */
 export class BackgroundAudit {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Api } from './api.js';
 
 const pageSchema = z.object({
+  nextCursor: z.string().nullish(),
   events: z.array(
     z.object({
       id: z.string(),
@@ -23,4 +24,17 @@ const pageSchema = z.object({
 /** The newest hundred records of the audit trail that match, newest first. */
 export async function auditOf(api: Api, query = '') {
   return pageSchema.parse(await api.json('GET', `/audit?${query}`)).events;
+}
+
+/** All records that match, page after page. */
+export async function allAuditOf(api: Api, query: string) {
+  const events: z.infer<typeof pageSchema>['events'] = [];
+  let cursor: string | null | undefined;
+  do {
+    const path = `/audit?${query}${cursor ? `&cursor=${cursor}` : ''}`;
+    const page = pageSchema.parse(await api.json('GET', path));
+    events.push(...page.events);
+    cursor = page.nextCursor;
+  } while (cursor);
+  return events;
 }

@@ -26,6 +26,11 @@ export class Store {
     process.kill(this.#processId, 'SIGSTOP');
   }
 
+  /** Ends it as a power cut does; a gateway that runs starts it again. */
+  kill(): void {
+    process.kill(this.#processId, 'SIGKILL');
+  }
+
   thaw(): void {
     process.kill(this.#processId, 'SIGCONT');
   }

@@ -24,6 +24,7 @@ import { openApiDocument } from '../../src/http/openapi-document.js';
 import { AccessTokens } from '../../src/site/access-tokens.js';
 import type { AuditTrail } from '../../src/site/audit-trail.js';
 import { AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
+import { AuthenticationRefusals } from '../../src/site/authentication-refusals.js';
 import { BackgroundAudit } from '../../src/site/background-audit.js';
 import { Devices } from '../../src/site/devices.js';
 import { Footage } from '../../src/site/footage.js';
@@ -31,8 +32,8 @@ import type { FootageStore } from '../../src/site/footage-store.js';
 import { Groups } from '../../src/site/groups.js';
 import { Health } from '../../src/site/health.js';
 import { Locations } from '../../src/site/locations.js';
+import { PermissionRefusals } from '../../src/site/permission-refusals.js';
 import type { DevicePresence } from '../../src/site/presence-view.js';
-import { Refusals } from '../../src/site/refusals.js';
 import { Rooms } from '../../src/site/rooms.js';
 import { SiteEvents } from '../../src/site/site-events.js';
 import { SiteModel } from '../../src/site/site-model.js';
@@ -146,7 +147,7 @@ export class TestGateway {
   readonly logged: string[] = [];
   readonly #redis: Redis;
   readonly #background: BackgroundAudit;
-  readonly #refusals: Refusals;
+  readonly #authenticationRefusals: AuthenticationRefusals;
   readonly #prefix: string;
   readonly #logStore: LogStore;
   readonly #listener: ReturnType<typeof createHttpListener>;
@@ -169,7 +170,11 @@ export class TestGateway {
     this.#logStore = new LogStore(redis, redis, keys);
     this.audit = new AuditTrailRedis(redis, keys, records);
     this.#background = new BackgroundAudit(this.audit, log);
-    this.#refusals = new Refusals({ audit: this.#background, now, steadyNow: now });
+    const clocks = { now, steadyNow: now };
+    this.#authenticationRefusals = new AuthenticationRefusals({
+      audit: this.#background,
+      ...clocks,
+    });
     this.rejections = new RejectionStoreRedis(redis, keys, MAX_REJECTIONS);
     const signatures = new UrlSignatures(Buffer.from('the footage key of the tests'), now);
     this.footageStore = options.footageStore ?? new FolderFootageStore(signatures);
@@ -185,7 +190,8 @@ export class TestGateway {
       audit: this.audit,
       bridges: { statuses: async () => [], has: () => false },
       setAside: new SetAsideStoreRedis(redis, keys),
-      refusals: this.#refusals,
+      permissionRefusals: new PermissionRefusals({ audit: this.audit, log, ...clocks }),
+      authenticationRefusals: this.#authenticationRefusals,
       presence: { of: (id) => this.presence.get(id) ?? { online: false, lastSeenAtMs: null } },
       rejections: this.rejections,
       health,
@@ -224,7 +230,7 @@ export class TestGateway {
 
   async stop(): Promise<void> {
     await this.#listener.stop(0);
-    this.#refusals.stop();
+    this.#authenticationRefusals.stop();
     await this.#background.stop();
   }
 

@@ -43,7 +43,7 @@ async function start() {
 
 function entry(atMs: number): AuditEntry {
   const nothing = { locationId: null, resourceId: null, details: {} };
-  return { action: 'permission.refused', actor: GATEWAY_ACTOR, atMs, ...nothing };
+  return { action: 'authentication.refused', actor: GATEWAY_ACTOR, atMs, ...nothing };
 }
 
 it('what the store refuses is written as soon as it takes it, once and in order', async () => {

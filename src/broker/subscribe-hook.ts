@@ -1,0 +1,121 @@
+import type { Client, Subscription } from 'aedes';
+import type { Logger } from 'pino';
+import type { Sessions } from '../delivery/sessions.js';
+import { maySubscribe } from '../domain/grants.js';
+import type { Connection } from './connection.js';
+import { SESSION_PRESENT } from './persistence.js';
+import type { ReadGate } from './read-gate.js';
+import type { RefusalReport } from './refusal-report.js';
+
+export interface SubscribeHookOptions {
+  readonly connectionOf: (client: Client) => Connection | undefined;
+  readonly gateOf: (client: Client) => ReadGate | undefined;
+  readonly sessions: Sessions;
+  readonly refusals: RefusalReport;
+  readonly maxFiltersPerSession: number;
+  readonly log: Logger;
+}
+
+/** What a SUBSCRIBE consists of; the very array tells it from others. */
+type Packet = readonly object[];
+
+type Done = (error: Error | null, subscription?: Subscription | null) => void;
+
+/** The filters of one SUBSCRIBE for which the permission is missing. */
+interface Refused {
+  readonly filters: string[];
+  readonly answers: Done[];
+}
+
+/**
+ * Decides about every filter of a SUBSCRIBE. Aedes asks for each of them before it goes on, and sends
+ * SUBACK when all are answered. What is permitted is answered at once; what is refused for want of
+ * permission once it stands in the audit trail, and if it cannot, the connection ends without SUBACK.
+ */
+export class SubscribeHook {
+  readonly #options: SubscribeHookOptions;
+  readonly #packets = new WeakMap<object, Packet>();
+  readonly #refused = new WeakMap<Packet, Refused>();
+
+  constructor(options: SubscribeHookOptions) {
+    this.#options = options;
+  }
+
+  /** A SUBSCRIBE has come, of which Aedes is going to ask. */
+  came(subscriptions: Packet): void {
+    for (const subscription of subscriptions) this.#packets.set(subscription, subscriptions);
+  }
+
+  /** Aedes' `authorizeSubscribe`. */
+  authorize(client: Client, subscription: Subscription, done: Done): void {
+    const { topic } = subscription;
+    const connection = this.#options.connectionOf(client);
+    if (subscription === SESSION_PRESENT || connection === undefined) {
+      done(null, null);
+    } else if (this.mayHave(connection, topic)) {
+      this.#subscribe(client, subscription);
+      done(null, subscription);
+    } else if (maySubscribe(connection.principal, topic)) {
+      // There is no room for it, or nobody any more: nothing to do with permissions.
+      done(null, null);
+    } else {
+      this.#refuse(connection, subscription, done);
+    }
+  }
+
+  /** Whether the client may have this subscription. */
+  mayHave({ client, principal, destination }: Connection, filter: string): boolean {
+    if (client.closed) return false;
+    const { subscriptions } = destination;
+    const isRoom =
+      subscriptions.has(filter) || subscriptions.size < this.#options.maxFiltersPerSession;
+    return isRoom && maySubscribe(principal, filter);
+  }
+
+  /**
+   * A persistent session stores its subscriptions before SUBACK (`BrokerPersistence`). That of a clean
+   * one holds at once: what follows the SUBSCRIBE must not overtake it while its refusals are written.
+   */
+  #subscribe(client: Client, { topic, qos }: Subscription): void {
+    if (!client.clean) return;
+    const { sessions, log } = this.#options;
+    sessions
+      .subscribe(client.id, [{ filter: topic, qos: qos === 0 ? 0 : 1 }])
+      .catch((error: unknown) => log.warn({ err: error }, 'subscription not made'));
+  }
+
+  #refuse(connection: Connection, subscription: Subscription, done: Done): void {
+    const packet = this.#packets.get(subscription);
+    if (packet === undefined) {
+      // It is taken up with its session: nobody is told of it.
+      done(null, null);
+      return;
+    }
+    const { filters, answers } = this.#refused.get(packet) ?? this.#begin(connection, packet);
+    filters.push(subscription.topic);
+    answers.push(done);
+  }
+
+  /** Aedes asks for all filters of a packet in one go: afterwards they are complete. */
+  #begin(connection: Connection, packet: Packet): Refused {
+    const refused: Refused = { filters: [], answers: [] };
+    this.#refused.set(packet, refused);
+    queueMicrotask(() => void this.#tell(connection, refused));
+    // What else the client sends, pings or alarms, must not wait for the store.
+    setImmediate(() => this.#options.gateOf(connection.client)?.readOn());
+    return refused;
+  }
+
+  async #tell({ client, peer }: Connection, { filters, answers }: Refused): Promise<void> {
+    try {
+      await this.#options.refusals.permission(peer, 'subscribe', filters);
+    } catch {
+      // It is logged or counted there.
+      client.close();
+      return;
+    }
+    // Aedes would go on with a client that has gone meanwhile.
+    if (client.closed || client.conn.destroyed) return;
+    for (const answer of answers) answer(null, null);
+  }
+}
