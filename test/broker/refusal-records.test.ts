@@ -119,13 +119,17 @@ describe('while the store is frozen, what is refused over MQTT', () => {
     const sensor = await RawClient.connect(home.gateway, device);
     const from = home.gateway.lines.length;
     store.freeze();
+    const witness = await RawClient.connect(home.gateway, device);
     const willing = await sendConnect(device, {
       clientId: 'not-told-either',
       will: willElsewhere(),
     });
     nurse.send(subscribePacket(filters(300)));
     sensor.send({ ...publishPacket(`devices/${randomUUID()}/x`, 'x'), qos: 1, messageId: 1 });
+    for (let round = 0; round < 20; round++) await witness.ping();
+    expect([nurse, sensor, willing].map(({ isClosed }) => isClosed)).toEqual([false, false, false]);
     await Promise.all([nurse, sensor, willing].map((client) => client.closed()));
+    witness.vanish();
     const came = [nurse, sensor, willing].map(({ packets }) => packets.map(({ cmd }) => cmd));
     expect(came).toEqual([['connack'], ['connack'], []]);
     expect(logged(from, clientId)).toContain('refusal not written down: the connection ends');
@@ -141,14 +145,14 @@ describe('while the store is frozen, what is refused over MQTT', () => {
   }, 30_000);
 
   it.each([
-    ['SUBSCRIBE', () => subscribePacket(['#'])],
+    ['SUBSCRIBE', (messageId: number) => subscribePacket(['#'], messageId)],
     ['PUBLISH', () => publishPacket(`devices/${randomUUID()}/x`, 'x')],
   ])('delays no ping and no alarm behind the %s', async (_what, packet) => {
     const device = await home.device();
     const nurse = await home.nurse(device, 'alarms/#');
     const sensor = await RawClient.connect(home.gateway, device);
     store.freeze();
-    sensor.send(packet());
+    sensor.send(...[1, 2, 3, 4, 5].map((messageId) => packet(messageId)));
     const sentAt = performance.now();
     // One by one: what comes in one read is looked at in any case.
     await sensor.ping();
