@@ -132,7 +132,8 @@ describe('while the store is frozen, what is refused over MQTT', () => {
     witness.vanish();
     const came = [nurse, sensor, willing].map(({ packets }) => packets.map(({ cmd }) => cmd));
     expect(came).toEqual([['connack'], ['connack'], []]);
-    expect(logged(from, clientId)).toContain('refusal not written down: the connection ends');
+    const said = 'refusal not written down: the connection ends';
+    await expect.poll(() => logged(from, clientId)).toContain(said);
     store.thaw();
     const again = await RawClient.connect(home.gateway, viewer, { clientId });
     const own = `care-homes/${home.locationId}/#`;
@@ -209,8 +210,8 @@ describe('while the store is frozen, what is refused over MQTT', () => {
     const again = await RawClient.connect(home.gateway, viewer, { clientId });
     expect(await again.subscribe(['#'])).toEqual([REFUSED]);
     again.vanish();
-    const connectedAgain = logged(from, clientId).indexOf('connected');
-    expect(logged(from, clientId).slice(0, connectedAgain)).toEqual(['disconnected']);
+    await expect.poll(() => logged(from, clientId)).toContain('connected');
+    expect(logged(from, clientId).slice(0, 2)).toEqual(['disconnected', 'connected']);
     expect(home.gateway.lines.slice(from).join('\n')).not.toContain('"level":50');
   });
 });
@@ -300,10 +301,8 @@ describe('whoever is refused too much', () => {
     expect(events).toHaveLength(1_000 + told + forbidden);
     const turnedAway = 1 + (wills.length - told) + (answers.length - forbidden);
     expect((await metric('gateway_refusals_turned_away')) - before).toBe(turnedAway);
-    const said = home.gateway.lines
-      .slice(from)
-      .filter((line) => line.includes('refused too much:'));
-    expect(said).toHaveLength(1);
-    expect(said[0]).toContain(viewer.id);
+    const said = () =>
+      home.gateway.lines.slice(from).filter((line) => line.includes('refused too much:'));
+    await expect.poll(said).toEqual([expect.stringContaining(viewer.id)]);
   }, 60_000);
 });
