@@ -372,7 +372,6 @@ export class Gateway {
       unkeptPublishes: () => broker.unkeptCount,
       turnedAwayRefusals: () => parts.permissionRefusals.turnedAwayCount,
       lostAuditEntries: () => parts.backgroundAudit.lost,
-      fallenOutAuditRecords: () => storage.auditOverflow.counts,
       bridges: () => bridges.statuses(),
     });
     const { history, audit, setAside } = storage;

@@ -3,7 +3,6 @@ import type { Destination } from './delivery/destination.js';
 import { LOG_NAMES } from './delivery/log-entry.js';
 import type { Router } from './delivery/router.js';
 import type { Rejections } from './ingest/rejections.js';
-import type { AuditAction } from './site/audit-trail.js';
 import type { BridgeStatus } from './site/bridge-list.js';
 import type { Health } from './site/health.js';
 
@@ -18,7 +17,6 @@ export interface MetricsSources {
   readonly unkeptPublishes: () => number;
   readonly turnedAwayRefusals: () => number;
   readonly lostAuditEntries: () => number;
-  readonly fallenOutAuditRecords: () => ReadonlyMap<AuditAction, number>;
   readonly bridges: () => Promise<BridgeStatus[]>;
 }
 
@@ -32,7 +30,6 @@ export function createMetrics(sources: MetricsSources): Registry {
   collectDefaultMetrics({ register: registry });
   addDestinations(registry, sources);
   addGateway(registry, sources);
-  addAuditTrail(registry, sources);
   addBridges(registry, sources);
   return registry;
 }
@@ -113,18 +110,6 @@ function addGateway(registry: Registry, sources: MetricsSources): void {
     registers,
     collect() {
       for (const [reason, count] of sources.rejections.counts) this.set({ reason }, count);
-    },
-  });
-}
-
-function addAuditTrail(registry: Registry, { fallenOutAuditRecords }: MetricsSources): void {
-  new Gauge({
-    name: 'gateway_audit_records_fallen_out',
-    help: 'Audit records that fell out before their time since the start, by action',
-    labelNames: ['action'],
-    registers: [registry],
-    collect() {
-      for (const [action, count] of fallenOutAuditRecords()) this.set({ action }, count);
     },
   });
 }

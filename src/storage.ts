@@ -1,13 +1,18 @@
+import { join } from 'node:path';
 import createBrokerStorage, { type RedisPersistence } from 'aedes-persistence-redis';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Config } from './config/schema.js';
 import type { Releasers } from './releasers.js';
 import { RetentionSchedule } from './retention-schedule.js';
-import { AuditOverflow } from './site/audit-overflow.js';
 import type { Health } from './site/health.js';
 import { AlarmHistoryRedis } from './store/alarm-history-redis.js';
 import { AlarmRetention } from './store/alarm-retention.js';
+import { AuditArchive } from './store/audit-archive.js';
+import { AuditArchiveFaults } from './store/audit-archive-faults.js';
+import { AuditArchiveRetention } from './store/audit-archive-retention.js';
+import { AuditArchiveSchedule } from './store/audit-archive-schedule.js';
+import { AuditArchiver } from './store/audit-archiver.js';
 import { AuditRecords } from './store/audit-records.js';
 import { AuditRetention } from './store/audit-retention.js';
 import { AuditTrailRedis } from './store/audit-trail-redis.js';
@@ -30,6 +35,12 @@ const MANAGEMENT_READY_TIMEOUT_MS = 10_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const RETENTION_INTERVAL_MS = HOUR_MS;
+const ARCHIVE_INTERVAL_MS = 60_000;
+const MIB = 1024 * 1024;
+/** Of the audit trail: for each action in the store's memory, in a file, and how many files at hand. */
+const MAX_KEPT_BYTES = 8 * MIB;
+const SEGMENT_BYTES = 4 * MIB;
+const MAX_OPEN_SEGMENTS = 8;
 
 /** Everything that is kept, over as many connections as must not wait for each other. */
 export interface Storage {
@@ -37,7 +48,6 @@ export interface Storage {
   readonly logs: LogStore;
   readonly history: AlarmHistoryRedis;
   readonly audit: AuditTrailRedis;
-  readonly auditOverflow: AuditOverflow;
   readonly sessions: SessionStoreRedis;
   readonly presence: PresenceStoreRedis;
   readonly rejections: RejectionStoreRedis;
@@ -83,28 +93,52 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   const broker = opened(connectRedis({ ...place, name: 'broker', keyPrefix: keys.brokerPrefix }));
   const management = opened(connectManagementRedis({ ...place, name: 'management' }));
   await untilReady(management, MANAGEMENT_READY_TIMEOUT_MS);
-  startRetention(state, keys, options);
-  const auditOverflow = new AuditOverflow(health, log);
-  releasers.add(() => auditOverflow.stop());
-  const auditRecords = new AuditRecords(keys, config.audit.maxRecordsPerAction, auditOverflow);
-  const audit = new AuditTrailRedis(management, keys, auditRecords);
+  const archive = await startArchive(state, keys, options);
+  startRetention(state, keys, archive, options);
+  const records = new AuditRecords(keys);
+  const audit = new AuditTrailRedis({ redis: management, keys, records, archive });
   return {
-    site: new SiteStoreRedis(management, keys, auditRecords),
+    site: new SiteStoreRedis(management, keys, records),
     logs: new LogStore(writer, reader, keys),
     history: new AlarmHistoryRedis(management, keys),
     audit,
-    auditOverflow,
     sessions: new SessionStoreRedis(state, keys),
     presence: new PresenceStoreRedis(state, keys),
     rejections: new RejectionStoreRedis(state, keys, config.rejected.maxPerLocation),
     setAside: new SetAsideStoreRedis(management, keys),
-    bridgeRegister: new BridgeRegisterRedis(management, keys, auditRecords),
+    bridgeRegister: new BridgeRegisterRedis(management, keys, records),
     broker: createBrokerStorage({ conn: broker }),
   };
 }
 
+/** Records of the audit trail are moved to the disk from now on, before they take too much memory. */
+async function startArchive(
+  redis: Redis,
+  keys: Keys,
+  { config, log, health, releasers }: StorageOptions,
+): Promise<AuditArchive> {
+  const faults = new AuditArchiveFaults(health, log);
+  const directory = join(config.dataDir, 'audit');
+  const archive = new AuditArchive({ directory, faults, maxOpen: MAX_OPEN_SEGMENTS });
+  const archiver = new AuditArchiver({
+    ...{ redis, keys, archive },
+    maxKeptBytes: MAX_KEPT_BYTES,
+    segmentBytes: SEGMENT_BYTES,
+  });
+  const intervalMs = ARCHIVE_INTERVAL_MS;
+  const schedule = new AuditArchiveSchedule(archiver, { intervalMs, faults, log });
+  await schedule.start();
+  releasers.add(() => schedule.stop());
+  return archive;
+}
+
 /** Old alarms and old records of the audit trail are removed from now on. */
-function startRetention(redis: Redis, keys: Keys, options: StorageOptions): void {
+function startRetention(
+  redis: Redis,
+  keys: Keys,
+  auditArchive: AuditArchive,
+  options: StorageOptions,
+): void {
   const { config, log, releasers, steadyNow: now } = options;
   const alarms = new AlarmRetention({
     ...{ redis, keys, now },
@@ -112,6 +146,7 @@ function startRetention(redis: Redis, keys: Keys, options: StorageOptions): void
   });
   const records = new AuditRetention({
     ...{ redis, keys, now, log },
+    archive: new AuditArchiveRetention(auditArchive),
     maxAgeMs: config.audit.retentionDays * DAY_MS,
   });
   const intervalMs = RETENTION_INTERVAL_MS;

@@ -125,12 +125,7 @@ export const configSchema = z.strictObject({
     })
     .prefault({}),
   history: z.strictObject({ retentionDays: count.max(MAX_DAYS).default(365) }).prefault({}),
-  audit: z
-    .strictObject({
-      retentionDays: count.max(MAX_DAYS).default(365),
-      maxRecordsPerAction: count.default(500_000),
-    })
-    .prefault({}),
+  audit: z.strictObject({ retentionDays: count.max(MAX_DAYS).default(365) }).prefault({}),
   footage: footage.prefault({}),
   rejected: z.strictObject({ maxPerLocation: count.default(1000) }).prefault({}),
   bridges: bridgesSchema.default([]),

@@ -1,13 +1,13 @@
 /** How a record of the audit trail is written into the store, and read from it again. */
 
 import { z } from 'zod';
-import type { AuditAction, AuditEntry, AuditRecord } from '../site/audit-trail.js';
+import type { AuditEntry, AuditRecord } from '../site/audit-trail.js';
 import { ACTOR_TYPES, AUDIT_ACTIONS } from '../site/audit-trail.js';
 import type { ChangeRecord } from './change.js';
 import type { Keys } from './keys.js';
 
 /** Digits of a record's number in front of it (apply-change.lua). */
-const NUMBER_DIGITS = 12;
+export const NUMBER_DIGITS = 12;
 
 const detailsSchema = z.record(z.string(), z.string().nullable());
 const textSchema = z.object({
@@ -27,21 +27,12 @@ const memberSchema = z.tuple([textSchema, detailsSchema]);
 /** Details that are what a field of a record of the site held before the change. */
 export type Before = Readonly<Record<string, readonly [key: string, field: string]>>;
 
-/** Who is told of records that fall out because there are too many of their action. */
-export interface FallenOut {
-  add(action: AuditAction, count: number): void;
-}
-
-/** Makes records for the store, at most so many of each action. */
+/** Makes records for the store. */
 export class AuditRecords {
   readonly #keys: Keys;
-  readonly #maxPerAction: number;
-  readonly #fallenOut: FallenOut;
 
-  constructor(keys: Keys, maxPerAction: number, fallenOut: FallenOut) {
+  constructor(keys: Keys) {
     this.#keys = keys;
-    this.#maxPerAction = maxPerAction;
-    this.#fallenOut = fallenOut;
   }
 
   of(entry: AuditEntry, before: Before = {}): ChangeRecord {
@@ -51,8 +42,6 @@ export class AuditRecords {
       sequence: this.#keys.auditSequence,
       atMs,
       text: JSON.stringify(text, (_, value: unknown) => wellFormed(value)),
-      maxKept: this.#maxPerAction,
-      onFallenOut: (count) => this.#fallenOut.add(entry.action, count),
       before: Object.entries(before).map(([name, [key, field]]) => [name, key, field]),
     };
   }

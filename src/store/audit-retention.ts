@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { PLAUSIBLE_FROM_MS } from '../domain/times.js';
 import type { Retention } from '../retention-schedule.js';
 import { AUDIT_ACTIONS } from '../site/audit-trail.js';
+import type { AuditArchiveRetention, Removed } from './audit-archive-retention.js';
 import { auditNumberOf } from './audit-records.js';
 import type { Keys } from './keys.js';
 
@@ -12,6 +13,7 @@ const RECORDS_PER_CALL = 1_000;
 export interface AuditRetentionOptions {
   readonly redis: Redis;
   readonly keys: Keys;
+  readonly archive: AuditArchiveRetention;
   readonly maxAgeMs: number;
   /** Does not jump; wrong from its start on, when it is. */
   readonly now: () => number;
@@ -19,7 +21,7 @@ export interface AuditRetentionOptions {
 }
 
 /**
- * Removes records from the audit trail when their time is over. A clock that is wrong must not erase
+ * Removes records from the audit trail, the store and the archive, when their time is over. A clock that is wrong must not erase
  * it: when the gateway has started further ahead of the newest record than records are kept, none is
  * removed until its next start. When a record was written by a clock that was not set, nobody knows
  * (CONTRACT 4.7): its time is over when that of one that came after it is.
@@ -34,29 +36,32 @@ export class AuditRetention implements Retention {
   }
 
   async removeOld(stopping: AbortSignal): Promise<number> {
-    const { keys, maxAgeMs, now } = this.#options;
+    const { keys, archive, maxAgeMs, now } = this.#options;
+    await archive.prepare();
     this.#isClockCredible ??= await this.#isCredible();
     if (!this.#isClockCredible) return 0;
     const before = now() - maxAgeMs;
     const indexes = AUDIT_ACTIONS.map((action) => keys.audit(action));
-    let total = 0;
-    let last = 0;
+    const archived = await archive.removeBefore(before, stopping);
+    let total = archived.count;
+    let { last } = archived;
     for (const index of indexes) {
       const removed = await this.#removeBefore(index, before, stopping);
       total += removed.count;
       last = Math.max(last, removed.last);
     }
     for (const index of indexes) total += await this.#removeUndated(index, last, stopping);
-    return total;
+    return total + (await archive.removeUndated(last, stopping));
   }
 
   async #isCredible(): Promise<boolean> {
-    const { redis, keys, maxAgeMs, now, log } = this.#options;
-    const times: number[] = [];
+    const { redis, keys, archive, maxAgeMs, now, log } = this.#options;
+    const scores = [archive.newestAtMs ?? 0];
     for (const action of AUDIT_ACTIONS) {
       const [, score] = await redis.zrange(keys.audit(action), -1, -1, 'WITHSCORES');
-      if (Number(score ?? 0) >= PLAUSIBLE_FROM_MS) times.push(Number(score));
+      scores.push(Number(score ?? 0));
     }
+    const times = scores.filter((atMs) => atMs >= PLAUSIBLE_FROM_MS);
     const isCredible = times.length === 0 || now() - Math.max(...times) <= maxAgeMs;
     if (!isCredible) {
       log.error('by the clock every audit record is too old: none is removed until the next start');
@@ -64,16 +69,8 @@ export class AuditRetention implements Retention {
     return isCredible;
   }
 
-  /**
-   * By name, not by rank: meanwhile others may fall out of the set.
-   *
-   * @returns how many, and the highest number among them, 0 for none
-   */
-  async #removeBefore(
-    index: string,
-    before: number,
-    stopping: AbortSignal,
-  ): Promise<{ count: number; last: number }> {
+  /** By name, not by rank: meanwhile others may be moved to the archive. */
+  async #removeBefore(index: string, before: number, stopping: AbortSignal): Promise<Removed> {
     const { redis } = this.#options;
     let [count, last] = [0, 0];
     while (!stopping.aborted) {

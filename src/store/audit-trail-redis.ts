@@ -1,5 +1,4 @@
 import type { Redis } from 'ioredis';
-import { z } from 'zod';
 import type {
   AuditEntry,
   AuditPage,
@@ -9,44 +8,46 @@ import type {
   AuditRecord,
   AuditTrail,
 } from '../site/audit-trail.js';
+import type { AuditArchive } from './audit-archive.js';
+import { AuditArchivePages, Effort, type EffortLimits } from './audit-archive-pages.js';
+import { AuditIndexPages } from './audit-index-pages.js';
 import type { AuditRecords } from './audit-records.js';
-import { formatAuditNumber, readAuditRecord } from './audit-records.js';
+import { compareInTrail } from './audit-segment.js';
+import { comesBefore } from './audit-segment-cursor.js';
 import { Change } from './change.js';
-import { answering } from './failures.js';
 import type { Keys } from './keys.js';
-import { Script } from './scripts.js';
 
-const number = z.coerce.number();
-const auditPage = new Script(
-  'audit-page',
-  z.tuple([number, z.array(z.string()), z.union([z.tuple([number, number]), z.tuple([])])]),
-);
-
-/** A script holds everybody up as long as it runs: some milliseconds for this many. */
-const MAX_SEEN_PER_CALL = 500;
-/** So that a filter which leaves out nearly everything does not keep its caller waiting for ever. */
-const MAX_CALLS = 100;
-
-interface Stretch {
-  readonly upToSequence: number;
-  readonly records: readonly AuditRecord[];
-  /** What was looked at last, undefined when there is nothing more to look at. */
-  readonly position: AuditPosition | undefined;
+export interface AuditTrailOptions {
+  readonly redis: Redis;
+  readonly keys: Keys;
+  readonly records: AuditRecords;
+  readonly archive: AuditArchive;
+  /** How much of the archive one page may cost: some hundred megabytes of text at the most. */
+  readonly effort?: EffortLimits;
 }
 
+/** So that a filter which leaves out nearly everything does not keep its caller waiting for ever. */
+const MAX_CALLS = 100;
+const EFFORT: EffortLimits = { maxSeen: 50_000, maxOpened: 24 };
+
 /**
- * The audit trail in Redis: a sorted set for each action, by time, whose members are the records
- * themselves. Many records of one action push none of another out.
+ * The audit trail: in Redis the newest records, a sorted set for each action, by time, whose members
+ * are the records themselves; the older ones in files (AuditArchive). Many records of one action push
+ * none of another out, and none of their own.
  */
 export class AuditTrailRedis implements AuditTrail, AuditReader {
   readonly #redis: Redis;
-  readonly #keys: Keys;
   readonly #records: AuditRecords;
+  readonly #index: AuditIndexPages;
+  readonly #archive: AuditArchivePages;
+  readonly #effort: EffortLimits;
 
-  constructor(redis: Redis, keys: Keys, records: AuditRecords) {
+  constructor({ redis, keys, records, archive, effort = EFFORT }: AuditTrailOptions) {
     this.#redis = redis;
-    this.#keys = keys;
     this.#records = records;
+    this.#index = new AuditIndexPages(redis, keys);
+    this.#archive = new AuditArchivePages(archive);
+    this.#effort = effort;
   }
 
   async record(entries: readonly AuditEntry[]): Promise<void> {
@@ -56,66 +57,61 @@ export class AuditTrailRedis implements AuditTrail, AuditReader {
     await change.apply({ redis: this.#redis, onUnknownOutcome: () => undefined });
   }
 
-  /** One round trip, unless filters leave out more than some hundreds. */
+  /** One round trip to the store, unless filters leave out more than some hundreds. */
   async page(query: AuditQuery): Promise<AuditPage> {
     const { limit } = query;
+    const effort = new Effort(this.#effort);
     const records: AuditRecord[] = [];
     let { upToSequence, position } = query;
     for (let calls = 1; ; calls++) {
       // One more than asked for tells whether another page follows.
       const wanted = limit + 1 - records.length;
-      const stretch = await this.#read({ ...query, limit: wanted, upToSequence, position });
-      ({ upToSequence, position } = stretch);
-      records.push(...stretch.records);
+      const page = await this.#read({ ...query, limit: wanted, upToSequence, position }, effort);
+      upToSequence = page.upToSequence;
+      position = page.next;
+      records.push(...page.records);
       if (records.length > limit) {
         const shown = records.slice(0, limit);
-        return { records: shown, next: positionOf(shown.at(-1)), upToSequence };
+        return { records: shown, next: placeOf(shown.at(-1)), upToSequence };
       }
-      if (position === undefined || calls === MAX_CALLS) {
+      if (position === undefined || calls === MAX_CALLS || effort.isSpent) {
         return { records, next: position, upToSequence };
       }
     }
   }
 
-  async #read(query: AuditQuery): Promise<Stretch> {
-    const { position } = query;
-    const [upToSequence, rows, [atMs, sequence]] = await answering(() =>
-      auditPage.run(
-        this.#redis,
-        [this.#keys.auditSequence, ...query.actions.map((action) => this.#keys.audit(action))],
-        [
-          query.order,
-          query.afterMs ?? '',
-          query.beforeMs ?? '',
-          query.limit,
-          MAX_SEEN_PER_CALL,
-          query.upToSequence ?? '',
-          position?.atMs ?? '',
-          position === undefined ? '' : formatAuditNumber(position.sequence),
-          query.locationId ?? '',
-          query.actorId ?? '',
-          query.resourceId ?? '',
-        ],
-      ),
-    );
-    const isEnd = atMs === undefined || sequence === undefined;
-    return {
-      upToSequence,
-      records: readRows(rows),
-      position: isEnd ? undefined : { atMs, sequence },
-    };
+  /**
+   * The store first: what is moved to the archive is there before it leaves the store, so that nothing
+   * is missed, and what is found in both is one record.
+   */
+  async #read(query: AuditQuery, effort: Effort): Promise<AuditPage> {
+    const kept = await this.#index.read(query);
+    const { upToSequence } = kept;
+    const stretch = { ...query, upToSequence, until: kept.position };
+    const archived = await this.#archive.read(query, stretch, effort);
+    const { position: end } = archived;
+    const isReached = (record: AuditRecord) =>
+      end === undefined || !comesBefore(query.order, end, record);
+    const records = merged(query.order, kept.records.filter(isReached), archived.records);
+    return { records, next: end ?? kept.position, upToSequence };
   }
 }
 
-function positionOf(record: AuditRecord | undefined): AuditPosition | undefined {
-  return record === undefined ? undefined : { atMs: record.atMs, sequence: record.sequence };
+function placeOf(record: AuditRecord | undefined): AuditPosition | undefined {
+  return record && { atMs: record.atMs, sequence: record.sequence };
 }
 
-/** Time and member of each record, one after the other. */
-function readRows(rows: readonly string[]): AuditRecord[] {
-  const records: AuditRecord[] = [];
-  for (let at = 0; at + 1 < rows.length; at += 2) {
-    records.push(readAuditRecord(Number(rows[at]), rows[at + 1] ?? ''));
-  }
-  return records;
+/** Each record once. */
+function merged(
+  order: AuditQuery['order'],
+  kept: readonly AuditRecord[],
+  archived: readonly AuditRecord[],
+): AuditRecord[] {
+  const all = [...kept, ...archived].sort((one, other) =>
+    order === 'asc' ? compareInTrail(one, other) : compareInTrail(other, one),
+  );
+  return all.filter((record, index) => {
+    const previous = all[index - 1];
+    return previous === undefined || compareInTrail(previous, record) !== 0;
+  });
 }

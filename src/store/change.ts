@@ -5,7 +5,7 @@ import { GatewayError } from '../errors.js';
 import { answering } from './failures.js';
 import { Script } from './scripts.js';
 
-const applyChange = new Script('apply-change', z.tuple([z.string()]).rest(z.number()));
+const applyChange = new Script('apply-change', z.string());
 
 type Command = 'HSET' | 'DEL' | 'SADD' | 'SREM' | 'HDEL' | 'SDIFFSTORE';
 
@@ -17,10 +17,6 @@ export interface ChangeRecord {
   readonly sequence: string;
   readonly atMs: number;
   readonly text: string;
-  /** Beyond so many in its set the oldest one falls out. */
-  readonly maxKept: number;
-  /** Called once it is written and older ones have fallen out for it. */
-  readonly onFallenOut: (count: number) => void;
   /** What stood in these fields before the change: name, key and field of each. */
   readonly before: readonly (readonly [name: string, key: string, field: string])[];
 }
@@ -39,7 +35,6 @@ export class Change {
   readonly #checks: (string | number)[][] = [];
   readonly #writes: (string | number)[][] = [];
   readonly #records: unknown[][] = [];
-  readonly #onFallenOut: ChangeRecord['onFallenOut'][] = [];
 
   /** The first requirement that does not hold is what the change fails with. */
   require(condition: 'exists' | 'absent' | 'empty', key: string, failure: Failure): this {
@@ -72,11 +67,10 @@ export class Change {
   }
 
   /** Writes a record of the change together with it: there is neither without the other. */
-  record({ index, sequence, atMs, text, maxKept, onFallenOut, before }: ChangeRecord): this {
+  record({ index, sequence, atMs, text, before }: ChangeRecord): this {
     const old = before.map(([name, key, field]) => [name, this.#number(key), field]);
     const [indexNumber, sequenceNumber] = [this.#number(index), this.#number(sequence)];
-    this.#onFallenOut.push(onFallenOut);
-    this.#records.push([indexNumber, sequenceNumber, String(atMs), text, maxKept, old]);
+    this.#records.push([indexNumber, sequenceNumber, String(atMs), text, old]);
     return this;
   }
 
@@ -87,18 +81,13 @@ export class Change {
       records: this.#records,
       writes: this.#writes,
     });
-    const [code, ...fallenOut] = await answering(() =>
-      applyChange.run(redis, this.#keys, [text]),
-    ).catch((error: unknown) => {
-      onUnknownOutcome();
-      throw error;
-    });
-    if (code === 'ok') {
-      for (const [index, count] of fallenOut.entries()) {
-        if (count > 0) this.#onFallenOut[index]?.(count);
-      }
-      return;
-    }
+    const code = await answering(() => applyChange.run(redis, this.#keys, [text])).catch(
+      (error: unknown) => {
+        onUnknownOutcome();
+        throw error;
+      },
+    );
+    if (code === 'ok') return;
     const failure = this.#failures[Number(code)];
     if (failure === undefined) throw new GatewayError('internal-error', 'Unknown failed check.');
     throw GatewayError.of(failure);

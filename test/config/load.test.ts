@@ -38,7 +38,7 @@ const DEFAULTS: Config = {
   limits: { connectionsPerSecond: 10, connectionBurst: 100 },
   sessions: { maxQueuedMessages: 10_000, maxQueuedHours: 72, forgetAfterDays: 7 },
   history: { retentionDays: 365 },
-  audit: { retentionDays: 365, maxRecordsPerAction: 500_000 },
+  audit: { retentionDays: 365 },
   footage: { maxUploadBytes: 104_857_600, minFreeBytes: 268_435_456 },
   rejected: { maxPerLocation: 1000 },
   bridges: [],

@@ -38,6 +38,8 @@ import { Rooms } from '../../src/site/rooms.js';
 import { SiteEvents } from '../../src/site/site-events.js';
 import { SiteModel } from '../../src/site/site-model.js';
 import { AlarmHistoryRedis } from '../../src/store/alarm-history-redis.js';
+import { AuditArchive } from '../../src/store/audit-archive.js';
+import { AuditArchiveFaults } from '../../src/store/audit-archive-faults.js';
 import { AuditRecords } from '../../src/store/audit-records.js';
 import { AuditTrailRedis } from '../../src/store/audit-trail-redis.js';
 import { Keys } from '../../src/store/keys.js';
@@ -53,7 +55,6 @@ export const ADMIN_TOKEN = 'the-admin-token-of-the-tests';
 export const MAX_BODY_BYTES = 4096;
 export const MAX_UPLOAD_BYTES = 10 * 1024 * 1024;
 const MAX_REJECTIONS = 5;
-const MAX_AUDIT_RECORDS = 10_000;
 const VERSION = '1.2.3';
 
 export interface HarnessOptions {
@@ -161,14 +162,19 @@ export class TestGateway {
     const keys = new Keys(randomUUID());
     const { model, events, health } = this;
     const now = () => Date.now() + this.aheadMs;
-    const records = new AuditRecords(keys, MAX_AUDIT_RECORDS, { add: () => undefined });
+    const records = new AuditRecords(keys);
     const store = new SiteStoreRedis(redis, keys, records);
     const log = pino({ level: 'debug' }, { write: (line: string) => this.logged.push(line) });
     this.#redis = redis;
     this.#prefix = keys.locations.replace(/locations$/, '');
     this.store = store;
     this.#logStore = new LogStore(redis, redis, keys);
-    this.audit = new AuditTrailRedis(redis, keys, records);
+    const archive = new AuditArchive({
+      directory: join(directory, 'audit'),
+      faults: new AuditArchiveFaults(health, log),
+      maxOpen: 1,
+    });
+    this.audit = new AuditTrailRedis({ redis, keys, records, archive });
     this.#background = new BackgroundAudit(this.audit, log);
     const clocks = { now, steadyNow: now };
     this.#authenticationRefusals = new AuthenticationRefusals({

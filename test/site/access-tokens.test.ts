@@ -16,7 +16,7 @@ it('a token whose end was written down stays ended when the clock is set back', 
   const redis = new Redis({ path: place.socketPath });
   onTestFinished(() => redis.disconnect());
   const keys = new Keys(newId());
-  const records = new AuditRecords(keys, 100, { add: () => undefined });
+  const records = new AuditRecords(keys);
   const store = new SiteStoreRedis(redis, keys, records);
   let nowMs = 1_000;
   const open = async () => {

@@ -9,17 +9,17 @@ import { AuditRecords } from '../../src/store/audit-records.js';
 import { AuditTrailRedis } from '../../src/store/audit-trail-redis.js';
 import { Keys } from '../../src/store/keys.js';
 import { useRedis } from '../http/harness.js';
+import { openArchive } from '../store/audit-world.js';
 
 const place = useRedis();
 
 async function start() {
   const redis = new Redis({ path: place.socketPath });
   const keys = new Keys(newId());
-  const trail = new AuditTrailRedis(
-    redis,
-    keys,
-    new AuditRecords(keys, 100_000, { add: () => undefined }),
-  );
+  const trail = new AuditTrailRedis({
+    ...{ redis, keys, records: new AuditRecords(keys) },
+    archive: openArchive(place.socketPath).archive,
+  });
   const lines: string[] = [];
   const log = pino({ level: 'info' }, { write: (line: string) => lines.push(line) });
   const background = new BackgroundAudit(trail, log);

@@ -1,7 +1,7 @@
 -- One change of the site: checks first, writes afterwards (a script is not rolled back).
 -- KEYS     every key that is checked or written
 -- ARGV[1]  JSON: { checks: [[condition, keyNumber, code, field?, value?], …],
---                  records: [[indexNumber, counterNumber, time, text, how many to keep,
+--                  records: [[indexNumber, counterNumber, time, text,
 --                             [[name, keyNumber, field], …]], …],
 --                  writes: [[command, keyNumber, argument, …], …] }
 --          conditions: exists, absent, empty (no such set or no member), field (equals value), noField
@@ -12,8 +12,7 @@
 --          DELEACH set, prefix: prefix .. member, of every member of the set
 --          The keys that these two make are in the slot of the others; what they depend on is read
 --          here, so that no other change can come in between.
--- returns  { code of the first check that failed }, and then nothing was written, or { 'ok', number, … }:
---          for each record how many older ones have fallen out for it
+-- returns  the code of the first check that failed, and then nothing was written, or 'ok'
 local change = cjson.decode(ARGV[1])
 
 local function holds(check)
@@ -34,16 +33,13 @@ local function deleteEach(set, prefix)
   for _, member in ipairs(redis.call('SMEMBERS', set)) do redis.call('DEL', prefix .. member) end
 end
 
-local function record(index, counter, time, text, maxKept, fields)
+local function record(index, counter, time, text, fields)
   local before = {}
   for _, one in ipairs(fields) do
     before[one[1]] = redis.call('HGET', KEYS[one[2]], one[3]) or cjson.null
   end
   local number = string.format('%012.0f', redis.call('INCR', counter))
   redis.call('ZADD', index, time, number .. '[' .. text .. ',' .. cjson.encode(before) .. ']')
-  local tooMany = redis.call('ZCARD', index) - maxKept
-  if tooMany <= 0 then return 0 end
-  return redis.call('ZREMRANGEBYRANK', index, 0, tooMany - 1)
 end
 
 local function write(command, key, ...)
@@ -53,13 +49,12 @@ local function write(command, key, ...)
 end
 
 for _, check in ipairs(change.checks) do
-  if not holds(check) then return { check[3] } end
+  if not holds(check) then return check[3] end
 end
-local answer = { 'ok' }
 for _, one in ipairs(change.records) do
-  answer[#answer + 1] = record(KEYS[one[1]], KEYS[one[2]], unpack(one, 3))
+  record(KEYS[one[1]], KEYS[one[2]], unpack(one, 3))
 end
 for _, one in ipairs(change.writes) do
   write(one[1], KEYS[one[2]], unpack(one, 3))
 end
-return answer
+return 'ok'

@@ -1,0 +1,99 @@
+import { setImmediate } from 'node:timers/promises';
+import type { AuditPosition, AuditQuery, AuditRecord } from '../site/audit-trail.js';
+import type { AuditArchive } from './audit-archive.js';
+import { AuditArchiveMerge } from './audit-archive-merge.js';
+import { isWanted } from './audit-filter.js';
+import { readAuditRecord } from './audit-records.js';
+import { compareInTrail, positionOf } from './audit-segment.js';
+import { comesBefore, type Stretch } from './audit-segment-cursor.js';
+
+/** After so many characters others have their turn: it takes some milliseconds to look at them. */
+const CHARACTERS_AT_A_TIME = 1024 * 1024;
+
+export interface EffortLimits {
+  readonly maxSeen: number;
+  readonly maxOpened: number;
+}
+
+/** What a request has cost so far: a filter may leave out nearly everything. */
+export class Effort {
+  readonly #limits: EffortLimits;
+  #seen = 0;
+  #opened = 0;
+
+  constructor(limits: EffortLimits) {
+    this.#limits = limits;
+  }
+
+  get isSpent(): boolean {
+    const { maxSeen, maxOpened } = this.#limits;
+    return this.#seen >= maxSeen || this.#opened >= maxOpened;
+  }
+
+  see(): void {
+    this.#seen++;
+  }
+
+  open(): void {
+    this.#opened++;
+  }
+}
+
+export interface ArchiveStretch {
+  readonly records: readonly AuditRecord[];
+  /** What was looked at last, undefined when that was all there is in the stretch. */
+  readonly position: AuditPosition | undefined;
+}
+
+/** Reads the archived part of a page. */
+export class AuditArchivePages {
+  readonly #archive: AuditArchive;
+
+  constructor(archive: AuditArchive) {
+    this.#archive = archive;
+  }
+
+  /**
+   * The records of the stretch that are wanted, at most `limit`. It looks at one record at least,
+   * however much has been spent: who asks again and again comes to the end.
+   */
+  async read(
+    query: Omit<AuditQuery, 'upToSequence'>,
+    stretch: Stretch,
+    effort: Effort,
+  ): Promise<ArchiveStretch> {
+    const merge = new AuditArchiveMerge(this.#archive, query.actions, stretch);
+    const records: AuditRecord[] = [];
+    let last: AuditPosition | undefined;
+    let characters = 0;
+    for (;;) {
+      const isEnough = records.length >= query.limit || effort.isSpent;
+      if (last !== undefined && isEnough) return { records, position: last };
+      if (merge.mustOpen) {
+        await merge.open();
+        // What it takes to find the first one does not count: there may be many actions.
+        if (last !== undefined) effort.open();
+        continue;
+      }
+      const taken = merge.take();
+      if (taken === undefined || isBehind(positionOf(taken), stretch)) {
+        return { records, position: undefined };
+      }
+      const position = positionOf(taken);
+      effort.see();
+      const isNew = last === undefined || compareInTrail(last, position) !== 0;
+      last = position;
+      if (isNew && position.sequence <= stretch.upToSequence && isWanted(taken.member, query)) {
+        records.push(readAuditRecord(taken.atMs, taken.member));
+      }
+      characters += taken.member.length;
+      if (characters < CHARACTERS_AT_A_TIME) continue;
+      characters = 0;
+      await setImmediate();
+    }
+  }
+}
+
+function isBehind(position: AuditPosition, { order, until }: Stretch): boolean {
+  return until !== undefined && comesBefore(order, until, position);
+}

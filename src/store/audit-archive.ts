@@ -1,0 +1,181 @@
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { GatewayError, systemErrorCode } from '../errors.js';
+import type { AuditAction } from '../site/audit-trail.js';
+import { AUDIT_ACTIONS } from '../site/audit-trail.js';
+import type { AuditArchiveFaults } from './audit-archive-faults.js';
+import type { AuditMember, AuditSegment } from './audit-segment.js';
+import { boundsOf, segmentNamed, segmentOf } from './audit-segment.js';
+import type { SegmentContent } from './audit-segment-content.js';
+import {
+  DRAFT_SUFFIX,
+  makeDirectory,
+  readSegment,
+  syncDirectory,
+  writeSegment,
+} from './audit-segment-file.js';
+
+export interface AuditArchiveOptions {
+  readonly directory: string;
+  readonly faults: AuditArchiveFaults;
+  /** So many segments stay decompressed, for whoever reads page after page. */
+  readonly maxOpen: number;
+}
+
+/**
+ * The older records of the audit trail, on the disk: `<directory>/<action>/<segment>`. Which segments
+ * there are is known from their names; a segment is read when somebody looks into it.
+ */
+export class AuditArchive {
+  readonly #options: AuditArchiveOptions;
+  readonly #segments = new Map<AuditAction, Set<AuditSegment>>(
+    AUDIT_ACTIONS.map((action) => [action, new Set()]),
+  );
+  /** The one that was used last is at the end. */
+  readonly #open = new Map<AuditSegment, Promise<SegmentContent | undefined>>();
+  #loading: Promise<void> | undefined;
+
+  constructor(options: AuditArchiveOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Learns which segments there are, unless it knows, and removes what a gateway that was killed has
+   * left half-written.
+   *
+   * @throws GatewayError `insufficient-storage` when the disk does not let it
+   */
+  async load(): Promise<void> {
+    this.#loading ??= this.#load();
+    try {
+      await this.#loading;
+    } catch (cause) {
+      this.#loading = undefined;
+      throw unusable(cause);
+    }
+  }
+
+  segments(actions: readonly AuditAction[]): AuditSegment[] {
+    return actions.flatMap((action) => [...this.#of(action)]);
+  }
+
+  /** Resolves to undefined when the segment cannot be read, which is told, or is not there any more. */
+  open(segment: AuditSegment): Promise<SegmentContent | undefined> {
+    const content = this.#open.get(segment) ?? this.#read(segment);
+    this.#open.delete(segment);
+    this.#open.set(segment, content);
+    const [eldest] = this.#open.keys();
+    if (eldest !== undefined && this.#open.size > this.#options.maxOpen) this.#open.delete(eldest);
+    return content;
+  }
+
+  /**
+   * Keeps these records, for good once it resolves.
+   *
+   * @param members at least one, in the order of the trail
+   * @throws GatewayError `insufficient-storage` when the disk does not take them
+   */
+  async add(action: AuditAction, members: readonly AuditMember[]): Promise<void> {
+    const segment = segmentOf(action, members);
+    try {
+      await makeDirectory(join(this.#options.directory, action));
+      await writeSegment(this.#path(segment), members);
+    } catch (cause) {
+      throw unusable(cause);
+    }
+    // One of that name could not be read, or these records would not have come again.
+    const same = [...this.#of(action)].find(({ name }) => name === segment.name);
+    if (same !== undefined) this.#forget(same);
+    this.#of(action).add(segment);
+  }
+
+  /**
+   * Leaves of a segment's records only these; its name stays, and with it its bounds for the next
+   * gateway, so that nobody ever finds the records twice or not at all.
+   *
+   * @throws GatewayError `insufficient-storage` when the disk does not take them; then all stay
+   */
+  async keepOnly(segment: AuditSegment, members: readonly AuditMember[]): Promise<void> {
+    try {
+      await writeSegment(this.#path(segment), members);
+    } catch (cause) {
+      throw unusable(cause);
+    }
+    this.#forget(segment);
+    this.#of(segment.action).add({ ...segment, ...boundsOf(members) });
+  }
+
+  /** @throws GatewayError `insufficient-storage` when the disk does not let it */
+  async remove(segment: AuditSegment): Promise<void> {
+    // First, so that nobody looks for what is not there.
+    this.#forget(segment);
+    try {
+      await rm(this.#path(segment), { force: true });
+      await syncDirectory(join(this.#options.directory, segment.action));
+    } catch (cause) {
+      this.#of(segment.action).add(segment);
+      throw unusable(cause);
+    }
+  }
+
+  async #load(): Promise<void> {
+    await makeDirectory(this.#options.directory);
+    const found: AuditSegment[] = [];
+    for (const action of AUDIT_ACTIONS) {
+      const directory = join(this.#options.directory, action);
+      for (const name of await namesIn(directory)) {
+        if (name.endsWith(DRAFT_SUFFIX)) await rm(join(directory, name), { force: true });
+        const segment = segmentNamed(action, name);
+        if (segment !== undefined) found.push(segment);
+      }
+    }
+    for (const segment of found) this.#of(segment.action).add(segment);
+  }
+
+  async #read(segment: AuditSegment): Promise<SegmentContent | undefined> {
+    const { faults } = this.#options;
+    const path = this.#path(segment);
+    try {
+      const content = await readSegment(path);
+      faults.readable(path);
+      return content;
+    } catch (error) {
+      this.#open.delete(segment);
+      // Meanwhile its time was over.
+      if (this.#of(segment.action).has(segment)) faults.cannotRead(path, error);
+      return undefined;
+    }
+  }
+
+  #forget(segment: AuditSegment): void {
+    this.#of(segment.action).delete(segment);
+    this.#open.delete(segment);
+    this.#options.faults.readable(this.#path(segment));
+  }
+
+  #of(action: AuditAction): Set<AuditSegment> {
+    const segments = this.#segments.get(action) ?? new Set();
+    this.#segments.set(action, segments);
+    return segments;
+  }
+
+  #path({ action, name }: AuditSegment): string {
+    return join(this.#options.directory, action, name);
+  }
+}
+
+async function namesIn(directory: string): Promise<string[]> {
+  try {
+    return await readdir(directory);
+  } catch (error) {
+    if (systemErrorCode(error) === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+/** What a failure of the file system is to a caller. */
+function unusable(cause: unknown): GatewayError {
+  return new GatewayError('insufficient-storage', 'The disk does not take the audit trail.', {
+    cause,
+  });
+}

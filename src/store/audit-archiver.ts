@@ -1,0 +1,149 @@
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import type { AuditAction } from '../site/audit-trail.js';
+import { AUDIT_ACTIONS } from '../site/audit-trail.js';
+import type { AuditArchive } from './audit-archive.js';
+import { formatAuditNumber } from './audit-records.js';
+import type { AuditMember, AuditSegment } from './audit-segment.js';
+import { boundsOf, compareInTrail, positionOf } from './audit-segment.js';
+import type { Keys } from './keys.js';
+import { Script } from './scripts.js';
+
+const dropRecords = new Script('drop-audit-records', z.number());
+const raiseNumber = new Script('raise-audit-number', z.number());
+
+/** A command holds everybody up as long as it runs: a megabyte or two with the longest records. */
+const RECORDS_PER_CALL = 200;
+/**
+ * By so many of the oldest ones the store estimates what all of them take: in a millisecond or two, and
+ * more of them than there are unless there is something to be moved.
+ */
+const SAMPLES = 20_000;
+
+export interface AuditArchiverOptions {
+  readonly redis: Redis;
+  readonly keys: Keys;
+  readonly archive: AuditArchive;
+  /** How much of the store's memory the records of one action may take. */
+  readonly maxKeptBytes: number;
+  /** How much text goes into a segment, about. */
+  readonly segmentBytes: number;
+}
+
+/**
+ * Moves the oldest records of an action to the disk when they take too much of the store's memory. They
+ * leave the store once they are on the disk for good; a gateway that is killed in between finds them
+ * in both, and stores none twice.
+ */
+export class AuditArchiver {
+  readonly #options: AuditArchiverOptions;
+  #isPrepared = false;
+
+  constructor(options: AuditArchiverOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Must come before the first record is written: a store that has lost its data would number from 1
+   * again what comes behind the archived records.
+   *
+   * @throws GatewayError `insufficient-storage` when the archive cannot be used
+   */
+  async prepare(): Promise<void> {
+    const { redis, keys, archive } = this.#options;
+    await archive.load();
+    if (this.#isPrepared) return;
+    const numbers = archive.segments(AUDIT_ACTIONS).map(({ highestNumber }) => highestNumber);
+    const highest = numbers.reduce((one, other) => Math.max(one, other), 0);
+    await raiseNumber.run(redis, [keys.auditSequence], [highest]);
+    this.#isPrepared = true;
+  }
+
+  /**
+   * @returns how many were moved
+   * @throws GatewayError `insufficient-storage` when the disk does not take them
+   */
+  async moveOld(stopping: AbortSignal): Promise<number> {
+    await this.prepare();
+    let total = 0;
+    for (const action of AUDIT_ACTIONS) {
+      while (!stopping.aborted && (await this.#isTooMuch(action))) {
+        const moved = await this.#moveOldest(action);
+        if (moved === 0) break;
+        total += moved;
+      }
+    }
+    return total;
+  }
+
+  async #isTooMuch(action: AuditAction): Promise<boolean> {
+    const { redis, keys, maxKeptBytes } = this.#options;
+    const bytes = await redis.memory('USAGE', keys.audit(action), 'SAMPLES', SAMPLES);
+    return (bytes ?? 0) > maxKeptBytes;
+  }
+
+  async #moveOldest(action: AuditAction): Promise<number> {
+    const { keys, archive } = this.#options;
+    const index = keys.audit(action);
+    const oldest = await this.#oldest(index);
+    if (oldest.length === 0) return 0;
+    const missing = await this.#notArchived(action, oldest);
+    if (missing.length > 0) await archive.add(action, missing);
+    return this.#drop(index, oldest);
+  }
+
+  /** As many as make up a segment, in their order. */
+  async #oldest(index: string): Promise<AuditMember[]> {
+    const { redis, segmentBytes } = this.#options;
+    const oldest: AuditMember[] = [];
+    let bytes = 0;
+    for (let rank = 0; bytes < segmentBytes; rank += RECORDS_PER_CALL) {
+      const rows = await redis.zrange(index, rank, rank + RECORDS_PER_CALL - 1, 'WITHSCORES');
+      for (let at = 0; at + 1 < rows.length && bytes < segmentBytes; at += 2) {
+        const one = { member: rows[at] ?? '', atMs: Number(rows[at + 1]) };
+        const previous = oldest.at(-1);
+        // One that comes in meanwhile, further back, moves the ranks of those behind it.
+        if (previous && compareInTrail(positionOf(previous), positionOf(one)) >= 0) continue;
+        oldest.push(one);
+        bytes += Buffer.byteLength(one.member);
+      }
+      if (rows.length < 2 * RECORDS_PER_CALL) break;
+    }
+    return oldest;
+  }
+
+  /** Without those that a gateway had archived when it was killed. */
+  async #notArchived(
+    action: AuditAction,
+    members: readonly AuditMember[],
+  ): Promise<readonly AuditMember[]> {
+    const { archive } = this.#options;
+    const bounds = boundsOf(members);
+    const overlaps = ({ firstAtMs, lastAtMs, lowestNumber, highestNumber }: AuditSegment) =>
+      firstAtMs <= bounds.lastAtMs &&
+      lastAtMs >= bounds.firstAtMs &&
+      lowestNumber <= bounds.highestNumber &&
+      highestNumber >= bounds.lowestNumber;
+    let missing = members;
+    for (const segment of archive.segments([action]).filter(overlaps)) {
+      const content = await archive.open(segment);
+      if (content) missing = missing.filter((one) => !content.has(positionOf(one)));
+    }
+    return missing;
+  }
+
+  async #drop(index: string, members: readonly AuditMember[]): Promise<number> {
+    const { redis } = this.#options;
+    let count = 0;
+    for (let at = 0; at < members.length; at += RECORDS_PER_CALL) {
+      const some = members.slice(at, at + RECORDS_PER_CALL);
+      const numbers = some.map((one) => formatAuditNumber(positionOf(one).sequence));
+      const dropped = await dropRecords.run(redis, [index], numbers);
+      const others = some.slice(dropped).map(({ member }) => member);
+      count += dropped;
+      // Where an older one has come in, they are not the oldest any more.
+      if (others.length > 0) count += await redis.zrem(index, ...others);
+    }
+    return count;
+  }
+}

@@ -1,0 +1,77 @@
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import type { AuditPosition, AuditQuery, AuditRecord } from '../site/audit-trail.js';
+import { formatAuditNumber, readAuditRecord } from './audit-records.js';
+import { answering } from './failures.js';
+import type { Keys } from './keys.js';
+import { Script } from './scripts.js';
+
+const number = z.coerce.number();
+const auditPage = new Script(
+  'audit-page',
+  z.tuple([number, z.array(z.string()), z.union([z.tuple([number, number]), z.tuple([])])]),
+);
+
+/** A script holds everybody up as long as it runs: some milliseconds for this many. */
+const MAX_SEEN_PER_CALL = 500;
+
+export interface IndexStretch {
+  readonly upToSequence: number;
+  readonly records: readonly AuditRecord[];
+  /** What was looked at last, undefined when there is nothing more to look at. */
+  readonly position: AuditPosition | undefined;
+}
+
+/** Reads the part of a page that is in the store. */
+export class AuditIndexPages {
+  readonly #redis: Redis;
+  readonly #keys: Keys;
+
+  constructor(redis: Redis, keys: Keys) {
+    this.#redis = redis;
+    this.#keys = keys;
+  }
+
+  /**
+   * One round trip. It looks at some hundreds of records only.
+   *
+   * @throws GatewayError `store-unavailable`
+   */
+  async read(query: AuditQuery): Promise<IndexStretch> {
+    const { position } = query;
+    const [upToSequence, rows, [atMs, sequence]] = await answering(() =>
+      auditPage.run(
+        this.#redis,
+        [this.#keys.auditSequence, ...query.actions.map((action) => this.#keys.audit(action))],
+        [
+          query.order,
+          query.afterMs ?? '',
+          query.beforeMs ?? '',
+          query.limit,
+          MAX_SEEN_PER_CALL,
+          query.upToSequence ?? '',
+          position?.atMs ?? '',
+          position === undefined ? '' : formatAuditNumber(position.sequence),
+          query.locationId ?? '',
+          query.actorId ?? '',
+          query.resourceId ?? '',
+        ],
+      ),
+    );
+    const isEnd = atMs === undefined || sequence === undefined;
+    return {
+      upToSequence,
+      records: readRows(rows),
+      position: isEnd ? undefined : { atMs, sequence },
+    };
+  }
+}
+
+/** Time and member of each record, one after the other. */
+function readRows(rows: readonly string[]): AuditRecord[] {
+  const records: AuditRecord[] = [];
+  for (let at = 0; at + 1 < rows.length; at += 2) {
+    records.push(readAuditRecord(Number(rows[at]), rows[at + 1] ?? ''));
+  }
+  return records;
+}

@@ -1,0 +1,64 @@
+import type { AuditAction, AuditPosition } from '../site/audit-trail.js';
+import { auditNumberOf } from './audit-records.js';
+
+/** A record as its index in the store has it. */
+export interface AuditMember {
+  readonly atMs: number;
+  /** What `readAuditRecord` reads. */
+  readonly member: string;
+}
+
+/** Between what the records of a segment lie; there need not be one at each bound. */
+export interface SegmentBounds {
+  readonly firstAtMs: number;
+  readonly lastAtMs: number;
+  readonly lowestNumber: number;
+  readonly highestNumber: number;
+}
+
+/** A file of the archive: records of one action, in the order of time and number. */
+export interface AuditSegment extends SegmentBounds {
+  readonly action: AuditAction;
+  /** Tells the bounds, so that nothing need be read to know where to look. */
+  readonly name: string;
+}
+
+const NAME = /^(-?\d+)_(-?\d+)_(\d+)_(\d+)\.br$/;
+
+/** @param members at least one, in their order */
+export function segmentOf(action: AuditAction, members: readonly AuditMember[]): AuditSegment {
+  const bounds = boundsOf(members);
+  const { firstAtMs, lastAtMs, lowestNumber, highestNumber } = bounds;
+  const name = `${firstAtMs}_${lastAtMs}_${lowestNumber}_${highestNumber}.br`;
+  return { action, name, ...bounds };
+}
+
+/** The segment behind a file name, undefined when it is none of a segment. */
+export function segmentNamed(action: AuditAction, name: string): AuditSegment | undefined {
+  const match = NAME.exec(name);
+  if (match === null) return undefined;
+  const [firstAtMs, lastAtMs, lowestNumber, highestNumber] = match.slice(1).map(Number);
+  if (firstAtMs === undefined || lastAtMs === undefined) return undefined;
+  if (lowestNumber === undefined || highestNumber === undefined) return undefined;
+  return { action, name, firstAtMs, lastAtMs, lowestNumber, highestNumber };
+}
+
+export function boundsOf(members: readonly AuditMember[]): SegmentBounds {
+  let [lowestNumber, highestNumber] = [Number.POSITIVE_INFINITY, 0];
+  for (const { member } of members) {
+    const number = auditNumberOf(member);
+    lowestNumber = Math.min(lowestNumber, number);
+    highestNumber = Math.max(highestNumber, number);
+  }
+  const [firstAtMs, lastAtMs] = [members[0]?.atMs ?? 0, members.at(-1)?.atMs ?? 0];
+  return { firstAtMs, lastAtMs, lowestNumber, highestNumber };
+}
+
+export function positionOf({ atMs, member }: AuditMember): AuditPosition {
+  return { atMs, sequence: auditNumberOf(member) };
+}
+
+/** Below 0 when the one comes before the other in the order of the trail, 0 when they are the same. */
+export function compareInTrail(one: AuditPosition, other: AuditPosition): number {
+  return one.atMs - other.atMs || one.sequence - other.sequence;
+}

@@ -1,0 +1,65 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { AuditArchiveSchedule } from '../../src/store/audit-archive-schedule.js';
+import { useRedis } from '../http/harness.js';
+import { AuditWorld, entries } from './audit-world.js';
+
+const place = useRedis();
+const INTERVAL_MS = 5;
+
+function scheduleOf({ archiver, faults, log }: AuditWorld): AuditArchiveSchedule {
+  const schedule = new AuditArchiveSchedule(archiver, { intervalMs: INTERVAL_MS, faults, log });
+  onTestFinished(() => schedule.stop());
+  return schedule;
+}
+
+it('moves what is too much at once, and again what becomes it', async () => {
+  const world = new AuditWorld(place.socketPath);
+  await world.trail.record(entries(5));
+  await scheduleOf(world).start();
+  await expect.poll(() => world.storedCount()).toBe(0);
+  await world.trail.record(entries(7, 10));
+  await expect.poll(async () => (await world.archivedCounts()).size).toBe(12);
+  expect(world.logged.join('')).toContain('audit records moved to the disk');
+});
+
+it('does not begin anew while it is at it, tells that to stop, and begins nothing after', async () => {
+  const [slow, quick] = [new AuditWorld(place.socketPath), new AuditWorld(place.socketPath)];
+  const signals: AbortSignal[] = [];
+  let finish: (moved: number) => void = () => undefined;
+  slow.archiver.moveOld = (stopping) => {
+    signals.push(stopping);
+    return new Promise((resolve) => {
+      finish = resolve;
+    });
+  };
+  let rounds = 0;
+  quick.archiver.moveOld = async () => rounds++;
+  const schedule = scheduleOf(slow);
+  await schedule.start();
+  await scheduleOf(quick).start();
+  await expect.poll(() => rounds).toBeGreaterThan(5);
+  expect(signals).toHaveLength(1);
+  finish(0);
+  await expect.poll(() => signals.length).toBe(2);
+  schedule.stop();
+  expect(signals.at(-1)?.aborted).toBe(true);
+  finish(0);
+  const roundsSoFar = rounds;
+  await expect.poll(() => rounds).toBeGreaterThan(roundsSoFar + 5);
+  expect(signals).toHaveLength(2);
+});
+
+it('leaves the rest for the next time when it is told to stop', async () => {
+  const world = new AuditWorld(place.socketPath, { segmentBytes: 1_000 });
+  await world.trail.record(entries(50));
+  const stopping = new AbortController();
+  const add = world.archive.add.bind(world.archive);
+  world.archive.add = (action, members) => {
+    stopping.abort();
+    return add(action, members);
+  };
+  const moved = await world.archiver.moveOld(stopping.signal);
+  expect(moved).toBeGreaterThan(0);
+  expect(await world.storedCount()).toBe(50 - moved);
+  expect(world.files()).toHaveLength(1);
+});

@@ -1,0 +1,192 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { brotliCompressSync, brotliDecompressSync } from 'node:zlib';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { AuditArchiveSchedule } from '../../src/store/audit-archive-schedule.js';
+import { useRedis } from '../http/harness.js';
+import { AuditWorld, entries, entry, numbers, upTo } from './audit-world.js';
+
+const place = useRedis();
+const open = (options = {}) => new AuditWorld(place.socketPath, options);
+
+describe('a gateway that was killed', () => {
+  it('between writing a file and emptying the store shows and keeps each record once', async () => {
+    const killed = open({ segmentBytes: 3_000 });
+    await killed.trail.record(entries(60));
+    // The first file is written whole; what is in it stays in the store as well.
+    const rows = await killed.redis.zrange(
+      killed.keys.audit('device.created'),
+      0,
+      14,
+      'WITHSCORES',
+    );
+    const members = Array.from({ length: 15 }, (_, index) => {
+      return { member: rows[2 * index] ?? '', atMs: Number(rows[2 * index + 1]) };
+    });
+    await killed.archive.add('device.created', members);
+    expect(await killed.storedCount()).toBe(60);
+
+    const next = killed.restarted();
+    await next.archiver.prepare();
+    expect(await numbers(next.trail)).toEqual(upTo(60));
+    expect(await next.move()).toBe(60);
+    expect(await numbers(next.trail)).toEqual(upTo(60));
+    const counts = await next.archivedCounts();
+    expect([...counts.keys()].toSorted((one, other) => one - other)).toEqual(upTo(60));
+    expect(new Set(counts.values())).toEqual(new Set([1]));
+  });
+
+  it('while it was writing a file leaves no half of it', async () => {
+    const killed = open();
+    await killed.trail.record(entries(30));
+    await killed.move();
+    const files = killed.files();
+    const draft = join(dirname(files[0] ?? ''), '5_9_5_9.br.draft');
+    writeFileSync(draft, 'half');
+    const next = killed.restarted();
+    await next.archiver.prepare();
+    expect(next.files()).toEqual(files);
+    expect(await numbers(next.trail)).toEqual(upTo(30));
+  });
+
+  it('finds a store that has lost everything, and numbers on behind what is archived', async () => {
+    const killed = open();
+    await killed.trail.record(entries(30));
+    await killed.move();
+    await killed.redis.del(killed.keys.auditSequence);
+    const next = killed.restarted();
+    await next.archiver.prepare();
+    await next.trail.record([entry(40)]);
+    expect(await numbers(next.trail)).toEqual(upTo(31));
+  });
+});
+
+describe('an archive that is in trouble', () => {
+  it('leaves out a damaged file, tells of it, and shows all the rest', async () => {
+    const world = open();
+    await world.trail.record(entries(60));
+    await world.move();
+    const files = world.files();
+    expect(files.length).toBeGreaterThan(4);
+    const [truncated = '', flipped = '', emptied = '', swapped = ''] = files;
+    writeFileSync(truncated, readFileSync(truncated).subarray(0, 40));
+    const text = brotliDecompressSync(readFileSync(flipped))
+      .toString()
+      .replace('gateway', 'nobody!');
+    writeFileSync(flipped, brotliCompressSync(text));
+    writeFileSync(emptied, '');
+    rmSync(swapped);
+    mkdirSync(swapped);
+    const lost = [truncated, flipped, emptied, swapped].flatMap((file) => {
+      const [, , lowest = 0, highest = 0] = (file.split('/').at(-1) ?? '')
+        .split(/[_.]/)
+        .map(Number);
+      return upTo(highest).slice(lowest - 1);
+    });
+    const next = world.restarted();
+    await next.archiver.prepare();
+    const expected = upTo(60).filter((number) => !lost.includes(number));
+    expect(await numbers(next.trail)).toEqual(expected);
+    expect(await numbers(next.trail)).toEqual(expected);
+    expect(next.health.faults()).toEqual(['Files of the audit trail cannot be read: 4.']);
+    expect(next.health.ready()).toBe(true);
+    expect(next.logged).toHaveLength(4);
+    rmSync(swapped, { recursive: true });
+  });
+
+  it('writes the records of a damaged file again as long as the store has them', async () => {
+    const killed = open({ segmentBytes: 100_000 });
+    await killed.trail.record(entries(20));
+    const index = killed.keys.audit('device.created');
+    const rows = await killed.redis.zrange(index, 0, -1, 'WITHSCORES');
+    await killed.move();
+    const [file = ''] = killed.files();
+    writeFileSync(file, 'nothing of the kind');
+    for (let at = 0; at + 1 < rows.length; at += 2) {
+      await killed.redis.zadd(index, rows[at + 1] ?? '', rows[at] ?? '');
+    }
+    const next = killed.restarted();
+    expect(await next.move()).toBe(20);
+    expect(next.files()).toEqual([file]);
+    expect(await numbers(next.trail)).toEqual(upTo(20));
+    expect(next.health.faults()).toEqual([]);
+  });
+
+  it('keeps everything in the store while the disk is full, and says so until it is not', async ({
+    skip,
+  }) => {
+    const disk = smallDisk();
+    if (disk === undefined) return skip('mounting a small file system is not permitted here');
+    const world = open({ directory: join(disk, 'audit'), segmentBytes: 100_000 });
+    await world.trail.record(entries(100));
+    const filler = join(disk, 'filler');
+    const schedule = scheduleOf(world, 10);
+    spawnSync('dd', ['if=/dev/zero', `of=${filler}`, 'bs=4k'], { stdio: 'ignore' });
+    await schedule.start();
+    await expect
+      .poll(() => world.health.faults())
+      .toEqual(['Audit records cannot be moved to the disk.']);
+    expect(world.health.ready()).toBe(true);
+    expect(await world.storedCount()).toBe(100);
+    expect(await numbers(world.trail)).toEqual(upTo(100));
+    rmSync(filler);
+    await expect.poll(() => world.health.faults()).toEqual([]);
+    await expect.poll(() => world.storedCount()).toBe(0);
+    expect(await numbers(world.trail)).toEqual(upTo(100));
+    expect(world.files()).toHaveLength(1);
+    expect(world.logged.filter((line) => line.includes('cannot be moved'))).toHaveLength(1);
+  });
+
+  it('does without its directory until it can have it', async () => {
+    const base = mkdtempSync(join(tmpdir(), 'gateway-audit-'));
+    onTestFinished(() => rmSync(base, { recursive: true, force: true }));
+    const directory = join(base, 'audit');
+    writeFileSync(directory, 'a file in its place');
+    const world = open({ directory });
+    await world.trail.record(entries(5));
+    const schedule = scheduleOf(world, 10);
+    await schedule.start();
+    expect(world.health.faults()).toEqual(['Audit records cannot be moved to the disk.']);
+    expect(await numbers(world.trail)).toEqual(upTo(5));
+    rmSync(directory);
+    await expect.poll(() => world.storedCount()).toBe(0);
+    await expect.poll(() => world.health.faults()).toEqual([]);
+    expect(await numbers(world.trail)).toEqual(upTo(5));
+  });
+});
+
+it('an archive of which a part could not be looked at is looked at again as a whole', async () => {
+  const killed = open();
+  await killed.trail.record(entries(30, 0, { action: 'location.created' }));
+  await killed.move();
+  const inTheWay = join(killed.directory, 'room.moved');
+  writeFileSync(inTheWay, 'a file in its place');
+  const next = killed.restarted();
+  await scheduleOf(next, 10).start();
+  expect(next.health.faults()).toEqual(['Audit records cannot be moved to the disk.']);
+  rmSync(inTheWay);
+  await expect.poll(() => next.health.faults()).toEqual([]);
+  expect(next.archive.segments(['location.created'])).toHaveLength(next.files().length);
+  expect(await numbers(next.trail)).toEqual(upTo(30));
+});
+
+function scheduleOf(world: AuditWorld, intervalMs: number): AuditArchiveSchedule {
+  const { archiver, faults, log } = world;
+  const schedule = new AuditArchiveSchedule(archiver, { intervalMs, faults, log });
+  onTestFinished(() => schedule.stop());
+  return schedule;
+}
+
+/** A file system of its own, undefined where mounting is not permitted. */
+function smallDisk(): string | undefined {
+  const disk = mkdtempSync(join(tmpdir(), 'gateway-audit-disk-'));
+  const options = ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk];
+  const isMounted = spawnSync('mount', options, { stdio: 'ignore' }).status === 0;
+  onTestFinished(() => {
+    if (isMounted) spawnSync('umount', ['--lazy', disk], { stdio: 'ignore' });
+    rmSync(disk, { recursive: true, force: true });
+  });
+  return isMounted ? disk : undefined;
+}

@@ -1,0 +1,231 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { AuditAction } from '../../src/site/audit-trail.js';
+import { useRedis } from '../http/harness.js';
+import { AuditWorld, entries, entry, numbers, query, readAll, upTo } from './audit-world.js';
+
+const place = useRedis();
+const open = (options = {}) => new AuditWorld(place.socketPath, options);
+
+const ACTIONS: readonly AuditAction[] = ['device.created', 'room.moved', 'footage.url-made'];
+const IDS = ['aa', 'bb', 'ä"\n', null];
+const id = fc.constantFrom(...IDS);
+const drafts = fc.array(
+  fc.record({
+    action: fc.constantFrom(...ACTIONS),
+    atMs: fc.integer({ min: 0, max: 9 }),
+    locationId: id,
+    resourceId: id,
+    actorId: id,
+    details: fc.constantFrom<Record<string, string | null>>(
+      {},
+      { targetLocationId: 'aa' },
+      { keys: JSON.stringify(['aa/video/bb.mp4', 'bb/x']) },
+      { keys: JSON.stringify(['cc/aa/bb.mp4']), name: 'aa' },
+      { name: 'aa "bb/' },
+      { targetLocationId: null },
+    ),
+  }),
+  { maxLength: 40 },
+);
+const wanted = fc.constantFrom('aa', 'bb', 'cc', undefined, undefined, undefined);
+const queries = fc.record({
+  actions: fc.subarray([...ACTIONS], { minLength: 1 }),
+  afterMs: fc.option(fc.integer({ min: -1, max: 10 }), { nil: undefined }),
+  beforeMs: fc.option(fc.integer({ min: -1, max: 10 }), { nil: undefined }),
+  locationId: wanted,
+  resourceId: wanted,
+  actorId: wanted,
+  order: fc.constantFrom('asc', 'desc'),
+  limit: fc.integer({ min: 1, max: 7 }),
+});
+const asEntries = (some: typeof drafts extends fc.Arbitrary<infer Drafts> ? Drafts : never) =>
+  some.map(({ actorId, ...rest }) =>
+    entry(rest.atMs, {
+      ...rest,
+      actor: { type: 'device', id: actorId, address: null, requestId: null },
+    }),
+  );
+
+describe('what is on the disk', () => {
+  it('is answered page by page as if it were all in the store, whatever is asked', async () => {
+    // Of those below so many that leave the store some are still in it, as after a crash.
+    const run = fc.record({
+      segmentBytes: fc.integer({ min: 1, max: 3_000 }),
+      isForgotten: fc.boolean(),
+      isRestarted: fc.boolean(),
+      effort: fc.record({
+        maxSeen: fc.integer({ min: 1, max: 9 }),
+        maxOpened: fc.integer({ min: 1, max: 4 }),
+      }),
+    });
+    await fc.assert(
+      fc.asyncProperty(drafts, drafts, queries, run, async (first, second, chosen, how) => {
+        const stored = open();
+        const moved = open({ segmentBytes: how.segmentBytes });
+        for (const { trail } of [stored, moved]) await trail.record(asEntries(first));
+        const keep = await moved.redis.zrange(moved.keys.audit('room.moved'), 0, -1, 'WITHSCORES');
+        await moved.move();
+        if (how.isForgotten) {
+          for (let at = 0; at + 1 < keep.length; at += 2) {
+            const [member = '', score = ''] = [keep[at], keep[at + 1]];
+            await moved.redis.zadd(moved.keys.audit('room.moved'), score, member);
+          }
+        }
+        for (const { trail } of [stored, moved]) await trail.record(asEntries(second));
+        const world = how.isRestarted ? moved.restarted() : moved;
+        if (how.isRestarted) await world.archiver.prepare();
+        const expected = await readAll(stored.trail, query(chosen));
+        expect(await readAll(world.trail, query(chosen))).toEqual(expected);
+        const hasty = world.restarted({ effort: how.effort });
+        await hasty.archiver.prepare();
+        const records = (pages: typeof expected) => pages.flatMap((page) => page.records);
+        const inShorterPages = await readAll(hasty.trail, query(chosen));
+        expect(records(inShorterPages)).toEqual(records(expected));
+        await world.move();
+        expect(await world.storedCount()).toBe(0);
+        expect(await readAll(world.trail, query(chosen))).toEqual(expected);
+        for (const { redis } of [stored, moved, world, hasty]) redis.disconnect();
+      }),
+      { numRuns: 200 },
+    );
+  }, 120_000);
+
+  it('is for the gateway’s own user only', async () => {
+    const world = open();
+    await world.trail.record([entry(1)]);
+    await world.move();
+    const { directory } = world;
+    const paths = [directory, join(directory, 'device.created'), ...world.files()];
+    const modes = paths.map((path) => statSync(path).mode & 0o777);
+    expect(modes).toEqual([0o700, 0o700, 0o600]);
+  });
+
+  it('holds whatever characters were written', async () => {
+    const world = open();
+    const text = '"\\\u0000/]}\n\u2028\u{1F480} Größe';
+    const actor = { type: 'device', id: 'd', address: '::1', requestId: text } as const;
+    const written = entry(7, { actor, resourceId: text, details: { a: text, b: null } });
+    await world.trail.record([written]);
+    await world.move();
+    const { records } = await world.trail.page(query());
+    expect(records).toEqual([{ ...written, sequence: 1 }]);
+    expect(await world.storedCount()).toBe(0);
+  });
+
+  it('is what takes too much of the memory, the oldest of each action', async () => {
+    const world = open({ maxKeptBytes: 20_000, segmentBytes: 5_000 });
+    await world.trail.record(entries(10, 0, { action: 'room.moved' }));
+    await world.trail.record(entries(100, 0, { details: { keys: 'x'.repeat(1_000) } }));
+    const moved = await world.move();
+    expect(moved).toBeGreaterThan(70);
+    expect(await world.redis.zcard(world.keys.audit('room.moved'))).toBe(10);
+    const left = await world.redis.zrange(world.keys.audit('device.created'), 0, 0, 'WITHSCORES');
+    expect(left[1]).toBe(String(moved));
+    expect(
+      await numbers(world.trail, query({ order: 'asc', actions: ['device.created'] })),
+    ).toEqual(upTo(100).map((number) => number + 10));
+    expect(await world.move()).toBe(0);
+  });
+
+  it('shows a reader each record once, in order, while it is being moved', async () => {
+    for (const order of ['asc', 'desc'] as const) {
+      const world = open({ segmentBytes: 1_000 });
+      for (let batch = 0; batch < 6; batch++) await world.trail.record(entries(100, batch * 100));
+      const expected = order === 'asc' ? upTo(600) : upTo(600).reverse();
+      const moving = world.move();
+      let isMoving = true;
+      moving.finally(() => {
+        isMoving = false;
+      });
+      let walks = 0;
+      while (isMoving || walks < 2) {
+        expect(await numbers(world.trail, query({ order, limit: 7 }))).toEqual(expected);
+        walks++;
+      }
+      expect(await moving).toBe(600);
+      expect(await world.storedCount()).toBe(0);
+    }
+  });
+
+  it.each(['before', 'after'])(
+    'is missed by nobody when it is moved right %s he asks the store',
+    async (when) => {
+      const world = open();
+      await world.trail.record(entries(50));
+      const { redis } = world;
+      const value = async (script: string, keyCount: number, ...rest: string[]) => {
+        Reflect.deleteProperty(redis, 'eval');
+        if (when === 'before') await world.move();
+        const answer = await redis.eval(script, keyCount, ...rest);
+        if (when === 'after') await world.move();
+        return answer;
+      };
+      Object.defineProperty(redis, 'eval', { value, configurable: true });
+      const { records } = await world.trail.page(query({ order: 'asc' }));
+      expect(await world.storedCount()).toBe(0);
+      expect(records.map(({ sequence }) => sequence)).toEqual(upTo(50));
+    },
+  );
+
+  it('is left out of the later pages when it came after the first of them', async () => {
+    const world = open({ segmentBytes: 100_000 });
+    await world.trail.record(entries(20));
+    const pages = await readAll(world.trail, query({ order: 'asc', limit: 6 }), async () => {
+      await world.trail.record([entry(10)]);
+      await world.move();
+    });
+    const shown = pages.map(({ records }) => records.map(({ sequence }) => sequence));
+    expect(shown).toEqual([upTo(6), [7, 8, 9, 10, 11, 12], [13, 14, 15, 16, 17, 18], [19, 20]]);
+    expect(await world.storedCount()).toBe(0);
+  });
+
+  it('leaves nothing behind of what comes in further back while it is being moved', async () => {
+    const world = open({ segmentBytes: 100_000 });
+    await world.trail.record(entries(20, 10));
+    const add = world.archive.add.bind(world.archive);
+    const late = [entry(15), entry(3), entry(40), entry(16)];
+    world.archive.add = async (action, members) => {
+      await world.trail.record(late.splice(0));
+      await add(action, members);
+    };
+    expect(await world.move()).toBe(24);
+    const { records } = await world.trail.page(query({ order: 'asc' }));
+    expect(records.map(({ atMs }) => atMs)).toEqual([
+      ...[3, 10, 11, 12, 13, 14, 15, 15, 16, 16, 17, 18, 19, 20, 21, 22],
+      ...[23, 24, 25, 26, 27, 28, 29, 40],
+    ]);
+    expect(new Set((await world.archivedCounts()).values())).toEqual(new Set([1]));
+  });
+
+  it('costs a request no more than so much, however far it has to look', async () => {
+    for (const effort of [
+      { maxSeen: 50, maxOpened: 1_000 },
+      { maxSeen: 100_000, maxOpened: 3 },
+    ]) {
+      const world = open({ segmentBytes: 2_000, effort });
+      const actor = { type: 'access-token', id: 'rare', address: null, requestId: null } as const;
+      await world.trail.record([entry(0, { actor }), ...entries(300, 1)]);
+      await world.move();
+      const opened = new Set<unknown>();
+      const read = world.archive.open.bind(world.archive);
+      world.archive.open = (segment) => {
+        opened.add(segment);
+        return read(segment);
+      };
+      let mostOpened = 0;
+      const pages = await readAll(world.trail, query({ actorId: 'rare' }), async () => {
+        mostOpened = Math.max(mostOpened, opened.size);
+        opened.clear();
+      });
+      expect(pages.flatMap(({ records }) => records.map(({ atMs }) => atMs))).toEqual([0]);
+      expect(pages.length).toBeGreaterThan(5);
+      const seenPerPage = pages.map(({ next }) => next?.sequence ?? 0);
+      expect(seenPerPage).toEqual(seenPerPage.toSorted((one, other) => other - one));
+      // The one in which the page before has ended, and the one behind it, do not count.
+      expect(mostOpened).toBeLessThanOrEqual(Math.min(effort.maxOpened + 2, 12));
+    }
+  });
+});

@@ -1,0 +1,196 @@
+import { randomUUID } from 'node:crypto';
+import { readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { Redis } from 'ioredis';
+import { type Logger, pino } from 'pino';
+import { onTestFinished } from 'vitest';
+import { newId } from '../../src/domain/identifiers.js';
+import { PLAUSIBLE_FROM_MS } from '../../src/domain/times.js';
+import type { AuditEntry, AuditPage, AuditQuery } from '../../src/site/audit-trail.js';
+import { AUDIT_ACTIONS, GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
+import { Health } from '../../src/site/health.js';
+import { AuditArchive } from '../../src/store/audit-archive.js';
+import { AuditArchiveFaults } from '../../src/store/audit-archive-faults.js';
+import type { EffortLimits } from '../../src/store/audit-archive-pages.js';
+import { AuditArchiveRetention } from '../../src/store/audit-archive-retention.js';
+import { AuditArchiver } from '../../src/store/audit-archiver.js';
+import { AuditRecords } from '../../src/store/audit-records.js';
+import { AuditRetention } from '../../src/store/audit-retention.js';
+import { AuditTrailRedis } from '../../src/store/audit-trail-redis.js';
+import { Keys } from '../../src/store/keys.js';
+
+/** The beginning of what may be a time. */
+export const SET = PLAUSIBLE_FROM_MS;
+/** Records are kept so long in these tests. */
+const MAX_AGE_MS = 100;
+
+export interface WorldOptions {
+  readonly maxKeptBytes?: number;
+  readonly segmentBytes?: number;
+  readonly effort?: EffortLimits;
+  /** Where the archive is, beside the store when left out. */
+  readonly directory?: string;
+  readonly keys?: Keys;
+}
+
+/** An archive in a directory of its own, as a gateway that has just started has it. */
+export function openArchive(
+  socketPath: string,
+  directory = join(dirname(socketPath), randomUUID()),
+) {
+  const health = new Health();
+  health.started();
+  const logged: string[] = [];
+  const log = pino({ level: 'info' }, { write: (line: string) => logged.push(line) });
+  const faults = new AuditArchiveFaults(health, log);
+  const archive = new AuditArchive({ directory, faults, maxOpen: 2 });
+  return { archive, directory, health, faults, log, logged };
+}
+
+/** The audit trail of a site, in a store that many share, and its archive. */
+export class AuditWorld {
+  readonly redis: Redis;
+  readonly keys: Keys;
+  readonly trail: AuditTrailRedis;
+  readonly archive: AuditArchive;
+  readonly archiver: AuditArchiver;
+  readonly directory: string;
+  readonly health: Health;
+  readonly faults: AuditArchiveFaults;
+  readonly log: Logger;
+  readonly logged: readonly string[];
+  readonly #socketPath: string;
+  readonly #options: WorldOptions;
+
+  constructor(socketPath: string, options: WorldOptions = {}) {
+    const { maxKeptBytes = 0, segmentBytes = 2_000, effort } = options;
+    this.#socketPath = socketPath;
+    this.#options = options;
+    this.redis = new Redis({ path: socketPath });
+    onTestFinished(() => this.redis.disconnect());
+    this.keys = options.keys ?? new Keys(newId());
+    const opened = openArchive(socketPath, options.directory);
+    this.archive = opened.archive;
+    this.directory = opened.directory;
+    this.health = opened.health;
+    this.faults = opened.faults;
+    this.log = opened.log;
+    this.logged = opened.logged;
+    const { redis, keys, archive } = this;
+    this.archiver = new AuditArchiver({ redis, keys, archive, maxKeptBytes, segmentBytes });
+    this.trail = new AuditTrailRedis({
+      ...{ redis, keys, archive, records: new AuditRecords(keys) },
+      ...(effort === undefined ? {} : { effort }),
+    });
+  }
+
+  /** The same after a new start of the gateway. */
+  restarted(changes: WorldOptions = {}): AuditWorld {
+    const { keys, directory } = this;
+    return new AuditWorld(this.#socketPath, { ...this.#options, keys, directory, ...changes });
+  }
+
+  /** Moves what takes too much memory to the disk; returns how many records. */
+  move(): Promise<number> {
+    return this.archiver.moveOld(new AbortController().signal);
+  }
+
+  /** As a gateway that starts so long after `SET` does. */
+  retentionAt(nowMs: number): AuditRetention {
+    const { redis, keys, archive } = this;
+    return new AuditRetention({
+      ...{ redis, keys, maxAgeMs: MAX_AGE_MS, now: () => SET + nowMs },
+      archive: new AuditArchiveRetention(archive),
+      log: pino({ enabled: false }),
+    });
+  }
+
+  removeOld(nowMs: number): Promise<number> {
+    return this.retentionAt(nowMs).removeOld(new AbortController().signal);
+  }
+
+  /** How many records are in the store itself. */
+  async storedCount(): Promise<number> {
+    const counts = AUDIT_ACTIONS.map((action) => this.redis.zcard(this.keys.audit(action)));
+    return (await Promise.all(counts)).reduce((one, other) => one + other, 0);
+  }
+
+  /** How often each record is archived, by its number. */
+  async archivedCounts(): Promise<Map<number, number>> {
+    const counts = new Map<number, number>();
+    for (const segment of this.archive.segments(AUDIT_ACTIONS)) {
+      const content = await this.archive.open(segment);
+      for (const { member } of (await content?.all()) ?? []) {
+        const number = Number(member.slice(0, 12));
+        counts.set(number, (counts.get(number) ?? 0) + 1);
+      }
+    }
+    return counts;
+  }
+
+  /** Paths of the files of the archive. */
+  files(): string[] {
+    const entries = readdirSync(this.directory, { recursive: true, withFileTypes: true });
+    const files = entries.filter((one) => one.isFile());
+    return files.map(({ parentPath, name }) => join(parentPath, name)).toSorted();
+  }
+}
+
+export function entry(atMs: number, changes: Partial<AuditEntry> = {}): AuditEntry {
+  return {
+    action: 'device.created',
+    actor: GATEWAY_ACTOR,
+    atMs,
+    locationId: null,
+    resourceId: null,
+    details: {},
+    ...changes,
+  };
+}
+
+/** So many entries, a millisecond apart. */
+export function entries(count: number, fromMs = 0, changes: Partial<AuditEntry> = {}) {
+  return Array.from({ length: count }, (_, index) => entry(fromMs + index, changes));
+}
+
+/** The numbers from 1 on. */
+export function upTo(count: number): number[] {
+  return Array.from({ length: count }, (_, index) => index + 1);
+}
+
+export function query(changes: Partial<AuditQuery> = {}): AuditQuery {
+  return {
+    actions: AUDIT_ACTIONS,
+    beforeMs: undefined,
+    afterMs: undefined,
+    locationId: undefined,
+    actorId: undefined,
+    resourceId: undefined,
+    order: 'desc',
+    limit: 100,
+    upToSequence: undefined,
+    position: undefined,
+    ...changes,
+  };
+}
+
+/** Every page there is, with what is done between two of them. */
+export async function readAll(
+  trail: AuditTrailRedis,
+  asked: AuditQuery,
+  between: () => Promise<unknown> = () => Promise.resolve(),
+): Promise<AuditPage[]> {
+  const pages: AuditPage[] = [];
+  for (let page: AuditPage | undefined; page === undefined || page.next !== undefined; ) {
+    page = await trail.page({ ...asked, upToSequence: page?.upToSequence, position: page?.next });
+    pages.push(page);
+    await between();
+  }
+  return pages;
+}
+
+/** The numbers of all records that match, page after page. */
+export async function numbers(trail: AuditTrailRedis, asked = query({ order: 'asc' })) {
+  const pages = await readAll(trail, asked);
+  return pages.flatMap(({ records }) => records.map(({ sequence }) => sequence));
+}
