@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { AuditEntry } from '../site/audit-trail.js';
 import type { BridgeFingerprints } from '../site/bridge-changes.js';
 import type { BridgeRegisterStore } from '../site/bridge-register.js';
-import type { AuditRecords } from './audit-records.js';
+import type { AuditRecords } from './audit/records.js';
 import { Change } from './change.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';

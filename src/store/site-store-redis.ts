@@ -19,7 +19,7 @@ import type {
   RoomKey,
   SiteStore,
 } from '../site/site-store.js';
-import type { AuditRecords, Before } from './audit-records.js';
+import type { AuditRecords, Before } from './audit/records.js';
 import type { ChangeTarget } from './change.js';
 import { Change } from './change.js';
 import { answering } from './failures.js';

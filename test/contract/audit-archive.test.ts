@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { z } from 'zod';
 import { GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
-import type { AuditMember } from '../../src/store/audit-segment.js';
+import type { AuditMember } from '../../src/store/audit/segment.js';
 import { Keys } from '../../src/store/keys.js';
 import { Api } from '../harness/api.js';
 import { GatewayProcess } from '../harness/gateway-process.js';

@@ -5,7 +5,7 @@ import { AccessTokens } from '../../src/site/access-tokens.js';
 import { GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
 import { SiteEvents } from '../../src/site/site-events.js';
 import { SiteModel } from '../../src/site/site-model.js';
-import { AuditRecords } from '../../src/store/audit-records.js';
+import { AuditRecords } from '../../src/store/audit/records.js';
 import { Keys } from '../../src/store/keys.js';
 import { SiteStoreRedis } from '../../src/store/site-store-redis.js';
 import { useRedis } from '../http/harness.js';

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { AuditArchiveSchedule } from '../../src/store/audit-archive-schedule.js';
+import { AuditArchiveSchedule } from '../../src/store/audit/archive-schedule.js';
 import { useRedis } from '../http/harness.js';
 import { AuditWorld, entries } from './audit-world.js';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { brotliCompressSync, brotliDecompressSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { AuditArchiveSchedule } from '../../src/store/audit-archive-schedule.js';
+import { AuditArchiveSchedule } from '../../src/store/audit/archive-schedule.js';
 import { useRedis } from '../http/harness.js';
 import { AuditWorld, entries, entry, numbers, upTo } from './audit-world.js';
 

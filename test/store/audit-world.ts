@@ -9,14 +9,14 @@ import { PLAUSIBLE_FROM_MS } from '../../src/domain/times.js';
 import type { AuditEntry, AuditPage, AuditQuery } from '../../src/site/audit-trail.js';
 import { AUDIT_ACTIONS, GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
 import { Health } from '../../src/site/health.js';
-import { AuditArchive } from '../../src/store/audit-archive.js';
-import { AuditArchiveFaults } from '../../src/store/audit-archive-faults.js';
-import type { EffortLimits } from '../../src/store/audit-archive-pages.js';
-import { AuditArchiveRetention } from '../../src/store/audit-archive-retention.js';
-import { AuditArchiver } from '../../src/store/audit-archiver.js';
-import { AuditRecords } from '../../src/store/audit-records.js';
-import { AuditRetention } from '../../src/store/audit-retention.js';
-import { AuditTrailRedis } from '../../src/store/audit-trail-redis.js';
+import { AuditArchive } from '../../src/store/audit/archive.js';
+import { AuditArchiveFaults } from '../../src/store/audit/archive-faults.js';
+import type { EffortLimits } from '../../src/store/audit/archive-pages.js';
+import { AuditArchiveRetention } from '../../src/store/audit/archive-retention.js';
+import { AuditArchiver } from '../../src/store/audit/archiver.js';
+import { AuditRecords } from '../../src/store/audit/records.js';
+import { AuditRetention } from '../../src/store/audit/retention.js';
+import { AuditTrailRedis } from '../../src/store/audit/trail-redis.js';
 import { Keys } from '../../src/store/keys.js';
 
 /** The beginning of what may be a time. */

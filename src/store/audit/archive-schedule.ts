@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
-import { GatewayError } from '../errors.js';
-import type { AuditArchiveFaults } from './audit-archive-faults.js';
-import type { AuditArchiver } from './audit-archiver.js';
+import { GatewayError } from '../../errors.js';
+import type { AuditArchiveFaults } from './archive-faults.js';
+import type { AuditArchiver } from './archiver.js';
 
 export interface AuditArchiveScheduleOptions {
   readonly intervalMs: number;

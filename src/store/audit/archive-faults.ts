@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Health } from '../site/health.js';
+import type { Health } from '../../site/health.js';
 
 const FAULT = 'audit';
 

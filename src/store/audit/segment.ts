@@ -1,5 +1,5 @@
-import type { AuditAction, AuditPosition } from '../site/audit-trail.js';
-import { auditNumberOf } from './audit-records.js';
+import type { AuditAction, AuditPosition } from '../../site/audit-trail.js';
+import { auditNumberOf } from './records.js';
 
 /** A record as its index in the store has it. */
 export interface AuditMember {

@@ -1,7 +1,7 @@
-import type { AuditAction } from '../site/audit-trail.js';
-import type { AuditArchive } from './audit-archive.js';
-import type { AuditMember, AuditSegment } from './audit-segment.js';
-import { comesBefore, mayHave, SegmentCursor, type Stretch } from './audit-segment-cursor.js';
+import type { AuditAction } from '../../site/audit-trail.js';
+import type { AuditArchive } from './archive.js';
+import type { AuditMember, AuditSegment } from './segment.js';
+import { comesBefore, mayHave, SegmentCursor, type Stretch } from './segment-cursor.js';
 
 /**
  * The archived records of a stretch, merged from the segments that have any. Times overlap where the

@@ -3,8 +3,8 @@ import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, brotliDecompress, constants as zlib } from 'node:zlib';
-import type { AuditMember } from './audit-segment.js';
-import { DamagedSegment, SegmentContent, segmentText } from './audit-segment-content.js';
+import type { AuditMember } from './segment.js';
+import { DamagedSegment, SegmentContent, segmentText } from './segment-content.js';
 
 /** For the gateway's own user only. */
 const DIRECTORY_MODE = 0o700;

@@ -1,10 +1,10 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { AuditPosition, AuditQuery, AuditRecord } from '../site/audit-trail.js';
-import { formatAuditNumber, readAuditRecord } from './audit-records.js';
-import { answering } from './failures.js';
-import type { Keys } from './keys.js';
-import { Script } from './scripts.js';
+import type { AuditPosition, AuditQuery, AuditRecord } from '../../site/audit-trail.js';
+import { answering } from '../failures.js';
+import type { Keys } from '../keys.js';
+import { Script } from '../scripts.js';
+import { formatAuditNumber, readAuditRecord } from './records.js';
 
 const number = z.coerce.number();
 const auditPage = new Script(

@@ -1,19 +1,19 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { GatewayError, systemErrorCode } from '../errors.js';
-import type { AuditAction } from '../site/audit-trail.js';
-import { AUDIT_ACTIONS } from '../site/audit-trail.js';
-import type { AuditArchiveFaults } from './audit-archive-faults.js';
-import type { AuditMember, AuditSegment } from './audit-segment.js';
-import { boundsOf, segmentNamed, segmentOf } from './audit-segment.js';
-import type { SegmentContent } from './audit-segment-content.js';
+import { GatewayError, systemErrorCode } from '../../errors.js';
+import type { AuditAction } from '../../site/audit-trail.js';
+import { AUDIT_ACTIONS } from '../../site/audit-trail.js';
+import type { AuditArchiveFaults } from './archive-faults.js';
+import type { AuditMember, AuditSegment } from './segment.js';
+import { boundsOf, segmentNamed, segmentOf } from './segment.js';
+import type { SegmentContent } from './segment-content.js';
 import {
   DRAFT_SUFFIX,
   makeDirectory,
   readSegment,
   syncDirectory,
   writeSegment,
-} from './audit-segment-file.js';
+} from './segment-file.js';
 
 export interface AuditArchiveOptions {
   readonly directory: string;

@@ -1,11 +1,11 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { PLAUSIBLE_FROM_MS } from '../domain/times.js';
-import type { Retention } from '../retention-schedule.js';
-import { AUDIT_ACTIONS } from '../site/audit-trail.js';
-import type { AuditArchiveRetention, Removed } from './audit-archive-retention.js';
-import { auditNumberOf } from './audit-records.js';
-import type { Keys } from './keys.js';
+import { PLAUSIBLE_FROM_MS } from '../../domain/times.js';
+import type { Retention } from '../../retention-schedule.js';
+import { AUDIT_ACTIONS } from '../../site/audit-trail.js';
+import type { Keys } from '../keys.js';
+import type { AuditArchiveRetention, Removed } from './archive-retention.js';
+import { auditNumberOf } from './records.js';
 
 /** A command holds everybody up as long as it runs. */
 const RECORDS_PER_CALL = 1_000;

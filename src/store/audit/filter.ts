@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { AuditQuery } from '../site/audit-trail.js';
-import { NUMBER_DIGITS } from './audit-records.js';
+import type { AuditQuery } from '../../site/audit-trail.js';
+import { NUMBER_DIGITS } from './records.js';
 
 /** Which records are wanted; undefined stands for any. */
 export type AuditFilter = Pick<AuditQuery, 'locationId' | 'actorId' | 'resourceId'>;

@@ -7,15 +7,15 @@ import type {
   AuditReader,
   AuditRecord,
   AuditTrail,
-} from '../site/audit-trail.js';
-import type { AuditArchive } from './audit-archive.js';
-import { AuditArchivePages, Effort, type EffortLimits } from './audit-archive-pages.js';
-import { AuditIndexPages } from './audit-index-pages.js';
-import type { AuditRecords } from './audit-records.js';
-import { compareInTrail } from './audit-segment.js';
-import { comesBefore } from './audit-segment-cursor.js';
-import { Change } from './change.js';
-import type { Keys } from './keys.js';
+} from '../../site/audit-trail.js';
+import { Change } from '../change.js';
+import type { Keys } from '../keys.js';
+import type { AuditArchive } from './archive.js';
+import { AuditArchivePages, Effort, type EffortLimits } from './archive-pages.js';
+import { AuditIndexPages } from './index-pages.js';
+import type { AuditRecords } from './records.js';
+import { compareInTrail } from './segment.js';
+import { comesBefore } from './segment-cursor.js';
 
 export interface AuditTrailOptions {
   readonly redis: Redis;

@@ -1,7 +1,7 @@
-import type { AuditPosition, AuditQuery } from '../site/audit-trail.js';
-import type { AuditMember, AuditSegment } from './audit-segment.js';
-import { compareInTrail, positionOf } from './audit-segment.js';
-import type { SegmentContent } from './audit-segment-content.js';
+import type { AuditPosition, AuditQuery } from '../../site/audit-trail.js';
+import type { AuditMember, AuditSegment } from './segment.js';
+import { compareInTrail, positionOf } from './segment.js';
+import type { SegmentContent } from './segment-content.js';
 
 /** Of which records a page consists, but for its filters. */
 export type Stretch = Pick<AuditQuery, 'order' | 'afterMs' | 'beforeMs' | 'position'> & {

@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
-import type { AuditPosition, AuditQuery, AuditRecord } from '../site/audit-trail.js';
-import type { AuditArchive } from './audit-archive.js';
-import { AuditArchiveMerge } from './audit-archive-merge.js';
-import { isWanted } from './audit-filter.js';
-import { readAuditRecord } from './audit-records.js';
-import { compareInTrail, positionOf } from './audit-segment.js';
-import { comesBefore, type Stretch } from './audit-segment-cursor.js';
+import type { AuditPosition, AuditQuery, AuditRecord } from '../../site/audit-trail.js';
+import type { AuditArchive } from './archive.js';
+import { AuditArchiveMerge } from './archive-merge.js';
+import { isWanted } from './filter.js';
+import { readAuditRecord } from './records.js';
+import { compareInTrail, positionOf } from './segment.js';
+import { comesBefore, type Stretch } from './segment-cursor.js';
 
 /** After so many characters others have their turn: it takes some milliseconds to look at them. */
 const CHARACTERS_AT_A_TIME = 1024 * 1024;

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
-import type { AuditPosition } from '../site/audit-trail.js';
-import type { AuditMember } from './audit-segment.js';
-import { compareInTrail, positionOf } from './audit-segment.js';
+import type { AuditPosition } from '../../site/audit-trail.js';
+import type { AuditMember } from './segment.js';
+import { compareInTrail, positionOf } from './segment.js';
 
 const NEW_LINE = 10;
 const CHECKSUM_DIGITS = 8;

@@ -1,13 +1,13 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { AuditAction } from '../site/audit-trail.js';
-import { AUDIT_ACTIONS } from '../site/audit-trail.js';
-import type { AuditArchive } from './audit-archive.js';
-import { formatAuditNumber } from './audit-records.js';
-import type { AuditMember, AuditSegment } from './audit-segment.js';
-import { boundsOf, compareInTrail, positionOf } from './audit-segment.js';
-import type { Keys } from './keys.js';
-import { Script } from './scripts.js';
+import type { AuditAction } from '../../site/audit-trail.js';
+import { AUDIT_ACTIONS } from '../../site/audit-trail.js';
+import type { Keys } from '../keys.js';
+import { Script } from '../scripts.js';
+import type { AuditArchive } from './archive.js';
+import { formatAuditNumber } from './records.js';
+import type { AuditMember, AuditSegment } from './segment.js';
+import { boundsOf, compareInTrail, positionOf } from './segment.js';
 
 const dropRecords = new Script('drop-audit-records', z.number());
 const raiseNumber = new Script('raise-audit-number', z.number());

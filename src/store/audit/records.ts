@@ -1,10 +1,10 @@
 /** How a record of the audit trail is written into the store, and read from it again. */
 
 import { z } from 'zod';
-import type { AuditEntry, AuditRecord } from '../site/audit-trail.js';
-import { ACTOR_TYPES, AUDIT_ACTIONS } from '../site/audit-trail.js';
-import type { ChangeRecord } from './change.js';
-import type { Keys } from './keys.js';
+import type { AuditEntry, AuditRecord } from '../../site/audit-trail.js';
+import { ACTOR_TYPES, AUDIT_ACTIONS } from '../../site/audit-trail.js';
+import type { ChangeRecord } from '../change.js';
+import type { Keys } from '../keys.js';
 
 /** Digits of a record's number in front of it (apply-change.lua). */
 export const NUMBER_DIGITS = 12;

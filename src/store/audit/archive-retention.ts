@@ -1,8 +1,8 @@
-import { PLAUSIBLE_FROM_MS } from '../domain/times.js';
-import { AUDIT_ACTIONS } from '../site/audit-trail.js';
-import type { AuditArchive } from './audit-archive.js';
-import type { AuditMember, AuditSegment } from './audit-segment.js';
-import { positionOf } from './audit-segment.js';
+import { PLAUSIBLE_FROM_MS } from '../../domain/times.js';
+import { AUDIT_ACTIONS } from '../../site/audit-trail.js';
+import type { AuditArchive } from './archive.js';
+import type { AuditMember, AuditSegment } from './segment.js';
+import { positionOf } from './segment.js';
 
 /** What was removed: how many, and the highest number among them, 0 for none. */
 export interface Removed {
