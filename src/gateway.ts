@@ -192,7 +192,7 @@ export class Gateway {
     const adminToken = await firstAdminToken({ ...this.#options, audit: storage.audit });
     const steadyNow = this.#steady.now;
     const releasers = this.#releasers;
-    const refusals = openRefusals({ audit: storage.audit, log, releasers, now, steadyNow });
+    const refusals = openRefusals({ ...storage, log, releasers, now, steadyNow });
     const model = new SiteModel();
     model.load(await storage.site.load());
     const events = new SiteEvents();

@@ -14,6 +14,8 @@ export interface RefusalParts {
 
 export interface RefusalsOptions {
   readonly audit: AuditTrail;
+  /** The same, but waits for the store as long as it takes. */
+  readonly patientAudit: AuditTrail;
   readonly log: Logger;
   readonly releasers: Releasers;
   readonly now: () => number;

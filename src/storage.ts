@@ -48,6 +48,8 @@ export interface Storage {
   readonly logs: LogStore;
   readonly history: AlarmHistoryRedis;
   readonly audit: AuditTrailRedis;
+  /** The same, but waits for the store as long as it takes. */
+  readonly patientAudit: AuditTrailRedis;
   readonly sessions: SessionStoreRedis;
   readonly presence: PresenceStoreRedis;
   readonly rejections: RejectionStoreRedis;
@@ -102,6 +104,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     logs: new LogStore(writer, reader, keys),
     history: new AlarmHistoryRedis(management, keys),
     audit,
+    patientAudit: new AuditTrailRedis({ redis: state, keys, records, archive }),
     sessions: new SessionStoreRedis(state, keys),
     presence: new PresenceStoreRedis(state, keys),
     rejections: new RejectionStoreRedis(state, keys, config.rejected.maxPerLocation),

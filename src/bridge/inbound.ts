@@ -17,7 +17,7 @@ export interface CommandSink {
     readonly payload: Buffer;
     readonly qos: 0 | 1 | 2;
     readonly retain: boolean;
-  }): Promise<void>;
+  }): Promise<unknown>;
 }
 
 export interface InboundServices {

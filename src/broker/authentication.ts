@@ -74,11 +74,12 @@ export class Authentication {
       throw new Refusal(IDENTIFIER_REJECTED, 'empty client id with a persistent session');
     }
     const principal = await this.#identify(client.id, request, username, password);
-    if (client.id.startsWith(BRIDGE_CLIENT_ID_PREFIX)) {
-      throw new Refusal(IDENTIFIER_REJECTED, 'the client id is that of a bridge');
-    }
     const { maxKeepAliveSeconds, sessions } = this.#options;
     const peer = { principal, address: request.address, clientId: client.id };
+    if (client.id.startsWith(BRIDGE_CLIENT_ID_PREFIX)) {
+      await this.#recordRefusal(client, peer, 'connect', null);
+      throw new Refusal(IDENTIFIER_REJECTED, 'the client id is that of a bridge');
+    }
     if (request.keepAliveSeconds === 0 || request.keepAliveSeconds > maxKeepAliveSeconds) {
       throw new Refusal(NOT_AUTHORIZED, `keep-alive must be 1 to ${maxKeepAliveSeconds} seconds`);
     }
@@ -109,7 +110,7 @@ export class Authentication {
     topic: string | null,
   ): Promise<void> {
     try {
-      await this.#options.refusals.permission(peer, operation, [topic]);
+      await this.#options.refusals.permission(peer, operation, topic);
     } catch (error) {
       if (error instanceof GatewayError && error.code === 'too-many-refusals') {
         throw new Refusal(SERVER_UNAVAILABLE, 'refused too much');

@@ -124,11 +124,12 @@ export class Connection {
    * [MQTT-4.6.0-2], [MQTT-4.6.0-3]. One that could not be stored ends the connection: the client
    * sends it again.
    *
+   * @param stored to whether it is the store that has taken it: others tell nothing about its pace
    * @param acknowledgement undefined for a QoS 0 publish, which nobody acknowledges
    * @param bytes how much memory it takes until then
    */
   acknowledgeWhen(
-    stored: Promise<void>,
+    stored: Promise<boolean>,
     acknowledgement: Acknowledgement | undefined,
     bytes: number,
   ): void {
@@ -137,7 +138,10 @@ export class Connection {
       () => true,
       () => false,
     );
-    settled.then(() => this.#share.stored(bytes));
+    stored.then(
+      (isStored) => (isStored ? this.#share.stored(bytes) : this.#share.released(bytes)),
+      () => this.#share.released(bytes),
+    );
     if (acknowledgement === undefined || this.#hasTurnedAway) {
       // Not in the line of those that are acknowledged: it grows no longer than they are many.
       settled.then((isStored) => {
@@ -154,7 +158,7 @@ export class Connection {
   /** Something of the client waits for the store: it takes room as a publish does. */
   waitsFor(answer: Promise<unknown>, bytes: number): void {
     this.#share.taken(bytes);
-    const answered = () => this.#share.stored(bytes);
+    const answered = () => this.#share.released(bytes);
     answer.then(answered, answered);
   }
 

@@ -28,6 +28,9 @@ const COPIES_OF_PAYLOAD = 5;
  */
 export const BYTES_OF_CONNECTION = 24 * 1024;
 
+/** Some reconnects that every client may have though all together have too much. */
+const RESERVED_FOR_CONNECTIONS_BYTES = 256 * 1024;
+
 /** How much memory a publish takes, about, until it is stored. */
 export function memoryOf(payloadBytes: number): number {
   return BYTES_OF_ANY + COPIES_OF_PAYLOAD * payloadBytes;
@@ -72,8 +75,11 @@ export class Intake {
   }
 
   stored(bytes: number): void {
-    this.#unstoredBytes -= bytes;
     this.#storedBytes += bytes;
+  }
+
+  released(bytes: number): void {
+    this.#unstoredBytes -= bytes;
     for (const waiting of this.#waiting) {
       if (!waiting.share.hasRoom) continue;
       this.#waiting.delete(waiting);
@@ -127,7 +133,7 @@ export class IntakeShare {
 
   /** Whether one more connection can be admitted: none must take the room of alarms. */
   get hasRoomForConnection(): boolean {
-    return this.#isWithin(OF_CONNECTIONS);
+    return this.#bytes < RESERVED_FOR_CONNECTIONS_BYTES || this.#isWithin(OF_CONNECTIONS);
   }
 
   taken(bytes: number): void {
@@ -135,9 +141,16 @@ export class IntakeShare {
     this.intake.taken(bytes);
   }
 
+  /** The store has taken it. */
   stored(bytes: number): void {
-    this.#bytes -= bytes;
     this.intake.stored(bytes);
+    this.released(bytes);
+  }
+
+  /** It waits no more, whatever became of it. */
+  released(bytes: number): void {
+    this.#bytes -= bytes;
+    this.intake.released(bytes);
   }
 
   /** Calls back as soon as there is room; the function that it returns calls that off. */

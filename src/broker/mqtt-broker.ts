@@ -152,7 +152,9 @@ export class MqttBroker {
     });
     this.#aedes.on('clientDisconnect', (client) => this.#closed(client));
     this.#aedes.on('subscribe', (subscriptions, client) => this.#subscribed(subscriptions, client));
-    this.#aedes.on('unsubscribe', (filters, client) => this.#unsubscribed(filters, client));
+    this.#aedes.on('unsubscribe', (filters, client) => {
+      this.#subscribeHook.unsubscribed(client, filters);
+    });
     this.#aedes.on('ping', (_packet, client) => {
       const principal = this.#connections.get(client)?.principal;
       if (principal?.type === 'device') presence.heardOf(principal.id);
@@ -187,6 +189,7 @@ export class MqttBroker {
       maxFiltersPerPacket: MAX_FILTERS_PER_PACKET,
       maxClientIdBytes: MAX_CLIENT_ID_BYTES,
       onSubscribe: (subscriptions) => this.#subscribeHook.came(subscriptions),
+      onUnsubscribe: (filters) => this.#subscribeHook.unsubscribeCame(filters),
     });
     // Aedes does not tell of every end: of several connections under one client id it loses sight.
     stream.once('close', () => this.#ended(client));
@@ -306,15 +309,6 @@ export class MqttBroker {
     if (filters.length === 0 || principal === undefined) return;
     const which = { count: filters.length, filters: filters.slice(0, MAX_LOGGED_FILTERS) };
     this.#options.log.info({ clientId: client.id, principal, ...which }, 'subscription refused');
-  }
-
-  #unsubscribed(filters: readonly string[], client: Client): void {
-    const { sessions, log } = this.#options;
-    // Aedes tells of it when a clean session ends, too: the client id may be another's by then.
-    if (!client.clean || this.#open.get(client.id)?.client !== client) return;
-    sessions
-      .unsubscribe(client.id, filters)
-      .catch((error: unknown) => log.warn({ err: error }, 'subscription not removed'));
   }
 
   /** A will bears the id of the broker that stored it; what comes from a client bears none. */

@@ -6,6 +6,8 @@ export interface PacketLimits extends WireLimits {
   readonly maxPacketBytes: number;
   /** Called with what a SUBSCRIBE asks for, before Aedes sees it. */
   readonly onSubscribe: (subscriptions: ISubscribePacket['subscriptions']) => void;
+  /** The same of an UNSUBSCRIBE. */
+  readonly onUnsubscribe: (filters: readonly string[]) => void;
 }
 
 /** The parser behind a client: private to Aedes 1.2.0, whose version is pinned for it. */
@@ -58,6 +60,7 @@ export function guardPackets(client: Client, limits: PacketLimits): void {
       limitQos(packet);
       limits.onSubscribe(packet.subscriptions);
     }
+    if (packet.cmd === 'unsubscribe') limits.onUnsubscribe(packet.unsubscriptions);
     for (const listener of listeners) listener.call(parser, packet);
   });
 }

@@ -139,17 +139,20 @@ export class PublishHook {
     this.#accept(connection, { ...packet, retain: false }).catch(() => connection.client.close());
   }
 
-  async #accept(connection: Connection, packet: PublishPacket): Promise<void> {
+  /** @returns whether it is the store that has taken it */
+  async #accept(connection: Connection, packet: PublishPacket): Promise<boolean> {
     const { principal, client } = connection;
     const { receipts } = this.#options;
     const isRepeated = receipts.isRepeated(client, packet);
     try {
+      let isStored = true;
       if (principal.type === 'device') {
-        await this.#acceptFromDevice(principal.id, packet, isRepeated);
+        isStored = await this.#acceptFromDevice(principal.id, packet, isRepeated);
       } else if (!(await isRepeated)) {
-        await this.#acceptCommand(connection, principal, packet);
+        isStored = await this.#acceptCommand(connection, principal, packet);
       }
       await this.#keepReceipt(connection, packet);
+      return isStored;
     } catch (error) {
       if (!(error instanceof RefusedPublish)) {
         this.#options.log.error({ err: error, clientId: client.id }, 'publish not stored');
@@ -181,11 +184,11 @@ export class PublishHook {
     deviceId: string,
     packet: PublishPacket,
     isRepeated: Promise<boolean>,
-  ): Promise<void> {
+  ): Promise<boolean> {
     this.#options.presence.heardOf(deviceId);
     const { messageId, dup, topic, qos, retain } = packet;
     const payload = Buffer.from(packet.payload);
-    await this.#options.publishes.accept({
+    return this.#options.publishes.accept({
       deviceId,
       topic,
       payload,
@@ -200,16 +203,16 @@ export class PublishHook {
     connection: Connection,
     principal: Extract<Principal, { type: 'token' }>,
     packet: PublishPacket,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const target = parsePublishTopic(packet.topic);
-    if (target.type !== 'command') return;
+    if (target.type !== 'command') return false;
     const context = this.#options.model.context(target.deviceId);
     const groupId = context?.group?.id;
     if (!permits(principal.grants, 'manager', { locationId: target.locationId, groupId })) {
       await this.#refuse(connection, packet, 'command without a manager grant');
     }
     const { qos, retain } = packet;
-    await this.#options.commands.accept({
+    return this.#options.commands.accept({
       locationIds: [target.locationId],
       deviceId: target.deviceId,
       rest: target.rest,
@@ -227,7 +230,7 @@ export class PublishHook {
   ): Promise<never> {
     const { refusals, log } = this.#options;
     try {
-      await refusals.permission(peer, 'publish', [topic]);
+      await refusals.permission(peer, 'publish', topic);
     } catch (error) {
       // It is logged or counted there.
       throw new RefusedPublish(reason, { cause: error });

@@ -5,7 +5,7 @@ import { isUuid } from '../domain/identifiers.js';
 import { GatewayError } from '../errors.js';
 import type { Actor, AuditSubject } from '../site/audit-trail.js';
 import type { AuthenticationRefusals } from '../site/authentication-refusals.js';
-import type { PermissionRefusals } from '../site/permission-refusals.js';
+import type { PermissionRefusals, RefusedPermission } from '../site/permission-refusals.js';
 
 /** What a client was refused, in the words of MQTT. */
 type RefusedOperation = 'connect' | 'subscribe' | 'publish' | 'will';
@@ -32,29 +32,37 @@ export class RefusalReport {
   }
 
   /**
-   * Resolves once they are written down: only then may the client be told.
+   * Resolves once it is written down: only then may the client be told.
    *
-   * @param topics the topics or filters of one packet, null where it is none that was refused
+   * @param topic null where it is none that was refused
    * @throws GatewayError `store-unavailable`, `too-many-refusals`: the client is told nothing, and its
    *   connection ends
    */
   async permission(
     peer: Peer,
-    operation: RefusedOperation,
-    topics: readonly (string | null)[],
+    operation: Exclude<RefusedOperation, 'subscribe'>,
+    topic: string | null,
   ): Promise<void> {
-    const { principal, address, clientId } = peer;
-    const type = principal.type === 'device' ? 'device' : 'access-token';
-    const actor: Actor = { type, id: principal.id, address, requestId: null };
-    const refused = topics.map((topic) => {
-      return { subject: subjectOf(topic ?? ''), details: { operation, clientId, topic } };
-    });
+    const { permissionRefusals } = this.#options;
     try {
-      await this.#options.permissionRefusals.record(actor, refused);
+      await permissionRefusals.record(actorOf(peer), [refusalOf(peer, operation, topic)]);
     } catch (error) {
       this.#logUnwritten(peer, operation, error);
       throw error;
     }
+  }
+
+  /**
+   * Resolves once they are written down, however long the store takes: who has asked for one filter too
+   * many goes on getting what the others bring him.
+   *
+   * @param filters the refused ones of a SUBSCRIBE
+   * @param isOver whether the client has gone
+   * @throws GatewayError as `permission`; `store-unavailable` only when the client has gone
+   */
+  async filters(peer: Peer, filters: readonly string[], isOver: () => boolean): Promise<void> {
+    const refused = filters.map((filter) => refusalOf(peer, 'subscribe', filter));
+    await this.#options.permissionRefusals.recordPatiently(actorOf(peer), refused, isOver);
   }
 
   /**
@@ -74,6 +82,19 @@ export class RefusalReport {
     const who = { clientId, principal: principalKey(principal), operation };
     this.#options.log.warn({ ...who, err: error }, 'refusal not written down: the connection ends');
   }
+}
+
+function actorOf({ principal, address }: Peer): Actor {
+  const type = principal.type === 'device' ? 'device' : 'access-token';
+  return { type, id: principal.id, address, requestId: null };
+}
+
+function refusalOf(
+  { clientId }: Peer,
+  operation: RefusedOperation,
+  topic: string | null,
+): RefusedPermission {
+  return { subject: subjectOf(topic ?? ''), details: { operation, clientId, topic } };
 }
 
 /** The user name, if it can be the id of a device or token: anything else may be a mistyped secret. */

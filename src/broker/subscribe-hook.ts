@@ -19,6 +19,9 @@ export interface SubscribeHookOptions {
 /** What a SUBSCRIBE consists of; the very array tells it from others. */
 type Packet = readonly object[];
 
+/** What an UNSUBSCRIBE consists of; the very array tells it from others. */
+type Filters = readonly string[];
+
 type Done = (error: Error | null, subscription?: Subscription | null) => void;
 
 /** The filters of one SUBSCRIBE for which the permission is missing. */
@@ -30,12 +33,17 @@ interface Refused {
 /**
  * Decides about every filter of a SUBSCRIBE. Aedes asks for each of them before it goes on, and sends
  * SUBACK when all are answered. What is permitted is answered at once; what is refused for want of
- * permission once it stands in the audit trail, and if it cannot, the connection ends without SUBACK.
+ * permission once it stands in the audit trail, however long the store takes.
  */
 export class SubscribeHook {
   readonly #options: SubscribeHookOptions;
   readonly #packets = new WeakMap<object, Packet>();
   readonly #refused = new WeakMap<Packet, Refused>();
+  /** In which order SUBSCRIBEs and UNSUBSCRIBEs have come. */
+  readonly #turns = new WeakMap<Packet | Filters, number>();
+  #lastTurn = 0;
+  /** Of clean sessions: when each filter was subscribed to last. */
+  readonly #subscribedAt = new WeakMap<Client, Map<string, number>>();
 
   constructor(options: SubscribeHookOptions) {
     this.#options = options;
@@ -44,6 +52,28 @@ export class SubscribeHook {
   /** A SUBSCRIBE has come, of which Aedes is going to ask. */
   came(subscriptions: Packet): void {
     for (const subscription of subscriptions) this.#packets.set(subscription, subscriptions);
+    this.#turns.set(subscriptions, ++this.#lastTurn);
+  }
+
+  /** An UNSUBSCRIBE has come, of which Aedes is going to tell. */
+  unsubscribeCame(filters: Filters): void {
+    this.#turns.set(filters, ++this.#lastTurn);
+  }
+
+  /**
+   * Aedes' `unsubscribe`. It comes some moments after the packet, and must not undo a SUBSCRIBE that has
+   * come behind that; and it comes when a clean session ends, whose client id may be another's by then.
+   */
+  unsubscribed(client: Client, filters: Filters): void {
+    const turn = this.#turns.get(filters);
+    if (turn === undefined || !client.clean || client.closed) return;
+    const subscribedAt = this.#subscribedAt.get(client);
+    const ended = filters.filter((filter) => (subscribedAt?.get(filter) ?? 0) < turn);
+    for (const filter of ended) subscribedAt?.delete(filter);
+    const { sessions, log } = this.#options;
+    sessions
+      .unsubscribe(client.id, ended)
+      .catch((error: unknown) => log.warn({ err: error }, 'subscription not removed'));
   }
 
   /** Aedes' `authorizeSubscribe`. */
@@ -76,12 +106,20 @@ export class SubscribeHook {
    * A persistent session stores its subscriptions before SUBACK (`BrokerPersistence`). That of a clean
    * one holds at once: what follows the SUBSCRIBE must not overtake it while its refusals are written.
    */
-  #subscribe(client: Client, { topic, qos }: Subscription): void {
+  #subscribe(client: Client, subscription: Subscription): void {
     if (!client.clean) return;
+    const { topic, qos } = subscription;
     const { sessions, log } = this.#options;
+    const subscribedAt = this.#subscribedAt.get(client) ?? new Map<string, number>();
+    this.#subscribedAt.set(client, subscribedAt.set(topic, this.#turnOf(subscription)));
     sessions
       .subscribe(client.id, [{ filter: topic, qos: qos === 0 ? 0 : 1 }])
       .catch((error: unknown) => log.warn({ err: error }, 'subscription not made'));
+  }
+
+  #turnOf(subscription: Subscription): number {
+    const packet = this.#packets.get(subscription);
+    return packet === undefined ? 0 : (this.#turns.get(packet) ?? 0);
   }
 
   #refuse(connection: Connection, subscription: Subscription, done: Done): void {
@@ -107,15 +145,16 @@ export class SubscribeHook {
   }
 
   async #tell({ client, peer }: Connection, { filters, answers }: Refused): Promise<void> {
+    const isOver = () => client.closed || client.conn.destroyed;
     try {
-      await this.#options.refusals.permission(peer, 'subscribe', filters);
+      await this.#options.refusals.filters(peer, filters, isOver);
     } catch {
-      // It is logged or counted there.
+      // It is counted there.
       client.close();
       return;
     }
     // Aedes would go on with a client that has gone meanwhile.
-    if (client.closed || client.conn.destroyed) return;
+    if (isOver()) return;
     for (const answer of answers) answer(null, null);
   }
 }

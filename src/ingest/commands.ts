@@ -26,12 +26,16 @@ export class Commands {
     this.#now = now;
   }
 
-  /** A command to a device that is not in the locations reaches nobody. */
-  async accept(command: Command): Promise<void> {
+  /**
+   * A command to a device that is not in the locations reaches nobody.
+   *
+   * @returns whether it is the store that has taken it
+   */
+  async accept(command: Command): Promise<boolean> {
     const device = this.#model.device(command.deviceId);
-    if (device === undefined) return;
+    if (device === undefined) return false;
     const { locationIds } = command;
-    if (locationIds !== undefined && !locationIds.includes(device.locationId)) return;
+    if (locationIds !== undefined && !locationIds.includes(device.locationId)) return false;
     await this.#forwarder.forward({
       topic: deviceTopic(device.id, `commands/${command.rest}`),
       payload: command.payload,
@@ -41,5 +45,6 @@ export class Commands {
       locationId: null,
       groupId: null,
     });
+    return command.qos > 0 || command.retain;
   }
 }

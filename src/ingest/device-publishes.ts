@@ -49,30 +49,30 @@ export class DevicePublishes {
   /**
    * Resolves once the publish may be acknowledged: it is stored, or it cannot be used and that has
    * been told. Rejects when it could not be stored; it must not be acknowledged then.
+   *
+   * @returns whether it is the store that has taken it
    */
-  async accept(publish: DevicePublish): Promise<void> {
+  async accept(publish: DevicePublish): Promise<boolean> {
     const context = this.#options.model.context(publish.deviceId);
     // Deleted a moment ago; its connection is being closed.
-    if (context === undefined) return;
+    if (context === undefined) return false;
     const receivedAtMs = this.#options.now();
     const target = parsePublishTopic(publish.topic);
-    if (target.type === 'alarm') {
-      await this.#acceptAlarm(publish, context, receivedAtMs);
-    } else if (await publish.isRepeated) {
-      return;
-    } else if (target.type === 'message') {
-      await this.#acceptMessage(publish, target.rest, context, receivedAtMs);
-    } else {
-      const reason = target.type === 'unusable' ? target.reason : 'invalid-topic';
-      this.#options.rejections.reject(context, reason, { ...publish, receivedAtMs });
+    if (target.type === 'alarm') return this.#acceptAlarm(publish, context, receivedAtMs);
+    if (await publish.isRepeated) return true;
+    if (target.type === 'message') {
+      return this.#acceptMessage(publish, target.rest, context, receivedAtMs);
     }
+    const reason = target.type === 'unusable' ? target.reason : 'invalid-topic';
+    this.#options.rejections.reject(context, reason, { ...publish, receivedAtMs });
+    return false;
   }
 
   async #acceptAlarm(
     publish: DevicePublish,
     context: DeviceContext,
     receivedAtMs: number,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { rejections, maxAlarmBytes } = this.#options;
     const { payload, deviceId } = publish;
     const result =
@@ -81,9 +81,10 @@ export class DevicePublishes {
         : parseAlarm(payload, deviceId, receivedAtMs);
     if ('reason' in result) {
       rejections.reject(context, result.reason, { ...publish, receivedAtMs });
-      return;
+      return false;
     }
     await this.#record(publish, result.alarm, context, receivedAtMs);
+    return true;
   }
 
   async #record(
@@ -125,7 +126,7 @@ export class DevicePublishes {
     rest: string,
     context: DeviceContext,
     receivedAtMs: number,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const text = messageText(publish.payload, context, receivedAtMs);
     await this.#options.forwarder.forward({
       topic: forwardedTopic(context.location.id, context.device.id, rest),
@@ -137,6 +138,7 @@ export class DevicePublishes {
       locationId: context.location.id,
       groupId: context.group?.id ?? null,
     });
+    return publish.qos > 0 || publish.retain;
   }
 }
 

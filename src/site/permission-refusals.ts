@@ -1,9 +1,12 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { GatewayError } from '../errors.js';
 import type { Actor, AuditEntry, AuditSubject, AuditTrail } from './audit-trail.js';
 import { RefusalAllowance } from './refusal-allowance.js';
 import { refusalDetails } from './refusal-details.js';
 
+/** How long after a write that the store has refused it is tried again. */
+const RETRY_AFTER_MS = 500;
 /** So many in one call: it holds the store up for a millisecond or two. */
 const MAX_BATCH = 100;
 
@@ -15,6 +18,8 @@ export interface RefusedPermission {
 
 export interface PermissionRefusalsOptions {
   readonly audit: AuditTrail;
+  /** The same, but waits for the store as long as it takes. */
+  readonly patientAudit: AuditTrail;
   readonly log: Logger;
   readonly now: () => number;
   /** By which is measured how often somebody is refused. */
@@ -49,6 +54,39 @@ export class PermissionRefusals {
    *   long to wait, none of them is
    */
   async record(actor: Actor, refused: readonly RefusedPermission[]): Promise<void> {
+    for (const batch of this.#batches(actor, refused)) await this.#options.audit.record(batch);
+  }
+
+  /**
+   * The same for an actor who can wait for it: it is tried again until the store takes it.
+   *
+   * @param isOver whether he has gone
+   * @throws GatewayError `store-unavailable` when he has; `too-many-refusals`
+   */
+  async recordPatiently(
+    actor: Actor,
+    refused: readonly RefusedPermission[],
+    isOver: () => boolean,
+  ): Promise<void> {
+    for (const batch of this.#batches(actor, refused)) await this.#store(batch, isOver);
+  }
+
+  async #store(entries: readonly AuditEntry[], isOver: () => boolean): Promise<void> {
+    const { patientAudit, log } = this.#options;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await patientAudit.record(entries);
+        return;
+      } catch (error) {
+        if (isOver()) throw error;
+        if (attempt === 1) log.warn({ err: error }, 'refusals not written down, trying again');
+      }
+      await pause(RETRY_AFTER_MS);
+    }
+  }
+
+  /** They are counted when this returns, whether or not they can be written. */
+  #batches(actor: Actor, refused: readonly RefusedPermission[]): readonly AuditEntry[][] {
     this.#take(actor, refused.length);
     const atMs = this.#options.now();
     const entries = refused.map(({ subject, details }): AuditEntry => {
@@ -60,9 +98,11 @@ export class PermissionRefusals {
         details: refusalDetails(details),
       };
     });
+    const batches: AuditEntry[][] = [];
     for (let from = 0; from < entries.length; from += MAX_BATCH) {
-      await this.#options.audit.record(entries.slice(from, from + MAX_BATCH));
+      batches.push(entries.slice(from, from + MAX_BATCH));
     }
+    return batches;
   }
 
   #take(actor: Actor, count: number): void {

@@ -189,6 +189,31 @@ describe('a subscription', () => {
     nurse.vanish();
   });
 
+  it.each([
+    [true, 1, 1],
+    [true, 1, 0],
+    [true, 0, 1],
+    [false, 1, 1],
+    [false, 1, 0],
+  ] as const)(
+    'holds that follows an UNSUBSCRIBE of the same filter at once (clean session: %s, QoS %i, then %i)',
+    async (clean, before, after) => {
+      const clientId = `again-${clean}-${before}-${after}`;
+      const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId, clean });
+      const filter = home.filter(device, 'x');
+      await nurse.subscribe([filter], before);
+      const again = { topic: filter, qos: after };
+      nurse.send(
+        { cmd: 'unsubscribe', messageId: 2, unsubscriptions: [filter] },
+        { cmd: 'subscribe', messageId: 3, subscriptions: [again] },
+      );
+      await nurse.next('unsuback');
+      expect((await nurse.next('suback')).granted).toEqual([after]);
+      expect(await topicsUpToOwnMessage(nurse)).toEqual([filter]);
+      nurse.vanish();
+    },
+  );
+
   it('that overlaps another brings each message once, at the higher QoS', async () => {
     const nurse = await RawClient.connect(home.gateway, home.viewer);
     await nurse.subscribe([home.filter(device, 'x')], 0);

@@ -196,7 +196,10 @@ export class TestGateway {
       audit: this.audit,
       bridges: { statuses: async () => [], has: () => false },
       setAside: new SetAsideStoreRedis(redis, keys),
-      permissionRefusals: new PermissionRefusals({ audit: this.audit, log, ...clocks }),
+      permissionRefusals: new PermissionRefusals({
+        ...{ audit: this.audit, patientAudit: this.audit, log },
+        ...clocks,
+      }),
       authenticationRefusals: this.#authenticationRefusals,
       presence: { of: (id) => this.presence.get(id) ?? { online: false, lastSeenAtMs: null } },
       rejections: this.rejections,

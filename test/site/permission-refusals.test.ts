@@ -26,14 +26,15 @@ function start() {
   const calls: { entries: readonly AuditEntry[]; answer: (error?: Error) => void }[] = [];
   const clock = { nowMs: 1_000 };
   const lines: string[] = [];
+  const audit = {
+    record: (entries: readonly AuditEntry[]) =>
+      new Promise<void>((resolve, reject) => {
+        const answer = (error?: Error) => (error === undefined ? resolve() : reject(error));
+        calls.push({ entries, answer });
+      }),
+  };
   const refusals = new PermissionRefusals({
-    audit: {
-      record: (entries) =>
-        new Promise((resolve, reject) => {
-          const answer = (error?: Error) => (error === undefined ? resolve() : reject(error));
-          calls.push({ entries, answer });
-        }),
-    },
+    ...{ audit, patientAudit: audit },
     log: pino({ level: 'info' }, { write: (line: string) => lines.push(line) }),
     now: () => clock.nowMs,
     steadyNow: () => clock.nowMs,
@@ -108,4 +109,42 @@ it('tell no more of what a client made up than 256 characters', async () => {
   void refusals.record(token('a'), refused(1, 'x'.repeat(5_000)));
   await turn();
   expect(calls[0]?.entries).toMatchObject([{ details: { path: 'x'.repeat(256) } }]);
+});
+
+it('of one who can wait are tried again until they are stored, and counted once', async () => {
+  const { calls, lines, refusals } = start();
+  let isTold = false;
+  const told = refusals
+    .recordPatiently(token('patient'), refused(150), () => false)
+    .then(() => {
+      isTold = true;
+    });
+  const isAsked = (count: number) => expect.poll(() => calls.length).toBe(count);
+  calls[0]?.answer(new GatewayError('store-unavailable', 'full'));
+  await isAsked(2);
+  calls[1]?.answer(new GatewayError('store-unavailable', 'full'));
+  await isAsked(3);
+  expect(calls.map(({ entries }) => entries.length)).toEqual([100, 100, 100]);
+  expect(lines.filter((line) => line.includes('trying again'))).toHaveLength(1);
+  calls[2]?.answer();
+  await isAsked(4);
+  expect(isTold).toBe(false);
+  calls[3]?.answer();
+  await told;
+  // 850 are left.
+  const rest = refusals.record(token('patient'), refused(850));
+  await expect(refusals.record(token('patient'), refused(1))).rejects.toThrow('too-many-refusals');
+  for (let call = 4; call < 13; call++) {
+    await isAsked(call + 1);
+    calls[call]?.answer();
+  }
+  await rest;
+});
+
+it('of one who has gone are not tried again', async () => {
+  const { calls, refusals } = start();
+  const recorded = refusals.recordPatiently(token('patient'), refused(1), () => true);
+  calls[0]?.answer(new GatewayError('store-unavailable', 'full'));
+  await expect(recorded).rejects.toThrow('store-unavailable');
+  expect(calls).toHaveLength(1);
 });
