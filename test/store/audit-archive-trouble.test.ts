@@ -63,6 +63,42 @@ describe('a gateway that was killed', () => {
   });
 });
 
+it('a store that loses everything while the gateway runs numbers on behind what is archived', async () => {
+  const world = open();
+  await world.trail.record(entries(30));
+  await world.move();
+  await world.redis.del(world.keys.auditSequence);
+  await world.move();
+  await world.trail.record([entry(40)]);
+  expect(await numbers(world.trail)).toEqual(upTo(31));
+});
+
+it('others have their turn while records that were archived before a kill are looked for', async () => {
+  const killed = open({ segmentBytes: 1_000_000 });
+  await killed.trail.record(entries(3_000));
+  const index = killed.keys.audit('device.created');
+  const rows = await killed.redis.zrange(index, 0, -1, 'WITHSCORES');
+  await killed.move();
+  for (let at = 0; at + 1 < rows.length; at += 2) {
+    await killed.redis.zadd(index, rows[at + 1] ?? '', rows[at] ?? '');
+  }
+  const next = killed.restarted();
+  await next.archiver.prepare();
+  const soughtAtATime = [0];
+  const [segment] = next.archive.segments(['device.created']);
+  const content = segment && (await next.archive.open(segment));
+  if (content === undefined) throw new Error('no segment');
+  const has = content.has.bind(content);
+  content.has = (position) => {
+    if (soughtAtATime[0] === 0) setImmediate(() => soughtAtATime.unshift(0));
+    soughtAtATime[0] = (soughtAtATime[0] ?? 0) + 1;
+    return has(position);
+  };
+  expect(await next.move()).toBe(3_000);
+  expect(soughtAtATime.reduce((one, other) => one + other)).toBe(3_000);
+  expect(Math.max(...soughtAtATime)).toBeLessThan(1_000);
+});
+
 describe('an archive that is in trouble', () => {
   it('leaves out a damaged file, tells of it, and shows all the rest', async () => {
     const world = open();

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { AuditAction } from '../../site/audit-trail.js';
@@ -8,10 +9,13 @@ import type { AuditArchive } from './archive.js';
 import { formatAuditNumber } from './records.js';
 import type { AuditMember, AuditSegment } from './segment.js';
 import { boundsOf, compareInTrail, positionOf } from './segment.js';
+import type { SegmentContent } from './segment-content.js';
 
 const dropRecords = new Script('drop-audit-records', z.number());
 const raiseNumber = new Script('raise-audit-number', z.number());
 
+/** Then others have their turn: it takes a millisecond or two to look for so many in a segment. */
+const SOUGHT_AT_A_TIME = 200;
 /** A command holds everybody up as long as it runs: a megabyte or two with the longest records. */
 const RECORDS_PER_CALL = 200;
 /**
@@ -37,26 +41,23 @@ export interface AuditArchiverOptions {
  */
 export class AuditArchiver {
   readonly #options: AuditArchiverOptions;
-  #isPrepared = false;
 
   constructor(options: AuditArchiverOptions) {
     this.#options = options;
   }
 
   /**
-   * Must come before the first record is written: a store that has lost its data would number from 1
-   * again what comes behind the archived records.
+   * Must come before the first record is written, and again and again: a store that has lost its data
+   * would number from 1 again what comes behind the archived records, and hide them by that.
    *
    * @throws GatewayError `insufficient-storage` when the archive cannot be used
    */
   async prepare(): Promise<void> {
     const { redis, keys, archive } = this.#options;
     await archive.load();
-    if (this.#isPrepared) return;
     const numbers = archive.segments(AUDIT_ACTIONS).map(({ highestNumber }) => highestNumber);
     const highest = numbers.reduce((one, other) => Math.max(one, other), 0);
     await raiseNumber.run(redis, [keys.auditSequence], [highest]);
-    this.#isPrepared = true;
   }
 
   /**
@@ -127,7 +128,7 @@ export class AuditArchiver {
     let missing = members;
     for (const segment of archive.segments([action]).filter(overlaps)) {
       const content = await archive.open(segment);
-      if (content) missing = missing.filter((one) => !content.has(positionOf(one)));
+      if (content) missing = await notIn(content, missing);
     }
     return missing;
   }
@@ -146,4 +147,17 @@ export class AuditArchiver {
     }
     return count;
   }
+}
+
+async function notIn(
+  content: SegmentContent,
+  members: readonly AuditMember[],
+): Promise<AuditMember[]> {
+  const missing: AuditMember[] = [];
+  for (let at = 0; at < members.length; at += SOUGHT_AT_A_TIME) {
+    const some = members.slice(at, at + SOUGHT_AT_A_TIME);
+    missing.push(...some.filter((one) => !content.has(positionOf(one))));
+    await setImmediate();
+  }
+  return missing;
 }
