@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Redis } from 'ioredis';
 import { type Logger, pino } from 'pino';
@@ -130,6 +130,7 @@ export class AuditWorld {
 
   /** Paths of the files of the archive. */
   files(): string[] {
+    if (!existsSync(this.directory)) return [];
     const entries = readdirSync(this.directory, { recursive: true, withFileTypes: true });
     const files = entries.filter((one) => one.isFile());
     return files.map(({ parentPath, name }) => join(parentPath, name)).toSorted();

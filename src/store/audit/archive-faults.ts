@@ -2,6 +2,8 @@ import type { Logger } from 'pino';
 import type { Health } from '../../site/health.js';
 
 const FAULT = 'audit';
+const CANNOT_LOAD =
+  'The directory of the audit trail cannot be read: pages come without the archived records.';
 
 /**
  * Tells what is wrong with the archive of the audit trail, once each time. Alarms are forwarded as
@@ -12,7 +14,10 @@ export class AuditArchiveFaults {
   readonly #log: Logger;
   /** Files that could not be read when they were last looked at. */
   readonly #unreadable = new Set<string>();
+  /** Drafts of which has been told that they stay. */
+  readonly #drafts = new Set<string>();
   #cannotWrite = false;
+  #cannotLoad = false;
 
   constructor(health: Health, log: Logger) {
     this.#health = health;
@@ -32,6 +37,26 @@ export class AuditArchiveFaults {
     this.#report();
   }
 
+  /** A directory cannot be read: nobody knows what is archived. */
+  cannotLoad(error: unknown): void {
+    if (!this.#cannotLoad) {
+      this.#log.error({ err: error }, 'the directory of the audit trail cannot be read');
+    }
+    this.#cannotLoad = true;
+    this.#report();
+  }
+
+  loaded(): void {
+    this.#cannotLoad = false;
+    this.#report();
+  }
+
+  cannotRemoveDraft(path: string, error: unknown): void {
+    if (this.#drafts.has(path)) return;
+    this.#drafts.add(path);
+    this.#log.warn({ err: error, path }, 'a draft of the audit trail cannot be removed');
+  }
+
   cannotRead(path: string, error: unknown): void {
     if (!this.#unreadable.has(path)) {
       this.#log.error({ err: error, path }, 'a file of the audit trail cannot be read');
@@ -48,6 +73,7 @@ export class AuditArchiveFaults {
   #report(): void {
     const faults = [
       ...(this.#cannotWrite ? ['Audit records cannot be moved to the disk.'] : []),
+      ...(this.#cannotLoad ? [CANNOT_LOAD] : []),
       ...(this.#unreadable.size > 0
         ? [`Files of the audit trail cannot be read: ${this.#unreadable.size}.`]
         : []),

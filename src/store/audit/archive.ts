@@ -1,6 +1,6 @@
-import { readdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { GatewayError, systemErrorCode } from '../../errors.js';
+import { GatewayError } from '../../errors.js';
 import type { AuditAction } from '../../site/audit-trail.js';
 import { AUDIT_ACTIONS } from '../../site/audit-trail.js';
 import type { AuditArchiveFaults } from './archive-faults.js';
@@ -10,6 +10,7 @@ import type { SegmentContent } from './segment-content.js';
 import {
   DRAFT_SUFFIX,
   makeDirectory,
+  namesIn,
   readSegment,
   syncDirectory,
   writeSegment,
@@ -41,9 +42,9 @@ export class AuditArchive {
 
   /**
    * Learns which segments there are, unless it knows, and removes what a gateway that was killed has
-   * left half-written.
+   * left half-written. Until it knows, which is told, it is as good as empty.
    *
-   * @throws GatewayError `insufficient-storage` when the disk does not let it
+   * @throws GatewayError `insufficient-storage` when a directory cannot be read
    */
   async load(): Promise<void> {
     this.#loading ??= this.#load();
@@ -51,6 +52,16 @@ export class AuditArchive {
       await this.#loading;
     } catch (cause) {
       this.#loading = undefined;
+      this.#options.faults.cannotLoad(cause);
+      throw unusable(cause);
+    }
+  }
+
+  /** @throws GatewayError `insufficient-storage` when the disk does not let it */
+  async makeDirectory(): Promise<void> {
+    try {
+      await makeDirectory(this.#options.directory);
+    } catch (cause) {
       throw unusable(cause);
     }
   }
@@ -77,6 +88,7 @@ export class AuditArchive {
    */
   async add(action: AuditAction, members: readonly AuditMember[]): Promise<void> {
     const segment = segmentOf(action, members);
+    await this.makeDirectory();
     try {
       await makeDirectory(join(this.#options.directory, action));
       await writeSegment(this.#path(segment), members);
@@ -107,29 +119,40 @@ export class AuditArchive {
 
   /** @throws GatewayError `insufficient-storage` when the disk does not let it */
   async remove(segment: AuditSegment): Promise<void> {
+    const path = this.#path(segment);
     // First, so that nobody looks for what is not there.
-    this.#forget(segment);
+    this.#drop(segment);
     try {
-      await rm(this.#path(segment), { force: true });
+      await rm(path, { force: true });
       await syncDirectory(join(this.#options.directory, segment.action));
     } catch (cause) {
       this.#of(segment.action).add(segment);
       throw unusable(cause);
     }
+    this.#options.faults.readable(path);
   }
 
   async #load(): Promise<void> {
-    await makeDirectory(this.#options.directory);
     const found: AuditSegment[] = [];
     for (const action of AUDIT_ACTIONS) {
       const directory = join(this.#options.directory, action);
       for (const name of await namesIn(directory)) {
-        if (name.endsWith(DRAFT_SUFFIX)) await rm(join(directory, name), { force: true });
+        if (name.endsWith(DRAFT_SUFFIX)) await this.#removeDraft(join(directory, name));
         const segment = segmentNamed(action, name);
         if (segment !== undefined) found.push(segment);
       }
     }
     for (const segment of found) this.#of(segment.action).add(segment);
+    this.#options.faults.loaded();
+  }
+
+  /** One that stays takes room on the disk, and keeps nobody from reading the others. */
+  async #removeDraft(path: string): Promise<void> {
+    try {
+      await rm(path, { force: true });
+    } catch (error) {
+      this.#options.faults.cannotRemoveDraft(path, error);
+    }
   }
 
   async #read(segment: AuditSegment): Promise<SegmentContent | undefined> {
@@ -148,9 +171,13 @@ export class AuditArchive {
   }
 
   #forget(segment: AuditSegment): void {
+    this.#drop(segment);
+    this.#options.faults.readable(this.#path(segment));
+  }
+
+  #drop(segment: AuditSegment): void {
     this.#of(segment.action).delete(segment);
     this.#open.delete(segment);
-    this.#options.faults.readable(this.#path(segment));
   }
 
   #of(action: AuditAction): Set<AuditSegment> {
@@ -161,15 +188,6 @@ export class AuditArchive {
 
   #path({ action, name }: AuditSegment): string {
     return join(this.#options.directory, action, name);
-  }
-}
-
-async function namesIn(directory: string): Promise<string[]> {
-  try {
-    return await readdir(directory);
-  } catch (error) {
-    if (systemErrorCode(error) === 'ENOENT') return [];
-    throw error;
   }
 }
 

@@ -58,6 +58,7 @@ export class AuditArchiver {
     const numbers = archive.segments(AUDIT_ACTIONS).map(({ highestNumber }) => highestNumber);
     const highest = numbers.reduce((one, other) => Math.max(one, other), 0);
     await raiseNumber.run(redis, [keys.auditSequence], [highest]);
+    await archive.makeDirectory();
   }
 
   /**

@@ -1,8 +1,9 @@
 import { constants } from 'node:fs';
-import { mkdir, open, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, brotliDecompress, constants as zlib } from 'node:zlib';
+import { systemErrorCode } from '../../errors.js';
 import type { AuditMember } from './segment.js';
 import { DamagedSegment, SegmentContent, segmentText } from './segment-content.js';
 
@@ -28,6 +29,16 @@ const decompress = promisify(brotliDecompress);
 export async function makeDirectory(directory: string): Promise<void> {
   const first = await mkdir(directory, { recursive: true, mode: DIRECTORY_MODE });
   if (first !== undefined) await syncDirectory(dirname(first));
+}
+
+/** None when there is no such directory. */
+export async function namesIn(directory: string): Promise<string[]> {
+  try {
+    return await readdir(directory);
+  } catch (error) {
+    if (systemErrorCode(error) === 'ENOENT') return [];
+    throw error;
+  }
 }
 
 /** The file is there whole, and on the disk, or as it was before. */
