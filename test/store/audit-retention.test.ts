@@ -1,4 +1,5 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { useRedis } from '../http/harness.js';
 import { AuditWorld, entries, entry, query, SET } from './audit-world.js';
@@ -57,16 +58,16 @@ it.each(PLACES)('does not take what an unset clock has written for old, $where',
   const begun = open(one);
   const { trail } = begun;
   await trail.record([entry(5), entry(SET + 50), entry(6, { action: 'room.moved' }), entry(7)]);
-  await trail.record([entry(SET + 60), entry(8), entry(SET + 500)]);
+  await trail.record([entry(SET + 60), entry(8), entry(SET + 120)]);
   const world = await settled(begun, one);
   expect(await world.removeOld(120)).toBe(0);
   expect(await world.removeOld(155)).toBe(2);
-  expect(await times(world)).toEqual([6, 7, 8, 60, 500]);
+  expect(await times(world)).toEqual([6, 7, 8, 60, 120]);
   expect(await world.removeOld(165)).toBe(3);
-  expect(await times(world)).toEqual([8, 500]);
+  expect(await times(world)).toEqual([8, 120]);
   const next = world.restarted();
   await next.archiver.prepare();
-  expect(await times(next)).toEqual([8, 500]);
+  expect(await times(next)).toEqual([8, 120]);
 });
 
 it.each(PLACES)('is not misled by a clock that is years ahead, $where', async (one) => {
@@ -114,4 +115,69 @@ it('removes a file that cannot be read once all of it is old, and not before', a
   await next.removeOld(120);
   expect(next.files()).toEqual([]);
   expect(next.health.faults()).toEqual([]);
+});
+
+it('removes from the store while the archive cannot be looked at, and from the archive afterwards', async () => {
+  const begun = new AuditWorld(place.socketPath, { segmentBytes: 100_000 });
+  await begun.trail.record(entries(20, SET));
+  await begun.move();
+  await begun.trail.record([...entries(20, SET + 20), entry(SET + 150)]);
+  const world = begun.restarted();
+  const inTheWay = join(world.directory, 'room.moved');
+  writeFileSync(inTheWay, 'a file in its place');
+  const retention = world.retentionAt(160);
+  const { signal } = new AbortController();
+  await expect(retention.removeOld(signal)).rejects.toThrow('insufficient-storage');
+  expect(await times(world)).toEqual([150]);
+  rmSync(inTheWay);
+  expect(await retention.removeOld(signal)).toBe(20);
+  expect(world.files()).toEqual([]);
+  expect(await times(world)).toEqual([150]);
+});
+
+it('removes all the others when a file cannot be removed, tells of it, and tries it again', async () => {
+  const world = new AuditWorld(place.socketPath, { segmentBytes: 500 });
+  await world.trail.record([entry(5, { action: 'room.moved' }), ...entries(20, SET)]);
+  await world.move();
+  await world.trail.record([...entries(20, SET + 20), entry(SET + 150)]);
+  await world.trail.record([entry(6), entry(SET + 151, { action: 'room.moved' })]);
+  const files = world.files();
+  expect(files.length).toBeGreaterThan(4);
+  const [stuck = ''] = files;
+  const bytes = readFileSync(stuck);
+  rmSync(stuck);
+  mkdirSync(stuck);
+  const next = world.restarted();
+  const retention = next.retentionAt(160);
+  const { signal } = new AbortController();
+  await expect(retention.removeOld(signal)).rejects.toThrow('insufficient-storage');
+  expect(next.files()).toEqual([]);
+  expect(next.health.faults()).toEqual(['Files of the audit trail cannot be read: 1.']);
+  expect(await times(next)).toEqual([6, 150, 151]);
+  rmSync(stuck, { recursive: true });
+  writeFileSync(stuck, bytes);
+  expect(await retention.removeOld(signal)).toBeGreaterThan(0);
+  expect(next.files()).toEqual([]);
+  expect(next.health.faults()).toEqual([]);
+});
+
+it('tries again what an unset clock has written and could not be removed with the others', async () => {
+  const world = new AuditWorld(place.socketPath, { segmentBytes: 100_000 });
+  await world.trail.record([entry(5, { action: 'room.moved' })]);
+  await world.trail.record([entry(6, { action: 'room.created' }), entry(SET)]);
+  await world.move();
+  await world.trail.record([entry(SET + 150)]);
+  const retention = world.retentionAt(160);
+  const { signal } = new AbortController();
+  const [stuck = ''] = world.files().filter((file) => file.includes('room.moved'));
+  const bytes = readFileSync(stuck);
+  rmSync(stuck);
+  mkdirSync(stuck);
+  await expect(retention.removeOld(signal)).rejects.toThrow('insufficient-storage');
+  expect(world.files()).toEqual([]);
+  rmSync(stuck, { recursive: true });
+  writeFileSync(stuck, bytes);
+  expect(await times(world)).toEqual([5, 150]);
+  expect(await retention.removeOld(signal)).toBe(1);
+  expect(await times(world)).toEqual([150]);
 });

@@ -1,6 +1,8 @@
 import { PLAUSIBLE_FROM_MS } from '../../domain/times.js';
+import type { AuditAction } from '../../site/audit-trail.js';
 import { AUDIT_ACTIONS } from '../../site/audit-trail.js';
 import type { AuditArchive } from './archive.js';
+import type { FirstFailure } from './first-failure.js';
 import type { AuditMember, AuditSegment } from './segment.js';
 import { positionOf } from './segment.js';
 
@@ -10,7 +12,10 @@ export interface Removed {
   readonly last: number;
 }
 
-/** Removes old records from the archive; what that means is for AuditRetention to say. */
+/**
+ * Removes old records from the archive; what that means is for AuditRetention to say. A segment that
+ * cannot be removed or rewritten stays as it is, and keeps the others from nothing.
+ */
 export class AuditArchiveRetention {
   readonly #archive: AuditArchive;
 
@@ -18,22 +23,40 @@ export class AuditArchiveRetention {
     this.#archive = archive;
   }
 
-  /** @throws GatewayError `insufficient-storage` when the archive cannot be used */
+  /** @throws GatewayError `insufficient-storage` when the archive cannot be looked at */
   prepare(): Promise<void> {
     return this.#archive.load();
   }
 
-  /** When the newest record was written that is archived, undefined when there is none. */
-  get newestAtMs(): number | undefined {
-    return this.#segments().at(-1)?.lastAtMs;
+  /**
+   * When the newest record of these actions was written before this time by a clock that was set, undefined
+   * when none was.
+   */
+  async newestBefore(timeMs: number, actions: readonly AuditAction[]): Promise<number | undefined> {
+    let newest: number | undefined;
+    for (const segment of this.#archive.segments(actions)) {
+      if (segment.firstAtMs >= timeMs) continue;
+      const { lastAtMs } = segment;
+      const atMs = lastAtMs < timeMs ? lastAtMs : await this.#lastBefore(timeMs, segment);
+      if (atMs >= PLAUSIBLE_FROM_MS) newest = Math.max(newest ?? 0, atMs);
+    }
+    return newest;
   }
 
-  /**
-   * Removes what was written before this time, by a clock that was set.
-   *
-   * @throws GatewayError `insufficient-storage` when the disk does not let it
-   */
-  async removeBefore(before: number, stopping: AbortSignal): Promise<Removed> {
+  /** Of one that cannot be read it is certain only that it begins with one from before, and when. */
+  async #lastBefore(timeMs: number, segment: AuditSegment): Promise<number> {
+    const content = await this.#archive.open(segment);
+    if (content === undefined) return Math.max(segment.firstAtMs, PLAUSIBLE_FROM_MS);
+    const count = content.countBefore({ atMs: timeMs, sequence: 0 });
+    return count === 0 ? Number.NEGATIVE_INFINITY : content.at(count - 1).atMs;
+  }
+
+  /** Removes what was written before this time, by a clock that was set. */
+  async removeBefore(
+    before: number,
+    failures: FirstFailure,
+    stopping: AbortSignal,
+  ): Promise<Removed> {
     const isOld = ({ atMs }: AuditMember) => atMs >= PLAUSIBLE_FROM_MS && atMs < before;
     let [count, last] = [0, 0];
     for (const segment of this.#segments()) {
@@ -41,19 +64,19 @@ export class AuditArchiveRetention {
       const { firstAtMs, lastAtMs } = segment;
       if (firstAtMs >= before || lastAtMs < PLAUSIBLE_FROM_MS) continue;
       const isWhollyOld = firstAtMs >= PLAUSIBLE_FROM_MS && lastAtMs < before;
-      const removed = await this.#remove(segment, isOld, isWhollyOld);
-      count += removed.count;
-      last = Math.max(last, removed.last);
+      const removed = await failures.attempt(() => this.#remove(segment, isOld, isWhollyOld));
+      count += removed?.count ?? 0;
+      last = Math.max(last, removed?.last ?? 0);
     }
     return { count, last };
   }
 
-  /**
-   * Removes what was written before the record of this number by a clock that was not set.
-   *
-   * @throws GatewayError `insufficient-storage` when the disk does not let it
-   */
-  async removeUndated(number: number, stopping: AbortSignal): Promise<number> {
+  /** Removes what was written before the record of this number by a clock that was not set. */
+  async removeUndated(
+    number: number,
+    failures: FirstFailure,
+    stopping: AbortSignal,
+  ): Promise<number> {
     const isOld = (one: AuditMember) =>
       one.atMs < PLAUSIBLE_FROM_MS && positionOf(one).sequence < number;
     let count = 0;
@@ -62,7 +85,8 @@ export class AuditArchiveRetention {
       const { firstAtMs, lastAtMs, lowestNumber, highestNumber } = segment;
       if (firstAtMs >= PLAUSIBLE_FROM_MS || lowestNumber >= number) continue;
       const isWhollyOld = lastAtMs < PLAUSIBLE_FROM_MS && highestNumber < number;
-      count += (await this.#remove(segment, isOld, isWhollyOld)).count;
+      const removed = await failures.attempt(() => this.#remove(segment, isOld, isWhollyOld));
+      count += removed?.count ?? 0;
     }
     return count;
   }

@@ -5,7 +5,9 @@ import type { Retention } from '../../retention-schedule.js';
 import { AUDIT_ACTIONS } from '../../site/audit-trail.js';
 import type { Keys } from '../keys.js';
 import type { AuditArchiveRetention, Removed } from './archive-retention.js';
+import { FirstFailure } from './first-failure.js';
 import { auditNumberOf } from './records.js';
+import { StartClock } from './start-clock.js';
 
 /** A command holds everybody up as long as it runs. */
 const RECORDS_PER_CALL = 1_000;
@@ -21,52 +23,72 @@ export interface AuditRetentionOptions {
 }
 
 /**
- * Removes records from the audit trail, the store and the archive, when their time is over. A clock that is wrong must not erase
- * it: when the gateway has started further ahead of the newest record than records are kept, none is
- * removed until its next start. When a record was written by a clock that was not set, nobody knows
- * (CONTRACT 4.7): its time is over when that of one that came after it is.
+ * Removes records from the audit trail, the store and the archive, when their time is over. A clock that
+ * is wrong must not erase it: when the gateway has started further ahead of the newest record than
+ * records are kept, none is removed until its next start. When a record was written by a clock that was
+ * not set, nobody knows (CONTRACT 4.7): its time is over when that of one that came after it is.
  */
 export class AuditRetention implements Retention {
   readonly #options: AuditRetentionOptions;
-  /** By the first look at the trail: later there are records of this clock, right or wrong. */
+  readonly #clock: StartClock;
+  /** Undefined as long as nobody could tell. */
   #isClockCredible: boolean | undefined;
+  /** The highest number that was removed: what could not be removed with it is tried again. */
+  #last = 0;
 
+  /** Must be made before this gateway writes its first record. */
   constructor(options: AuditRetentionOptions) {
     this.#options = options;
+    this.#clock = new StartClock({ ...options, startedAtMs: options.now() });
   }
 
+  /**
+   * A file that cannot be removed, or an archive that cannot be looked at, keeps nothing else from being
+   * removed.
+   *
+   * @throws GatewayError `insufficient-storage` in the end when the disk did not let it, or what the
+   *   store answers
+   */
   async removeOld(stopping: AbortSignal): Promise<number> {
-    const { keys, archive, maxAgeMs, now } = this.#options;
-    await archive.prepare();
-    this.#isClockCredible ??= await this.#isCredible();
-    if (!this.#isClockCredible) return 0;
-    const before = now() - maxAgeMs;
-    const indexes = AUDIT_ACTIONS.map((action) => keys.audit(action));
-    const archived = await archive.removeBefore(before, stopping);
-    let total = archived.count;
-    let { last } = archived;
-    for (const index of indexes) {
-      const removed = await this.#removeBefore(index, before, stopping);
-      total += removed.count;
-      last = Math.max(last, removed.last);
-    }
-    for (const index of indexes) total += await this.#removeUndated(index, last, stopping);
-    return total + (await archive.removeUndated(last, stopping));
+    const { archive, maxAgeMs, now } = this.#options;
+    const failures = new FirstFailure();
+    const isArchiveKnown = await failures.attempt(async () => {
+      await archive.prepare();
+      return true;
+    });
+    this.#isClockCredible ??= await this.#judge(isArchiveKnown ?? false);
+    const total = this.#isClockCredible
+      ? await this.#removeAll(now() - maxAgeMs, failures, stopping)
+      : 0;
+    failures.tell();
+    return total;
   }
 
-  async #isCredible(): Promise<boolean> {
-    const { redis, keys, archive, maxAgeMs, now, log } = this.#options;
-    const scores = [archive.newestAtMs ?? 0];
-    for (const action of AUDIT_ACTIONS) {
-      const [, score] = await redis.zrange(keys.audit(action), -1, -1, 'WITHSCORES');
-      scores.push(Number(score ?? 0));
-    }
-    const times = scores.filter((atMs) => atMs >= PLAUSIBLE_FROM_MS);
-    const isCredible = times.length === 0 || now() - Math.max(...times) <= maxAgeMs;
-    if (!isCredible) {
+  async #judge(isArchiveKnown: boolean): Promise<boolean | undefined> {
+    const isCredible = await this.#clock.isCredible(isArchiveKnown);
+    if (isCredible === false) {
+      const { log } = this.#options;
       log.error('by the clock every audit record is too old: none is removed until the next start');
     }
     return isCredible;
+  }
+
+  /** The store first: it is the one that must not become full. */
+  async #removeAll(before: number, failures: FirstFailure, stopping: AbortSignal): Promise<number> {
+    const { keys, archive } = this.#options;
+    const indexes = AUDIT_ACTIONS.map((action) => keys.audit(action));
+    let total = 0;
+    for (const index of indexes) {
+      total += this.#noted(await this.#removeBefore(index, before, stopping));
+    }
+    total += this.#noted(await archive.removeBefore(before, failures, stopping));
+    for (const index of indexes) total += await this.#removeUndated(index, this.#last, stopping);
+    return total + (await archive.removeUndated(this.#last, failures, stopping));
+  }
+
+  #noted({ count, last }: Removed): number {
+    this.#last = Math.max(this.#last, last);
+    return count;
   }
 
   /** By name, not by rank: meanwhile others may be moved to the archive. */
