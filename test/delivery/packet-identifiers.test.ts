@@ -1,0 +1,79 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { GatewayProcess } from '../harness/gateway-process.js';
+import { RawClient } from '../harness/raw-client.js';
+import { acknowledge, publishesOf, untilPublishes } from './raw-nurse.js';
+import { Ward } from './ward.js';
+
+let gateway: GatewayProcess;
+let ward: Ward;
+
+beforeAll(async () => {
+  gateway = await GatewayProcess.start();
+});
+
+afterEach(() => ward.close());
+afterAll(() => gateway.remove());
+
+/** A persistent session over bare packets, which acknowledges nothing by itself. */
+async function rawNurse(clientId: string): Promise<RawClient> {
+  return RawClient.connect(gateway, ward.viewer, { clientId, clean: false });
+}
+
+it('what was not acknowledged comes again under its packet identifier, marked as a duplicate', async () => {
+  // [MQTT-4.4.0-1], [MQTT-3.3.1-1]
+  ward = await Ward.open(gateway, 1);
+  const first = await rawNurse('same-identifiers');
+  await first.subscribe([ward.alarmFilter]);
+  await ward.alarm(5);
+  await untilPublishes(first, 5);
+  acknowledge(first, 0, 2);
+  await first.ping();
+  first.vanish();
+  await ward.alarm(2);
+  const second = await rawNurse('same-identifiers');
+  await untilPublishes(second, 5);
+  const [again, fresh] = [publishesOf(second).slice(0, 3), publishesOf(second).slice(3)];
+  expect(again.map(({ messageId }) => messageId)).toEqual(
+    publishesOf(first)
+      .slice(2)
+      .map(({ messageId }) => messageId),
+  );
+  expect(again.map(({ dup }) => dup)).toEqual([true, true, true]);
+  expect(fresh.map(({ dup }) => dup)).toEqual([false, false]);
+  // After a restart they have others; what was sent is known all the same.
+  await gateway.stop();
+  await gateway.start();
+  const third = await rawNurse('same-identifiers');
+  await untilPublishes(third, 5);
+  await ward.alarm();
+  await untilPublishes(third, 6);
+  expect(publishesOf(third).map(({ dup }) => dup)).toEqual([true, true, true, true, true, false]);
+  third.vanish();
+});
+
+describe('an acknowledgement that a client had put off', () => {
+  it('settles no other message on its next connection, after a restart of the gateway', async () => {
+    ward = await Ward.open(gateway, 1);
+    const first = await rawNurse('put-off');
+    await first.subscribe([ward.alarmFilter]);
+    await ward.alarm(200);
+    await untilPublishes(first, 100);
+    acknowledge(first, 0, 50);
+    await untilPublishes(first, 150);
+    // mqtt.js keeps what it could not send, and sends it behind its next CONNECT.
+    const putOff = publishesOf(first)[99]?.messageId ?? 0;
+    await gateway.stop();
+    await gateway.start();
+
+    const second = await rawNurse('put-off');
+    await untilPublishes(second, 100);
+    second.send({ cmd: 'puback', messageId: putOff });
+    await second.ping();
+    second.vanish();
+    const third = await rawNurse('put-off');
+    third.acknowledgeAll();
+    await untilPublishes(third, 150);
+    const numbers = publishesOf(third).map(({ payload }) => JSON.parse(payload.toString()).data.n);
+    expect(numbers).toEqual(Array.from({ length: 150 }, (_, n) => n + 50));
+  });
+});
