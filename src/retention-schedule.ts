@@ -19,6 +19,7 @@ export class RetentionSchedule {
   readonly #options: RetentionScheduleOptions;
   readonly #stopping = new AbortController();
   #timer: NodeJS.Timeout | undefined;
+  #isRunning = false;
 
   constructor(retention: Retention, options: RetentionScheduleOptions) {
     this.#retention = retention;
@@ -35,7 +36,10 @@ export class RetentionSchedule {
     clearInterval(this.#timer);
   }
 
+  /** One that waits for the store, for hours maybe, is not joined by others. */
   #run(): void {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
     const { what, log } = this.#options;
     this.#retention
       .removeOld(this.#stopping.signal)
@@ -44,6 +48,9 @@ export class RetentionSchedule {
       })
       .catch((error: unknown) => {
         log.warn({ err: error }, `old ${what} not removed, trying again`);
+      })
+      .finally(() => {
+        this.#isRunning = false;
       });
   }
 }

@@ -54,3 +54,21 @@ it('tells what is under way to stop, and begins nothing more', async () => {
   await expect.poll(() => laterCalls).toBeGreaterThan(3);
   expect(signals).toHaveLength(calls);
 });
+
+it('is not joined by another one while it waits for the store', async () => {
+  let calls = 0;
+  let answer: () => void = () => undefined;
+  const removeOld = () => {
+    calls++;
+    return new Promise<number>((resolve) => {
+      answer = () => resolve(0);
+    });
+  };
+  start(removeOld, 10);
+  let ticks = 0;
+  start(async () => ticks++, 10);
+  await expect.poll(() => ticks).toBeGreaterThan(5);
+  expect(calls).toBe(1);
+  answer();
+  await expect.poll(() => calls).toBe(2);
+});

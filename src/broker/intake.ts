@@ -28,9 +28,6 @@ const COPIES_OF_PAYLOAD = 5;
  */
 export const BYTES_OF_CONNECTION = 24 * 1024;
 
-/** Some reconnects that every client may have though all together have too much. */
-const RESERVED_FOR_CONNECTIONS_BYTES = 256 * 1024;
-
 /** How much memory a publish takes, about, until it is stored. */
 export function memoryOf(payloadBytes: number): number {
   return BYTES_OF_ANY + COPIES_OF_PAYLOAD * payloadBytes;
@@ -133,7 +130,7 @@ export class IntakeShare {
 
   /** Whether one more connection can be admitted: none must take the room of alarms. */
   get hasRoomForConnection(): boolean {
-    return this.#bytes < RESERVED_FOR_CONNECTIONS_BYTES || this.#isWithin(OF_CONNECTIONS);
+    return this.#isWithin(OF_CONNECTIONS);
   }
 
   taken(bytes: number): void {

@@ -3,9 +3,13 @@ import type { Logger } from 'pino';
 import type { Sessions } from '../delivery/sessions.js';
 import { maySubscribe } from '../domain/grants.js';
 import type { Connection } from './connection.js';
+import { memoryOf } from './intake.js';
 import { SESSION_PRESENT } from './persistence.js';
 import type { ReadGate } from './read-gate.js';
 import type { RefusalReport } from './refusal-report.js';
+
+/** What a filter takes beside its text until its refusal is written down, in each of its copies. */
+const BYTES_OF_FILTER = 200;
 
 export interface SubscribeHookOptions {
   readonly connectionOf: (client: Client) => Connection | undefined;
@@ -17,7 +21,7 @@ export interface SubscribeHookOptions {
 }
 
 /** What a SUBSCRIBE consists of; the very array tells it from others. */
-type Packet = readonly object[];
+type Packet = readonly { readonly topic: string }[];
 
 /** What an UNSUBSCRIBE consists of; the very array tells it from others. */
 type Filters = readonly string[];
@@ -138,16 +142,23 @@ export class SubscribeHook {
   #begin(connection: Connection, packet: Packet): Refused {
     const refused: Refused = { filters: [], answers: [] };
     this.#refused.set(packet, refused);
-    queueMicrotask(() => void this.#tell(connection, refused));
+    queueMicrotask(() => void this.#tell(connection, packet, refused));
     // What else the client sends, pings or alarms, must not wait for the store.
     setImmediate(() => this.#options.gateOf(connection.client)?.readOn());
     return refused;
   }
 
-  async #tell({ client, peer }: Connection, { filters, answers }: Refused): Promise<void> {
+  async #tell(
+    connection: Connection,
+    packet: Packet,
+    { filters, answers }: Refused,
+  ): Promise<void> {
+    const { client, peer } = connection;
     const isOver = () => client.closed || client.conn.destroyed;
+    const written = this.#options.refusals.filters(peer, filters, isOver);
+    this.#await(connection, packet, written);
     try {
-      await this.#options.refusals.filters(peer, filters, isOver);
+      await written;
     } catch {
       // It is counted there.
       client.close();
@@ -156,5 +167,15 @@ export class SubscribeHook {
     // Aedes would go on with a client that has gone meanwhile.
     if (isOver()) return;
     for (const answer of answers) answer(null, null);
+  }
+
+  /** While the store is away it takes memory, also when the client has gone: it has room as a publish has. */
+  #await(connection: Connection, packet: Packet, written: Promise<void>): void {
+    const { client, pace } = connection;
+    const filterBytes = packet.map(({ topic }) => BYTES_OF_FILTER + Buffer.byteLength(topic));
+    connection.waitsFor(written, memoryOf(filterBytes.reduce((one, other) => one + other, 0)));
+    const gate = this.#options.gateOf(client);
+    if (!pace.keeps(false)) client.close();
+    else if (gate !== undefined) pace.check(gate, false);
   }
 }

@@ -169,6 +169,27 @@ describe('while the store is frozen, what is refused over MQTT', () => {
     await nurse.end();
   });
 
+  it('takes bounded memory, also of a client that has gone', async () => {
+    const viewer = await newViewer();
+    const permitted = Array.from(
+      { length: 200 },
+      (_, index) => `care-homes/${home.locationId}/${'x'.repeat(900)}/${index}`,
+    );
+    store.freeze();
+    // 1.2 MB each, by the gateway's own measure: of 12 MiB, or 24 in one read, there is no room for 30.
+    for (let connection = 0; connection < 3; connection++) {
+      const nurse = await RawClient.connect(home.gateway, viewer);
+      for (let number = 1; number <= 30; number++) {
+        nurse.send(subscribePacket([...permitted, '#'], number));
+      }
+      await nurse.closed();
+    }
+    expect(await metric('gateway_unstored_bytes')).toBeLessThan(27 * 1024 * 1024);
+    expect(await metric('gateway_unstored_bytes')).toBeGreaterThan(12_000_000);
+    store.thaw();
+    await expect.poll(() => metric('gateway_unstored_bytes'), { timeout: 10_000 }).toBe(0);
+  }, 30_000);
+
   it('does not keep the permitted filters of the same SUBSCRIBE from their alarms', async () => {
     const [device, viewer] = [await home.device(), await newViewer()];
     const sensor = await RawClient.connect(home.gateway, device);
