@@ -5,14 +5,19 @@ import { sessionOwner } from './broker/authentication.js';
 import { MqttBroker } from './broker/mqtt-broker.js';
 import { RetainedRedis } from './broker/retained-redis.js';
 import type { Config } from './config/schema.js';
+import { countBacklogs, markBacklogs } from './delivery/backlog-count.js';
+import { BacklogWatch } from './delivery/backlog-watch.js';
+import { Deliveries } from './delivery/deliveries.js';
 import { Forwarder } from './delivery/forwarder.js';
 import { GatewayStatus } from './delivery/gateway-status.js';
-import { LogKeeper } from './delivery/log-keeper.js';
+import { LiveCopies } from './delivery/live-copies.js';
+import type { LogReader, NewAlarm, NewMessage } from './delivery/log-entry.js';
 import { LogTail } from './delivery/log-tail.js';
-import { QueueWatch } from './delivery/queue-watch.js';
-import { Router } from './delivery/router.js';
+import { LogWriter } from './delivery/log-writer.js';
+import { NewestRetained } from './delivery/newest-retained.js';
 import type { SessionOwner } from './delivery/sessions.js';
 import { Sessions } from './delivery/sessions.js';
+import { Upkeep } from './delivery/upkeep.js';
 import type { Principal } from './domain/grants.js';
 import { bridgeStatusTopic } from './domain/topics.js';
 import { firstAdminToken } from './first-admin.js';
@@ -20,10 +25,8 @@ import { type FootageParts, openFootage } from './footage-storage.js';
 import { createHttpApp } from './http/app.js';
 import { Commands } from './ingest/commands.js';
 import { DevicePublishes } from './ingest/device-publishes.js';
-import { NewestRetained } from './ingest/newest-retained.js';
-import { PatientRecorder } from './ingest/patient-recorder.js';
+import { InvalidPublishes } from './ingest/invalid-publishes.js';
 import { Presence } from './ingest/presence.js';
-import { Rejections } from './ingest/rejections.js';
 import { Installation } from './installation.js';
 import type { GatewayAddresses } from './listening.js';
 import { openListeners } from './listening.js';
@@ -53,6 +56,7 @@ const DAY_MS = 24 * HOUR_MS;
 const STOP_PATIENCE_MS = 3_000;
 const GIVEN_UP =
   'the store does not answer: what is not stored is given up; nothing of it was acknowledged';
+const MAX_NAMED_SESSIONS = 3;
 
 export interface GatewayOptions {
   readonly config: Config;
@@ -79,9 +83,11 @@ interface SiteParts extends RefusalParts {
 }
 
 interface DeliveryParts {
-  readonly router: Router;
+  readonly deliveries: Deliveries;
   readonly sessions: Sessions;
-  readonly recorder: PatientRecorder;
+  readonly alarms: LogWriter<NewAlarm>;
+  readonly messages: LogWriter<NewMessage>;
+  readonly liveCopies: LiveCopies;
   readonly forwarder: Forwarder;
   readonly retained: NewestRetained;
 }
@@ -90,7 +96,7 @@ interface IngestParts {
   readonly publishes: DevicePublishes;
   readonly commands: Commands;
   readonly presence: Presence;
-  readonly rejections: Rejections;
+  readonly invalid: InvalidPublishes;
 }
 
 interface AllParts extends SiteParts, DeliveryParts, IngestParts, FootageParts {
@@ -213,50 +219,93 @@ export class Gateway {
   }
 
   async #openDelivery(storage: Storage, site: SiteParts): Promise<DeliveryParts> {
-    const { config, log } = this.#options;
+    const { log } = this.#options;
     const { logs } = storage;
-    const router = new Router({
+    const deliveries = new Deliveries({
       tails: {
         alarms: new LogTail(await logs.lastSequence('alarms')),
         messages: new LogTail(await logs.lastSequence('messages')),
       },
       reader: logs,
+      onLost: () => undefined,
       log,
+      now: this.#steady.now,
+      elapsedSinceMs: (timeMs) => this.#steady.now() - timeMs,
     });
+    const announce: Deliveries['announce'] = (entries) => deliveries.announce(entries);
+    const alarms = new LogWriter<NewAlarm>({
+      ...{ log: 'alarms', announce, logger: log },
+      append: (items) => logs.appendAlarms(items),
+      onOutage: (reason) => this.#health.report('alarm-log', reason),
+    });
+    const messages = new LogWriter<NewMessage>({
+      ...{ log: 'messages', announce, logger: log },
+      append: (items) => logs.appendMessages(items),
+      onOutage: (reason) => this.#health.report('message-log', reason),
+    });
+    const liveCopies = new LiveCopies(deliveries);
+    const sessions = await this.#openSessions(storage, site, deliveries);
+    this.#releasers.add(() => {
+      liveCopies.stop();
+      alarms.stop();
+      messages.stop();
+    });
+    const watch = new BacklogWatch(deliveries, this.#health);
+    watch.start();
+    this.#releasers.add(() => watch.stop());
+    const retained = new NewestRetained(new RetainedRedis(storage.broker));
+    const forwarder = new Forwarder({ deliveries, writer: messages, retained, log });
+    return { deliveries, sessions, alarms, messages, liveCopies, forwarder, retained };
+  }
+
+  /** The sessions, with what each has accepted counted; afterwards anything may be appended. */
+  async #openSessions(
+    storage: Storage,
+    site: SiteParts,
+    deliveries: Deliveries,
+  ): Promise<Sessions> {
+    const { config, log } = this.#options;
+    const { logs } = storage;
     const principals = new Principals(site.model, site.accessTokens);
     const sessions = new Sessions({
-      store: storage.sessions,
-      reader: logs,
-      router,
+      ...{ store: storage.sessions, deliveries, log },
       ownerOf: (key) => this.#bridgeOwner(key) ?? ownerOf(principals.byKey(key)),
       limits: {
         maxInFlight: config.mqtt.maxInFlight,
         maxQueued: config.sessions.maxQueuedMessages,
+        maxQueuedBytes: config.sessions.maxQueuedBytes,
         maxAgeMs: config.sessions.maxQueuedHours * HOUR_MS,
       },
       forgetAfterMs: config.sessions.forgetAfterDays * DAY_MS,
-      log,
       now: this.#steady.now,
     });
-    await sessions.start();
+    const { unreadable, countedUpTo } = await sessions.start();
+    this.#reportUnreadable(unreadable);
     this.#releasers.add(() => sessions.stop());
-    const saveProgress = () => sessions.saveProgress();
-    const keeper = new LogKeeper({
-      ...{ logs, router, saveProgress, log },
-      storedSettled: (name) => sessions.storedSettled(name),
-      now: this.#steady.now,
+    await countBacklogs(deliveries, logs, countedUpTo);
+    this.#markBacklogs(deliveries, logs);
+    const upkeep = new Upkeep({ logs, deliveries, sessions, log });
+    upkeep.start();
+    this.#releasers.add(() => upkeep.stop());
+    return sessions;
+  }
+
+  /** In the background: a start does not wait for a look through the logs. */
+  #markBacklogs(deliveries: Deliveries, reader: LogReader): void {
+    const stopping = new AbortController();
+    this.#releasers.add(() => stopping.abort());
+    const marked = markBacklogs(deliveries, reader, deliveries.newest, stopping.signal);
+    marked.catch((error: unknown) => {
+      this.#options.log.warn({ err: error }, 'failed to look through the logs');
     });
-    await keeper.recount();
-    keeper.start();
-    this.#releasers.add(() => keeper.stop());
-    const watch = new QueueWatch(router, this.#health);
-    watch.start();
-    this.#releasers.add(() => watch.stop());
-    const recorder = new PatientRecorder(logs, this.#health);
-    this.#releasers.add(() => recorder.stop());
-    const retained = new NewestRetained(new RetainedRedis(storage.broker));
-    const forwarder = new Forwarder(router, recorder, retained);
-    return { router, sessions, recorder, retained, forwarder };
+  }
+
+  #reportUnreadable(clientIds: readonly string[]): void {
+    if (clientIds.length === 0) return;
+    this.#options.log.error({ clientIds }, 'failed to read stored sessions');
+    const names = clientIds.slice(0, MAX_NAMED_SESSIONS).join(', ');
+    const fault = `${clientIds.length} stored sessions cannot be read, their backlogs are lost: ${names}`;
+    this.#health.reportElsewhere('sessions', fault);
   }
 
   /** The owner of a bridge's stored queue, undefined when no bridge of the configuration is. */
@@ -277,22 +326,18 @@ export class Gateway {
   ): Promise<IngestParts> {
     const { config, log, now } = this.#options;
     const { model } = site;
-    const { forwarder, router, recorder } = delivery;
+    const { forwarder, deliveries, alarms, liveCopies } = delivery;
     const steadyNow = this.#steady.now;
     const presence = new Presence(model, forwarder, storage.presence, log, now, steadyNow);
     await presence.load();
     this.#releasers.add(() => presence.stop());
-    const rejections = new Rejections(router, storage.rejections, log);
+    const invalid = new InvalidPublishes(deliveries, storage.rejections, log);
     return {
       presence,
-      rejections,
+      invalid,
       commands: new Commands(model, forwarder, steadyNow),
       publishes: new DevicePublishes({
-        model,
-        recorder,
-        router,
-        forwarder,
-        rejections,
+        ...{ model, alarms, liveCopies, forwarder, invalid },
         maxAlarmBytes: config.mqtt.maxAlarmBytes,
         now,
         steadyNow,
@@ -312,6 +357,7 @@ export class Gateway {
       ...delivery,
       ...ingest,
       stored: storage.broker,
+      unansweredMs: () => Math.max(delivery.alarms.unansweredMs, delivery.messages.unansweredMs),
       maxPacketBytes: config.mqtt.maxPacketBytes,
       maxKeepAliveSeconds: config.mqtt.maxKeepAliveSeconds,
       maxFiltersPerSession: config.mqtt.maxFiltersPerSession,
@@ -335,7 +381,8 @@ export class Gateway {
   ): Promise<Bridges> {
     const { config, log, now } = this.#options;
     const bridges = new Bridges({
-      ...{ sessions, forwarder, commands, log, now },
+      ...{ sessions, forwarder, log, now },
+      commands: { accept: (command) => commands.acceptAndWait(command) },
       installation: installation.name,
       health: this.#health,
       setAside: storage.setAside,
@@ -361,11 +408,11 @@ export class Gateway {
   }
 
   #openHttp(parts: AllParts): ReturnType<typeof createHttpApp> {
-    const { storage, router, sessions, rejections, broker, bridges, installation } = parts;
+    const { storage, deliveries, sessions, invalid, broker, bridges, installation } = parts;
     const { config, log, now, version } = this.#options;
     const metrics = createMetrics({
-      ...{ router, rejections },
-      destinations: () => sessions.destinations(),
+      ...{ deliveries, invalid },
+      consumers: () => sessions.consumers(),
       health: this.#health,
       connections: () => broker.connectionCount,
       unstoredBytes: () => broker.unstoredBytes,

@@ -1,16 +1,16 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import type { Destination } from './delivery/destination.js';
+import type { Consumer } from './delivery/consumer.js';
+import type { Deliveries } from './delivery/deliveries.js';
 import { LOG_NAMES } from './delivery/log-entry.js';
-import type { Router } from './delivery/router.js';
-import type { Rejections } from './ingest/rejections.js';
+import type { InvalidPublishes } from './ingest/invalid-publishes.js';
 import type { BridgeStatus } from './site/bridge-list.js';
 import type { Health } from './site/health.js';
 
 export interface MetricsSources {
-  readonly router: Router;
-  /** The destinations that are shown one by one. */
-  readonly destinations: () => readonly Destination[];
-  readonly rejections: Rejections;
+  readonly deliveries: Deliveries;
+  /** The consumers that are shown one by one. */
+  readonly consumers: () => readonly Consumer[];
+  readonly invalid: InvalidPublishes;
   readonly health: Health;
   readonly connections: () => number;
   readonly unstoredBytes: () => number;
@@ -22,35 +22,34 @@ export interface MetricsSources {
 
 /**
  * What `/metrics` shows. Everything is read when it is asked for, from where it is counted, so that
- * the numbers of one answer belong together: for every destination and log
+ * the numbers of one answer belong together: for every consumer and log
  * `accepted = delivered + queued + expired + dropped` (CONTRACT 4.6).
  */
 export function createMetrics(sources: MetricsSources): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  addDestinations(registry, sources);
+  addConsumers(registry, sources);
   addGateway(registry, sources);
   addBridges(registry, sources);
   return registry;
 }
 
-function addDestinations(registry: Registry, { destinations }: MetricsSources): void {
+function addConsumers(registry: Registry, { consumers }: MetricsSources): void {
   new Gauge({
-    name: 'gateway_destination_messages',
+    name: 'gateway_consumer_messages',
     help:
-      'Messages accepted for a destination, and what became of them: delivered (acknowledged), ' +
-      'queued (waiting or in flight), expired (too old), dropped (too many)',
-    labelNames: ['destination', 'log', 'state'],
+      'Messages accepted for a consumer, and what became of them: delivered (acknowledged), ' +
+      'queued (waiting or in flight), expired (too old), dropped (too many, or dead letters)',
+    labelNames: ['consumer', 'log', 'state'],
     registers: [registry],
     collect() {
       this.reset();
-      for (const { name, cursors } of destinations()) {
+      for (const { name, cursors } of consumers()) {
         for (const log of LOG_NAMES) {
-          const { accepted, queued, state } = cursors[log];
-          const { delivered, expired, dropped } = state;
+          const { accepted, delivered, queued, expired, dropped } = cursors[log];
           const states = { accepted, delivered, queued, expired, dropped };
           for (const [label, count] of Object.entries(states)) {
-            this.set({ destination: name, log, state: label }, count);
+            this.set({ consumer: name, log, state: label }, count);
           }
         }
       }
@@ -70,9 +69,9 @@ function addGateway(registry: Registry, sources: MetricsSources): void {
       },
     });
   };
-  const { router, health } = sources;
+  const { deliveries, health } = sources;
   single('gateway_connections', 'MQTT connections', sources.connections);
-  single('gateway_destinations', 'Sessions, persistent or not', () => router.destinations.size);
+  single('gateway_sessions', 'Sessions, persistent or not', () => deliveries.consumers.size);
   single(
     'gateway_unstored_bytes',
     'Memory of publishes on their way to the store, about',
@@ -100,23 +99,23 @@ function addGateway(registry: Registry, sources: MetricsSources): void {
     labelNames: ['log'],
     registers,
     collect() {
-      for (const log of LOG_NAMES) this.set({ log }, router.tails[log].last);
+      for (const log of LOG_NAMES) this.set({ log }, deliveries.tails[log].last);
     },
   });
   new Gauge({
-    name: 'gateway_rejected_publishes',
+    name: 'gateway_invalid_publishes',
     help: 'Publishes that could not be used since the start, by reason',
     labelNames: ['reason'],
     registers,
     collect() {
-      for (const [reason, count] of sources.rejections.counts) this.set({ reason }, count);
+      for (const [reason, count] of sources.invalid.counts) this.set({ reason }, count);
     },
   });
 }
 
 type Labels = Readonly<Record<string, string>>;
 
-/** What a bridge shows beside the counts of its destination, which are above. */
+/** What a bridge shows beside the counts of its consumer, which are above. */
 function addBridges(registry: Registry, sources: MetricsSources): void {
   let asked: Promise<BridgeStatus[]> | undefined;
   // Once for all that are read at the same time.

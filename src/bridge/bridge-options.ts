@@ -22,6 +22,7 @@ export interface BridgeOptions extends BridgeSelection {
   readonly retain: boolean;
   readonly maxInFlight: number;
   readonly maxQueuedMessages: number;
+  readonly maxQueuedBytes: number;
   readonly maxQueuedHours: number;
   readonly replayPerSecond: number;
   readonly ackTimeoutSeconds: number;

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Destination } from '../delivery/destination.js';
+import type { Consumer } from '../delivery/consumer.js';
 import type { SessionOwner, Sessions } from '../delivery/sessions.js';
 import { selectedFilters } from '../domain/bridge-topics.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/client-ids.js';
@@ -25,6 +25,7 @@ export function bridgeOwner(options: BridgeOptions): SessionOwner {
     limits: {
       maxInFlight,
       maxQueued: maxQueuedMessages,
+      maxQueuedBytes: options.maxQueuedBytes,
       maxAgeMs: maxQueuedHours * MS_PER_HOUR,
       replayPerSecond,
     },
@@ -45,7 +46,7 @@ export async function openQueue(
   { sessions, log }: { readonly sessions: Sessions; readonly log: Logger },
   options: BridgeOptions,
   signal: AbortSignal,
-): Promise<Destination> {
+): Promise<Consumer> {
   const owner = bridgeOwner(options);
   const clientId = queueId(options.name);
   const ownerBefore = sessions.ownerOf(clientId);
@@ -55,9 +56,9 @@ export async function openQueue(
       log.warn({ err: error, bridge: options.name }, 'session in place of the queue not deleted');
     });
   }
-  const destination = sessions.open(clientId, owner, true);
+  const { consumer } = sessions.open(clientId, owner, true);
   const wanted = selectedFilters(options);
-  const present = destination.subscriptions.list().map(({ filter }) => filter);
+  const present = consumer.subscriptions.list().map(({ filter }) => filter);
   const removed = present.filter((filter) => !wanted.includes(filter));
   const requested = wanted.map((filter) => ({ filter, qos: 1 as const }));
   while (!signal.aborted) {
@@ -74,7 +75,7 @@ export async function openQueue(
       await pauseBeforeRetry(signal);
     }
   }
-  return destination;
+  return consumer;
 }
 
 /** Ends the bridge's queue for good, with what it is owed. */

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Destination } from '../delivery/destination.js';
+import type { Consumer } from '../delivery/consumer.js';
 import type { Forwarder } from '../delivery/forwarder.js';
 import { LOG_NAMES } from '../delivery/log-entry.js';
 import type { OutgoingPublish } from '../delivery/receiver.js';
@@ -56,7 +56,7 @@ export class Bridge {
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #faults: BridgeFaults;
   readonly #refusedMessages: RefusedMessages;
-  #queue: Destination | undefined;
+  #queue: Consumer | undefined;
   #oldest: OldestQueued | undefined;
   #isConnecting = false;
   #stopping: Promise<void> | undefined;

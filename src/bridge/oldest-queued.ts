@@ -1,4 +1,4 @@
-import type { Destination } from '../delivery/destination.js';
+import type { Consumer } from '../delivery/consumer.js';
 import { LOG_NAMES } from '../delivery/log-entry.js';
 import { pause } from '../site/pause.js';
 
@@ -6,10 +6,10 @@ const DEADLINE_MS = 1_000;
 
 /** When the oldest message that waits was received: of what is queued the store alone knows it. */
 export class OldestQueued {
-  readonly #queue: Destination;
+  readonly #queue: Consumer;
   #reading: Promise<number | null> | undefined;
 
-  constructor(queue: Destination) {
+  constructor(queue: Consumer) {
     this.#queue = queue;
   }
 

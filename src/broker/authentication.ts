@@ -1,23 +1,22 @@
 import type { AuthenticateError, Client } from 'aedes';
-import type { Logger } from 'pino';
 import type { SessionOwner, Sessions } from '../delivery/sessions.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/client-ids.js';
 import type { Principal } from '../domain/grants.js';
 import { mayReceive, principalKey } from '../domain/grants.js';
-import { GatewayError } from '../errors.js';
+import { parsePublishTopic } from '../domain/topics.js';
 import type { AccessTokens } from '../site/access-tokens.js';
 import type { Devices } from '../site/devices.js';
-import { Connection } from './connection.js';
-import type { FailedLogins } from './failed-logins.js';
-import type { Intake } from './intake.js';
-import { mayLeaveWill } from './publish-rights.js';
+import type { BackPressure } from './back-pressure.js';
 import {
   BAD_CREDENTIALS,
   IDENTIFIER_REJECTED,
   NOT_AUTHORIZED,
   SERVER_UNAVAILABLE,
-} from './refusal-codes.js';
-import type { Peer, RefusalReport } from './refusal-report.js';
+} from './connect-errors.js';
+import { Connection } from './connection.js';
+import type { Denials } from './denials.js';
+import type { FailedLogins } from './failed-logins.js';
+import { mayPublish } from './publish-rights.js';
 
 /** What of a CONNECT its authentication needs to know. */
 export interface ConnectRequest {
@@ -33,14 +32,13 @@ export interface AuthenticationOptions {
   readonly accessTokens: AccessTokens;
   readonly sessions: Sessions;
   readonly failedLogins: FailedLogins;
-  readonly intake: Intake;
-  readonly refusals: RefusalReport;
+  readonly backPressure: BackPressure;
+  readonly denials: Denials;
   readonly maxKeepAliveSeconds: number;
-  readonly log: Logger;
 }
 
-/** Why a CONNECT was refused: the return code for the client, the reason for the log. */
-export class Refusal extends Error implements AuthenticateError {
+/** Why a CONNECT fails: the return code for the client, the reason for the log. */
+export class ConnectError extends Error implements AuthenticateError {
   readonly returnCode: number;
 
   constructor(returnCode: number, reason: string) {
@@ -58,10 +56,9 @@ export class Authentication {
   }
 
   /**
-   * The connection of a client with valid credentials and its session.
+   * Admits a client with valid credentials: its connection, with its session.
    *
-   * @throws Refusal with the return code for the CONNACK; GatewayError `store-unavailable` when the
-   *   connection has ended without one, because a refusal could not be written down
+   * @throws ConnectError with the return code for the CONNACK
    */
   async admit(
     client: Client,
@@ -71,53 +68,53 @@ export class Authentication {
   ): Promise<Connection> {
     // [MQTT-3.1.3-8]: a session that persists needs an identifier (DEPENDENCY-FAULTS 14).
     if (request.isClientIdEmpty && request.isPersistent) {
-      throw new Refusal(IDENTIFIER_REJECTED, 'empty client id with a persistent session');
+      throw new ConnectError(IDENTIFIER_REJECTED, 'empty client id with a persistent session');
     }
     const principal = await this.#identify(client.id, request, username, password);
-    const { maxKeepAliveSeconds, sessions } = this.#options;
-    const peer = { principal, address: request.address, clientId: client.id };
-    if (client.id.startsWith(BRIDGE_CLIENT_ID_PREFIX)) {
-      await this.#recordRefusal(client, peer, 'connect', null);
-      throw new Refusal(IDENTIFIER_REJECTED, 'the client id is that of a bridge');
-    }
-    if (request.keepAliveSeconds === 0 || request.keepAliveSeconds > maxKeepAliveSeconds) {
-      throw new Refusal(NOT_AUTHORIZED, `keep-alive must be 1 to ${maxKeepAliveSeconds} seconds`);
-    }
-    if (request.willTopic !== undefined && !mayLeaveWill(principal, request.willTopic)) {
-      const reason = 'a will that is not of a device on its own topics';
-      await this.#recordRefusal(client, peer, 'will', request.willTopic);
-      throw new Refusal(NOT_AUTHORIZED, reason);
-    }
+    const keepAliveMs = this.#keepAliveMs(principal, request);
+    this.#checkWill(client, principal, request);
     const owner = sessionOwner(principal);
-    const ownerBefore = sessions.ownerOf(client.id);
-    if (ownerBefore !== undefined && ownerBefore !== owner.key) {
-      await this.#recordRefusal(client, peer, 'connect', null);
-      throw new Refusal(IDENTIFIER_REJECTED, 'the client id belongs to another principal');
+    this.#checkClientId(client, principal, request, owner);
+    const { backPressure, sessions } = this.#options;
+    if (!backPressure.shareOf(owner.key).hasRoomForConnection) {
+      throw new ConnectError(SERVER_UNAVAILABLE, 'too many connections wait for the store');
     }
-    const share = this.#options.intake.shareOf(owner.key);
-    if (!share.hasRoomForConnection) {
-      throw new Refusal(SERVER_UNAVAILABLE, 'too many connections wait for the store');
-    }
-    const destination = sessions.open(client.id, owner, request.isPersistent);
-    return new Connection(client, principal, request.address, destination, share);
+    const session = sessions.open(client.id, owner, request.isPersistent);
+    const { address } = request;
+    return new Connection({ client, principal, address, keepAliveMs, session, backPressure });
   }
 
-  /** Resolves once the refusal stands in the audit trail: only then may the client be told. */
-  async #recordRefusal(
-    client: Client,
-    peer: Peer,
-    operation: 'will' | 'connect',
-    topic: string | null,
-  ): Promise<void> {
-    try {
-      await this.#options.refusals.permission(peer, operation, topic);
-    } catch (error) {
-      if (error instanceof GatewayError && error.code === 'too-many-refusals') {
-        throw new Refusal(SERVER_UNAVAILABLE, 'refused too much');
-      }
-      client.close();
-      throw error;
+  /** A device must ask for a keep-alive; a token is looked after as if it had. */
+  #keepAliveMs(principal: Principal, { keepAliveSeconds }: ConnectRequest): number {
+    const { maxKeepAliveSeconds } = this.#options;
+    const isInRange = keepAliveSeconds > 0 && keepAliveSeconds <= maxKeepAliveSeconds;
+    if (principal.type === 'device' && !isInRange) {
+      const reason = `keep-alive must be 1 to ${maxKeepAliveSeconds} seconds`;
+      throw new ConnectError(NOT_AUTHORIZED, reason);
     }
+    return (isInRange ? keepAliveSeconds : maxKeepAliveSeconds) * 1_000;
+  }
+
+  /** A token's will that it may not publish is not published; it refuses nobody (CONTRACT 3). */
+  #checkWill(client: Client, principal: Principal, { willTopic, address }: ConnectRequest): void {
+    if (willTopic === undefined || principal.type !== 'device') return;
+    if (mayPublish(principal, parsePublishTopic(willTopic))) return;
+    this.#options.denials.record({ principal, address, clientId: client.id }, 'will', willTopic);
+    throw new ConnectError(NOT_AUTHORIZED, "a will that is not on the device's own topics");
+  }
+
+  #checkClientId(
+    client: Client,
+    principal: Principal,
+    { address }: ConnectRequest,
+    owner: SessionOwner,
+  ): void {
+    const ownerBefore = this.#options.sessions.ownerOf(client.id);
+    const isBridges = client.id.startsWith(BRIDGE_CLIENT_ID_PREFIX);
+    if (!isBridges && (ownerBefore === undefined || ownerBefore === owner.key)) return;
+    this.#options.denials.record({ principal, address, clientId: client.id }, 'connect', null);
+    const whose = isBridges ? 'a bridge' : 'another principal';
+    throw new ConnectError(IDENTIFIER_REJECTED, `the client id belongs to ${whose}`);
   }
 
   async #identify(
@@ -126,9 +123,9 @@ export class Authentication {
     username: string | undefined,
     password: Uint8Array | undefined,
   ): Promise<Principal> {
-    const { devices, accessTokens, failedLogins, refusals } = this.#options;
+    const { devices, accessTokens, failedLogins, denials } = this.#options;
     if (username === undefined || password === undefined) {
-      throw new Refusal(NOT_AUTHORIZED, 'no credentials');
+      throw new ConnectError(NOT_AUTHORIZED, 'no credentials');
     }
     const device = devices.authenticate(username.toLowerCase(), password);
     const principal: Principal | undefined =
@@ -139,10 +136,10 @@ export class Authentication {
       failedLogins.succeeded(request.address);
       return principal;
     }
-    refusals.authentication(request.address, clientId, username);
+    denials.authentication(request.address, clientId, username);
     const delayMs = failedLogins.delayFor(request.address);
     await new Promise((resolve) => setTimeout(resolve, delayMs));
-    throw new Refusal(BAD_CREDENTIALS, 'bad credentials');
+    throw new ConnectError(BAD_CREDENTIALS, 'bad credentials');
   }
 }
 

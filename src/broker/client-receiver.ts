@@ -1,24 +1,19 @@
 import type { Client } from 'aedes';
-import { writeToStream } from 'mqtt-packet';
 import type { OutgoingPublish, Receiver } from '../delivery/receiver.js';
-
-/** What tells a client that its publish is stored. */
-export interface Acknowledgement {
-  readonly cmd: 'puback' | 'pubrec';
-  readonly messageId: number;
-}
+import { encodePublish } from './packet-encoder.js';
 
 /** How long a client may leave its messages unread before it is disconnected; nothing is lost. */
 const DRAIN_TIMEOUT_MS = 5_000;
 
 /**
- * The outbound side of a client's connection. Messages are written here and not through Aedes: its
- * way drops what overtakes (DEPENDENCY-FAULTS 1) and lets one frozen client stall the others (10).
+ * The outbound side of a client's connection. Messages are written here and not through Aedes, which
+ * drops what overtakes (DEPENDENCY-FAULTS 1) and lets one frozen client stall the others (10).
  */
 export class ClientReceiver implements Receiver {
   readonly #client: Client;
   readonly #onWritable: () => void;
   #drainTimer: NodeJS.Timeout | undefined;
+  #isCorked = false;
 
   /** @param onWritable called when the connection takes messages again */
   constructor(client: Client, onWritable: () => void) {
@@ -31,24 +26,28 @@ export class ClientReceiver implements Receiver {
   }
 
   send(publish: OutgoingPublish): void {
-    this.#write({ cmd: 'publish', ...publish });
+    this.write(encodePublish(publish));
   }
 
-  /** Acknowledges a publish of the client: PUBACK at QoS 1, PUBREC at QoS 2. */
-  acknowledge(acknowledgement: Acknowledgement): void {
-    this.#write(acknowledgement);
+  /** Writes a packet; all packets of one turn of the event loop leave together. */
+  write(bytes: Buffer): void {
+    const { conn, closed } = this.#client;
+    if (closed || conn.destroyed) return;
+    if (!this.#isCorked) {
+      this.#isCorked = true;
+      conn.cork();
+      process.nextTick(() => {
+        this.#isCorked = false;
+        conn.uncork();
+      });
+    }
+    conn.write(bytes);
+    if (conn.writableNeedDrain && this.#drainTimer === undefined) this.#awaitDrain();
   }
 
   /** The connection is gone. */
   close(): void {
     clearTimeout(this.#drainTimer);
-  }
-
-  #write(packet: Parameters<typeof writeToStream>[0]): void {
-    const { conn, closed } = this.#client;
-    if (closed || conn.destroyed) return;
-    writeToStream(packet, conn);
-    if (conn.writableNeedDrain && this.#drainTimer === undefined) this.#awaitDrain();
   }
 
   #awaitDrain(): void {

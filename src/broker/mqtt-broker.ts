@@ -3,8 +3,8 @@ import type { Duplex } from 'node:stream';
 import { Aedes, type Client, type PublishPacket } from 'aedes';
 import type { RedisPersistence } from 'aedes-persistence-redis';
 import type { Logger } from 'pino';
+import type { Deliveries } from '../delivery/deliveries.js';
 import type { RetainedMessages } from '../delivery/retained-messages.js';
-import type { Router } from '../delivery/router.js';
 import type { Sessions } from '../delivery/sessions.js';
 import type { Commands } from '../ingest/commands.js';
 import type { DevicePublishes } from '../ingest/device-publishes.js';
@@ -14,38 +14,34 @@ import type { AuthenticationRefusals } from '../site/authentication-refusals.js'
 import type { Devices } from '../site/devices.js';
 import type { PermissionRefusals } from '../site/permission-refusals.js';
 import type { SiteModel } from '../site/site-model.js';
-import type { ConnectRequest } from './authentication.js';
-import { Authentication, Refusal } from './authentication.js';
+import { Authentication, ConnectError } from './authentication.js';
+import { BackPressure } from './back-pressure.js';
 import type { Connection } from './connection.js';
+import { claimedId, Denials } from './denials.js';
 import { FailedLogins } from './failed-logins.js';
-import { IncomingReceipts } from './incoming-receipts.js';
-import { BYTES_OF_CONNECTION, Intake } from './intake.js';
-import { guardPackets } from './packet-guard.js';
+import { KeepAlive } from './keep-alive.js';
+import { MqttClient, type PacketHandlers } from './mqtt-client.js';
 import { BrokerPersistence } from './persistence.js';
-import { PublishHook } from './publish-hook.js';
-import { ReadGate } from './read-gate.js';
-import { claimedId, RefusalReport } from './refusal-report.js';
-import { SubscribeHook } from './subscribe-hook.js';
+import { Publishing } from './publishing.js';
+import { ReadTurns } from './read-turns.js';
+import { Releasing } from './releasing.js';
+import { Subscribing } from './subscribing.js';
+import { Wills } from './wills.js';
 
 const MAX_FILTERS_PER_PACKET = 1_000;
 const MAX_CLIENT_ID_BYTES = 256;
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Aedes' own dispatch carries only its `$SYS` topics, but must never be the bottleneck (10). */
-const CONCURRENCY = 10_000;
-/** Restored sessions bring their filters before CONNACK; a client may send as much at once. */
-const QUEUE_LIMIT = 1_000;
-const MAX_LOGGED_FILTERS = 10;
-/** The SUBACK code of a filter that is refused (MQTT 3.1.1, 3.9.3). */
-const FAILURE = 0x80;
 /** The CONNACK code of success (MQTT 3.1.1, 3.2.2.3). */
 const ACCEPTED = 0;
+/** What a connection takes until the store has answered at its begin, and the same at its end. */
+const BYTES_OF_CONNECTION = 24 * 1024;
 
 export interface MqttBrokerOptions {
   readonly devices: Devices;
   readonly accessTokens: AccessTokens;
   readonly model: SiteModel;
   readonly sessions: Sessions;
-  readonly router: Router;
+  readonly deliveries: Deliveries;
   readonly retained: RetainedMessages;
   readonly publishes: DevicePublishes;
   readonly commands: Commands;
@@ -53,6 +49,8 @@ export interface MqttBrokerOptions {
   readonly stored: RedisPersistence;
   readonly permissionRefusals: PermissionRefusals;
   readonly authenticationRefusals: AuthenticationRefusals;
+  /** For how long the store has owed the answer to a write of the message path. */
+  readonly unansweredMs: () => number;
   readonly maxPacketBytes: number;
   readonly maxKeepAliveSeconds: number;
   readonly maxFiltersPerSession: number;
@@ -61,86 +59,43 @@ export interface MqttBrokerOptions {
 }
 
 /**
- * The MQTT side. Aedes speaks the protocol: CONNECT, SUBSCRIBE, keep-alive, QoS 2. What is published
- * goes into our message path (`PublishHook`), and what is forwarded comes from our destinations
- * (`ClientReceiver`); Aedes itself forwards nothing to anyone.
+ * The MQTT side. Aedes speaks the protocol's CONNECT, PINGREQ and DISCONNECT and keeps wills; publishes
+ * go into the message path, subscriptions into sessions (`MqttClient`), and what is forwarded comes
+ * from our consumers. Aedes itself forwards nothing to anyone.
  */
 export class MqttBroker {
   readonly #options: MqttBrokerOptions;
   readonly #aedes: Aedes;
   readonly #persistence: BrokerPersistence;
   readonly #authentication: Authentication;
-  readonly #subscribeHook: SubscribeHook;
-  readonly #intake = new Intake();
-  readonly #requests = new WeakMap<Client, ConnectRequest>();
-  readonly #connections = new WeakMap<object, Connection>();
-  readonly #gates = new WeakMap<Client, ReadGate>();
-  /** By client id. */
+  readonly #handlers: PacketHandlers;
+  readonly #backPressure: BackPressure;
+  readonly #turns: ReadTurns;
+  readonly #keepAlive = new KeepAlive();
+  readonly #clients = new WeakMap<Client, MqttClient>();
+  /** Connections whose CONNACK is sent, by client id. */
   readonly #open = new Map<string, Connection>();
   /** Authenticated, and the network connection has not ended. */
   readonly #admitted = new Set<Connection>();
 
   constructor(options: MqttBrokerOptions) {
     this.#options = options;
-    const refusals = new RefusalReport(options);
-    const failedLogins = new FailedLogins(options.now);
+    const denials = new Denials(options);
+    const publishing = new Publishing({ ...options, denials });
+    this.#backPressure = new BackPressure(options.unansweredMs);
+    this.#turns = new ReadTurns(() => options.deliveries.leastLag);
     this.#authentication = new Authentication({
       ...options,
-      refusals,
-      failedLogins,
-      intake: this.#intake,
+      ...{ denials, backPressure: this.#backPressure },
+      failedLogins: new FailedLogins(options.now),
     });
-    const connectionOf = (client: Client) => this.#connections.get(client);
-    const gateOf = (client: Client) => this.#gates.get(client);
-    const subscribeHook = new SubscribeHook({ ...options, refusals, connectionOf, gateOf });
-    this.#subscribeHook = subscribeHook;
-    const hook = new PublishHook({
-      ...options,
-      ...{ refusals, connectionOf, gateOf },
-      receipts: new IncomingReceipts(options.stored),
-      isLeftWill: (packet) => this.#isLeftWill(packet),
-    });
-    this.#persistence = new BrokerPersistence({
-      ...options,
-      isAdmitted: (client) => this.#connections.has(client),
-      isGranted: (clientId, filter) => this.#isGranted(clientId, filter),
-      onReleasing: (clientId, answer) => {
-        const client = this.#open.get(clientId)?.client;
-        if (client !== undefined) hook.releasing(client, answer);
-      },
-      onReleased: (clientId, messageId) => this.#open.get(clientId)?.released(messageId),
-    });
-    this.#aedes = new Aedes({
-      // No `id`: a fixed one corrupts what is stored after a restart (DEPENDENCY-FAULTS 4).
-      persistence: this.#persistence,
-      concurrency: CONCURRENCY,
-      queueLimit: QUEUE_LIMIT,
-      connectTimeout: CONNECT_TIMEOUT_MS,
-      preConnect: (client, packet, done) => {
-        this.#requests.set(client, {
-          address: addressOf(client),
-          isClientIdEmpty: packet.clientId === '',
-          isPersistent: packet.clean !== true,
-          keepAliveSeconds: packet.keepalive ?? 0,
-          willTopic: packet.will?.topic,
-        });
-        done(null, !client.closed);
-      },
-      authenticate: (client, username, password, done) => {
-        this.#authenticate(client, username, password).then(
-          () => done(null, true),
-          (error) => {
-            this.#logRefusal(client, username, error);
-            done(error, null);
-          },
-        );
-      },
-      authorizePublish: (client, packet, done) => hook.authorize(client, packet, done),
-      authorizeSubscribe: (client, subscription, done) =>
-        subscribeHook.authorize(client, subscription, done),
-      // Destinations deliver; see the class comment.
-      authorizeForward: () => null,
-    });
+    this.#handlers = {
+      publishing,
+      subscribing: new Subscribing({ ...options, denials }),
+      releasing: new Releasing(options.sessions, options.log),
+    };
+    this.#persistence = new BrokerPersistence(options);
+    this.#aedes = this.#createAedes(new Wills({ ...options, publishing }));
   }
 
   /** Prepares for connections (`handle`). */
@@ -151,48 +106,48 @@ export class MqttBroker {
       if (returnCode === ACCEPTED) this.#opened(client);
     });
     this.#aedes.on('clientDisconnect', (client) => this.#closed(client));
-    this.#aedes.on('subscribe', (subscriptions, client) => this.#subscribed(subscriptions, client));
-    this.#aedes.on('unsubscribe', (filters, client) => {
-      this.#subscribeHook.unsubscribed(client, filters);
-    });
     this.#aedes.on('ping', (_packet, client) => {
-      const principal = this.#connections.get(client)?.principal;
+      const principal = this.#connectionOf(client)?.principal;
       if (principal?.type === 'device') presence.heardOf(principal.id);
     });
     this.#aedes.on('clientError', (client, error) => {
       // Logged already, with who it was.
-      if (error instanceof Refusal) return;
+      if (error instanceof ConnectError) return;
       log.info({ clientId: client.id, reason: error.message }, 'connection ended');
     });
     this.#aedes.on('connectionError', (client, error) => {
-      log.info({ address: addressOf(client), reason: error.message }, 'connection refused');
+      log.info({ address: addressOf(client), reason: error.message }, 'connect error');
     });
     // Missing from its types (DEPENDENCY-FAULTS 20); without a listener it would end the process.
     const emitter: NodeJS.EventEmitter = this.#aedes;
     emitter.on('error', (error) => log.error({ err: error }, 'broker error'));
     await this.#aedes.listen();
+    this.#keepAlive.start();
   }
 
   /** Ends every connection. */
   async stop(): Promise<void> {
+    this.#keepAlive.stop();
+    this.#backPressure.stop();
     for (const { client } of this.#open.values()) client.close();
     await new Promise<void>((resolve) => this.#aedes.close(resolve));
   }
 
   /** Serves MQTT on a connection; with `request` when it came over WebSocket. */
   handle(stream: Duplex, request?: IncomingMessage): void {
-    const gate = new ReadGate(stream);
     const client = this.#aedes.handle(stream, request);
-    this.#gates.set(client, gate);
-    guardPackets(client, {
-      maxPacketBytes: this.#options.maxPacketBytes,
-      maxFiltersPerPacket: MAX_FILTERS_PER_PACKET,
-      maxClientIdBytes: MAX_CLIENT_ID_BYTES,
-      onSubscribe: (subscriptions) => this.#subscribeHook.came(subscriptions),
-      onUnsubscribe: (filters) => this.#subscribeHook.unsubscribeCame(filters),
+    const mqttClient = new MqttClient({
+      ...{ stream, client, turns: this.#turns, handlers: this.#handlers },
+      address: addressOf(client),
+      limits: {
+        maxPacketBytes: this.#options.maxPacketBytes,
+        maxFiltersPerPacket: MAX_FILTERS_PER_PACKET,
+        maxClientIdBytes: MAX_CLIENT_ID_BYTES,
+      },
     });
+    this.#clients.set(client, mqttClient);
     // Aedes does not tell of every end: of several connections under one client id it loses sight.
-    stream.once('close', () => this.#ended(client));
+    stream.once('close', () => this.#ended(client, mqttClient));
   }
 
   /** Closes the connections of a principal (`principalKey`) whose credential has ended. */
@@ -204,16 +159,54 @@ export class MqttBroker {
 
   /** Memory that publishes on their way to the store take, about. */
   get unstoredBytes(): number {
-    return this.#intake.unstoredBytes;
+    return this.#backPressure.unstoredBytes;
   }
 
   /** How many publishes found no room while the store was away, since the start. */
   get unkeptCount(): number {
-    return this.#intake.unkeptCount;
+    return this.#backPressure.unkeptCount;
   }
 
   get connectionCount(): number {
     return this.#open.size;
+  }
+
+  #createAedes(wills: Wills): Aedes {
+    return new Aedes({
+      // No `id`: a fixed one corrupts what is stored after a restart (DEPENDENCY-FAULTS 4).
+      persistence: this.#persistence,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      preConnect: (client, _packet, done) => done(null, !client.closed),
+      authenticate: (client, username, password, done) => {
+        this.#authenticate(client, username, password).then(
+          () => done(null, true),
+          (error) => {
+            this.#logConnectError(client, username, error);
+            done(error, null);
+          },
+        );
+      },
+      // Of publishes Aedes sees wills alone, and of subscriptions none (`MqttClient`).
+      authorizePublish: (client, will, done) => {
+        const isLeft = client === null || this.#isLeftWill(will);
+        wills.take(isLeft ? undefined : this.#connectionOf(client), will);
+        will.retain = false;
+        will.qos = 0;
+        done(null);
+      },
+      authorizeSubscribe: (_client, _subscription, done) => done(null, null),
+      authorizeForward: () => null,
+    });
+  }
+
+  /** A will bears the id of the broker that stored it; the will of a client that is here bears none. */
+  #isLeftWill(will: PublishPacket): boolean {
+    const brokerId: unknown = Reflect.get(will, 'brokerId');
+    return brokerId !== undefined && brokerId !== this.#aedes.id;
+  }
+
+  #connectionOf(client: Client): Connection | undefined {
+    return this.#clients.get(client)?.connection;
   }
 
   async #authenticate(
@@ -221,34 +214,38 @@ export class MqttBroker {
     username: string | undefined,
     password: Buffer | undefined,
   ): Promise<void> {
-    const request = this.#requests.get(client);
-    if (request === undefined) throw new Error('no CONNECT');
-    const { presence } = this.#options;
+    const mqttClient = this.#clients.get(client);
+    const request = mqttClient?.request;
+    if (request === undefined) throw new TypeError('authentication without CONNECT');
     const connection = await this.#authentication.admit(client, request, username, password);
-    this.#connections.set(client, connection);
+    mqttClient?.admitted(connection);
     if (client.closed || client.conn.destroyed) {
       // Given up meanwhile: a clean session must not stay behind.
       this.#closed(client);
       return;
     }
     this.#admitted.add(connection);
-    if (connection.principal.type === 'device') presence.connected(connection.principal.id);
+    const { principal } = connection;
+    if (principal.type === 'device') this.#options.presence.connected(principal.id);
   }
 
-  #logRefusal(client: Client, username: string | undefined, error: unknown): void {
-    if (!(error instanceof Refusal)) return;
+  #logConnectError(client: Client, username: string | undefined, error: unknown): void {
+    if (!(error instanceof ConnectError)) return;
     const who = { address: addressOf(client), clientId: client.id, username: claimedId(username) };
-    this.#options.log.info({ ...who, reason: error.message }, 'connection refused');
+    this.#options.log.info({ ...who, reason: error.message }, 'connect error');
   }
 
   #opened(client: Client): void {
-    const connection = this.#connections.get(client);
-    if (connection === undefined || client.closed) return;
+    const mqttClient = this.#clients.get(client);
+    const connection = mqttClient?.connection;
+    if (mqttClient === undefined || connection === undefined || client.closed) return;
     this.#takeOver(client.id);
     this.#open.set(client.id, connection);
+    this.#keepAlive.watch(mqttClient);
     connection.open();
-    connection.waitsFor(this.#persistence.answered(), BYTES_OF_CONNECTION);
+    connection.share.takeUntil(this.#persistence.answered(), BYTES_OF_CONNECTION);
     this.#options.log.info({ clientId: client.id, principal: connection.owner }, 'connected');
+    mqttClient.opened();
   }
 
   /** Ends the connection that has the client id, if Aedes has not yet [MQTT-3.1.4-2]. */
@@ -261,60 +258,25 @@ export class MqttBroker {
 
   /** Called when a connection ends, maybe more than once, and maybe before it was open. */
   #closed(client: Client): void {
-    const connection = this.#connections.get(client);
+    const connection = this.#connectionOf(client);
     if (connection === undefined) return;
     const { sessions, log } = this.#options;
     const wasOpen = connection.close();
-    sessions.closed(client.id, connection.destination);
+    sessions.closed(connection.session);
     if (!wasOpen) return;
     if (this.#open.get(client.id) === connection) this.#open.delete(client.id);
     log.info({ clientId: client.id, principal: connection.owner }, 'disconnected');
   }
 
   /** The network connection is gone: only now has a device that came back before no gap. */
-  #ended(client: Client): void {
+  #ended(client: Client, mqttClient: MqttClient): void {
+    this.#keepAlive.leave(mqttClient);
     this.#closed(client);
-    const connection = this.#connections.get(client);
+    const { connection } = mqttClient;
     if (connection === undefined || !this.#admitted.delete(connection)) return;
-    connection.waitsFor(this.#persistence.answered(), BYTES_OF_CONNECTION);
+    connection.share.takeUntil(this.#persistence.answered(), BYTES_OF_CONNECTION);
     const { principal } = connection;
     if (principal.type === 'device') this.#options.presence.disconnected(principal.id);
-  }
-
-  #isGranted(clientId: string, filter: string): boolean {
-    const connection = this.#open.get(clientId);
-    return connection !== undefined && this.#subscribeHook.mayHave(connection, filter);
-  }
-
-  /** SUBACK is sent. */
-  #subscribed(subscriptions: readonly { topic: string; qos: number }[], client: Client): void {
-    const filtersOf = (isOfKind: (qos: number) => boolean) =>
-      subscriptions.filter(({ qos }) => isOfKind(qos)).map(({ topic }) => topic);
-    this.#logRefusedFilters(
-      client,
-      filtersOf((qos) => qos >= FAILURE),
-    );
-    const granted = filtersOf((qos) => qos < FAILURE);
-    const { retained, log } = this.#options;
-    const destination = this.#connections.get(client)?.destination;
-    if (destination === undefined || granted.length === 0) return;
-    destination
-      .offerRetained(() => retained.matching(granted))
-      .catch((error: unknown) => log.warn({ err: error }, 'retained messages not sent'));
-  }
-
-  /** One line for a SUBSCRIBE, however many filters it has. */
-  #logRefusedFilters(client: Client, filters: readonly string[]): void {
-    const principal = this.#connections.get(client)?.owner;
-    if (filters.length === 0 || principal === undefined) return;
-    const which = { count: filters.length, filters: filters.slice(0, MAX_LOGGED_FILTERS) };
-    this.#options.log.info({ clientId: client.id, principal, ...which }, 'subscription refused');
-  }
-
-  /** A will bears the id of the broker that stored it; what comes from a client bears none. */
-  #isLeftWill(packet: PublishPacket): boolean {
-    const brokerId: unknown = Reflect.get(packet, 'brokerId');
-    return brokerId !== undefined && brokerId !== this.#aedes.id;
   }
 }
 

@@ -5,7 +5,8 @@ import type {
   IUnsubscribePacket,
   Packet,
 } from 'mqtt-packet';
-import { IDENTIFIER_REJECTED, UNACCEPTABLE_PROTOCOL_VERSION } from './refusal-codes.js';
+import { isFilter } from '../domain/topics.js';
+import { IDENTIFIER_REJECTED, UNACCEPTABLE_PROTOCOL_VERSION } from './connect-errors.js';
 
 export interface WireLimits {
   readonly maxFiltersPerPacket: number;
@@ -22,6 +23,9 @@ export interface WireFault {
 /** Longer ones are nobody's; MQTT allows 65,535 bytes. */
 const MAX_TOPIC_BYTES = 1024;
 
+const IDENTIFIER_BYTES = 2;
+const MAX_TOPIC_LEVELS = 128;
+
 /** MQTT 3.1 and 3.1.1. The parser knows 5, too. */
 const LEVELS = [3, 4];
 
@@ -36,6 +40,15 @@ export function faultOf(packet: Packet, limits: WireLimits): WireFault | undefin
       return because(subscribeFault(packet, limits));
     case 'unsubscribe':
       return because(unsubscribeFault(packet, limits));
+    case 'puback':
+    case 'pubrel':
+      return because(acknowledgementFault(packet));
+    case 'pubrec':
+    case 'pubcomp':
+      return { reason: 'acknowledges a QoS 2 message: none is sent' };
+    case 'pingreq':
+    case 'disconnect':
+      return packet.length === 0 ? undefined : { reason: 'a packet of the wrong length' };
     default:
       return undefined;
   }
@@ -80,10 +93,23 @@ function connectFault(packet: IConnectPacket, limits: WireLimits): WireFault | u
 }
 
 function publishFault({ topic, qos, messageId, dup }: IPublishPacket): string | undefined {
-  if (isUnusable(topic)) return 'unusable topic';
+  // [MQTT-3.3.2-2], [MQTT-4.7.3-1]
+  const isName = topic !== '' && !topic.includes('+') && !topic.includes('#');
+  if (
+    !isName ||
+    isUnusable(topic) ||
+    topic.split('/', MAX_TOPIC_LEVELS + 1).length > MAX_TOPIC_LEVELS
+  ) {
+    return 'unusable topic';
+  }
   // [MQTT-3.3.1-2]
   if (qos === 0) return dup ? 'DUP at QoS 0' : undefined;
   return identifierFault(messageId);
+}
+
+/** [MQTT-2.3.1-6]: two bytes, and not 0. */
+function acknowledgementFault({ length, messageId }: Packet): string | undefined {
+  return length === IDENTIFIER_BYTES ? identifierFault(messageId) : 'a packet of the wrong length';
 }
 
 function subscribeFault(packet: ISubscribePacket, limits: WireLimits): string | undefined {
@@ -91,7 +117,9 @@ function subscribeFault(packet: ISubscribePacket, limits: WireLimits): string | 
   return (
     identifierFault(messageId) ??
     countFault(subscriptions.length, limits) ??
-    (subscriptions.some(({ topic }) => isUnusable(topic)) ? 'unusable filter' : undefined)
+    (subscriptions.some(({ topic, qos }) => isUnusable(topic) || !isFilter(topic) || qos > 2)
+      ? 'unusable filter'
+      : undefined)
   );
 }
 

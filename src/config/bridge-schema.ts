@@ -48,6 +48,7 @@ const bridgeKeys = z.strictObject({
   retain: z.boolean().default(false),
   maxInFlight: count.max(MAX_UINT16).default(100),
   maxQueuedMessages: count.default(200_000),
+  maxQueuedBytes: count.default(268_435_456),
   maxQueuedHours: count.max(MAX_HOURS).default(168),
   replayPerSecond: count.default(1000),
   ackTimeoutSeconds: count.max(3600).default(10),

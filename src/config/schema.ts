@@ -120,6 +120,7 @@ export const configSchema = z.strictObject({
   sessions: z
     .strictObject({
       maxQueuedMessages: count.default(10_000),
+      maxQueuedBytes: count.default(67_108_864),
       maxQueuedHours: count.max(MAX_DAYS * 24).default(72),
       forgetAfterDays: count.max(MAX_DAYS).default(7),
     })

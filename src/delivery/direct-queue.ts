@@ -30,9 +30,8 @@ export class DirectQueue {
   readonly #queue = new Set<DirectMessage>();
   /** By topic. */
   readonly #retained = new Map<string, DirectMessage>();
-  /** Topics sent since retained messages are being fetched: those would be older. */
-  readonly #sentDuringFetch = new Set<string>();
-  #fetches = 0;
+  /** For each fetch that is under way, the topics sent since it began: it would bring older ones. */
+  readonly #fetches = new Set<Set<string>>();
 
   /** Takes its turn; when too many wait, the oldest is lost. */
   add(message: DirectMessage): void {
@@ -42,20 +41,20 @@ export class DirectQueue {
 
   /** Adds what the fetch brings, but for topics under which something newer was sent meanwhile. */
   async addRetained(fetch: () => Promise<readonly DirectMessage[]>): Promise<void> {
-    this.#fetches++;
+    const sentMeanwhile = new Set<string>();
+    this.#fetches.add(sentMeanwhile);
     try {
       for (const message of await fetch()) {
-        if (!this.#sentDuringFetch.has(message.topic)) this.#retained.set(message.topic, message);
+        if (!sentMeanwhile.has(message.topic)) this.#retained.set(message.topic, message);
       }
     } finally {
-      this.#fetches--;
-      if (this.#fetches === 0) this.#sentDuringFetch.clear();
+      this.#fetches.delete(sentMeanwhile);
     }
   }
 
   /** A message of this topic is being sent: a retained one that waits is out of date now. */
   noteSent(topic: string): void {
-    if (this.#fetches > 0) this.#sentDuringFetch.add(topic);
+    for (const sentMeanwhile of this.#fetches) sentMeanwhile.add(topic);
     this.#retained.delete(topic);
   }
 
@@ -74,5 +73,6 @@ export class DirectQueue {
   clear(): void {
     this.#queue.clear();
     this.#retained.clear();
+    this.#fetches.clear();
   }
 }

@@ -1,5 +1,5 @@
 import { parseForwardedTopic } from '../domain/topics.js';
-import type { LogCursor } from './log-cursor.js';
+import type { Cursor } from './cursor.js';
 import type { LogEntry, LogReader } from './log-entry.js';
 import type { LogTail } from './log-tail.js';
 
@@ -7,7 +7,7 @@ const PAGE_ENTRIES = 500;
 const LOADED_AT_ONCE = 100;
 
 export interface ExpressLanesOptions {
-  readonly cursor: LogCursor;
+  readonly cursor: Cursor;
   readonly reader: LogReader;
   readonly tail: LogTail;
 }
@@ -51,10 +51,8 @@ export class ExpressLanes {
    * (`load`); undefined when none is to go ahead.
    */
   next(): LogEntry | 'not-loaded' | undefined {
-    const { cursor, tail } = this.#options;
+    const { tail } = this.#options;
     if (this.#early !== undefined) return 'not-loaded';
-    // What is to fall out is among what waits: reading passes it first.
-    if (cursor.toSkip > 0) return undefined;
     for (const lane of this.#urgent) {
       const waiting = this.#waitingOf(lane);
       const [sequence] = waiting;
@@ -94,7 +92,7 @@ export class ExpressLanes {
     const { cursor, reader, tail } = this.#options;
     const { last } = tail;
     this.#waiting.clear();
-    for (let after = cursor.position; after < last; ) {
+    for (let after = cursor.offset; after < last; ) {
       const page = await reader.read(cursor.log, after, PAGE_ENTRIES);
       for (const entry of page) {
         if (entry.sequence <= last && cursor.isOwed(entry)) this.#append(entry);
@@ -118,8 +116,8 @@ export class ExpressLanes {
 
   #waitingOf(lane: string): number[] {
     const waiting = this.#waiting.get(lane) ?? [];
-    const { position } = this.#options.cursor;
-    const passed = waiting.findIndex((sequence) => sequence > position);
+    const { offset } = this.#options.cursor;
+    const passed = waiting.findIndex((sequence) => sequence > offset);
     waiting.splice(0, passed < 0 ? waiting.length : passed);
     return waiting;
   }

@@ -1,58 +1,86 @@
-import type { MessageToAppend, Recorder } from './recorder.js';
+import type { Logger } from 'pino';
+import { GatewayError } from '../errors.js';
+import type { Deliveries } from './deliveries.js';
+import type { NewMessage } from './log-entry.js';
+import type { LogWriter } from './log-writer.js';
 import type { RetainedMessages } from './retained-messages.js';
-import type { Router } from './router.js';
 import type { QoS } from './subscriptions.js';
 
 const NOTHING = Buffer.alloc(0);
 
 /** A message that is no alarm, as it is to reach the subscribers. */
-export interface MessageToForward extends MessageToAppend {
+export interface MessageToForward extends NewMessage {
   readonly qos: QoS;
   readonly retain: boolean;
-  /** Whether it takes away what is retained under its topic [MQTT-3.3.1-10]. */
+  /** Whether the message takes away what is retained under its topic [MQTT-3.3.1-10]. */
   readonly removesRetained?: boolean;
+}
+
+export interface ForwarderOptions {
+  readonly deliveries: Deliveries;
+  readonly writer: LogWriter<NewMessage>;
+  readonly retained: RetainedMessages;
+  readonly log: Logger;
 }
 
 /** Sends everything but alarms on its way: telemetry, presence, commands, the gateway's status. */
 export class Forwarder {
-  readonly #router: Router;
-  readonly #recorder: Recorder;
-  readonly #retained: RetainedMessages;
+  readonly #options: ForwarderOptions;
 
-  constructor(router: Router, recorder: Recorder, retained: RetainedMessages) {
-    this.#router = router;
-    this.#recorder = recorder;
-    this.#retained = retained;
+  constructor(options: ForwarderOptions) {
+    this.#options = options;
   }
 
   /**
-   * At QoS 1 it is stored, and owed to every destination, when this resolves. At QoS 0 a retained one
-   * reaches nobody when a newer one has come before it was stored.
+   * Forwards a message. At QoS 0 a retained one reaches nobody when a newer one has come before it was
+   * stored.
+   *
+   * @param done called with true once the message is stored and accepted for every consumer, at QoS 0
+   *   once it is sent; with false when it could not be stored
    */
-  async forward(message: MessageToForward): Promise<void> {
-    if (message.retain) {
-      const payload = message.removesRetained === true ? NOTHING : message.payload;
-      if (!(await this.#retained.store({ ...message, payload }))) return;
-    }
-    if (message.qos === 0) {
-      this.#router.publishDirect({ ...message, retain: false });
+  forward(message: MessageToForward, done: (isStored: boolean) => void): void {
+    if (!message.retain) {
+      this.#send(message, done);
       return;
     }
-    const { qos: _qos, retain: _retain, removesRetained: _removesRetained, ...entry } = message;
-    const { entry: appended, isNew } = await this.#recorder.appendMessage(entry);
-    this.#router.appended(appended, isNew);
+    const payload = message.removesRetained === true ? NOTHING : message.payload;
+    this.#options.retained.store({ ...message, payload }).then(
+      (isOfUse) => (isOfUse ? this.#send(message, done) : done(true)),
+      (error: unknown) => {
+        this.#options.log.warn({ err: error }, 'failed to store a retained message');
+        done(false);
+      },
+    );
+  }
+
+  /** @throws GatewayError `store-unavailable` */
+  async forwardAndWait(message: MessageToForward): Promise<void> {
+    const isStored = await new Promise<boolean>((resolve) => this.forward(message, resolve));
+    if (!isStored) throw new GatewayError('store-unavailable', 'The message was not stored.');
   }
 
   /** Takes away everything that is retained under the filter, without a word to anyone. */
   async forget(filter: string): Promise<void> {
-    for (const message of await this.#retained.matching([filter])) {
-      await this.#retained.store({ ...message, payload: NOTHING });
+    const { retained } = this.#options;
+    for (const message of await retained.matching([filter])) {
+      await retained.store({ ...message, payload: NOTHING });
     }
   }
 
-  /** To whoever is connected, at QoS 1, and to later subscribers as retained; queued for nobody. */
+  /** To every connected subscriber, at QoS 1, and to later ones as retained; queued for nobody. */
   async announce(message: Omit<MessageToForward, 'qos' | 'retain'>): Promise<void> {
-    this.#router.publishDirect({ ...message, qos: 1, retain: false });
-    await this.#retained.store({ ...message, qos: 1, retain: true });
+    const { deliveries, retained } = this.#options;
+    deliveries.publishDirect({ ...message, qos: 1, retain: false });
+    await retained.store({ ...message, qos: 1, retain: true });
+  }
+
+  #send(message: MessageToForward, done: (isStored: boolean) => void): void {
+    const { deliveries, writer } = this.#options;
+    if (message.qos === 1) {
+      writer.append(message, done);
+      return;
+    }
+    deliveries.publishDirect({ ...message, retain: false });
+    done(true);
   }
 }

@@ -1,28 +1,56 @@
+import type { Alarm } from '../domain/alarms.js';
 import type { Audience } from '../domain/grants.js';
-import { withLate } from '../domain/messages.js';
+import type { DeviceContext } from '../domain/messages.js';
 
 /** The two logs: telemetry has its own, so that it can never push an alarm out. */
 export const LOG_NAMES = ['alarms', 'messages'] as const;
 export type LogName = (typeof LOG_NAMES)[number];
 
-/** An alarm forwarded later than this after its receipt is marked `late` (CONTRACT 3). */
-const LATE_AFTER_MS = 60_000;
+/** A number for each log. */
+export type LogPositions = Readonly<Record<LogName, number>>;
 
-/** One message that is owed to every destination whose filters match it. */
+/** A message on its way into a log. */
+export interface NewMessage extends Audience {
+  readonly topic: string;
+  /** As forwarded; of an alarm with `"late":false`. */
+  readonly payload: Buffer;
+  /** By the steady clock: expiry and `late` go by it. */
+  readonly receivedAtMs: number;
+  /** Of a QoS 2 publish: written together with the message, so that a repetition is known as one. */
+  readonly received?: ReceivedIdentifier | undefined;
+}
+
+/** An alarm on its way into its log, with all that its record holds. */
+export interface NewAlarm extends NewMessage {
+  readonly alarm: Alarm;
+  readonly context: DeviceContext;
+  /** The machine's clock at receipt. */
+  readonly wallReceivedAtMs: number;
+  /** What tells a retransmission where the alarm's id does not [MQTT-3.3.1-1]. */
+  readonly receipt: Receipt | undefined;
+}
+
+/** The packet identifier of a QoS 2 publish until PUBREL [MQTT-4.3.3-2]. */
+export interface ReceivedIdentifier {
+  readonly clientId: string;
+  readonly packetIdentifier: number;
+}
+
+export interface Receipt {
+  readonly packetIdentifier: number;
+  readonly payloadDigest: string;
+  /** The DUP flag. */
+  readonly isSentAgain: boolean;
+}
+
+/** One message that every consumer whose filters match must receive. */
 export interface LogEntry extends Audience {
   readonly log: LogName;
-  /** Its place in the log; without gaps. */
+  /** Its place in the log; appended without gaps. */
   readonly sequence: number;
   readonly topic: string;
   readonly payload: Buffer;
-  /** By the steady clock: ages are told from it, `late` and expiry. */
   readonly receivedAtMs: number;
-}
-
-/** The entry's payload as it is to be sent now. */
-export function payloadAt(entry: LogEntry, nowMs: number): Buffer {
-  if (entry.log !== 'alarms') return entry.payload;
-  return withLate(entry.payload, nowMs - entry.receivedAtMs > LATE_AFTER_MS);
 }
 
 /** Reads the logs from the store. */
@@ -32,4 +60,24 @@ export interface LogReader {
   /** The entries of these sequence numbers, but for those that are gone. */
   pick(log: LogName, sequences: readonly number[]): Promise<LogEntry[]>;
   lastSequence(log: LogName): Promise<number>;
+}
+
+/** What appending one item came to. */
+export interface Appended {
+  readonly sequence: number;
+  /** False when the alarm had been recorded before, under this sequence. */
+  readonly isNew: boolean;
+}
+
+/** Appends to one log: a batch is one atomic write, durable when the promise resolves. */
+export type Append<Item extends NewMessage> = (items: readonly Item[]) => Promise<Appended[]>;
+
+/** Logs that can be trimmed. */
+export interface KeepableLogs extends LogReader {
+  /** Removes what no consumer needs of the entries up to and including this one. */
+  trim(log: LogName, upToSequence: number): Promise<void>;
+  /** How many messages other than alarms the store keeps. */
+  messageCount(): Promise<number>;
+  /** Removes messages from the middle of their log. */
+  removeMessages(sequences: readonly number[]): Promise<void>;
 }

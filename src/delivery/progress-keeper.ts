@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
-import type { LogName } from './log-entry.js';
+import type { LogName, LogPositions } from './log-entry.js';
 import type { SessionProgress, SessionStore } from './session-store.js';
 import { SharedTurn } from './shared-turn.js';
-import type { LogPositions } from './subscriptions.js';
 
 /** How much of what was acknowledged may be sent again after a crash. */
 const SAVE_INTERVAL_MS = 50;
@@ -30,7 +29,10 @@ export class ProgressKeeper {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
       this.flush().catch((error: unknown) => {
-        this.#log.warn({ err: error }, 'cursors not saved, acknowledged messages may be repeated');
+        this.#log.warn(
+          { err: error },
+          'failed to save cursors, acknowledged messages may be repeated',
+        );
       });
     }, SAVE_INTERVAL_MS);
   }
@@ -69,7 +71,7 @@ export class ProgressKeeper {
     const changed: SessionProgress[] = [];
     for (const [clientId, progress] of moved) {
       const current = progress();
-      const text = JSON.stringify(current);
+      const text = textOf(current);
       if (this.#saved.get(clientId) === text) continue;
       this.#saved.set(clientId, text);
       changed.push(current);
@@ -98,4 +100,11 @@ export class ProgressKeeper {
       if (!this.#moved.has(clientId)) this.#moved.set(clientId, progress);
     }
   }
+}
+
+/** Without what changes with every entry, whether it concerns the session or not. */
+function textOf({ cursors: { alarms, messages }, ...progress }: SessionProgress): string {
+  const { countedUpTo: _alarms, ...ofAlarms } = alarms;
+  const { countedUpTo: _messages, ...ofMessages } = messages;
+  return JSON.stringify([progress, ofAlarms, ofMessages]);
 }

@@ -1,4 +1,4 @@
-/** Those that are done with, as a bit each, so that a long backlog stays small when it is saved. */
+/** The entries that are done with, as a bit each, so that a long backlog is small when saved. */
 export interface SentAheadState {
   /** The sequence that the first bit is for. */
   readonly first: number;
@@ -7,9 +7,10 @@ export interface SentAheadState {
 
 const BITS = 8;
 
-/** The entries behind a cursor's position that were sent before their turn. */
+/** The entries behind a cursor's offset that were sent before their turn. */
 export class SentAhead {
-  readonly #inFlight = new Set<number>();
+  /** Sequence → bytes of payload. */
+  readonly #inFlight = new Map<number, number>();
   readonly #done: Set<number>;
 
   constructor(state: SentAheadState | undefined) {
@@ -20,7 +21,7 @@ export class SentAhead {
     return this.#inFlight.size;
   }
 
-  /** Undefined when there are none that are done with. */
+  /** Undefined when no entry is done with. */
   get state(): SentAheadState | undefined {
     if (this.#done.size === 0) return undefined;
     let [first, last] = [Number.POSITIVE_INFINITY, 0];
@@ -40,43 +41,63 @@ export class SentAhead {
     return this.#inFlight.has(sequence) || this.#done.has(sequence);
   }
 
-  sent(sequence: number): void {
-    this.#inFlight.add(sequence);
+  /** How many entries behind this sequence were sent ahead, done with or not. */
+  countAfter(sequence: number): number {
+    let count = 0;
+    for (const sent of this.#inFlight.keys()) if (sent > sequence) count++;
+    for (const done of this.#done) if (done > sequence) count++;
+    return count;
   }
 
-  /** It awaits no acknowledgement any more. Returns whether it did. */
+  sent(sequence: number, bytes: number): void {
+    this.#inFlight.set(sequence, bytes);
+  }
+
+  /** The entry awaits no acknowledgement any more. Returns whether it did. */
   settle(sequence: number): boolean {
     if (!this.#inFlight.delete(sequence)) return false;
     this.#done.add(sequence);
     return true;
   }
 
-  /** Its turn has come: it is not ahead any more. What it is, undefined for what was not ahead. */
-  pass(sequence: number): 'in-flight' | 'done' | undefined {
-    if (this.#inFlight.delete(sequence)) return 'in-flight';
+  /** The cursor passes an entry. Returns the bytes of one in flight; undefined for one not ahead. */
+  pass(sequence: number): number | 'done' | undefined {
+    const bytes = this.#inFlight.get(sequence);
+    if (bytes !== undefined) {
+      this.#inFlight.delete(sequence);
+      return bytes;
+    }
     return this.#done.delete(sequence) ? 'done' : undefined;
   }
 
-  /** What was in flight is to be sent again. Returns how many that were. */
-  rewind(): number {
-    const count = this.#inFlight.size;
-    this.#inFlight.clear();
-    return count;
+  /** The entries in flight up to this one, which the cursor passes with all that is done with. */
+  passAllUpTo(sequence: number): [sequence: number, bytes: number][] {
+    for (const done of this.#done) if (done <= sequence) this.#done.delete(done);
+    const passed = [...this.#inFlight].filter(([sent]) => sent <= sequence);
+    for (const [sent] of passed) this.#inFlight.delete(sent);
+    return passed.sort(([one], [other]) => one - other);
   }
 
-  /** There is nothing behind this sequence any more. Returns how many of those were in flight. */
+  /** What was in flight is to be sent again. Returns how many entries and bytes that were. */
+  rewind(): { readonly count: number; readonly bytes: number } {
+    const count = this.#inFlight.size;
+    let bytes = 0;
+    for (const one of this.#inFlight.values()) bytes += one;
+    this.#inFlight.clear();
+    return { count, bytes };
+  }
+
+  /** The log ends at this sequence now. Returns how many lost entries were in flight. */
   cutAt(sequence: number): number {
     for (const done of this.#done) if (done > sequence) this.#done.delete(done);
-    const lost = [...this.#inFlight].filter((sent) => sent > sequence);
+    const lost = [...this.#inFlight.keys()].filter((sent) => sent > sequence);
     for (const sent of lost) this.#inFlight.delete(sent);
     return lost.length;
   }
 
-  /** The cursor reads nothing any more up to the end of its log. Returns whether there were any. */
-  forgetDone(): boolean {
-    const hadSome = this.#done.size > 0;
+  /** The cursor reads nothing any more up to the end of its log. */
+  forgetDone(): void {
     this.#done.clear();
-    return hadSome;
   }
 }
 

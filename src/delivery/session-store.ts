@@ -1,31 +1,43 @@
 import type { CursorState } from './cursor-state.js';
-import type { LogName } from './log-entry.js';
+import type { LogName, LogPositions } from './log-entry.js';
 import type { Subscription } from './subscriptions.js';
 
-/** Where a session is in each log, and what became of what it was owed. */
+/** Where a session is in each log, and what became of what it accepted. */
 export type SessionCursors = Readonly<Record<LogName, CursorState>>;
 
 /** A persistent session as it is kept. */
-export interface SessionRecord {
-  readonly clientId: string;
-  /** `principalKey` of the one it belongs to. */
+export interface SessionRecord extends SessionProgress {
+  /** `principalKey` of the principal it belongs to. */
   readonly owner: string;
   readonly subscriptions: readonly Subscription[];
-  readonly cursors: SessionCursors;
-  /** When it was last connected. */
-  readonly seenAtMs: number;
 }
 
 export interface SessionProgress {
   readonly clientId: string;
   readonly cursors: SessionCursors;
+  /** When the session was last connected, by the steady clock. */
   readonly seenAtMs: number;
+}
+
+/** What the store holds of the sessions. */
+export interface StoredSessions {
+  readonly sessions: readonly (SessionRecord & {
+    /** The packet identifiers of QoS 2 publishes that the client has not released. */
+    readonly received: readonly number[];
+  })[];
+  /** Client ids whose record cannot be read. */
+  readonly unreadable: readonly string[];
+  /** The entries up to which every stored cursor counts what it accepted. */
+  readonly countedUpTo: LogPositions;
 }
 
 /** Where persistent sessions are kept. */
 export interface SessionStore {
-  load(): Promise<SessionRecord[]>;
+  load(): Promise<StoredSessions>;
   save(session: SessionRecord): Promise<void>;
   saveProgress(sessions: readonly SessionProgress[]): Promise<void>;
+  saveCountedUpTo(positions: LogPositions): Promise<void>;
+  /** The client has released these QoS 2 packet identifiers. */
+  release(clientId: string, packetIdentifiers: readonly number[]): Promise<void>;
   delete(clientId: string): Promise<void>;
 }

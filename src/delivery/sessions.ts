@@ -1,14 +1,15 @@
 import type { Logger } from 'pino';
 import type { Audience } from '../domain/grants.js';
+import { Consumer } from './consumer.js';
 import { freshCursor } from './cursor-state.js';
-import { Destination } from './destination.js';
-import type { DestinationLimits } from './limits.js';
-import type { LogName, LogReader } from './log-entry.js';
+import type { Deliveries } from './deliveries.js';
+import type { ConsumerLimits } from './limits.js';
+import type { LogName, LogPositions } from './log-entry.js';
 import { ProgressKeeper } from './progress-keeper.js';
-import type { Router } from './router.js';
+import { ReceivedIdentifiers } from './received-identifiers.js';
 import type { SessionProgress, SessionRecord, SessionStore } from './session-store.js';
 import { SharedTurn } from './shared-turn.js';
-import type { QoS, Subscription } from './subscriptions.js';
+import type { QoS } from './subscriptions.js';
 import { Subscriptions } from './subscriptions.js';
 
 /** A filter as a client asks for it, its QoS already limited to what is granted. */
@@ -17,7 +18,7 @@ export interface RequestedSubscription {
   readonly qos: QoS;
 }
 
-/** To whom a session belongs, and what he may see. */
+/** To whom a session belongs, and what that principal may see. */
 export interface SessionOwner {
   /** `principalKey` */
   readonly key: string;
@@ -25,31 +26,38 @@ export interface SessionOwner {
   /** The same for all whose `mayReceive` answers the same. */
   readonly audienceKey: string;
   /** Left out: those of all sessions. */
-  readonly limits?: DestinationLimits | undefined;
-  /** Whether his sessions are kept however long they are away. */
+  readonly limits?: ConsumerLimits | undefined;
+  /** Whether the owner's sessions are kept however long they are away. */
   readonly isKept?: boolean | undefined;
 }
 
-interface Session {
+/** What a client finds again when it connects: its consumer, and what it has not released. */
+export interface Session {
+  readonly clientId: string;
   readonly owner: SessionOwner;
   readonly isPersistent: boolean;
-  readonly destination: Destination;
+  readonly consumer: Consumer;
+  readonly received: ReceivedIdentifiers;
+  /** Whether the newest connection has found the session there [MQTT-3.2.2-2]. */
+  readonly isResumed: boolean;
+}
+
+interface KeptSession extends Session {
   /** Stores all of it: a thousand SUBSCRIBEs that come at once are one write. */
   readonly saving: SharedTurn;
   seenAtMs: number;
-  /** Whether a connection has taken it up that did not begin it. */
   isResumed: boolean;
 }
 
 export interface SessionsOptions {
   readonly store: SessionStore;
-  readonly reader: LogReader;
-  readonly router: Router;
-  /** The owner of a stored session by his `principalKey`, undefined when he is gone. */
+  readonly deliveries: Deliveries;
+  /** The owner of a stored session by `principalKey`, undefined when the principal is gone. */
   readonly ownerOf: (key: string) => SessionOwner | undefined;
-  readonly limits: DestinationLimits;
+  readonly limits: ConsumerLimits;
   readonly forgetAfterMs: number;
   readonly log: Logger;
+  /** The steady clock. */
   readonly now: () => number;
 }
 
@@ -57,11 +65,11 @@ const FORGET_INTERVAL_MS = 60_000;
 /** In place of the time at which a session was last connected: it is. */
 const CONNECTED = 0;
 
-/** The sessions of MQTT clients, by client id: each a destination of forwarded messages. */
+/** The sessions of MQTT clients, by client id: each with a consumer of forwarded messages. */
 export class Sessions {
   readonly #options: SessionsOptions;
   readonly #progress: ProgressKeeper;
-  readonly #sessions = new Map<string, Session>();
+  readonly #sessions = new Map<string, KeptSession>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: SessionsOptions) {
@@ -69,25 +77,31 @@ export class Sessions {
     this.#progress = new ProgressKeeper(options.store, options.log);
   }
 
-  /** Takes up the persistent sessions where they stopped. */
-  async start(): Promise<void> {
-    const { store, ownerOf } = this.#options;
-    for (const record of await store.load()) {
+  /**
+   * Takes up the persistent sessions where they stopped.
+   *
+   * @returns the client ids whose records cannot be read, and up to where the others are counted
+   */
+  async start(): Promise<{ unreadable: readonly string[]; countedUpTo: LogPositions }> {
+    const { store, ownerOf, now } = this.#options;
+    const { sessions, unreadable, countedUpTo } = await store.load();
+    for (const { received, ...record } of sessions) {
       const owner = ownerOf(record.owner);
       // A session that was connected when the gateway ended has been away since now.
-      const seenAtMs = record.seenAtMs === CONNECTED ? this.#options.now() : record.seenAtMs;
+      const seenAtMs = record.seenAtMs === CONNECTED ? now() : record.seenAtMs;
       if (owner === undefined) await store.delete(record.clientId);
       else {
         this.#progress.stored(record);
-        this.#open({ ...record, seenAtMs }, owner, true);
+        this.#open({ ...record, seenAtMs }, owner, true, received);
       }
     }
     this.#timer = setInterval(() => this.#forgetUnused(), FORGET_INTERVAL_MS);
+    return { unreadable, countedUpTo };
   }
 
   async stop(): Promise<void> {
     clearInterval(this.#timer);
-    await this.saveProgress();
+    await this.saveAll();
   }
 
   /** Every cursor that has moved is stored when this resolves. */
@@ -95,25 +109,33 @@ export class Sessions {
     await this.#progress.flush();
   }
 
-  /** Up to where nobody is owed anything of the log, going by what is stored of the sessions. */
-  storedSettled(log: LogName): number {
+  /** The same of every session, and up to where they are counted: a later start counts from there. */
+  async saveAll(): Promise<void> {
+    const countedUpTo = this.#options.deliveries.newest;
+    for (const session of this.#sessions.values()) if (session.isPersistent) this.#moved(session);
+    await this.#progress.flush();
+    await this.#options.store.saveCountedUpTo(countedUpTo);
+  }
+
+  /** The ack floor of all stored sessions, going by what is stored of them. */
+  storedFloor(log: LogName): number {
     return this.#progress.storedSettled(log);
   }
 
-  /** `principalKey` of the one to whom the session belongs, undefined when there is none. */
+  /** `principalKey` of the owner of the session, undefined when there is no session. */
   ownerOf(clientId: string): string | undefined {
     return this.#sessions.get(clientId)?.owner.key;
   }
 
-  get(clientId: string): Destination | undefined {
-    return this.#sessions.get(clientId)?.destination;
+  get(clientId: string): Session | undefined {
+    return this.#sessions.get(clientId);
   }
 
-  /** Whoever may be owed something: persistent sessions, and clean ones that have subscribed. */
-  destinations(): Destination[] {
+  /** Persistent sessions, and clean ones that have subscribed. */
+  consumers(): Consumer[] {
     return [...this.#sessions.values()]
-      .filter(({ isPersistent, destination }) => isPersistent || destination.subscriptions.size > 0)
-      .map(({ destination }) => destination);
+      .filter(({ isPersistent, consumer }) => isPersistent || consumer.subscriptions.size > 0)
+      .map(({ consumer }) => consumer);
   }
 
   /**
@@ -121,15 +143,15 @@ export class Sessions {
    * with its connection (`closed`) and leaves nothing behind. Does not wait for the store, so that a
    * device gets in while it is away (CONTRACT 4.4); a SUBSCRIBE does, and comes behind it there.
    */
-  open(clientId: string, owner: SessionOwner, isPersistent: boolean): Destination {
+  open(clientId: string, owner: SessionOwner, isPersistent: boolean): Session {
     const session = this.#sessions.get(clientId);
     if (session?.isPersistent === true && isPersistent) {
-      session.destination.limits = owner.limits ?? this.#options.limits;
+      session.consumer.limits = owner.limits ?? this.#options.limits;
       session.isResumed = true;
-      return session.destination;
+      return session;
     }
     this.#inBackground(clientId, this.discard(clientId));
-    const { newest } = this.#options.router;
+    const { newest } = this.#options.deliveries;
     const record: SessionRecord = {
       clientId,
       owner: owner.key,
@@ -137,142 +159,130 @@ export class Sessions {
       cursors: { alarms: freshCursor(newest.alarms), messages: freshCursor(newest.messages) },
       seenAtMs: this.#options.now(),
     };
-    const destination = this.#open(record, owner, isPersistent);
+    const opened = this.#open(record, owner, isPersistent, []);
     if (isPersistent) {
-      // Until more is stored of it, it is owed what comes from now on.
+      // Until more of it is stored, the session accepts what comes from now on.
       this.#progress.stored(record);
       this.#inBackground(clientId, this.#options.store.save(record));
     }
-    return destination;
+    return opened;
   }
 
   /**
    * The client's connection is gone, and a clean session with it; unless another connection has
    * taken the client id over and has a session of its own [MQTT-3.1.4-2].
    */
-  closed(clientId: string, destination: Destination): void {
+  closed({ clientId, consumer }: Session): void {
     const session = this.#sessions.get(clientId);
-    if (session?.destination !== destination) return;
+    if (session?.consumer !== consumer) return;
     session.seenAtMs = this.#options.now();
-    if (session.isPersistent) this.#moved(clientId, session);
-    else this.#forget(clientId, session);
+    if (session.isPersistent) this.#moved(session);
+    else this.#forget(session);
   }
 
   /** Adds subscriptions; for a persistent session they are stored when this resolves. */
   async subscribe(clientId: string, requested: readonly RequestedSubscription[]): Promise<void> {
     const session = this.#sessions.get(clientId);
-    if (session === undefined) return;
-    const { router } = this.#options;
-    const { destination } = session;
-    for (const { filter, qos } of requested) {
-      destination.subscriptions.put(filter, qos, router.newest);
-    }
-    router.subscribed(
-      destination,
-      requested.map(({ filter }) => filter),
-    );
+    if (session === undefined || requested.length === 0) return;
+    const { newest } = this.#options.deliveries;
+    const { consumer } = session;
+    for (const { filter, qos } of requested) consumer.subscriptions.put(filter, qos, newest);
+    consumer.subscriptionsChanged();
     if (session.isPersistent) await session.saving.take();
   }
 
   async unsubscribe(clientId: string, filters: readonly string[]): Promise<void> {
     const session = this.#sessions.get(clientId);
     if (session === undefined) return;
-    const { router } = this.#options;
-    for (const filter of filters) {
-      session.destination.subscriptions.remove(filter, router.newest);
-    }
-    router.ended(session.destination, filters);
-    this.#prune(session.destination, filters);
+    const { newest } = this.#options.deliveries;
+    const { consumer } = session;
+    for (const filter of filters) consumer.subscriptions.remove(filter, newest);
+    consumer.subscriptions.prune(consumer.settled);
+    consumer.subscriptionsChanged();
     if (session.isPersistent) await session.saving.take();
   }
 
-  /** Whether its newest connection has found the session there [MQTT-3.2.2-2]. */
-  isResumed(clientId: string): boolean {
-    return this.#sessions.get(clientId)?.isResumed === true;
-  }
-
-  subscriptionsOf(clientId: string): Subscription[] {
-    return this.#sessions.get(clientId)?.destination.subscriptions.list() ?? [];
+  /** Forgets QoS 2 packet identifiers that the client has released. */
+  async release(session: Session, packetIdentifiers: readonly number[]): Promise<void> {
+    if (session.isPersistent) {
+      await this.#options.store.release(session.clientId, packetIdentifiers);
+    }
+    for (const identifier of packetIdentifiers) session.received.release(identifier);
   }
 
   /** Ends the session for good; its connection, if any, is the caller's to close. */
   async discard(clientId: string): Promise<void> {
     const session = this.#sessions.get(clientId);
     if (session === undefined) return;
-    this.#forget(clientId, session);
+    this.#forget(session);
     if (session.isPersistent) await this.#options.store.delete(clientId);
   }
 
-  /** Ends all sessions of a principal who is no more. */
+  /** Ends all sessions of a principal that is no more. */
   async discardAllOf(owner: string): Promise<void> {
     const owned = [...this.#sessions].filter(([, session]) => session.owner.key === owner);
     await Promise.all(owned.map(([clientId]) => this.discard(clientId)));
   }
 
-  /** A session that is away for too long is forgotten, with what it is owed (CONTRACT 5). */
+  /** A session that is away for too long is forgotten, with its backlog (CONTRACT 5). */
   #forgetUnused(): void {
     const { now, forgetAfterMs, log } = this.#options;
-    for (const [clientId, { destination, owner, seenAtMs }] of this.#sessions) {
-      if (owner.isKept === true || destination.isConnected || seenAtMs >= now() - forgetAfterMs)
+    for (const [clientId, { consumer, owner, seenAtMs }] of this.#sessions) {
+      if (owner.isKept === true || consumer.isConnected || seenAtMs >= now() - forgetAfterMs)
         continue;
-      log.warn({ clientId }, 'session forgotten, it was away for too long');
+      log.warn({ clientId }, 'session forgotten: away for too long');
       this.discard(clientId).catch((error: unknown) => {
-        log.warn({ err: error, clientId }, 'forgotten session not deleted');
+        log.warn({ err: error, clientId }, 'failed to delete a forgotten session');
       });
     }
   }
 
-  #open(record: SessionRecord, owner: SessionOwner, isPersistent: boolean): Destination {
-    const { router, reader, limits, now, log } = this.#options;
+  #open(
+    record: SessionRecord,
+    owner: SessionOwner,
+    isPersistent: boolean,
+    received: readonly number[],
+  ): KeptSession {
+    const { deliveries, limits, log } = this.#options;
     const { clientId, seenAtMs } = record;
-    const destination = new Destination({
+    const consumer: Consumer = new Consumer({
       name: clientId,
-      tails: router.tails,
-      reader,
+      services: deliveries.services,
       cursors: record.cursors,
       subscriptions: new Subscriptions(record.subscriptions),
       mayReceive: owner.mayReceive,
       audienceKey: owner.audienceKey,
       limits: owner.limits ?? limits,
-      now,
       onProgress: () => {
-        this.#prune(destination, []);
-        if (isPersistent) this.#moved(clientId, session);
+        if (consumer.subscriptions.hasEnded) consumer.subscriptions.prune(consumer.settled);
+        if (isPersistent) this.#moved(session);
       },
-      onConnection: () => router.connectionChanged(destination),
       onReadFailure: (error) =>
-        log.warn({ err: error, clientId }, 'backlog not read, trying again'),
+        log.warn({ err: error, clientId }, 'failed to read a backlog, retrying'),
     });
-    const session: Session = {
-      ...{ owner, isPersistent, destination, seenAtMs, isResumed: false },
-      saving: new SharedTurn(() => this.#save(clientId, session)),
+    const session: KeptSession = {
+      ...{ clientId, owner, isPersistent, consumer, seenAtMs, isResumed: false },
+      received: new ReceivedIdentifiers(received),
+      saving: new SharedTurn(() => this.#save(session)),
     };
     this.#sessions.set(clientId, session);
-    router.add(destination);
-    return destination;
+    deliveries.add(consumer);
+    return session;
   }
 
-  /** Takes filters out of the routing to which nothing is owed any more. */
-  #prune(destination: Destination, removed: readonly string[]): void {
-    const { subscriptions, settled } = destination;
-    for (const filter of [...subscriptions.prune(settled), ...removed]) {
-      if (!subscriptions.knows(filter)) this.#options.router.unsubscribed(destination, filter);
-    }
-  }
-
-  #moved(clientId: string, session: Session): void {
+  #moved(session: KeptSession): void {
     // A connection may end after its session was discarded: that must not be written again.
-    if (this.#sessions.get(clientId) !== session) return;
-    this.#progress.moved(clientId, () => progressOf(clientId, session));
+    if (this.#sessions.get(session.clientId) !== session) return;
+    this.#progress.moved(session.clientId, () => progressOf(session));
   }
 
-  async #save(clientId: string, session: Session): Promise<void> {
+  async #save(session: KeptSession): Promise<void> {
     // Discarded since: it must not be written again.
-    if (this.#sessions.get(clientId) !== session) return;
+    if (this.#sessions.get(session.clientId) !== session) return;
     await this.#options.store.save({
-      ...progressOf(clientId, session),
+      ...progressOf(session),
       owner: session.owner.key,
-      subscriptions: session.destination.subscriptions.all(),
+      subscriptions: session.consumer.subscriptions.all(),
     });
   }
 
@@ -282,22 +292,22 @@ export class Sessions {
    */
   #inBackground(clientId: string, work: Promise<void>): void {
     work.catch((error: unknown) => {
-      this.#options.log.warn({ err: error, clientId }, 'session not stored');
+      this.#options.log.warn({ err: error, clientId }, 'failed to store a session');
     });
   }
 
-  #forget(clientId: string, session: Session): void {
-    this.#sessions.delete(clientId);
-    this.#progress.forget(clientId);
-    this.#options.router.remove(session.destination);
+  #forget(session: KeptSession): void {
+    this.#sessions.delete(session.clientId);
+    this.#progress.forget(session.clientId);
+    this.#options.deliveries.remove(session.consumer);
   }
 }
 
-function progressOf(clientId: string, session: Session): SessionProgress {
-  const { alarms, messages } = session.destination.cursors;
+function progressOf({ clientId, consumer, seenAtMs }: KeptSession): SessionProgress {
+  const { alarms, messages } = consumer.cursors;
   return {
     clientId,
     cursors: { alarms: alarms.state, messages: messages.state },
-    seenAtMs: session.destination.isConnected ? CONNECTED : session.seenAtMs,
+    seenAtMs: consumer.isConnected ? CONNECTED : seenAtMs,
   };
 }

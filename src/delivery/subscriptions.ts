@@ -1,10 +1,7 @@
 import { FilterTree } from '../domain/filter-tree.js';
-import type { LogEntry, LogName } from './log-entry.js';
+import type { LogEntry, LogName, LogPositions } from './log-entry.js';
 
 export type QoS = 0 | 1;
-
-/** A sequence number of each log. */
-export type LogPositions = Readonly<Record<LogName, number>>;
 
 /** One subscription of a session, and from and up to where in the logs it holds. */
 export interface Subscription {
@@ -68,16 +65,28 @@ export class Subscriptions {
     if (subscription.qos === 1) this.#ended.push({ ...subscription, until: newest });
   }
 
-  /** Forgets ended subscriptions whose last entry is settled. Returns their filters. */
-  prune(settled: LogPositions): string[] {
-    const isSettled = ({ until }: Subscription) =>
-      until !== undefined && until.alarms <= settled.alarms && until.messages <= settled.messages;
-    const gone = this.#ended.filter(isSettled);
-    if (gone.length > 0) {
-      this.#ended = this.#ended.filter((ended) => !isSettled(ended));
-      this.#byFilter = undefined;
-    }
-    return gone.map(({ filter }) => filter);
+  /** Forgets ended subscriptions whose last entry is settled. */
+  prune(settled: LogPositions): void {
+    if (this.#ended.length === 0) return;
+    const kept = this.#ended.filter(
+      ({ until }) =>
+        until === undefined || until.alarms > settled.alarms || until.messages > settled.messages,
+    );
+    if (kept.length < this.#ended.length) this.#byFilter = undefined;
+    this.#ended = kept;
+  }
+
+  /** Whether subscriptions have ended to which messages may still be owed. */
+  get hasEnded(): boolean {
+    return this.#ended.length > 0;
+  }
+
+  /** The sequence since which the present filters alone decide what is accepted. */
+  unchangedSince(log: LogName): number {
+    let since = 0;
+    for (const { after } of this.#current.values()) since = Math.max(since, after[log]);
+    for (const { until } of this.#ended) since = Math.max(since, until?.[log] ?? 0);
+    return since;
   }
 
   /** The store has lost its newest entries: what is appended anew is meant for all that hold. */
@@ -92,11 +101,6 @@ export class Subscriptions {
       after: back(ended.after),
       until: ended.until && back(ended.until),
     }));
-  }
-
-  /** Whether the filter is in force, or ended and not pruned yet. */
-  knows(filter: string): boolean {
-    return this.has(filter) || this.#ended.some((ended) => ended.filter === filter);
   }
 
   /** The highest QoS granted for the topic now, undefined when no filter matches. */

@@ -1,6 +1,5 @@
-import { z } from 'zod';
 import { derivedId, isUuid, newId } from './identifiers.js';
-import { composeObject, decodeUtf8, isJson, objectMembers } from './json-text.js';
+import { composeObject, decodeUtf8, objectMembers, parseJson } from './json-text.js';
 import type { Instant } from './times.js';
 import { PLAUSIBLE_FROM_MS, parseInstant } from './times.js';
 
@@ -16,7 +15,6 @@ export const ALARM_KINDS = [
   'inactivity',
 ] as const;
 export type AlarmKind = (typeof ALARM_KINDS)[number];
-const kindSchema = z.enum(ALARM_KINDS);
 
 export const FOOTAGE_TYPES = ['video', 'audio'] as const;
 export type FootageType = (typeof FOOTAGE_TYPES)[number];
@@ -68,71 +66,86 @@ export function parseAlarm(
   receivedAtMs: number,
 ): AlarmResult {
   const text = decodeUtf8(payload);
-  if (text === undefined || !isJson(text)) return { reason: 'not-json' };
-  const members = objectMembers(text);
-  if (members === undefined) return { reason: 'not-an-object' };
-  const kind = kindSchema.safeParse(parsed(members.get('kind')));
-  if (!kind.success) return { reason: 'unknown-kind' };
-  const footage = parseFootage(members.get('footage'), deviceId);
+  const value = text === undefined ? undefined : parseJson(text);
+  if (text === undefined || value === undefined) return { reason: 'not-json' };
+  if (!isObject(value)) return { reason: 'not-an-object' };
+  const kind = KINDS.get(own(value, 'kind'));
+  if (kind === undefined) return { reason: 'unknown-kind' };
+  const footage = parseFootage(own(value, 'footage'), deviceId);
   if (footage === undefined) return { reason: 'invalid-footage' };
 
-  const sentTime = members.get('detectedAt');
+  const sentTime = own(value, 'detectedAt');
   const believed = believedTime(sentTime, receivedAtMs);
-  const identity = identify(deviceId, kind.data, believed, members.get('id'));
-  const rest = new Map(members);
-  for (const key of ['kind', 'detectedAt', 'footage']) rest.delete(key);
-  if (identity.sentIdIsUsed) rest.delete('id');
+  const sentId = own(value, 'id');
+  const isIdUsed = sentId === undefined || sentId === null || isUuidText(sentId);
+  const isTimeReported = believed === undefined && sentTime !== undefined && sentTime !== null;
+  // The texts as they were sent are scanned for only where something of them is kept.
+  const hasRest = Object.keys(value).some((key) => !KNOWN_KEYS.has(key));
+  const members =
+    hasRest || !isIdUsed || isTimeReported ? (objectMembers(text) ?? NO_MEMBERS) : NO_MEMBERS;
+  const { id, isStable } = identify(deviceId, kind, believed, sentId, members.get('id'));
   return {
     alarm: {
-      id: identity.id,
-      kind: kind.data,
+      id,
+      kind,
       detectedAtMs: believed?.timeMs ?? receivedAtMs,
-      reportedAt: believed === undefined && sentTime !== 'null' ? sentTime : undefined,
+      reportedAt: isTimeReported ? members.get('detectedAt') : undefined,
       footage,
-      data: rest.size === 0 ? undefined : composeObject(rest),
-      idIsStable: identity.isStable,
+      data: hasRest || !isIdUsed ? dataOf(members, isIdUsed) : undefined,
+      idIsStable: isStable,
     },
   };
 }
 
-function parsed(text: string | undefined): unknown {
-  return text === undefined ? undefined : JSON.parse(text);
+const KINDS: ReadonlyMap<unknown, AlarmKind> = new Map(ALARM_KINDS.map((kind) => [kind, kind]));
+const KNOWN_KEYS: ReadonlySet<string> = new Set(['kind', 'id', 'detectedAt', 'footage']);
+const NO_MEMBERS: ReadonlyMap<string, string> = new Map();
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function believedTime(sent: string | undefined, receivedAtMs: number): Instant | undefined {
-  const text = z.string().safeParse(parsed(sent));
-  const instant = text.success ? parseInstant(text.data) : undefined;
+/** A member of the device's own, never one that every object inherits. */
+function own(value: object, key: string): unknown {
+  return Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined;
+}
+
+/** The JSON text of all fields that mean nothing to the gateway. */
+function dataOf(members: ReadonlyMap<string, string>, isIdUsed: boolean): string {
+  const rest = new Map(members);
+  for (const key of KNOWN_KEYS) if (key !== 'id' || isIdUsed) rest.delete(key);
+  return composeObject(rest);
+}
+
+function believedTime(sent: unknown, receivedAtMs: number): Instant | undefined {
+  const instant = typeof sent === 'string' ? parseInstant(sent) : undefined;
   if (instant === undefined || instant.timeMs > receivedAtMs + MAX_AHEAD_MS) return undefined;
   return instant.timeMs < PLAUSIBLE_FROM_MS ? undefined : instant;
 }
 
-interface Identity {
-  readonly id: string;
-  readonly isStable: boolean;
-  readonly sentIdIsUsed: boolean;
+function isUuidText(value: unknown): value is string {
+  return typeof value === 'string' && isUuid(value);
 }
 
 /**
  * A derived id must never make two alarms one. Without a believable time there is nothing to derive
  * from: a device whose clock stands still would have a single alarm for ever.
+ *
+ * @param sentText JSON text of an `id` that is no UUID
  */
 function identify(
   deviceId: string,
   kind: AlarmKind,
   believed: Instant | undefined,
-  sent: string | undefined,
-): Identity {
-  const sentId = parsed(sent);
-  if (typeof sentId === 'string' && isUuid(sentId)) {
-    return { id: sentId.toLowerCase(), isStable: true, sentIdIsUsed: true };
+  sent: unknown,
+  sentText: string | undefined,
+): { readonly id: string; readonly isStable: boolean } {
+  if (isUuidText(sent)) return { id: sent.toLowerCase(), isStable: true };
+  if (sent !== undefined && sent !== null) {
+    return { id: derivedId(deviceId, `id/${sentText}`), isStable: true };
   }
-  const sentIdIsUsed = sent === undefined || sentId === null;
-  if (!sentIdIsUsed) {
-    return { id: derivedId(deviceId, `id/${sent}`), isStable: true, sentIdIsUsed };
-  }
-  if (believed === undefined) return { id: newId(), isStable: false, sentIdIsUsed };
-  const name = `${kind}/${instantName(believed)}`;
-  return { id: derivedId(deviceId, name), isStable: true, sentIdIsUsed };
+  if (believed === undefined) return { id: newId(), isStable: false };
+  return { id: derivedId(deviceId, `${kind}/${instantName(believed)}`), isStable: true };
 }
 
 /**
@@ -144,18 +157,17 @@ function instantName({ timeMs, finerDigits }: Instant): string {
   return finerDigits === '' ? String(timeMs) : `${timeMs}.${finerDigits}`;
 }
 
-const footageSchema = z
-  .object({ video: z.string().nullish(), audio: z.string().nullish() })
-  .nullish();
+const NO_FOOTAGE: Alarm['footage'] = {};
 
-function parseFootage(text: string | undefined, deviceId: string): Alarm['footage'] | undefined {
-  const result = footageSchema.safeParse(parsed(text));
-  if (!result.success) return undefined;
+/** Undefined when the device names a recording that is not its own. */
+function parseFootage(sent: unknown, deviceId: string): Alarm['footage'] | undefined {
+  if (sent === undefined || sent === null) return NO_FOOTAGE;
+  if (!isObject(sent)) return undefined;
   const footage: Partial<Record<FootageType, string>> = {};
   for (const type of FOOTAGE_TYPES) {
-    const key = result.data?.[type];
+    const key = own(sent, type);
     if (key === undefined || key === null) continue;
-    if (!isOwnFootageKey(key, deviceId)) return undefined;
+    if (typeof key !== 'string' || !isOwnFootageKey(key, deviceId)) return undefined;
     footage[type] = key;
   }
   return footage;

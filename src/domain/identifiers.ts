@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
@@ -19,7 +19,7 @@ export function newId(): string {
  * @param namespace a UUID
  */
 export function derivedId(namespace: string, name: string): string {
-  const digest = createHash('sha1').update(uuidBytes(namespace)).update(name).digest();
+  const digest = hash('sha1', Buffer.concat([uuidBytes(namespace), Buffer.from(name)]), 'buffer');
   digest.writeUInt8((digest.readUInt8(6) & 0x0f) | 0x50, 6);
   digest.writeUInt8((digest.readUInt8(8) & 0x3f) | 0x80, 8);
   return uuidText(digest);

@@ -1,27 +1,28 @@
+import { isUtf8 } from 'node:buffer';
+
 /**
  * JSON as text. What a device or a customer sent is spliced into messages exactly as it was written,
  * so that integers beyond 2^53, `1.10`, the order of keys and a key such as `__proto__` survive
  * (CONTRACT 2, custom data). `JSON.parse` decides what is valid; the scanner below relies on that.
  */
 
-const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
 /** The bytes as text, or undefined when they are not well-formed UTF-8. */
 export function decodeUtf8(bytes: Uint8Array): string | undefined {
-  try {
-    return strictUtf8.decode(bytes);
-  } catch {
-    return undefined;
-  }
+  if (!isUtf8(bytes)) return undefined;
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
 }
 
 /** Whether the text is one JSON value and nothing else. */
 export function isJson(text: string): boolean {
+  return parseJson(text) !== undefined;
+}
+
+/** The value of a JSON text; undefined, which no JSON text means, when the text is none. */
+export function parseJson(text: string): unknown {
   try {
-    JSON.parse(text);
-    return true;
+    return JSON.parse(text);
   } catch {
-    return false;
+    return undefined;
   }
 }
 

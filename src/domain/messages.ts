@@ -42,30 +42,42 @@ function named(thing: Named | null): string {
   return thing === null ? 'null' : JSON.stringify({ id: thing.id, name: thing.name });
 }
 
-/** `care-homes/<l>/devices/<d>/alarms/<kind>`; `late` is added when it is sent (`withLate`). */
-export function alarmText(alarm: Alarm, context: DeviceContext, receivedAtMs: number): string {
-  const parts = [
-    `"id":"${alarm.id}"`,
-    `"kind":"${alarm.kind}"`,
-    `"detectedAt":"${formatTime(alarm.detectedAtMs)}"`,
-    `"receivedAt":"${formatTime(receivedAtMs)}"`,
-  ];
-  if (alarm.reportedAt !== undefined) parts.push(`"reportedAt":${alarm.reportedAt}`);
-  const footage = FOOTAGE_TYPES.filter((type) => alarm.footage[type] !== undefined);
-  parts.push(`"footage":${JSON.stringify(footage)}`);
-  if (alarm.data !== undefined) parts.push(`"data":${alarm.data}`);
-  parts.push(context.text);
-  return `{${parts.join(',')}}`;
+/** What of an alarm its forwarded message shows. */
+export type ForwardedAlarm = Pick<
+  Alarm,
+  'id' | 'kind' | 'detectedAtMs' | 'reportedAt' | 'footage' | 'data'
+>;
+
+const LATE = ',"late":true}';
+const NOT_LATE = ',"late":false}';
+const NOT_LATE_BYTES = NOT_LATE.length;
+
+/**
+ * `care-homes/<l>/devices/<d>/alarms/<kind>`, with `"late":false`.
+ *
+ * @param contextText `DeviceContext.text` as of the alarm: live from memory, later from its record
+ */
+export function alarmText(
+  alarm: ForwardedAlarm,
+  contextText: string,
+  receivedAtMs: number,
+): string {
+  const { id, kind, detectedAtMs, reportedAt, footage, data } = alarm;
+  const detectedAt = formatTime(detectedAtMs);
+  const receivedAt = detectedAtMs === receivedAtMs ? detectedAt : formatTime(receivedAtMs);
+  const recordings = FOOTAGE_TYPES.filter((type) => footage[type] !== undefined);
+  return (
+    `{"id":"${id}","kind":"${kind}","detectedAt":"${detectedAt}","receivedAt":"${receivedAt}"` +
+    (reportedAt === undefined ? '' : `,"reportedAt":${reportedAt}`) +
+    `,"footage":${recordings.length === 0 ? '[]' : JSON.stringify(recordings)}` +
+    (data === undefined ? '' : `,"data":${data}`) +
+    `,${contextText}${NOT_LATE}`
+  );
 }
 
-const CLOSING_BRACE_BYTES = 1;
-const LATE = Buffer.from(',"late":true}');
-const NOT_LATE = Buffer.from(',"late":false}');
-
-/** An alarm's text with its `late`, which only the moment of sending can tell. */
-export function withLate(alarm: Buffer, late: boolean): Buffer {
-  const open = alarm.subarray(0, alarm.length - CLOSING_BRACE_BYTES);
-  return Buffer.concat([open, late ? LATE : NOT_LATE]);
+/** The payload of `alarmText` with `"late":true`. */
+export function asLate(payload: Buffer): Buffer {
+  return Buffer.concat([payload.subarray(0, -NOT_LATE_BYTES), Buffer.from(LATE)]);
 }
 
 /** `care-homes/<l>/devices/<d>/<anything>`: the device's JSON value as sent, else its bytes. */

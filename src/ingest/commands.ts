@@ -1,8 +1,10 @@
 import type { Forwarder } from '../delivery/forwarder.js';
+import type { ReceivedIdentifier } from '../delivery/log-entry.js';
 import { deviceTopic } from '../domain/topics.js';
+import { GatewayError } from '../errors.js';
 import type { SiteModel } from '../site/site-model.js';
 
-/** A command to a device, from someone who may give it. */
+/** A command to a device, from a principal that may give it. */
 export interface Command {
   /** Where the device must be; undefined: anywhere. */
   readonly locationIds: readonly string[] | undefined;
@@ -12,6 +14,7 @@ export interface Command {
   readonly payload: Buffer;
   readonly qos: 0 | 1 | 2;
   readonly retain: boolean;
+  readonly received?: ReceivedIdentifier | undefined;
 }
 
 /** Takes commands from managers and upstream brokers to devices (CONTRACT 3, Subscribing). */
@@ -29,22 +32,36 @@ export class Commands {
   /**
    * A command to a device that is not in the locations reaches nobody.
    *
-   * @returns whether it is the store that has taken it
+   * @param done called once the command may be acknowledged; with false when it could not be stored
    */
-  async accept(command: Command): Promise<boolean> {
+  accept(command: Command, done: (isStored: boolean) => void): void {
     const device = this.#model.device(command.deviceId);
-    if (device === undefined) return false;
     const { locationIds } = command;
-    if (locationIds !== undefined && !locationIds.includes(device.locationId)) return false;
-    await this.#forwarder.forward({
-      topic: deviceTopic(device.id, `commands/${command.rest}`),
-      payload: command.payload,
-      qos: command.qos === 0 ? 0 : 1,
-      retain: command.retain,
-      receivedAtMs: this.#now(),
-      locationId: null,
-      groupId: null,
-    });
-    return command.qos > 0 || command.retain;
+    const isThere =
+      device !== undefined &&
+      (locationIds === undefined || locationIds.includes(device.locationId));
+    if (!isThere) {
+      done(true);
+      return;
+    }
+    this.#forwarder.forward(
+      {
+        topic: deviceTopic(device.id, `commands/${command.rest}`),
+        payload: command.payload,
+        qos: command.qos === 0 ? 0 : 1,
+        retain: command.retain,
+        received: command.received,
+        receivedAtMs: this.#now(),
+        locationId: null,
+        groupId: null,
+      },
+      done,
+    );
+  }
+
+  /** @throws GatewayError `store-unavailable` */
+  async acceptAndWait(command: Command): Promise<void> {
+    const isStored = await new Promise<boolean>((resolve) => this.accept(command, resolve));
+    if (!isStored) throw new GatewayError('store-unavailable', 'The command was not stored.');
   }
 }

@@ -1,42 +1,43 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Forwarder } from '../delivery/forwarder.js';
-import type { Receipt, Recorder } from '../delivery/recorder.js';
-import type { Router } from '../delivery/router.js';
+import type { LiveCopies } from '../delivery/live-copies.js';
+import type { NewAlarm, Receipt, ReceivedIdentifier } from '../delivery/log-entry.js';
+import type { LogWriter } from '../delivery/log-writer.js';
 import type { Alarm } from '../domain/alarms.js';
 import { parseAlarm } from '../domain/alarms.js';
 import type { DeviceContext } from '../domain/messages.js';
-import { alarmText, messageText, withLate } from '../domain/messages.js';
-import { forwardedTopic, parsePublishTopic } from '../domain/topics.js';
+import { alarmText, messageText } from '../domain/messages.js';
+import { forwardedTopic, type PublishTarget } from '../domain/topics.js';
 import type { SiteModel } from '../site/site-model.js';
-import type { Rejections } from './rejections.js';
-
-/** When the store takes longer than this, an alarm goes out before it is recorded (CONTRACT 4.4). */
-const LIVE_AFTER_MS = 400;
+import type { InvalidPublishes } from './invalid-publishes.js';
 
 /** A PUBLISH as it came from a device, on a topic of its own. */
 export interface DevicePublish {
   readonly deviceId: string;
   readonly topic: string;
+  readonly target: PublishTarget;
   readonly payload: Buffer;
   readonly qos: 0 | 1 | 2;
   readonly retain: boolean;
   /** At QoS 1 and 2: the packet identifier and the DUP flag. */
-  readonly packet: { readonly identifier: number; readonly sentAgain: boolean } | undefined;
-  /** At QoS 2, whether it is one that was received before; the store may take its time to say. */
-  readonly isRepeated: Promise<boolean>;
+  readonly packet: { readonly identifier: number; readonly isSentAgain: boolean } | undefined;
+  /** At QoS 2 of a persistent session: written down with the message. */
+  readonly received: ReceivedIdentifier | undefined;
 }
 
 export interface DevicePublishesOptions {
   readonly model: SiteModel;
-  readonly recorder: Recorder;
-  readonly router: Router;
+  readonly alarms: LogWriter<NewAlarm>;
+  readonly liveCopies: LiveCopies;
   readonly forwarder: Forwarder;
-  readonly rejections: Rejections;
+  readonly invalid: InvalidPublishes;
   readonly maxAlarmBytes: number;
   readonly now: () => number;
-  /** By which ages are measured. */
+  /** The steady clock. */
   readonly steadyNow: () => number;
 }
+
+type Done = (isStored: boolean) => void;
 
 /** The way of a device's publish: parse, enrich from memory, record, forward. */
 export class DevicePublishes {
@@ -47,98 +48,86 @@ export class DevicePublishes {
   }
 
   /**
-   * Resolves once the publish may be acknowledged: it is stored, or it cannot be used and that has
-   * been told. Rejects when it could not be stored; it must not be acknowledged then.
+   * Takes a publish.
    *
-   * @returns whether it is the store that has taken it
+   * @param done called with true once the publish may be acknowledged: it is stored, or cannot be used
+   *   and that was reported; with false when it could not be stored
    */
-  async accept(publish: DevicePublish): Promise<boolean> {
+  accept(publish: DevicePublish, done: Done): void {
     const context = this.#options.model.context(publish.deviceId);
-    // Deleted a moment ago; its connection is being closed.
-    if (context === undefined) return false;
-    const receivedAtMs = this.#options.now();
-    const target = parsePublishTopic(publish.topic);
-    if (target.type === 'alarm') return this.#acceptAlarm(publish, context, receivedAtMs);
-    if (await publish.isRepeated) return true;
-    if (target.type === 'message') {
-      return this.#acceptMessage(publish, target.rest, context, receivedAtMs);
+    if (context === undefined) {
+      // Deleted a moment ago; its connection is being closed.
+      done(true);
+      return;
     }
-    const reason = target.type === 'unusable' ? target.reason : 'invalid-topic';
-    this.#options.rejections.reject(context, reason, { ...publish, receivedAtMs });
-    return false;
+    const { target } = publish;
+    if (target.type === 'alarm') this.#acceptAlarm(publish, context, done);
+    else if (target.type === 'message') this.#acceptMessage(publish, target.rest, context, done);
+    else {
+      const reason = target.type === 'unusable' ? target.reason : 'invalid-topic';
+      const receivedAtMs = this.#options.now();
+      this.#options.invalid.report(context, reason, { ...publish, receivedAtMs });
+      done(true);
+    }
   }
 
-  async #acceptAlarm(
-    publish: DevicePublish,
-    context: DeviceContext,
-    receivedAtMs: number,
-  ): Promise<boolean> {
-    const { rejections, maxAlarmBytes } = this.#options;
+  #acceptAlarm(publish: DevicePublish, context: DeviceContext, done: Done): void {
+    const { invalid, maxAlarmBytes, now } = this.#options;
     const { payload, deviceId } = publish;
+    const receivedAtMs = now();
     const result =
       payload.length > maxAlarmBytes
         ? { reason: 'payload-too-large' as const }
         : parseAlarm(payload, deviceId, receivedAtMs);
     if ('reason' in result) {
-      rejections.reject(context, result.reason, { ...publish, receivedAtMs });
-      return false;
+      invalid.report(context, result.reason, { ...publish, receivedAtMs });
+      done(true);
+      return;
     }
-    await this.#record(publish, result.alarm, context, receivedAtMs);
-    return true;
+    this.#record(publish, result.alarm, context, receivedAtMs, done);
   }
 
-  async #record(
+  #record(
     publish: DevicePublish,
     alarm: Alarm,
     context: DeviceContext,
-    receivedAtMs: number,
-  ): Promise<void> {
-    const topic = forwardedTopic(context.location.id, context.device.id, `alarms/${alarm.kind}`);
-    const payload = Buffer.from(alarmText(alarm, context, receivedAtMs));
-    const { recorder, router, steadyNow } = this.#options;
-    const steadyAtMs = steadyNow();
-    const receipt = receiptOf(publish, alarm);
-    const live = setTimeout(() => this.#publishUnrecorded(topic, payload, context), LIVE_AFTER_MS);
-    try {
-      // Behind the timer: while the store does not answer this, the alarm must go out all the same.
-      if (await publish.isRepeated) return;
-      const record = { alarm, context, receivedAtMs, steadyAtMs, receipt, topic, payload };
-      const { entry, isNew } = await recorder.recordAlarm(record);
-      router.appended(entry, isNew);
-    } finally {
-      clearTimeout(live);
-    }
-  }
-
-  #publishUnrecorded(topic: string, payload: Buffer, context: DeviceContext): void {
-    this.#options.router.publishDirect({
-      topic,
-      payload: withLate(payload, false),
-      qos: 0,
-      retain: false,
+    wallReceivedAtMs: number,
+    done: Done,
+  ): void {
+    const { alarms, liveCopies, steadyNow } = this.#options;
+    const entry: NewAlarm = {
+      topic: forwardedTopic(context.location.id, context.device.id, `alarms/${alarm.kind}`),
+      payload: Buffer.from(alarmText(alarm, context.text, wallReceivedAtMs)),
+      receivedAtMs: steadyNow(),
+      ...{ wallReceivedAtMs, alarm, context },
+      receipt: receiptOf(publish, alarm),
+      received: publish.received,
       locationId: context.location.id,
       groupId: context.group?.id ?? null,
+    };
+    const stored = liveCopies.watch(entry);
+    alarms.append(entry, (isStored) => {
+      stored();
+      done(isStored);
     });
   }
 
-  async #acceptMessage(
-    publish: DevicePublish,
-    rest: string,
-    context: DeviceContext,
-    receivedAtMs: number,
-  ): Promise<boolean> {
-    const text = messageText(publish.payload, context, receivedAtMs);
-    await this.#options.forwarder.forward({
-      topic: forwardedTopic(context.location.id, context.device.id, rest),
-      payload: Buffer.from(text),
-      qos: publish.qos === 0 ? 0 : 1,
-      retain: publish.retain,
-      removesRetained: publish.payload.length === 0,
-      receivedAtMs: this.#options.steadyNow(),
-      locationId: context.location.id,
-      groupId: context.group?.id ?? null,
-    });
-    return publish.qos > 0 || publish.retain;
+  #acceptMessage(publish: DevicePublish, rest: string, context: DeviceContext, done: Done): void {
+    const { forwarder, now, steadyNow } = this.#options;
+    forwarder.forward(
+      {
+        topic: forwardedTopic(context.location.id, context.device.id, rest),
+        payload: Buffer.from(messageText(publish.payload, context, now())),
+        qos: publish.qos === 0 ? 0 : 1,
+        retain: publish.retain,
+        removesRetained: publish.payload.length === 0,
+        received: publish.received,
+        receivedAtMs: steadyNow(),
+        locationId: context.location.id,
+        groupId: context.group?.id ?? null,
+      },
+      done,
+    );
   }
 }
 
@@ -146,7 +135,7 @@ function receiptOf(publish: DevicePublish, alarm: Alarm): Receipt | undefined {
   if (alarm.idIsStable || publish.packet === undefined) return undefined;
   return {
     packetIdentifier: publish.packet.identifier,
-    payloadDigest: createHash('sha1').update(publish.payload).digest('base64'),
-    sentAgain: publish.packet.sentAgain,
+    payloadDigest: hash('sha1', publish.payload, 'base64'),
+    isSentAgain: publish.packet.isSentAgain,
   };
 }

@@ -157,7 +157,7 @@ export class Presence {
   }
 
   #forward(context: DeviceContext, { online, sinceMs, retain }: Status): Promise<void> {
-    return this.#forwarder.forward({
+    return this.#forwarder.forwardAndWait({
       topic: forwardedTopic(context.location.id, context.device.id, 'status'),
       payload: Buffer.from(statusText(online, sinceMs, context)),
       qos: 1,

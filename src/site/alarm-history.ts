@@ -1,21 +1,30 @@
 import type { AlarmKind, FootageType } from '../domain/alarms.js';
 
+interface Named {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** Where a device was and what was known of it, as of an alarm. */
+export interface AlarmPlace {
+  readonly device: Named;
+  readonly location: Named;
+  readonly room: Named | null;
+  readonly group: Named | null;
+  /** JSON text of the device's custom data. */
+  readonly customData: string;
+}
+
 /** One alarm as the history keeps it: with its place as of the moment it was accepted. */
-export interface AlarmRecord {
+export interface AlarmRecord extends AlarmPlace {
   readonly id: string;
   readonly kind: AlarmKind;
   readonly detectedAtMs: number;
   readonly receivedAtMs: number;
-  readonly deviceId: string;
-  readonly locationId: string;
-  readonly roomId: string | null;
-  readonly groupId: string | null;
   /** Object keys of the recordings there are. */
   readonly footage: Readonly<Partial<Record<FootageType, string>>>;
   /** JSON text of the object of the device's other fields, undefined when there were none. */
   readonly data: string | undefined;
-  /** JSON text of the device's custom data. */
-  readonly customData: string;
 }
 
 export type AlarmOrder = 'asc' | 'desc';

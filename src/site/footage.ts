@@ -103,6 +103,6 @@ export class Footage {
 /** The device that all of the alarms with footage are of, undefined when they are of several. */
 function onlyDeviceOf(alarms: readonly AlarmRecord[]): string | undefined {
   const withFootage = alarms.filter(({ footage }) => Object.values(footage).length > 0);
-  const [deviceId, ...others] = new Set(withFootage.map((alarm) => alarm.deviceId));
+  const [deviceId, ...others] = new Set(withFootage.map((alarm) => alarm.device.id));
   return others.length === 0 ? deviceId : undefined;
 }

@@ -1,8 +1,15 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { AlarmHistory, AlarmPage, AlarmPosition, AlarmQuery } from '../site/alarm-history.js';
-import { readPlace } from './alarm-places.js';
-import { kindNumber, readAlarmRecord } from './alarm-records.js';
+import { GatewayError } from '../errors.js';
+import type {
+  AlarmHistory,
+  AlarmPage,
+  AlarmPosition,
+  AlarmQuery,
+  AlarmRecord,
+} from '../site/alarm-history.js';
+import { type ReadPlace, readPlace } from './alarm-places.js';
+import { kindNumber, readAlarm, withFootageOf } from './alarm-records.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';
 import { Script } from './scripts.js';
@@ -21,7 +28,7 @@ const alarmPage = new Script(
   ]),
 );
 
-/** Digits of a member of an alarm index (record-alarms.lua). */
+/** Digits of a member of an alarm index (append-alarms.lua). */
 const MEMBER_DIGITS = 12;
 /**
  * Alarms that came after the first page was read lie in the way of those that are still to be shown.
@@ -67,9 +74,18 @@ export class AlarmHistoryRedis implements AlarmHistory {
       isEnd: ending === 'end',
       isPaused: ending === 'paused',
       reached: positionOf(reached),
-      alarms: rows.map(([, , fields]) => readAlarmRecord(fields, places)),
+      alarms: rows.map(([, , fields]) => recordOf(fields, places)),
     };
   }
+}
+
+function recordOf(fields: readonly Buffer[], places: ReadonlyMap<string, ReadPlace>): AlarmRecord {
+  const alarm = readAlarm(fields);
+  const place = places.get(alarm.placeDigest);
+  if (place === undefined) {
+    throw new GatewayError('internal-error', 'An alarm in the history has no place.');
+  }
+  return { ...withFootageOf(alarm, place.device.id), ...place };
 }
 
 function argumentsOf(query: AlarmQuery): (string | number)[] {

@@ -1,61 +1,56 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { objectMembers } from '../domain/json-text.js';
 import type { DeviceContext } from '../domain/messages.js';
+import type { AlarmPlace } from '../site/alarm-history.js';
 
 /** 96 bits. */
 const DIGEST_CHARACTERS = 16;
 
-/** Location, device, room and group, '' for none, and the JSON text of the custom data. */
-const placeTextSchema = z.tuple([z.string(), z.string(), z.string(), z.string(), z.string()]);
-type PlaceText = z.infer<typeof placeTextSchema>;
+const namedSchema = z.object({ id: z.string(), name: z.string() });
+const placeSchema = z.object({
+  device: namedSchema,
+  location: namedSchema,
+  room: namedSchema.nullable(),
+  group: namedSchema.nullable(),
+});
 
-/** Where a device was and what was known of it: the same for many alarms, and so kept once for them. */
-export interface AlarmPlace {
-  readonly locationId: string;
-  readonly deviceId: string;
-  readonly roomId: string | null;
-  readonly groupId: string | null;
-  /** JSON text of an object. */
-  readonly customData: string;
-}
-
-/** A place as it is written down. */
+/** A place as the store keeps it. */
 export interface WrittenPlace {
   /** The same for equal places only. */
   readonly digest: string;
+  /** The JSON object whose members every forwarded message of the device ends with. */
   readonly text: string;
 }
 
-/** Writes places down; what a device's context comes to is worked out once until it changes. */
+/** A place as it is read: `contextText` is what messages are rendered with. */
+export interface ReadPlace extends AlarmPlace {
+  readonly contextText: string;
+}
+
+/**
+ * Writes the places of alarms: where a device was and its custom data at that moment.
+ *
+ * Many alarms share a place, and so the store keeps it once for them. A context's text is digested
+ * once until it changes.
+ */
 export class AlarmPlaces {
   readonly #written = new WeakMap<DeviceContext, WrittenPlace>();
 
   of(context: DeviceContext): WrittenPlace {
     const known = this.#written.get(context);
     if (known !== undefined) return known;
-    const place = writtenPlace(context);
+    const text = `{${context.text}}`;
+    const digest = createHash('sha256').update(text).digest('base64url');
+    const place = { digest: digest.slice(0, DIGEST_CHARACTERS), text };
     this.#written.set(context, place);
     return place;
   }
 }
 
-function writtenPlace({ device, location, room, group }: DeviceContext): WrittenPlace {
-  const place: PlaceText = [
-    location.id,
-    device.id,
-    room?.id ?? '',
-    group?.id ?? '',
-    device.customData,
-  ];
-  const text = JSON.stringify(place);
-  const digest = createHash('sha256').update(text).digest('base64url');
-  return { digest: digest.slice(0, DIGEST_CHARACTERS), text };
-}
-
-/** Reads a place's text. */
-export function readPlace(text: string): AlarmPlace {
-  const [locationId, deviceId, roomId, groupId, customData] = placeTextSchema.parse(
-    JSON.parse(text),
-  );
-  return { locationId, deviceId, roomId: roomId || null, groupId: groupId || null, customData };
+/** Reads a place's text; the custom data keeps the spelling in which the customer sent it. */
+export function readPlace(text: string): ReadPlace {
+  const place = placeSchema.parse(JSON.parse(text));
+  const customData = objectMembers(text)?.get('customData') ?? '{}';
+  return { ...place, customData, contextText: text.slice(1, -1) };
 }

@@ -1,12 +1,13 @@
-/** How an alarm is written into the history stream, and read from it again. */
+/** How an alarm is written into the alarm log, and read from it again. */
 
 import { z } from 'zod';
-import type { AlarmToRecord } from '../delivery/recorder.js';
+import type { NewAlarm } from '../delivery/log-entry.js';
 import type { AlarmKind } from '../domain/alarms.js';
 import { ALARM_KINDS, FOOTAGE_TYPES } from '../domain/alarms.js';
 import { uuidBytes, uuidText } from '../domain/identifiers.js';
-import type { AlarmRecord } from '../site/alarm-history.js';
-import type { AlarmPlace } from './alarm-places.js';
+import type { ForwardedAlarm } from '../domain/messages.js';
+import { GatewayError } from '../errors.js';
+import type { Packable } from './packed.js';
 
 /** What only some alarms have, as one JSON text. */
 const extrasSchema = z.object({
@@ -14,75 +15,85 @@ const extrasSchema = z.object({
   reportedAt: z.string().optional(),
 });
 
-const text = z.instanceof(Buffer).transform(String);
-const recordSchema = z.object({
-  i: z.instanceof(Buffer).transform(uuidText),
-  k: text.transform((digit) => ALARM_KINDS[Number(digit)]).pipe(z.enum(ALARM_KINDS)),
-  r: text.pipe(z.coerce.number()),
-  a: text.pipe(z.coerce.number()),
-  p: text,
-  d: text,
-  x: text,
-});
+/** An alarm's record; its place is kept for itself. */
+export interface ReadAlarm extends ForwardedAlarm {
+  readonly receivedAtMs: number;
+  /** By the steady clock; of a record of version 1: `receivedAtMs`. */
+  readonly steadyAtMs: number;
+  readonly placeDigest: string;
+}
 
-/** A kind as the history writes it: its place in the specification's list, which is closed. */
+/** A kind as the log writes it: its place in the specification's list, which is closed. */
 export function kindNumber(kind: AlarmKind): number {
   return ALARM_KINDS.indexOf(kind);
 }
 
 /**
- * The values of an alarm's record, in the order of the fields: id, kind, received at, how long after it
- * was detected, place, data, extras. The fields are the same for every alarm, then Redis keeps their
- * names once for a whole node of the stream, and whole numbers take no more bytes than they need.
+ * The values of an alarm's record but for kind and place: id, received at, how long after it was
+ * detected, data, extras, received at by the steady clock. Every alarm has the same fields, so that
+ * Redis keeps their names once for a node of the stream.
  */
-export function alarmRecordValues(
-  { alarm, context, receivedAtMs }: AlarmToRecord,
-  placeDigest: string,
-): (string | number | Buffer)[] {
-  const { reportedAt } = alarm;
-  const footage = mapFootage(alarm.footage, (key) => withoutDevice(key, context.device.id));
-  const extras = {
-    ...(Object.keys(footage).length === 0 ? {} : { footage }),
-    ...(reportedAt === undefined ? {} : { reportedAt }),
-  };
+export function alarmRecordValues(entry: NewAlarm): Packable[] {
+  const { alarm, context, wallReceivedAtMs } = entry;
   return [
     uuidBytes(alarm.id),
-    kindNumber(alarm.kind),
-    receivedAtMs,
-    receivedAtMs - alarm.detectedAtMs,
-    placeDigest,
+    wallReceivedAtMs,
+    wallReceivedAtMs - alarm.detectedAtMs,
     alarm.data ?? '',
-    Object.keys(extras).length === 0 ? '' : JSON.stringify(extras),
+    extrasText(alarm, context.device.id),
+    Math.round(entry.receivedAtMs),
   ];
+}
+
+function extrasText({ footage, reportedAt }: NewAlarm['alarm'], deviceId: string): string {
+  const keys = mapFootage(footage, (key) => withoutDevice(key, deviceId));
+  const hasFootage = Object.keys(keys).length > 0;
+  if (!hasFootage && reportedAt === undefined) return '';
+  return JSON.stringify({
+    ...(hasFootage && { footage: keys }),
+    ...(reportedAt !== undefined && { reportedAt }),
+  });
 }
 
 /**
  * Reads the fields and values of a record.
  *
- * @param places by digest; the record's own must be among them
+ * @throws GatewayError `internal-error` when the record is none of ours
  */
-export function readAlarmRecord(
-  fields: readonly Buffer[],
-  places: ReadonlyMap<string, AlarmPlace>,
-): AlarmRecord {
-  const pairs = new Map<string, Buffer | undefined>();
-  for (let at = 0; at < fields.length; at += 2) pairs.set(String(fields[at]), fields[at + 1]);
-  const record = recordSchema.parse(Object.fromEntries(pairs));
-  const extras = record.x === '' ? {} : extrasSchema.parse(JSON.parse(record.x));
-  const place = places.get(record.p);
-  if (place === undefined) throw new RangeError('an alarm without its place');
+export function readAlarm(fields: readonly Buffer[]): ReadAlarm {
+  const values = new Map<string, Buffer>();
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const [name, value] = [fields[at], fields[at + 1]];
+    if (name !== undefined && value !== undefined) values.set(name.toString(), value);
+  }
+  const text = (name: string) => values.get(name)?.toString() ?? '';
+  const id = values.get('i');
+  const kind = ALARM_KINDS[Number(text('k'))];
+  const [receivedAtMs, delayMs] = [Number(text('r')), Number(text('a'))];
+  if (id === undefined || kind === undefined || Number.isNaN(receivedAtMs + delayMs)) {
+    throw new GatewayError('internal-error', 'A record of the alarm log cannot be read.');
+  }
+  const extras = text('x');
+  const { footage = {}, reportedAt } = extras === '' ? {} : extrasSchema.parse(JSON.parse(extras));
   return {
-    id: record.i,
-    kind: record.k,
-    detectedAtMs: record.r - record.a,
-    receivedAtMs: record.r,
-    ...place,
-    footage: mapFootage(extras.footage ?? {}, (key) => withDevice(key, place.deviceId)),
-    data: record.d === '' ? undefined : record.d,
+    id: uuidText(id),
+    kind,
+    detectedAtMs: receivedAtMs - delayMs,
+    receivedAtMs,
+    steadyAtMs: Number(text('t')) || receivedAtMs,
+    placeDigest: text('p'),
+    footage,
+    reportedAt,
+    data: text('d') || undefined,
   };
 }
 
-type Footage = AlarmRecord['footage'];
+type Footage = ForwardedAlarm['footage'];
+
+/** The record with the whole object keys of its recordings. */
+export function withFootageOf(alarm: ReadAlarm, deviceId: string): ReadAlarm {
+  return { ...alarm, footage: mapFootage(alarm.footage, (key) => withDevice(key, deviceId)) };
+}
 
 function mapFootage(footage: Footage, change: (key: string) => string): Footage {
   return Object.fromEntries(Object.entries(footage).map(([type, key]) => [type, change(key)]));

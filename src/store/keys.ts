@@ -84,14 +84,24 @@ export class Keys {
     return this.#key('sequence', log);
   }
 
-  /** Stream: what is to be forwarded, numbered without gaps. */
-  log(log: string): string {
-    return this.#key('log', log);
+  /** Stream: the messages that are no alarms. */
+  get messageLog(): string {
+    return this.#key('log', 'messages');
   }
 
-  /** Stream: every alarm, under the sequence number it has in the log. */
+  /** Stream: the alarm log, which is the history. */
   get history(): string {
     return this.#key('history');
+  }
+
+  /** Stream: the alarms that version 1 had queued, under the sequences of the history. */
+  get version1Backlog(): string {
+    return this.#key('log', 'alarms');
+  }
+
+  /** The number of the layout in which everything here is kept; absent: version 1. */
+  get layout(): string {
+    return this.#key('layout');
   }
 
   /**
@@ -154,11 +164,34 @@ export class Keys {
 
   /** Hash: packet identifier → what was last recorded under it, for alarms without a stable id. */
   receipts(deviceId: string): string {
-    return this.#key('receipts', deviceId);
+    return this.receiptsPrefix + deviceId;
+  }
+
+  /** What every `receipts` begins with. */
+  get receiptsPrefix(): string {
+    return this.#key('receipts', '');
+  }
+
+  /**
+   * Hash: the packet identifiers of QoS 2 publishes that a session has not released, where
+   * aedes-persistence-redis has always kept them.
+   */
+  received(clientId: string): string {
+    return this.receivedPrefix + clientId;
+  }
+
+  /** What every `received` begins with. */
+  get receivedPrefix(): string {
+    return `${this.brokerPrefix}incoming:`;
   }
 
   get sessions(): string {
     return this.#key('sessions');
+  }
+
+  /** Hash: log → the entry up to which every session's backlog has been counted. */
+  get countedUpTo(): string {
+    return this.#key('counted-up-to');
   }
 
   session(clientId: string): string {

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { Rejection } from '../domain/messages.js';
-import type { RejectionPlace, RejectionStore } from '../ingest/rejections.js';
+import type { RejectionPlace, RejectionStore } from '../ingest/invalid-publishes.js';
 import type { RejectionList, RejectionRecord } from '../site/rejection-list.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';

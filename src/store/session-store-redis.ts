@@ -1,6 +1,12 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { SessionProgress, SessionRecord, SessionStore } from '../delivery/session-store.js';
+import type { LogPositions } from '../delivery/log-entry.js';
+import type {
+  SessionProgress,
+  SessionRecord,
+  SessionStore,
+  StoredSessions,
+} from '../delivery/session-store.js';
 import type { Keys } from './keys.js';
 import { execute } from './transaction.js';
 
@@ -18,15 +24,28 @@ const cursor = z.object({
   delivered: z.number(),
   expired: z.number(),
   dropped: z.number(),
-  toSkip: z.number(),
   refused: z.number().optional(),
+  unread: z.number().optional(),
+  unreadBytes: z.number().optional(),
+  countedUpTo: z.number().optional(),
+  toSkip: z.number().optional(),
   sentUpTo: z.number().optional(),
   sent: z.object({ upTo: z.number(), sequences: z.array(z.number()) }).optional(),
   ahead: z.object({ first: z.number(), bits: z.base64() }).optional(),
 });
 
 function json<T>(schema: z.ZodType<T>) {
-  return z.string().transform((text) => schema.parse(JSON.parse(text)));
+  return z
+    .string()
+    .transform((text, context) => {
+      try {
+        return JSON.parse(text);
+      } catch {
+        context.addIssue('is no JSON');
+        return z.NEVER;
+      }
+    })
+    .pipe(schema);
 }
 
 const record = z.object({
@@ -35,6 +54,14 @@ const record = z.object({
   cursors: json(z.object({ alarms: cursor, messages: cursor })),
   seenAtMs: z.coerce.number(),
 });
+const identifiers = z.array(z.coerce.number());
+const storedPositions = z.object({
+  alarms: z.coerce.number().default(0),
+  messages: z.coerce.number().default(0),
+});
+
+/** So many sessions are read with one round trip. */
+const PAGE_SESSIONS = 500;
 
 /**
  * Persistent sessions in Redis, a hash for each. All calls go over one connection: a cursor that is
@@ -49,14 +76,20 @@ export class SessionStoreRedis implements SessionStore {
     this.#keys = keys;
   }
 
-  async load(): Promise<SessionRecord[]> {
+  async load(): Promise<StoredSessions> {
     const clientIds = await this.#redis.smembers(this.#keys.sessions);
-    return Promise.all(
-      clientIds.map(async (clientId) => {
-        const fields = await this.#redis.hgetall(this.#keys.session(clientId));
-        return { clientId, ...record.parse(fields) };
-      }),
-    );
+    const sessions: StoredSessions['sessions'][number][] = [];
+    const unreadable: string[] = [];
+    for (let at = 0; at < clientIds.length; at += PAGE_SESSIONS) {
+      const page = clientIds.slice(at, at + PAGE_SESSIONS);
+      const read = await Promise.all(page.map((clientId) => this.#read(clientId)));
+      for (const [index, session] of read.entries()) {
+        if (session === undefined) unreadable.push(page[index] ?? '');
+        else sessions.push(session);
+      }
+    }
+    const countedUpTo = await this.#redis.hgetall(this.#keys.countedUpTo);
+    return { sessions, unreadable, countedUpTo: storedPositions.parse(countedUpTo) };
   }
 
   async save(session: SessionRecord): Promise<void> {
@@ -82,10 +115,34 @@ export class SessionStoreRedis implements SessionStore {
     await execute(pipeline);
   }
 
+  async saveCountedUpTo({ alarms, messages }: LogPositions): Promise<void> {
+    await this.#redis.hset(this.#keys.countedUpTo, { alarms, messages });
+  }
+
+  async release(clientId: string, packetIdentifiers: readonly number[]): Promise<void> {
+    await this.#redis.hdel(this.#keys.received(clientId), ...packetIdentifiers.map(String));
+  }
+
   async delete(clientId: string): Promise<void> {
     await execute(
-      this.#redis.multi().del(this.#keys.session(clientId)).srem(this.#keys.sessions, clientId),
+      this.#redis
+        .multi()
+        .del(this.#keys.session(clientId), this.#keys.received(clientId))
+        .srem(this.#keys.sessions, clientId),
     );
+  }
+
+  /** Undefined when the record cannot be read: that session alone is left out. */
+  async #read(clientId: string): Promise<StoredSessions['sessions'][number] | undefined> {
+    const [fields, received] = await Promise.allSettled([
+      this.#redis.hgetall(this.#keys.session(clientId)),
+      this.#redis.hkeys(this.#keys.received(clientId)),
+    ]);
+    // A key of another type is as unreadable as one with other fields.
+    const parsed = record.safeParse(fields.status === 'fulfilled' ? fields.value : undefined);
+    if (!parsed.success) return undefined;
+    const known = identifiers.safeParse(received.status === 'fulfilled' ? received.value : []);
+    return { clientId, ...parsed.data, received: known.data ?? [] };
   }
 }
 

@@ -67,5 +67,9 @@ export function placedAlarmView(
   record: AlarmRecord,
   urls: FootageUrls,
 ): z.infer<typeof placedAlarmSchema> {
-  return { ...alarmView(record, urls), deviceId: record.deviceId, roomId: record.roomId };
+  return {
+    ...alarmView(record, urls),
+    deviceId: record.device.id,
+    roomId: record.room?.id ?? null,
+  };
 }

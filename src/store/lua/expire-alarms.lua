@@ -1,5 +1,5 @@
 -- Removes alarms whose time in the history is over, the oldest first, a bounded number at a time, with
--- everything that record-alarms.lua wrote for them but the log entry.
+-- everything that append-alarms.lua wrote for them.
 -- KEYS[1] history
 -- ARGV[1] sequence of the last one to remove   ARGV[2] how many at most
 -- ARGV[3] prefixes (all in the same slot as the history) of alarm indexes, ARGV[4] of alarm ids,
@@ -30,7 +30,7 @@ for _, row in ipairs(redis.call('XRANGE', KEYS[1], '-', last, 'COUNT', limit)) d
   local entry, fields, alarm = row[1], row[2], {}
   for at = 1, #fields, 2 do alarm[fields[at]] = fields[at + 1] end
   local place = places .. alarm.p
-  local location, device, _, group = unpack(cjson.decode(redis.call('HGET', place, 't')))
+  local location, device, group = unpack(redis.call('HMGET', place, 'l', 'd', 'g'))
   local member = string.format('%012.0f', tonumber(string.match(entry, '^%d+')))
   redis.call('ZREM', indexes .. location .. ':' .. group .. ':' .. alarm.k, member)
   redis.call('ZREM', indexes .. location .. ':' .. device .. ':' .. group .. ':' .. alarm.k, member)

@@ -1,4 +1,4 @@
-/** The CONNACK return codes of a CONNECT that is refused (MQTT 3.1.1, 3.2.2.3). */
+/** The CONNACK return codes of connect errors (MQTT 3.1.1, 3.2.2.3). */
 export const UNACCEPTABLE_PROTOCOL_VERSION = 1;
 export const IDENTIFIER_REJECTED = 2;
 export const SERVER_UNAVAILABLE = 3;

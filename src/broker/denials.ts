@@ -7,8 +7,8 @@ import type { Actor, AuditSubject } from '../site/audit-trail.js';
 import type { AuthenticationRefusals } from '../site/authentication-refusals.js';
 import type { PermissionRefusals, RefusedPermission } from '../site/permission-refusals.js';
 
-/** What a client was refused, in the words of MQTT. */
-type RefusedOperation = 'connect' | 'subscribe' | 'publish' | 'will';
+/** What a client was denied, in the words of MQTT. */
+type DeniedOperation = 'connect' | 'subscribe' | 'publish' | 'will';
 
 /** Who is at the other end of a connection. */
 export interface Peer {
@@ -17,55 +17,43 @@ export interface Peer {
   readonly clientId: string;
 }
 
-export interface RefusalReportOptions {
+export interface DenialsOptions {
   readonly permissionRefusals: PermissionRefusals;
   readonly authenticationRefusals: AuthenticationRefusals;
   readonly log: Logger;
 }
 
-/** Puts what is refused over MQTT into the audit trail. */
-export class RefusalReport {
-  readonly #options: RefusalReportOptions;
+/** Puts what is denied over MQTT into the audit trail, in the background (CONTRACT 2, audit). */
+export class Denials {
+  readonly #options: DenialsOptions;
 
-  constructor(options: RefusalReportOptions) {
+  constructor(options: DenialsOptions) {
     this.#options = options;
   }
 
   /**
-   * Resolves once it is written down: only then may the client be told.
+   * Records a permission that a client lacks.
    *
-   * @param topic null where it is none that was refused
-   * @throws GatewayError `store-unavailable`, `too-many-refusals`: the client is told nothing, and its
-   *   connection ends
+   * @param topic null where it is none that was denied
    */
-  async permission(
-    peer: Peer,
-    operation: Exclude<RefusedOperation, 'subscribe'>,
-    topic: string | null,
-  ): Promise<void> {
-    const { permissionRefusals } = this.#options;
-    try {
-      await permissionRefusals.record(actorOf(peer), [refusalOf(peer, operation, topic)]);
-    } catch (error) {
-      this.#logUnwritten(peer, operation, error);
-      throw error;
-    }
+  record(peer: Peer, operation: Exclude<DeniedOperation, 'subscribe'>, topic: string | null): void {
+    const { clientId, principal } = peer;
+    const who = { clientId, principal: principalKey(principal) };
+    this.#options.log.info({ ...who, operation, topic }, 'permission denied');
+    this.#record(peer, [denialOf(peer, operation, topic)]);
+  }
+
+  /** Records the denied filters of a SUBSCRIBE. */
+  recordFilters(peer: Peer, filters: readonly string[]): void {
+    this.#record(
+      peer,
+      filters.map((filter) => denialOf(peer, 'subscribe', filter)),
+    );
   }
 
   /**
-   * Resolves once they are written down, however long the store takes: who has asked for one filter too
-   * many goes on getting what the others bring him.
+   * Records a failed login.
    *
-   * @param filters the refused ones of a SUBSCRIBE
-   * @param isOver whether the client has gone
-   * @throws GatewayError as `permission`; `store-unavailable` only when the client has gone
-   */
-  async filters(peer: Peer, filters: readonly string[], isOver: () => boolean): Promise<void> {
-    const refused = filters.map((filter) => refusalOf(peer, 'subscribe', filter));
-    await this.#options.permissionRefusals.recordPatiently(actorOf(peer), refused, isOver);
-  }
-
-  /**
    * @param username shown in the audit trail only if it could be the id of a device or token: by
    *   mistake it may be a secret
    */
@@ -76,11 +64,14 @@ export class RefusalReport {
     this.#options.authenticationRefusals.add(actor, details);
   }
 
-  #logUnwritten({ principal, clientId }: Peer, operation: RefusedOperation, error: unknown): void {
-    // Said by whoever counts them, once a minute.
-    if (error instanceof GatewayError && error.code === 'too-many-refusals') return;
-    const who = { clientId, principal: principalKey(principal), operation };
-    this.#options.log.warn({ ...who, err: error }, 'refusal not written down: the connection ends');
+  #record(peer: Peer, denied: readonly RefusedPermission[]): void {
+    const { permissionRefusals, log } = this.#options;
+    permissionRefusals.record(actorOf(peer), denied).catch((error: unknown) => {
+      // Those beyond the rate of a principal are counted there.
+      if (error instanceof GatewayError && error.code === 'too-many-refusals') return;
+      const who = { clientId: peer.clientId, principal: principalKey(peer.principal) };
+      log.warn({ ...who, err: error }, 'failed to record a denied permission');
+    });
   }
 }
 
@@ -89,9 +80,9 @@ function actorOf({ principal, address }: Peer): Actor {
   return { type, id: principal.id, address, requestId: null };
 }
 
-function refusalOf(
+function denialOf(
   { clientId }: Peer,
-  operation: RefusedOperation,
+  operation: DeniedOperation,
   topic: string | null,
 ): RefusedPermission {
   return { subject: subjectOf(topic ?? ''), details: { operation, clientId, topic } };

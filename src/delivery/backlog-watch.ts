@@ -1,19 +1,19 @@
 import type { Health } from '../site/health.js';
-import type { Router } from './router.js';
+import type { Deliveries } from './deliveries.js';
 
 const INTERVAL_MS = 10_000;
-const FAULT = 'queues';
-/** So many are named; a subscriber that nobody knows any more must not hide the others' faults. */
+const FAULT = 'backlogs';
+/** So many are named; a subscriber long gone must not hide the others' faults. */
 const MAX_NAMED = 3;
 
-/** Says while there is still time that somebody's queue grows towards its bound (CONTRACT 3). */
-export class QueueWatch {
-  readonly #router: Router;
+/** Reports while there is still time that a backlog grows towards its bound (CONTRACT 3). */
+export class BacklogWatch {
+  readonly #deliveries: Deliveries;
   readonly #health: Health;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(router: Router, health: Health) {
-    this.#router = router;
+  constructor(deliveries: Deliveries, health: Health) {
+    this.#deliveries = deliveries;
     this.#health = health;
   }
 
@@ -26,8 +26,9 @@ export class QueueWatch {
   }
 
   #check(): void {
-    const growing = [...this.#router.destinations].filter(({ cursors, limits }) => {
-      return cursors.alarms.queued + cursors.messages.queued > limits.maxQueued / 2;
+    const growing = [...this.#deliveries.consumers].filter(({ cursors, limits }) => {
+      const { alarms, messages } = cursors;
+      return alarms.queued + messages.queued > limits.maxQueued / 2;
     });
     this.#health.reportElsewhere(FAULT, faultOf(growing.map(({ name }) => name)));
   }

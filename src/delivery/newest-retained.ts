@@ -1,5 +1,5 @@
-import type { DirectMessage } from '../delivery/direct-queue.js';
-import type { RetainedMessages } from '../delivery/retained-messages.js';
+import type { DirectMessage } from './direct-queue.js';
+import type { RetainedMessages } from './retained-messages.js';
 
 /** How many values of one topic may be on their way to the store; more wait only while it is away. */
 const MAX_UNDER_WAY = 16;

@@ -1,121 +1,150 @@
 import type { Audience } from '../domain/grants.js';
-import type { AwayCount, AwayMember } from './away-counts.js';
+import { asLate } from '../domain/messages.js';
+import { Cursor } from './cursor.js';
 import type { CursorState } from './cursor-state.js';
 import { type DirectMessage, DirectQueue, directPublish } from './direct-queue.js';
 import { ExpressLanes } from './express-lanes.js';
 import { InFlight } from './in-flight.js';
-import type { DestinationLimits } from './limits.js';
-import { LogCursor } from './log-cursor.js';
-import type { LogEntry, LogName, LogReader } from './log-entry.js';
-import { LOG_NAMES, payloadAt } from './log-entry.js';
+import { type ConsumerLimits, spacingFor } from './limits.js';
+import type { LogEntry, LogName, LogPositions, LogReader } from './log-entry.js';
+import { LOG_NAMES } from './log-entry.js';
 import type { LogTail } from './log-tail.js';
 import { Pace } from './pace.js';
 import type { Receiver } from './receiver.js';
-import type { LogPositions, QoS, Subscriptions } from './subscriptions.js';
+import type { Routes } from './routes.js';
+import type { Member, Selection } from './selection.js';
+import type { QoS, Subscriptions } from './subscriptions.js';
 
-export interface DestinationOptions {
-  /** What it is called in the metrics: the client id of a session. */
-  readonly name: string;
+/** An alarm forwarded later than this after its receipt is marked `late` (CONTRACT 3). */
+const LATE_AFTER_MS = 60_000;
+
+/** A consumer that was sent nothing for so long has nothing to read. */
+const READING_FOR_MS = 1_000;
+
+/** What all consumers are fed from. */
+export interface ConsumerServices {
   readonly tails: Readonly<Record<LogName, LogTail>>;
   readonly reader: LogReader;
+  readonly routes: Routes;
+  /** Runs `pump` of a consumer once, after what is being handled now. */
+  readonly pumpLater: (consumer: Consumer) => void;
+  /** The steady clock. */
+  readonly now: () => number;
+  /** The real time since a time of the steady clock, as well as that is known. */
+  readonly elapsedSinceMs: (timeMs: number) => number;
+}
+
+export interface ConsumerOptions {
+  /** What it is called in the metrics: the client id of a session. */
+  readonly name: string;
+  readonly services: ConsumerServices;
   readonly cursors: Readonly<Record<LogName, CursorState>>;
   readonly subscriptions: Subscriptions;
   /** Whether its principal may see what is about these. */
   readonly mayReceive: (audience: Audience) => boolean;
   /** The same for all whose `mayReceive` answers the same. */
   readonly audienceKey: string;
-  readonly limits: DestinationLimits;
-  readonly now: () => number;
+  readonly limits: ConsumerLimits;
   /** Called when a cursor may have moved, so that it is saved. */
   readonly onProgress: () => void;
-  /** Called when it is connected, and when it is away again. */
-  readonly onConnection: () => void;
-  /** Called when the store cannot be read; the destination is woken again later. */
+  /** Called when the store cannot be read; the consumer is woken again later. */
   readonly onReadFailure: (error: unknown) => void;
 }
 
-/** What an acknowledgement settles: an entry of a log, or nothing that is owed. */
+/** What an acknowledgement settles: an entry of a log, or a message beside the logs. */
 interface Sent {
-  cursor: LogCursor | undefined;
+  cursor: Cursor | undefined;
   readonly sequence: number;
 }
 
 /**
  * One receiver of forwarded messages: subscriptions, a cursor in each log, and while it is connected
- * a window of messages that await their acknowledgement. Offline it costs nothing but its cursors.
+ * a window of messages in flight. Absent, it costs nothing but its cursors.
  */
-export class Destination {
+export class Consumer implements Member {
   readonly name: string;
   readonly subscriptions: Subscriptions;
-  readonly #cursors: Readonly<Record<LogName, LogCursor>>;
-  readonly #options: DestinationOptions;
+  readonly cursors: Readonly<Record<LogName, Cursor>>;
+  readonly #options: ConsumerOptions;
+  readonly #services: ConsumerServices;
   readonly #inFlight = new InFlight<Sent>(nameOf);
-  readonly #loading = new Set<LogCursor>();
-  #loadingAhead = false;
-  /** Refused, and not yet passed. */
+  readonly #loading = new Set<Cursor>();
+  #isLoadingAhead = false;
+  /** Refused by the receiver, and not passed yet. */
   readonly #refusals = new Set<Sent>();
   /** While a long backlog of alarms is replayed at a pace. */
   #lanes: ExpressLanes | undefined;
   readonly #direct = new DirectQueue();
-  #away: AwayCount | undefined;
+  #selection: Selection | undefined;
   #receiver: Receiver | undefined;
-  #limits: DestinationLimits;
+  #limits: ConsumerLimits;
   #pace: Pace | undefined;
   #paceTimer: NodeJS.Timeout | undefined;
-  /** Those that have not caught up since it was connected: what they bring had to wait. */
-  readonly #replaying = new Set<LogCursor>();
+  /** Those that have not caught up since the connection began: what they bring had to wait. */
+  readonly #replaying = new Set<Cursor>();
+  #offeredAtMs = Number.NEGATIVE_INFINITY;
+  readonly #rejoin = () => this.#join();
 
-  constructor(options: DestinationOptions) {
+  constructor(options: ConsumerOptions) {
     this.#options = options;
+    this.#services = options.services;
     this.#limits = options.limits;
     this.name = options.name;
     this.subscriptions = options.subscriptions;
-    this.#cursors = { alarms: this.#cursor('alarms'), messages: this.#cursor('messages') };
+    this.cursors = { alarms: this.#cursor('alarms'), messages: this.#cursor('messages') };
   }
 
   get isConnected(): boolean {
     return this.#receiver !== undefined;
   }
 
-  get cursors(): Readonly<Record<LogName, LogCursor>> {
-    this.#countAway();
-    return this.#cursors;
+  /** Whether the consumer is connected and messages have lately been on their way to it. */
+  get isReading(): boolean {
+    return this.isConnected && this.#services.now() - this.#offeredAtMs < READING_FOR_MS;
   }
 
-  get limits(): DestinationLimits {
+  get limits(): ConsumerLimits {
     return this.#limits;
   }
 
-  set limits(limits: DestinationLimits) {
+  set limits(limits: ConsumerLimits) {
+    if (limits === this.#limits) return;
     this.#limits = limits;
     this.#setPace();
+    if (this.#selection !== undefined) this.subscriptionsChanged();
   }
 
-  /** What decides what it is owed while it is away. */
-  get member(): AwayMember {
-    const { audienceKey, mayReceive } = this.#options;
-    return { audienceKey, mayReceive, filters: this.subscriptions.list() };
-  }
-
-  /** From now on `appended` is not called, but what it is owed is counted there; or again is. */
-  countedBy(away: AwayCount | undefined): void {
-    this.#countAway();
-    this.#away?.leave();
-    this.#away = away;
-  }
-
-  /** Everything up to here, in each log, need not be sent to this destination any more. */
+  /** Every entry up to here, in each log, is done with. */
   get settled(): LogPositions {
     return { alarms: this.cursors.alarms.settled, messages: this.cursors.messages.settled };
+  }
+
+  /** From now on what its filters match is accepted for it. */
+  open(): void {
+    this.#join();
+  }
+
+  /** Nothing is accepted for it any more. */
+  close(): void {
+    this.#services.routes.cancel(this.#rejoin);
+    if (this.#selection !== undefined) this.#services.routes.leave(this.#selection, this);
+    this.#selection = undefined;
+  }
+
+  /** Its subscriptions, or its limits, are others now. */
+  subscriptionsChanged(): void {
+    this.#services.routes.changeLater(this.#rejoin);
   }
 
   /** From now on messages go to this connection, beginning with those that are not settled. */
   connect(receiver: Receiver): void {
     // One that was taken over [MQTT-3.1.4-2] acknowledges no more: its messages are sent again.
     if (this.#receiver !== undefined) this.disconnect(this.#receiver);
+    this.#services.routes.settle();
     this.#receiver = receiver;
-    this.#options.onConnection();
+    this.#selection?.connected.add(this);
     for (const log of LOG_NAMES) {
+      this.cursors[log].start();
       if (this.cursors[log].queued > 0) this.#replaying.add(this.cursors[log]);
     }
     this.#setPace();
@@ -127,13 +156,13 @@ export class Destination {
   disconnect(receiver: Receiver): void {
     if (this.#receiver !== receiver) return;
     this.#receiver = undefined;
+    this.#selection?.connected.delete(this);
     this.#inFlight.interrupt();
     this.#direct.clear();
     this.#replaying.clear();
     this.#lanes = undefined;
     clearTimeout(this.#paceTimer);
     for (const log of LOG_NAMES) this.cursors[log].rewind();
-    this.#options.onConnection();
     this.#options.onProgress();
   }
 
@@ -142,13 +171,13 @@ export class Destination {
     const sent = this.#inFlight.take(messageId);
     if (sent === undefined) return;
     sent.cursor?.acknowledged(sent.sequence);
-    this.wake();
+    this.#services.pumpLater(this);
   }
 
   /**
-   * The receiver will never take this message: what is returned, called once that is written down,
-   * passes it, and it counts as dropped. Also on a later connection: some brokers end the one on which
-   * they refuse, and the message would come first on the next.
+   * The receiver will never take this message. The returned function, called once that is written
+   * down, passes it, and it counts as dropped; also on a later connection: some brokers end the one on
+   * which they refuse, and the message would come first on the next.
    */
   refusal(messageId: number): () => void {
     const sent = this.#inFlight.get(messageId);
@@ -162,19 +191,52 @@ export class Destination {
     };
   }
 
-  /** It is connected, and an entry that one of its filters matches stands at the end of its log. */
-  appended(entry: LogEntry): void {
-    const qos = this.#qosOwed(entry);
-    if (qos === undefined) return;
-    if (qos === 0) {
-      // A subscription at QoS 0 is owed nothing: it gets what it can take while it is connected.
-      this.#sendNow({ ...entry, payload: payloadAt(entry, this.#options.now()), retain: false });
-      return;
-    }
-    this.cursors[entry.log].accept(entry);
+  offer(entry: LogEntry): void {
+    this.cursors[entry.log].offer(entry);
     if (entry.log === 'alarms') this.#lanes?.accepted(entry);
-    this.#dropExcess();
-    this.wake();
+    this.#services.pumpLater(this);
+  }
+
+  offerAtQos0(entry: LogEntry): void {
+    this.#sendNow({ topic: entry.topic, payload: this.#payloadOf(entry), retain: false });
+  }
+
+  /** Drops the oldest messages beyond the bounds of a backlog; alarms leave it by age only. */
+  checkBounds(): void {
+    const { maxQueued, maxQueuedBytes } = this.#limits;
+    const { messages } = this.cursors;
+    // Bounds are looked at when a mark is set: until the next one this much more may come.
+    const spacing = spacingFor(this.#limits);
+    const isDropped = messages.dropBeyond(
+      maxQueued - messages.inFlightCount - (spacing.entries - 1),
+      maxQueuedBytes - spacing.bytes,
+    );
+    if (isDropped) this.#options.onProgress();
+  }
+
+  /** Expires what is too old, and follows the logs where nothing concerns it. */
+  keepBounds(): void {
+    const oldestMs = this.#oldestMs();
+    let isMoved = false;
+    for (const log of LOG_NAMES) {
+      if (this.cursors[log].expireBefore(oldestMs)) isMoved = true;
+      this.cursors[log].passUnconcerned();
+    }
+    if (isMoved) this.#options.onProgress();
+    if (this.isConnected) this.wake();
+  }
+
+  needs(entry: LogEntry): boolean {
+    return this.cursors[entry.log].needs(entry);
+  }
+
+  recount(entry: LogEntry, countedUpTo: number): void {
+    if (!this.subscriptions.hasEnded) this.cursors[entry.log].recount(entry, countedUpTo);
+  }
+
+  /** The same for a consumer with filters that have ended, for any entry. */
+  recountEnded(entry: LogEntry, countedUpTo: number): void {
+    this.cursors[entry.log].recount(entry, countedUpTo);
   }
 
   /** The store has lost its newest entries and numbers anew from here. */
@@ -187,31 +249,17 @@ export class Destination {
     }
     this.#inFlight.forgetInterrupted();
     this.subscriptions.rewindTo(log, sequence);
-    this.#away?.wentBack(log, sequence);
     if (log === 'alarms') this.#openLanes();
-  }
-
-  /** At start: every entry of both logs that is still owed has been counted. */
-  recounted(): void {
-    for (const log of LOG_NAMES) this.cursors[log].recounted();
-    this.#dropExcess();
-  }
-
-  /** Passes an entry that has fallen out (`LogCursor.sweep`); returns false when it must wait. */
-  sweep(entry: LogEntry, isExpired: boolean): boolean {
-    const isPassed = this.cursors[entry.log].sweep(entry, isExpired);
-    if (isPassed) this.#options.onProgress();
-    return isPassed;
+    if (this.isConnected) this.#services.pumpLater(this);
   }
 
   /** Sends a message that is in no log, if it is subscribed to. Dropped when nobody is connected. */
-  offer(message: DirectMessage): void {
-    const qos = this.subscriptions.qosFor(message.topic);
-    if (!this.isConnected || qos === undefined || !this.#options.mayReceive(message)) return;
+  offerDirect(message: DirectMessage, qos: QoS): void {
+    if (!this.isConnected || !this.#options.mayReceive(message)) return;
     this.#direct.noteSent(message.topic);
     if (qos === 1 && message.qos === 1) {
       this.#direct.add(message);
-      this.wake();
+      this.#services.pumpLater(this);
     } else {
       this.#sendNow(message);
     }
@@ -237,62 +285,58 @@ export class Destination {
 
   /** Sends what may be sent now: alarms first, and telemetry never takes more than half the window. */
   wake(): void {
-    const window = Math.min(this.#limits.maxInFlight, this.#receiver?.maxInFlight ?? Infinity);
+    if (this.#receiver === undefined) return;
+    if (this.#inFlight.size > 0) this.#offeredAtMs = this.#services.now();
+    const window = Math.min(this.#limits.maxInFlight, this.#receiver.maxInFlight ?? Infinity);
     const half = Math.max(1, Math.floor(window / 2));
     const { alarms, messages } = this.cursors;
+    const oldestMs = this.#oldestMs();
     this.#sendAhead(alarms, window);
-    this.#sendFrom(alarms, () => this.#inFlight.size < window);
+    this.#sendFrom(alarms, oldestMs, () => this.#inFlight.size < window);
     this.#sendDirect(half);
-    const hasRoom = () => this.#inFlight.size < window && messages.outstandingCount < half;
+    const hasRoom = () => this.#inFlight.size < window && messages.inFlightCount < half;
     // While alarms are being read or keep a pace, telemetry does not come before them.
     const mustWait = this.#pace !== undefined && this.#replaying.has(alarms);
-    if (!mustWait && !this.#loading.has(alarms)) this.#sendFrom(messages, hasRoom);
+    if (!mustWait && !this.#loading.has(alarms)) this.#sendFrom(messages, oldestMs, hasRoom);
     this.#options.onProgress();
   }
 
-  #cursor(log: LogName): LogCursor {
-    const { tails, reader, cursors } = this.#options;
-    return new LogCursor({
+  #cursor(log: LogName): Cursor {
+    const { services, cursors } = this.#options;
+    return new Cursor({
       log,
-      tail: tails[log],
-      reader,
+      tail: services.tails[log],
+      reader: services.reader,
       state: cursors[log],
-      concerns: (entry) => this.#qosOwed(entry) === 1,
+      concerns: (entry) =>
+        this.#options.mayReceive(entry) && this.subscriptions.qosForEntry(entry) === 1,
     });
   }
 
-  #countAway(): void {
-    if (this.#away === undefined) return;
-    let hasMore = false;
+  /** Joins the selection of its present filters. */
+  #join(): void {
+    const { routes } = this.#services;
+    const { mayReceive, audienceKey } = this.#options;
+    const before = this.#selection;
+    const filters = this.subscriptions.list();
+    const rule = { audienceKey, mayReceive, filters, limits: this.#limits };
+    this.#selection = routes.join(rule, this);
+    if (before === this.#selection) return;
     for (const log of LOG_NAMES) {
-      const { count, after } = this.#away.take(log);
-      this.#cursors[log].acceptAll(count, after);
-      hasMore ||= count > 0;
+      const marksFrom = this.subscriptions.unchangedSince(log);
+      this.cursors[log].follow(this.#selection.tallies[log], marksFrom);
     }
-    // Away, its cursors stand still but for that: the rest is counted again after a restart.
-    if (hasMore && this.#dropExcess()) this.#options.onProgress();
+    if (before !== undefined) routes.leave(before, this);
   }
 
-  /** The QoS at which the entry is to reach this destination, undefined when it is not. */
-  #qosOwed(entry: LogEntry): QoS | undefined {
-    return this.#options.mayReceive(entry) ? this.subscriptions.qosForEntry(entry) : undefined;
+  #oldestMs(): number {
+    return this.#services.now() - this.#limits.maxAgeMs;
   }
 
-  /** What exceeds the bound falls out, the oldest first, and alarms last (CONTRACT 4.6). */
-  #dropExcess(): boolean {
-    const { alarms, messages } = this.#cursors;
-    let hasDropped = false;
-    while (alarms.queued + messages.queued > this.#limits.maxQueued) {
-      if (!messages.dropOldest() && !alarms.dropOldest()) break;
-      hasDropped = true;
-    }
-    return hasDropped;
-  }
-
-  #sendFrom(cursor: LogCursor, hasRoom: () => boolean): void {
-    while (this.#receiver?.isWritable === true && hasRoom() && !this.#loading.has(cursor)) {
+  #sendFrom(cursor: Cursor, oldestMs: number, hasRoom: () => boolean): void {
+    while (this.#receiver?.isWritable === true && hasRoom() && !this.#isHeldUp(cursor)) {
       if (!this.#mayGoOn(cursor)) return;
-      const entry = cursor.next();
+      const entry = cursor.next(oldestMs);
       if (entry === 'caught-up') {
         this.#replaying.delete(cursor);
         if (cursor.log === 'alarms') this.#lanes = undefined;
@@ -303,17 +347,23 @@ export class Destination {
         return;
       }
       if (this.#replaying.has(cursor)) this.#pace?.took();
-      this.#send(this.#receiver, cursor, entry, cursor.sent(entry.sequence));
+      this.#send(this.#receiver, cursor, entry, cursor.sent(entry));
+      if (cursor.wantsPage) this.#load(cursor);
     }
+  }
+
+  /** Whether a page is being loaded and nothing of the page before is left. */
+  #isHeldUp(cursor: Cursor): boolean {
+    return this.#loading.has(cursor) && !cursor.hasPage;
   }
 
   /**
    * New alarms that do not wait for the end of the backlog, nor for the pace; what waits is held back
    * for it, so that in the end the upstream gets no more than it should.
    */
-  #sendAhead(alarms: LogCursor, window: number): void {
+  #sendAhead(alarms: Cursor, window: number): void {
     const lanes = this.#lanes;
-    if (lanes === undefined || this.#loadingAhead) return;
+    if (lanes === undefined || this.#isLoadingAhead) return;
     while (this.#receiver?.isWritable === true && this.#inFlight.size < window) {
       const entry = lanes.next();
       if (entry === undefined) return;
@@ -321,19 +371,24 @@ export class Destination {
         this.#loadAhead(lanes);
         return;
       }
-      alarms.sentAhead(entry.sequence);
+      alarms.sentAhead(entry);
       if (lanes.hasWaited(entry)) this.#pace?.took();
       this.#send(this.#receiver, alarms, entry, false);
     }
   }
 
-  #send(receiver: Receiver, cursor: LogCursor, entry: LogEntry, wasSent: boolean): void {
+  #send(receiver: Receiver, cursor: Cursor, entry: LogEntry, wasSent: boolean): void {
     const { topic, sequence } = entry;
     this.#direct.noteSent(topic);
     const { messageId, isRepeated } = this.#inFlight.add({ cursor, sequence });
-    const payload = payloadAt(entry, this.#options.now());
-    const dup = wasSent || isRepeated;
-    receiver.send({ topic, payload, retain: false, qos: 1, messageId, dup });
+    const payload = this.#payloadOf(entry);
+    receiver.send({ topic, payload, retain: false, qos: 1, messageId, dup: wasSent || isRepeated });
+  }
+
+  #payloadOf(entry: LogEntry): Buffer {
+    if (entry.log !== 'alarms') return entry.payload;
+    const isLate = this.#services.elapsedSinceMs(entry.receivedAtMs) > LATE_AFTER_MS;
+    return isLate ? asLate(entry.payload) : entry.payload;
   }
 
   #sendDirect(maxInFlight: number): void {
@@ -352,24 +407,25 @@ export class Destination {
   }
 
   #openLanes(): void {
-    const { tails, reader } = this.#options;
-    const { alarms } = this.#cursors;
+    const { tails, reader } = this.#services;
+    const { alarms } = this.cursors;
     this.#lanes = undefined;
     if (!this.isConnected || this.#pace === undefined || alarms.unread === 0) return;
     this.#lanes = new ExpressLanes({ cursor: alarms, reader, tail: tails.alarms });
   }
 
   #loadAhead(lanes: ExpressLanes): void {
-    this.#loadingAhead = true;
+    this.#isLoadingAhead = true;
     lanes
       .load()
       .finally(() => {
-        this.#loadingAhead = false;
+        this.#isLoadingAhead = false;
       })
       .then(() => this.wake(), this.#options.onReadFailure);
   }
 
-  #load(cursor: LogCursor): void {
+  #load(cursor: Cursor): void {
+    if (this.#loading.has(cursor)) return;
     this.#loading.add(cursor);
     cursor
       .load()
@@ -380,11 +436,11 @@ export class Destination {
   #setPace(): void {
     const { replayPerSecond } = this.#limits;
     this.#pace =
-      replayPerSecond === undefined ? undefined : new Pace(replayPerSecond, this.#options.now);
+      replayPerSecond === undefined ? undefined : new Pace(replayPerSecond, this.#services.now);
   }
 
   /** Whether the pace lets another message of the cursor go now; if not, it is woken when it does. */
-  #mayGoOn(cursor: LogCursor): boolean {
+  #mayGoOn(cursor: Cursor): boolean {
     const waitMs = this.#replaying.has(cursor) ? (this.#pace?.waitMs() ?? 0) : 0;
     if (waitMs === 0) return true;
     clearTimeout(this.#paceTimer);

@@ -1,0 +1,174 @@
+const MIB = 1024 * 1024;
+
+/**
+ * What one principal may have on its way to the store before its clients are read no further: some
+ * thousand publishes. Everybody else's publishes wait for them.
+ */
+const HOLD_OWN_BYTES = 2 * MIB;
+/** The same of all principals together. */
+const HOLD_TOTAL_BYTES = 4 * MIB;
+/** What every principal may have though all together have too much. */
+const RESERVED_BYTES = 64 * 1024;
+
+/**
+ * A store that owes an answer for longer is slow: clients are read on, so that an alarm behind
+ * hundreds of others comes through in time (CONTRACT 4.4).
+ */
+const SLOW_AFTER_MS = 250;
+/** What is kept of one principal then, and of all together. */
+const MAX_OWN_BYTES = 12 * MIB;
+const MAX_TOTAL_BYTES = 64 * MIB;
+/** How many times that much is kept of alarms, and of connections. */
+const OF_ALARMS = 3;
+const OF_CONNECTIONS = 2;
+
+/** What a publish takes beside its payload until it is stored, and how often its payload is there. */
+const BYTES_OF_ANY = 2_048;
+const COPIES_OF_PAYLOAD = 4;
+
+const LOOK_EVERY_MS = 100;
+
+/** How much memory a publish takes, about, until it is stored. */
+export function memoryOf(payloadBytes: number): number {
+  return BYTES_OF_ANY + COPIES_OF_PAYLOAD * payloadBytes;
+}
+
+interface Held {
+  readonly isRoom: () => boolean;
+  readonly proceed: () => void;
+}
+
+/**
+ * Back-pressure: clients are read as fast as the store takes what they publish.
+ *
+ * Bounds the memory of what is on its way to the store, while it is away as well.
+ */
+export class BackPressure {
+  readonly #unansweredMs: () => number;
+  /** By principal: further connections of one get no more of it. */
+  readonly #shares = new Map<string, Share>();
+  readonly #held = new Set<Held>();
+  #unstoredBytes = 0;
+  #unkeptCount = 0;
+  #isLooking = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** @param unansweredMs for how long the store has owed the answer to a write */
+  constructor(unansweredMs: () => number) {
+    this.#unansweredMs = unansweredMs;
+  }
+
+  get unstoredBytes(): number {
+    return this.#unstoredBytes;
+  }
+
+  /** How many publishes found no room since the start. */
+  get unkeptCount(): number {
+    return this.#unkeptCount;
+  }
+
+  get isStoreSlow(): boolean {
+    return this.#unansweredMs() > SLOW_AFTER_MS;
+  }
+
+  shareOf(owner: string): Share {
+    const share = this.#shares.get(owner) ?? new Share(this);
+    this.#shares.set(owner, share);
+    return share;
+  }
+
+  /** Calls back once there is room, which is not there now; the result calls that off. */
+  whenThereIsRoom(isRoom: () => boolean, proceed: () => void): () => void {
+    const held = { isRoom, proceed };
+    this.#held.add(held);
+    // A store that turns slow may make room as well.
+    this.#timer ??= setInterval(() => this.#look(), LOOK_EVERY_MS);
+    return () => this.#held.delete(held);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    this.#held.clear();
+  }
+
+  notKept(): void {
+    this.#unkeptCount++;
+  }
+
+  take(bytes: number): void {
+    this.#unstoredBytes += bytes;
+  }
+
+  release(bytes: number): void {
+    this.#unstoredBytes -= bytes;
+    if (this.#held.size === 0 || this.#isLooking) return;
+    this.#isLooking = true;
+    setImmediate(() => this.#look());
+  }
+
+  #look(): void {
+    this.#isLooking = false;
+    for (const held of this.#held) {
+      if (!held.isRoom()) continue;
+      this.#held.delete(held);
+      held.proceed();
+    }
+    if (this.#held.size > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+}
+
+/** What one principal has on its way to the store. */
+export class Share {
+  readonly #all: BackPressure;
+  #bytes = 0;
+
+  constructor(all: BackPressure) {
+    this.#all = all;
+  }
+
+  /** Whether the principal's clients may be read further. */
+  get mayRead(): boolean {
+    if (this.#bytes < RESERVED_BYTES) return true;
+    if (this.#all.isStoreSlow) return this.#isWithin(OF_ALARMS);
+    return this.#bytes < HOLD_OWN_BYTES && this.#all.unstoredBytes < HOLD_TOTAL_BYTES;
+  }
+
+  /** Whether one more publish can be kept until it is stored; telemetry must not take alarms' room. */
+  keeps(isAlarm: boolean): boolean {
+    return this.#isWithin(isAlarm ? OF_ALARMS : 1);
+  }
+
+  /** Whether what was turned away can be sent again. */
+  get isRelieved(): boolean {
+    return !this.#all.isStoreSlow && this.#bytes < HOLD_OWN_BYTES && this.keeps(false);
+  }
+
+  /** Whether one more connection can be admitted; none must take the room of alarms. */
+  get hasRoomForConnection(): boolean {
+    return this.#isWithin(OF_CONNECTIONS);
+  }
+
+  take(bytes: number): void {
+    this.#bytes += bytes;
+    this.#all.take(bytes);
+  }
+
+  release(bytes: number): void {
+    this.#bytes -= bytes;
+    this.#all.release(bytes);
+  }
+
+  /** Something of the principal waits for the store until this settles. */
+  takeUntil(settled: Promise<unknown>, bytes: number): void {
+    this.take(bytes);
+    const release = () => this.release(bytes);
+    settled.then(release, release);
+  }
+
+  #isWithin(times: number): boolean {
+    if (this.#bytes < times * RESERVED_BYTES) return true;
+    return this.#bytes < times * MAX_OWN_BYTES && this.#all.unstoredBytes < times * MAX_TOTAL_BYTES;
+  }
+}

@@ -1,0 +1,161 @@
+import type { Duplex } from 'node:stream';
+import type { Client } from 'aedes';
+import type { Packet } from 'mqtt-packet';
+import type { ConnectRequest } from './authentication.js';
+import type { Connection } from './connection.js';
+import type { Watched } from './keep-alive.js';
+import { PacketGuard, type PacketLimits } from './packet-guard.js';
+import { parserOf } from './packet-parser.js';
+import { PacketReader } from './packet-reader.js';
+import type { Publishing } from './publishing.js';
+import type { ReadTurns } from './read-turns.js';
+import type { Releasing } from './releasing.js';
+import type { Subscribing } from './subscribing.js';
+
+/** What a client's packets are handed to. */
+export interface PacketHandlers {
+  readonly publishing: Publishing;
+  readonly subscribing: Subscribing;
+  readonly releasing: Releasing;
+}
+
+export interface MqttClientOptions {
+  readonly stream: Duplex;
+  readonly client: Client;
+  readonly address: string;
+  readonly limits: PacketLimits;
+  readonly turns: ReadTurns;
+  readonly handlers: PacketHandlers;
+}
+
+/**
+ * One network connection that speaks MQTT: decides for each packet who handles it.
+ *
+ * Aedes handles CONNECT, PINGREQ and DISCONNECT; publishes, subscriptions and acknowledgements are the
+ * gateway's own. What comes before CONNACK is handled once the connection is open.
+ */
+export class MqttClient implements Watched {
+  readonly client: Client;
+  readonly address: string;
+  readonly #options: MqttClientOptions;
+  readonly #guard: PacketGuard;
+  readonly #reader: PacketReader;
+  readonly #handOver: (packet: Packet) => void;
+  #request: ConnectRequest | undefined;
+  #connection: Connection | undefined;
+  /** Packets behind CONNECT, which is being answered. */
+  #early: Packet[] = [];
+  #callOff: (() => void) | undefined;
+
+  constructor(options: MqttClientOptions) {
+    this.#options = options;
+    this.client = options.client;
+    this.address = options.address;
+    const { stream, client, limits, turns } = options;
+    this.#guard = new PacketGuard(client, limits);
+    const parser = parserOf(client);
+    const listeners = parser.listeners('packet');
+    this.#handOver = (packet) => {
+      for (const listener of listeners) listener.call(parser, packet);
+    };
+    this.#reader = new PacketReader({
+      ...{ stream, client, turns },
+      onPacket: (packet) => this.#onPacket(packet),
+      mayRead: () => this.#mayRead(),
+      isSubscriber: () => this.#connection?.principal.type === 'token',
+    });
+    stream.once('close', () => this.#callOff?.());
+  }
+
+  /** What the client asked for in its CONNECT. */
+  get request(): ConnectRequest | undefined {
+    return this.#request;
+  }
+
+  /** Undefined until the client has shown a valid credential. */
+  get connection(): Connection | undefined {
+    return this.#connection;
+  }
+
+  get keepAliveMs(): number {
+    return this.#connection?.keepAliveMs ?? Number.POSITIVE_INFINITY;
+  }
+
+  get silentMs(): number {
+    return this.#reader.silentMs;
+  }
+
+  timeOut(): void {
+    this.client.emit('error', new Error('keep alive timeout'));
+  }
+
+  /** The client has shown a valid credential. */
+  admitted(connection: Connection): void {
+    this.#connection = connection;
+  }
+
+  /** CONNACK is sent: what came behind CONNECT is handled, and more is read. */
+  opened(): void {
+    for (const packet of this.#early.splice(0)) this.#onPacket(packet);
+    this.#reader.resume();
+  }
+
+  #onPacket(packet: Packet): void {
+    if (!this.#guard.admits(packet)) return;
+    if (packet.cmd === 'connect' && this.#request === undefined) {
+      this.#request = {
+        address: this.address,
+        isClientIdEmpty: packet.clientId === '',
+        isPersistent: packet.clean !== true,
+        keepAliveSeconds: packet.keepalive ?? 0,
+        willTopic: packet.will?.topic,
+      };
+      // Silence is looked after for all connections together (`KeepAlive`).
+      packet.keepalive = 0;
+      this.#handOver(packet);
+      return;
+    }
+    const connection = this.#connection;
+    if (connection?.isOpen === true) this.#handle(connection, packet);
+    else if (this.#request === undefined || packet.cmd === 'connect') this.#handOver(packet);
+    else if (!this.client.closed) this.#early.push(packet);
+  }
+
+  #handle(connection: Connection, packet: Packet): void {
+    const { publishing, subscribing, releasing } = this.#options.handlers;
+    switch (packet.cmd) {
+      case 'publish':
+        publishing.take(connection, packet);
+        break;
+      case 'puback':
+        connection.consumer.acknowledge(packet.messageId ?? 0);
+        break;
+      case 'pubrel':
+        releasing.take(connection, packet.messageId ?? 0);
+        break;
+      case 'subscribe':
+        subscribing.subscribe(connection, packet);
+        break;
+      case 'unsubscribe':
+        subscribing.unsubscribe(connection, packet);
+        break;
+      case 'disconnect':
+        this.#reader.end();
+        this.#handOver(packet);
+        break;
+      default:
+        this.#handOver(packet);
+    }
+  }
+
+  #mayRead(): boolean {
+    const connection = this.#connection;
+    if (connection?.isOpen !== true) return this.#request === undefined;
+    if (connection.share.mayRead) return true;
+    this.#callOff ??= connection.whenThereIsRoom(() => {
+      this.#callOff = undefined;
+      this.#reader.resume();
+    });
+    return false;
+  }
+}

@@ -1,0 +1,155 @@
+import type { IPublishPacket } from 'mqtt-packet';
+import type { Principal } from '../domain/grants.js';
+import { permits } from '../domain/grants.js';
+import { type PublishTarget, parsePublishTopic } from '../domain/topics.js';
+import type { Commands } from '../ingest/commands.js';
+import type { DevicePublishes } from '../ingest/device-publishes.js';
+import type { Presence } from '../ingest/presence.js';
+import type { SiteModel } from '../site/site-model.js';
+import { memoryOf } from './back-pressure.js';
+import type { Connection } from './connection.js';
+import type { Denials } from './denials.js';
+import { mayPublish } from './publish-rights.js';
+
+export interface PublishingOptions {
+  readonly publishes: DevicePublishes;
+  readonly commands: Commands;
+  readonly presence: Presence;
+  readonly model: SiteModel;
+  readonly denials: Denials;
+}
+
+/** Each is kept until PUBREL comes. */
+const MAX_UNRELEASED = 1_000;
+
+type Done = (isStored: boolean) => void;
+
+/** A PUBLISH with its topic read. */
+interface Publish {
+  readonly packet: IPublishPacket;
+  readonly target: PublishTarget;
+  readonly payload: Buffer;
+}
+
+/**
+ * Takes PUBLISH past Aedes, which would acknowledge it before anything is stored (DEPENDENCY-FAULTS 2):
+ * into the message path, and its acknowledgement back in order.
+ */
+export class Publishing {
+  readonly #options: PublishingOptions;
+
+  constructor(options: PublishingOptions) {
+    this.#options = options;
+  }
+
+  /** Takes a client's PUBLISH; a publish that its sender may not make ends the connection. */
+  take(connection: Connection, packet: IPublishPacket): void {
+    const target = parsePublishTopic(packet.topic);
+    const { client, principal } = connection;
+    if (connection.isCredentialEnded || client.closed) return;
+    if (!this.#isPermitted(principal, target)) {
+      this.#options.denials.record(connection.peer, 'publish', packet.topic);
+      client.close();
+      return;
+    }
+    const payload = Buffer.isBuffer(packet.payload) ? packet.payload : Buffer.from(packet.payload);
+    if (principal.type === 'device') this.#options.presence.heardOf(principal.id);
+    this.#keepOrTurnAway(connection, { packet, target, payload });
+  }
+
+  /** A client's will; `done` is called once it is stored, or does not matter. */
+  takeWill(principal: Principal, packet: IPublishPacket, done: Done): void {
+    const target = parsePublishTopic(packet.topic);
+    if (!this.#isPermitted(principal, target)) {
+      done(true);
+      return;
+    }
+    const payload = Buffer.from(packet.payload);
+    this.#forward(principal, { packet, target, payload }, undefined, done);
+  }
+
+  #keepOrTurnAway(connection: Connection, publish: Publish): void {
+    const { qos, retain } = publish.packet;
+    const isAlarm = publish.target.type === 'alarm';
+    // What is sent on at once, and not stored, needs no room.
+    const needsRoom = qos > 0 || retain || isAlarm;
+    if (!needsRoom || connection.keeps(isAlarm, qos)) {
+      this.#accept(connection, publish, needsRoom);
+      return;
+    }
+    connection.turnAway(isAlarm, qos);
+    // A value at QoS 0 reaches every connected subscriber all the same.
+    if (qos > 0 || isAlarm) return;
+    const packet = { ...publish.packet, retain: false };
+    this.#accept(connection, { ...publish, packet }, false);
+  }
+
+  #accept(connection: Connection, publish: Publish, takesRoom: boolean): void {
+    const { share, acknowledgements, client } = connection;
+    const { qos, messageId = 0 } = publish.packet;
+    const bytes = takesRoom ? memoryOf(publish.payload.length) : 0;
+    share.take(bytes);
+    const isAcknowledged = qos > 0 && !connection.hasTurnedAway;
+    const acknowledge = isAcknowledged
+      ? acknowledgements.add(qos === 1 ? 'puback' : 'pubrec', messageId)
+      : undefined;
+    const done: Done = (isStored) => {
+      share.release(bytes);
+      if (isStored) acknowledge?.();
+      // The client sends it again.
+      else client.close();
+    };
+    if (qos === 2) this.#acceptOnce(connection, publish, messageId, done);
+    else this.#forward(connection.principal, publish, connection, done);
+  }
+
+  /** A repetition is not taken for another publish [MQTT-4.3.3-2]. */
+  #acceptOnce(connection: Connection, publish: Publish, identifier: number, done: Done): void {
+    const { received } = connection.session;
+    if (!received.add(identifier, done)) return;
+    if (received.size > MAX_UNRELEASED) {
+      connection.client.emit('error', new Error('too many QoS 2 publishes without PUBREL'));
+      return;
+    }
+    this.#forward(connection.principal, publish, connection, (isStored) =>
+      received.settle(identifier, isStored),
+    );
+  }
+
+  #forward(
+    principal: Principal,
+    { packet, target, payload }: Publish,
+    connection: Connection | undefined,
+    done: Done,
+  ): void {
+    const { topic, qos, retain, dup, messageId } = packet;
+    const session = connection?.session;
+    const received =
+      qos === 2 && messageId !== undefined && session?.isPersistent === true
+        ? { clientId: session.clientId, packetIdentifier: messageId }
+        : undefined;
+    if (principal.type === 'device') {
+      const sent = messageId === undefined || qos === 0 ? undefined : messageId;
+      this.#options.publishes.accept(
+        {
+          deviceId: principal.id,
+          ...{ topic, target, payload, qos, retain, received },
+          packet: sent === undefined ? undefined : { identifier: sent, isSentAgain: dup },
+        },
+        done,
+      );
+    } else if (target.type === 'command') {
+      const { deviceId, rest } = target;
+      const locationIds = [target.locationId];
+      const command = { locationIds, deviceId, rest, payload, qos, retain, received };
+      this.#options.commands.accept(command, done);
+    } else done(true);
+  }
+
+  #isPermitted(principal: Principal, target: PublishTarget): boolean {
+    if (!mayPublish(principal, target)) return false;
+    if (principal.type === 'device' || target.type !== 'command') return true;
+    const groupId = this.#options.model.context(target.deviceId)?.group?.id;
+    return permits(principal.grants, 'manager', { locationId: target.locationId, groupId });
+  }
+}

@@ -1,0 +1,87 @@
+/** What is read in turn: one client's connection. */
+export interface TurnTaker {
+  /** Whether messages are sent to this client: what it acknowledges makes room for more. */
+  readonly isSubscriber: boolean;
+  /** Reads a bounded piece. Returns how many publishes were in it. */
+  takeTurn(): number;
+  /** Whether there is more to read, and it may be read. */
+  readonly wantsTurn: boolean;
+}
+
+/** So many publishes are taken in one turn of the event loop; as many are sent to a reader in one. */
+const PUBLISHES_PER_ROUND = 100;
+/** The same while all reading consumers lag: what they acknowledge goes before what comes in. */
+const PUBLISHES_PER_ROUND_WHEN_LAGGING = 20;
+const LAG_ENTRIES = 500;
+const LAG_LOOKED_AT_EVERY_MS = 10;
+const SUBSCRIBERS_ROUND_MS = 5;
+
+/**
+ * Shares the reading of connections out among them: one bounded piece each, in turn.
+ *
+ * Delivery goes on however fast publishes come in: subscribers, whose acknowledgements make room for
+ * messages, are read first, and publishes take a bounded part of each turn of the event loop.
+ */
+export class ReadTurns {
+  readonly #lag: () => number;
+  readonly #subscribers = new Set<TurnTaker>();
+  readonly #others = new Set<TurnTaker>();
+  #isScheduled = false;
+  #lookedAtMs = 0;
+  #isLagging = false;
+
+  /** @param lag how many entries the reading consumer that is least behind has still to be sent */
+  constructor(lag: () => number) {
+    this.#lag = lag;
+  }
+
+  /** There is something to read. */
+  want(taker: TurnTaker): void {
+    (taker.isSubscriber ? this.#subscribers : this.#others).add(taker);
+    this.#schedule();
+  }
+
+  /** The connection is gone. */
+  leave(taker: TurnTaker): void {
+    this.#subscribers.delete(taker);
+    this.#others.delete(taker);
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    setImmediate(() => this.#round());
+  }
+
+  #round(): void {
+    this.#isScheduled = false;
+    const nowMs = performance.now();
+    for (const taker of [...this.#subscribers]) {
+      this.#turn(this.#subscribers, taker);
+      if (performance.now() - nowMs > SUBSCRIBERS_ROUND_MS) break;
+    }
+    let budget = this.#budget(nowMs);
+    for (const taker of this.#others) {
+      if (budget <= 0) break;
+      // One turn at least: a large publish takes many that bring none.
+      budget -= Math.max(1, this.#turn(this.#others, taker));
+    }
+    if (this.#subscribers.size + this.#others.size > 0) this.#schedule();
+  }
+
+  /** A taker that wants more goes to the end of the line. */
+  #turn(line: Set<TurnTaker>, taker: TurnTaker): number {
+    line.delete(taker);
+    const publishes = taker.takeTurn();
+    if (taker.wantsTurn) line.add(taker);
+    return publishes;
+  }
+
+  #budget(nowMs: number): number {
+    if (nowMs - this.#lookedAtMs > LAG_LOOKED_AT_EVERY_MS) {
+      this.#lookedAtMs = nowMs;
+      this.#isLagging = this.#lag() > LAG_ENTRIES;
+    }
+    return this.#isLagging ? PUBLISHES_PER_ROUND_WHEN_LAGGING : PUBLISHES_PER_ROUND;
+  }
+}

@@ -1,0 +1,50 @@
+import type { Logger } from 'pino';
+import type { Sessions } from '../delivery/sessions.js';
+import { memoryOf } from './back-pressure.js';
+import type { Connection } from './connection.js';
+import { encodeAcknowledgement } from './packet-encoder.js';
+
+/**
+ * Takes PUBREL: forgets the packet identifier, then sends PUBCOMP [MQTT-4.3.3-2].
+ *
+ * The releases of a client that come while one is being stored are stored together.
+ */
+export class Releasing {
+  readonly #sessions: Sessions;
+  readonly #log: Logger;
+  readonly #waiting = new WeakMap<Connection, number[]>();
+
+  constructor(sessions: Sessions, log: Logger) {
+    this.#sessions = sessions;
+    this.#log = log;
+  }
+
+  take(connection: Connection, packetIdentifier: number): void {
+    const waiting = this.#waiting.get(connection);
+    connection.share.take(memoryOf(0));
+    if (waiting !== undefined) {
+      waiting.push(packetIdentifier);
+      return;
+    }
+    this.#waiting.set(connection, []);
+    void this.#release(connection, [packetIdentifier]);
+  }
+
+  async #release(connection: Connection, first: number[]): Promise<void> {
+    for (let identifiers = first; identifiers.length > 0; ) {
+      try {
+        await this.#sessions.release(connection.session, identifiers);
+        for (const identifier of identifiers) {
+          connection.receiver.write(encodeAcknowledgement('pubcomp', identifier));
+        }
+      } catch (error) {
+        const { id: clientId } = connection.client;
+        this.#log.warn({ err: error, clientId }, 'failed to release QoS 2 packet identifiers');
+        connection.client.close();
+      }
+      connection.share.release(identifiers.length * memoryOf(0));
+      identifiers = this.#waiting.get(connection)?.splice(0) ?? [];
+    }
+    this.#waiting.delete(connection);
+  }
+}

@@ -1,0 +1,110 @@
+import type { Deliveries } from './deliveries.js';
+import type { LogEntry, LogName, LogPositions, LogReader } from './log-entry.js';
+import { LOG_NAMES } from './log-entry.js';
+import type { Selection } from './selection.js';
+import type { Mark } from './tally.js';
+
+const PAGE_ENTRIES = 1_000;
+
+/** Marks per selection that a look through the log may set; more make no jump much better. */
+const MARKS = 128;
+
+/**
+ * Counts, at start, what every session accepted since its stored state was counted.
+ *
+ * Cheap whatever is stored: after a clean stop nothing was appended since, after a crash some thousand
+ * entries at most (`Upkeep`).
+ *
+ * @param countedUpTo up to where every stored cursor is counted, unless its own state says later
+ */
+export async function countBacklogs(
+  deliveries: Deliveries,
+  reader: LogReader,
+  countedUpTo: LogPositions,
+): Promise<void> {
+  for (const log of LOG_NAMES) {
+    const { last } = deliveries.tails[log];
+    let from = last;
+    for (const { cursors } of deliveries.consumers) {
+      // Where a backup was restored, the log may end before a session's saved cursor.
+      if (cursors[log].settled > last) cursors[log].storeWentBack(last);
+      from = Math.min(from, Math.max(cursors[log].countedUpTo, countedUpTo[log]));
+    }
+    // Selections do not know the filters that have ended.
+    const withEnded = [...deliveries.consumers].filter((one) => one.subscriptions.hasEnded);
+    for await (const entry of entriesAfter(reader, log, from, last)) {
+      for (const { selection, qos } of deliveries.routes.match(entry.topic)) {
+        if (qos === 0 || !selection.rule.mayReceive(entry)) continue;
+        for (const member of selection.members) member.recount(entry, countedUpTo[log]);
+      }
+      for (const consumer of withEnded) consumer.recountEnded(entry, countedUpTo[log]);
+    }
+  }
+}
+
+/**
+ * Sets the marks by which backlogs of before the start can be jumped over.
+ *
+ * Reads the logs once, in the background: until then such a backlog is kept whole.
+ */
+export async function markBacklogs(
+  deliveries: Deliveries,
+  reader: LogReader,
+  upTo: LogPositions,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const log of LOG_NAMES) {
+    const floors = [...deliveries.consumers].map(({ cursors }) => cursors[log].settled);
+    const from = Math.min(upTo[log], ...floors);
+    const spacing = Math.max(1, Math.ceil((upTo[log] - from) / MARKS));
+    const counts = new Map<Selection, Mark[]>();
+    for await (const entry of entriesAfter(reader, log, from, upTo[log])) {
+      if (signal.aborted) return;
+      for (const { selection, qos } of deliveries.routes.match(entry.topic)) {
+        if (qos === 1 && selection.rule.mayReceive(entry)) mark(counts, selection, entry, spacing);
+      }
+    }
+    for (const [selection, marks] of counts) {
+      const total = marks.at(-1);
+      if (total === undefined) continue;
+      // Counted backwards from the start, at which the selection's own count began with zero.
+      const before = marks.map(({ count, bytes, ...at }) => {
+        return { ...at, count: count - total.count, bytes: bytes - total.bytes };
+      });
+      selection.tallies[log].prepend(before);
+    }
+  }
+}
+
+/** The last mark moves with the count until it is far enough from the one before. */
+function mark(
+  counts: Map<Selection, Mark[]>,
+  selection: Selection,
+  { sequence, receivedAtMs, payload }: LogEntry,
+  spacing: number,
+): void {
+  const marks = counts.get(selection) ?? [];
+  counts.set(selection, marks);
+  const last = marks.at(-1);
+  const before = marks.at(-2);
+  if (last !== undefined && last.sequence - (before?.sequence ?? 0) < spacing) marks.pop();
+  const count = (last?.count ?? 0) + 1;
+  const bytes = (last?.bytes ?? 0) + payload.length;
+  marks.push({ sequence, receivedAtMs, count, bytes });
+}
+
+async function* entriesAfter(
+  reader: LogReader,
+  log: LogName,
+  sequence: number,
+  last: number,
+): AsyncGenerator<LogEntry> {
+  let after = sequence;
+  while (after < last) {
+    const page = await reader.read(log, after, PAGE_ENTRIES);
+    for (const entry of page) if (entry.sequence <= last) yield entry;
+    const newest = page.at(-1);
+    if (newest === undefined || page.length < PAGE_ENTRIES) return;
+    after = newest.sequence;
+  }
+}

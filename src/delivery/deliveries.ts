@@ -1,0 +1,161 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { Consumer, ConsumerServices } from './consumer.js';
+import type { DirectMessage } from './direct-queue.js';
+import type { LogEntry, LogName, LogPositions, LogReader } from './log-entry.js';
+import type { LogTail } from './log-tail.js';
+import { Routes } from './routes.js';
+
+const RETRY_AFTER_MS = 250;
+
+/** Entries that the running store had acknowledged and has lost. */
+export interface LostEntries {
+  readonly log: LogName;
+  /** Sequences of the first and the last of them. */
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface DeliveriesOptions {
+  readonly tails: Readonly<Record<LogName, LogTail>>;
+  readonly reader: LogReader;
+  readonly onLost: (lost: LostEntries) => void;
+  readonly log: Logger;
+  /** The steady clock. */
+  readonly now: () => number;
+  readonly elapsedSinceMs: (timeMs: number) => number;
+}
+
+/** Takes what was stored, or is not to be stored, to every consumer that must receive it. */
+export class Deliveries {
+  readonly tails: Readonly<Record<LogName, LogTail>>;
+  /** What consumers are fed from. */
+  readonly services: ConsumerServices;
+  readonly #routes = new Routes();
+  readonly #options: DeliveriesOptions;
+  readonly #consumers = new Set<Consumer>();
+  readonly #toPump = new Set<Consumer>();
+
+  constructor(options: DeliveriesOptions) {
+    this.#options = options;
+    this.tails = options.tails;
+    const { tails, reader, now, elapsedSinceMs } = options;
+    this.services = {
+      ...{ tails, reader, now, elapsedSinceMs },
+      routes: this.#routes,
+      pumpLater: (consumer) => this.#pumpLater(consumer),
+    };
+  }
+
+  get routes(): Routes {
+    return this.#routes;
+  }
+
+  /** The sequence number of the newest entry of each log. */
+  get newest(): LogPositions {
+    return { alarms: this.tails.alarms.last, messages: this.tails.messages.last };
+  }
+
+  get consumers(): ReadonlySet<Consumer> {
+    return this.#consumers;
+  }
+
+  add(consumer: Consumer): void {
+    this.#consumers.add(consumer);
+    consumer.open();
+  }
+
+  remove(consumer: Consumer): void {
+    this.#consumers.delete(consumer);
+    this.#toPump.delete(consumer);
+    consumer.close();
+  }
+
+  /**
+   * Entries now stand in their log, in this order. Those that were announced before change nothing: an
+   * alarm was published again. Before one that comes too early, because the store's answer for another
+   * was lost, the missing ones are read from the store.
+   *
+   * @param isNew whether an entry was appended just now, and not found there
+   */
+  async announce(
+    entries: readonly { readonly entry: LogEntry; readonly isNew: boolean }[],
+  ): Promise<void> {
+    for (const { entry, isNew } of entries) {
+      const tail = this.tails[entry.log];
+      if (entry.sequence <= tail.last && isNew) this.#wentBack(entry.log, entry.sequence - 1);
+      if (entry.sequence <= tail.last) continue;
+      if (entry.sequence > tail.last + 1) await this.#announceMissing(entry);
+      this.#accept(entry);
+    }
+  }
+
+  /** A message that is in no log: every connected subscriber gets it now. */
+  publishDirect(message: DirectMessage): void {
+    for (const { selection, qos } of this.#routes.match(message.topic)) {
+      for (const member of selection.connected) member.offerDirect(message, qos);
+    }
+  }
+
+  /**
+   * The lag of the reading consumer that is least behind, in entries; 0 when none reads.
+   *
+   * Where even that one lags it is the gateway that cannot keep up; a consumer that lags alone is slow
+   * itself, and has its backlog.
+   */
+  get leastLag(): number {
+    let least: number | undefined;
+    for (const consumer of this.#consumers) {
+      if (!consumer.isReading) continue;
+      const { alarms, messages } = consumer.cursors;
+      const lag = alarms.unread + messages.unread;
+      if (least === undefined || lag < least) least = lag;
+    }
+    return least ?? 0;
+  }
+
+  #accept(entry: LogEntry): void {
+    this.tails[entry.log].append(entry);
+    for (const { selection, qos } of this.#routes.match(entry.topic)) selection.accept(entry, qos);
+  }
+
+  /** Waits for the store as long as it takes: what comes behind must not overtake. */
+  async #announceMissing(next: LogEntry): Promise<void> {
+    const { reader, log } = this.#options;
+    const tail = this.tails[next.log];
+    for (;;) {
+      const count = next.sequence - 1 - tail.last;
+      try {
+        for (const entry of await reader.read(next.log, tail.last, count)) {
+          if (entry.sequence < next.sequence) this.#accept(entry);
+        }
+        return;
+      } catch (error) {
+        log.warn({ err: error, log: next.log }, 'failed to read missing log entries, retrying');
+        await delay(RETRY_AFTER_MS);
+      }
+    }
+  }
+
+  /** The store has lost its newest entries (a failover, a restored backup): the log ends here. */
+  #wentBack(log: LogName, last: number): void {
+    const { onLost } = this.#options;
+    onLost({ log, from: last + 1, to: this.tails[log].last });
+    this.#options.log.error({ log, last }, 'the store has lost its newest log entries');
+    this.tails[log].restart(last);
+    for (const selection of this.#routes.selections()) selection.tallies[log].cutAt(last);
+    for (const consumer of this.#consumers) consumer.storeWentBack(log, last);
+  }
+
+  /** Once for all that is being handled now: a batch, or the acknowledgements of one read. */
+  #pumpLater(consumer: Consumer): void {
+    if (this.#toPump.size === 0) queueMicrotask(() => this.#pump());
+    this.#toPump.add(consumer);
+  }
+
+  #pump(): void {
+    const consumers = [...this.#toPump];
+    this.#toPump.clear();
+    for (const consumer of consumers) consumer.wake();
+  }
+}

@@ -1,0 +1,158 @@
+import type { Logger } from 'pino';
+import { GatewayError } from '../errors.js';
+import type { Append, Appended, LogEntry, LogName, NewMessage } from './log-entry.js';
+
+/** More would hold the store, and everybody else, up for too long at a time. */
+const MAX_BATCH_ITEMS = 500;
+const MAX_BATCH_BYTES = 1024 * 1024;
+const RETRY_AFTER_MS = 250;
+
+export interface LogWriterOptions<Item extends NewMessage> {
+  readonly log: LogName;
+  readonly append: Append<Item>;
+  readonly announce: (
+    entries: readonly { readonly entry: LogEntry; readonly isNew: boolean }[],
+  ) => Promise<void>;
+  /** Told why the store takes nothing for now; undefined once it takes something again. */
+  readonly onOutage: (reason: string | undefined) => void;
+  readonly logger: Logger;
+}
+
+interface Pending<Item> {
+  readonly item: Item;
+  readonly done: (isStored: boolean) => void;
+}
+
+/**
+ * Appends, then announces: the one way into a log.
+ *
+ * What arrives while a batch is on its way to the store is the next batch: the store forces each of its
+ * writes to the disk, which takes as long for a hundred alarms as for one. Any error of the store is an
+ * outage: the batch is kept and retried in its order, and nothing of it is acknowledged.
+ */
+export class LogWriter<Item extends NewMessage> {
+  readonly #options: LogWriterOptions<Item>;
+  #waiting: Pending<Item>[] = [];
+  #isWriting = false;
+  #isStopped = false;
+  #hasFailed = false;
+  #writtenAtMs = 0;
+  #wakeRetry: (() => void) | undefined;
+
+  constructor(options: LogWriterOptions<Item>) {
+    this.#options = options;
+  }
+
+  /**
+   * Appends an item.
+   *
+   * @param done called once the item is stored and announced, in the order of the log; with false when
+   *   the writer has been stopped before that
+   */
+  append(item: Item, done: (isStored: boolean) => void): void {
+    if (this.#isStopped) {
+      done(false);
+      return;
+    }
+    this.#waiting.push({ item, done });
+    if (!this.#isWriting) void this.#write();
+  }
+
+  /** For how long the store has owed the answer to the present write, in milliseconds. */
+  get unansweredMs(): number {
+    return this.#isWriting ? performance.now() - this.#writtenAtMs : 0;
+  }
+
+  /** Gives up what the store has not taken; nothing of it was acknowledged. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#wakeRetry?.();
+    for (const { done } of this.#waiting.splice(0)) done(false);
+  }
+
+  /** One batch after the other, for as long as there is any. */
+  async #write(): Promise<void> {
+    this.#isWriting = true;
+    while (this.#waiting.length > 0) {
+      this.#writtenAtMs = performance.now();
+      const batch = this.#takeBatch();
+      const isStored = await this.#store(batch);
+      for (const { done } of batch) done(isStored);
+    }
+    this.#isWriting = false;
+  }
+
+  #takeBatch(): Pending<Item>[] {
+    let bytes = 0;
+    const end = this.#waiting.findIndex(({ item }, index) => {
+      bytes += item.payload.length;
+      return index >= MAX_BATCH_ITEMS || (index > 0 && bytes > MAX_BATCH_BYTES);
+    });
+    if (end >= 0) return this.#waiting.splice(0, end);
+    const all = this.#waiting;
+    this.#waiting = [];
+    return all;
+  }
+
+  /** Resolves to false when the writer was stopped before the store took the batch. */
+  async #store(batch: readonly Pending<Item>[]): Promise<boolean> {
+    const items = batch.map(({ item }) => item);
+    for (;;) {
+      try {
+        const appended = await this.#options.append(items);
+        this.#succeeded();
+        await this.#announce(items, appended);
+        return true;
+      } catch (error) {
+        if (this.#isStopped) return false;
+        this.#failed(error);
+        await this.#untilRetry();
+      }
+    }
+  }
+
+  async #announce(items: readonly Item[], appended: readonly Appended[]): Promise<void> {
+    const { announce, log } = this.#options;
+    await announce(
+      items.map(({ topic, payload, receivedAtMs, locationId, groupId }, index) => {
+        const { sequence = 0, isNew = false } = appended[index] ?? {};
+        const entry = { log, sequence, topic, payload, receivedAtMs, locationId, groupId };
+        return { entry, isNew };
+      }),
+    );
+  }
+
+  #succeeded(): void {
+    if (!this.#hasFailed) return;
+    this.#hasFailed = false;
+    this.#options.onOutage(undefined);
+  }
+
+  /** One log line for an outage, however often the write is retried. */
+  #failed(error: unknown): void {
+    const { log, logger, onOutage } = this.#options;
+    if (!this.#hasFailed)
+      logger.error({ err: error, log }, 'failed to append to the log, retrying');
+    this.#hasFailed = true;
+    onOutage(reasonOf(error));
+  }
+
+  #untilRetry(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, RETRY_AFTER_MS);
+      this.#wakeRetry = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
+
+/** The code of a reply error of Redis (`OOM`, `NOPERM`), which its message begins with. */
+function reasonOf(error: unknown): string {
+  if (error instanceof GatewayError) return error.detail;
+  const [code = ''] = error instanceof Error ? error.message.split(' ') : [];
+  return /^[A-Z]+$/.test(code)
+    ? `The store refuses to write (${code}).`
+    : 'The store cannot be written to.';
+}

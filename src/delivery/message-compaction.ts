@@ -1,0 +1,63 @@
+import type { Consumer } from './consumer.js';
+import type { Deliveries } from './deliveries.js';
+import type { KeepableLogs, LogEntry } from './log-entry.js';
+
+const PAGE_ENTRIES = 1_000;
+/** Fewer kept messages than this are not worth a look. */
+const MIN_ENTRIES = 10_000;
+
+/**
+ * Removes messages from the middle of their log that no consumer needs.
+ *
+ * Trimming stops at the lowest ack floor: without this, a few messages that wait for an absent session
+ * of a quiet home would keep every message of all other homes behind them.
+ */
+export class MessageCompaction {
+  readonly #logs: KeepableLogs;
+  readonly #deliveries: Deliveries;
+  /** How many messages were left after the last time. */
+  #left = 0;
+
+  constructor(logs: KeepableLogs, deliveries: Deliveries) {
+    this.#logs = logs;
+    this.#deliveries = deliveries;
+  }
+
+  /** Looks through the log once it has doubled: every message is looked at a few times at most. */
+  async run(): Promise<void> {
+    const count = await this.#logs.messageCount();
+    this.#left = Math.min(this.#left, count);
+    if (count < 2 * this.#left + MIN_ENTRIES) return;
+    const removed = await this.#compact();
+    this.#left = count - removed;
+  }
+
+  async #compact(): Promise<number> {
+    const { last } = this.#deliveries.tails.messages;
+    let removed = 0;
+    for (let after = 0; after < last; ) {
+      const page = await this.#logs.read('messages', after, PAGE_ENTRIES);
+      const withEnded = [...this.#deliveries.consumers].filter(
+        ({ subscriptions }) => subscriptions.hasEnded,
+      );
+      const unneeded = page
+        .filter((entry) => entry.sequence <= last && !this.#isNeeded(entry, withEnded))
+        .map(({ sequence }) => sequence);
+      await this.#logs.removeMessages(unneeded);
+      removed += unneeded.length;
+      after = page.at(-1)?.sequence ?? last;
+    }
+    return removed;
+  }
+
+  #isNeeded(entry: LogEntry, withEnded: readonly Consumer[]): boolean {
+    const routes = this.#deliveries.routes.match(entry.topic);
+    const isSelected = routes.some(
+      ({ selection, qos }) =>
+        qos === 1 &&
+        selection.rule.mayReceive(entry) &&
+        [...selection.members].some((member) => member.needs(entry)),
+    );
+    return isSelected || withEnded.some((consumer) => consumer.needs(entry));
+  }
+}

@@ -1,0 +1,55 @@
+type Done = (isStored: boolean) => void;
+
+/**
+ * The packet identifiers of a session's QoS 2 publishes that its client has not released.
+ *
+ * A repetition must not be taken for another publish [MQTT-4.3.3-2], not even while the first is still
+ * on its way to the store.
+ */
+export class ReceivedIdentifiers {
+  readonly #stored: Set<number>;
+  /** On their way to the store, and who waits for that. */
+  readonly #pending = new Map<number, Done[]>();
+
+  constructor(stored: Iterable<number>) {
+    this.#stored = new Set(stored);
+  }
+
+  /** How many publishes the client has not released. */
+  get size(): number {
+    return this.#stored.size + this.#pending.size;
+  }
+
+  /**
+   * A publish with this identifier has arrived.
+   *
+   * @param done called when the first with this identifier is stored, or cannot be
+   * @returns whether the publish is the first with this identifier
+   */
+  add(packetIdentifier: number, done: Done): boolean {
+    if (this.#stored.has(packetIdentifier)) {
+      done(true);
+      return false;
+    }
+    const waiting = this.#pending.get(packetIdentifier);
+    if (waiting !== undefined) {
+      waiting.push(done);
+      return false;
+    }
+    this.#pending.set(packetIdentifier, [done]);
+    return true;
+  }
+
+  /** The first publish with this identifier is stored, or cannot be. */
+  settle(packetIdentifier: number, isStored: boolean): void {
+    const waiting = this.#pending.get(packetIdentifier) ?? [];
+    this.#pending.delete(packetIdentifier);
+    if (isStored) this.#stored.add(packetIdentifier);
+    for (const done of waiting) done(isStored);
+  }
+
+  /** The client has released the identifier. Returns whether it was there. */
+  release(packetIdentifier: number): boolean {
+    return this.#stored.delete(packetIdentifier);
+  }
+}

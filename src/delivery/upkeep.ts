@@ -1,0 +1,123 @@
+import type { Logger } from 'pino';
+import type { Deliveries } from './deliveries.js';
+import type { KeepableLogs, LogName, LogPositions } from './log-entry.js';
+import { LOG_NAMES } from './log-entry.js';
+import { MessageCompaction } from './message-compaction.js';
+import type { Sessions } from './sessions.js';
+
+const INTERVAL_MS = 1_000;
+/** Bounds by age are looked after, and logs trimmed, every so many intervals. */
+const INTERVALS_PER_KEEPING = 10;
+/** So much is counted again after a crash, at most, before the gateway is ready. */
+const UNCOUNTED_ENTRIES = 5_000;
+const INTERVALS_PER_CHECKPOINT = 60;
+
+export interface UpkeepOptions {
+  readonly logs: KeepableLogs;
+  readonly deliveries: Deliveries;
+  readonly sessions: Sessions;
+  readonly log: Logger;
+}
+
+/**
+ * Keeps the logs in bounds: expires what is too old, trims what is below every ack floor, and saves
+ * how much every session has accepted, so that a start need not count it.
+ */
+export class Upkeep {
+  readonly #options: UpkeepOptions;
+  readonly #compaction: MessageCompaction;
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> = Promise.resolve();
+  #isRunning = false;
+  #intervals = 0;
+  #savedAt: LogPositions;
+
+  constructor(options: UpkeepOptions) {
+    this.#options = options;
+    this.#compaction = new MessageCompaction(options.logs, options.deliveries);
+    this.#savedAt = options.deliveries.newest;
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => {
+      this.#intervals++;
+      if (!this.#isRunning) this.#running = this.#run();
+    }, INTERVAL_MS);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#running;
+  }
+
+  /** Expires, saves and trims. */
+  async keep(): Promise<void> {
+    const { deliveries, sessions } = this.#options;
+    for (const consumer of deliveries.consumers) consumer.keepBounds();
+    for (const selection of deliveries.routes.selections()) selection.forgetOldMarks();
+    await this.#makeRoom(() => sessions.saveProgress());
+    await this.#trim(this.#floors());
+    await this.#compaction.run();
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true;
+    try {
+      if (this.#isCheckpointDue()) await this.#checkpoint();
+      if (this.#intervals % INTERVALS_PER_KEEPING === 0) await this.keep();
+    } catch (error) {
+      this.#options.log.warn({ err: error }, 'failed to trim the logs, retrying');
+    } finally {
+      this.#isRunning = false;
+    }
+  }
+
+  #isCheckpointDue(): boolean {
+    const { alarms, messages } = this.#options.deliveries.newest;
+    const appended = alarms - this.#savedAt.alarms + messages - this.#savedAt.messages;
+    if (appended === 0) return false;
+    return appended >= UNCOUNTED_ENTRIES || this.#intervals % INTERVALS_PER_CHECKPOINT === 0;
+  }
+
+  async #checkpoint(): Promise<void> {
+    const { newest } = this.#options.deliveries;
+    await this.#options.sessions.saveAll();
+    this.#savedAt = newest;
+  }
+
+  /** The ack floor of all consumers. */
+  #floors(): LogPositions {
+    return { alarms: this.#floor('alarms'), messages: this.#floor('messages') };
+  }
+
+  #floor(log: LogName): number {
+    const { deliveries } = this.#options;
+    let floor = deliveries.tails[log].last;
+    for (const { cursors } of deliveries.consumers) floor = Math.min(floor, cursors[log].settled);
+    return floor;
+  }
+
+  /**
+   * Saves before anything is trimmed: a gateway that starts from what is stored must not look for what
+   * is gone. A full store takes no cursors; then room is made below the floors that it has.
+   */
+  async #makeRoom(save: () => Promise<void>): Promise<void> {
+    try {
+      await save();
+    } catch {
+      const { sessions } = this.#options;
+      const { alarms, messages } = this.#floors();
+      await this.#trim({
+        alarms: Math.min(alarms, sessions.storedFloor('alarms')),
+        messages: Math.min(messages, sessions.storedFloor('messages')),
+      });
+      await save();
+    }
+  }
+
+  async #trim(upTo: LogPositions): Promise<void> {
+    for (const log of LOG_NAMES) {
+      if (upTo[log] > 0) await this.#options.logs.trim(log, upTo[log]);
+    }
+  }
+}

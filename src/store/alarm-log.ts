@@ -1,0 +1,128 @@
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import type { Appended, LogEntry, NewAlarm } from '../delivery/log-entry.js';
+import { alarmText } from '../domain/messages.js';
+import { forwardedTopic } from '../domain/topics.js';
+import { GatewayError } from '../errors.js';
+import { alarmIdPlace } from './alarm-ids.js';
+import { AlarmPlaces, type ReadPlace, readPlace } from './alarm-places.js';
+import { alarmRecordValues, kindNumber, type ReadAlarm, readAlarm } from './alarm-records.js';
+import { BoundedMap } from './bounded-map.js';
+import type { Keys } from './keys.js';
+import { type Packable, packRows } from './packed.js';
+import { Script } from './scripts.js';
+import { readStream } from './streams.js';
+import { Version1Backlog } from './version-1-backlog.js';
+
+const appendAlarms = new Script('append-alarms', z.array(z.number()));
+
+/** Longer than any device goes on sending one alarm again. */
+const RECEIPTS_KEPT_SECONDS = 7 * 24 * 3600;
+/** Some 400 bytes each. */
+const MAX_PLACES_IN_MEMORY = 10_000;
+
+/**
+ * The alarm log in Redis: one stream, which is the history as well.
+ *
+ * An alarm is stored once. Consumers that are behind get it rendered from its record and its place, by
+ * the code that renders the live message.
+ */
+export class AlarmLog {
+  readonly #keys: Keys;
+  readonly #places = new AlarmPlaces();
+  readonly #readPlaces = new BoundedMap<string, ReadPlace>(MAX_PLACES_IN_MEMORY);
+  readonly #version1: Version1Backlog;
+
+  constructor(keys: Keys) {
+    this.#keys = keys;
+    this.#version1 = new Version1Backlog(keys);
+  }
+
+  async append(redis: Redis, alarms: readonly NewAlarm[]): Promise<Appended[]> {
+    const keys = this.#keys;
+    const sequences = await appendAlarms.run(
+      redis,
+      [keys.logSequence('alarms'), keys.history],
+      [
+        ...[keys.alarmIdsPrefix, keys.receiptsPrefix, keys.alarmIndexPrefix],
+        ...[keys.alarmPlacePrefix, keys.alarmGroupsPrefix, keys.receivedPrefix],
+        RECEIPTS_KEPT_SECONDS,
+        packRows(alarms.map((alarm) => this.#rowOf(alarm))),
+      ],
+    );
+    return sequences.map((sequence) => ({ sequence: Math.abs(sequence), isNew: sequence > 0 }));
+  }
+
+  async read(redis: Redis, from: string, to: string, count: number): Promise<LogEntry[]> {
+    const rows = await readStream(redis, this.#keys.history, from, to, count);
+    const alarms = rows.map(({ sequence, fields }) => ({ sequence, alarm: readAlarm(fields) }));
+    const places = await this.#placesOf(redis, alarms);
+    const entries = alarms.map(({ sequence, alarm }) => entryOf(sequence, alarm, places));
+    return this.#version1.asRendered(redis, entries);
+  }
+
+  /** Drops what only version 1 needed of the entries up to this one. */
+  async trim(redis: Redis, upToSequence: number): Promise<void> {
+    await this.#version1.trim(redis, upToSequence);
+  }
+
+  #rowOf(entry: NewAlarm): Packable[] {
+    const { alarm, context, receipt, received } = entry;
+    const { device, location, group } = context;
+    const id = alarmIdPlace(device.id, alarm.id);
+    const place = this.#places.of(context);
+    return [
+      ...[String(id.piece), id.field],
+      ...[device.id, location.id, group?.id ?? '', kindNumber(alarm.kind)],
+      ...[place.digest, place.text],
+      receipt === undefined ? '' : String(receipt.packetIdentifier),
+      receipt?.payloadDigest ?? '',
+      receipt?.isSentAgain === true ? 1 : 0,
+      ...[received?.clientId ?? '', String(received?.packetIdentifier ?? '')],
+      ...alarmRecordValues(entry),
+    ];
+  }
+
+  async #placesOf(
+    redis: Redis,
+    alarms: readonly { readonly alarm: ReadAlarm }[],
+  ): Promise<ReadonlyMap<string, ReadPlace>> {
+    const places = new Map<string, ReadPlace>();
+    const unknown = new Set<string>();
+    for (const { alarm } of alarms) {
+      const place = this.#readPlaces.get(alarm.placeDigest);
+      if (place === undefined) unknown.add(alarm.placeDigest);
+      else places.set(alarm.placeDigest, place);
+    }
+    await Promise.all(
+      [...unknown].map(async (digest) => {
+        const text = await redis.hget(this.#keys.alarmPlace(digest), 't');
+        if (text === null) return;
+        const place = readPlace(text);
+        places.set(digest, place);
+        this.#readPlaces.set(digest, place);
+      }),
+    );
+    return places;
+  }
+}
+
+function entryOf(
+  sequence: number,
+  alarm: ReadAlarm,
+  places: ReadonlyMap<string, ReadPlace>,
+): LogEntry {
+  const place = places.get(alarm.placeDigest);
+  if (place === undefined) {
+    throw new GatewayError('internal-error', 'An alarm in the log has no place.');
+  }
+  return {
+    log: 'alarms',
+    sequence,
+    topic: forwardedTopic(place.location.id, place.device.id, `alarms/${alarm.kind}`),
+    payload: Buffer.from(alarmText(alarm, place.contextText, alarm.receivedAtMs)),
+    receivedAtMs: alarm.steadyAtMs,
+    locationId: place.location.id,
+    groupId: place.group?.id ?? null,
+  };
+}

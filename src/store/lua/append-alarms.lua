@@ -1,0 +1,97 @@
+-- Appends a batch of alarms to the alarm log, which is the history, each of them once: its record, its
+-- indexes, its id and the received packet identifier, in one atomic write (CONTRACT 4.1, 4.2).
+-- KEYS[1] sequence counter   KEYS[2] alarm log
+-- ARGV[1] to ARGV[6] prefixes, all in the slot of the log: of alarm ids, of receipts, of alarm indexes,
+--                    of places, of alarm groups, of received packet identifiers
+-- ARGV[7] seconds to keep receipts
+-- ARGV[8] MessagePack: for each alarm
+--         1 piece and 2 field of its id (alarm-ids.ts)
+--         3 device, 4 location, 5 group ('' for none), 6 kind
+--         7 digest and 8 text of its place
+--         9 receipt: packet identifier, '' when the id is stable, 10 digest of the payload,
+--        11 1 when the packet is marked as sent again
+--        12 session and 13 packet identifier of a QoS 2 publish, '' for none
+--        14 to 19 values of the record: i, r, a, d, x, t (alarm-records.ts)
+-- returns for each alarm its sequence: negative when it had been recorded before
+local counter, log = KEYS[1], KEYS[2]
+local ids, receipts, indexes, places, groups, received, keepSeconds = unpack(ARGV, 1, 7)
+local alarms = cmsgpack.unpack(ARGV[8])
+
+-- A counter that was lost or set back must not stop the recording (FINDINGS R11).
+local newest = redis.call('XREVRANGE', log, '+', '-', 'COUNT', 1)[1]
+local last = math.max(
+  tonumber(redis.call('GET', counter) or '0'),
+  newest and tonumber(string.match(newest[1], '^%d+')) or 0
+)
+
+local function recordedBefore(alarm)
+  local receipt, digest = alarm[9], alarm[10]
+  if receipt ~= '' and alarm[11] == 1 then
+    local known = redis.call('HGET', receipts .. alarm[3], receipt)
+    if known and string.sub(known, 1, #digest + 1) == digest .. ':' then
+      return tonumber(string.sub(known, #digest + 2))
+    end
+  end
+  return tonumber(redis.call('HGET', ids .. alarm[1], alarm[2]))
+end
+
+-- Everything is looked at before anything is written: a script is not rolled back.
+local results, new, inBatch = {}, {}, {}
+for number, alarm in ipairs(alarms) do
+  local id = alarm[1] .. ':' .. alarm[2]
+  local before = inBatch[id] or recordedBefore(alarm)
+  if before then
+    results[number] = -before
+  else
+    last = last + 1
+    results[number] = last
+    inBatch[id] = last
+    new[#new + 1] = alarm
+  end
+end
+
+local function add(alarm, sequence)
+  local device, location, group, kind = alarm[3], alarm[4], alarm[5], alarm[6]
+  local detectedAt = alarm[15] - alarm[16]
+  -- Fixed width, so that alarms with equal detection times stay in the order in which they came.
+  local member = string.format('%012.0f', sequence)
+  redis.call('XADD', log, string.format('%.0f-0', sequence), 'i', alarm[14], 'k', kind,
+    'r', string.format('%.0f', alarm[15]), 'a', string.format('%.0f', alarm[16]), 'p', alarm[7],
+    'd', alarm[17], 'x', alarm[18], 't', string.format('%.0f', alarm[19]))
+  redis.call('HSET', ids .. alarm[1], alarm[2], string.format('%.0f', sequence))
+  local index = group .. ':' .. kind
+  redis.call('ZADD', indexes .. location .. ':' .. device .. ':' .. index, detectedAt, member)
+  redis.call('ZADD', indexes .. location .. ':' .. index, detectedAt, member)
+  if alarm[9] ~= '' then
+    local receipt = alarm[10] .. ':' .. string.format('%.0f', sequence)
+    redis.call('HSET', receipts .. device, alarm[9], receipt)
+    redis.call('EXPIRE', receipts .. device, keepSeconds)
+  end
+end
+
+local atPlace, placeOrder = {}, {}
+if #new > 0 then redis.call('SET', counter, string.format('%.0f', last)) end
+for number, alarm in ipairs(new) do
+  add(alarm, last - #new + number)
+  local place = atPlace[alarm[7]]
+  if place then
+    place.count = place.count + 1
+  else
+    atPlace[alarm[7]] = { count = 1, alarm = alarm }
+    placeOrder[#placeOrder + 1] = alarm[7]
+  end
+end
+-- The first alarm of a place writes it down, the last one to expire takes it away.
+for _, digest in ipairs(placeOrder) do
+  local place = atPlace[digest]
+  local device, location, group = place.alarm[3], place.alarm[4], place.alarm[5]
+  if redis.call('HINCRBY', places .. digest, 'n', place.count) == place.count then
+    redis.call('HSET', places .. digest, 't', place.alarm[8], 'l', location, 'd', device, 'g', group)
+    redis.call('HINCRBY', groups .. location .. ':' .. device, group, 1)
+    redis.call('HINCRBY', groups .. location, group, 1)
+  end
+end
+for _, alarm in ipairs(alarms) do
+  if alarm[12] ~= '' then redis.call('HSET', received .. alarm[12], alarm[13], '') end
+end
+return results

@@ -1,0 +1,37 @@
+import type { Redis } from 'ioredis';
+import { GatewayError } from '../errors.js';
+
+export interface StreamRow {
+  /** The number before the hyphen of the entry's id. */
+  readonly sequence: number;
+  /** Names and values in turn. */
+  readonly fields: readonly Buffer[];
+}
+
+/** Reads entries of a stream; by hand, because a page of a backlog holds thousands of fields. */
+export async function readStream(
+  redis: Redis,
+  key: string,
+  from: string,
+  to: string,
+  count: number,
+): Promise<StreamRow[]> {
+  const reply: unknown = await redis.xrangeBuffer(key, from, to, 'COUNT', count);
+  if (!Array.isArray(reply)) throw unreadable();
+  return reply.map(rowOf);
+}
+
+function rowOf(row: unknown): StreamRow {
+  if (!Array.isArray(row)) throw unreadable();
+  const [id, fields]: unknown[] = row;
+  if (!(id instanceof Buffer) || !isBuffers(fields)) throw unreadable();
+  return { sequence: Number.parseInt(id.toString(), 10), fields };
+}
+
+function isBuffers(fields: unknown): fields is Buffer[] {
+  return Array.isArray(fields) && fields.every((field) => field instanceof Buffer);
+}
+
+function unreadable(): GatewayError {
+  return new GatewayError('internal-error', 'The store answers with what is no stream.');
+}
