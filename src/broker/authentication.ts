@@ -99,8 +99,10 @@ export class Authentication {
   #checkWill(client: Client, principal: Principal, { willTopic, address }: ConnectRequest): void {
     if (willTopic === undefined || principal.type !== 'device') return;
     if (mayPublish(principal, parsePublishTopic(willTopic))) return;
-    this.#options.denials.record({ principal, address, clientId: client.id }, 'will', willTopic);
-    throw new ConnectError(NOT_AUTHORIZED, "a will that is not on the device's own topics");
+    const reason = "a will that is not on the device's own topics";
+    const peer = { principal, address, clientId: client.id };
+    this.#options.denials.record(peer, 'will', willTopic, reason);
+    throw new ConnectError(NOT_AUTHORIZED, reason);
   }
 
   #checkClientId(
@@ -112,9 +114,10 @@ export class Authentication {
     const ownerBefore = this.#options.sessions.ownerOf(client.id);
     const isBridges = client.id.startsWith(BRIDGE_CLIENT_ID_PREFIX);
     if (!isBridges && (ownerBefore === undefined || ownerBefore === owner.key)) return;
-    this.#options.denials.record({ principal, address, clientId: client.id }, 'connect', null);
-    const whose = isBridges ? 'a bridge' : 'another principal';
-    throw new ConnectError(IDENTIFIER_REJECTED, `the client id belongs to ${whose}`);
+    const reason = `the client id belongs to ${isBridges ? 'a bridge' : 'another principal'}`;
+    const peer = { principal, address, clientId: client.id };
+    this.#options.denials.record(peer, 'connect', null, reason);
+    throw new ConnectError(IDENTIFIER_REJECTED, reason);
   }
 
   async #identify(

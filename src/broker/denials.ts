@@ -36,10 +36,15 @@ export class Denials {
    *
    * @param topic null where it is none that was denied
    */
-  record(peer: Peer, operation: Exclude<DeniedOperation, 'subscribe'>, topic: string | null): void {
+  record(
+    peer: Peer,
+    operation: Exclude<DeniedOperation, 'subscribe'>,
+    topic: string | null,
+    reason: string,
+  ): void {
     const { clientId, principal } = peer;
     const who = { clientId, principal: principalKey(principal) };
-    this.#options.log.info({ ...who, operation, topic }, 'permission denied');
+    this.#options.log.info({ ...who, operation, topic, reason }, 'permission denied');
     this.#record(peer, [denialOf(peer, operation, topic)]);
   }
 

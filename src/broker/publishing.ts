@@ -48,7 +48,11 @@ export class Publishing {
     const { client, principal } = connection;
     if (connection.isCredentialEnded || client.closed) return;
     if (!this.#isPermitted(principal, target)) {
-      this.#options.denials.record(connection.peer, 'publish', packet.topic);
+      const isOwnTopic = mayPublish(principal, target);
+      const reason = isOwnTopic
+        ? 'command without a manager grant'
+        : 'publish outside the own topics';
+      this.#options.denials.record(connection.peer, 'publish', packet.topic, reason);
       client.close();
       return;
     }

@@ -28,7 +28,8 @@ interface Pending<Item> {
  *
  * What arrives while a batch is on its way to the store is the next batch: the store forces each of its
  * writes to the disk, which takes as long for a hundred alarms as for one. Any error of the store is an
- * outage: the batch is kept and retried in its order, and nothing of it is acknowledged.
+ * outage: the batch is kept and retried in its order, and nothing of it is acknowledged. Only what is
+ * wrong with one item's data holds up that item alone.
  */
 export class LogWriter<Item extends NewMessage> {
   readonly #options: LogWriterOptions<Item>;
@@ -38,6 +39,9 @@ export class LogWriter<Item extends NewMessage> {
   #hasFailed = false;
   #writtenAtMs = 0;
   #wakeRetry: (() => void) | undefined;
+  /** Items that the store did not take though it took others. */
+  readonly #aside: Pending<Item>[] = [];
+  #asideTimer: NodeJS.Timeout | undefined;
 
   constructor(options: LogWriterOptions<Item>) {
     this.#options = options;
@@ -67,7 +71,8 @@ export class LogWriter<Item extends NewMessage> {
   stop(): void {
     this.#isStopped = true;
     this.#wakeRetry?.();
-    for (const { done } of this.#waiting.splice(0)) done(false);
+    clearTimeout(this.#asideTimer);
+    for (const { done } of [...this.#waiting.splice(0), ...this.#aside.splice(0)]) done(false);
   }
 
   /** One batch after the other, for as long as there is any. */
@@ -75,9 +80,7 @@ export class LogWriter<Item extends NewMessage> {
     this.#isWriting = true;
     while (this.#waiting.length > 0) {
       this.#writtenAtMs = performance.now();
-      const batch = this.#takeBatch();
-      const isStored = await this.#store(batch);
-      for (const { done } of batch) done(isStored);
+      await this.#store(this.#takeBatch());
     }
     this.#isWriting = false;
   }
@@ -94,21 +97,47 @@ export class LogWriter<Item extends NewMessage> {
     return all;
   }
 
-  /** Resolves to false when the writer was stopped before the store took the batch. */
-  async #store(batch: readonly Pending<Item>[]): Promise<boolean> {
-    const items = batch.map(({ item }) => item);
-    for (;;) {
+  /** Tries until the store has taken the batch, or the writer is stopped. */
+  async #store(batch: readonly Pending<Item>[]): Promise<void> {
+    while (!this.#isStopped) {
       try {
-        const appended = await this.#options.append(items);
-        this.#succeeded();
-        await this.#announce(items, appended);
-        return true;
+        await this.#appendAndAnnounce(batch);
+        return;
       } catch (error) {
-        if (this.#isStopped) return false;
         this.#failed(error);
+        if (isAboutData(error)) {
+          await this.#storeSingly(batch);
+          return;
+        }
         await this.#untilRetry();
       }
     }
+    for (const { done } of batch) done(false);
+  }
+
+  /** An item that the store cannot take must not hold up the others. */
+  async #storeSingly(batch: readonly Pending<Item>[]): Promise<void> {
+    const [first] = batch;
+    if (batch.length > 1) for (const pending of batch) await this.#store([pending]);
+    else if (first !== undefined) this.#putAside(first);
+  }
+
+  /** The item is tried again and again, beside the others. */
+  #putAside(pending: Pending<Item>): void {
+    this.#aside.push(pending);
+    this.#asideTimer ??= setTimeout(() => {
+      this.#asideTimer = undefined;
+      this.#waiting.push(...this.#aside.splice(0));
+      if (!this.#isWriting) void this.#write();
+    }, RETRY_AFTER_MS);
+  }
+
+  async #appendAndAnnounce(batch: readonly Pending<Item>[]): Promise<void> {
+    const items = batch.map(({ item }) => item);
+    const appended = await this.#options.append(items);
+    if (this.#aside.length === 0) this.#succeeded();
+    await this.#announce(items, appended);
+    for (const { done } of batch) done(true);
   }
 
   async #announce(items: readonly Item[], appended: readonly Appended[]): Promise<void> {
@@ -146,6 +175,11 @@ export class LogWriter<Item extends NewMessage> {
       };
     });
   }
+}
+
+/** A key of another type, or values that a script cannot handle: other items may go through. */
+function isAboutData(error: unknown): boolean {
+  return error instanceof Error && /^(WRONGTYPE|ERR) /.test(error.message);
 }
 
 /** The code of a reply error of Redis (`OOM`, `NOPERM`), which its message begins with. */

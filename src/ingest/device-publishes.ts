@@ -107,7 +107,7 @@ export class DevicePublishes {
     };
     const stored = liveCopies.watch(entry);
     alarms.append(entry, (isStored) => {
-      stored();
+      if (isStored) stored();
       done(isStored);
     });
   }

@@ -208,16 +208,14 @@ describe('fault 9: what a session kept', () => {
     const device = await home.device();
     const clientId = `qos2-${device.id}`;
     const store = await Store.of(home.gateway);
-    const client = await RawClient.connect(home.gateway, device, { clientId });
+    const client = await RawClient.connect(home.gateway, device, { clientId, clean: false });
     const packet = publishPacket(`devices/${device.id}/x`, '1');
     client.send({ ...packet, qos: 2, messageId: 1 });
     await client.next('pubrec');
-    expect(await store.keys(`*${clientId}*`)).not.toEqual([]);
+    expect(await store.keys(`*incoming:${clientId}*`)).not.toEqual([]);
     client.vanish();
-    const next = await RawClient.connect(home.gateway, device, { clientId: randomUUID() });
-    await next.publish(`devices/${device.id}/x`, '1', 2);
-    expect(await store.keys(`*${clientId}*`)).toEqual([]);
-    next.vanish();
+    (await RawClient.connect(home.gateway, device, { clientId, clean: true })).vanish();
+    await expect.poll(() => store.keys(`*${clientId}*`)).toEqual([]);
     store.close();
   });
 

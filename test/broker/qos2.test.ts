@@ -149,13 +149,13 @@ describe('a QoS 2 alarm of which the store takes everything but the packet ident
   it('is acknowledged once it takes that too, on the same connection', async () => {
     const device = await home.device();
     const store = await Store.of(home.gateway);
-    const session = { clientId: `sensor-${device.id}`, clean: true };
+    const session = { clientId: `sensor-${device.id}`, clean: false };
     const sensor = await RawClient.connect(home.gateway, device, session);
     // No hash: what writes into it is refused.
     const key = `{site}:broker:incoming:${session.clientId}`;
     await store.redis.set(key, 'x');
     sensor.send(alarmOf(device, 1));
-    const refused = () => home.gateway.lines.some((line) => line.includes('receipt not stored'));
+    const refused = () => home.gateway.lines.some((line) => line.includes('failed to append to the log'));
     await expect.poll(refused).toBe(true);
     await sensor.ping();
     expect(sensor.packets.map(({ cmd }) => cmd)).toEqual(['connack', 'pingresp']);
@@ -171,7 +171,8 @@ describe('guarantee 4: a device at QoS 2, while the store does not answer', () =
   it('is served, and its alarms are live, though its PUBRELs wait', async () => {
     const device = await home.device();
     const nurse = await home.nurse(device, 'alarms/#');
-    const sensor = await RawClient.connect(home.gateway, device);
+    const session = { clientId: `sensor-${device.id}`, clean: false };
+    const sensor = await RawClient.connect(home.gateway, device, session);
     sensor.send(alarmOf(device, 1), alarmOf(device, 2), alarmOf(device, 3));
     const count = (cmd: string) => sensor.packets.filter((packet) => packet.cmd === cmd).length;
     await sensor.until(() => count('pubrec') === 3, 'PUBRECs');

@@ -154,7 +154,7 @@ describe('refused over MQTT and in the log', () => {
     const from = home.gateway.lines.length;
     const names = [device.id.toUpperCase(), 'admin', 'hunter2'];
     for (const username of names) await refusedAt(device, { clientId, password, username });
-    const refused = () => logged(from, clientId, 'connection refused');
+    const refused = () => logged(from, clientId, 'connect error');
     await expect.poll(() => refused().length).toBe(names.length);
     const where = { address: '127.0.0.1', reason: 'bad credentials' };
     expect(refused()).toMatchObject([

@@ -133,7 +133,7 @@ describe.each(ILL_FORMED)(
     ])('as a %s', async (_where, reason, packetOf) => {
       const from = home.gateway.lines.length;
       expect(await endedBy(await RawClient.open(home.gateway), packetOf())).toEqual([]);
-      await home.gateway.logged(`"reason":"${reason}","msg":"connection refused"`, from);
+      await home.gateway.logged(`"reason":"${reason}","msg":"connect error"`, from);
     });
   },
 );
@@ -172,7 +172,7 @@ describe('the protocol level of a CONNECT [MQTT-3.1.2-2]', () => {
     const bytes = Buffer.concat([connect({ level }), publish(0x32, own('x'), 1)]);
     expect(await endedBy(client, bytes)).toEqual([['connack', 1]]);
     const reason = 'unacceptable protocol version';
-    await home.gateway.logged(`"reason":"${reason}","msg":"connection refused"`, from);
+    await home.gateway.logged(`"reason":"${reason}","msg":"connect error"`, from);
   });
 
   it('5 is answered with 1 once, though the parser finds two faults in it', async () => {
@@ -212,7 +212,7 @@ describe('a client id that is too long [MQTT-3.1.3-9]', () => {
     const client = await RawClient.open(home.gateway);
     const bytes = Buffer.concat([connect({ clientId }), subscribe(1, commands('#'))]);
     expect(await endedBy(client, bytes)).toEqual([['connack', 2]]);
-    await home.gateway.logged('"reason":"client id too long","msg":"connection refused"', from);
+    await home.gateway.logged('"reason":"client id too long","msg":"connect error"', from);
   });
 
   it('is answered over WebSocket, too', async () => {
@@ -262,7 +262,7 @@ describe('the flags of a CONNECT', () => {
   ])('%s end the connection', async (_what, reason, packetOf) => {
     const from = home.gateway.lines.length;
     expect(await endedBy(await RawClient.open(home.gateway), packetOf())).toEqual([]);
-    await home.gateway.logged(`"reason":"${reason}","msg":"connection refused"`, from);
+    await home.gateway.logged(`"reason":"${reason}","msg":"connect error"`, from);
   });
 
   it('with a user name and no password are answered with 5', async () => {

@@ -20,7 +20,7 @@ local alarms = cmsgpack.unpack(ARGV[8])
 -- A counter that was lost or set back must not stop the recording (FINDINGS R11).
 local newest = redis.call('XREVRANGE', log, '+', '-', 'COUNT', 1)[1]
 local last = math.max(
-  tonumber(redis.call('GET', counter) or '0'),
+  tonumber(redis.call('GET', counter) or '') or 0,
   newest and tonumber(string.match(newest[1], '^%d+')) or 0
 )
 
@@ -38,6 +38,7 @@ end
 -- Everything is looked at before anything is written: a script is not rolled back.
 local results, new, inBatch = {}, {}, {}
 for number, alarm in ipairs(alarms) do
+  if alarm[12] ~= '' then redis.call('HLEN', received .. alarm[12]) end
   local id = alarm[1] .. ':' .. alarm[2]
   local before = inBatch[id] or recordedBefore(alarm)
   if before then

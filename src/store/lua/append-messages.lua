@@ -10,10 +10,14 @@ local messages = cmsgpack.unpack(ARGV[2])
 -- A counter that was lost or set back must not stop the recording (FINDINGS R11).
 local newest = redis.call('XREVRANGE', log, '+', '-', 'COUNT', 1)[1]
 local last = math.max(
-  tonumber(redis.call('GET', counter) or '0'),
+  tonumber(redis.call('GET', counter) or '') or 0,
   newest and tonumber(string.match(newest[1], '^%d+')) or 0
 )
 
+-- What cannot be written to is found before anything is written: a script is not rolled back.
+for _, message in ipairs(messages) do
+  if message[6] ~= '' then redis.call('HLEN', received .. message[6]) end
+end
 redis.call('SET', counter, string.format('%.0f', last + #messages))
 local results = {}
 for number, message in ipairs(messages) do
