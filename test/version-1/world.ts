@@ -19,6 +19,7 @@ import {
 const LOGS = ['alarms', 'messages'] as const;
 /** Smaller than the histories, so that they are read over pages. */
 const PAGE = 7;
+const ACCOUNTED_WITHIN_MS = 5_000;
 
 const eventSchema = z.looseObject({
   id: z.string(),
@@ -105,11 +106,15 @@ export class VersionOneWorld {
     return events;
   }
 
-  async expectAccounts(name: string, { alarms, messages }: Consumer['accounts']): Promise<void> {
+  async expectAccounts(
+    name: string,
+    { alarms, messages }: Consumer['accounts'],
+    withinMs = ACCOUNTED_WITHIN_MS,
+  ): Promise<void> {
     await eventually(async () => {
       const found = await Promise.all(LOGS.map((log) => accountOf(this.gateway, name, log)));
       expect([name, ...found]).toEqual([name, alarms, messages]);
-    });
+    }, withinMs);
   }
 
   /** Exactly what is owed, each once and in the order of its device, with the texts of before. */
