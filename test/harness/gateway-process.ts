@@ -51,6 +51,11 @@ export class GatewayProcess {
     return new GatewayProcess(await mkdtemp(join(tmpdir(), 'gateway-test-')), environment);
   }
 
+  /** Not started yet, on a data directory that is there already and removed in the end. */
+  static on(dataDir: string, environment: Environment = {}): GatewayProcess {
+    return new GatewayProcess(dataDir, environment);
+  }
+
   /** Every line of its log so far, over all its starts. */
   get lines(): readonly string[] {
     return this.#log.all;
