@@ -5,6 +5,7 @@ import { statusText } from '../domain/messages.js';
 import type { Device } from '../domain/site.js';
 import { forwardedTopic } from '../domain/topics.js';
 import type { SiteModel } from '../site/site-model.js';
+import { StatusRenewal } from './status-renewal.js';
 
 /** Where presence outlives the process. */
 export interface PresenceStore {
@@ -45,6 +46,7 @@ export class Presence {
   readonly #announcing = new Set<Promise<unknown>>();
   /** Online when the gateway ended, and not announced offline since. */
   readonly #leftOnline = new Set<string>();
+  readonly #renewal: StatusRenewal;
 
   constructor(
     model: SiteModel,
@@ -60,6 +62,7 @@ export class Presence {
     this.#log = log;
     this.#now = now;
     this.#steadyNow = steadyNow;
+    this.#renewal = new StatusRenewal((deviceId) => this.#renew(deviceId), log);
   }
 
   /** Only reads: a store that cannot take writes must not hold up the start (CONTRACT 4.7). */
@@ -73,7 +76,9 @@ export class Presence {
   /** Resolves when what was announced is stored, or soon anyway: the store may be away. */
   async stop(): Promise<void> {
     const deadline = new Promise((resolve) => setTimeout(resolve, LAST_WORD_TIMEOUT_MS).unref());
-    await Promise.race([Promise.allSettled(this.#announcing), deadline]);
+    const stored = Promise.allSettled([this.#renewal.done(), ...this.#announcing]);
+    await Promise.race([stored, deadline]);
+    this.#renewal.stop();
   }
 
   /** Announces offline whoever was online when the gateway ended, and has not come back yet. */
@@ -108,10 +113,12 @@ export class Presence {
     if (seen.connections === 0) this.#announce(deviceId, false);
   }
 
-  /** The device is in another location or group: its status is told there. Without one there is nothing. */
-  moved(deviceId: string): void {
-    const seen = this.#seen.get(deviceId);
-    if (seen !== undefined) this.#tell(deviceId, seen.connections > 0, seen.sinceMs);
+  /**
+   * What the device's status shows besides its presence is another now: published anew, retained, in
+   * the background. A device that never connected has no status and gets none.
+   */
+  changed(deviceId: string): void {
+    if (this.#seen.has(deviceId)) this.#renewal.request(deviceId);
   }
 
   /**
@@ -154,6 +161,13 @@ export class Presence {
     const announced = this.#forward(context, { online, sinceMs, retain: true });
     const saved = this.#store.save({ deviceId, online, lastSeenAtMs });
     this.#keepTrackOf(deviceId, Promise.all([announced, saved]));
+  }
+
+  async #renew(deviceId: string): Promise<void> {
+    const [seen, context] = [this.#seen.get(deviceId), this.#model.context(deviceId)];
+    if (seen === undefined || context === undefined) return;
+    const { connections, sinceMs } = seen;
+    await this.#forward(context, { online: connections > 0, sinceMs, retain: true });
   }
 
   #forward(context: DeviceContext, { online, sinceMs, retain }: Status): Promise<void> {

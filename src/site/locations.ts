@@ -3,6 +3,7 @@ import type { Group, Location, Room } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import { NO_LOCATION } from './absences.js';
 import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
+import type { SiteEvents } from './site-events.js';
 import type { SiteModel } from './site-model.js';
 import type { SiteStore } from './site-store.js';
 
@@ -10,11 +11,13 @@ import type { SiteStore } from './site-store.js';
 export class Locations {
   readonly #store: SiteStore;
   readonly #model: SiteModel;
+  readonly #events: SiteEvents;
   readonly #now: () => number;
 
-  constructor(store: SiteStore, model: SiteModel, now: () => number) {
+  constructor(store: SiteStore, model: SiteModel, events: SiteEvents, now: () => number) {
     this.#store = store;
     this.#model = model;
+    this.#events = events;
     this.#now = now;
   }
 
@@ -41,6 +44,8 @@ export class Locations {
     );
     const location = { ...this.#get(id), name };
     this.#model.putLocation(location);
+    for (const deviceId of this.#model.deviceIdsIn(id))
+      this.#events.emit('deviceChanged', deviceId);
     return location;
   }
 

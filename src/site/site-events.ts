@@ -11,8 +11,9 @@ export class SiteEvents extends EventEmitter<{
   deviceDeleted: [device: Device];
   /** A device is in another location now. */
   deviceMoved: [move: { readonly before: Device; readonly after: Device }];
-  /** The device with this id is in another group of its location now, or in none. */
-  deviceRegrouped: [deviceId: string];
-  /** A device's name, place or custom data is another one now. */
-  deviceChanged: [device: Device];
+  /**
+   * What messages say of the device with this id is another now: its custom data, its name, its room,
+   * or the name or group of the place where it is. Not when it has moved to another location.
+   */
+  deviceChanged: [deviceId: string];
 }> {}

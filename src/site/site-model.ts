@@ -87,6 +87,16 @@ export class SiteModel {
     return this.devices().filter((device) => device.locationId === locationId);
   }
 
+  /** The ids of the devices in these rooms of the location, or anywhere in the location. */
+  deviceIdsIn(locationId: string, roomIds?: ReadonlySet<string | null>): string[] {
+    const ids: string[] = [];
+    for (const device of this.#devices.values()) {
+      if (device.locationId !== locationId) continue;
+      if (roomIds === undefined || roomIds.has(device.roomId)) ids.push(device.id);
+    }
+    return ids;
+  }
+
   device(id: string): Device | undefined {
     return this.#devices.get(id);
   }

@@ -59,16 +59,16 @@ export class SiteReload {
   async #reload(): Promise<void> {
     const records = await this.#store.load();
     const [devices, tokens] = [this.#model.devices(), this.#model.accessTokens()];
-    const groupIds = devices.map(({ id }) => this.#model.groupIdOf(id));
+    const texts = devices.map((device) => this.#model.contextOf(device)?.text);
     this.#model.load(records);
     for (const [index, device] of devices.entries()) {
-      this.#tellOfDevice(device, groupIds[index] ?? null);
+      this.#tellOfDevice(device, texts[index]);
     }
     for (const token of tokens) this.#tellOfToken(token);
     this.#log.info('site read again, a change was left open');
   }
 
-  #tellOfDevice(before: Device, groupIdBefore: string | null): void {
+  #tellOfDevice(before: Device, textBefore: string | undefined): void {
     const after = this.#model.device(before.id);
     const principal = principalKey({ type: 'device', id: before.id });
     if (after?.secretHash !== before.secretHash) this.#events.emit('credentialEnded', principal);
@@ -77,8 +77,8 @@ export class SiteReload {
       this.#events.emit('deviceDeleted', before);
     } else if (after.locationId !== before.locationId) {
       this.#events.emit('deviceMoved', { before, after });
-    } else if (this.#model.groupIdOf(after.id) !== groupIdBefore) {
-      this.#events.emit('deviceRegrouped', after.id);
+    } else if (this.#model.contextOf(after)?.text !== textBefore) {
+      this.#events.emit('deviceChanged', after.id);
     }
   }
 
