@@ -17,6 +17,7 @@ import type { Principal } from './domain/grants.js';
 import { bridgeStatusTopic } from './domain/topics.js';
 import { firstAdminToken } from './first-admin.js';
 import { type FootageParts, openFootage } from './footage-storage.js';
+import { heldOwner } from './held-sessions.js';
 import { createHttpApp } from './http/app.js';
 import { Commands } from './ingest/commands.js';
 import { DevicePublishes } from './ingest/device-publishes.js';
@@ -39,6 +40,7 @@ import { Locations } from './site/locations.js';
 import { Principals } from './site/principals.js';
 import { Rooms } from './site/rooms.js';
 import { SiteEvents } from './site/site-events.js';
+import { SiteFaults } from './site/site-faults.js';
 import { SiteModel } from './site/site-model.js';
 import { SiteReload } from './site/site-reload.js';
 import { SteadyClock } from './site/steady-clock.js';
@@ -49,6 +51,8 @@ import { openStorage } from './storage.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
+/** While a record of the site is lost or unreadable. */
+const SITE_RECHECK_MS = 60_000;
 /** Of the ten seconds that stopping may take (CONTRACT 1, stop); the embedded store needs the rest. */
 const STOP_PATIENCE_MS = 3_000;
 const GIVEN_UP =
@@ -182,6 +186,9 @@ export class Gateway {
       return bridges.apply(configured);
     });
     ingest.presence.start();
+    storage.leftovers.remove(site.model).catch((error: unknown) => {
+      log.warn({ err: error }, 'failed to remove leftovers of the deleted');
+    });
     this.#health.started();
     status.start();
     return addresses;
@@ -194,9 +201,11 @@ export class Gateway {
     const releasers = this.#releasers;
     const refusals = openRefusals({ ...storage, log, releasers, now, steadyNow });
     const model = new SiteModel();
-    model.load(await storage.site.load());
     const events = new SiteEvents();
-    const reload = new SiteReload(storage.site, model, events, this.#options.log);
+    const faults = new SiteFaults(this.#health, log);
+    const recheckMs = SITE_RECHECK_MS;
+    const reload = new SiteReload({ store: storage.site, model, events, faults, recheckMs, log });
+    await reload.start();
     storage.site.whenOutcomeIsUnknown(() => reload.request());
     this.#releasers.add(() => reload.stop());
     return {
@@ -228,7 +237,10 @@ export class Gateway {
       store: storage.sessions,
       reader: logs,
       router,
-      ownerOf: (key) => this.#bridgeOwner(key) ?? ownerOf(principals.byKey(key)),
+      ownerOf: (key) =>
+        this.#bridgeOwner(key) ??
+        ownerOf(principals.byKey(key)) ??
+        heldOwner(key, site.model, principals),
       limits: {
         maxInFlight: config.mqtt.maxInFlight,
         maxQueued: config.sessions.maxQueuedMessages,

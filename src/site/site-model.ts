@@ -1,6 +1,7 @@
 import type { DeviceContext } from '../domain/messages.js';
 import { deviceContext } from '../domain/messages.js';
-import type { AccessToken, Device, Group, Location, Room, SiteRecords } from '../domain/site.js';
+import type { AccessToken, Device, Group, Location, Room } from '../domain/site.js';
+import { type SiteState, unreadablePrincipals } from './site-findings.js';
 import type { DeviceKey, GroupKey, RoomKey } from './site-store.js';
 
 /**
@@ -14,10 +15,12 @@ export class SiteModel {
   #devices = new Map<string, Device>();
   #accessTokens = new Map<string, AccessToken>();
   #contexts = new Map<string, DeviceContext>();
+  #unreadablePrincipals: ReadonlySet<string> = new Set();
   #lastOrder = 0;
 
   /** Replaces everything by what the store holds. */
-  load(records: SiteRecords): void {
+  load({ records, findings }: SiteState): void {
+    this.#unreadablePrincipals = unreadablePrincipals(findings);
     this.#locations = byId(records.locations);
     this.#groups = byId(records.groups);
     this.#rooms = byId(records.rooms);
@@ -137,6 +140,14 @@ export class SiteModel {
   /** The group that the device is in now, by its room. */
   groupIdOf(deviceId: string): string | null {
     return this.context(deviceId)?.group?.id ?? null;
+  }
+
+  /**
+   * Whether this is the `principalKey` of a device or token whose record was lost or unreadable when
+   * the site was loaded: there is none to authenticate, but what belongs to it must be kept.
+   */
+  isUnreadable(principal: string): boolean {
+    return this.#unreadablePrincipals.has(principal);
   }
 
   putLocation(location: Location): void {

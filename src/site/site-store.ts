@@ -1,5 +1,6 @@
-import type { AccessToken, Device, Group, Location, Room, SiteRecords } from '../domain/site.js';
+import type { AccessToken, Device, Group, Location, Room } from '../domain/site.js';
 import type { AuditEntry } from './audit-trail.js';
+import type { SiteState } from './site-findings.js';
 
 /**
  * Where the site is kept. Every change is one atomic call that checks first and writes afterwards,
@@ -8,7 +9,8 @@ import type { AuditEntry } from './audit-trail.js';
  * and then it is unknown whether it was made.
  */
 export interface SiteStore {
-  load(): Promise<SiteRecords>;
+  /** Repairs what the records decide; what cannot be used is left out and named. */
+  load(): Promise<SiteState>;
 
   createLocation(location: Location, entry: AuditEntry): Promise<void>;
   /** `location-not-found` */
