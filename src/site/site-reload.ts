@@ -48,7 +48,7 @@ export class SiteReload {
     const { store, model } = this.#options;
     const state = await store.load();
     model.load(state);
-    this.#report(state);
+    await this.#check(state);
   }
 
   /** Reads it as soon as the store answers. */
@@ -91,12 +91,14 @@ export class SiteReload {
     model.load(state);
     for (const before of devices) this.#announceDevice(before);
     for (const token of tokens) this.#announceToken(token);
-    this.#report(state);
+    await this.#check(state);
     log.info('site read again');
   }
 
-  #report({ findings }: SiteState): void {
-    const { faults, recheckMs } = this.#options;
+  /** After the model: of changes that are made meanwhile it must be the older one. */
+  async #check(state: SiteState): Promise<void> {
+    const { store, faults, recheckMs } = this.#options;
+    const findings = [...state.findings, ...(await store.repairMembers(state.records))];
     faults.report(findings);
     clearTimeout(this.#recheck);
     if (this.#stopping.signal.aborted || findings.every(isRepaired)) return;

@@ -1,6 +1,6 @@
-import type { AccessToken, Device, Group, Location, Room } from '../domain/site.js';
+import type { AccessToken, Device, Group, Location, Room, SiteRecords } from '../domain/site.js';
 import type { AuditEntry } from './audit-trail.js';
-import type { SiteState } from './site-findings.js';
+import type { SiteFinding, SiteState } from './site-findings.js';
 
 /**
  * Where the site is kept. Every change is one atomic call that checks first and writes afterwards,
@@ -9,8 +9,10 @@ import type { SiteState } from './site-findings.js';
  * and then it is unknown whether it was made.
  */
 export interface SiteStore {
-  /** Repairs what the records decide; what cannot be used is left out and named. */
+  /** Restores lists of ids by the records; what cannot be used is left out and named. */
   load(): Promise<SiteState>;
+  /** Corrects, by the records that were loaded, what is stored of who belongs to whom. */
+  repairMembers(records: SiteRecords): Promise<readonly SiteFinding[]>;
 
   createLocation(location: Location, entry: AuditEntry): Promise<void>;
   /** `location-not-found` */

@@ -18,34 +18,31 @@ const rawRecord = z.tuple([z.string(), z.array(z.string()).nullable()]);
 const ids = z.array(z.string());
 const loadSite = new Script(
   'load-site',
-  z.tuple([z.array(z.array(rawRecord)), z.array(ids), z.array(ids), z.string()]),
+  z.tuple([z.array(z.array(rawRecord)), z.array(ids), z.string()]),
 );
 
 /** In the order in which the script has them. */
 const KINDS = ['location', 'group', 'room', 'device', 'access-token'] as const;
 /** Keys that the store looks at in one call: some milliseconds in which alarms wait. */
 const KEYS_A_SCAN = 5_000;
-/** A record's id is a UUID; the pattern spares what is not a record, an alarm's index above all. */
+/** A record's id is a UUID. */
 const ID_PATTERN = '????????-????-????-????-????????????';
+/**
+ * Keys of records and few others: the first two letters are those of `location`, `group`, `room`,
+ * `device` and `access-token`. A pattern that begins with an asterisk takes ten times as long.
+ */
+const RECORD_PATTERN = `[lgrda][orec]*:${ID_PATTERN}`;
 
-interface Membership {
-  readonly member: RecordKind;
-  readonly owner: RecordKind;
-  readonly field: string;
-  readonly set: string;
-}
-
-/** Reads the whole site, repairs what its records decide, and finds what else is wrong with it. */
+/** Reads the whole site, restores its lists of ids, and finds what is wrong with its records. */
 export class SiteLoader {
   readonly #redis: Redis;
   readonly #sets: Readonly<Record<RecordKind, string>>;
   readonly #prefixes: Readonly<Record<RecordKind, string>>;
-  readonly #memberships: readonly Membership[];
-  readonly #sitePrefix: string;
+  readonly #pattern: string;
 
   constructor(redis: Redis, keys: Keys) {
     this.#redis = redis;
-    this.#sitePrefix = keys.sitePrefix;
+    this.#pattern = keys.sitePrefix + RECORD_PATTERN;
     this.#sets = {
       location: keys.locations,
       group: keys.groups,
@@ -60,14 +57,6 @@ export class SiteLoader {
       device: keys.device(''),
       'access-token': keys.accessToken(''),
     };
-    const inLocation = { owner: 'location', field: 'locationId' } as const;
-    this.#memberships = [
-      { ...inLocation, member: 'group', set: keys.locationGroups('') },
-      { ...inLocation, member: 'room', set: keys.locationRooms('') },
-      { ...inLocation, member: 'device', set: keys.locationDevices('') },
-      { owner: 'group', field: 'groupId', member: 'room', set: keys.groupRooms('') },
-      { owner: 'room', field: 'roomId', member: 'device', set: keys.roomDevices('') },
-    ];
   }
 
   /**
@@ -78,7 +67,7 @@ export class SiteLoader {
    */
   async load(): Promise<SiteState> {
     const unlisted = await answering(() => this.#unlisted());
-    const [loaded, restored, rebuilt, refusal] = await answering(() => this.#read(unlisted));
+    const [loaded, restored, refusal] = await answering(() => this.#read(unlisted));
     const findings: SiteFinding[] = [];
     const read = <T>(kind: RecordKind, reading: (raw: RawRecord) => T | undefined): T[] => {
       const { records, missing, unreadable } = sorted(loaded[KINDS.indexOf(kind)] ?? [], reading);
@@ -93,7 +82,10 @@ export class SiteLoader {
       devices: read('device', readDevice),
       accessTokens: read('access-token', readAccessToken),
     };
-    findings.push(...this.#repairs(restored, rebuilt, refusal !== ''));
+    const problem = refusal === '' ? 'list-repaired' : 'list-incomplete';
+    for (const [at, kind] of KINDS.entries()) {
+      findings.push({ problem, kind, ids: restored[at] ?? [] });
+    }
     return withSoundReferences({ records, findings: findings.filter(({ ids }) => ids.length > 0) });
   }
 
@@ -102,32 +94,8 @@ export class SiteLoader {
       record: this.#prefixes[kind],
       unlisted: unlisted.get(kind) ?? [],
     }));
-    const memberships = this.#memberships.map(({ member, owner, field, set }) => ({
-      ...{ field, set },
-      member: KINDS.indexOf(member) + 1,
-      owner: KINDS.indexOf(owner) + 1,
-    }));
     const sets = KINDS.map((kind) => this.#sets[kind]);
-    return loadSite.run(this.#redis, sets, [JSON.stringify({ kinds, memberships })]);
-  }
-
-  #repairs(
-    restored: readonly (readonly string[])[],
-    rebuilt: readonly (readonly string[])[],
-    isRefused: boolean,
-  ): SiteFinding[] {
-    const lists = KINDS.map((kind, at) => ({
-      problem: isRefused ? ('list-incomplete' as const) : ('list-repaired' as const),
-      kind,
-      ids: restored[at] ?? [],
-    }));
-    const members = this.#memberships.map(({ owner, member }, at) => ({
-      problem: isRefused ? ('members-wrong' as const) : ('members-repaired' as const),
-      kind: owner,
-      memberKind: member,
-      ids: rebuilt[at] ?? [],
-    }));
-    return [...lists, ...members];
+    return loadSite.run(this.#redis, sets, [JSON.stringify(kinds)]);
   }
 
   /** Ids that have a record, but are not in the set of their kind. */
@@ -152,10 +120,9 @@ export class SiteLoader {
   /** Every id of which there is a record; a scan may show one twice. */
   async #recorded(): Promise<Map<RecordKind, Set<string>>> {
     const recorded = new Map(KINDS.map((kind) => [kind, new Set<string>()]));
-    const pattern = `${this.#sitePrefix}*:${ID_PATTERN}`;
     let cursor = '0';
     do {
-      const page = await this.#redis.scan(cursor, 'MATCH', pattern, 'COUNT', KEYS_A_SCAN);
+      const page = await this.#redis.scan(cursor, 'MATCH', this.#pattern, 'COUNT', KEYS_A_SCAN);
       cursor = page[0];
       for (const key of page[1]) {
         const id = key.slice(-ID_PATTERN.length);

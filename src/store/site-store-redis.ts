@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { AccessToken, Device, Group, Location, Room } from '../domain/site.js';
+import type { AccessToken, Device, Group, Location, Room, SiteRecords } from '../domain/site.js';
 import {
   NO_ACCESS_TOKEN,
   NO_DEVICE,
@@ -9,7 +9,7 @@ import {
   NO_ROOM_IN_GROUP,
 } from '../site/absences.js';
 import type { AuditEntry } from '../site/audit-trail.js';
-import type { SiteState } from '../site/site-findings.js';
+import type { SiteFinding, SiteState } from '../site/site-findings.js';
 import type {
   DeviceChange,
   DeviceKey,
@@ -24,6 +24,7 @@ import type { ChangeTarget } from './change.js';
 import { Change } from './change.js';
 import type { Keys } from './keys.js';
 import { SiteLoader } from './site-loader.js';
+import { SiteMembers } from './site-members.js';
 import {
   accessTokenFields,
   deviceFields,
@@ -38,12 +39,14 @@ export class SiteStoreRedis implements SiteStore {
   readonly #target: ChangeTarget;
   readonly #records: AuditRecords;
   readonly #loader: SiteLoader;
+  readonly #members: SiteMembers;
   #onUnknownOutcome: () => void = () => undefined;
 
   constructor(redis: Redis, keys: Keys, records: AuditRecords) {
     this.#keys = keys;
     this.#records = records;
     this.#loader = new SiteLoader(redis, keys);
+    this.#members = new SiteMembers(redis, keys);
     this.#target = { redis, onUnknownOutcome: () => this.#onUnknownOutcome() };
   }
 
@@ -54,6 +57,10 @@ export class SiteStoreRedis implements SiteStore {
 
   load(): Promise<SiteState> {
     return this.#loader.load();
+  }
+
+  repairMembers(records: SiteRecords): Promise<SiteFinding[]> {
+    return this.#members.repair(records);
   }
 
   async createLocation(location: Location, entry: AuditEntry): Promise<void> {

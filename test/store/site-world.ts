@@ -80,7 +80,8 @@ export class SiteWorld {
   async load() {
     const { records, findings } = await this.store.load();
     const devices = records.devices.toSorted((one, other) => one.order - other.order);
-    return { records: { ...records, devices }, findings };
+    const repaired = await this.store.repairMembers(records);
+    return { records: { ...records, devices }, findings: [...findings, ...repaired] };
   }
 }
 
