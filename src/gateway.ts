@@ -186,12 +186,23 @@ export class Gateway {
       return bridges.apply(configured);
     });
     ingest.presence.start();
-    storage.leftovers.remove(site.model).catch((error: unknown) => {
-      log.warn({ err: error }, 'failed to remove leftovers of the deleted');
-    });
+    this.#tidyUp(storage, site, delivery, ingest);
     this.#health.started();
     status.start();
     return addresses;
+  }
+
+  /** Finishes in the background what an earlier process or version left undone. */
+  #tidyUp(
+    { leftovers }: Storage,
+    { model }: SiteParts,
+    { retained }: DeliveryParts,
+    { presence }: IngestParts,
+  ): void {
+    const work = Promise.all([leftovers.remove(model), presence.renewOutdated(retained)]);
+    work.catch((error: unknown) => {
+      this.#options.log.warn({ err: error }, 'failed to tidy up after an earlier process');
+    });
   }
 
   async #openSite(storage: Storage): Promise<SiteParts> {

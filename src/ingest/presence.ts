@@ -1,9 +1,10 @@
 import type { Logger } from 'pino';
 import type { Forwarder } from '../delivery/forwarder.js';
+import type { RetainedMessages } from '../delivery/retained-messages.js';
 import type { DeviceContext } from '../domain/messages.js';
 import { statusText } from '../domain/messages.js';
 import type { Device } from '../domain/site.js';
-import { forwardedTopic } from '../domain/topics.js';
+import { forwardedTopic, parseForwardedTopic } from '../domain/topics.js';
 import type { SiteModel } from '../site/site-model.js';
 import { StatusRenewal } from './status-renewal.js';
 
@@ -33,6 +34,7 @@ interface Status {
 }
 
 const LAST_WORD_TIMEOUT_MS = 1_000;
+const ALL_STATUSES = forwardedTopic('+', '+', 'status');
 
 /** Which devices are connected, and when each was last heard of. */
 export class Presence {
@@ -119,6 +121,19 @@ export class Presence {
    */
   changed(deviceId: string): void {
     if (this.#seen.has(deviceId)) this.#renewal.request(deviceId);
+  }
+
+  /**
+   * Publishes anew the statuses that a crash, or an earlier version, left as they were before a change.
+   * To be called once, after `start`.
+   */
+  async renewOutdated(retained: RetainedMessages): Promise<void> {
+    for (const { topic, payload } of await retained.matching([ALL_STATUSES])) {
+      const about = parseForwardedTopic(topic);
+      const context = about && this.#model.context(about.deviceId);
+      if (context === undefined || context.location.id !== about?.locationId) continue;
+      if (!payload.includes(context.text)) this.changed(context.device.id);
+    }
   }
 
   /**

@@ -154,3 +154,15 @@ it('publishes the status once the store answers when the answer to the change go
     expect(await retainedStatus(device)).toMatchObject({ device: { name: 'Bett im Nebel' } });
   });
 });
+
+it('publishes a status at start when the gateway was killed between a change and its status', async () => {
+  const { device } = await placedDevice();
+  await home.gateway.kill();
+  const store = await Store.of(home.gateway);
+  await store.redis.hset(`{site}:device:${device.id}`, 'name', 'Bett am Fenster');
+  store.close();
+  await home.gateway.start();
+  await eventually(async () => {
+    expect(await retainedStatus(device)).toMatchObject({ device: { name: 'Bett am Fenster' } });
+  });
+});
