@@ -10,9 +10,9 @@ import type { SiteEvents } from './site-events.js';
 import type { SiteModel } from './site-model.js';
 import type { DeviceKey, DevicePlace, SiteStore } from './site-store.js';
 
-/** What a device without custom data has (specification 2). */
+/** Custom data of a device that was given none (specification 2). */
 const NO_CUSTOM_DATA = '{}';
-/** Far more than there are people who edit one device's data at the same moment. */
+/** Far more attempts than there are people who edit one device's data at the same moment. */
 const MAX_MERGE_ATTEMPTS = 20;
 /** Specification 8, on the payload; CONTRACT 2, on the merged result as well. */
 export const MAX_CUSTOM_DATA_BYTES = 1024;

@@ -51,7 +51,7 @@ export class Locations {
 
   /** @throws GatewayError `location-not-found`, `location-has-devices` */
   async delete(actor: Actor, id: string): Promise<void> {
-    // They go with it, without a record of their own.
+    // Groups and rooms are deleted with the location, without audit entries of their own.
     const details = {
       groups: JSON.stringify(this.#model.groupsOf(id).map(named)),
       rooms: JSON.stringify(this.#model.roomsOf(id).map(named)),

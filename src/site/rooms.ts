@@ -91,7 +91,7 @@ export class Rooms {
   }
 }
 
-/** What of a room is to change, without what stays. */
+/** The parts of a room that a change names. */
 function given({ name, groupId }: RoomChange): AuditEntry['details'] {
   return { ...(name !== undefined && { name }), ...(groupId !== undefined && { groupId }) };
 }

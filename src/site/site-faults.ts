@@ -24,7 +24,7 @@ export class SiteFaults {
   readonly #log: Logger;
   /** Sentences by source, as last reported. */
   #reported = new Map<string, string>();
-  /** What this process has repaired: a fault until it ends, lest a damaged store goes unseen. */
+  /** Repairs of this process: faults until it ends, lest damage to the store go unseen. */
   readonly #repaired = new Map<string, SiteFinding>();
 
   constructor(health: Health, log: Logger) {
@@ -32,7 +32,7 @@ export class SiteFaults {
     this.#log = log;
   }
 
-  /** Replaces what was reported before, but for what was repaired. */
+  /** Replaces the faults reported before, except for repairs. */
   report(findings: readonly SiteFinding[]): void {
     const all = new Map<string, SiteFinding>();
     for (const finding of findings) {

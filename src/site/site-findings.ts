@@ -4,7 +4,7 @@ import type { SiteRecords } from '../domain/site.js';
 /** The kinds of record that a site consists of. */
 export type RecordKind = 'location' | 'group' | 'room' | 'device' | 'access-token';
 
-/** What can be wrong with the stored site (FINDINGS R8). */
+/** Inconsistencies of the stored site (FINDINGS R8). */
 export type SiteProblem =
   /** The record is listed, but not there: left out. */
   | 'record-missing'
@@ -23,11 +23,11 @@ export type SiteProblem =
   | 'members-repaired'
   | 'members-wrong';
 
-/** One thing that is wrong with records of one kind. */
+/** Records of one kind that have the same problem. */
 export interface SiteFinding {
   readonly problem: SiteProblem;
   readonly kind: RecordKind;
-  /** What the list is of, where a list of members is wrong. */
+  /** Kind of the members, where a list of members is wrong. */
   readonly memberKind?: RecordKind;
   readonly ids: readonly string[];
 }
@@ -35,11 +35,11 @@ export interface SiteFinding {
 /** The site as the store holds it, as far as it can be read. */
 export interface SiteState {
   readonly records: SiteRecords;
-  /** What was found wrong; what could be repaired is in `records` as it should be. */
+  /** Inconsistencies found; those that were repaired are in `records` as they should be. */
   readonly findings: readonly SiteFinding[];
 }
 
-/** Whether the finding is over: what is left of it is that it happened. */
+/** Whether the inconsistency is over: only that it happened remains to be said. */
 export function isRepaired({ problem }: SiteFinding): boolean {
   return problem === 'list-repaired' || problem === 'members-repaired';
 }

@@ -5,8 +5,8 @@ import { type SiteState, unreadablePrincipals } from './site-findings.js';
 import type { DeviceKey, GroupKey, RoomKey } from './site-store.js';
 
 /**
- * The whole site in memory: what messages are enriched from and permissions are decided on, without
- * a round trip to the store. The store is the authority: a change is made here once it stands there.
+ * The whole site in memory: messages are enriched and permissions decided from it, without a round
+ * trip to the store. The store is the authority: a change is made here once it is stored there.
  */
 export class SiteModel {
   #locations = new Map<string, Location>();
@@ -127,7 +127,7 @@ export class SiteModel {
     return context;
   }
 
-  /** The same for a device as it is, or was: undefined when its location is gone. */
+  /** The context of a device as given, now or formerly; undefined when its location is gone. */
   contextOf(device: Device): DeviceContext | undefined {
     const location = this.#locations.get(device.locationId);
     if (location === undefined) return undefined;
