@@ -111,7 +111,7 @@ export const CHANNELS: Readonly<Record<string, Channel>> = {
   },
 };
 
-/** What stands for the levels of the topics that differ. */
+/** Parameters of the topics. */
 export const PARAMETERS: Readonly<Record<string, object>> = {
   locationId: { description: 'The id of a location.' },
   deviceId: { description: 'The id of a device.' },
