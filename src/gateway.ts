@@ -51,8 +51,8 @@ import { openStorage } from './storage.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** While a record of the site is lost or unreadable. */
-const SITE_RECHECK_MS = 60_000;
+/** While a record of the site is lost or unreadable; reading 20,000 devices holds up other work. */
+const SITE_RECHECK_MS = 300_000;
 /** Of the ten seconds that stopping may take (CONTRACT 1, stop); the embedded store needs the rest. */
 const STOP_PATIENCE_MS = 3_000;
 const GIVEN_UP =

@@ -80,7 +80,7 @@ export const CHANNELS: Readonly<Record<string, Channel>> = {
   status: {
     address: `${FORWARDED}/status`,
     action: 'send',
-    summary: 'Subscribers are told that a device has come or gone.',
+    summary: 'A device has come or gone, or its name, place or custom data has changed.',
     qos: 1,
     retain: true,
     payload: deviceStatusSchema,

@@ -87,7 +87,7 @@ export class SiteReload {
     const tokens = model.accessTokens();
     const devices = model
       .devices()
-      .map((device) => ({ device, text: model.contextOf(device)?.text }));
+      .map((device) => ({ device, text: model.context(device.id)?.text }));
     model.load(state);
     for (const before of devices) this.#announceDevice(before);
     for (const token of tokens) this.#announceToken(token);
@@ -116,7 +116,7 @@ export class SiteReload {
       events.emit('deviceDeleted', before);
     } else if (after.locationId !== before.locationId) {
       events.emit('deviceMoved', { before, after });
-    } else if (model.contextOf(after)?.text !== text) {
+    } else if (model.context(after.id)?.text !== text) {
       events.emit('deviceChanged', after.id);
     }
   }

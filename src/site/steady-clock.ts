@@ -5,7 +5,7 @@ const CHECK_INTERVAL_MS = 1_000;
 /** Less than this is a clock being slewed, or a busy machine. */
 const MIN_JUMP_MS = 5_000;
 /** How long a jump is reported as a fault. */
-const TOLD_FOR_MS = 60_000;
+const REPORTED_FOR_MS = 60_000;
 const FAULT = 'clock';
 
 export interface SteadyClockOptions {
@@ -27,7 +27,7 @@ export class SteadyClock {
   readonly #options: SteadyClockOptions;
   readonly #offsetMs: number;
   #driftMs = 0;
-  #toldUntilMs = 0;
+  #reportedUntilMs = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: SteadyClockOptions) {
@@ -55,8 +55,8 @@ export class SteadyClock {
       log.error({ jumpMs }, 'the clock of this machine has jumped');
       const seconds = Math.round(jumpMs / 1000);
       health.report(FAULT, `The clock of this machine has jumped by ${seconds} s.`);
-      this.#toldUntilMs = this.now() + TOLD_FOR_MS;
-    } else if (this.now() >= this.#toldUntilMs) {
+      this.#reportedUntilMs = this.now() + REPORTED_FOR_MS;
+    } else if (this.now() >= this.#reportedUntilMs) {
       health.report(FAULT, undefined);
     }
   }
