@@ -47,7 +47,7 @@ export class StatusRenewal {
       const results = await Promise.allSettled(slice.map((deviceId) => this.#publish(deviceId)));
       const failed = slice.filter((_, index) => results[index]?.status === 'rejected');
       if (failed.length === 0) continue;
-      this.#log.warn({ devices: failed.length }, 'failed to publish statuses anew, retrying');
+      this.#log.warn({ devices: failed.length }, 'failed to publish statuses anew, trying again');
       for (const deviceId of failed) this.#waiting.add(deviceId);
       await delay(RETRY_AFTER_MS, undefined, { signal }).catch(() => undefined);
     }

@@ -58,7 +58,7 @@ export class BackgroundAudit {
         this.#waiting.splice(0, batch.length);
         isAway = false;
       } catch (error) {
-        if (!isAway) this.#log.warn({ err: error }, 'failed to write audit entries, retrying');
+        if (!isAway) this.#log.warn({ err: error }, 'failed to write audit entries, trying again');
         isAway = true;
         if (this.#stopping.signal.aborted) break;
         await pause(RETRY_AFTER_MS, this.#stopping.signal);

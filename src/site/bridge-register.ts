@@ -55,7 +55,7 @@ export class BridgeRegister {
         if (changes.length > 0) await this.#store.replace(bridges, changes);
         return;
       } catch (error) {
-        if (attempt === 1) this.#log.warn({ err: error }, 'failed to record bridges, retrying');
+        if (attempt === 1) this.#log.warn({ err: error }, 'failed to record bridges, trying again');
         await pause(RETRY_AFTER_MS, this.#stopping.signal);
       }
     }

@@ -79,7 +79,7 @@ export class PermissionRefusals {
         return;
       } catch (error) {
         if (isOver()) throw error;
-        if (attempt === 1) log.warn({ err: error }, 'failed to record denials, retrying');
+        if (attempt === 1) log.warn({ err: error }, 'failed to record denials, trying again');
       }
       await pause(RETRY_AFTER_MS);
     }

@@ -73,7 +73,7 @@ export class SiteReload {
       try {
         await this.#reload();
       } catch (error) {
-        this.#options.log.warn({ err: error }, 'failed to read the site again, retrying');
+        this.#options.log.warn({ err: error }, 'failed to read the site again, trying again');
         this.#isWanted = true;
         await delay(RETRY_AFTER_MS, undefined, { signal: this.#stopping.signal });
       }
