@@ -22,6 +22,7 @@ import type { Principal } from './domain/grants.js';
 import { bridgeStatusTopic } from './domain/topics.js';
 import { firstAdminToken } from './first-admin.js';
 import { type FootageParts, openFootage } from './footage-storage.js';
+import { heldOwner } from './held-sessions.js';
 import { createHttpApp } from './http/app.js';
 import { Commands } from './ingest/commands.js';
 import { DevicePublishes } from './ingest/device-publishes.js';
@@ -42,6 +43,7 @@ import { Locations } from './site/locations.js';
 import { Principals } from './site/principals.js';
 import { Rooms } from './site/rooms.js';
 import { SiteEvents } from './site/site-events.js';
+import { SiteFaults } from './site/site-faults.js';
 import { SiteModel } from './site/site-model.js';
 import { SiteReload } from './site/site-reload.js';
 import { SteadyClock } from './site/steady-clock.js';
@@ -52,6 +54,8 @@ import { openStorage } from './storage.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
+/** While a record of the site is lost or unreadable; reading 20,000 devices holds up other work. */
+const SITE_RECHECK_MS = 300_000;
 /** Of the ten seconds that stopping may take (CONTRACT 1, stop); the embedded store needs the rest. */
 const STOP_PATIENCE_MS = 3_000;
 const GIVEN_UP =
@@ -188,9 +192,23 @@ export class Gateway {
       return bridges.apply(configured);
     });
     ingest.presence.start();
+    this.#tidyUp(storage, site, delivery, ingest);
     this.#health.started();
     status.start();
     return addresses;
+  }
+
+  /** Finishes in the background what an earlier process or version left undone. */
+  #tidyUp(
+    { leftovers }: Storage,
+    { model }: SiteParts,
+    { retained }: DeliveryParts,
+    { presence }: IngestParts,
+  ): void {
+    const work = Promise.all([leftovers.remove(model), presence.renewOutdated(retained)]);
+    work.catch((error: unknown) => {
+      this.#options.log.warn({ err: error }, 'failed to tidy up after an earlier process');
+    });
   }
 
   async #openSite(storage: Storage): Promise<SiteParts> {
@@ -200,9 +218,11 @@ export class Gateway {
     const releasers = this.#releasers;
     const refusals = openRefusals({ ...storage, log, releasers, now, steadyNow });
     const model = new SiteModel();
-    model.load(await storage.site.load());
     const events = new SiteEvents();
-    const reload = new SiteReload(storage.site, model, events, this.#options.log);
+    const faults = new SiteFaults(this.#health, log);
+    const recheckMs = SITE_RECHECK_MS;
+    const reload = new SiteReload({ store: storage.site, model, events, faults, recheckMs, log });
+    await reload.start();
     storage.site.whenOutcomeIsUnknown(() => reload.request());
     this.#releasers.add(() => reload.stop());
     return {
@@ -210,8 +230,8 @@ export class Gateway {
       events,
       adminToken,
       ...refusals,
-      locations: new Locations(storage.site, model, now),
-      groups: new Groups(storage.site, model, now),
+      locations: new Locations(storage.site, model, events, now),
+      groups: new Groups(storage.site, model, events, now),
       rooms: new Rooms(storage.site, model, events, now),
       devices: new Devices(storage.site, model, events, now),
       accessTokens: new AccessTokens(storage.site, model, events, adminToken, now),
@@ -269,7 +289,10 @@ export class Gateway {
     const principals = new Principals(site.model, site.accessTokens);
     const sessions = new Sessions({
       ...{ store: storage.sessions, deliveries, log },
-      ownerOf: (key) => this.#bridgeOwner(key) ?? ownerOf(principals.byKey(key)),
+      ownerOf: (key) =>
+        this.#bridgeOwner(key) ??
+        ownerOf(principals.byKey(key)) ??
+        heldOwner(key, site.model, principals),
       limits: {
         maxInFlight: config.mqtt.maxInFlight,
         maxQueued: config.sessions.maxQueuedMessages,

@@ -16,7 +16,7 @@ export interface SiteFollowers {
   readonly log: Logger;
 }
 
-/** What changes in the site ends connections, sessions and retained messages. */
+/** Ends and renews what hangs on the site as it was: connections, sessions, retained messages. */
 export function followSite(followers: SiteFollowers): void {
   const { events, sessions, forwarder, presence, broker, log } = followers;
   const inBackground = (work: Promise<unknown>) => {
@@ -42,8 +42,8 @@ export function followSite(followers: SiteFollowers): void {
   });
   events.on('deviceMoved', ({ before, after }) => {
     presence.left(before);
-    tidying = tidying.then(() => presence.moved(after.id));
+    tidying = tidying.then(() => presence.changed(after.id));
     forgetRetainedOf(before);
   });
-  events.on('deviceRegrouped', (deviceId) => presence.moved(deviceId));
+  events.on('deviceChanged', (deviceId) => presence.changed(deviceId));
 }

@@ -21,6 +21,7 @@ import { connectManagementRedis, connectRedis, untilReady } from './store/connec
 import { DiskMonitor } from './store/disk-monitor.js';
 import { createEmbeddedRedis } from './store/embedded-redis.js';
 import { Keys } from './store/keys.js';
+import { Leftovers } from './store/leftovers.js';
 import { LogStore } from './store/log-store.js';
 import { PresenceStoreRedis } from './store/presence-store-redis.js';
 import { RejectionStoreRedis } from './store/rejection-store-redis.js';
@@ -53,6 +54,7 @@ export interface Storage {
   readonly sessions: SessionStoreRedis;
   readonly presence: PresenceStoreRedis;
   readonly rejections: RejectionStoreRedis;
+  readonly leftovers: Leftovers;
   readonly setAside: SetAsideStoreRedis;
   readonly bridgeRegister: BridgeRegisterRedis;
   /** Wills, retained messages and incoming QoS 2, as Aedes' own Redis persistence keeps them. */
@@ -108,6 +110,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     sessions: new SessionStoreRedis(state, keys),
     presence: new PresenceStoreRedis(state, keys),
     rejections: new RejectionStoreRedis(state, keys, config.rejected.maxPerLocation),
+    leftovers: new Leftovers(state, keys, log),
     setAside: new SetAsideStoreRedis(management, keys),
     bridgeRegister: new BridgeRegisterRedis(management, keys, records),
     broker: createBrokerStorage({ conn: broker }),

@@ -15,11 +15,11 @@ import { standingGuard } from './standing-checks.js';
 type Guard = MiddlewareHandler<HttpEnv>;
 
 /**
- * The guards that stand before a route's handler. Each goes the same way: permission, then whether
- * the ids of the path are well formed, then whether they exist. So whoever has no grant gets 403
- * whatever he asks for, and learns nothing (CONTRACT 2); the body is read only after that, and then it
- * is all checked again. Where the body names more that needs a permission, the guard goes as far as
- * the ids, and the handler goes on: that permission, then what exists.
+ * The guards before a route's handler. Each checks in the same order: permission, then whether the ids
+ * of the path are well formed, then whether they exist. So a caller without a grant gets 403 whatever
+ * he asks for, and learns nothing (CONTRACT 2); the body is read only after that, and then all checks
+ * are repeated. Where the body names more that needs a permission, the guard goes as far as the ids,
+ * and the handler goes on: that permission, then existence.
  */
 export class Access {
   readonly #model: SiteModel;
@@ -64,7 +64,7 @@ export class Access {
     });
   }
 
-  /** The same, but that it need not exist: the handler asks, after the permissions of the body. */
+  /** The role over the device of the path; its existence is for the handler, after the body's permissions. */
   permissionOverDevice(role: Role): Guard {
     return standingGuard((c) => {
       this.#permittedDevice(c, role);
@@ -117,7 +117,7 @@ export class Access {
   }
 
   /**
-   * The same for a room.
+   * For a room that the body refers to.
    *
    * @throws GatewayError `forbidden`, to a grant on a group also for a room that does not exist
    */

@@ -4,7 +4,7 @@ import type { Actor, AuditEntry, AuditSubject } from '../site/audit-trail.js';
 import type { HttpEnv } from './http-env.js';
 import { pathOf } from './http-env.js';
 
-/** Who makes this request, as the audit trail names him; the one place that decides it. */
+/** The actor of this request, as the audit trail names him; decided here alone. */
 export function actorOf(c: Context<HttpEnv>): Actor {
   const origin = { address: addressOf(c) ?? null, requestId: c.get('requestId') };
   const device = c.get('device');
@@ -13,12 +13,12 @@ export function actorOf(c: Context<HttpEnv>): Actor {
   return { type: id === null ? 'anonymous' : 'access-token', id, ...origin };
 }
 
-/** From where the request comes; undefined when the connection has ended already. */
+/** Address of the client; undefined when the connection has ended already. */
 export function addressOf(c: Context<HttpEnv>): string | undefined {
   return c.env.incoming.socket.remoteAddress;
 }
 
-/** What a refused request was about, by the ids in its path. */
+/** The subject of a denied request, by the ids in its path. */
 export function subjectOf(c: Context<HttpEnv>): AuditSubject {
   const parts = pathOf(c).toLowerCase().split('/');
   const locationId = parts[1] === 'care-homes' ? parts[2] : undefined;
@@ -28,7 +28,7 @@ export function subjectOf(c: Context<HttpEnv>): AuditSubject {
   };
 }
 
-/** What a refused request was. */
+/** Method and path of a denied request. */
 export function requestDetails(c: Context<HttpEnv>): AuditEntry['details'] {
   return { method: c.req.method, path: pathOf(c) };
 }

@@ -1,13 +1,13 @@
 import type { AlarmPosition, AlarmQuery } from '../site/alarm-history.js';
 import { PageCursors } from './page-cursor.js';
 
-/** Where the next page starts, and which alarms existed when the first one was read. */
+/** Start of the next page, and the newest alarm when the first page was read. */
 export interface AlarmCursor {
   readonly position: AlarmPosition;
   readonly upToSequence: number;
 }
 
-/** What a cursor is bound to: everything of the query that chooses alarms; only `limit` may change. */
+/** The query that a cursor is bound to: all that selects alarms; only `limit` may change. */
 export type CursorScope = Pick<
   AlarmQuery,
   'locationId' | 'deviceId' | 'kinds' | 'beforeMs' | 'afterMs' | 'order'

@@ -49,7 +49,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   app.use(wellFormedRequest());
   app.use(knownRoute(app));
 
-  // Its files are asked for with their digest, signed URLs with what belongs to the signature.
+  // Its files are requested with a digest in the query, signed URLs with their signature.
   registerDocs(app);
   if (dependencies.footageFiles !== undefined) {
     registerFootageFiles(app, dependencies.footageFiles, model, log);
@@ -69,7 +69,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   registerMetrics(app, {
     metrics: dependencies.metrics,
     isOpen: dependencies.openMetrics,
-    // Where there is a proxy, what comes from this machine may come from anywhere.
+    // Behind a proxy, a request from this machine may come from anywhere.
     isTrusted: dependencies.publicUrl === undefined ? isTrusted : () => false,
     guards: [authenticate, access.admin()],
   });

@@ -80,7 +80,7 @@ export const CHANNELS: Readonly<Record<string, Channel>> = {
   status: {
     address: `${FORWARDED}/status`,
     action: 'send',
-    summary: 'Subscribers are told that a device has come or gone.',
+    summary: 'A device has come or gone, or its name, place or custom data has changed.',
     qos: 1,
     retain: true,
     payload: deviceStatusSchema,
@@ -111,7 +111,7 @@ export const CHANNELS: Readonly<Record<string, Channel>> = {
   },
 };
 
-/** What stands for the levels of the topics that differ. */
+/** Parameters of the topics. */
 export const PARAMETERS: Readonly<Record<string, object>> = {
   locationId: { description: 'The id of a location.' },
   deviceId: { description: 'The id of a device.' },

@@ -1,13 +1,13 @@
 import type { AuditPosition, AuditQuery } from '../site/audit-trail.js';
 import { PageCursors } from './page-cursor.js';
 
-/** Where the next page starts, and which records existed when the first one was read. */
+/** Start of the next page, and the newest record when the first page was read. */
 export interface AuditCursor {
   readonly position: AuditPosition;
   readonly upToSequence: number;
 }
 
-/** What a cursor is bound to: everything of the query that chooses records; only `limit` may change. */
+/** The query that a cursor is bound to: all that selects records; only `limit` may change. */
 export type AuditScope = Omit<AuditQuery, 'limit' | 'position' | 'upToSequence'>;
 
 /** The cursors of the audit trail. */

@@ -12,10 +12,10 @@ import { addStandingCheck } from './standing-checks.js';
 const BEARER = /^Bearer +(\S+)$/i;
 
 /**
- * Lets nobody through without a valid access token. An address with too many invalid ones waits, but
- * for valid ones of the gateway's own making: whoever shares the address must not be locked out by
- * it. An admin token that somebody made up waits all the same, or it could be guessed at full speed. A
- * request without a token guesses nothing and is not counted.
+ * Requires a valid access token. An address with too many invalid ones waits, except with valid ones
+ * that the gateway generated: others behind the same address must not be locked out. An admin token
+ * made up by a person waits all the same, or it could be guessed at full speed. A request without a
+ * token guesses nothing and is not counted.
  */
 export function authentication(
   accessTokens: AccessTokens,

@@ -7,7 +7,7 @@ export interface ByteRange {
 const BYTES_RANGE = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i;
 
 /**
- * What a `Range` header asks for (RFC 9110, 14.2): undefined for the whole of it. A header that is
+ * Parses a `Range` header (RFC 9110, 14.2); undefined for the whole representation. A header that is
  * malformed, has another unit or several ranges counts for nothing, as RFC 9110 allows.
  */
 export function requestedRange(

@@ -7,13 +7,13 @@ const TELL_EVERY_MS = 60_000;
 export interface ConnectionLimits {
   readonly total: number;
   readonly perAddress: number;
-  /** Of which addresses only the total is bounded. */
+  /** Whether connections of the address count for the total only. */
   readonly isExempt: (address: string) => boolean;
 }
 
 /**
- * Closes every connection beyond a limit as soon as it is accepted. The log tells it once a minute:
- * whoever fills the listener must not fill the disk as well.
+ * Closes every connection beyond a limit as soon as it is accepted, and logs that once a minute: a
+ * client that fills the listener must not fill the disk as well.
  */
 export function limitConnections(server: Server, limits: ConnectionLimits, log: Logger): void {
   const { total, perAddress, isExempt } = limits;

@@ -4,8 +4,9 @@ import type { Device, Group, Room } from '../domain/site.js';
 import type { SiteModel } from '../site/site-model.js';
 
 /**
- * What of a location a caller's grants cover: all of it, or, by a grant on a group, the group, its
- * rooms and the devices in them (CONTRACT 2). Everything that shows groups, rooms or devices asks here.
+ * Decides which part of a location a caller's grants cover: all of it, or, by a grant on a group, the
+ * group, its rooms and the devices in them (CONTRACT 2). All routes that show groups, rooms or devices
+ * ask here.
  */
 export class Coverage {
   readonly #model: SiteModel;

@@ -15,9 +15,9 @@ import type { RejectionList } from '../site/rejection-list.js';
 import type { Rooms } from '../site/rooms.js';
 import type { SiteModel } from '../site/site-model.js';
 
-/** How the gateway is doing. */
+/** The gateway's own faults and readiness. */
 export interface Health {
-  /** What is wrong now, in the words of `gateway/status`. */
+  /** Current faults, in the words of `gateway/status`. */
   faults(): readonly string[];
   ready(): boolean;
 }

@@ -21,8 +21,8 @@ const START = `SwaggerUIBundle({
 `;
 
 /**
- * What the page may load and ask for: this gateway's own files and answers, and pictures that are in
- * the style sheet itself. Another host is out of reach, whatever the document or the scripts say.
+ * Limits what the page may load and request: this gateway's own files and answers, and pictures within
+ * the style sheet. Another host is out of reach, whatever the document or the scripts say.
  */
 export const DOCS_SECURITY_POLICY = [
   "default-src 'none'",

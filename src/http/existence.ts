@@ -3,7 +3,7 @@ import { NO_DEVICE, NO_GROUP, NO_LOCATION, NO_ROOM, NO_ROOM_IN_GROUP } from '../
 import type { SiteModel } from '../site/site-model.js';
 import type { DeviceKey, GroupKey, RoomKey } from '../site/site-store.js';
 
-/** Whether what a path names is there, asked from its location inwards, and only of who may know it. */
+/** Checks that the resources of a path exist, from the location inwards, for callers who may know. */
 export class Existence {
   readonly #model: SiteModel;
 

@@ -19,7 +19,7 @@ export class FailureThrottle {
     this.#now = now;
   }
 
-  /** For how long the address must wait; 0 when it need not. */
+  /** Time that the address must wait; 0 when it need not. */
   waitMs(address: string): number {
     const failures = this.#current(address);
     return failures === undefined || failures.count < MAX_FAILURES

@@ -30,7 +30,7 @@ export function fileResponse(c: Context<HttpEnv>, file: RecordingFile, log: Logg
     c.header('Content-Range', `bytes */${bytes}`);
     throw new GatewayError('range-not-satisfiable', `The recording has ${bytes} bytes.`);
   }
-  // Whatever it is, it is for players: no browser may show it as a page of the gateway's.
+  // Recordings are for players: no browser may show one as a page of the gateway.
   c.header('Content-Type', recording.contentType);
   c.header('Content-Disposition', `attachment; filename="${fileName(recording.key)}"`);
   c.header('Content-Security-Policy', "default-src 'none'; sandbox");
@@ -69,7 +69,7 @@ function closeWithResponse(c: Context<HttpEnv>, file: RecordingFile, log: Logger
   outgoing.setTimeout(STALLED_AFTER_MS, () => outgoing.destroy());
 }
 
-/** Read as fast as the client takes it, and no faster. */
+/** The bytes of the file, read no faster than the client takes them. */
 function stream(
   c: Context<HttpEnv>,
   file: RecordingFile,
@@ -87,7 +87,7 @@ function stream(
           position += bytesRead;
           if (bytesRead === 0 || position > last) controller.close();
         } catch (error) {
-          // The status is out: that the body ends early is all that can still be told.
+          // The status is out: ending the body early is the only sign left.
           if (!c.env.outgoing.closed) log.error({ err: error }, 'a recording could not be read');
           c.env.outgoing.destroy();
         }

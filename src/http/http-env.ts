@@ -12,7 +12,7 @@ export interface Caller {
   readonly grants: readonly Grant[];
 }
 
-/** What the handlers of one request share. */
+/** Values that the handlers of one request share. */
 export interface HttpEnv {
   Bindings: HttpBindings & {
     /** The body may take as long as a large upload over a slow line does. */
@@ -21,11 +21,11 @@ export interface HttpEnv {
   Variables: {
     requestId: string;
     caller: Caller | undefined;
-    /** Who asks, where devices do. */
+    /** The asking device, on the routes for devices. */
     device: Device | undefined;
-    /** How a 401 says one authenticates here (RFC 9110, 11.6.1); by an access token otherwise. */
+    /** `WWW-Authenticate` of a 401 (RFC 9110, 11.6.1); by default for an access token. */
     challenge: string | undefined;
-    /** What has let the request through, to be checked again once its body is there. */
+    /** Checks that let the request through, to be repeated once its body is there. */
     standingChecks: readonly StandingCheck[] | undefined;
   };
 }
@@ -33,7 +33,7 @@ export interface HttpEnv {
 export type HttpApp = OpenAPIHono<HttpEnv>;
 
 /**
- * Who asks.
+ * The access token that asks.
  *
  * @throws GatewayError `unauthenticated`, should a route ever be reached without authentication
  */

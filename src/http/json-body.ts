@@ -63,8 +63,8 @@ function hasBody(c: Context<HttpEnv>): boolean {
 }
 
 /**
- * Reads the body, and no more of it than is allowed. Once it is there the request must still be
- * permitted: whoever holds back the last byte until his token is gone must not get through.
+ * Reads the body, and no more of it than is allowed. The request must still be permitted once the body
+ * is there: a caller who holds back the last byte until his token is gone must not get through.
  *
  * @returns undefined when it is larger; the rest is left to the server to drain
  * @throws GatewayError `invalid-request` when the caller breaks off, and as the guards of the route do

@@ -15,7 +15,7 @@ import { limitPipelining } from './pipelining.js';
 import { answerClientError, BodyTimeout, problemResponse } from './unroutable.js';
 import { requestClass } from './upgrade-offer.js';
 
-/** What a client that is slow, or does it on purpose, gets at most. */
+/** Time limits for clients that are slow, on purpose or not. */
 const HEADERS_TIMEOUT_MS = 10_000;
 const BODY_TIMEOUT_MS = 30_000;
 /** A large upload over a slow line. */
@@ -29,9 +29,9 @@ const HANDSHAKE_TIMEOUT_MS = 10_000;
 const MAX_CONNECTIONS = 10_000;
 const MAX_CONNECTIONS_PER_ADDRESS = 1_000;
 
-/** Who takes over connections on which another protocol is to be spoken. */
+/** Takes over connections that switch to another protocol. */
 export interface ProtocolSwitch {
-  /** Whether this request is for it; every other one is an ordinary request, whatever it offers. */
+  /** Whether this request switches; every other one is an ordinary request, whatever it offers. */
   takes(request: IncomingMessage): boolean;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
 }
@@ -44,20 +44,20 @@ export interface HttpListenerOptions {
   readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer } | undefined;
   readonly protocolSwitch?: ProtocolSwitch | undefined;
   readonly log: Logger;
-  /** For how long a body may be on its way, half a minute by default; uploads may take longer. */
+  /** Time limit of a body, half a minute by default; uploads may take longer. */
   readonly bodyTimeoutMs?: number;
-  /** After how long a client that takes nothing of its answer is cut off, 15 seconds by default. */
+  /** Time until a client that takes nothing of its answer is cut off, 15 seconds by default. */
   readonly stalledAfterMs?: number;
-  /** For how long a TLS handshake may take, ten seconds by default. */
+  /** Time limit of a TLS handshake, ten seconds by default. */
   readonly handshakeTimeoutMs?: number;
   /**
    * How many connections there may be, upgraded ones included; one more is closed at once. Without a
    * bound, HTTP clients could use up the file descriptors that MQTT needs.
    */
   readonly maxConnections?: number;
-  /** How many of them one address may have. */
+  /** Connections that one address may have. */
   readonly maxConnectionsPerAddress?: number;
-  /** To which addresses that does not apply; loopback ones by default: a proxy may be there. */
+  /** Addresses without a limit of their own; loopback by default: a proxy may be there. */
   readonly isTrustedAddress?: (address: string) => boolean;
 }
 
@@ -87,7 +87,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
   limitConnections(server, connectionLimits(options), log);
   logTlsFailures(server, log);
   server.on('clientError', refusalsFor(server));
-  // The gateway is nobody's proxy. Node would hang up without a word.
+  // The gateway is no proxy. Node would close the connection without an answer.
   server.on('connect', (_request, socket) => answerClientError(new Error('CONNECT'), socket));
   // An expectation that is not understood may be ignored (RFC 9110, 10.1.1).
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
@@ -145,7 +145,7 @@ function requestListener(
   return getRequestListener(limited, {
     // HTTP/1.0 knows no Host.
     hostname: 'localhost',
-    // They would be replaced for the whole process.
+    // The library would replace Request and Response for the whole process.
     overrideGlobalObjects: false,
     errorHandler: (error) => {
       if (error instanceof RequestError) {
@@ -171,10 +171,10 @@ function limitBodyTime(
     if (outgoing.headersSent) incoming.socket.destroy();
     else answerClientError(new BodyTimeout(), incoming.socket);
   }, bodyTimeoutMs);
-  // A body that stalls is answered when its time is up: Node cuts off who has nobody to tell it to.
+  // A body that stalls is answered when its time is up; without a listener Node closes the connection.
   incoming.on('timeout', () => undefined);
   const lift = () => clearTimeout(timer);
-  // Who is answered before his body has come must not hold the connection with the rest of it.
+  // A client that is answered before its body has come must not hold the connection with the rest.
   outgoing.once('close', () => {
     if (incoming.complete) lift();
   });
@@ -182,9 +182,9 @@ function limitBodyTime(
 }
 
 /**
- * Node takes its own listener off a socket before it emits `connect` or `upgrade`, and an `error` that
- * nobody listens to would end the process: a reset by the peer is enough. With TLS both the connection
- * and what is spoken over it can fail.
+ * Listens to the errors of every connection. Node removes its own listener from a socket before it
+ * emits `connect` or `upgrade`, and an `error` without a listener would end the process: a reset by the
+ * peer is enough. With TLS both the connection and the TLS layer over it can fail.
  */
 function listenToErrors(server: Server, log: Logger): void {
   const listen = (socket: Socket) => {

@@ -60,14 +60,14 @@ const HEADERS = {
   },
 } as const;
 
-/** What a problem of this status says in its head, besides what every response says. */
+/** Headers of problems by status, besides those of every response. */
 const HEADERS_OF_PROBLEMS: Readonly<Record<string, Readonly<Record<string, object>>>> = {
   401: { 'WWW-Authenticate': headerReference('Challenge') },
   429: { 'Retry-After': headerReference('RetryAfter') },
   503: { 'Retry-After': headerReference('RetryAfter') },
 };
 
-/** What may happen to any request: it is malformed, or the gateway fails. */
+/** Responses of every operation: the request is malformed, or the gateway fails. */
 const RESPONSES_OF_ALL = {
   400: problemReference('The request is malformed.'),
   500: problemReference('The gateway failed.'),

@@ -102,7 +102,7 @@ export function preparedJson(description: string, schema: z.ZodType) {
   return { description, content };
 }
 
-/** The same for a problem that a handler answers with itself. */
+/** Like `preparedJson`, for a problem that a handler answers with itself. */
 export function preparedProblem(description: string, schema: z.ZodType) {
   const content: Record<string, { schema: z.ZodType }> = { [PROBLEM_MEDIA_TYPE]: { schema } };
   return { description, content };
@@ -115,5 +115,5 @@ export function jsonRequestBody<Schema extends z.ZodType>(schema: Schema) {
 
 export const noContent = { description: 'Done.' };
 
-/** What an open route says of itself: every other one needs the bearer token. */
+/** `security` of an open route: every other one needs the bearer token. */
 export const NO_SECURITY: never[] = [];

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { GatewayError } from '../errors.js';
 
-/** Where the next page of a listing starts, and what existed when the first one was read. */
+/** Start of a listing's next page, and the newest entry when the first page was read. */
 export interface PageCursor {
   /** Time and number of the last one of the page before. */
   readonly timeMs: number;

@@ -116,12 +116,12 @@ function retryAfterSecondsOf({ code, retryAfterMs }: GatewayError): number | und
   return PROBLEMS[code].status === 503 ? RETRY_AFTER_SECONDS : undefined;
 }
 
-/** What is wrong with the input (CONTRACT 2): with nothing more particular, the request as a whole. */
+/** The faults of the input (CONTRACT 2); without particular ones, of the request as a whole. */
 function faultsOf({ faults, detail }: GatewayError): readonly FieldFault[] {
   return faults.length > 0 ? faults : [{ path: '', message: detail }];
 }
 
-/** What a thrown value is to the caller; whatever nobody foresaw is an internal error. */
+/** The failure that a thrown value is to the caller; an unforeseen one is an internal error. */
 export function toGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown;
   if (thrown instanceof HTTPException && thrown.status === 415) {

@@ -7,10 +7,10 @@ type Guard = MiddlewareHandler<HttpEnv>;
 type Route = RouteConfig & { readonly middleware?: Guard | readonly Guard[] };
 
 /**
- * Has every route that is registered from now on refuse query parameters that it does not have: like an
+ * Makes every route registered from now on reject query parameters that it does not have: like an
  * unknown field they are typos, and a filter that is ignored answers with everything (CONTRACT 2, 400
- * invalid query). It comes after the route's own guards, because whoever has no grant gets 403 whatever
- * he asks for. Put in at the registration, so that no route can forget it.
+ * invalid query). The check comes after the route's own guards, because a caller without a grant gets
+ * 403 whatever he asks for. Added at the registration, so that no route can forget it.
  */
 export function refuseUnknownParameters(app: HttpApp): void {
   app.openapi = new Proxy(app.openapi, {

@@ -52,9 +52,9 @@ export function requestContext(log: Logger, now: () => number): MiddlewareHandle
 }
 
 /**
- * Turns whatever was thrown into a problem response. What is our own failure is logged; every refused
- * permission of somebody who shows a credential, wherever it was refused, stands in the audit trail
- * before he is told.
+ * Turns a thrown error into a problem response. The gateway's own failures are logged; every denied
+ * permission of a caller with a credential, wherever it was denied, is in the audit trail before the
+ * response goes out.
  */
 export function errorResponder(
   log: Logger,
@@ -71,8 +71,8 @@ export function errorResponder(
 }
 
 /**
- * The error, once it is written down if it is a refused permission; if it cannot be, why that is. So
- * nobody who has no permission learns more than that he has none.
+ * Records a denied permission and resolves to its error, or to the reason why it cannot be recorded. So
+ * a caller without a permission learns no more than that he has none.
  */
 async function writtenDown(
   error: GatewayError,

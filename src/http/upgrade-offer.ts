@@ -1,12 +1,12 @@
 import { IncomingMessage } from 'node:http';
 
 /**
- * The class of a server's requests. Node passes every request with an `Upgrade` on to whoever listens
- * for `upgrade`, and no longer takes it for a request: so an offer of HTTP/2, which curl and Java's
- * client add to ordinary requests, would cost them their answer. An offer may be ignored (RFC 9110,
- * 7.8): this class says of itself that there was none, unless it is taken.
+ * The class of a server's requests. Node hands every request with an `Upgrade` to the listeners of
+ * `upgrade`, and no longer treats it as a request: so an offer of HTTP/2, which curl and Java's client
+ * add to ordinary requests, would cost them their answer. An offer may be ignored (RFC 9110, 7.8): this
+ * class reports none, unless it is taken.
  *
- * @param isTaken whether the request switches protocols; it is asked when the header fields are there
+ * @param isTaken whether the request switches protocols; called when the header fields are there
  */
 export function requestClass(
   isTaken: (request: IncomingMessage) => boolean,

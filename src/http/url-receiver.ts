@@ -4,9 +4,9 @@ import { actorOf } from './actor.js';
 import type { HttpEnv } from './http-env.js';
 
 /**
- * Whom footage URLs are made for, and what they begin with: the configured public URL, or scheme and
- * Host of the request itself. Whoever lies about Host gets URLs that lead him elsewhere, and nobody
- * else does: no response is cached. `X-Forwarded-…` is not believed, for anybody may send it.
+ * The caller that footage URLs are made for, and their origin: the configured public URL, or scheme and
+ * Host of the request itself. A client that lies about Host misleads only itself, for no response is
+ * cached. `X-Forwarded-…` is not believed: any client may send it.
  */
 export function urlReceiver(c: Context<HttpEnv>, publicUrl: string | undefined): UrlReceiver {
   const gatewayUrl = publicUrl ?? new URL(c.req.url).origin;

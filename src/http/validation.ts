@@ -4,7 +4,7 @@ import type { HttpEnv } from './http-env.js';
 import { invalidRequest } from './problem.js';
 
 /**
- * What the routes' validators do with a request that does not match its schema.
+ * Rejects a request that does not match its route's schema.
  *
  * @throws GatewayError `invalid-request` with a fault for each issue
  */

@@ -1,10 +1,12 @@
 import type { Logger } from 'pino';
 import type { Forwarder } from '../delivery/forwarder.js';
+import type { RetainedMessages } from '../delivery/retained-messages.js';
 import type { DeviceContext } from '../domain/messages.js';
 import { statusText } from '../domain/messages.js';
 import type { Device } from '../domain/site.js';
-import { forwardedTopic } from '../domain/topics.js';
+import { forwardedTopic, parseForwardedTopic } from '../domain/topics.js';
 import type { SiteModel } from '../site/site-model.js';
+import { StatusRenewal } from './status-renewal.js';
 
 /** Where presence outlives the process. */
 export interface PresenceStore {
@@ -32,6 +34,7 @@ interface Status {
 }
 
 const LAST_WORD_TIMEOUT_MS = 1_000;
+const ALL_STATUSES = forwardedTopic('+', '+', 'status');
 
 /** Which devices are connected, and when each was last heard of. */
 export class Presence {
@@ -45,6 +48,7 @@ export class Presence {
   readonly #announcing = new Set<Promise<unknown>>();
   /** Online when the gateway ended, and not announced offline since. */
   readonly #leftOnline = new Set<string>();
+  readonly #renewal: StatusRenewal;
 
   constructor(
     model: SiteModel,
@@ -60,6 +64,7 @@ export class Presence {
     this.#log = log;
     this.#now = now;
     this.#steadyNow = steadyNow;
+    this.#renewal = new StatusRenewal((deviceId) => this.#renew(deviceId), log);
   }
 
   /** Only reads: a store that cannot take writes must not hold up the start (CONTRACT 4.7). */
@@ -73,7 +78,9 @@ export class Presence {
   /** Resolves when what was announced is stored, or soon anyway: the store may be away. */
   async stop(): Promise<void> {
     const deadline = new Promise((resolve) => setTimeout(resolve, LAST_WORD_TIMEOUT_MS).unref());
-    await Promise.race([Promise.allSettled(this.#announcing), deadline]);
+    const stored = Promise.allSettled([this.#renewal.done(), ...this.#announcing]);
+    await Promise.race([stored, deadline]);
+    this.#renewal.stop();
   }
 
   /** Announces offline whoever was online when the gateway ended, and has not come back yet. */
@@ -108,10 +115,25 @@ export class Presence {
     if (seen.connections === 0) this.#announce(deviceId, false);
   }
 
-  /** The device is in another location or group: its status is told there. Without one there is nothing. */
-  moved(deviceId: string): void {
-    const seen = this.#seen.get(deviceId);
-    if (seen !== undefined) this.#tell(deviceId, seen.connections > 0, seen.sinceMs);
+  /**
+   * What the device's status shows besides its presence is another now: published anew, retained, in
+   * the background. A device that never connected has no status and gets none.
+   */
+  changed(deviceId: string): void {
+    if (this.#seen.has(deviceId)) this.#renewal.request(deviceId);
+  }
+
+  /**
+   * Publishes anew the statuses that a crash, or an earlier version, left as they were before a change.
+   * To be called once, after `start`.
+   */
+  async renewOutdated(retained: RetainedMessages): Promise<void> {
+    for (const { topic, payload } of await retained.matching([ALL_STATUSES])) {
+      const about = parseForwardedTopic(topic);
+      const context = about && this.#model.context(about.deviceId);
+      if (context === undefined || context.location.id !== about?.locationId) continue;
+      if (!payload.includes(context.text)) this.changed(context.device.id);
+    }
   }
 
   /**
@@ -154,6 +176,13 @@ export class Presence {
     const announced = this.#forward(context, { online, sinceMs, retain: true });
     const saved = this.#store.save({ deviceId, online, lastSeenAtMs });
     this.#keepTrackOf(deviceId, Promise.all([announced, saved]));
+  }
+
+  async #renew(deviceId: string): Promise<void> {
+    const [seen, context] = [this.#seen.get(deviceId), this.#model.context(deviceId)];
+    if (seen === undefined || context === undefined) return;
+    const { connections, sinceMs } = seen;
+    await this.#forward(context, { online: connections > 0, sinceMs, retain: true });
   }
 
   #forward(context: DeviceContext, { online, sinceMs, retain }: Status): Promise<void> {

@@ -1,4 +1,4 @@
-/** What fails when something of the site is not there: in memory or in the store, all alike. */
+/** Failures for a missing part of the site, the same from memory and store. */
 
 import type { Failure } from '../errors.js';
 

@@ -91,15 +91,15 @@ export class AccessTokens {
     this.#events.emit('principalRemoved', principalKey(principalOf(record)));
   }
 
-  /** Whose bearer token this is (HTTP); undefined when it is nobody's or has expired. */
+  /** The owner of a bearer token (HTTP); undefined when it is unknown or has expired. */
   authenticateBearer(token: string): Principal | undefined {
-    // It may be one that somebody made up: how much of it is right must not show in the time it takes.
+    // An admin token may be made up by hand: the time taken must not show how much of a guess is right.
     if (secretMatches(token, this.#admin.tokenHash)) return this.#valid(this.#admin);
     const hash = hashSecret(token);
     return this.#valid(this.#model.accessTokens().find(({ tokenHash }) => tokenHash === hash));
   }
 
-  /** Whose user name and password these are (MQTT). */
+  /** The owner of a user name and password (MQTT). */
   authenticatePair(id: string, token: Uint8Array): Principal | undefined {
     const record = this.#record(id);
     if (record === undefined || !secretMatches(token, record.tokenHash)) return undefined;
@@ -111,7 +111,7 @@ export class AccessTokens {
     return this.#valid(this.#record(id));
   }
 
-  /** Tokens whose time has come since the last call of this with an earlier moment. */
+  /** Tokens that expired after the first moment, up to the second. */
   expiredBetween(fromMs: number, untilMs: number): Principal[] {
     return this.#model
       .accessTokens()
@@ -121,7 +121,7 @@ export class AccessTokens {
       .map(principalOf);
   }
 
-  /** The tokens of which the audit trail does not say yet that they have expired. */
+  /** Expired tokens whose expiry is not in the audit trail yet. */
   unnotedExpiries(): AccessToken[] {
     return this.#model
       .accessTokens()
@@ -129,7 +129,7 @@ export class AccessTokens {
   }
 
   /**
-   * Writes down that a token has expired, once, however often it is tried.
+   * Records that a token has expired, once, however often this is called.
    *
    * @throws GatewayError `store-unavailable`
    */
@@ -139,7 +139,7 @@ export class AccessTokens {
     try {
       await this.#store.noteExpiry(id, { ...entry, atMs: expiresAtMs ?? entry.atMs });
     } catch (error) {
-      // Written down before, when the store gave no answer; or deleted meanwhile, which is as good.
+      // Already recorded, by a write that got no answer; or deleted meanwhile, which is as good.
       if (!isSettled(error)) throw error;
     }
     const current = this.#model.accessToken(id);
@@ -161,7 +161,7 @@ export class AccessTokens {
 
   #valid(record: AccessToken | undefined): Principal | undefined {
     if (record === undefined) return undefined;
-    // What has expired stays expired, also when the clock is set back.
+    // An expired token stays expired, also when the clock is set back.
     if (record.isExpiryNoted) return undefined;
     if (record.expiresAtMs !== null && record.expiresAtMs <= this.#now()) return undefined;
     return principalOf(record);
@@ -172,7 +172,7 @@ function principalOf(record: AccessToken): Principal {
   return { type: 'token', id: record.id, grants: record.grants };
 }
 
-/** What the audit trail says of the first administrator's token, which the gateway makes itself. */
+/** The audit entry of the first administrator's token, which the gateway makes itself. */
 export function firstTokenEntry(atMs: number): AuditEntry {
   return {
     action: 'access-token.created',
@@ -184,7 +184,7 @@ export function firstTokenEntry(atMs: number): AuditEntry {
   };
 }
 
-/** What the audit trail tells of a token: all but the token itself. */
+/** A token's details in the audit trail: all but the token itself. */
 function described({ name, grants, expiresAtMs }: AccessToken): AuditEntry['details'] {
   return {
     name,

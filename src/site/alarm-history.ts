@@ -41,14 +41,14 @@ export interface AlarmQuery {
   /** Only this device's alarms in the location; undefined: the whole location's. */
   readonly deviceId: string | undefined;
   readonly kinds: readonly AlarmKind[];
-  /** Only what happened in one of these groups; undefined: wherever it was, in no group as well. */
+  /** Only alarms that happened in one of these groups; undefined: anywhere, outside of groups too. */
   readonly groupIds: readonly string[] | undefined;
   /** Both exclusive. */
   readonly beforeMs: number | undefined;
   readonly afterMs: number | undefined;
   readonly order: AlarmOrder;
   readonly limit: number;
-  /** Alarms recorded after this one are left out: what existed when the first page was read. */
+  /** Alarms recorded after this one are left out: they came after the first page was read. */
   readonly upToSequence: number | undefined;
   readonly position: AlarmPosition | undefined;
 }

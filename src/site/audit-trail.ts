@@ -1,4 +1,4 @@
-/** What is written down, so that a security officer can read who did what, when and from where. */
+/** The recorded actions: a security officer reads who did what, when and from where. */
 export const AUDIT_ACTIONS = [
   'location.created',
   'location.changed',
@@ -38,9 +38,9 @@ export const ACTOR_TYPES = ['access-token', 'device', 'gateway', 'anonymous'] as
  */
 export interface Actor {
   readonly type: (typeof ACTOR_TYPES)[number];
-  /** The token's or the device's id, null for the gateway and for nobody known. */
+  /** The token's or the device's id, null for the gateway and for an unknown actor. */
   readonly id: string | null;
-  /** From where, null for the gateway. */
+  /** The address of the actor, null for the gateway. */
   readonly address: string | null;
   /** `X-Request-Id` of the request, null where there is none. */
   readonly requestId: string | null;
@@ -55,16 +55,16 @@ export interface AuditEntry {
   readonly atMs: number;
   /** The location that it concerns, null where it concerns none or all. */
   readonly locationId: string | null;
-  /** What it was done to: the id of the location, group, room, device or access token, a bridge's name. */
+  /** The object of the action: id of a location, group, room, device or access token; a bridge's name. */
   readonly resourceId: string | null;
-  /** What else belongs to it: the target of a move, the object key of a URL, the refused request. */
+  /** Further details: the target of a move, the object key of a URL, the denied request. */
   readonly details: Readonly<Record<string, string | null>>;
 }
 
-/** What an entry is about. */
+/** The subject of an entry. */
 export type AuditSubject = Pick<AuditEntry, 'locationId' | 'resourceId'>;
 
-/** Where it is written down. */
+/** Writes entries to the audit trail. */
 export interface AuditTrail {
   /**
    * Resolves once all of them are stored.
@@ -74,9 +74,9 @@ export interface AuditTrail {
   record(entries: readonly AuditEntry[]): Promise<void>;
 }
 
-/** An entry as it is kept. */
+/** An entry as stored. */
 export interface AuditRecord extends AuditEntry {
-  /** Its number: rises by one with each record. */
+  /** Number of the record: rises by one with each. */
   readonly sequence: number;
 }
 
@@ -97,7 +97,7 @@ export interface AuditQuery {
   readonly resourceId: string | undefined;
   readonly order: 'asc' | 'desc';
   readonly limit: number;
-  /** Records written after this one are left out: what existed when the first page was read. */
+  /** Records written after this one are left out: they came after the first page was read. */
   readonly upToSequence: number | undefined;
   readonly position: AuditPosition | undefined;
 }
@@ -109,7 +109,7 @@ export interface AuditPage {
   readonly upToSequence: number;
 }
 
-/** Reads what was written down. */
+/** Reads the audit trail. */
 export interface AuditReader {
   /**
    * A page in the order of time. It may have less than `limit` records, and yet a next one, when its

@@ -24,9 +24,9 @@ export interface AuthenticationRefusalsOptions {
 }
 
 /**
- * Puts credentials that are not valid into the audit trail. Nobody known is behind them, and whoever
- * guesses over and over must not fill it: of one address a hundred a minute are written one by one, and
- * the rest of the minute as one entry, the last of them, with how many there were (`repeated`).
+ * Records failed logins in the audit trail. They come from unknown peers, and guessing over and over
+ * must not fill the trail: of one address a hundred a minute are recorded one by one, and the rest of
+ * the minute as one entry, the last of them, with their number (`repeated`).
  */
 export class AuthenticationRefusals {
   readonly #options: AuthenticationRefusalsOptions;
@@ -42,13 +42,13 @@ export class AuthenticationRefusals {
     this.#timer = setInterval(() => this.sweep(), SWEEP_INTERVAL_MS);
   }
 
-  /** What was only counted so far is written down. */
+  /** Records the logins that were only counted so far. */
   stop(): void {
     clearInterval(this.#timer);
     for (const address of this.#windows.keys()) this.#end(address);
   }
 
-  /** Somebody showed a credential that is not valid. */
+  /** Takes note of an invalid credential. */
   add(actor: Actor, details: AuditEntry['details']): void {
     const { audit, now, steadyNow } = this.#options;
     const { address } = actor;
@@ -81,7 +81,7 @@ export class AuthenticationRefusals {
     }
   }
 
-  /** Writes down what was counted in the minutes that are over; they lie in the order of their ends. */
+  /** Records what was counted in the minutes that are over; they lie in the order of their ends. */
   sweep(): void {
     const nowMs = this.#options.steadyNow();
     for (const [address, { untilMs }] of this.#windows) {

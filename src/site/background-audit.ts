@@ -7,9 +7,10 @@ const MAX_BATCH = 100;
 const RETRY_AFTER_MS = 500;
 
 /**
- * Writes entries down for whoever cannot wait for it: an invalid credential must be answered whether or
- * not the store answers. They wait in a bounded queue while it does not; what finds no room is counted, and
- * the log says so. An entry whose writing got no answer is written again, and may be there twice.
+ * Records audit entries in the background, for callers that cannot wait: an invalid credential must be
+ * answered whether or not the store answers. While the store is away entries wait in a bounded queue;
+ * those that find no room are counted and logged. An entry whose write got no answer is written again,
+ * and may be there twice.
  */
 export class BackgroundAudit {
   readonly #trail: AuditTrail;
@@ -24,7 +25,7 @@ export class BackgroundAudit {
     this.#log = log;
   }
 
-  /** How many entries found no room since the start. */
+  /** Number of entries lost for want of room since the start. */
   get lost(): number {
     return this.#lost;
   }
@@ -39,7 +40,7 @@ export class BackgroundAudit {
     this.#running ??= this.#run();
   }
 
-  /** What waits is tried once more, unless it is being tried: a stop must not take long. */
+  /** Tries the waiting entries once more, unless that is under way: a stop must not take long. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
@@ -57,7 +58,7 @@ export class BackgroundAudit {
         this.#waiting.splice(0, batch.length);
         isAway = false;
       } catch (error) {
-        if (!isAway) this.#log.warn({ err: error }, 'audit entries not written, trying again');
+        if (!isAway) this.#log.warn({ err: error }, 'failed to write audit entries, trying again');
         isAway = true;
         if (this.#stopping.signal.aborted) break;
         await pause(RETRY_AFTER_MS, this.#stopping.signal);

@@ -1,12 +1,11 @@
 import type { AuditAction, AuditEntry } from './audit-trail.js';
 import { GATEWAY_ACTOR } from './audit-trail.js';
 
-/** By its name, what tells how a bridge is configured from how it was, and nothing else of it. */
+/** Name of a bridge → digest of its configuration, which only shows whether that has changed. */
 export type BridgeFingerprints = ReadonlyMap<string, string>;
 
 /**
- * What the audit trail says of a changed list of bridges, by name only: credentials and URLs stay in
- * the file.
+ * Audit entries of a changed list of bridges, by name only: credentials and URLs stay in the file.
  */
 export function bridgeChanges(
   before: BridgeFingerprints,

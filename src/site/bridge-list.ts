@@ -1,6 +1,6 @@
 import { formatTime } from '../domain/times.js';
 
-/** How a bridge to another broker is doing, as it is shown over HTTP and MQTT. */
+/** State of a bridge to another broker, as shown over HTTP and MQTT. */
 export interface BridgeStatus {
   readonly name: string;
   readonly url: string;
@@ -27,9 +27,9 @@ export interface BridgeStatus {
 
 export interface BridgeError {
   readonly atMs: number;
-  /** What kind of failure: `unreachable`, `credentials`, `tls`, … */
+  /** Kind of failure: `unreachable`, `credentials`, `tls`, … */
   readonly kind: string;
-  /** What the upstream or the network called it. */
+  /** The failure in the words of the upstream or the network. */
   readonly detail: string;
 }
 
@@ -43,17 +43,17 @@ export interface SetAsideMessage {
   readonly payload: Buffer;
 }
 
-/** Where messages are kept that an upstream will never take; the newest of each bridge. */
+/** Keeps the newest messages of each bridge that its upstream will never take. */
 export interface SetAsideStore {
   /** @throws GatewayError `store-unavailable` */
   add(bridge: string, message: SetAsideMessage): Promise<void>;
   /** The newest first. @throws GatewayError `store-unavailable` */
   list(bridge: string): Promise<SetAsideMessage[]>;
-  /** Of a bridge that is no more. @throws GatewayError `store-unavailable` */
+  /** Removes the messages of a bridge that no longer exists. @throws GatewayError `store-unavailable` */
   clear(bridge: string): Promise<void>;
 }
 
-/** The bridges there are. */
+/** The configured bridges. */
 export interface BridgeList {
   /** In the order of the configuration. */
   statuses(): Promise<BridgeStatus[]>;

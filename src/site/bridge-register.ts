@@ -6,12 +6,12 @@ import { pause } from './pause.js';
 
 const RETRY_AFTER_MS = 500;
 
-/** Where it is kept which bridges there were. */
+/** Stores which bridges were configured. */
 export interface BridgeRegisterStore {
   /** @throws GatewayError `store-unavailable` */
   load(): Promise<BridgeFingerprints>;
   /**
-   * Writes down which bridges there are, and what has changed, in one.
+   * Stores which bridges there are together with the audit entries of what has changed.
    *
    * @throws GatewayError `store-unavailable`
    */
@@ -19,9 +19,9 @@ export interface BridgeRegisterStore {
 }
 
 /**
- * Knows which bridges there were, also before the gateway started, and writes down in the audit trail
- * what has become of them: somebody may have changed the file while it was stopped. Bridges do not
- * wait for it; while the store is away it tries again, and a stop leaves the rest to the next start.
+ * Records in the audit trail which bridges were added, changed or removed, also while the gateway was
+ * stopped: the file may have been edited then. Bridges do not wait for the record; while the store is
+ * away the register retries, and a stop leaves the rest to the next start.
  */
 export class BridgeRegister {
   readonly #store: BridgeRegisterStore;
@@ -36,7 +36,7 @@ export class BridgeRegister {
     this.#now = now;
   }
 
-  /** From now on there are these. */
+  /** Takes note of the bridges that are configured from now on. */
   note(bridges: BridgeFingerprints): void {
     const atMs = this.#now();
     this.#noting = this.#noting.then(() => this.#write(bridges, atMs));
@@ -55,7 +55,7 @@ export class BridgeRegister {
         if (changes.length > 0) await this.#store.replace(bridges, changes);
         return;
       } catch (error) {
-        if (attempt === 1) this.#log.warn({ err: error }, 'bridges not written down, trying again');
+        if (attempt === 1) this.#log.warn({ err: error }, 'failed to record bridges, trying again');
         await pause(RETRY_AFTER_MS, this.#stopping.signal);
       }
     }

@@ -10,9 +10,9 @@ import type { SiteEvents } from './site-events.js';
 import type { SiteModel } from './site-model.js';
 import type { DeviceKey, DevicePlace, SiteStore } from './site-store.js';
 
-/** What a device without custom data has (specification 2). */
+/** Custom data of a device that was given none (specification 2). */
 const NO_CUSTOM_DATA = '{}';
-/** Far more than there are people who edit one device's data at the same moment. */
+/** Far more attempts than there are people who edit one device's data at the same moment. */
 const MAX_MERGE_ATTEMPTS = 20;
 /** Specification 8, on the payload; CONTRACT 2, on the merged result as well. */
 export const MAX_CUSTOM_DATA_BYTES = 1024;
@@ -75,7 +75,7 @@ export class Devices {
       { name },
       this.#entry(actor, 'device.changed', key, { name }),
     );
-    return this.#replace({ ...this.get(key), name });
+    return this.#change({ ...this.get(key), name });
   }
 
   /**
@@ -88,7 +88,8 @@ export class Devices {
     const secretHash = hashSecret(secret);
     const entry = this.#entry(actor, 'device.secret-replaced', key);
     await this.#store.changeDevice(key, { secretHash }, entry);
-    const device = this.#replace({ ...this.get(key), secretHash });
+    const device = { ...this.get(key), secretHash };
+    this.#model.putDevice(device);
     this.#events.emit('credentialEnded', principalKey({ type: 'device', id: device.id }));
     return secret;
   }
@@ -117,12 +118,10 @@ export class Devices {
     const target = { targetLocationId: to.locationId, targetRoomId: to.roomId };
     await this.#store.moveDevice(key, to, this.#entry(actor, 'device.moved', key, target));
     const before = this.get(key);
-    const groupIdBefore = this.#model.groupIdOf(before.id);
-    const after = this.#replace({ ...before, ...to });
+    const after = { ...before, ...to };
+    this.#model.putDevice(after);
     if (after.locationId !== before.locationId) this.#events.emit('deviceMoved', { before, after });
-    else if (this.#model.groupIdOf(after.id) !== groupIdBefore) {
-      this.#events.emit('deviceRegrouped', after.id);
-    }
+    else this.#events.emit('deviceChanged', after.id);
   }
 
   /** @throws GatewayError `device-not-found` */
@@ -154,7 +153,7 @@ export class Devices {
     const entry = this.#entry(actor, 'custom-data.changed', key, { mode });
     if (mode === 'replace') {
       await this.#store.replaceCustomData(key, undefined, payload, entry);
-      this.#replace({ ...this.get(key), customData: payload });
+      this.#change({ ...this.get(key), customData: payload });
       return payload;
     }
     for (let attempt = 1; ; attempt++) {
@@ -163,7 +162,7 @@ export class Devices {
       assertSize(customData);
       try {
         await this.#store.replaceCustomData(key, read, customData, entry);
-        this.#replace({ ...this.get(key), customData });
+        this.#change({ ...this.get(key), customData });
         return customData;
       } catch (error) {
         if (!isLostRace(error) || attempt === MAX_MERGE_ATTEMPTS) throw error;
@@ -187,9 +186,9 @@ export class Devices {
     return { action, actor, atMs: this.#now(), locationId, resourceId: deviceId, details };
   }
 
-  #replace(device: Device): Device {
+  #change(device: Device): Device {
     this.#model.putDevice(device);
-    this.#events.emit('deviceChanged', device);
+    this.#events.emit('deviceChanged', device.id);
     return device;
   }
 }

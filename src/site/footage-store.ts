@@ -3,7 +3,7 @@ import type { Recording } from '../domain/footage.js';
 /** Specification 8. */
 export const FOOTAGE_URL_VALID_MS = 10 * 60_000;
 
-/** What a URL is made for. */
+/** Validity and host of a signed URL. */
 export interface UrlTerms {
   /** Milliseconds since 1970, whole seconds: it is valid for `FOOTAGE_URL_VALID_MS` from then on. */
   readonly fromMs: number;
@@ -11,7 +11,7 @@ export interface UrlTerms {
   readonly gatewayUrl: string;
 }
 
-/** Where recordings are kept. Making a URL asks nobody: whether there is anything behind it shows. */
+/** Signs URLs of recordings. Signing asks no server: whether a recording exists shows on use. */
 export interface FootageStore {
   /** A signed URL to GET the object from. */
   downloadUrl(key: string, terms: UrlTerms): Promise<string>;
@@ -30,7 +30,7 @@ export interface SignedRequest {
 /** An upload as it comes in. */
 export interface Upload {
   readonly recording: Recording;
-  /** What `Content-Length` says, undefined without one. */
+  /** Value of `Content-Length`, undefined without one. */
   readonly announcedBytes: number | undefined;
   readonly chunks: AsyncIterable<Uint8Array>;
 }

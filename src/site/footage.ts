@@ -7,7 +7,7 @@ import { FOOTAGE_URL_VALID_MS, type FootageStore, type UrlTerms } from './footag
 
 export type FootageUrls = Readonly<Record<FootageType, string | null>>;
 
-/** For whom URLs are made, and where he reaches the gateway. */
+/** The caller that URLs are made for, and where he reaches the gateway. */
 export interface UrlReceiver {
   readonly actor: Actor;
   /** Without a `/` at its end. */
@@ -15,7 +15,7 @@ export interface UrlReceiver {
 }
 
 export interface PreparedUpload {
-  /** What the device names in its alarm. */
+  /** The object key that the device names in its alarm. */
   readonly key: string;
   readonly uploadUrl: string;
   readonly expiresAtMs: number;
@@ -51,7 +51,7 @@ export class Footage {
       ...{ locationId, resourceId: onlyDeviceOf(alarms) ?? locationId },
       details: { keys: JSON.stringify(keys) },
     };
-    // One record for the page: one for each URL would let a reader push out what is told of him.
+    // One record for the page: with one for each URL a reader could push out the records about himself.
     await this.#audit.record([this.#entry('footage.url-made', receiver, concerned)]);
     return urls;
   }

@@ -3,6 +3,7 @@ import type { Group } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import { NO_GROUP } from './absences.js';
 import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
+import type { SiteEvents } from './site-events.js';
 import type { SiteModel } from './site-model.js';
 import type { GroupKey, SiteStore } from './site-store.js';
 
@@ -10,11 +11,13 @@ import type { GroupKey, SiteStore } from './site-store.js';
 export class Groups {
   readonly #store: SiteStore;
   readonly #model: SiteModel;
+  readonly #events: SiteEvents;
   readonly #now: () => number;
 
-  constructor(store: SiteStore, model: SiteModel, now: () => number) {
+  constructor(store: SiteStore, model: SiteModel, events: SiteEvents, now: () => number) {
     this.#store = store;
     this.#model = model;
+    this.#events = events;
     this.#now = now;
   }
 
@@ -34,6 +37,11 @@ export class Groups {
     await this.#store.renameGroup(key, name, this.#entry(actor, 'group.changed', key, { name }));
     const group = { ...this.#get(key), name };
     this.#model.putGroup(group);
+    const rooms = this.#model.roomsOf(key.locationId).filter(({ groupId }) => groupId === group.id);
+    const roomIds = new Set(rooms.map(({ id }) => id));
+    for (const deviceId of this.#model.deviceIdsIn(key.locationId, roomIds)) {
+      this.#events.emit('deviceChanged', deviceId);
+    }
     return group;
   }
 

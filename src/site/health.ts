@@ -1,9 +1,9 @@
 import { EventEmitter } from 'node:events';
 
-/** What is wrong with the gateway right now, in sentences for whoever must put it right. */
+/** The gateway's current faults, in sentences for the operator. */
 export class Health extends EventEmitter<{ changed: [] }> {
   readonly #faults = new Map<string, string>();
-  /** Of those, the sources of what is wrong elsewhere. */
+  /** Sources of faults that do not make the gateway unready. */
   readonly #elsewhere = new Set<string>();
   #started = false;
 
@@ -16,8 +16,8 @@ export class Health extends EventEmitter<{ changed: [] }> {
   }
 
   /**
-   * The same for what is wrong elsewhere, and for somebody there to put right: the gateway itself
-   * does its whole work, and is as ready as before.
+   * Reports a fault that others must put right: the gateway itself does its whole work, and is as
+   * ready as before.
    */
   reportElsewhere(source: string, fault: string | undefined): void {
     this.#elsewhere.add(source);

@@ -3,6 +3,7 @@ import type { Group, Location, Room } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import { NO_LOCATION } from './absences.js';
 import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
+import type { SiteEvents } from './site-events.js';
 import type { SiteModel } from './site-model.js';
 import type { SiteStore } from './site-store.js';
 
@@ -10,11 +11,13 @@ import type { SiteStore } from './site-store.js';
 export class Locations {
   readonly #store: SiteStore;
   readonly #model: SiteModel;
+  readonly #events: SiteEvents;
   readonly #now: () => number;
 
-  constructor(store: SiteStore, model: SiteModel, now: () => number) {
+  constructor(store: SiteStore, model: SiteModel, events: SiteEvents, now: () => number) {
     this.#store = store;
     this.#model = model;
+    this.#events = events;
     this.#now = now;
   }
 
@@ -41,12 +44,14 @@ export class Locations {
     );
     const location = { ...this.#get(id), name };
     this.#model.putLocation(location);
+    for (const deviceId of this.#model.deviceIdsIn(id))
+      this.#events.emit('deviceChanged', deviceId);
     return location;
   }
 
   /** @throws GatewayError `location-not-found`, `location-has-devices` */
   async delete(actor: Actor, id: string): Promise<void> {
-    // They go with it, without a record of their own.
+    // Groups and rooms are deleted with the location, without audit entries of their own.
     const details = {
       groups: JSON.stringify(this.#model.groupsOf(id).map(named)),
       rooms: JSON.stringify(this.#model.roomsOf(id).map(named)),

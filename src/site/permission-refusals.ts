@@ -5,12 +5,12 @@ import type { Actor, AuditEntry, AuditSubject, AuditTrail } from './audit-trail.
 import { RefusalAllowance } from './refusal-allowance.js';
 import { refusalDetails } from './refusal-details.js';
 
-/** How long after a write that the store has refused it is tried again. */
+/** Pause after a write that the store has refused. */
 const RETRY_AFTER_MS = 500;
-/** So many in one call: it holds the store up for a millisecond or two. */
+/** Records in one call, which holds the store up for a millisecond or two. */
 const MAX_BATCH = 100;
 
-/** What somebody known asked for and has no grant for. */
+/** A denied operation of a known principal. */
 export interface RefusedPermission {
   readonly subject: AuditSubject;
   readonly details: AuditEntry['details'];
@@ -18,18 +18,18 @@ export interface RefusedPermission {
 
 export interface PermissionRefusalsOptions {
   readonly audit: AuditTrail;
-  /** The same, but waits for the store as long as it takes. */
+  /** Like `audit`, but waits for the store as long as it takes. */
   readonly patientAudit: AuditTrail;
   readonly log: Logger;
   readonly now: () => number;
-  /** By which is measured how often somebody is refused. */
+  /** Measures how often a principal is denied. */
   readonly steadyNow: () => number;
 }
 
 /**
- * Puts every refused permission into the audit trail, each as a record of its own, before anybody is
- * told of it. Whoever asks so often that the store would fill up with his refusals is told nothing of
- * permissions any more, but to wait; nothing that is permitted comes by here.
+ * Records every denied permission in the audit trail, each as a record of its own, before the answer
+ * goes out. A principal that asks so often that denials would fill the store is no longer answered
+ * about permissions, but asked to wait. Permitted requests do not pass through here.
  */
 export class PermissionRefusals {
   readonly #options: PermissionRefusalsOptions;
@@ -41,13 +41,13 @@ export class PermissionRefusals {
     this.#allowance = new RefusalAllowance(options.steadyNow);
   }
 
-  /** How many requests and packets were not told that they are refused, but to wait, since the start. */
+  /** Number of requests and packets that were asked to wait instead of denied, since the start. */
   get turnedAwayCount(): number {
     return this.#turnedAwayCount;
   }
 
   /**
-   * Resolves once all of them are stored: only then may the actor be told.
+   * Resolves once all denials are stored: only then may the answer go out.
    *
    * @param refused what one request or packet was refused, a thousand at most
    * @throws GatewayError `store-unavailable`, some of them may be stored; `too-many-refusals` with how
@@ -58,7 +58,7 @@ export class PermissionRefusals {
   }
 
   /**
-   * The same for an actor who can wait for it: it is tried again until the store takes it.
+   * Like `record`, for an actor who can wait: retried until the store takes the denials.
    *
    * @param isOver whether he has gone
    * @throws GatewayError `store-unavailable` when he has; `too-many-refusals`
@@ -79,13 +79,13 @@ export class PermissionRefusals {
         return;
       } catch (error) {
         if (isOver()) throw error;
-        if (attempt === 1) log.warn({ err: error }, 'refusals not written down, trying again');
+        if (attempt === 1) log.warn({ err: error }, 'failed to record denials, trying again');
       }
       await pause(RETRY_AFTER_MS);
     }
   }
 
-  /** They are counted when this returns, whether or not they can be written. */
+  /** Counts the denials against the allowance, whether or not they can be written. */
   #batches(actor: Actor, refused: readonly RefusedPermission[]): readonly AuditEntry[][] {
     this.#take(actor, refused.length);
     const atMs = this.#options.now();
@@ -117,7 +117,7 @@ export class PermissionRefusals {
   }
 }
 
-/** A principal whatever his address; of those who are not known, as with footage URLs, the address. */
+/** The principal, whatever his address; for an unknown one, as with footage URLs, the address. */
 function ownerOf({ type, id, address }: Actor): string {
   return JSON.stringify([type, id ?? address]);
 }

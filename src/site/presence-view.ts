@@ -5,7 +5,7 @@ export interface DevicePresence {
   readonly lastSeenAtMs: number | null;
 }
 
-/** What is known of the devices' connections; read from memory. */
+/** Presence of the devices; read from memory. */
 export interface PresenceView {
   of(deviceId: string): DevicePresence;
 }

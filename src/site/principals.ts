@@ -13,7 +13,7 @@ export class Principals {
     this.#accessTokens = accessTokens;
   }
 
-  /** Whose `principalKey` this is, undefined when he is no more. */
+  /** The principal with this `principalKey`, undefined when it no longer exists. */
   byKey(key: string): Principal | undefined {
     const [type, id = ''] = key.split(':');
     const principal: Principal | undefined =

@@ -1,28 +1,28 @@
-/** How many refusals somebody may have at once: as many as a SUBSCRIBE has filters at most. */
+/** Denials that a principal may have at once: as many as a SUBSCRIBE has filters at most. */
 const MAX_AT_ONCE = 1_000;
 const REGAINED_PER_SECOND = 10;
-/** Beyond so many the one that was not refused for longest is forgotten: it has regained most. */
+/** Beyond this number the principal denied longest ago is forgotten: it has regained most. */
 const MAX_PRINCIPALS = 10_000;
 const SAID_AGAIN_AFTER_MS = 60_000;
 
-/** What one principal has left. */
+/** The denials that one principal has left. */
 interface Bucket {
   left: number;
   atMs: number;
   saidAtMs: number | undefined;
 }
 
-/** Somebody has no refusals left. */
+/** The answer for a principal with too few denials left. */
 export interface Excess {
-  /** After so long he has as many as he has asked for. */
+  /** Time until he has as many as he asked for. */
   readonly waitMs: number;
-  /** Whether it is to be said in the log: it has not been, of him, for a minute. */
+  /** Whether to log it: not logged of this principal for a minute. */
   readonly isNews: boolean;
 }
 
 /**
- * How often each principal may be refused: every refusal is a record in the store, and a store that
- * is filled up with them takes no alarms. A thousand at once, then ten a second.
+ * Limits how often each principal may be denied: every denial is a record in the store, and a store
+ * filled up with them takes no alarms. A thousand at once, then ten a second.
  */
 export class RefusalAllowance {
   readonly #steadyNow: () => number;
@@ -34,13 +34,13 @@ export class RefusalAllowance {
     this.#steadyNow = steadyNow;
   }
 
-  /** How many principals are remembered. */
+  /** Number of principals that are remembered. */
   get size(): number {
     return this.#buckets.size;
   }
 
   /**
-   * Takes so many refusals of a principal's, or none of them if there are fewer left.
+   * Takes this number of a principal's denials, or none when fewer are left.
    *
    * @param count a thousand at most
    * @returns undefined when they are taken
@@ -59,7 +59,7 @@ export class RefusalAllowance {
     return { waitMs: ((count - bucket.left) * 1000) / REGAINED_PER_SECOND, isNews };
   }
 
-  /** As it is now, and the last of all. */
+  /** The principal's bucket as of now, moved to the end of the order. */
   #bucketOf(principal: string, nowMs: number): Bucket {
     const known = this.#buckets.get(principal);
     const bucket = known ?? { left: MAX_AT_ONCE, atMs: nowMs, saidAtMs: undefined };
@@ -70,7 +70,7 @@ export class RefusalAllowance {
     return bucket;
   }
 
-  /** Those that have regained all, and beyond so many the one that was not refused for longest. */
+  /** Forgets principals that have regained all; beyond the bound, the one denied longest ago. */
   #forget(nowMs: number): void {
     for (const [principal, bucket] of this.#buckets) {
       const isFull = bucket.atMs < nowMs && leftAt(bucket, nowMs) === MAX_AT_ONCE;

@@ -1,9 +1,9 @@
 import type { AuditEntry } from './audit-trail.js';
 
-/** Topics, paths and client ids are what the refused one likes. */
+/** The denied client chooses its topics, paths and client ids, of any length. */
 const MAX_DETAIL_LENGTH = 256;
 
-/** What a record tells of a refused request, at most 256 characters of each detail. */
+/** Details of a denied request for its record, at most 256 characters of each. */
 export function refusalDetails(details: AuditEntry['details']): AuditEntry['details'] {
   const pairs = Object.entries(details).map(([name, text]) => [
     name,

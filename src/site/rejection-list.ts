@@ -10,7 +10,7 @@ export interface RejectionRecord {
   readonly receivedAtMs: number;
 }
 
-/** The bounded list of what was refused in each location (CONTRACT 5). */
+/** The bounded list of invalid publishes of each location (CONTRACT 5). */
 export interface RejectionList {
   /**
    * Newest first.

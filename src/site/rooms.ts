@@ -83,17 +83,15 @@ export class Rooms {
   }
 
   #replace(room: Room): Room {
-    const groupIdBefore = this.#model.room(room.id)?.groupId;
     this.#model.putRoom(room);
-    if (room.groupId === groupIdBefore) return room;
-    for (const { id, roomId } of this.#model.devicesOf(room.locationId)) {
-      if (roomId === room.id) this.#events.emit('deviceRegrouped', id);
+    for (const id of this.#model.deviceIdsIn(room.locationId, new Set([room.id]))) {
+      this.#events.emit('deviceChanged', id);
     }
     return room;
   }
 }
 
-/** What of a room is to change, without what stays. */
+/** The parts of a room that a change names. */
 function given({ name, groupId }: RoomChange): AuditEntry['details'] {
   return { ...(name !== undefined && { name }), ...(groupId !== undefined && { groupId }) };
 }

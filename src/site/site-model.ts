@@ -1,11 +1,12 @@
 import type { DeviceContext } from '../domain/messages.js';
 import { deviceContext } from '../domain/messages.js';
-import type { AccessToken, Device, Group, Location, Room, SiteRecords } from '../domain/site.js';
+import type { AccessToken, Device, Group, Location, Room } from '../domain/site.js';
+import { type SiteState, unreadablePrincipals } from './site-findings.js';
 import type { DeviceKey, GroupKey, RoomKey } from './site-store.js';
 
 /**
- * The whole site in memory: what messages are enriched from and permissions are decided on, without
- * a round trip to the store. The store is the authority: a change is made here once it stands there.
+ * The whole site in memory: messages are enriched and permissions decided from it, without a round
+ * trip to the store. The store is the authority: a change is made here once it is stored there.
  */
 export class SiteModel {
   #locations = new Map<string, Location>();
@@ -14,10 +15,12 @@ export class SiteModel {
   #devices = new Map<string, Device>();
   #accessTokens = new Map<string, AccessToken>();
   #contexts = new Map<string, DeviceContext>();
+  #unreadablePrincipals: ReadonlySet<string> = new Set();
   #lastOrder = 0;
 
   /** Replaces everything by what the store holds. */
-  load(records: SiteRecords): void {
+  load({ records, findings }: SiteState): void {
+    this.#unreadablePrincipals = unreadablePrincipals(findings);
     this.#locations = byId(records.locations);
     this.#groups = byId(records.groups);
     this.#rooms = byId(records.rooms);
@@ -87,6 +90,16 @@ export class SiteModel {
     return this.devices().filter((device) => device.locationId === locationId);
   }
 
+  /** The ids of the devices in these rooms of the location, or anywhere in the location. */
+  deviceIdsIn(locationId: string, roomIds?: ReadonlySet<string | null>): string[] {
+    const ids: string[] = [];
+    for (const device of this.#devices.values()) {
+      if (device.locationId !== locationId) continue;
+      if (roomIds === undefined || roomIds.has(device.roomId)) ids.push(device.id);
+    }
+    return ids;
+  }
+
   device(id: string): Device | undefined {
     return this.#devices.get(id);
   }
@@ -114,7 +127,7 @@ export class SiteModel {
     return context;
   }
 
-  /** The same for a device as it is, or was: undefined when its location is gone. */
+  /** The context of a device as given, now or formerly; undefined when its location is gone. */
   contextOf(device: Device): DeviceContext | undefined {
     const location = this.#locations.get(device.locationId);
     if (location === undefined) return undefined;
@@ -127,6 +140,14 @@ export class SiteModel {
   /** The group that the device is in now, by its room. */
   groupIdOf(deviceId: string): string | null {
     return this.context(deviceId)?.group?.id ?? null;
+  }
+
+  /**
+   * Whether this is the `principalKey` of a device or token whose record was lost or unreadable when
+   * the site was loaded: there is none to authenticate, but what belongs to it must be kept.
+   */
+  isUnreadable(principal: string): boolean {
+    return this.#unreadablePrincipals.has(principal);
   }
 
   putLocation(location: Location): void {

@@ -3,29 +3,52 @@ import type { Logger } from 'pino';
 import { principalKey } from '../domain/grants.js';
 import type { AccessToken, Device } from '../domain/site.js';
 import type { SiteEvents } from './site-events.js';
+import type { SiteFaults } from './site-faults.js';
+import { isRepaired, type SiteState } from './site-findings.js';
 import type { SiteModel } from './site-model.js';
 import type { SiteStore } from './site-store.js';
 
 const RETRY_AFTER_MS = 500;
 
+export interface SiteReloadOptions {
+  readonly store: SiteStore;
+  readonly model: SiteModel;
+  readonly events: SiteEvents;
+  readonly faults: SiteFaults;
+  /** How soon the site is read again while something in the store is wrong that it cannot repair. */
+  readonly recheckMs: number;
+  readonly log: Logger;
+}
+
+/** A device as it was before the site was read again, and what its messages said of it. */
+interface DeviceBefore {
+  readonly device: Device;
+  readonly text: string | undefined;
+}
+
 /**
- * Reads the site again when it is unknown whether a change was made: the store may have made it after
- * it was given up. What it turns out to have ended is told as if it had been answered.
+ * Keeps the model as the store has the site: reads it at start, again when it is unknown whether a
+ * change was made (the store may have made it after it was given up), and again and again while
+ * records are lost or unreadable, for somebody may put them right. What a reading shows to have ended
+ * is announced as if the change had been answered.
  */
 export class SiteReload {
-  readonly #store: SiteStore;
-  readonly #model: SiteModel;
-  readonly #events: SiteEvents;
-  readonly #log: Logger;
+  readonly #options: SiteReloadOptions;
   readonly #stopping = new AbortController();
+  #recheck: NodeJS.Timeout | undefined;
   #isRunning = false;
   #isWanted = false;
 
-  constructor(store: SiteStore, model: SiteModel, events: SiteEvents, log: Logger) {
-    this.#store = store;
-    this.#model = model;
-    this.#events = events;
-    this.#log = log;
+  constructor(options: SiteReloadOptions) {
+    this.#options = options;
+  }
+
+  /** @throws GatewayError `store-unavailable` */
+  async start(): Promise<void> {
+    const { store, model } = this.#options;
+    const state = await store.load();
+    model.load(state);
+    await this.#check(state);
   }
 
   /** Reads it as soon as the store answers. */
@@ -34,11 +57,13 @@ export class SiteReload {
     if (this.#isRunning) return;
     this.#isRunning = true;
     this.#run().catch((error: unknown) => {
-      if (!this.#stopping.signal.aborted) this.#log.error({ err: error }, 'site not read again');
+      if (this.#stopping.signal.aborted) return;
+      this.#options.log.error({ err: error }, 'failed to read the site again');
     });
   }
 
   stop(): void {
+    clearTimeout(this.#recheck);
     this.#stopping.abort();
   }
 
@@ -48,7 +73,7 @@ export class SiteReload {
       try {
         await this.#reload();
       } catch (error) {
-        this.#log.warn({ err: error }, 'site not read again, trying again');
+        this.#options.log.warn({ err: error }, 'failed to read the site again, trying again');
         this.#isWanted = true;
         await delay(RETRY_AFTER_MS, undefined, { signal: this.#stopping.signal });
       }
@@ -57,35 +82,50 @@ export class SiteReload {
   }
 
   async #reload(): Promise<void> {
-    const records = await this.#store.load();
-    const [devices, tokens] = [this.#model.devices(), this.#model.accessTokens()];
-    const groupIds = devices.map(({ id }) => this.#model.groupIdOf(id));
-    this.#model.load(records);
-    for (const [index, device] of devices.entries()) {
-      this.#tellOfDevice(device, groupIds[index] ?? null);
-    }
-    for (const token of tokens) this.#tellOfToken(token);
-    this.#log.info('site read again, a change was left open');
+    const { store, model, log } = this.#options;
+    const state = await store.load();
+    const tokens = model.accessTokens();
+    const devices = model
+      .devices()
+      .map((device) => ({ device, text: model.context(device.id)?.text }));
+    model.load(state);
+    for (const before of devices) this.#announceDevice(before);
+    for (const token of tokens) this.#announceToken(token);
+    await this.#check(state);
+    log.info('site read again');
   }
 
-  #tellOfDevice(before: Device, groupIdBefore: string | null): void {
-    const after = this.#model.device(before.id);
+  /** After the model: of changes that are made meanwhile it must be the older one. */
+  async #check(state: SiteState): Promise<void> {
+    const { store, faults, recheckMs } = this.#options;
+    const findings = [...state.findings, ...(await store.repairMembers(state.records))];
+    faults.report(findings);
+    clearTimeout(this.#recheck);
+    if (this.#stopping.signal.aborted || findings.every(isRepaired)) return;
+    this.#recheck = setTimeout(() => this.request(), recheckMs).unref();
+  }
+
+  #announceDevice({ device: before, text }: DeviceBefore): void {
+    const { model, events } = this.#options;
+    const after = model.device(before.id);
     const principal = principalKey({ type: 'device', id: before.id });
-    if (after?.secretHash !== before.secretHash) this.#events.emit('credentialEnded', principal);
+    if (after?.secretHash !== before.secretHash) events.emit('credentialEnded', principal);
     if (after === undefined) {
-      this.#events.emit('principalRemoved', principal);
-      this.#events.emit('deviceDeleted', before);
+      if (model.isUnreadable(principal)) return;
+      events.emit('principalRemoved', principal);
+      events.emit('deviceDeleted', before);
     } else if (after.locationId !== before.locationId) {
-      this.#events.emit('deviceMoved', { before, after });
-    } else if (this.#model.groupIdOf(after.id) !== groupIdBefore) {
-      this.#events.emit('deviceRegrouped', after.id);
+      events.emit('deviceMoved', { before, after });
+    } else if (model.context(after.id)?.text !== text) {
+      events.emit('deviceChanged', after.id);
     }
   }
 
-  #tellOfToken({ id, grants }: AccessToken): void {
-    if (this.#model.accessToken(id) !== undefined) return;
+  #announceToken({ id, grants }: AccessToken): void {
+    const { model, events } = this.#options;
+    if (model.accessToken(id) !== undefined) return;
     const principal = principalKey({ type: 'token', id, grants });
-    this.#events.emit('credentialEnded', principal);
-    this.#events.emit('principalRemoved', principal);
+    events.emit('credentialEnded', principal);
+    if (!model.isUnreadable(principal)) events.emit('principalRemoved', principal);
   }
 }

@@ -1,14 +1,18 @@
 import type { AccessToken, Device, Group, Location, Room, SiteRecords } from '../domain/site.js';
 import type { AuditEntry } from './audit-trail.js';
+import type { SiteFinding, SiteState } from './site-findings.js';
 
 /**
- * Where the site is kept. Every change is one atomic call that checks first and writes afterwards,
+ * Stores the site. Every change is one atomic call that checks first and writes afterwards,
  * the entry of the audit trail included, to which it adds what was there before. It fails with a
  * `GatewayError` of the code named for it and then has changed nothing, or with `store-unavailable`,
  * and then it is unknown whether it was made.
  */
 export interface SiteStore {
-  load(): Promise<SiteRecords>;
+  /** Restores lists of ids by the records; what cannot be used is left out and named. */
+  load(): Promise<SiteState>;
+  /** Corrects, by the records that were loaded, what is stored of who belongs to whom. */
+  repairMembers(records: SiteRecords): Promise<readonly SiteFinding[]>;
 
   createLocation(location: Location, entry: AuditEntry): Promise<void>;
   /** `location-not-found` */
@@ -55,8 +59,8 @@ export interface SiteStore {
   /** `access-token-not-found` */
   deleteAccessToken(id: string, entry: AuditEntry): Promise<void>;
   /**
-   * Writes down that the token has expired, the first time that this is called for it.
-   * `access-token-not-found`, `changed-meanwhile` when it was written down before
+   * Records that the token has expired, the first time that this is called for it.
+   * `access-token-not-found`, `changed-meanwhile` when it was recorded before
    */
   noteExpiry(id: string, entry: AuditEntry): Promise<void>;
 }
@@ -79,13 +83,13 @@ export interface GroupKey {
   readonly groupId: string;
 }
 
-/** Where a device can be. */
+/** The place of a device. */
 export interface DevicePlace {
   readonly locationId: string;
   readonly roomId: string | null;
 }
 
-/** What is undefined stays; without a group (`null`) is a change as well. */
+/** Undefined parts stay; `null` takes the room out of its group. */
 export interface RoomChange {
   readonly name?: string | undefined;
   readonly groupId?: string | null | undefined;

@@ -4,8 +4,8 @@ import type { Health } from './health.js';
 const CHECK_INTERVAL_MS = 1_000;
 /** Less than this is a clock being slewed, or a busy machine. */
 const MIN_JUMP_MS = 5_000;
-/** For how long a jump is told of as a fault. */
-const TOLD_FOR_MS = 60_000;
+/** How long a jump is reported as a fault. */
+const REPORTED_FOR_MS = 60_000;
 const FAULT = 'clock';
 
 export interface SteadyClockOptions {
@@ -18,15 +18,16 @@ export interface SteadyClockOptions {
 }
 
 /**
- * The time as it was when the gateway started, and what has passed since. Ages are measured by it: a
- * box whose clock is set right after its start would otherwise take every queued alarm for years old
- * and let it fall out (CONTRACT 4.7). Timestamps that people read come from the machine's clock.
+ * A clock that never jumps: the time at the gateway's start plus what has passed since. Ages are
+ * measured by it: a box whose clock is set right after its start would otherwise take every queued
+ * alarm for years old and expire it (CONTRACT 4.7). Timestamps that people read come from the
+ * machine's clock.
  */
 export class SteadyClock {
   readonly #options: SteadyClockOptions;
   readonly #offsetMs: number;
   #driftMs = 0;
-  #toldUntilMs = 0;
+  #reportedUntilMs = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: SteadyClockOptions) {
@@ -44,7 +45,7 @@ export class SteadyClock {
     clearInterval(this.#timer);
   }
 
-  /** Says so when the machine's clock has jumped since the last time. */
+  /** Reports a fault when the machine's clock has jumped since the last check. */
   check(): void {
     const { now, health, log } = this.#options;
     const driftMs = now() - this.now();
@@ -54,8 +55,8 @@ export class SteadyClock {
       log.error({ jumpMs }, 'the clock of this machine has jumped');
       const seconds = Math.round(jumpMs / 1000);
       health.report(FAULT, `The clock of this machine has jumped by ${seconds} s.`);
-      this.#toldUntilMs = this.now() + TOLD_FOR_MS;
-    } else if (this.now() >= this.#toldUntilMs) {
+      this.#reportedUntilMs = this.now() + REPORTED_FOR_MS;
+    } else if (this.now() >= this.#reportedUntilMs) {
       health.report(FAULT, undefined);
     }
   }

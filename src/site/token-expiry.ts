@@ -6,8 +6,8 @@ import type { SiteEvents } from './site-events.js';
 const INTERVAL_MS = 1_000;
 
 /**
- * Ends what a token has opened when its time has come, and has it written down; HTTP looks at the
- * time by itself.
+ * Ends the MQTT connections of tokens that expire, and records the expiry; HTTP checks the time with
+ * each request.
  */
 export class TokenExpiry {
   readonly #accessTokens: AccessTokens;
@@ -52,7 +52,7 @@ export class TokenExpiry {
       });
   }
 
-  /** Also those that have expired while the gateway or the store was away. */
+  /** Records tokens that expired while the gateway or the store was away, too. */
   async #noteExpiries(): Promise<void> {
     for (const record of this.#accessTokens.unnotedExpiries()) {
       await this.#accessTokens.noteExpiry(record);

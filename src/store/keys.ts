@@ -9,6 +9,11 @@ export class Keys {
     this.#prefix = `{${site}}:`;
   }
 
+  /** What every key of the site begins with. */
+  get sitePrefix(): string {
+    return this.#prefix;
+  }
+
   /** For the connection of aedes-persistence-redis, whose own key names know no prefix. */
   get brokerPrefix(): string {
     return `${this.#prefix}broker:`;

@@ -1,6 +1,10 @@
 import type { Redis } from 'ioredis';
+import { z } from 'zod';
 import type { PresenceRecord, PresenceStore } from '../ingest/presence.js';
 import type { Keys } from './keys.js';
+import { Script } from './scripts.js';
+
+const setFieldOfExisting = new Script('set-field-of-existing', z.number());
 
 /** Presence in Redis: one hash, device id → `<milliseconds since 1970>` and `+` while online. */
 export class PresenceStoreRedis implements PresenceStore {
@@ -21,8 +25,10 @@ export class PresenceStoreRedis implements PresenceStore {
     }));
   }
 
-  async save(record: PresenceRecord): Promise<void> {
-    const text = `${record.lastSeenAtMs}${record.online ? '+' : ''}`;
-    await this.#redis.hset(this.#keys.lastSeen, record.deviceId, text);
+  /** Nothing of a device that was deleted meanwhile: its entry would stay for ever (FINDINGS R13). */
+  async save({ deviceId, lastSeenAtMs, online }: PresenceRecord): Promise<void> {
+    const keys = [this.#keys.device(deviceId), this.#keys.lastSeen];
+    const text = `${lastSeenAtMs}${online ? '+' : ''}`;
+    await setFieldOfExisting.run(this.#redis, keys, [deviceId, text]);
   }
 }

@@ -5,7 +5,9 @@ import type { RejectionPlace, RejectionStore } from '../ingest/invalid-publishes
 import type { RejectionList, RejectionRecord } from '../site/rejection-list.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';
-import { execute } from './transaction.js';
+import { Script } from './scripts.js';
+
+const pushOfExisting = new Script('push-of-existing', z.number());
 
 /** More of a refused payload than anyone reads; the list must not fill the store. */
 const MAX_KEPT_PAYLOAD_BYTES = 16 * 1024;
@@ -31,6 +33,7 @@ export class RejectionStoreRedis implements RejectionStore, RejectionList {
     this.#maxPerLocation = maxPerLocation;
   }
 
+  /** Nothing for a location that was deleted meanwhile: its list would stay for ever (FINDINGS R13). */
   async add(
     { locationId, groupId }: RejectionPlace,
     deviceId: string,
@@ -39,13 +42,8 @@ export class RejectionStoreRedis implements RejectionStore, RejectionList {
     const { reason, topic, payload, receivedAtMs } = rejection;
     const base64 = payload.subarray(0, MAX_KEPT_PAYLOAD_BYTES).toString('base64');
     const record: RejectionRecord = { deviceId, groupId, reason, topic, base64, receivedAtMs };
-    const key = this.#keys.rejected(locationId);
-    await execute(
-      this.#redis
-        .multi()
-        .lpush(key, JSON.stringify(record))
-        .ltrim(key, 0, this.#maxPerLocation - 1),
-    );
+    const keys = [this.#keys.location(locationId), this.#keys.rejected(locationId)];
+    await pushOfExisting.run(this.#redis, keys, [JSON.stringify(record), this.#maxPerLocation]);
   }
 
   async list(locationId: string): Promise<RejectionRecord[]> {

@@ -2,20 +2,26 @@
 
 import { z } from 'zod';
 import { ROLES } from '../domain/grants.js';
+import { isJson, objectMembers } from '../domain/json-text.js';
 import type { AccessToken, Device, Group, Location, Room } from '../domain/site.js';
-import { GatewayError } from '../errors.js';
 
 type Fields = readonly (string | number)[];
 
 const grantsSchema = z.array(
   z.object({ location: z.string(), group: z.string().optional(), role: z.enum(ROLES) }),
 );
-const grantsText = z.string().transform((text) => grantsSchema.parse(JSON.parse(text)));
+const grantsText = z
+  .string()
+  .refine(isJson)
+  .transform((text): unknown => JSON.parse(text))
+  .pipe(grantsSchema);
+const objectText = z.string().refine((text) => isJson(text) && objectMembers(text) !== undefined);
 const absentIsNull = z
   .string()
   .optional()
   .transform((text) => text ?? null);
-const number = z.coerce.number();
+// An empty field would be coerced to 0.
+const number = z.string().min(1).pipe(z.coerce.number());
 
 const locationSchema = z.object({ id: z.string(), name: z.string(), order: number });
 const groupSchema = z.object({
@@ -29,7 +35,7 @@ const deviceSchema = groupSchema.extend({
   roomId: absentIsNull,
   createdAtMs: number,
   secretHash: z.string(),
-  customData: z.string(),
+  customData: objectText,
 });
 const accessTokenSchema = z.object({
   id: z.string(),
@@ -38,32 +44,31 @@ const accessTokenSchema = z.object({
   tokenHash: z.string(),
   order: number,
   createdAtMs: number,
-  expiresAtMs: absentIsNull.transform((text) => (text === null ? null : Number(text))),
+  expiresAtMs: number.optional().transform((timeMs) => timeMs ?? null),
   isExpiryNoted: absentIsNull.transform((text) => text !== null),
 });
 
 /** A record as the store gives it: its id, then its fields and values in turn. */
 export type RawRecord = readonly [id: string, fields: readonly string[]];
 
-function readWith<T>(schema: z.ZodType<T>): (raw: RawRecord) => T {
+/** Undefined for a record that does not hold what one of its kind holds. */
+type Reading<T> = (raw: RawRecord) => T | undefined;
+
+function readWith<T>(schema: z.ZodType<T>): Reading<T> {
   return ([id, fields]) => {
     const record = new Map<string, string>([['id', id]]);
     for (let at = 0; at + 1 < fields.length; at += 2) {
       record.set(fields[at] ?? '', fields[at + 1] ?? '');
     }
-    const result = schema.safeParse(Object.fromEntries(record));
-    if (result.success) return result.data;
-    throw new GatewayError('start-failed', `The store holds a record of an unknown form: ${id}.`, {
-      cause: result.error,
-    });
+    return schema.safeParse(Object.fromEntries(record)).data;
   };
 }
 
-export const readLocation: (raw: RawRecord) => Location = readWith(locationSchema);
-export const readGroup: (raw: RawRecord) => Group = readWith(groupSchema);
-export const readRoom: (raw: RawRecord) => Room = readWith(roomSchema);
-export const readDevice: (raw: RawRecord) => Device = readWith(deviceSchema);
-export const readAccessToken: (raw: RawRecord) => AccessToken = readWith(accessTokenSchema);
+export const readLocation: Reading<Location> = readWith(locationSchema);
+export const readGroup: Reading<Group> = readWith(groupSchema);
+export const readRoom: Reading<Room> = readWith(roomSchema);
+export const readDevice: Reading<Device> = readWith(deviceSchema);
+export const readAccessToken: Reading<AccessToken> = readWith(accessTokenSchema);
 
 export function locationFields(location: Location): Fields {
   return ['name', location.name, 'order', location.order];

@@ -1,5 +1,4 @@
 import type { Redis } from 'ioredis';
-import { z } from 'zod';
 import type { AccessToken, Device, Group, Location, Room, SiteRecords } from '../domain/site.js';
 import {
   NO_ACCESS_TOKEN,
@@ -10,6 +9,7 @@ import {
   NO_ROOM_IN_GROUP,
 } from '../site/absences.js';
 import type { AuditEntry } from '../site/audit-trail.js';
+import type { SiteFinding, SiteState } from '../site/site-findings.js';
 import type {
   DeviceChange,
   DeviceKey,
@@ -22,37 +22,31 @@ import type {
 import type { AuditRecords, Before } from './audit/records.js';
 import type { ChangeTarget } from './change.js';
 import { Change } from './change.js';
-import { answering } from './failures.js';
 import type { Keys } from './keys.js';
-import { Script } from './scripts.js';
+import { SiteLoader } from './site-loader.js';
+import { SiteMembers } from './site-members.js';
 import {
   accessTokenFields,
   deviceFields,
   groupFields,
   locationFields,
-  readAccessToken,
-  readDevice,
-  readGroup,
-  readLocation,
-  readRoom,
   roomFields,
 } from './site-records.js';
 
-const rawRecords = z.array(z.tuple([z.string(), z.array(z.string())]));
-const loadSite = new Script('load-site', z.array(rawRecords));
-
 /** The site in Redis: a hash for each record, a set of ids for each kind and each membership. */
 export class SiteStoreRedis implements SiteStore {
-  readonly #redis: Redis;
   readonly #keys: Keys;
   readonly #target: ChangeTarget;
   readonly #records: AuditRecords;
+  readonly #loader: SiteLoader;
+  readonly #members: SiteMembers;
   #onUnknownOutcome: () => void = () => undefined;
 
   constructor(redis: Redis, keys: Keys, records: AuditRecords) {
-    this.#redis = redis;
     this.#keys = keys;
     this.#records = records;
+    this.#loader = new SiteLoader(redis, keys);
+    this.#members = new SiteMembers(redis, keys);
     this.#target = { redis, onUnknownOutcome: () => this.#onUnknownOutcome() };
   }
 
@@ -61,23 +55,12 @@ export class SiteStoreRedis implements SiteStore {
     this.#onUnknownOutcome = listener;
   }
 
-  async load(): Promise<SiteRecords> {
-    const keys = this.#keys;
-    const [locations = [], groups = [], rooms = [], devices = [], accessTokens = []] =
-      await answering(() =>
-        loadSite.run(
-          this.#redis,
-          [keys.locations, keys.groups, keys.rooms, keys.devices, keys.accessTokens],
-          [keys.location(''), keys.group(''), keys.room(''), keys.device(''), keys.accessToken('')],
-        ),
-      );
-    return {
-      locations: locations.map(readLocation),
-      groups: groups.map(readGroup),
-      rooms: rooms.map(readRoom),
-      devices: devices.map(readDevice),
-      accessTokens: accessTokens.map(readAccessToken),
-    };
+  load(): Promise<SiteState> {
+    return this.#loader.load();
+  }
+
+  repairMembers(records: SiteRecords): Promise<SiteFinding[]> {
+    return this.#members.repair(records);
   }
 
   async createLocation(location: Location, entry: AuditEntry): Promise<void> {
@@ -111,6 +94,7 @@ export class SiteStoreRedis implements SiteStore {
       .deleteEach(keys.locationGroups(id), keys.groupRooms(''))
       .write('SDIFFSTORE', keys.groups, keys.groups, keys.locationGroups(id))
       .write('DEL', keys.locationGroups(id))
+      .write('DEL', keys.rejected(id))
       .write('DEL', keys.location(id))
       .write('SREM', keys.locations, id)
       .record(this.#records.of(entry, { name: [keys.location(id), 'name'] }))

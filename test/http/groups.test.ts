@@ -112,7 +112,7 @@ describe('a location', () => {
     const keptGroup = await gateway.createGroup(kept);
     const keptRoom = await gateway.createRoom(kept, keptGroup);
     expect((await gateway.admin('DELETE', `/care-homes/${locationId}`)).status).toBe(204);
-    const stored = await gateway.store.load();
+    const { records: stored } = await gateway.store.load();
     expect(stored.locations.map(({ id }) => id)).toEqual([kept]);
     expect(stored.groups.map(({ id }) => id)).toEqual([keptGroup]);
     expect(stored.rooms.map(({ id }) => id)).toEqual([keptRoom]);

@@ -186,8 +186,8 @@ export class TestGateway {
     this.footageStore = options.footageStore ?? new FolderFootageStore(signatures);
     this.footageDirectory = join(directory, 'footage');
     this.app = createHttpApp({
-      locations: new Locations(store, model, now),
-      groups: new Groups(store, model, now),
+      locations: new Locations(store, model, events, now),
+      groups: new Groups(store, model, events, now),
       rooms: new Rooms(store, model, events, now),
       devices: new Devices(store, model, events, now),
       accessTokens: new AccessTokens(store, model, events, ADMIN_TOKEN, now),

@@ -107,7 +107,9 @@ function setsBy<T extends { readonly id: string }>(
 /** CONTRACT 2: nothing in two places, or in a place that is not there; the model is as the store. */
 async function check(gateway: TestGateway, world: World): Promise<void> {
   const { model } = gateway;
-  const { locations, groups, rooms, devices } = await gateway.store.load();
+  const { records, findings } = await gateway.store.load();
+  expect([...findings, ...(await gateway.store.repairMembers(records))]).toEqual([]);
+  const { locations, groups, rooms, devices } = records;
   const sorted = <T extends { readonly order: number }>(records: readonly T[]) =>
     records.toSorted((one, other) => one.order - other.order);
   expect(model.locations()).toEqual(sorted(locations));

@@ -26,7 +26,8 @@ async function start() {
 /** Where the device is, as the interface, the model and the store agree. */
 async function placeOf(gateway: TestGateway, deviceId: string) {
   const held = gateway.model.device(deviceId);
-  const stored = (await gateway.store.load()).devices.find(({ id }) => id === deviceId);
+  const { records } = await gateway.store.load();
+  const stored = records.devices.find(({ id }) => id === deviceId);
   expect(stored).toEqual(held);
   const path = `/care-homes/${held?.locationId}/devices/${deviceId}`;
   const { locationId, roomId } = { ...held };
@@ -214,7 +215,7 @@ describe('a room', () => {
       { id: one, rooms: [] },
       { id: other, rooms: [inOne, inOther] },
     ]);
-    expect((await gateway.store.load()).rooms).toEqual(
+    expect((await gateway.store.load()).records.rooms).toEqual(
       expect.arrayContaining(gateway.model.roomsOf(locationId)),
     );
     expect(failure(await move(other, randomUUID()))).toBe('404 group-not-found');

@@ -70,7 +70,7 @@ describe('rooms', () => {
     expect(await change({ groupId: one })).toMatchObject({ name: 'WC', groupId: one });
     expect(await change({ groupId: null })).toMatchObject({ name: 'WC', groupId: null });
     expect(await change({ groupId: null })).toMatchObject({ name: 'WC', groupId: null });
-    expect((await gateway.store.load()).rooms).toEqual(gateway.model.roomsOf(locationId));
+    expect((await gateway.store.load()).records.rooms).toEqual(gateway.model.roomsOf(locationId));
     for (const groupId of [one, other]) {
       const group = `/care-homes/${locationId}/groups/${groupId}`;
       expect((await gateway.admin('DELETE', group)).status).toBe(204);

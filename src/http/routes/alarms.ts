@@ -78,8 +78,7 @@ export function registerAlarms(app: HttpApp, services: RouteServices): void {
 }
 
 /**
- * One page of what the caller may see: an alarm is seen by whoever covers the group in which it
- * happened, as it was then.
+ * One page of the alarms that the caller may see: those whose group at the time his grants cover.
  */
 async function readPage<View>(
   { history, cursors, footage, publicUrl }: RouteServices,

@@ -62,7 +62,7 @@ const upload = createRoute({
   },
 });
 
-/** The gateway's own recordings, open to whoever has a signed URL: the signature is the permission. */
+/** The gateway's own recordings, open to any holder of a signed URL: the signature permits. */
 export function registerFootageFiles(
   app: HttpApp,
   files: FootageFiles,
@@ -77,7 +77,7 @@ export function registerFootageFiles(
   app.openapi(upload, async (c) => {
     const key = authorized(c, files, 'PUT', c.req.valid('param'));
     const recording = parseRecordingKey(key);
-    // The URL of a device that is gone may be in anybody's hands.
+    // The URL of a deleted device may be in anyone's hands.
     if (recording === undefined || model.device(recording.deviceId) === undefined) {
       throw new GatewayError('footage-not-found', 'There is no such recording.');
     }

@@ -30,7 +30,7 @@ export interface FootageUploadServices
   readonly authenticateDevice: MiddlewareHandler<HttpEnv>;
 }
 
-/** How a camera gets its recording to where the footage of its alarm is looked for. */
+/** Uploads of cameras, to where the footage of their alarms is looked for. */
 export function registerFootageUploads(app: HttpApp, services: FootageUploadServices): void {
   const { footage, publicUrl, readsJson, authenticateDevice } = services;
   app.openAPIRegistry.registerComponent('securitySchemes', 'device', {

@@ -50,7 +50,7 @@ export function registerHealth(app: HttpApp, health: Health): void {
   app.openapi(ready, (c) => {
     const faults = [...health.faults()];
     if (health.ready()) return c.json({ ready: true as const, faults }, 200);
-    // Not thrown: it would be an error in the log, every time that somebody asks.
+    // Not thrown: that would log an error with every request.
     const failure = GatewayError.of(NOT_READY);
     const options = { extension: { ready: false, faults } };
     const { headers, body } = problemReply(failure, pathOf(c), c.get('requestId'), options);

@@ -10,9 +10,9 @@ export interface MetricsRouteOptions {
   readonly metrics: Metrics;
   /** Whether every address may read them without a token. */
   readonly isOpen: boolean;
-  /** Whose requests need none in any case: loopback (CONTRACT 2), unless a proxy may be there. */
+  /** Whether the address needs no token in any case: loopback (CONTRACT 2), unless behind a proxy. */
   readonly isTrusted: (address: string) => boolean;
-  /** What everybody else must pass: the administrator's token. */
+  /** Guards for all others: the administrator's token. */
   readonly guards: readonly [MiddlewareHandler<HttpEnv>, MiddlewareHandler<HttpEnv>];
 }
 

@@ -31,8 +31,8 @@ const moveRoom = createRoute({
 });
 
 /**
- * What moves devices and rooms (specification 4, CONTRACT 2). Permission over both sides comes before
- * the existence of either.
+ * Moves of devices and rooms (specification 4, CONTRACT 2). Permission over both sides comes before the
+ * existence of either.
  */
 export function registerMoves(app: HttpApp, services: RouteServices): void {
   const { devices, rooms, access, existence, readsJson } = services;

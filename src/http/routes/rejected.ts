@@ -21,7 +21,7 @@ const list = createRoute({
   },
 });
 
-/** What devices of a location published and could not be used (CONTRACT 3). */
+/** Invalid publishes of a location's devices (CONTRACT 3). */
 export function registerRejected(app: HttpApp, services: RouteServices): void {
   const { rejections, access } = services;
 
@@ -29,7 +29,7 @@ export function registerRejected(app: HttpApp, services: RouteServices): void {
     const { locationId } = c.req.valid('param');
     const { grants } = callerOf(c);
     const records = await rejections.list(locationId);
-    // By the group of then: what a device sent elsewhere is for those who manage it there.
+    // By the group at that time: a publish from elsewhere is for those who manage that place.
     const visible = records.filter(({ groupId }) =>
       permits(grants, 'manager', { locationId, groupId }),
     );

@@ -7,7 +7,7 @@ import type { HttpDependencies } from '../dependencies.js';
 import type { Existence } from '../existence.js';
 import type { HttpEnv } from '../http-env.js';
 
-/** What every resource's routes are made from. */
+/** Services that every resource's routes are made from. */
 export interface RouteServices extends HttpDependencies {
   readonly access: Access;
   readonly coverage: Coverage;

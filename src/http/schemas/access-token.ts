@@ -7,7 +7,7 @@ import { idSchema, instantSchema, nameSchema, timestampSchema, uuidSchema } from
 const anyLocation = z.literal('*');
 const roleSchema = z.enum(ROLES);
 
-/** A grant that makes no sense is refused rather than read as a smaller or a larger one. */
+/** A grant that makes no sense is rejected rather than read as a smaller or a larger one. */
 const newGrantSchema = z
   .strictObject({
     location: z.union([anyLocation, uuidSchema], 'must be "*" or the id of a location'),
@@ -66,7 +66,7 @@ export const issuedTokenSchema = accessTokenSchema
   .extend({ token: z.string().openapi({ description: 'The token itself, shown this once.' }) })
   .openapi('IssuedAccessToken');
 
-/** An access token as it is shown: never the token, nor its hash. */
+/** An access token as responses show it: never the token, nor its hash. */
 export function accessTokenView(record: AccessToken): z.infer<typeof accessTokenSchema> {
   return {
     id: record.id,

@@ -50,7 +50,7 @@ const actorSchema = z
   })
   .openapi('Actor');
 
-/** What a record keeps as JSON within a text is shown as the list that it is. */
+/** Details that a record holds as JSON text, shown as the lists that they are. */
 const grantList = z.array(grantSchema);
 const keyList = z.array(z.string());
 const LISTS = [grantList, keyList] as const;

@@ -5,7 +5,7 @@ import { timestampSchema } from './common.js';
 
 const countSchema = z.int().min(0);
 
-/** The same on `gateway/bridges/<name>/status`. */
+/** A bridge's status, over HTTP and on `gateway/bridges/<name>/status` alike. */
 export const bridgeSchema = z
   .object({
     name: z.string(),
@@ -38,7 +38,7 @@ export const setAsideSchema = z
   .object({ at: timestampSchema, topic: z.string(), reason: z.string(), base64: z.base64() })
   .openapi('SetAsideMessage');
 
-/** A message that an upstream will never take, as it is shown. */
+/** A message that an upstream will never take, as responses show it. */
 export function setAsideView(message: SetAsideMessage): z.infer<typeof setAsideSchema> {
   const { atMs, topic, reason, payload } = message;
   return { at: formatTime(atMs), topic, reason, base64: payload.toString('base64') };

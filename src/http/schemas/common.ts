@@ -10,20 +10,18 @@ export const uuidSchema = z
   .transform((id) => id.toLowerCase())
   .openapi({ type: 'string', format: 'uuid' });
 
-/**
- * The same, or null. Described anew: what is said of the id alone would say that null is refused.
- */
+/** A UUID or null. Described anew: the description of the UUID alone would exclude null. */
 export const nullableUuidSchema = uuidSchema
   .nullable()
   .openapi({ type: ['string', 'null'], format: 'uuid' });
 
-// In the notation of every regular expression: not all of those that read the document know \p{…}.
+// In notation that every regular expression engine knows: not all readers of the document know \p{…}.
 const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f';
 const SPACE = '[\\s\\u0085]';
 const VISIBLE = `[^\\s${CONTROL}]`;
 const NO_CONTROL = `[^${CONTROL}]`;
 
-/** A name as it is kept, by the one rule for names (specification 8). */
+/** A name as stored, by the one rule for names (specification 8). */
 export const nameSchema = z
   .string()
   .transform((text, context) => {
@@ -43,7 +41,7 @@ export const nameSchema = z
 /** An RFC 3339 date-time with an offset, read as milliseconds since 1970, finer fractions cut off. */
 export const instantSchema = roundedInstantSchema('down');
 
-/** The same, with finer fractions rounded as it is said. */
+/** An RFC 3339 date-time like `instantSchema`, with finer fractions rounded as given. */
 export function roundedInstantSchema(rounding: Rounding) {
   return z
     .string()
@@ -63,7 +61,7 @@ export const timestampSchema = z
 
 export const idSchema = z.string().openapi({ format: 'uuid' });
 
-/** The body of everything that is only renamed. Unknown fields are refused: they are typos. */
+/** The body of a plain rename. Unknown fields are rejected: they are typos. */
 export const nameBodySchema = z.strictObject({ name: nameSchema }).openapi('Name');
 
 export const locationPathSchema = z.object({ locationId: uuidSchema });

@@ -25,7 +25,7 @@ export const newDeviceSchema = z
   .strictObject({ name: nameSchema, id: uuidSchema.optional() })
   .openapi('NewDevice');
 
-/** A device as it is shown: what is kept of it, and how it is connected. */
+/** A device as responses show it: its record, and its presence. */
 export function deviceView(device: Device, presence: PresenceView): z.infer<typeof deviceSchema> {
   const { online, lastSeenAtMs } = presence.of(device.id);
   return {

@@ -10,7 +10,7 @@ export const groupSchema = z
   })
   .openapi('Group');
 
-/** A group as it is shown. */
+/** A group as responses show it. */
 export function groupView(
   group: Group,
   roomIds: readonly string[] = [],

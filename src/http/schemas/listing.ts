@@ -50,7 +50,7 @@ function instantParameter(description: string, rounding: Rounding) {
     .openapi({ type: 'string', format: 'date-time', description });
 }
 
-/** Some of the values, separated by commas; all of them when it is left out. */
+/** Some of the values, separated by commas; all of them when left out. */
 export function choiceParameter<const Values extends readonly [string, ...string[]]>(
   values: Values,
   example: string,

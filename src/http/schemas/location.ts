@@ -12,7 +12,7 @@ export const locationSchema = z
   })
   .openapi('Location');
 
-/** A location as it is shown. */
+/** A location as responses show it. */
 export function locationView(
   location: Location,
   deviceIds: readonly string[],

@@ -13,7 +13,7 @@ export const rejectionSchema = z
   })
   .openapi('RejectedPublish');
 
-/** A refused publish as it is shown; the field names are those of the rejected topics. */
+/** An invalid publish as responses show it; the field names are those of the rejected topics. */
 export function rejectionView(record: RejectionRecord): z.infer<typeof rejectionSchema> {
   const { deviceId, reason, topic, base64, receivedAtMs } = record;
   return { deviceId, reason, topic, base64, receivedAt: formatTime(receivedAtMs) };

@@ -29,7 +29,7 @@ export const roomChangeSchema = z
   )
   .openapi('RoomChange', { minProperties: 1 });
 
-/** A room as it is shown. */
+/** A room as responses show it. */
 export function roomView(
   room: Room,
   deviceIds: readonly string[] = [],

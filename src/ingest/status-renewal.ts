@@ -1,0 +1,64 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from 'pino';
+
+/** A care home's rename concerns all of its devices: alarms must get in between. */
+const SLICE_LENGTH = 50;
+const RETRY_AFTER_MS = 500;
+
+/**
+ * Publishes the statuses of changed devices anew, a slice at a time. Each is made when its turn comes:
+ * of several changes to a device meanwhile, the newest state is what goes out.
+ */
+export class StatusRenewal {
+  readonly #publish: (deviceId: string) => Promise<void>;
+  readonly #log: Logger;
+  readonly #waiting = new Set<string>();
+  readonly #stopping = new AbortController();
+  #run: Promise<void> | undefined;
+
+  /** @param publish resolves once the device's status is stored */
+  constructor(publish: (deviceId: string) => Promise<void>, log: Logger) {
+    this.#publish = publish;
+    this.#log = log;
+  }
+
+  request(deviceId: string): void {
+    this.#waiting.add(deviceId);
+    this.#run ??= this.#publishAll().finally(() => {
+      this.#run = undefined;
+    });
+  }
+
+  /** Resolves when all that was requested is stored. */
+  async done(): Promise<void> {
+    await this.#run;
+  }
+
+  stop(): void {
+    this.#stopping.abort();
+  }
+
+  async #publishAll(): Promise<void> {
+    const { signal } = this.#stopping;
+    // What is requested together goes out together.
+    await delay(0);
+    while (this.#waiting.size > 0 && !signal.aborted) {
+      const slice = [...take(this.#waiting, SLICE_LENGTH)];
+      const results = await Promise.allSettled(slice.map((deviceId) => this.#publish(deviceId)));
+      const failed = slice.filter((_, index) => results[index]?.status === 'rejected');
+      if (failed.length === 0) continue;
+      this.#log.warn({ devices: failed.length }, 'failed to publish statuses anew, trying again');
+      for (const deviceId of failed) this.#waiting.add(deviceId);
+      await delay(RETRY_AFTER_MS, undefined, { signal }).catch(() => undefined);
+    }
+  }
+}
+
+/** Takes the first ones out of the set. */
+function* take(waiting: Set<string>, count: number): Generator<string> {
+  for (const value of waiting) {
+    if (count-- === 0) return;
+    waiting.delete(value);
+    yield value;
+  }
+}

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Home } from '../broker/home.js';
+import type { TestDevice } from '../harness/api.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
+import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
+import { eventually, isRecorded, OwnRedis, Sensor, Watcher } from './faults.js';
+
+let store: OwnRedis;
+let home: Home;
+let device: TestDevice;
+let other: TestDevice;
+
+beforeAll(async () => {
+  store = await OwnRedis.create();
+  await store.start();
+  home = await Home.at(await GatewayProcess.start({ GATEWAY_REDIS_URL: store.url }));
+  [device, other] = [await home.device(), await home.device()];
+  const durable = await Watcher.connect(home, 'durable');
+  await durable.subscriber.end();
+});
+
+afterAll(async () => {
+  await home.remove();
+  await store.remove();
+});
+
+/** Damages the store while the gateway is stopped. */
+async function damage(change: () => Promise<unknown>): Promise<void> {
+  expect(await home.gateway.stop()).toBe(0);
+  await change();
+  await home.gateway.start();
+}
+
+/** `GET /readyz` and `gateway/status` name the fault, and the gateway is ready for all that. */
+async function namesFault(fault: RegExp): Promise<void> {
+  const ready = await home.api.request('GET', '/readyz');
+  expect(ready.status).toBe(200);
+  expect((await ready.json()).faults).toEqual([expect.stringMatching(fault)]);
+  const admin = await home.api.createToken([{ location: '*', role: 'viewer' }]);
+  const watcher = await Subscriber.connect(home.gateway, admin);
+  await watcher.subscribe('gateway/status');
+  await watcher.until((all) =>
+    all.some(({ text }) => JSON.parse(text).faults.some((one: string) => fault.test(one))),
+  );
+  await watcher.end();
+}
+
+/** An alarm of the device reaches the subscriber whose session persists, and the history. */
+async function serves(): Promise<void> {
+  const before = await home.api.allAlarms(device, '?limit=100');
+  const watcher = await Watcher.back(home);
+  const sensor = await Sensor.connect(home, device);
+  const id = sensor.alarm();
+  await watcher.has(id);
+  await sensor.allAcknowledged();
+  await isRecorded(home, device, [...before.map((alarm) => alarm.id), id]);
+  sensor.client.vanish();
+  await watcher.subscriber.end();
+}
+
+const key = (...parts: string[]) => ['{site}', ...parts].join(':');
+
+it.each([
+  ['locations', /^The store's list of locations lacked 1 location, put back/],
+  ['devices', /^The store's list of devices lacked 2 devices, put back/],
+  ['access-tokens', /^The store's list of access tokens lacked \d+ access tokens, put back/],
+])('serves as before and says what happened when the set of %s is gone', async (set, fault) => {
+  await damage(() => store.redis.del(key(set)));
+  await namesFault(fault);
+  await serves();
+  // The next process finds the store repaired.
+  await damage(() => Promise.resolve());
+  const ready = await home.api.request('GET', '/readyz');
+  expect(await ready.json()).toEqual({ ready: true, faults: [] });
+});
+
+it('deletes no location that has devices when the set of its devices was gone', async () => {
+  await damage(() => store.redis.del(key('location-devices', home.locationId)));
+  await namesFault(/^The store's list of devices was wrong for 1 location, rebuilt/);
+  await serves();
+  const deletion = await home.api.request('DELETE', `/care-homes/${home.locationId}`);
+  expect(deletion.status).toBe(409);
+});
+
+it('leaves out the one device whose record is gone', async () => {
+  const record = key('device', other.id);
+  const before = await store.redis.hgetall(record);
+  await damage(() => store.redis.del(record));
+  await namesFault(new RegExp(`lists 1 device without a record, left out: ${other.id}\\.$`));
+  await serves();
+  await expect(connectDevice(home.gateway, other)).rejects.toThrow();
+  await damage(() => store.redis.hset(record, before));
+  await (await connectDevice(home.gateway, other)).endAsync();
+});
+
+it('serves a location under its id when its record is gone', async () => {
+  const record = key('location', home.locationId);
+  const before = await store.redis.hgetall(record);
+  await damage(() => store.redis.del(record));
+  await namesFault(/no readable record of 1 location, served with the id as name/);
+  await serves();
+  await damage(() => store.redis.hset(record, before));
+});
+
+it('keeps what waits for a token with an unknown role until its record is restored', async () => {
+  const record = key('access-token', home.viewer.id);
+  const before = await store.redis.hget(record, 'grants');
+  const grants = before?.replace('viewer', 'emperor') ?? '';
+  await damage(() => store.redis.hset(record, { grants }));
+  await namesFault(new RegExp(`unreadable record of 1 access token.*: ${home.viewer.id}\\.$`));
+  await expect(Subscriber.connect(home.gateway, home.viewer)).rejects.toThrow();
+  const sensor = await Sensor.connect(home, device);
+  const id = sensor.alarm();
+  await sensor.allAcknowledged();
+  sensor.client.vanish();
+  await damage(() => store.redis.hset(record, { grants: before ?? '' }));
+  const watcher = await Watcher.back(home);
+  await watcher.has(id);
+  await watcher.subscriber.end();
+});
+
+it('removes lists of locations that were deleted, left there by an earlier version', async () => {
+  const gone = '00000000-0000-4000-8000-000000000000';
+  await damage(async () => {
+    await store.redis.lpush(key('rejected', gone), '{}');
+    await store.redis.hset(key('last-seen'), { [gone]: '1+' });
+  });
+  await eventually(async () => {
+    expect(await store.redis.exists(key('rejected', gone))).toBe(0);
+    expect(await store.redis.hexists(key('last-seen'), gone)).toBe(0);
+  });
+  await serves();
+});

@@ -1,0 +1,302 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { principalKey } from '../../src/domain/grants.js';
+import { newId } from '../../src/domain/identifiers.js';
+import { createLog } from '../../src/log.js';
+import { Leftovers } from '../../src/store/leftovers.js';
+import { PresenceStoreRedis } from '../../src/store/presence-store-redis.js';
+import { RejectionStoreRedis } from '../../src/store/rejection-store-redis.js';
+import { eventually } from '../chaos/faults.js';
+import { RedisServer } from '../harness/redis-server.js';
+import { entry, SiteWorld } from './site-world.js';
+
+let server: RedisServer;
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+});
+
+afterAll(() => server.remove());
+
+it('finds nothing wrong when the store is intact', async () => {
+  const world = await SiteWorld.create(server);
+  expect(await world.load()).toEqual({ records: world.records, findings: [] });
+});
+
+describe('repairs', () => {
+  it.each(['gone', 'no set'])(
+    'puts records back into the lists of ids when these are %s',
+    async (how) => {
+      const world = await SiteWorld.create(server);
+      const { keys, redis } = world;
+      const lists = [keys.locations, keys.groups, keys.rooms, keys.devices, keys.accessTokens];
+      await redis.del(...lists);
+      if (how === 'no set') for (const list of lists) await redis.set(list, 'x');
+      const { records, findings } = await world.load();
+      expect(records).toEqual(world.records);
+      expect(findings.map(({ problem, kind, ids }) => [problem, kind, ids.length])).toEqual([
+        ['list-repaired', 'location', 1],
+        ['list-repaired', 'group', 1],
+        ['list-repaired', 'room', 1],
+        ['list-repaired', 'device', 2],
+        ['list-repaired', 'access-token', 1],
+      ]);
+      expect(await redis.scard(keys.devices)).toBe(2);
+      expect(await world.load()).toEqual({ records: world.records, findings: [] });
+    },
+  );
+
+  it('puts back the one id that a list lacks', async () => {
+    const world = await SiteWorld.create(server);
+    await world.redis.srem(world.keys.devices, world.device.id);
+    const { records, findings } = await world.load();
+    expect(records).toEqual(world.records);
+    expect(findings).toEqual([
+      { problem: 'list-repaired', kind: 'device', ids: [world.device.id] },
+    ]);
+  });
+
+  it('rebuilds the lists of members when they disagree with the records', async () => {
+    const world = await SiteWorld.create(server);
+    const { keys, redis, location, group, room, device, placed } = world;
+    const sets = {
+      [keys.locationGroups(location.id)]: [group.id],
+      [keys.locationRooms(location.id)]: [room.id],
+      [keys.locationDevices(location.id)]: [device.id, placed.id].sort(),
+      [keys.groupRooms(group.id)]: [room.id],
+      [keys.roomDevices(room.id)]: [placed.id],
+    };
+    await redis.del(keys.locationGroups(location.id), keys.groupRooms(group.id));
+    await redis.set(keys.locationRooms(location.id), 'no set');
+    await redis.srem(keys.locationDevices(location.id), device.id);
+    await redis.sadd(keys.locationDevices(location.id), newId());
+    await redis.sadd(keys.roomDevices(room.id), device.id);
+    const { records, findings } = await world.load();
+    expect(records).toEqual(world.records);
+    expect(findings).toEqual([
+      { problem: 'members-repaired', kind: 'location', memberKind: 'group', ids: [location.id] },
+      { problem: 'members-repaired', kind: 'location', memberKind: 'room', ids: [location.id] },
+      { problem: 'members-repaired', kind: 'location', memberKind: 'device', ids: [location.id] },
+      { problem: 'members-repaired', kind: 'group', memberKind: 'room', ids: [group.id] },
+      { problem: 'members-repaired', kind: 'room', memberKind: 'device', ids: [room.id] },
+    ]);
+    for (const [set, ids] of Object.entries(sets)) {
+      expect((await redis.smembers(set)).sort()).toEqual(ids);
+    }
+    expect((await world.load()).findings).toEqual([]);
+  });
+
+  it('reads the site all the same when the store refuses to write', async () => {
+    const world = await SiteWorld.create(server);
+    const { keys, redis, room } = world;
+    await redis.del(keys.devices, keys.roomDevices(room.id));
+    await redis.config('SET', 'min-replicas-to-write', '1');
+    try {
+      const { records, findings } = await world.load();
+      expect(records).toEqual(world.records);
+      expect(findings).toMatchObject([
+        { problem: 'list-incomplete', kind: 'device' },
+        { problem: 'members-wrong', kind: 'room' },
+      ]);
+    } finally {
+      await redis.config('SET', 'min-replicas-to-write', '0');
+    }
+  });
+});
+
+describe('leaves out what cannot be used, and that alone', () => {
+  it('names an id that has no record', async () => {
+    const world = await SiteWorld.create(server);
+    await world.redis.del(world.keys.device(world.device.id));
+    const { records, findings } = await world.load();
+    expect(records).toEqual({ ...world.records, devices: [world.placed] });
+    expect(findings).toEqual([
+      { problem: 'record-missing', kind: 'device', ids: [world.device.id] },
+    ]);
+    // Where it was is not forgotten: the record may be restored.
+    const members = await world.redis.smembers(world.keys.locationDevices(world.location.id));
+    expect(members).toContain(world.device.id);
+  });
+
+  it.each([
+    ['order', 'fourth'],
+    ['createdAtMs', ''],
+    ['customData', '[1]'],
+    ['customData', '{"bed":'],
+  ])('names a device when its %s is %j', async (field, value) => {
+    const world = await SiteWorld.create(server);
+    await world.redis.hset(world.keys.device(world.device.id), field, value);
+    const { records, findings } = await world.load();
+    expect(records.devices).toEqual([world.placed]);
+    expect(findings).toEqual([
+      { problem: 'record-unreadable', kind: 'device', ids: [world.device.id] },
+    ]);
+  });
+
+  it('names a device when its secret is gone, or its record is no hash', async () => {
+    const world = await SiteWorld.create(server);
+    const { redis, keys, device, placed } = world;
+    await redis.hdel(keys.device(device.id), 'secretHash');
+    await redis.set(keys.device(placed.id), 'x');
+    const { records, findings } = await world.load();
+    expect(records.devices).toEqual([]);
+    expect(findings).toHaveLength(1);
+    expect(findings[0]?.ids.toSorted()).toEqual([device.id, placed.id].sort());
+  });
+
+  it.each([
+    ['grants', '[{"location":"*","role":"emperor"}]'],
+    ['grants', 'no JSON'],
+    ['expiresAtMs', 'tomorrow'],
+  ])('names a token when its %s is %j', async (field, value) => {
+    const world = await SiteWorld.create(server);
+    await world.redis.hset(world.keys.accessToken(world.token.id), field, value);
+    const { records, findings } = await world.load();
+    expect(records).toEqual({ ...world.records, accessTokens: [] });
+    expect(findings).toEqual([
+      { problem: 'record-unreadable', kind: 'access-token', ids: [world.token.id] },
+    ]);
+  });
+
+  it('serves the devices of a lost location under its id', async () => {
+    const world = await SiteWorld.create(server);
+    const { location, device } = world;
+    await world.redis.del(world.keys.location(location.id));
+    await world.reload.start();
+    expect(world.model.context(device.id)?.location).toMatchObject({
+      id: location.id,
+      name: location.id,
+    });
+    expect((await world.load()).findings).toEqual([
+      { problem: 'location-lost', kind: 'location', ids: [location.id] },
+    ]);
+  });
+
+  it('serves a device without its lost room, and a room without its lost group', async () => {
+    const world = await SiteWorld.create(server);
+    const { redis, keys, group, room, placed } = world;
+    await redis.del(keys.group(group.id));
+    const { records, findings } = await world.load();
+    expect(records.rooms).toEqual([{ ...room, groupId: null }]);
+    expect(findings).toEqual([
+      { problem: 'record-missing', kind: 'group', ids: [group.id] },
+      { problem: 'group-lost', kind: 'room', ids: [room.id] },
+    ]);
+    await redis.del(keys.room(room.id));
+    expect((await world.load()).records.devices).toContainEqual({ ...placed, roomId: null });
+  });
+});
+
+describe('faults', () => {
+  it('stay while a record is unreadable, and end once it is restored', async () => {
+    const world = await SiteWorld.create(server);
+    const { redis, keys, device, placed, health } = world;
+    const customData = async (text: string) => {
+      for (const { id } of [device, placed]) await redis.hset(keys.device(id), 'customData', text);
+    };
+    await customData('x');
+    await world.reload.start();
+    health.started();
+    expect(health.faults()).toEqual([
+      expect.stringMatching(
+        /^The store holds an unreadable record of 2 devices, left out: [0-9a-f-]{36}, [0-9a-f-]{36}\.$/,
+      ),
+    ]);
+    expect(health.ready()).toBe(true);
+    expect(world.logged.filter((line) => line.includes('"level":50'))).toHaveLength(1);
+    await customData('{}');
+    await eventually(() => expect(health.faults()).toEqual([]));
+    expect(world.model.device(device.id)?.customData).toBe('{}');
+  });
+
+  it('name three ids, and say how many more there are', async () => {
+    const world = await SiteWorld.create(server);
+    const ids = Array.from({ length: 5 }, () => newId());
+    await world.redis.sadd(world.keys.devices, ...ids);
+    await world.reload.start();
+    expect(world.health.faults()).toEqual([
+      expect.stringMatching(
+        /lists 5 devices without a record.*: (\S{36}, ){2}\S{36} and 2 more\.$/,
+      ),
+    ]);
+  });
+
+  it('of what was repaired stay as long as the process runs', async () => {
+    const world = await SiteWorld.create(server);
+    const missing = newId();
+    await world.redis.sadd(world.keys.rooms, missing);
+    await world.redis.del(world.keys.devices);
+    await world.reload.start();
+    expect(world.health.faults()).toHaveLength(2);
+    await world.redis.srem(world.keys.rooms, missing);
+    await eventually(() => expect(world.health.faults()).toHaveLength(1));
+    expect(world.health.faults()[0]).toMatch(/^The store's list of devices lacked 2 devices, put/);
+  });
+});
+
+it('ends a credential, but nothing else, when a record turns out unreadable', async () => {
+  const world = await SiteWorld.create(server);
+  const { redis, keys, device, token, events } = world;
+  await world.reload.start();
+  const ended: string[] = [];
+  const removed: string[] = [];
+  events.on('credentialEnded', (principal) => ended.push(principal));
+  events.on('principalRemoved', (principal) => removed.push(principal));
+  await redis.hset(keys.accessToken(token.id), 'grants', 'x');
+  await redis.del(keys.device(device.id));
+  world.reload.request();
+  const principals = [`device:${device.id}`, principalKey({ type: 'token', ...token })];
+  await eventually(() => expect(ended).toEqual(principals));
+  expect(removed).toEqual([]);
+  expect(principals.map((principal) => world.model.isUnreadable(principal))).toEqual([true, true]);
+  await redis.srem(keys.devices, device.id);
+  await eventually(() => expect(world.model.isUnreadable(`device:${device.id}`)).toBe(false));
+});
+
+it('announces what a reading shows to have changed', async () => {
+  const world = await SiteWorld.create(server);
+  await world.reload.start();
+  const changed: string[] = [];
+  world.events.on('deviceChanged', (id) => changed.push(id));
+  await world.redis.hset(world.keys.room(world.room.id), 'name', 'Süd');
+  world.reload.request();
+  await eventually(() => expect(changed).toEqual([world.placed.id]));
+});
+
+describe('what belongs to the deleted goes with them', () => {
+  const rejection = { reason: 'not-json', topic: 't', payload: Buffer.from('x'), receivedAtMs: 1 };
+  const log = createLog({ level: 'silent', destination: { write: () => undefined } });
+
+  it('removes what earlier versions left behind, and nothing else', async () => {
+    const world = await SiteWorld.create(server);
+    const { redis, keys, location, device } = world;
+    const [gone, lost] = [newId(), newId()];
+    await redis.sadd(keys.locations, lost);
+    for (const id of [location.id, gone, lost]) await redis.lpush(keys.rejected(id), '{}');
+    await redis.hset(keys.lastSeen, { [device.id]: '1', [gone]: '2+' });
+    await world.reload.start();
+    await new Leftovers(redis, keys, log).remove(world.model);
+    expect(await redis.exists(keys.rejected(gone))).toBe(0);
+    expect(await redis.exists(keys.rejected(location.id), keys.rejected(lost))).toBe(2);
+    expect(await redis.hgetall(keys.lastSeen)).toEqual({ [device.id]: '1' });
+  });
+
+  it('keeps nothing for a location or device that was deleted a moment ago', async () => {
+    const world = await SiteWorld.create(server);
+    const { redis, keys, store, location, device, placed } = world;
+    const rejections = new RejectionStoreRedis(redis, keys, 2);
+    const presence = new PresenceStoreRedis(redis, keys);
+    const place = { locationId: location.id, groupId: null };
+    for (let round = 0; round < 3; round++) await rejections.add(place, device.id, rejection);
+    expect(await rejections.list(location.id)).toHaveLength(2);
+    await presence.save({ deviceId: device.id, online: true, lastSeenAtMs: 5 });
+    expect(await redis.hgetall(keys.lastSeen)).toEqual({ [device.id]: '5+' });
+    for (const { id: deviceId } of [device, placed]) {
+      const key = { locationId: location.id, deviceId };
+      await store.deleteDevice(key, entry('device.deleted', location.id));
+    }
+    await store.deleteLocation(location.id, entry('location.deleted', location.id));
+    await rejections.add(place, device.id, rejection);
+    await presence.save({ deviceId: device.id, online: false, lastSeenAtMs: 6 });
+    expect(await redis.exists(keys.rejected(location.id), keys.lastSeen)).toBe(0);
+  });
+});
