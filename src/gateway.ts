@@ -374,10 +374,10 @@ export class Gateway {
       lostAuditEntries: () => parts.backgroundAudit.lost,
       bridges: () => bridges.statuses(),
     });
-    const { history, audit, setAside } = storage;
+    const { history, audit, losses, setAside } = storage;
     return createHttpApp({
       ...parts,
-      ...{ history, audit, setAside },
+      ...{ history, audit, losses, setAside },
       rejections: storage.rejections,
       health: this.#health,
       publicUrl: config.http.publicUrl,

@@ -6,6 +6,7 @@ import type { Config } from './config/schema.js';
 import type { Releasers } from './releasers.js';
 import { RetentionSchedule } from './retention-schedule.js';
 import type { Health } from './site/health.js';
+import { Losses } from './site/losses.js';
 import { AlarmHistoryRedis } from './store/alarm-history-redis.js';
 import { AlarmRetention } from './store/alarm-retention.js';
 import { AuditArchive } from './store/audit/archive.js';
@@ -22,6 +23,8 @@ import { DiskMonitor } from './store/disk-monitor.js';
 import { createEmbeddedRedis } from './store/embedded-redis.js';
 import { Keys } from './store/keys.js';
 import { LogStore } from './store/log-store.js';
+import { LossFile } from './store/loss-file.js';
+import { LossWatch } from './store/loss-watch.js';
 import { PresenceStoreRedis } from './store/presence-store-redis.js';
 import { RejectionStoreRedis } from './store/rejection-store-redis.js';
 import { checkServer } from './store/server-check.js';
@@ -30,6 +33,7 @@ import { SetAsideStoreRedis } from './store/set-aside-store-redis.js';
 import { SiteStoreRedis } from './store/site-store-redis.js';
 import { StoreMonitor } from './store/store-monitor.js';
 import { StoreOutages } from './store/store-outages.js';
+import { WitnessFile } from './store/store-witness.js';
 
 const MANAGEMENT_READY_TIMEOUT_MS = 10_000;
 const HOUR_MS = 3_600_000;
@@ -50,6 +54,7 @@ export interface Storage {
   readonly audit: AuditTrailRedis;
   /** The same, but waits for the store as long as it takes. */
   readonly patientAudit: AuditTrailRedis;
+  readonly losses: Losses;
   readonly sessions: SessionStoreRedis;
   readonly presence: PresenceStoreRedis;
   readonly rejections: RejectionStoreRedis;
@@ -66,6 +71,8 @@ export interface StorageOptions {
   readonly releasers: Releasers;
   /** Where to look for the embedded store's program; all that it is told of the environment. */
   readonly searchPath: string | undefined;
+  /** The wall clock. */
+  readonly now: () => number;
   /** By which ages are measured. */
   readonly steadyNow: () => number;
 }
@@ -99,11 +106,13 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   startRetention(state, keys, archive, options);
   const records = new AuditRecords(keys);
   const audit = new AuditTrailRedis({ redis: management, keys, records, archive });
+  const losses = await watchForLosses(management, keys, audit, options);
   return {
     site: new SiteStoreRedis(management, keys, records),
     logs: new LogStore(writer, reader, keys),
     history: new AlarmHistoryRedis(management, keys),
     audit,
+    losses,
     patientAudit: new AuditTrailRedis({ redis: state, keys, records, archive }),
     sessions: new SessionStoreRedis(state, keys),
     presence: new PresenceStoreRedis(state, keys),
@@ -112,6 +121,23 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     bridgeRegister: new BridgeRegisterRedis(management, keys, records),
     broker: createBrokerStorage({ conn: broker }),
   };
+}
+
+/** What the store has lost is noticed from now on; what it had lost before the start, already. */
+async function watchForLosses(
+  redis: Redis,
+  keys: Keys,
+  audit: AuditTrailRedis,
+  { config, log, health, releasers, now }: StorageOptions,
+): Promise<Losses> {
+  const store = new LossFile(join(config.dataDir, 'losses.json'), log);
+  const losses = new Losses({ store, audit, health, log, now });
+  await losses.load();
+  const file = new WitnessFile(join(config.dataDir, 'store-witness.json'), config.site, log);
+  const watch = new LossWatch({ redis, keys, file, losses, log, now });
+  await watch.start();
+  releasers.add(() => watch.stop());
+  return losses;
 }
 
 /** Records of the audit trail are moved to the disk from now on, before they take too much memory. */

@@ -84,6 +84,11 @@ export class Keys {
     return this.#key('sequence', log);
   }
 
+  /** Hash: which store this is, and the numbers that were in use when it was last looked at. */
+  get identity(): string {
+    return this.#key('identity');
+  }
+
   /** Stream: what is to be forwarded, numbered without gaps. */
   log(log: string): string {
     return this.#key('log', log);
