@@ -9,6 +9,7 @@ import type { Health } from './site/health.js';
 import { Losses } from './site/losses.js';
 import { AlarmHistoryRedis } from './store/alarm-history-redis.js';
 import { AlarmRetention } from './store/alarm-retention.js';
+import { AppendOnlyWatch } from './store/append-only-watch.js';
 import { AuditArchive } from './store/audit/archive.js';
 import { AuditArchiveFaults } from './store/audit/archive-faults.js';
 import { AuditArchiveRetention } from './store/audit/archive-retention.js';
@@ -20,6 +21,7 @@ import { AuditTrailRedis } from './store/audit/trail-redis.js';
 import { BridgeRegisterRedis } from './store/bridge-register-redis.js';
 import { connectManagementRedis, connectRedis, untilReady } from './store/connection.js';
 import { DiskMonitor } from './store/disk-monitor.js';
+import { embeddedPlace } from './store/embedded-place.js';
 import { createEmbeddedRedis } from './store/embedded-redis.js';
 import { Keys } from './store/keys.js';
 import { LogStore } from './store/log-store.js';
@@ -30,6 +32,7 @@ import { RejectionStoreRedis } from './store/rejection-store-redis.js';
 import { checkServer } from './store/server-check.js';
 import { SessionStoreRedis } from './store/session-store-redis.js';
 import { SetAsideStoreRedis } from './store/set-aside-store-redis.js';
+import { SettingsWatch } from './store/settings-watch.js';
 import { SiteStoreRedis } from './store/site-store-redis.js';
 import { StoreMonitor } from './store/store-monitor.js';
 import { StoreOutages } from './store/store-outages.js';
@@ -102,6 +105,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   const broker = opened(connectRedis({ ...place, name: 'broker', keyPrefix: keys.brokerPrefix }));
   const management = opened(connectManagementRedis({ ...place, name: 'management' }));
   await untilReady(management, MANAGEMENT_READY_TIMEOUT_MS);
+  startServerWatches(management, options);
   const archive = await startArchive(state, keys, options);
   startRetention(state, keys, archive, options);
   const records = new AuditRecords(keys);
@@ -121,6 +125,21 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     bridgeRegister: new BridgeRegisterRedis(management, keys, records),
     broker: createBrokerStorage({ conn: broker }),
   };
+}
+
+/** What may become of a server that was as it must be is noticed from now on. */
+function startServerWatches(
+  redis: Redis,
+  { config, log, health, releasers }: StorageOptions,
+): void {
+  const settings = new SettingsWatch(redis, health);
+  settings.start();
+  releasers.add(() => settings.stop());
+  if (config.redis.url !== undefined) return;
+  const { directory } = embeddedPlace(config.dataDir);
+  const files = new AppendOnlyWatch({ redis, directory, health, log });
+  files.start();
+  releasers.add(() => files.stop());
 }
 
 /** What the store has lost is noticed from now on; what it had lost before the start, already. */

@@ -2,10 +2,9 @@ import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
 import { access, type FileHandle, open, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { CHECKABLE_FILES } from './append-only-files.js';
 
 const CHECKERS = ['redis-check-aof', 'valkey-check-aof'];
-/** Relative to the store's directory: of Redis 7 and later, and of Redis 6. */
-const APPEND_ONLY_FILES = ['appendonlydir/appendonly.aof.manifest', 'appendonly.aof'];
 const REPORT = /AOF analyzed: (?:filename=(.+), )?size=(\d+), ok_up_to=(\d+),.* diff=(\d+)/g;
 /** A longer tail that holds a whole transaction is no torn end, and is not cut without being asked. */
 const MAX_DOUBTFUL_BYTES = 1024 * 1024;
@@ -39,7 +38,7 @@ export async function cutDamagedTail(
   directory: string,
   searchPath: string | undefined,
 ): Promise<CutTail | undefined> {
-  const checked = await firstThatExists(APPEND_ONLY_FILES.map((name) => join(directory, name)));
+  const checked = await firstThatExists(CHECKABLE_FILES.map((name) => join(directory, name)));
   if (checked === undefined) return undefined;
   const report = await check(checked, searchPath);
   const [, name, size, validBytes, damaged] = [...report.matchAll(REPORT)].at(-1) ?? [];
