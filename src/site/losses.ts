@@ -162,14 +162,20 @@ export class Losses implements LossReport, LossList {
 function faultOf(kind: LossKind, unseen: readonly Loss[]): string | undefined {
   const newest = unseen.at(-1);
   if (newest === undefined) return undefined;
-  const numbers = unseen.flatMap(({ from, to }) => [from ?? [], to ?? []].flat());
-  const range =
-    numbers.length > 0 ? ` (numbers ${Math.min(...numbers)} to ${Math.max(...numbers)})` : '';
+  const range = rangeOf(unseen);
   const total = unseen.reduce((sum, { count }) => sum + (count ?? 0), 0);
   const howMany = total > 0 ? `up to ${total} ${NAMES[kind]}` : NAMES[kind];
   const times = unseen.length > 1 ? `, in ${unseen.length} incidents` : '';
   const at = formatTime(newest.detectedAtMs);
   return `The store has lost ${howMany}${range}${times}, noticed at ${at}: see GET /losses, and acknowledge there.`;
+}
+
+function rangeOf(losses: readonly Loss[]): string {
+  const first = losses.map(({ from }) => from).filter((from) => from !== null);
+  const last = losses.map(({ to }) => to).filter((to) => to !== null);
+  if (last.length === 0) return '';
+  const isKnown = first.length === last.length;
+  return ` (numbers ${isKnown ? `${Math.min(...first)} to` : 'up to'} ${Math.max(...last)})`;
 }
 
 function textOrNull(value: number | null): string | null {

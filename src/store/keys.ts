@@ -84,7 +84,7 @@ export class Keys {
     return this.#key('sequence', log);
   }
 
-  /** Hash: which store this is, and the numbers that were in use when it was last looked at. */
+  /** Which store this is: tells it from one that was emptied or put in its place. */
   get identity(): string {
     return this.#key('identity');
   }

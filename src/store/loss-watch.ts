@@ -6,23 +6,24 @@ import type { Losses } from '../site/losses.js';
 import type { Keys } from './keys.js';
 import { Script } from './scripts.js';
 import { lossesOf } from './store-losses.js';
-import type { Positions, Witness, WitnessFile } from './store-witness.js';
+import type { Witness, WitnessFile } from './store-witness.js';
 
 const INTERVAL_MS = 1_000;
 
 const number = z.coerce.number();
 const reply = z
-  .tuple([z.enum(['0', '1']), z.string(), number, number, number, number, number, number, number])
-  .transform(([isWhole, identity, a, m, r, alarms, messages, audit, raised]) => ({
-    isWhole: isWhole === '1',
-    identity,
-    noted: { alarms: a, messages: m, audit: r },
-    positions: { alarms, messages, audit },
-    raised,
+  .tuple([z.string(), number, number, number, z.string(), z.enum(['0', '1']), number])
+  .transform(([identity, alarms, messages, audit, newestAlarm, isAnother, raised]) => ({
+    ...{ identity, positions: { alarms, messages, audit }, newestAlarm, raised },
+    isAnotherAlarm: isAnother === '1',
   }));
 const checkWitness = new Script('check-witness', reply);
 
-const NOTHING: Positions = { alarms: 0, messages: 0, audit: 0 };
+const NOTHING: Omit<Witness, 'atMs'> = {
+  identity: '',
+  positions: { alarms: 0, messages: 0, audit: 0 },
+  newestAlarm: '',
+};
 
 export interface LossWatchOptions {
   /** Fails soon while the store is away. */
@@ -38,9 +39,9 @@ export interface LossWatchOptions {
 /**
  * Notices what the store has lost: emptied, replaced, or back at an earlier state (FINDINGS R7, R9, R12).
  *
- * The gateway knows which store it had and how far its numbers went, from a file beside it. The store
- * has the same numbers in it, so that one that went back is noticed though its numbers have passed
- * what they were. At the start, when a connection is back, and every second: one short script.
+ * The gateway knows which store it had, how far its numbers went, and which alarm was the newest, from
+ * a file beside it. It compares them at the start, when a connection is back, and every second, by a
+ * short script that only reads.
  */
 export class LossWatch {
   readonly #options: LossWatchOptions;
@@ -73,14 +74,17 @@ export class LossWatch {
     if (!this.#hasFailed) await this.#attempt();
   }
 
-  /** Tries again a second later, so that a failure needs no more than one line in the log. */
+  /** Tries again a second later; a failure that lasts needs one line in the log. */
   #attempt(): Promise<void> {
     this.#checking ??= this.#check()
       .then(() => {
         this.#hasFailed = false;
       })
       .catch((err: unknown) => {
-        if (!this.#hasFailed) this.#options.log.warn({ err }, 'failed to look for losses');
+        const { redis, log } = this.#options;
+        // A store that is away has been logged already (StoreOutages).
+        const level = this.#hasFailed || redis.status !== 'ready' ? 'debug' : 'warn';
+        log[level]({ err }, 'failed to look for losses');
         this.#hasFailed = true;
       })
       .finally(() => {
@@ -90,32 +94,35 @@ export class LossWatch {
   }
 
   async #check(): Promise<void> {
-    const { losses, log, now } = this.#options;
+    const { losses, log } = this.#options;
     const found = await this.#ask(this.#known);
-    const { identity, positions, raised } = found;
-    if (raised > 0) log.warn({ positions }, 'counters that were behind their entries are raised');
-    if (this.#known !== undefined && !found.isWhole) {
-      for (const loss of lossesOf(this.#known, found)) losses.report(loss);
-      const taken = await this.#ask(undefined);
-      this.#known = { identity: taken.identity, positions: taken.positions, atMs: now() };
-    } else {
-      this.#known = { identity, positions, atMs: now() };
+    if (found.raised > 0) {
+      log.warn({ positions: found.positions }, 'raised counters that were behind their entries');
     }
+    const lost = this.#known === undefined ? [] : lossesOf(this.#known, found);
+    for (const loss of lost) losses.report(loss);
+    const taken = lost.length > 0 ? await this.#ask(undefined) : found;
+    this.#known = this.#witness(taken);
     // Before the file is written, by which a killed gateway would notice the loss again.
     await losses.keep();
     await this.#write(this.#known);
+  }
+
+  #witness({ identity, positions, newestAlarm }: z.infer<typeof reply>): Witness {
+    return { identity, positions, newestAlarm, atMs: this.#options.now() };
   }
 
   /** @param known undefined to take the store as it is */
   #ask(known: Witness | undefined): Promise<z.infer<typeof reply>> {
     const { redis, keys } = this.#options;
     const counters = [keys.logSequence('alarms'), keys.logSequence('messages'), keys.auditSequence];
-    const streams = [keys.log('alarms'), keys.history, keys.log('messages')];
-    const { alarms, messages, audit } = known?.positions ?? NOTHING;
+    const streams = [keys.history, keys.log('alarms'), keys.log('messages')];
+    const { identity, positions, newestAlarm } = known ?? NOTHING;
+    const { alarms, messages, audit } = positions;
     return checkWitness.run(
       redis,
       [keys.identity, ...counters, ...streams],
-      [known?.identity ?? '', alarms, messages, audit, randomUUID()],
+      [identity, alarms, messages, audit, newestAlarm, randomUUID()],
     );
   }
 

@@ -6,9 +6,9 @@ import type { Positions, Witness } from './store-witness.js';
 export interface FoundStore {
   /** Empty for a store that has none. */
   readonly identity: string;
-  /** The numbers that the gateway had noted in it. */
-  readonly noted: Positions;
   readonly positions: Positions;
+  /** Whether the alarm with the number of the newest one known is not that one. */
+  readonly isAnotherAlarm: boolean;
 }
 
 /** What is numbered, as it is called. */
@@ -19,15 +19,20 @@ const KINDS = ['alarms', 'messages', 'audit'] as const;
 export function lossesOf(known: Witness, found: FoundStore): LossDetails[] {
   const at = formatTime(known.atMs);
   if (found.identity !== known.identity) return replacedStore(known, found, at);
-  return KINDS.flatMap((what) => {
+  const missing = KINDS.flatMap((what) => {
     const to = known.positions[what];
-    const present = found.positions[what];
-    // Where as many have come since, the last numbers noted tell how far it may have gone back.
-    const from = (present < to ? present : found.noted[what]) + 1;
+    const from = found.positions[what] + 1;
     if (from > to) return [];
     const detail = `The store is back at an earlier state: ${NUMBERED[what].toLowerCase()} with the numbers ${from} to ${to}, all stored by ${at}, are missing.`;
     return [{ what, from, to, count: to - from + 1, detail }];
   });
+  return found.isAnotherAlarm ? [...missing, renumberedAlarms(known, at)] : missing;
+}
+
+/** More alarms have come since than are missing: where it had gone back to cannot be seen any more. */
+function renumberedAlarms({ positions }: Witness, at: string): LossDetails {
+  const detail = `The store was back at an earlier state and has numbered alarms anew since: some with numbers up to ${positions.alarms}, stored by ${at}, are missing.`;
+  return { what: 'alarms', from: null, to: positions.alarms, count: null, detail };
 }
 
 function replacedStore(known: Witness, found: FoundStore, at: string): LossDetails[] {

@@ -13,6 +13,8 @@ export type Positions = Readonly<z.infer<typeof positionsSchema>>;
 const witnessSchema = z.object({
   identity: z.string().min(1),
   positions: positionsSchema,
+  /** Digest of the newest alarm: tells it from another with the same number. Empty for none. */
+  newestAlarm: z.string(),
   atMs: z.number(),
 });
 

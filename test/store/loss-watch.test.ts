@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -103,19 +104,19 @@ class World {
 async function recordAlarms(redis: Redis, count: number): Promise<void> {
   for (let index = 0; index < count; index++) {
     const sequence = await redis.incr(keys.logSequence('alarms'));
-    await redis.xadd(keys.history, `${sequence}-0`, 'i', 'id');
+    await redis.xadd(keys.history, `${sequence}-0`, 'i', randomUUID());
     await redis.xadd(keys.log('alarms'), `${sequence}-0`, 't', 'topic');
   }
 }
 
 test('knows the store again after a restart, and finds nothing missing', async () => {
   const world = await World.start();
-  const identity = await world.connection.hget(keys.identity, 'id');
+  const identity = await world.connection.get(keys.identity);
   await world.alarms(3);
   await world.restart();
   await world.alarms(2);
   await world.restart();
-  expect(await world.connection.hget(keys.identity, 'id')).toBe(identity);
+  expect(await world.connection.get(keys.identity)).toBe(identity);
   await world.isWitnessed(5);
   expect(world.found()).toEqual([]);
   expect(world.health.faults()).toEqual([]);
@@ -157,14 +158,15 @@ test('notices that the store went back also when as many alarms have come since'
   cpSync(copy, join(world.dataDir, STORE), { recursive: true });
 
   await world.start(SITE, (redis) => recordAlarms(redis, 20));
-  expect(world.found()).toEqual([['alarms', 6, 9, 4]]);
+  expect(world.found()).toEqual([['alarms', null, 9, null]]);
+  expect(world.health.faults().join()).toMatch(/lost alarms .numbers up to 9/);
 });
 
 test('notices within seconds that a running store was emptied, and does so once', async () => {
   const world = await World.start();
   await world.alarms(7);
   await world.isWitnessed(7);
-  const before = await world.connection.hget(keys.identity, 'id');
+  const before = await world.connection.get(keys.identity);
   await world.connection.flushall();
   await until(() => world.losses.list().length > 0);
   expect(world.found()).toEqual([
@@ -176,7 +178,7 @@ test('notices within seconds that a running store was emptied, and does so once'
   // What was lost is not lost again, neither by the next look nor by the next start.
   await world.alarms(2);
   await world.isWitnessed(2);
-  expect(await world.connection.hget(keys.identity, 'id')).not.toBe(before);
+  expect(await world.connection.get(keys.identity)).not.toBe(before);
   await world.restart();
   expect(world.found()).toHaveLength(2);
 });
@@ -260,4 +262,18 @@ test('an acknowledged loss stays so, and is no fault, after a restart', async ()
   expect(world.losses.list()).toEqual([seen]);
   expect(world.health.faults()).toEqual([]);
   await expect(world.losses.acknowledge(GATEWAY_ACTOR, 'unknown')).rejects.toThrow(GatewayError);
+});
+
+test('writes nothing to a store that is as it must be: on a full disk that would end it', async () => {
+  const world = await World.start();
+  await world.alarms(3);
+  await world.isWitnessed(3);
+  const stat = async (section: string, name: string) =>
+    Number(new RegExp(`${name}(\\d+)`).exec(await world.connection.info(section))?.[1]);
+  const writes = () => stat('persistence', 'rdb_changes_since_last_save:');
+  const looks = () => stat('commandstats', 'cmdstat_eval:calls=');
+  const [before, seen] = [await writes(), await looks()];
+  await expect.poll(looks, { timeout: 5000 }).toBeGreaterThan(seen + 1);
+  expect(before).toBeGreaterThan(0);
+  expect(await writes()).toBe(before);
 });

@@ -1,14 +1,13 @@
--- Compares the store with what the gateway last saw of it, and notes the present numbers in it.
--- A counter that is behind its stream would have every new entry refused: it is raised first.
+-- Compares the store with what the gateway last saw of it. Writes nothing to a store that is as it must
+-- be: with a full disk, a write ends the server.
+-- A counter that is behind its stream would have every new entry refused: it is raised.
 -- KEYS[1] identity   KEYS[2], [3], [4] counters of alarms, other messages and audit records
--- KEYS[5] log of alarms   KEYS[6] history   KEYS[7] log of other messages
+-- KEYS[5] history   KEYS[6] log of alarms   KEYS[7] log of other messages
 -- ARGV[1] the identity that the gateway knows, '' to take the store as it is
--- ARGV[2], [3], [4] the numbers that it knows   ARGV[5] the identity to give a store that has none
--- returns '1' when nothing is missing, else '0' and then nothing is noted; the identity, '' for none;
---         three numbers noted before; three present ones; how many counters were raised
-local FIELDS = { 'alarms', 'messages', 'audit' }
-local STREAMS = { { KEYS[5], KEYS[6] }, { KEYS[7] }, {} }
-
+-- ARGV[2], [3], [4] the numbers that it knows   ARGV[5] digest of the alarm with that number, or ''
+-- ARGV[6] the identity to give a store that is taken as it is and has none
+-- returns the identity, '' for none; the three numbers; digest of the newest alarm;
+--         '1' when the alarm with the known number is another one; how many counters were raised
 local function lastOf(stream)
   if redis.call('EXISTS', stream) == 0 then return 0 end
   local info = redis.call('XINFO', 'STREAM', stream)
@@ -19,7 +18,7 @@ local function lastOf(stream)
 end
 
 local raised = 0
-local function presentNumber(counter, streams)
+local function numberOf(counter, streams)
   local number = tonumber(redis.call('GET', counter) or '0')
   local last = number
   for _, stream in ipairs(streams) do last = math.max(last, lastOf(stream)) end
@@ -30,28 +29,27 @@ local function presentNumber(counter, streams)
   return last
 end
 
-local identity = redis.call('HGET', KEYS[1], 'id') or ''
-local isWhole = ARGV[1] == '' or identity == ARGV[1]
-local noted, present, changes = {}, {}, {}
-for at, field in ipairs(FIELDS) do
-  noted[at] = tonumber(redis.call('HGET', KEYS[1], field) or '0')
-  present[at] = presentNumber(KEYS[at + 1], STREAMS[at])
-  local known = tonumber(ARGV[at + 1])
-  if ARGV[1] ~= '' and (noted[at] < known or present[at] < known) then isWhole = false end
-  if noted[at] ~= present[at] then
-    changes[#changes + 1] = field
-    changes[#changes + 1] = string.format('%.0f', present[at])
-  end
+local function digestOf(number)
+  local id = string.format('%.0f-0', number)
+  local entry = redis.call('XRANGE', KEYS[5], id, id)[1]
+  return entry and redis.sha1hex(table.concat(entry[2], '\n')) or ''
 end
-if isWhole then
-  if identity == '' then
-    identity = ARGV[5]
-    redis.call('HSET', KEYS[1], 'id', identity)
-  end
-  if #changes > 0 then redis.call('HSET', KEYS[1], unpack(changes)) end
+
+local alarms = numberOf(KEYS[2], { KEYS[5], KEYS[6] })
+local messages = numberOf(KEYS[3], { KEYS[7] })
+local audit = numberOf(KEYS[4], {})
+
+local identity = redis.call('GET', KEYS[1]) or ''
+if identity == '' and ARGV[1] == '' then
+  identity = ARGV[6]
+  redis.call('SET', KEYS[1], identity)
 end
-local reply = { isWhole and '1' or '0', identity }
-for _, number in ipairs(noted) do reply[#reply + 1] = string.format('%.0f', number) end
-for _, number in ipairs(present) do reply[#reply + 1] = string.format('%.0f', number) end
-reply[#reply + 1] = tostring(raised)
-return reply
+
+-- An alarm whose time is over is no longer there, and says nothing.
+local found = ARGV[5] ~= '' and digestOf(tonumber(ARGV[2])) or ''
+local isAnother = found ~= '' and found ~= ARGV[5]
+
+local numbers = {}
+for at, number in ipairs({ alarms, messages, audit }) do numbers[at] = string.format('%.0f', number) end
+return { identity, numbers[1], numbers[2], numbers[3], digestOf(alarms), isAnother and '1' or '0',
+  tostring(raised) }
