@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
 import { access, type FileHandle, open, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { CHECKABLE_FILES } from './append-only-files.js';
+import { MANIFEST, SINGLE_FILE } from './append-only-files.js';
 
 const CHECKERS = ['redis-check-aof', 'valkey-check-aof'];
 const REPORT = /AOF analyzed: (?:filename=(.+), )?size=(\d+), ok_up_to=(\d+),.* diff=(\d+)/g;
@@ -38,7 +38,9 @@ export async function cutDamagedTail(
   directory: string,
   searchPath: string | undefined,
 ): Promise<CutTail | undefined> {
-  const checked = await firstThatExists(CHECKABLE_FILES.map((name) => join(directory, name)));
+  const checked = await firstThatExists(
+    [MANIFEST, SINGLE_FILE].map((name) => join(directory, name)),
+  );
   if (checked === undefined) return undefined;
   const report = await check(checked, searchPath);
   const [, name, size, validBytes, damaged] = [...report.matchAll(REPORT)].at(-1) ?? [];
