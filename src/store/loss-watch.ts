@@ -94,18 +94,26 @@ export class LossWatch {
   }
 
   async #check(): Promise<void> {
-    const { losses, log } = this.#options;
-    const found = await this.#ask(this.#known);
-    if (found.raised > 0) {
-      log.warn({ positions: found.positions }, 'raised counters that were behind their entries');
+    const { losses, file } = this.#options;
+    try {
+      await this.#compare();
+    } finally {
+      // Before the witness is written, by which a killed gateway would notice a loss again.
+      await losses.keep();
     }
-    const lost = this.#known === undefined ? [] : lossesOf(this.#known, found);
-    for (const loss of lost) losses.report(loss);
-    const taken = lost.length > 0 ? await this.#ask(undefined) : found;
-    this.#known = this.#witness(taken);
-    // Before the file is written, by which a killed gateway would notice the loss again.
-    await losses.keep();
-    await this.#write(this.#known);
+    // A store that was emptied and takes no writes for now has no identity yet.
+    this.#known ??= this.#witness(await this.#ask(undefined));
+    if (this.#written !== undefined && isSame(this.#written, this.#known)) return;
+    await file.write(this.#known);
+    this.#written = this.#known;
+  }
+
+  async #compare(): Promise<void> {
+    const { losses } = this.#options;
+    if (this.#known === undefined) return;
+    const found = await this.#ask(this.#known);
+    for (const loss of lossesOf(this.#known, found)) losses.report(loss);
+    this.#known = found.identity === '' ? undefined : this.#witness(found);
   }
 
   #witness({ identity, positions, newestAlarm }: z.infer<typeof reply>): Witness {
@@ -113,23 +121,21 @@ export class LossWatch {
   }
 
   /** @param known undefined to take the store as it is */
-  #ask(known: Witness | undefined): Promise<z.infer<typeof reply>> {
-    const { redis, keys } = this.#options;
+  async #ask(known: Witness | undefined): Promise<z.infer<typeof reply>> {
+    const { redis, keys, log } = this.#options;
     const counters = [keys.logSequence('alarms'), keys.logSequence('messages'), keys.auditSequence];
     const streams = [keys.history, keys.log('alarms'), keys.log('messages')];
     const { identity, positions, newestAlarm } = known ?? NOTHING;
     const { alarms, messages, audit } = positions;
-    return checkWitness.run(
+    const found = await checkWitness.run(
       redis,
       [keys.identity, ...counters, ...streams],
       [identity, alarms, messages, audit, newestAlarm, randomUUID()],
     );
-  }
-
-  async #write(witness: Witness): Promise<void> {
-    if (this.#written !== undefined && isSame(this.#written, witness)) return;
-    await this.#options.file.write(witness);
-    this.#written = witness;
+    if (found.raised > 0) {
+      log.warn({ positions: found.positions }, 'raised counters that were behind their entries');
+    }
+    return found;
   }
 }
 

@@ -13,6 +13,9 @@ import { connectDevice } from '../harness/mqtt-clients.js';
 import { unusedPort } from '../harness/unused-port.js';
 import { becomesReady, eventually, OwnRedis, saysReady } from './faults.js';
 
+/** Behind the alarms of the site that the configuration names by default. */
+const SEQUENCE = '{site}:sequence:alarms';
+
 const losses = z.array(
   z.looseObject({
     id: z.string(),
@@ -36,8 +39,8 @@ async function homeWith(environment: Record<string, string> = {}): Promise<Home>
   return Home.at(gateway);
 }
 
-/** Has a device send alarms until all are acknowledged, and the gateway has noted how many. */
-async function recordAlarms(home: Home, count: number): Promise<void> {
+/** Has a device send alarms until all are acknowledged, and the gateway has noted how many there are. */
+async function recordAlarms(home: Home, count: number, total = count): Promise<void> {
   const device = await home.device();
   const sensor = await connectDevice(home.gateway, device);
   for (let sent = 0; sent < count; sent++) {
@@ -47,7 +50,7 @@ async function recordAlarms(home: Home, count: number): Promise<void> {
   await sensor.endAsync();
   await eventually(async () => {
     const witness = await readFile(join(home.gateway.dataDir, 'store-witness.json'), 'utf8');
-    expect(witness).toContain(`"alarms":${count},`);
+    expect(witness).toContain(`"alarms":${total},`);
   });
 }
 
@@ -85,6 +88,30 @@ it("says what is lost when the operator's store is flushed while running", async
   await recordAlarms(home, 5);
   await store.redis.flushall();
   await areFaultsUntilSeen(home, 5);
+});
+
+it('says how many alarms are missing and which after the store was a replica of an older one', async () => {
+  const [store, older] = [await OwnRedis.create(), await OwnRedis.create()];
+  for (const one of [store, older]) {
+    cleanups.push(() => one.remove());
+    await one.start();
+    await one.redis.config('SET', 'repl-diskless-sync-delay', 0);
+  }
+  const home = await homeWith({ GATEWAY_REDIS_URL: store.url });
+  await older.redis.replicaof('127.0.0.1', store.port);
+  await recordAlarms(home, 3);
+  await eventually(async () => expect(await older.redis.get(SEQUENCE)).toBe('3'));
+  await older.redis.replicaof('NO', 'ONE');
+  await recordAlarms(home, 4, 7);
+  await store.redis.replicaof('127.0.0.1', older.port);
+  await eventually(async () => expect(await store.redis.get(SEQUENCE)).toBe('3'));
+  await store.redis.replicaof('NO', 'ONE');
+  await eventually(async () => {
+    const found = losses.parse(await home.api.json('GET', '/losses'));
+    const alarms = found.filter(({ what }) => what === 'alarms');
+    expect(alarms).toEqual([expect.objectContaining({ from: 4, to: 7, count: 4 })]);
+  });
+  expect(await saysReady(home)).toMatch(/lost up to 4 alarms .numbers 4 to 7/);
 });
 
 it('names a Sentinel in one line when redis.url has its port', async () => {

@@ -183,6 +183,23 @@ test('notices within seconds that a running store was emptied, and does so once'
   expect(world.found()).toHaveLength(2);
 });
 
+test('reports a loss once also while the emptied store takes no writes', async () => {
+  const world = await World.start();
+  await world.alarms(7);
+  await world.isWitnessed(7);
+  const { connection } = world;
+  await connection.multi().flushall().config('SET', 'min-replicas-to-write', 1).exec();
+  await until(() => world.losses.list().length > 0);
+  const looks = async () =>
+    Number(/cmdstat_eval:calls=(\d+)/.exec(await connection.info('commandstats'))?.[1]);
+  const seen = await looks();
+  await expect.poll(looks, { timeout: 5000 }).toBeGreaterThan(seen + 2);
+  expect(world.found()).toHaveLength(2);
+  await connection.config('SET', 'min-replicas-to-write', 0);
+  await world.isWitnessed(0);
+  expect(world.found()).toHaveLength(2);
+});
+
 test('starts on an empty store when the append-only directory is missing, and says so', async () => {
   const world = await World.start();
   await world.alarms(7);
