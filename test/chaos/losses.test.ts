@@ -12,6 +12,7 @@ import { GatewayProcess } from '../harness/gateway-process.js';
 import { connectDevice } from '../harness/mqtt-clients.js';
 import { unusedPort } from '../harness/unused-port.js';
 import { becomesReady, eventually, OwnRedis, saysReady } from './faults.js';
+import { storeProcessId } from './victim.js';
 
 /** Behind the alarms of the site that the configuration names by default. */
 const SEQUENCE = '{site}:sequence:alarms';
@@ -88,6 +89,37 @@ it("says what is lost when the operator's store is flushed while running", async
   await recordAlarms(home, 5);
   await store.redis.flushall();
   await areFaultsUntilSeen(home, 5);
+});
+
+it('loses nothing when the append-only files are removed under it and both are killed', async () => {
+  const home = await homeWith();
+  const { gateway } = home;
+  await recordAlarms(home, 3);
+  await rm(join(gateway.dataDir, 'redis', 'appendonlydir'), { recursive: true });
+  await gateway.logged('files of the store are missing or cut short');
+  await becomesReady(home);
+  await recordAlarms(home, 2, 5);
+  const processId = storeProcessId(gateway.dataDir);
+  const dead = gateway.kill();
+  if (processId !== undefined) process.kill(processId, 'SIGKILL');
+  await dead;
+  await gateway.start();
+  expect(await home.api.json('GET', '/losses')).toEqual([]);
+  const events = z.object({ events: z.array(z.unknown()) });
+  const page = await home.api.json('GET', `/care-homes/${home.locationId}/alarms`);
+  expect(events.parse(page).events).toHaveLength(5);
+});
+
+it('acknowledges alarms again after their counter was set back', async () => {
+  const store = await OwnRedis.create();
+  cleanups.push(() => store.remove());
+  await store.start();
+  const home = await homeWith({ GATEWAY_REDIS_URL: store.url });
+  await recordAlarms(home, 5);
+  await store.redis.set(SEQUENCE, 1);
+  await home.gateway.logged('raised counters that were behind their entries');
+  await recordAlarms(home, 2, 7);
+  expect(await home.api.json('GET', '/losses')).toEqual([]);
 });
 
 it('says how many alarms are missing and which after the store was a replica of an older one', async () => {
