@@ -12,6 +12,7 @@ export type ErrorCode =
   | 'group-not-found'
   | 'access-token-not-found'
   | 'bridge-not-found'
+  | 'loss-not-found'
   | 'footage-not-found'
   | 'method-not-allowed'
   | 'device-id-in-use'

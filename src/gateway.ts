@@ -247,7 +247,6 @@ export class Gateway {
         messages: new LogTail(await logs.lastSequence('messages')),
       },
       reader: logs,
-      onLost: () => undefined,
       log,
       now: this.#steady.now,
       elapsedSinceMs: (timeMs) => this.#steady.now() - timeMs,
@@ -444,10 +443,10 @@ export class Gateway {
       lostAuditEntries: () => parts.backgroundAudit.lost,
       bridges: () => bridges.statuses(),
     });
-    const { history, audit, setAside } = storage;
+    const { history, audit, losses, setAside } = storage;
     return createHttpApp({
       ...parts,
-      ...{ history, audit, setAside },
+      ...{ history, audit, losses, setAside },
       rejections: storage.rejections,
       health: this.#health,
       publicUrl: config.http.publicUrl,

@@ -6,8 +6,10 @@ import type { Config } from './config/schema.js';
 import type { Releasers } from './releasers.js';
 import { RetentionSchedule } from './retention-schedule.js';
 import type { Health } from './site/health.js';
+import { Losses } from './site/losses.js';
 import { AlarmHistoryRedis } from './store/alarm-history-redis.js';
 import { AlarmRetention } from './store/alarm-retention.js';
+import { AppendOnlyWatch } from './store/append-only-watch.js';
 import { AuditArchive } from './store/audit/archive.js';
 import { AuditArchiveFaults } from './store/audit/archive-faults.js';
 import { AuditArchiveRetention } from './store/audit/archive-retention.js';
@@ -19,18 +21,23 @@ import { AuditTrailRedis } from './store/audit/trail-redis.js';
 import { BridgeRegisterRedis } from './store/bridge-register-redis.js';
 import { connectManagementRedis, connectRedis, untilReady } from './store/connection.js';
 import { DiskMonitor } from './store/disk-monitor.js';
+import { embeddedPlace } from './store/embedded-place.js';
 import { createEmbeddedRedis } from './store/embedded-redis.js';
 import { Keys } from './store/keys.js';
 import { Leftovers } from './store/leftovers.js';
 import { LogStore } from './store/log-store.js';
+import { LossFile } from './store/loss-file.js';
+import { LossWatch } from './store/loss-watch.js';
 import { PresenceStoreRedis } from './store/presence-store-redis.js';
 import { RejectionStoreRedis } from './store/rejection-store-redis.js';
 import { checkServer } from './store/server-check.js';
 import { SessionStoreRedis } from './store/session-store-redis.js';
 import { SetAsideStoreRedis } from './store/set-aside-store-redis.js';
+import { SettingsWatch } from './store/settings-watch.js';
 import { SiteStoreRedis } from './store/site-store-redis.js';
 import { StoreMonitor } from './store/store-monitor.js';
 import { StoreOutages } from './store/store-outages.js';
+import { WitnessFile } from './store/store-witness.js';
 
 const MANAGEMENT_READY_TIMEOUT_MS = 10_000;
 const HOUR_MS = 3_600_000;
@@ -51,6 +58,7 @@ export interface Storage {
   readonly audit: AuditTrailRedis;
   /** The same, but waits for the store as long as it takes. */
   readonly patientAudit: AuditTrailRedis;
+  readonly losses: Losses;
   readonly sessions: SessionStoreRedis;
   readonly presence: PresenceStoreRedis;
   readonly rejections: RejectionStoreRedis;
@@ -68,6 +76,8 @@ export interface StorageOptions {
   readonly releasers: Releasers;
   /** Where to look for the embedded store's program; all that it is told of the environment. */
   readonly searchPath: string | undefined;
+  /** The wall clock. */
+  readonly now: () => number;
   /** By which ages are measured. */
   readonly steadyNow: () => number;
 }
@@ -97,15 +107,18 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   const broker = opened(connectRedis({ ...place, name: 'broker', keyPrefix: keys.brokerPrefix }));
   const management = opened(connectManagementRedis({ ...place, name: 'management' }));
   await untilReady(management, MANAGEMENT_READY_TIMEOUT_MS);
+  startServerWatches(management, options);
   const archive = await startArchive(state, keys, options);
   startRetention(state, keys, archive, options);
   const records = new AuditRecords(keys);
   const audit = new AuditTrailRedis({ redis: management, keys, records, archive });
+  const losses = await watchForLosses(management, keys, audit, options);
   return {
     site: new SiteStoreRedis(management, keys, records),
     logs: new LogStore(writer, reader, keys),
     history: new AlarmHistoryRedis(management, keys),
     audit,
+    losses,
     patientAudit: new AuditTrailRedis({ redis: state, keys, records, archive }),
     sessions: new SessionStoreRedis(state, keys),
     presence: new PresenceStoreRedis(state, keys),
@@ -115,6 +128,38 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     bridgeRegister: new BridgeRegisterRedis(management, keys, records),
     broker: createBrokerStorage({ conn: broker }),
   };
+}
+
+/** What may become of a server that was as it must be is noticed from now on. */
+function startServerWatches(
+  redis: Redis,
+  { config, log, health, releasers }: StorageOptions,
+): void {
+  const settings = new SettingsWatch(redis, health);
+  settings.start();
+  releasers.add(() => settings.stop());
+  if (config.redis.url !== undefined) return;
+  const { directory } = embeddedPlace(config.dataDir);
+  const files = new AppendOnlyWatch({ redis, directory, health, log });
+  files.start();
+  releasers.add(() => files.stop());
+}
+
+/** What the store has lost is noticed from now on; what it had lost before the start, already. */
+async function watchForLosses(
+  redis: Redis,
+  keys: Keys,
+  audit: AuditTrailRedis,
+  { config, log, health, releasers, now }: StorageOptions,
+): Promise<Losses> {
+  const store = new LossFile(join(config.dataDir, 'losses.json'), log);
+  const losses = new Losses({ store, audit, health, log, now });
+  await losses.load();
+  const file = new WitnessFile(join(config.dataDir, 'store-witness.json'), config.site, log);
+  const watch = new LossWatch({ redis, keys, file, losses, log, now });
+  await watch.start();
+  releasers.add(() => watch.stop());
+  return losses;
 }
 
 /** Records of the audit trail are moved to the disk from now on, before they take too much memory. */

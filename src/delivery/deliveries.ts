@@ -8,18 +8,9 @@ import { Routes } from './routes.js';
 
 const RETRY_AFTER_MS = 250;
 
-/** Entries that the running store had acknowledged and has lost. */
-export interface LostEntries {
-  readonly log: LogName;
-  /** Sequences of the first and the last of them. */
-  readonly from: number;
-  readonly to: number;
-}
-
 export interface DeliveriesOptions {
   readonly tails: Readonly<Record<LogName, LogTail>>;
   readonly reader: LogReader;
-  readonly onLost: (lost: LostEntries) => void;
   readonly log: Logger;
   /** The steady clock. */
   readonly now: () => number;
@@ -139,8 +130,6 @@ export class Deliveries {
 
   /** The store has lost its newest entries (a failover, a restored backup): the log ends here. */
   #wentBack(log: LogName, last: number): void {
-    const { onLost } = this.#options;
-    onLost({ log, from: last + 1, to: this.tails[log].last });
     this.#options.log.error({ log, last }, 'the store has lost its newest log entries');
     this.tails[log].restart(last);
     for (const selection of this.#routes.selections()) selection.tallies[log].cutAt(last);

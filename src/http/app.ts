@@ -26,6 +26,7 @@ import { registerFootageUploads } from './routes/footage-uploads.js';
 import { registerGroups } from './routes/groups.js';
 import { registerHealth } from './routes/health.js';
 import { registerLocations } from './routes/locations.js';
+import { registerLosses } from './routes/losses.js';
 import { registerMetrics } from './routes/metrics.js';
 import { registerMoves } from './routes/moves.js';
 import { registerOpenApiDocument } from './routes/openapi-document.js';
@@ -99,5 +100,6 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   registerAccessTokens(app, services);
   registerAudit(app, services);
   registerBridges(app, services);
+  registerLosses(app, services);
   return app;
 }

@@ -9,6 +9,7 @@ import type { Footage } from '../site/footage.js';
 import type { FootageFiles } from '../site/footage-store.js';
 import type { Groups } from '../site/groups.js';
 import type { Locations } from '../site/locations.js';
+import type { LossList } from '../site/losses.js';
 import type { PermissionRefusals } from '../site/permission-refusals.js';
 import type { PresenceView } from '../site/presence-view.js';
 import type { RejectionList } from '../site/rejection-list.js';
@@ -40,6 +41,7 @@ export interface HttpDependencies {
   readonly history: AlarmHistory;
   readonly audit: AuditTrail & AuditReader;
   readonly bridges: BridgeList;
+  readonly losses: LossList;
   readonly setAside: Pick<SetAsideStore, 'list'>;
   readonly permissionRefusals: PermissionRefusals;
   readonly authenticationRefusals: AuthenticationRefusals;

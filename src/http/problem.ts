@@ -40,6 +40,7 @@ const PROBLEMS: Readonly<Record<ErrorCode, ProblemKind>> = {
   'group-not-found': { status: 404, title: 'Group not found' },
   'access-token-not-found': { status: 404, title: 'Access token not found' },
   'bridge-not-found': { status: 404, title: 'Bridge not found' },
+  'loss-not-found': { status: 404, title: 'Loss not found' },
   'footage-not-found': { status: 404, title: 'Footage not found' },
   'method-not-allowed': { status: 405, title: 'Method not allowed' },
   'device-id-in-use': { status: 409, title: 'Device id in use' },

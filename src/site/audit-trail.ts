@@ -22,6 +22,7 @@ export const AUDIT_ACTIONS = [
   'bridge.created',
   'bridge.changed',
   'bridge.removed',
+  'loss.acknowledged',
   'footage.url-made',
   'footage.upload-url-made',
   'permission.refused',
@@ -55,7 +56,7 @@ export interface AuditEntry {
   readonly atMs: number;
   /** The location that it concerns, null where it concerns none or all. */
   readonly locationId: string | null;
-  /** The object of the action: id of a location, group, room, device or access token; a bridge's name. */
+  /** The object of the action: id of a location, group, room, device, token or loss; a bridge's name. */
   readonly resourceId: string | null;
   /** Further details: the target of a move, the object key of a URL, the denied request. */
   readonly details: Readonly<Record<string, string | null>>;

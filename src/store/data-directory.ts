@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync } from 'node:fs';
-import { mkdir, open, readFile, rename } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { GatewayError, systemErrorCode } from '../errors.js';
+import { writeDurably } from './durable-file.js';
 import { lockFile } from './file-lock.js';
 
 const TOKEN_BYTES = 32;
@@ -104,17 +105,8 @@ async function readIfExists(file: string): Promise<string | undefined> {
 /** Complete or not there at all: a power cut must not leave an empty token behind. */
 async function writeToken(file: string): Promise<string> {
   const token = randomBytes(TOKEN_BYTES).toString('base64url');
-  const draft = `${file}.new`;
   try {
-    const handle = await open(draft, 'w', 0o600);
-    try {
-      await handle.chmod(0o600);
-      await handle.writeFile(`${token}\n`);
-      await handle.sync();
-    } finally {
-      await handle.close();
-    }
-    await rename(draft, file);
+    await writeDurably(file, `${token}\n`);
   } catch (cause) {
     throw new GatewayError('start-failed', `${file} cannot be written`, { cause });
   }

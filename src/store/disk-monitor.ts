@@ -1,4 +1,6 @@
-import { statfs } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { access, statfs } from 'node:fs/promises';
+import { systemErrorCode } from '../errors.js';
 import type { Health } from '../site/health.js';
 
 const INTERVAL_MS = 1_000;
@@ -6,7 +8,7 @@ const INTERVAL_MS = 1_000;
 const MIN_FREE_BYTES = 1024 * 1024;
 const FAULT = 'disk';
 
-/** Watches whether there is room where the embedded store keeps its data (CONTRACT 4.7). */
+/** Watches whether the disk takes what the embedded store writes (CONTRACT 4.7). */
 export class DiskMonitor {
   readonly #directory: string;
   readonly #health: Health;
@@ -19,7 +21,9 @@ export class DiskMonitor {
 
   start(): void {
     this.#timer = setInterval(() => {
-      this.#check().catch(() => this.#health.report(FAULT, 'The data directory is unreadable.'));
+      this.#check()
+        .catch(() => 'The data directory is unreadable.')
+        .then((fault) => this.#health.report(FAULT, fault));
     }, INTERVAL_MS);
   }
 
@@ -27,9 +31,22 @@ export class DiskMonitor {
     clearInterval(this.#timer);
   }
 
-  async #check(): Promise<void> {
+  async #check(): Promise<string | undefined> {
     const { bavail, bsize } = await statfs(this.#directory);
-    const isFull = bavail * bsize < MIN_FREE_BYTES;
-    this.#health.report(FAULT, isFull ? 'The disk with the data directory is full.' : undefined);
+    if (bavail * bsize < MIN_FREE_BYTES) return 'The disk with the data directory is full.';
+    return this.#unwritable();
+  }
+
+  /** The kernel makes a disk read-only that fails; nothing is written to find that out. */
+  async #unwritable(): Promise<string | undefined> {
+    try {
+      await access(this.#directory, constants.W_OK);
+      return undefined;
+    } catch (error) {
+      const isReadOnly = systemErrorCode(error) === 'EROFS';
+      return isReadOnly
+        ? 'The disk with the data directory is read-only.'
+        : 'The data directory cannot be written.';
+    }
   }
 }

@@ -2,6 +2,7 @@ import { statfs } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { GatewayError } from '../errors.js';
+import { restoreIncompleteFiles } from './append-only-restore.js';
 import { createDataDirectory, lockDataDirectory } from './data-directory.js';
 import { followOutput, type OutputFollower } from './embedded-output.js';
 import { createEmbeddedPlace, embeddedPlace, removeSocketDirectory } from './embedded-place.js';
@@ -167,10 +168,17 @@ class Supervisor implements EmbeddedRedis {
     return this.#tryServer(output);
   }
 
+  async #restoreFiles(): Promise<void> {
+    const restored = await restoreIncompleteFiles(this.#place.directory);
+    if (restored === undefined) return;
+    this.#log.error(restored, 'append-only files are missing; the store starts with what is left');
+  }
+
   /** A server that answers, or undefined when it ended before it did. */
   async #tryServer(output: OutputFollower): Promise<StoreServer | undefined> {
     const { signal } = this.#stopping;
-    const options = { place: this.#place, searchPath: this.#searchPath };
+    const beforeLaunch = () => this.#restoreFiles();
+    const options = { place: this.#place, searchPath: this.#searchPath, beforeLaunch };
     const server = await obtainServer(options, signal);
     this.#server = server;
     const isReady = await untilReady(server, this.#place, signal);

@@ -1,55 +1,100 @@
 import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
-import { access, open, writeFile } from 'node:fs/promises';
+import { access, type FileHandle, open, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { MANIFEST, SINGLE_FILE } from './append-only-files.js';
 
 const CHECKERS = ['redis-check-aof', 'valkey-check-aof'];
-/** Relative to the store's directory: of Redis 7 and later, and of Redis 6. */
-const APPEND_ONLY_FILES = ['appendonlydir/appendonly.aof.manifest', 'appendonly.aof'];
 const REPORT = /AOF analyzed: (?:filename=(.+), )?size=(\d+), ok_up_to=(\d+),.* diff=(\d+)/g;
-/** More than this is no torn end of a file, and is not cut without being asked. */
-const MAX_TAIL_BYTES = 1024 * 1024;
+/** A longer tail that holds a whole transaction is no torn end, and is not cut without being asked. */
+const MAX_DOUBTFUL_BYTES = 1024 * 1024;
+/** How a transaction ends in the file: what is behind one was acknowledged, or may have been. */
+const EXEC = Buffer.from('*1\r\n$4\r\nEXEC\r\n');
+const CHUNK_BYTES = 1024 * 1024;
 
 /** What was cut off an append-only file. */
 export interface CutTail {
   readonly file: string;
   readonly bytes: number;
-  readonly keptIn: string;
+  /** Undefined when the disk did not take the copy. */
+  readonly keptIn: string | undefined;
+}
+
+interface Tail {
+  readonly from: number;
+  readonly bytes: number;
 }
 
 /**
- * Cuts what is unreadable off the end of the append-only file, keeping it beside; undefined when
- * that is not what is wrong. The server by itself gets over an end that is missing, not over one
- * that is garbage, which a power cut leaves as well. Every write is synced before it is answered,
- * so nothing that was acknowledged is in such an end (CONTRACT 4.7). No server may be running.
+ * Cuts the unreadable end off the append-only file, keeping a copy.
+ *
+ * The server runs only on a whole file. Every write is synced before it is answered, so nothing that
+ * was acknowledged is in a torn end (CONTRACT 4.7): a command that is not complete, a MULTI without
+ * its EXEC, zeros or garbage after a power cut. No server may be running.
+ *
+ * @returns undefined when something else is wrong
  */
 export async function cutDamagedTail(
   directory: string,
   searchPath: string | undefined,
 ): Promise<CutTail | undefined> {
-  const checked = await firstThatExists(APPEND_ONLY_FILES.map((name) => join(directory, name)));
+  const checked = await firstThatExists(
+    [MANIFEST, SINGLE_FILE].map((name) => join(directory, name)),
+  );
   if (checked === undefined) return undefined;
   const report = await check(checked, searchPath);
   const [, name, size, validBytes, damaged] = [...report.matchAll(REPORT)].at(-1) ?? [];
-  const bytes = Number(damaged ?? 0);
-  if (bytes === 0 || bytes > MAX_TAIL_BYTES) return undefined;
-  if (Number(validBytes) + bytes !== Number(size)) return undefined;
+  const tail = { from: Number(validBytes), bytes: Number(damaged ?? 0) };
+  if (tail.bytes === 0 || tail.from + tail.bytes !== Number(size)) return undefined;
   const file = name === undefined ? checked : join(dirname(checked), basename(name));
-  const keptIn = join(directory, `damaged-tail-${Date.now()}.aof`);
-  await moveTail(file, Number(validBytes), bytes, keptIn);
-  return { file, bytes, keptIn };
-}
-
-async function moveTail(file: string, from: number, bytes: number, to: string): Promise<void> {
   const handle = await open(file, 'r+');
   try {
-    const tail = Buffer.alloc(bytes);
-    await handle.read(tail, 0, bytes, from);
-    await writeFile(to, tail, { mode: 0o600, flush: true });
-    await handle.truncate(from);
+    if (!(await isTornEnd(handle, tail))) return undefined;
+    const keptIn = await keep(handle, tail, join(directory, `damaged-tail-${Date.now()}.aof`));
+    await handle.truncate(tail.from);
     await handle.sync();
+    return { file, bytes: tail.bytes, keptIn };
   } finally {
     await handle.close();
+  }
+}
+
+/** A torn end may be long, as a transaction may be, or a block of zeros; but no whole one is in it. */
+async function isTornEnd(handle: FileHandle, tail: Tail): Promise<boolean> {
+  if (tail.bytes <= MAX_DOUBTFUL_BYTES) return true;
+  let before = Buffer.alloc(0);
+  for await (const chunk of chunksOf(handle, tail)) {
+    const seen = Buffer.concat([before, chunk]);
+    if (seen.includes(EXEC)) return false;
+    before = seen.subarray(-EXEC.length);
+  }
+  return true;
+}
+
+/** Copies the tail; a disk that is full, perhaps the cause of it all, must not prevent the repair. */
+async function keep(handle: FileHandle, tail: Tail, to: string): Promise<string | undefined> {
+  try {
+    const copy = await open(to, 'w', 0o600);
+    try {
+      for await (const chunk of chunksOf(handle, tail)) await copy.writeFile(chunk);
+      await copy.sync();
+    } finally {
+      await copy.close();
+    }
+    return to;
+  } catch {
+    // Half a copy would only take room that the store needs.
+    await rm(to, { force: true });
+    return undefined;
+  }
+}
+
+async function* chunksOf(handle: FileHandle, { from, bytes }: Tail): AsyncGenerator<Buffer> {
+  const end = from + bytes;
+  for (let at = from; at < end; at += CHUNK_BYTES) {
+    const chunk = Buffer.alloc(Math.min(CHUNK_BYTES, end - at));
+    await handle.read(chunk, 0, chunk.length, at);
+    yield chunk;
   }
 }
 

@@ -25,6 +25,8 @@ export interface ServerOptions {
   readonly place: EmbeddedPlace;
   /** `PATH` for the server's program; the gateway's own environment when left out. */
   readonly searchPath: string | undefined;
+  /** Called before a new server runs on the data, while none does. */
+  readonly beforeLaunch: () => Promise<void>;
 }
 
 /**
@@ -118,9 +120,11 @@ async function answers(place: EmbeddedPlace): Promise<boolean> {
 }
 
 /** Starts a server that shares `lock`; our own hold on it ends here. */
-async function launch({ place, searchPath }: ServerOptions, lock: number): Promise<StoreServer> {
+async function launch(options: ServerOptions, lock: number): Promise<StoreServer> {
+  const { place, searchPath, beforeLaunch } = options;
   const output = openSync(place.outputFile, 'a', 0o600);
   try {
+    await beforeLaunch();
     for (const program of PROGRAMS) {
       // Detached, and with no pipe to us: it must survive whatever ends the gateway.
       const child = spawn(program, serverArguments(place), {
@@ -176,7 +180,9 @@ function serverArguments(place: EmbeddedPlace): string[] {
     ['appendonly', 'yes'],
     ['appendfsync', 'always'],
     ['no-appendfsync-on-rewrite', 'no'],
-    ['aof-load-truncated', 'yes'],
+    // A short file is repaired before the server runs on it: what the server keeps of one may end in an
+    // open MULTI, which swallows what is appended behind it (FINDINGS S5).
+    ['aof-load-truncated', 'no'],
     ['auto-aof-rewrite-percentage', '100'],
     ['auto-aof-rewrite-min-size', '64mb'],
     ['save', ''],

@@ -89,6 +89,11 @@ export class Keys {
     return this.#key('sequence', log);
   }
 
+  /** Which store this is: tells it from one that was emptied or put in its place. */
+  get identity(): string {
+    return this.#key('identity');
+  }
+
   /** Stream: the messages that are no alarms. */
   get messageLog(): string {
     return this.#key('log', 'messages');

@@ -41,6 +41,10 @@ export async function checkServer(redis: Redis): Promise<string[]> {
   const info = await readInfo(redis);
   const version = /^redis_version:(\d+)\.(\d+)/m.exec(info);
   if (version === null) throw unsuitable('it does not say which version of Redis it is');
+  // Its other commands fail one by one, none of them saying why.
+  if (/^redis_mode:sentinel/m.test(info)) {
+    throw unsuitable('it is a Sentinel, which stores nothing; redis.url must name a Redis server');
+  }
   const [major, minor] = [Number(version[1]), Number(version[2])];
   if (major < MIN_VERSION[0] || (major === MIN_VERSION[0] && minor < MIN_VERSION[1])) {
     throw unsuitable(
@@ -62,6 +66,17 @@ async function readInfo(redis: Redis): Promise<string> {
 
 function unsuitable(reason: string): GatewayError {
   return new GatewayError('start-failed', `the store cannot be used: ${reason}`);
+}
+
+/** What the server's settings do not guarantee, a sentence each, as far as they can be read. */
+export async function unsafeSettings(redis: Redis): Promise<string[]> {
+  const sentences = await Promise.all(
+    SETTINGS.map(async ({ name, warning }) => {
+      const value = await readSetting(redis, name);
+      return value === undefined ? undefined : warning(value);
+    }),
+  );
+  return sentences.filter((sentence) => sentence !== undefined);
 }
 
 /** Managed servers often forbid CONFIG; what cannot be checked is not promised. */

@@ -75,6 +75,7 @@ describe('every route that changes something', () => {
       ['POST', `${device}/move`, { targetLocationId: ids.locationId }, 204],
       ['PATCH', home, { name: '' }, 400],
       ['DELETE', `/access-tokens/${randomUUID()}`, undefined, 404],
+      ['POST', `/losses/${randomUUID()}/acknowledge`, undefined, 404],
     ];
     for (const [method, path, json, status] of failing) {
       const records = await recordsOf(gateway, async () => {

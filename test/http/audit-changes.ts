@@ -13,6 +13,7 @@ export async function world(gateway: TestGateway) {
   const goneRoomId = await gateway.createRoom(otherLocationId, goneGroupId);
   const grants = [{ location: '*', role: 'viewer' } as const];
   await gateway.createToken(grants, 'nurse call');
+  const lossId = gateway.lose();
   const tokenId = gateway.model.accessTokens().at(-1)?.id ?? '';
   return {
     ...{
@@ -26,6 +27,7 @@ export async function world(gateway: TestGateway) {
       goneGroupId,
       goneRoomId,
       tokenId,
+      lossId,
     },
   };
 }
@@ -176,6 +178,12 @@ export const CHANGES: Readonly<Record<string, readonly Change[]>> = {
       json: () => ({ name: 'bridge', grants: VIEWER, expiresAt: LATER }),
       ...{ action: 'access-token.created', resource: 'created', location: 'none' },
       details: () => ({ name: 'bridge', grants: VIEWER, expiresAt: LATER }),
+    },
+  ],
+  'POST /losses/:lossId/acknowledge': [
+    {
+      ...{ action: 'loss.acknowledged', resource: 'lossId', location: 'none' },
+      details: () => ({ what: 'alarms', from: '801', to: '1000', count: '200' }),
     },
   ],
   'DELETE /access-tokens/:tokenId': [

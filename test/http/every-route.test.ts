@@ -14,7 +14,8 @@ const AUTHORIZED = `Authorization: Bearer ${ADMIN_TOKEN}`;
 async function knownIds(gateway: TestGateway): Promise<Record<string, string>> {
   const locationId = await gateway.createLocation();
   const deviceId = await gateway.createDevice(locationId);
-  return { locationId, deviceId, ...(await gateway.placeInGroup(locationId, deviceId)) };
+  const lossId = gateway.lose();
+  return { locationId, deviceId, lossId, ...(await gateway.placeInGroup(locationId, deviceId)) };
 }
 
 /** Every path there is, with the methods that its routes have. */
@@ -218,7 +219,7 @@ it('that changes anything is 503 with Retry-After while the store is away', asyn
       ...(isOwn ? { deviceId: camera.id } : {}),
     });
     const answer = await gateway.admin(method, filled, {
-      ...(method === 'DELETE' || path.endsWith('/secret')
+      ...(method === 'DELETE' || /\/(secret|acknowledge)$/.test(path)
         ? {}
         : { json: bodyFor(path, otherGroup) }),
       headers: isOwn ? basic(camera.id, camera.secret) : {},

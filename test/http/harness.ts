@@ -32,6 +32,7 @@ import type { FootageStore } from '../../src/site/footage-store.js';
 import { Groups } from '../../src/site/groups.js';
 import { Health } from '../../src/site/health.js';
 import { Locations } from '../../src/site/locations.js';
+import { Losses } from '../../src/site/losses.js';
 import { PermissionRefusals } from '../../src/site/permission-refusals.js';
 import type { DevicePresence } from '../../src/site/presence-view.js';
 import { Rooms } from '../../src/site/rooms.js';
@@ -44,6 +45,7 @@ import { AuditRecords } from '../../src/store/audit/records.js';
 import { AuditTrailRedis } from '../../src/store/audit/trail-redis.js';
 import { Keys } from '../../src/store/keys.js';
 import { LogStore } from '../../src/store/log-store.js';
+import { LossFile } from '../../src/store/loss-file.js';
 import { RejectionStoreRedis } from '../../src/store/rejection-store-redis.js';
 import { SetAsideStoreRedis } from '../../src/store/set-aside-store-redis.js';
 import { SiteStoreRedis } from '../../src/store/site-store-redis.js';
@@ -141,6 +143,7 @@ export class TestGateway {
   readonly presence = new Map<string, DevicePresence>();
   readonly store: SiteStoreRedis;
   readonly audit: AuditTrailRedis;
+  readonly losses: Losses;
   readonly rejections: RejectionStoreRedis;
   readonly footageStore: FootageStore;
   readonly footageDirectory: string;
@@ -175,6 +178,10 @@ export class TestGateway {
       maxOpen: 1,
     });
     this.audit = new AuditTrailRedis({ redis, keys, records, archive });
+    this.losses = new Losses({
+      store: new LossFile(join(directory, 'losses.json'), log),
+      ...{ audit: this.audit, health, log, now },
+    });
     this.#background = new BackgroundAudit(this.audit, log);
     const clocks = { now, steadyNow: now };
     this.#authenticationRefusals = new AuthenticationRefusals({
@@ -195,6 +202,7 @@ export class TestGateway {
       history: new AlarmHistoryRedis(redis, keys),
       audit: this.audit,
       bridges: { statuses: async () => [], has: () => false },
+      losses: this.losses,
       setAside: new SetAsideStoreRedis(redis, keys),
       permissionRefusals: new PermissionRefusals({
         ...{ audit: this.audit, patientAudit: this.audit, log },
@@ -241,6 +249,13 @@ export class TestGateway {
     await this.#listener.stop(0);
     this.#authenticationRefusals.stop();
     await this.#background.stop();
+  }
+
+  /** Has the store lose 200 alarms: the id of the loss. */
+  lose(): string {
+    const detail = 'The store is back at an earlier state.';
+    this.losses.report({ what: 'alarms', from: 801, to: 1000, count: 200, detail });
+    return this.losses.list()[0]?.id ?? '';
   }
 
   /** From now on the store cannot be reached. */

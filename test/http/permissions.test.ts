@@ -51,6 +51,8 @@ const NEEDS: Readonly<Record<string, Need>> = {
   'POST /access-tokens': 'admin',
   'DELETE /access-tokens/:tokenId': 'admin',
   'GET /audit': 'admin',
+  'GET /losses': 'admin',
+  'POST /losses/:lossId/acknowledge': 'admin',
 };
 
 const VIEWER: readonly Need[] = ['a token', 'viewer of some', 'viewer of the device'];

@@ -39,6 +39,7 @@ export function takesJson({ method, path }: Route): boolean {
   return (
     (method === 'POST' || method === 'PATCH') &&
     !path.endsWith('/secret') &&
+    !path.endsWith('/acknowledge') &&
     !path.endsWith('/custom-data')
   );
 }

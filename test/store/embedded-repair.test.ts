@@ -1,7 +1,17 @@
-import { appendFileSync, readdirSync, readFileSync, statSync, truncateSync } from 'node:fs';
+import {
+  appendFileSync,
+  cpSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import type { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
-import { ask, embeddedRedis, temporaryDirectory } from './embedded-support.js';
+import { ask, embeddedRedis, pidOf, temporaryDirectory } from './embedded-support.js';
 
 const FILE = 'redis/appendonlydir/appendonly.aof.1.incr.aof';
 
@@ -33,6 +43,7 @@ function keptTails(dataDir: string): string[] {
 
 test.each([
   ['zeros', Buffer.alloc(4096)],
+  ['2 MiB of zeros', Buffer.alloc(2 * 1024 * 1024)],
   ['garbage', Buffer.from('\u0007 no command\r\n*3\r\n$5\r\n')],
 ])(
   'an end of %s is cut off, kept and reported, and nothing acknowledged is lost',
@@ -45,7 +56,7 @@ test.each([
     expect(length).toBe(100);
     expect(statSync(join(dataDir, FILE)).size).toBe(size);
     const [kept = ''] = keptTails(dataDir);
-    expect(readFileSync(kept)).toEqual(tail);
+    expect(readFileSync(kept).equals(tail)).toBe(true);
     const report = messages.filter((message) => message.includes('has been cut off'));
     expect(report).toHaveLength(1);
     expect(report[0]).toContain(`"bytes":${tail.length}`);
@@ -55,14 +66,24 @@ test.each([
 test('an end that is missing costs what was not complete, and no more', async () => {
   const dataDir = await writtenDirectory();
   truncateSync(join(dataDir, FILE), statSync(join(dataDir, FILE)).size - 3);
-  const { length } = await restart(dataDir);
+  const { length, messages } = await restart(dataDir);
   expect(length).toBe(99);
-  expect(keptTails(dataDir)).toEqual([]);
+  expect(keptTails(dataDir)).toHaveLength(1);
+  expect(messages.join()).toContain('has been cut off');
+});
+
+test('a torn transaction of 3 MiB is cut off', async () => {
+  const dataDir = await writtenDirectory();
+  const value = 'x'.repeat(3 * 1024 * 1024);
+  const transaction = `*1\r\n$5\r\nMULTI\r\n*3\r\n$3\r\nSET\r\n$1\r\na\r\n$${value.length}\r\n${value}`;
+  appendFileSync(join(dataDir, FILE), transaction);
+  expect((await restart(dataDir)).length).toBe(100);
 });
 
 test('damage that is more than an end is left alone, and said', async () => {
   const dataDir = await writtenDirectory();
-  appendFileSync(join(dataDir, FILE), Buffer.alloc(2 * 1024 * 1024));
+  const transaction = '*1\r\n$5\r\nMULTI\r\n*2\r\n$4\r\nINCR\r\n$1\r\na\r\n*1\r\n$4\r\nEXEC\r\n';
+  appendFileSync(join(dataDir, FILE), `no command\r\n${transaction.repeat(50_000)}`);
   const { size } = statSync(join(dataDir, FILE));
   const { embedded } = embeddedRedis(dataDir);
   await expect(embedded.start()).rejects.toMatchObject({
@@ -71,3 +92,85 @@ test('damage that is more than an end is left alone, and said', async () => {
   });
   expect(statSync(join(dataDir, FILE)).size).toBe(size);
 });
+
+/** How alarms are recorded: a script that writes several keys, which the file has as a transaction. */
+const RECORD = `local n = redis.call('INCR', KEYS[1])
+  redis.call('XADD', KEYS[2], n .. '-0', 'id', ARGV[1])
+  redis.call('HSET', KEYS[3], ARGV[1], n) return n`;
+
+function record(redis: Redis, id: string): Promise<unknown> {
+  return redis.eval(RECORD, 3, 'sequence', 'log', 'ids', id);
+}
+
+async function recorded(redis: Redis): Promise<string[]> {
+  const entries = await redis.xrange('log', '-', '+');
+  return entries.map(([, fields]) => fields[1] ?? '');
+}
+
+/** What a store has on the directory as it is. */
+async function found(dataDir: string) {
+  const { embedded } = embeddedRedis(dataDir);
+  await embedded.start();
+  const { size } = statSync(join(dataDir, FILE));
+  const content = await ask(embedded.socketPath, async (redis) => ({
+    log: await recorded(redis),
+    ids: Object.keys(await redis.hgetall('ids')),
+    list: await redis.llen('list'),
+  }));
+  await embedded.stop();
+  return { size, ...content };
+}
+
+/** Has a store on the directory acknowledge two more, and ends it. */
+async function recordTwo(dataDir: string, byForce: boolean): Promise<void> {
+  const { embedded } = embeddedRedis(dataDir);
+  await embedded.start();
+  await ask(embedded.socketPath, async (redis) => {
+    await record(redis, 'after 1');
+    await record(redis, 'after 2');
+  });
+  if (byForce) process.kill(await pidOf(embedded.socketPath), 'SIGKILL');
+  await embedded.stop();
+}
+
+/** What is written after a cut is read again for every so many of them: the file is the same by then. */
+const RESTART_EVERY = 12;
+
+test('a cut at any byte of the last transactions leaves whole ones, and what is acknowledged then stays', async () => {
+  const dataDir = await writtenDirectory();
+  const { embedded } = embeddedRedis(dataDir);
+  await embedded.start();
+  const ends: number[] = [];
+  const size = () => ends.push(statSync(join(dataDir, FILE)).size);
+  await ask(embedded.socketPath, async (redis) => {
+    await record(redis, 'a');
+    size();
+    await redis.multi().rpush('list', 'one').rpush('list', 'two').exec();
+    size();
+    await record(redis, 'b');
+    size();
+  });
+  await embedded.stop();
+  const [first = 0, second = 0, whole = 0] = ends;
+  const content = readFileSync(join(dataDir, FILE));
+  const expected = (at: number, after: readonly string[]) => {
+    const log = ['a', ...(at < whole ? [] : ['b']), ...after];
+    return { log, ids: log, list: at < second ? 100 : 102 };
+  };
+  const cuts = Array.from({ length: whole - first + 1 }, (_, index) => first + index);
+  const lane = async () => {
+    const copy = join(temporaryDirectory(), 'data');
+    for (let at = cuts.pop(); at !== undefined; at = cuts.pop()) {
+      rmSync(copy, { recursive: true, force: true });
+      cpSync(dataDir, copy, { recursive: true });
+      writeFileSync(join(copy, FILE), content.subarray(0, at));
+      const left = ends.findLast((end) => end <= Number(at));
+      expect({ at, ...(await found(copy)) }).toEqual({ at, size: left, ...expected(at, []) });
+      if (at % RESTART_EVERY !== 0 && at !== whole) continue;
+      await recordTwo(copy, at % (2 * RESTART_EVERY) === 0);
+      const after = expected(at, ['after 1', 'after 2']);
+      expect({ at, ...(await found(copy)) }).toMatchObject({ at, ...after });
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, lane));
+}, 240_000);

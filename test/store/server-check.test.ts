@@ -1,9 +1,14 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { Health } from '../../src/site/health.js';
 import { checkServer } from '../../src/store/server-check.js';
-import { embeddedRedis, temporaryDirectory } from './embedded-support.js';
+import { SettingsWatch } from '../../src/store/settings-watch.js';
+import { embeddedRedis, temporaryDirectory, until } from './embedded-support.js';
 
 /** A connection to a server set up as the gateway demands, until the test changes that. */
 async function serverConnection(options: { username?: string; password?: string } = {}) {
@@ -65,6 +70,57 @@ test('where CONFIG is forbidden, it is said what cannot be checked', async () =>
     expect.stringMatching(/^appendonly cannot be checked/),
     expect.stringMatching(/^appendfsync cannot be checked/),
   ]);
+});
+
+describe('a setting that is changed while the server runs', () => {
+  const CHECK_EVERY_MS = 20;
+
+  test('is a fault as long as it is so, and the gateway is ready all the while', async () => {
+    const { redis } = await serverConnection();
+    const health = new Health();
+    health.started();
+    const watch = new SettingsWatch(redis, health, CHECK_EVERY_MS);
+    watch.start();
+    onTestFinished(() => watch.stop());
+    await redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
+    await until(() => health.faults().length > 0);
+    expect(health.faults()).toEqual([expect.stringMatching(/maxmemory-policy is allkeys-lru/)]);
+    await redis.config('SET', 'appendfsync', 'everysec');
+    await until(() => /allkeys-lru.*appendfsync is everysec/.test(health.faults().join()));
+    expect(health.ready()).toBe(true);
+    await redis.config('SET', 'maxmemory-policy', 'noeviction', 'appendfsync', 'always');
+    await until(() => health.faults().length === 0);
+  });
+
+  test('is none where CONFIG is forbidden', async () => {
+    const { other } = await serverConnection({ username: 'managed', password: 'secret' });
+    await other.connect();
+    const health = new Health();
+    const watch = new SettingsWatch(other, health, CHECK_EVERY_MS);
+    watch.start();
+    onTestFinished(() => watch.stop());
+    // Its questions are answered in order, before this one.
+    await expect(other.config('GET', 'appendonly')).rejects.toThrow('NOPERM');
+    expect(health.faults()).toEqual([]);
+  });
+});
+
+test('a Sentinel is refused in one sentence', async () => {
+  const directory = temporaryDirectory();
+  const [file, socketPath] = [join(directory, 'sentinel.conf'), join(directory, 'sentinel.sock')];
+  writeFileSync(file, `port 0\nunixsocket ${socketPath}\n`);
+  const sentinel = spawn('redis-server', [file, '--sentinel'], { stdio: 'ignore' });
+  onTestFinished(async () => {
+    sentinel.kill('SIGKILL');
+    await once(sentinel, 'exit');
+  });
+  const redis = new Redis({ path: socketPath, retryStrategy: () => 20 });
+  redis.on('error', () => undefined);
+  onTestFinished(() => redis.disconnect());
+  await expect(checkServer(redis)).rejects.toMatchObject({
+    code: 'start-failed',
+    detail: expect.stringMatching(/it is a Sentinel, .*redis\.url/),
+  });
 });
 
 test('a replica is refused', async () => {

@@ -1,9 +1,9 @@
-import { constants } from 'node:fs';
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, brotliDecompress, constants as zlib } from 'node:zlib';
 import { systemErrorCode } from '../../errors.js';
+import { syncDirectory } from '../durable-file.js';
 import type { AuditMember } from './segment.js';
 import { DamagedSegment, SegmentContent, segmentText } from './segment-content.js';
 
@@ -75,16 +75,6 @@ async function writeDraft(draft: string, bytes: Buffer): Promise<void> {
   const handle = await open(draft, 'w', FILE_MODE);
   try {
     await handle.writeFile(bytes);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
-/** Names in a directory are on the disk when it is. */
-export async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(directory, constants.O_RDONLY);
-  try {
     await handle.sync();
   } finally {
     await handle.close();

@@ -1,0 +1,183 @@
+import { randomUUID } from 'node:crypto';
+import type { Logger } from 'pino';
+import { formatTime } from '../domain/times.js';
+import { GatewayError } from '../errors.js';
+import type { Actor, AuditTrail } from './audit-trail.js';
+import type { Health } from './health.js';
+
+/** What a store can lose: entries of one kind, which are numbered, or all that it had. */
+export const LOSS_KINDS = ['store', 'alarms', 'messages', 'audit'] as const;
+export type LossKind = (typeof LOSS_KINDS)[number];
+
+/** What was acknowledged and is gone. */
+export interface LossDetails {
+  readonly what: LossKind;
+  /** The first and the last number that is missing; null where nothing is numbered. */
+  readonly from: number | null;
+  readonly to: number | null;
+  /** How many at most; null where nobody can tell. */
+  readonly count: number | null;
+  /** A sentence for the administrator. */
+  readonly detail: string;
+}
+
+/** Takes reports of what the store has lost. */
+export interface LossReport {
+  /** Raises the fault at once; the loss is written down soon after. */
+  report(loss: LossDetails): void;
+}
+
+/** A loss that was noticed, until an administrator has seen it and beyond. */
+export interface Loss extends LossDetails {
+  readonly id: string;
+  readonly detectedAtMs: number;
+  readonly acknowledgedAtMs: number | null;
+  /** The id of the access token. */
+  readonly acknowledgedBy: string | null;
+}
+
+/** What the administrator sees of losses. */
+export interface LossList {
+  /** The newest first. */
+  list(): readonly Loss[];
+  /**
+   * Notes that the administrator has seen a loss; once noted, nothing changes any more.
+   *
+   * @throws GatewayError `loss-not-found`, `store-unavailable`
+   */
+  acknowledge(actor: Actor, id: string): Promise<Loss>;
+}
+
+/** Keeps losses across restarts. */
+export interface LossStore {
+  load(): Promise<Loss[]>;
+  save(losses: readonly Loss[]): Promise<void>;
+}
+
+export interface LossesOptions {
+  readonly store: LossStore;
+  readonly audit: AuditTrail;
+  readonly health: Pick<Health, 'reportElsewhere'>;
+  readonly log: Logger;
+  readonly now: () => number;
+}
+
+/** The oldest go first: a store that loses something every second must not fill the disk. */
+const MAX_KEPT = 1000;
+
+const NAMES: Readonly<Record<LossKind, string>> = {
+  store: 'everything stored',
+  alarms: 'alarms',
+  messages: 'other messages',
+  audit: 'audit records',
+};
+
+/**
+ * The losses of the store, each a fault until an administrator has seen it (CONTRACT 4.7).
+ *
+ * The gateway goes on meanwhile and is as ready as before: nobody can bring back what is gone, but
+ * somebody may have to look after those who pressed the button.
+ */
+export class Losses implements LossReport, LossList {
+  readonly #options: LossesOptions;
+  /** The oldest first. */
+  #losses: readonly Loss[] = [];
+  #isKept = true;
+  #acknowledging: Promise<unknown> = Promise.resolve();
+
+  constructor(options: LossesOptions) {
+    this.#options = options;
+  }
+
+  async load(): Promise<void> {
+    this.#losses = await this.#options.store.load();
+    this.#showFaults();
+  }
+
+  report(details: LossDetails): void {
+    const { log, now } = this.#options;
+    const loss: Loss = {
+      ...details,
+      id: randomUUID(),
+      detectedAtMs: now(),
+      acknowledgedAtMs: null,
+      acknowledgedBy: null,
+    };
+    log.error({ loss }, 'the store has lost what it had acknowledged');
+    this.#change([...this.#losses, loss].slice(-MAX_KEPT));
+  }
+
+  /** Writes down what has been reported; does nothing when that is done. */
+  async keep(): Promise<void> {
+    if (this.#isKept) return;
+    const losses = this.#losses;
+    await this.#options.store.save(losses);
+    this.#isKept = this.#losses === losses;
+  }
+
+  list(): readonly Loss[] {
+    return this.#losses.toReversed();
+  }
+
+  acknowledge(actor: Actor, id: string): Promise<Loss> {
+    // One after the other: of two at once the second finds it acknowledged.
+    const acknowledged = this.#acknowledging.then(() => this.#acknowledge(actor, id));
+    this.#acknowledging = acknowledged.catch(() => undefined);
+    return acknowledged;
+  }
+
+  async #acknowledge(actor: Actor, id: string): Promise<Loss> {
+    const { audit, now } = this.#options;
+    const loss = this.#losses.find((one) => one.id === id);
+    if (loss === undefined) throw new GatewayError('loss-not-found', 'There is no such loss.');
+    if (loss.acknowledgedAtMs !== null) return loss;
+    const atMs = now();
+    const { what, from, to, count } = loss;
+    const details = { what, from: textOrNull(from), to: textOrNull(to), count: textOrNull(count) };
+    await audit.record([
+      { action: 'loss.acknowledged', actor, atMs, locationId: null, resourceId: id, details },
+    ]);
+    const seen: Loss = { ...loss, acknowledgedAtMs: atMs, acknowledgedBy: actor.id };
+    this.#change(this.#losses.map((one) => (one.id === id ? seen : one)));
+    return seen;
+  }
+
+  #change(losses: readonly Loss[]): void {
+    this.#losses = losses;
+    this.#isKept = false;
+    this.#showFaults();
+  }
+
+  #showFaults(): void {
+    for (const kind of LOSS_KINDS) {
+      const unseen = this.#losses.filter(
+        ({ what, acknowledgedAtMs }) => what === kind && acknowledgedAtMs === null,
+      );
+      this.#options.health.reportElsewhere(`loss of ${kind}`, faultOf(kind, unseen));
+    }
+  }
+}
+
+/** One sentence however many there are: faults are shown to everybody, again and again. */
+function faultOf(kind: LossKind, unseen: readonly Loss[]): string | undefined {
+  const newest = unseen.at(-1);
+  if (newest === undefined) return undefined;
+  const range = rangeOf(unseen);
+  const total = unseen.reduce((sum, { count }) => sum + (count ?? 0), 0);
+  const howMany = total > 0 ? `up to ${total} ${NAMES[kind]}` : NAMES[kind];
+  const times = unseen.length > 1 ? `, in ${unseen.length} incidents` : '';
+  const at = formatTime(newest.detectedAtMs);
+  return `The store has lost ${howMany}${range}${times}, noticed at ${at}: see GET /losses, and acknowledge there.`;
+}
+
+function rangeOf(losses: readonly Loss[]): string {
+  const first = losses.map(({ from }) => from).filter((from) => from !== null);
+  const last = losses.map(({ to }) => to).filter((to) => to !== null);
+  if (last.length === 0) return '';
+  const isKnown = first.length === last.length;
+  return ` (numbers ${isKnown ? `${Math.min(...first)} to` : 'up to'} ${Math.max(...last)})`;
+}
+
+function textOrNull(value: number | null): string | null {
+  return value === null ? null : String(value);
+}

@@ -1,0 +1,55 @@
+-- Compares the store with what the gateway last saw of it. Writes nothing to a store that is as it must
+-- be: with a full disk, a write ends the server.
+-- A counter that is behind its stream would have every new entry refused: it is raised.
+-- KEYS[1] identity   KEYS[2], [3], [4] counters of alarms, other messages and audit records
+-- KEYS[5] history   KEYS[6] what version 1 had queued of alarms   KEYS[7] log of other messages
+-- ARGV[1] the identity that the gateway knows, '' to take the store as it is
+-- ARGV[2], [3], [4] the numbers that it knows   ARGV[5] digest of the alarm with that number, or ''
+-- ARGV[6] the identity to give a store that is taken as it is and has none
+-- returns the identity, '' for none; the three numbers; digest of the newest alarm;
+--         '1' when the alarm with the known number is another one; how many counters were raised
+local function lastOf(stream)
+  if redis.call('EXISTS', stream) == 0 then return 0 end
+  local info = redis.call('XINFO', 'STREAM', stream)
+  for at = 1, #info, 2 do
+    if info[at] == 'last-generated-id' then return tonumber(string.match(info[at + 1], '^%d+')) end
+  end
+  return 0
+end
+
+local raised = 0
+local function numberOf(counter, streams)
+  local number = tonumber(redis.call('GET', counter) or '0')
+  local last = number
+  for _, stream in ipairs(streams) do last = math.max(last, lastOf(stream)) end
+  if last > number then
+    redis.call('SET', counter, string.format('%.0f', last))
+    raised = raised + 1
+  end
+  return last
+end
+
+local function digestOf(number)
+  local id = string.format('%.0f-0', number)
+  local entry = redis.call('XRANGE', KEYS[5], id, id)[1]
+  return entry and redis.sha1hex(table.concat(entry[2], '\n')) or ''
+end
+
+local alarms = numberOf(KEYS[2], { KEYS[5], KEYS[6] })
+local messages = numberOf(KEYS[3], { KEYS[7] })
+local audit = numberOf(KEYS[4], {})
+
+local identity = redis.call('GET', KEYS[1]) or ''
+if identity == '' and ARGV[1] == '' then
+  identity = ARGV[6]
+  redis.call('SET', KEYS[1], identity)
+end
+
+-- An alarm whose time is over is no longer there, and says nothing.
+local found = ARGV[5] ~= '' and digestOf(tonumber(ARGV[2])) or ''
+local isAnother = found ~= '' and found ~= ARGV[5]
+
+local numbers = {}
+for at, number in ipairs({ alarms, messages, audit }) do numbers[at] = string.format('%.0f', number) end
+return { identity, numbers[1], numbers[2], numbers[3], digestOf(alarms), isAnother and '1' or '0',
+  tostring(raised) }

@@ -1,0 +1,31 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { Health } from '../../src/site/health.js';
+import { DiskMonitor } from '../../src/store/disk-monitor.js';
+import { until } from './embedded-support.js';
+
+function mount(...args: string[]): boolean {
+  return spawnSync('mount', args, { stdio: 'ignore' }).status === 0;
+}
+
+test('says that the disk is read-only as long as it is', async ({ skip }) => {
+  const directory = mkdtempSync(join(tmpdir(), 'gateway-disk-'));
+  const isMounted = mount('-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', directory);
+  onTestFinished(() => {
+    if (isMounted) spawnSync('umount', ['--lazy', directory]);
+    rmSync(directory, { recursive: true, force: true });
+  });
+  if (!isMounted) return skip('mounting a small file system is not permitted here');
+  const health = new Health();
+  const monitor = new DiskMonitor(directory, health);
+  monitor.start();
+  onTestFinished(() => monitor.stop());
+  mount('-o', 'remount,ro', directory);
+  await until(() => health.faults().length > 0);
+  expect(health.faults()).toEqual(['The disk with the data directory is read-only.']);
+  mount('-o', 'remount,rw', directory);
+  await until(() => health.faults().length === 0);
+});
