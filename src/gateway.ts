@@ -155,7 +155,7 @@ export class Gateway {
       ...this.#options,
       health: this.#health,
       releasers: this.#releasers,
-      steadyNow: this.#steady.now,
+      steady: this.#steady,
     });
     const site = await this.#openSite(storage);
     const delivery = await this.#openDelivery(storage, site);
@@ -341,6 +341,7 @@ export class Gateway {
       setAside: storage.setAside,
       maxPacketBytes: config.mqtt.maxPacketBytes,
       steadyNow: this.#steady.now,
+      wallTimeOf: this.#steady.wallTimeOf,
     });
     this.#releasers.add(() => bridges.stop());
     // Of bridges that are no more; the others say how they are in a moment.

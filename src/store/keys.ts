@@ -79,6 +79,11 @@ export class Keys {
     return this.#key('last-seen');
   }
 
+  /** Hash: the steady clock, and what is known of the wall clock. */
+  get clock(): string {
+    return this.#key('clock');
+  }
+
   /** The counter behind the entries of a log. */
   logSequence(log: string): string {
     return this.#key('sequence', log);

@@ -206,6 +206,7 @@ export class TestGateway {
       health,
       footage: new Footage(this.footageStore, options.footageAudit ?? this.audit, now),
       footageFiles: new FootageFolder({
+        steadyNow: now,
         directory: this.footageDirectory,
         signatures,
         reserve: new DiskReserve(directory, options.minFreeBytes ?? 0),
