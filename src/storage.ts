@@ -154,7 +154,7 @@ function startRetention(
     maxAgeMs: config.history.retentionDays * DAY_MS,
   });
   const records = new AuditRetention({
-    ...{ redis, keys, now, log },
+    ...{ redis, keys, now },
     archive: new AuditArchiveRetention(auditArchive),
     maxAgeMs: config.audit.retentionDays * DAY_MS,
   });

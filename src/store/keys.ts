@@ -175,6 +175,11 @@ export class Keys {
     return this.#key('sequence', 'audit');
   }
 
+  /** Sorted set: numbers that the audit trail had come to, by steady time. */
+  get auditMarks(): string {
+    return this.#key('audit-marks');
+  }
+
   /** Sorted set: the audit trail's records of one action, by time. */
   audit(action: string): string {
     return this.#key('audit', action);
