@@ -363,7 +363,7 @@ export class Gateway {
 
   #openHttp(parts: AllParts): ReturnType<typeof createHttpApp> {
     const { storage, router, sessions, rejections, broker, bridges, installation } = parts;
-    const { config, log, now, version } = this.#options;
+    const { config, log, now, elapsed, version } = this.#options;
     const metrics = createMetrics({
       ...{ router, rejections },
       destinations: () => sessions.destinations(),
@@ -389,6 +389,7 @@ export class Gateway {
       version,
       log,
       now,
+      elapsed,
     });
   }
 }

@@ -1,5 +1,7 @@
 import { existsSync } from 'node:fs';
+import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
+import mqtt from 'mqtt';
 import { describe, expect, it, type TestContext } from 'vitest';
 import { z } from 'zod';
 import { bridgeOf } from '../bridge/bridge-api.js';
@@ -208,4 +210,38 @@ describe.concurrent('guarantee 7: nothing acknowledged is removed, expired or fo
       await after.end();
     },
   );
+});
+
+/** Of this machine, as its neighbours know it: loopback is exempt from the limits. */
+const ADDRESS = Object.values(networkInterfaces())
+  .flatMap((addresses) => addresses ?? [])
+  .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;
+
+it.skipIf(ADDRESS === undefined)('locks nobody out when the clock is set back', async (context) => {
+  const clock = new WrongClock(8 * DAY_SECONDS);
+  context.onTestFinished(() => clock.remove());
+  const gateway = await GatewayProcess.start({
+    ...clock.environment,
+    GATEWAY_MQTT_HOST: '0.0.0.0',
+    GATEWAY_HTTP_HOST: '0.0.0.0',
+    GATEWAY_ALLOW_PLAINTEXT: 'true',
+  });
+  context.onTestFinished(() => gateway.remove());
+  const home = await Home.at(gateway);
+  const [username, password] = [home.viewer.id, home.viewer.token];
+  const connect = async () => {
+    const url = `mqtt://${ADDRESS}:${gateway.mqttPort}`;
+    const client = await mqtt.connectAsync(url, { username, password, reconnectPeriod: 0 });
+    await client.endAsync();
+  };
+  const guess = () =>
+    fetch(`http://${ADDRESS}:${gateway.addresses.http.port}/care-homes`, {
+      headers: { authorization: 'Bearer guess' },
+    });
+  await connect();
+  await eventually(async () => expect((await guess()).status).toBe(429));
+  clock.set(0);
+  await eventually(async () => expect(await saysReady(home)).toMatch(/has jumped/));
+  await connect();
+  expect(Number((await guess()).headers.get('retry-after'))).toBeLessThanOrEqual(60);
 });

@@ -220,6 +220,7 @@ export class TestGateway {
       version: VERSION,
       log,
       now,
+      elapsed: now,
       ...(options.isTrustedAddress === undefined
         ? {}
         : { isTrustedAddress: options.isTrustedAddress }),
