@@ -26,6 +26,7 @@ const STORE = {
 const TEST_PROGRAMS = [
   { package: 'mosquitto', isThere: () => isInstalled('mosquitto') },
   { package: 'openssl', isThere: () => isInstalled('openssl') },
+  { package: 'faketime', isThere: () => isInstalled('faketime') },
   { package: 'mosquitto-clients', isThere: () => isInstalled('mosquitto_pub') },
   {
     package: 'python3-paho-mqtt',

@@ -38,7 +38,7 @@ export interface FootageOptions {
 
 /** The configured S3-compatible server, or else a folder in the data directory. */
 export async function openFootage(options: FootageOptions): Promise<FootageParts> {
-  const { config, log, releasers, audit, now } = options;
+  const { config, log, releasers, audit, now, steadyNow } = options;
   const { s3, maxUploadBytes, minFreeBytes } = config.footage;
   if (s3 !== undefined) {
     return { footage: new Footage(new S3FootageStore(s3), audit, now), footageFiles: undefined };
@@ -46,7 +46,7 @@ export async function openFootage(options: FootageOptions): Promise<FootageParts
   const directory = join(config.dataDir, 'footage');
   const signatures = new UrlSignatures(await signingKey(config.dataDir, log), now);
   const maxAgeMs = config.history.retentionDays * DAY_MS;
-  const retention = new FootageRetention({ directory, maxAgeMs, now: options.steadyNow });
+  const retention = new FootageRetention({ directory, maxAgeMs, now: steadyNow });
   // Footage is the smaller part: without its folder alarms are forwarded all the same.
   await retention.prepare().catch((error: unknown) => {
     log.error({ err: error }, 'the folder for recordings cannot be had');
@@ -59,7 +59,9 @@ export async function openFootage(options: FootageOptions): Promise<FootageParts
   const reserve = new DiskReserve(config.dataDir, minFreeBytes);
   return {
     footage: new Footage(new FolderFootageStore(signatures), audit, now),
-    footageFiles: new FootageFolder({ directory, signatures, reserve, maxUploadBytes }),
+    footageFiles: new FootageFolder({
+      ...{ directory, signatures, reserve, maxUploadBytes, steadyNow },
+    }),
   };
 }
 

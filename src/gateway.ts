@@ -165,7 +165,7 @@ export class Gateway {
       ...this.#options,
       health: this.#health,
       releasers: this.#releasers,
-      steadyNow: this.#steady.now,
+      steady: this.#steady,
     });
     const site = await this.#openSite(storage);
     const delivery = await this.#openDelivery(storage, site);
@@ -410,6 +410,7 @@ export class Gateway {
       setAside: storage.setAside,
       maxPacketBytes: config.mqtt.maxPacketBytes,
       steadyNow: this.#steady.now,
+      wallTimeOf: this.#steady.wallTimeOf,
     });
     this.#releasers.add(() => bridges.stop());
     // Of bridges that are no more; the others say how they are in a moment.
@@ -431,7 +432,7 @@ export class Gateway {
 
   #openHttp(parts: AllParts): ReturnType<typeof createHttpApp> {
     const { storage, deliveries, sessions, invalid, broker, bridges, installation } = parts;
-    const { config, log, now, version } = this.#options;
+    const { config, log, now, elapsed, version } = this.#options;
     const metrics = createMetrics({
       ...{ deliveries, invalid },
       consumers: () => sessions.consumers(),
@@ -457,6 +458,7 @@ export class Gateway {
       version,
       log,
       now,
+      elapsed,
     });
   }
 }

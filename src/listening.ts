@@ -28,7 +28,8 @@ export interface ListeningOptions {
   readonly app: ReturnType<typeof createHttpApp>;
   readonly releasers: Releasers;
   readonly log: Logger;
-  readonly now: () => number;
+  /** A clock that does not jump: rates of connections go by it. */
+  readonly elapsed: () => number;
 }
 
 interface TlsMaterial {
@@ -109,9 +110,9 @@ function adviceFor(
 }
 
 function listenersOf(options: ListeningOptions): { mqtt: Listen; http: Listen } {
-  const { config, broker, app, releasers, log, now } = options;
+  const { config, broker, app, releasers, log, elapsed } = options;
   const { connectionsPerSecond, connectionBurst } = config.limits;
-  const rate = new ConnectionRate(connectionsPerSecond, connectionBurst, now);
+  const rate = new ConnectionRate(connectionsPerSecond, connectionBurst, elapsed);
   const handle = broker.handle.bind(broker);
   const { maxPacketBytes } = config.mqtt;
   const { maxConnections, maxConnectionsPerAddress } = config.http;

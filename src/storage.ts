@@ -7,6 +7,7 @@ import type { Releasers } from './releasers.js';
 import { RetentionSchedule } from './retention-schedule.js';
 import type { Health } from './site/health.js';
 import { Losses } from './site/losses.js';
+import type { SteadyClock } from './site/steady-clock.js';
 import { AlarmHistoryRedis } from './store/alarm-history-redis.js';
 import { AlarmRetention } from './store/alarm-retention.js';
 import { AppendOnlyWatch } from './store/append-only-watch.js';
@@ -19,6 +20,7 @@ import { AuditRecords } from './store/audit/records.js';
 import { AuditRetention } from './store/audit/retention.js';
 import { AuditTrailRedis } from './store/audit/trail-redis.js';
 import { BridgeRegisterRedis } from './store/bridge-register-redis.js';
+import { ClockStoreRedis } from './store/clock-store-redis.js';
 import { connectManagementRedis, connectRedis, untilReady } from './store/connection.js';
 import { DiskMonitor } from './store/disk-monitor.js';
 import { embeddedPlace } from './store/embedded-place.js';
@@ -78,13 +80,14 @@ export interface StorageOptions {
   readonly searchPath: string | undefined;
   /** The wall clock. */
   readonly now: () => number;
-  /** By which ages are measured. */
-  readonly steadyNow: () => number;
+  readonly elapsed: () => number;
+  /** Taken up from the store before anything is measured by it. */
+  readonly steady: SteadyClock;
 }
 
 /** Starts the embedded store unless there is a configured one, and connects to it. */
 export async function openStorage(options: StorageOptions): Promise<Storage> {
-  const { config, log, health, releasers, steadyNow } = options;
+  const { config, log, health, releasers, elapsed, steady } = options;
   const socketPath = await startEmbedded(options);
   const outages = new StoreOutages(log);
   const place = { url: config.redis.url, socketPath, log, outages };
@@ -98,7 +101,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     for (const redis of connections) redis.disconnect();
   });
   const writer = opened(connectRedis({ ...place, name: 'alarms' }));
-  const monitor = new StoreMonitor(writer, health, steadyNow);
+  const monitor = new StoreMonitor(writer, health, elapsed);
   monitor.start();
   releasers.add(() => monitor.stop());
   for (const warning of await checkServer(writer)) log.warn(warning);
@@ -108,6 +111,8 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   const management = opened(connectManagementRedis({ ...place, name: 'management' }));
   await untilReady(management, MANAGEMENT_READY_TIMEOUT_MS);
   startServerWatches(management, options);
+  await steady.resume(new ClockStoreRedis(state, keys, log));
+  releasers.add(() => steady.suspend());
   const archive = await startArchive(state, keys, options);
   startRetention(state, keys, archive, options);
   const records = new AuditRecords(keys);
@@ -190,13 +195,14 @@ function startRetention(
   auditArchive: AuditArchive,
   options: StorageOptions,
 ): void {
-  const { config, log, releasers, steadyNow: now } = options;
+  const { config, log, releasers, steady } = options;
+  const { now } = steady;
   const alarms = new AlarmRetention({
     ...{ redis, keys, now },
     maxAgeMs: config.history.retentionDays * DAY_MS,
   });
   const records = new AuditRetention({
-    ...{ redis, keys, now, log },
+    ...{ redis, keys, now },
     archive: new AuditArchiveRetention(auditArchive),
     maxAgeMs: config.audit.retentionDays * DAY_MS,
   });

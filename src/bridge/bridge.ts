@@ -40,6 +40,8 @@ export interface BridgeServices {
   readonly now: () => number;
   /** By which ages are measured. */
   readonly steadyNow: () => number;
+  /** The wall time of a steady one, as people are shown it. */
+  readonly wallTimeOf: (steadyMs: number) => number;
 }
 
 /**
@@ -134,13 +136,14 @@ export class Bridge {
     const sum = (of: (cursor: (typeof cursors)[number]) => number) =>
       cursors.reduce((total, cursor) => total + of(cursor), 0);
     const refused = sum(({ refusedCount }) => refusedCount);
+    // All the rest is known without the store.
+    const oldestMs = (await this.#oldest?.receivedAtMs()) ?? null;
     return {
       name,
       url,
       ...this.#record.state,
       queued: this.queued,
-      // All the rest is known without the store.
-      oldestQueuedAtMs: (await this.#oldest?.receivedAtMs()) ?? null,
+      oldestQueuedAtMs: oldestMs === null ? null : this.#services.wallTimeOf(oldestMs),
       delivered: sum(({ delivered }) => delivered),
       dropped: {
         tooOld: sum(({ expired }) => expired),

@@ -28,6 +28,8 @@ export interface FootageFolderOptions {
   readonly signatures: UrlSignatures;
   readonly reserve: DiskReserve;
   readonly maxUploadBytes: number;
+  /** By which ages are measured. */
+  readonly steadyNow: () => number;
 }
 
 /**
@@ -100,7 +102,7 @@ export class FootageFolder implements FootageFiles {
   }
 
   async #write(draft: string, chunks: Upload['chunks'], claim: Claim): Promise<void> {
-    const { reserve, maxUploadBytes } = this.#options;
+    const { reserve, maxUploadBytes, steadyNow } = this.#options;
     const handle = await open(draft, 'wx', FILE_MODE);
     try {
       let totalBytes = 0;
@@ -116,6 +118,9 @@ export class FootageFolder implements FootageFiles {
         await reserve.check();
         unsyncedBytes = 0;
       }
+      // Its age counts from the end of the upload, by the clock that the retention goes by.
+      const completedAt = new Date(steadyNow());
+      await handle.utimes(completedAt, completedAt);
       await handle.sync();
     } finally {
       await handle.close();
@@ -154,7 +159,8 @@ async function fileOf(recording: Recording, handle: FileHandle): Promise<Recordi
   return {
     recording,
     bytes: status.size,
-    modifiedAtMs: status.mtimeMs,
+    // By the machine's clock, which `mtime` does not go by.
+    modifiedAtMs: status.ctimeMs,
     read: async (buffer, position) =>
       (await handle.read(buffer, 0, buffer.length, position)).bytesRead,
     close: () => handle.close(),

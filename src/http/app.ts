@@ -42,7 +42,7 @@ import { rejectInvalid } from './validation.js';
  * `refuseUnknownParameters` has rules of its own for its query.
  */
 export function createHttpApp(dependencies: HttpDependencies): HttpApp {
-  const { accessTokens, health, log, maxBodyBytes, model, now, version } = dependencies;
+  const { accessTokens, health, log, maxBodyBytes, model, now, elapsed, version } = dependencies;
   const { permissionRefusals, authenticationRefusals } = dependencies;
   const app: HttpApp = new OpenAPIHono<HttpEnv>({ defaultHook: rejectInvalid });
   app.onError(errorResponder(log, permissionRefusals));
@@ -62,7 +62,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   registerAsyncApiDocument(app, version);
 
   const isTrusted = dependencies.isTrustedAddress ?? isLoopbackAddress;
-  const throttle = new FailureThrottle(isTrusted, now);
+  const throttle = new FailureThrottle(isTrusted, elapsed);
   const authenticate = authentication(accessTokens, throttle, authenticationRefusals);
   const coverage = new Coverage(model);
   const existence = new Existence(model);

@@ -63,6 +63,8 @@ export interface HttpDependencies {
   readonly version: string;
   readonly log: Logger;
   readonly now: () => number;
+  /** A clock that does not jump: what somebody must wait for goes by it. */
+  readonly elapsed: () => number;
   /** Whose failed authentications are not counted; loopback addresses by default. */
   readonly isTrustedAddress?: (address: string) => boolean;
 }

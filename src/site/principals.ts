@@ -3,7 +3,7 @@ import { principalKey } from '../domain/grants.js';
 import type { AccessTokens } from './access-tokens.js';
 import type { SiteModel } from './site-model.js';
 
-/** The devices and access tokens as principals. */
+/** The devices and access tokens as owners of sessions. */
 export class Principals {
   readonly #model: SiteModel;
   readonly #accessTokens: AccessTokens;
@@ -13,11 +13,11 @@ export class Principals {
     this.#accessTokens = accessTokens;
   }
 
-  /** The principal with this `principalKey`, undefined when it no longer exists. */
+  /** The principal with this `principalKey`, undefined when the device or token was deleted. */
   byKey(key: string): Principal | undefined {
     const [type, id = ''] = key.split(':');
     const principal: Principal | undefined =
-      type === 'device' ? this.#device(id) : this.#accessTokens.principal(id);
+      type === 'device' ? this.#device(id) : this.#accessTokens.owner(id);
     return principal !== undefined && principalKey(principal) === key ? principal : undefined;
   }
 

@@ -6,8 +6,9 @@ import type { SiteEvents } from './site-events.js';
 const INTERVAL_MS = 1_000;
 
 /**
- * Ends the MQTT connections of tokens that expire, and records the expiry; HTTP checks the time with
- * each request.
+ * Closes the connections of a token when its time has come, and has the expiry written down; HTTP looks
+ * at the time by itself. Sessions and their backlogs stay until they are forgotten like any other: the
+ * clock may be years ahead for a while, and the token is valid again once that is set right (CONTRACT 4.7).
  */
 export class TokenExpiry {
   readonly #accessTokens: AccessTokens;
@@ -38,7 +39,6 @@ export class TokenExpiry {
     const nowMs = this.#now();
     for (const principal of this.#accessTokens.expiredBetween(this.#checkedUntilMs, nowMs)) {
       this.#events.emit('credentialEnded', principalKey(principal));
-      this.#events.emit('principalRemoved', principalKey(principal));
     }
     this.#checkedUntilMs = nowMs;
     if (this.#isNoting) return;

@@ -11,13 +11,18 @@ const timeSchema = z.coerce.number();
 
 /** A script holds everybody up as long as it runs: some milliseconds for this many. */
 const ALARMS_PER_CALL = 200;
+/** Fields with the time of an entry: by the steady clock, or by the machine's where that is all there is. */
+const STEADY_AT = 't';
 const RECEIVED_AT = 'r';
 
 export interface AlarmRetentionOptions {
   readonly redis: Redis;
   readonly keys: Keys;
   readonly maxAgeMs: number;
+  /** By which ages are measured. */
   readonly now: () => number;
+  /** The first entry that a consumer may still be owed; absent: none. */
+  readonly keepFrom?: (() => number) | undefined;
 }
 
 /** Removes alarms from the history when their time is over (CONTRACT 5). */
@@ -30,7 +35,7 @@ export class AlarmRetention implements Retention {
 
   async removeOld(stopping: AbortSignal): Promise<number> {
     const { redis, keys, maxAgeMs, now } = this.#options;
-    const last = await this.#lastReceivedBefore(now() - maxAgeMs, stopping);
+    const last = await this.#lastBefore(now() - maxAgeMs, stopping);
     let total = 0;
     while (!stopping.aborted) {
       const removed = await expireAlarms.run(
@@ -49,24 +54,32 @@ export class AlarmRetention implements Retention {
   }
 
   /**
-   * The last alarm of those at the beginning of the history whose time is over; 0 for none. When one
-   * was received by a clock that was not set, nobody knows (CONTRACT 4.7): its time is over when that of
-   * one that came after it is.
+   * Finds the last alarm at the beginning of the history whose time is over; 0 for none. The age of an
+   * alarm that an earlier version recorded by a clock that was not set is unknown (CONTRACT 4.7): its
+   * time is over when that of a later alarm is.
    */
-  async #lastReceivedBefore(timeMs: number, stopping: AbortSignal): Promise<number> {
-    const { redis, keys } = this.#options;
+  async #lastBefore(timeMs: number, stopping: AbortSignal): Promise<number> {
+    const { redis, keys, keepFrom } = this.#options;
+    const owedFrom = keepFrom?.() ?? Number.POSITIVE_INFINITY;
     let last = 0;
     for (let from = '-'; !stopping.aborted; ) {
       const reply = await redis.xrange(keys.history, from, '+', 'COUNT', ALARMS_PER_CALL);
       const entries = entriesSchema.parse(reply);
       for (const [id, fields] of entries) {
-        const receivedAtMs = timeSchema.parse(fields[fields.indexOf(RECEIVED_AT) + 1]);
-        if (receivedAtMs >= timeMs) return last;
-        if (receivedAtMs >= PLAUSIBLE_FROM_MS) last = Number.parseInt(id, 10);
+        const sequence = Number.parseInt(id, 10);
+        const atMs = timeOf(fields);
+        if (atMs >= timeMs || sequence >= owedFrom) return last;
+        if (atMs >= PLAUSIBLE_FROM_MS) last = sequence;
         from = `(${id}`;
       }
       if (entries.length < ALARMS_PER_CALL) break;
     }
     return last;
   }
+}
+
+function timeOf(fields: readonly string[]): number {
+  const names = fields.filter((_, index) => index % 2 === 0);
+  const name = names.includes(STEADY_AT) ? STEADY_AT : RECEIVED_AT;
+  return timeSchema.parse(fields[names.indexOf(name) * 2 + 1]);
 }

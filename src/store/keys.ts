@@ -84,6 +84,11 @@ export class Keys {
     return this.#key('last-seen');
   }
 
+  /** Hash: the steady clock, and what is known of the wall clock. */
+  get clock(): string {
+    return this.#key('clock');
+  }
+
   /** The counter behind the entries of a log. */
   logSequence(log: string): string {
     return this.#key('sequence', log);
@@ -211,6 +216,11 @@ export class Keys {
   /** The counter behind the records of the audit trail. */
   get auditSequence(): string {
     return this.#key('sequence', 'audit');
+  }
+
+  /** Sorted set: numbers that the audit trail had come to, by steady time. */
+  get auditMarks(): string {
+    return this.#key('audit-marks');
   }
 
   /** Sorted set: the audit trail's records of one action, by time. */

@@ -81,6 +81,7 @@ export class Parts {
       log: createLog({ level: 'info', destination: { write: (line) => this.lines.push(line) } }),
       now: Date.now,
       steadyNow: Date.now,
+      wallTimeOf: (steadyMs) => steadyMs,
     };
     this.bridges = new Bridges(this.services);
     this.bridges.connect();

@@ -30,7 +30,10 @@ function folderOnSmallDisk(minFreeBytes: number) {
   return {
     disk,
     directory,
-    folder: new FootageFolder({ directory, signatures, reserve, maxUploadBytes }),
+    folder: new FootageFolder({
+      ...{ directory, signatures, reserve, maxUploadBytes },
+      steadyNow: Date.now,
+    }),
   };
 }
 

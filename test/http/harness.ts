@@ -214,6 +214,7 @@ export class TestGateway {
       health,
       footage: new Footage(this.footageStore, options.footageAudit ?? this.audit, now),
       footageFiles: new FootageFolder({
+        steadyNow: now,
         directory: this.footageDirectory,
         signatures,
         reserve: new DiskReserve(directory, options.minFreeBytes ?? 0),
@@ -227,6 +228,7 @@ export class TestGateway {
       version: VERSION,
       log,
       now,
+      elapsed: now,
       ...(options.isTrustedAddress === undefined
         ? {}
         : { isTrustedAddress: options.isTrustedAddress }),

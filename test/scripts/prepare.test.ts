@@ -164,6 +164,7 @@ describe('the store', () => {
     expect(prepare(env)).toEqual(NOTHING);
     program('mosquitto', '');
     program('mosquitto_pub', '');
+    program('faketime', '');
     program('openssl', '');
     expect(prepare(env, '--for-tests')).toMatchObject({ status: 1 });
   });
@@ -193,6 +194,7 @@ test('the programs of the tests are asked for by the tests only', () => {
   expect(said).toContain('mosquitto-clients');
   program('mosquitto', '');
   program('mosquitto_pub', '');
+  program('faketime', '');
   program('openssl', '');
   expect(prepare({}, '--for-tests')).toEqual(NOTHING);
 });

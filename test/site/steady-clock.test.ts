@@ -1,52 +1,302 @@
+import { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
+import { newId } from '../../src/domain/identifiers.js';
 import { Health } from '../../src/site/health.js';
 import { SteadyClock } from '../../src/site/steady-clock.js';
+import { ClockStoreRedis } from '../../src/store/clock-store-redis.js';
+import { Keys } from '../../src/store/keys.js';
+import { useRedis } from '../http/harness.js';
 
 const START_MS = Date.UTC(2026, 10, 21);
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+/** What a downtime may count for, at most. */
+const SAVE_INTERVAL_MS = 30_000;
 
-function start() {
-  const lines: string[] = [];
-  const machine = { nowMs: START_MS, elapsedMs: 7_000 };
-  const health = new Health();
-  const clock = new SteadyClock({
-    now: () => machine.nowMs,
-    elapsed: () => machine.elapsedMs,
-    health,
-    log: pino({ level: 'info' }, { write: (line: string) => lines.push(line) }),
-  });
-  const pass = (milliseconds: number) => {
-    machine.nowMs += milliseconds;
-    machine.elapsedMs += milliseconds;
-    clock.check();
-  };
-  return { clock, health, lines, machine, pass };
+const place = useRedis();
+
+/** A machine with a store, on which the gateway is started, stopped and killed. */
+class Machine {
+  readonly redis = new Redis({ path: place.socketPath });
+  readonly keys = new Keys(newId());
+  readonly lines: string[] = [];
+  readonly #log = pino({ level: 'info' }, { write: (line: string) => this.lines.push(line) });
+  nowMs = START_MS;
+  elapsedMs = 7_000;
+
+  constructor() {
+    onTestFinished(() => this.redis.disconnect());
+  }
+
+  async boot(wallMs = this.nowMs): Promise<Run> {
+    this.nowMs = wallMs;
+    const health = new Health();
+    health.started();
+    const clock = new SteadyClock({
+      now: () => this.nowMs,
+      elapsed: () => this.elapsedMs,
+      health,
+      log: this.#log,
+    });
+    await clock.resume(new ClockStoreRedis(this.redis, this.keys, this.#log));
+    onTestFinished(() => clock.suspend());
+    return new Run(this, clock, health);
+  }
 }
 
-it('guarantee 7: a clock that jumps is told of, and changes no age', () => {
-  for (const jumpMs of [86_400_000, -3_600_000]) {
-    const { clock, health, lines, machine, pass } = start();
-    pass(1_000);
-    machine.nowMs += jumpMs;
-    pass(1_000);
-    expect(clock.now()).toBe(START_MS + 2_000);
-    expect(health.faults()).toEqual([
-      `The clock of this machine has jumped by ${jumpMs / 1000} s.`,
-    ]);
-    expect(lines.join('')).toContain(`"jumpMs":${jumpMs}`);
-    pass(30_000);
-    expect(health.ready()).toBe(false);
-    pass(40_000);
-    expect(health.faults()).toEqual([]);
-    expect(lines).toHaveLength(1);
+/** One run of the gateway. */
+class Run {
+  readonly clock: SteadyClock;
+  readonly health: Health;
+  readonly #machine: Machine;
+
+  constructor(machine: Machine, clock: SteadyClock, health: Health) {
+    this.#machine = machine;
+    this.clock = clock;
+    this.health = health;
+  }
+
+  pass(milliseconds: number): void {
+    this.#machine.nowMs += milliseconds;
+    this.#machine.elapsedMs += milliseconds;
+    this.clock.check();
+  }
+
+  jump(milliseconds: number): void {
+    this.#machine.nowMs += milliseconds;
+    this.pass(SECOND_MS);
+  }
+
+  get faults(): readonly string[] {
+    return this.health.faults();
+  }
+}
+
+it('guarantee 7: a clock that jumps is told of, and changes no age', async () => {
+  for (const jumpMs of [DAY_MS, 400 * DAY_MS, -HOUR_MS]) {
+    const machine = new Machine();
+    const run = await machine.boot();
+    run.pass(SECOND_MS);
+    run.jump(jumpMs);
+    expect(run.clock.now()).toBe(START_MS + 2 * SECOND_MS);
+    expect(run.faults).toEqual([`The clock of this machine has jumped by ${jumpMs / 1000} s.`]);
+    expect(machine.lines.join('')).toContain(`"jumpMs":${jumpMs}`);
+    run.pass(30 * SECOND_MS);
+    expect(run.health.ready()).toBe(false);
+    run.pass(40 * SECOND_MS);
+    expect(run.health.ready()).toBe(true);
+    expect(machine.lines).toHaveLength(1);
   }
 });
 
-it('a clock that is set by little at a time is none that jumps', () => {
-  const { health, lines, machine, pass } = start();
+it('names no clock that was set right within a minute', async () => {
+  for (const jumpMs of [HOUR_MS, 400 * DAY_MS, -400 * DAY_MS]) {
+    const run = await new Machine().boot();
+    run.pass(SECOND_MS);
+    run.jump(jumpMs);
+    run.pass(30 * SECOND_MS);
+    run.jump(-jumpMs);
+    run.pass(70 * SECOND_MS);
+    expect(run.faults).toEqual([]);
+  }
+});
+
+it('a clock that is set by little at a time is none that jumps', async () => {
+  const machine = new Machine();
+  const run = await machine.boot();
   for (let second = 0; second < 60; second++) {
     machine.nowMs += 500;
-    pass(1_000);
+    run.pass(SECOND_MS);
   }
-  expect([health.faults(), lines]).toEqual([[], []]);
+  expect([run.faults, machine.lines]).toEqual([[], []]);
+});
+
+it.each([
+  { wrong: '400 days ahead', offMs: 400 * DAY_MS },
+  { wrong: '8 days behind', offMs: -8 * DAY_MS },
+  { wrong: 'in 1970', offMs: MINUTE_MS - START_MS },
+])('goes on where it ended when the next start is $wrong', async ({ offMs }) => {
+  const machine = new Machine();
+  const first = await machine.boot();
+  first.pass(HOUR_MS);
+  const endMs = first.clock.now();
+  await first.clock.suspend();
+  const second = await machine.boot(machine.nowMs + offMs);
+  expect(second.clock.now() - endMs).toBeGreaterThanOrEqual(0);
+  expect(second.clock.now() - endMs).toBeLessThanOrEqual(SAVE_INTERVAL_MS);
+  second.jump(-offMs);
+  const laterMs = second.clock.now();
+  expect(laterMs - endMs).toBeLessThanOrEqual(SAVE_INTERVAL_MS + SECOND_MS);
+  await second.clock.suspend();
+  const third = await machine.boot();
+  expect(third.clock.now()).toBe(laterMs);
+});
+
+it('begins no earlier than the first run was killed after its last save, where the clock is right', async () => {
+  const machine = new Machine();
+  const first = await machine.boot();
+  first.pass(20 * SECOND_MS);
+  const stampMs = first.clock.now();
+  const second = await machine.boot(machine.nowMs + SECOND_MS);
+  expect(second.clock.now()).toBe(stampMs + SECOND_MS);
+});
+
+it.each([
+  { wall: 'right', wallMs: START_MS, expectedMs: START_MS - DAY_MS },
+  { wall: '400 days ahead', wallMs: START_MS + 400 * DAY_MS, expectedMs: START_MS - DAY_MS },
+  { wall: '8 days behind', wallMs: START_MS - 8 * DAY_MS, expectedMs: START_MS - 8 * DAY_MS },
+  { wall: 'in 1970', wallMs: MINUTE_MS, expectedMs: START_MS - DAY_MS },
+])('begins with the data of an earlier version when the clock is $wall', async (one) => {
+  for (const write of [
+    ({ redis, keys }: Machine) => redis.xadd(keys.history, '1-0', 'r', START_MS - DAY_MS),
+    ({ redis, keys }: Machine) =>
+      redis.xadd(keys.history, '1-0', 'r', START_MS, 't', START_MS - DAY_MS),
+    ({ redis, keys }: Machine) =>
+      redis.xadd(keys.log('messages'), '1-0', 't', 'topic', 'r', START_MS - DAY_MS),
+    async ({ redis, keys }: Machine) => {
+      await redis.sadd(keys.sessions, 'connected', 'away');
+      await redis.hset(keys.session('connected'), 'seenAtMs', 0);
+      await redis.hset(keys.session('away'), 'seenAtMs', START_MS - DAY_MS);
+    },
+  ]) {
+    const machine = new Machine();
+    await write(machine);
+    expect((await machine.boot(one.wallMs)).clock.now()).toBe(one.expectedMs);
+  }
+});
+
+it('begins anew, and says so, when what is stored of it makes no sense', async () => {
+  const machine = new Machine();
+  await machine.redis.hset(machine.keys.clock, { steadyMs: 'soon', starts: '{' });
+  expect((await machine.boot()).clock.now()).toBe(START_MS);
+  expect(machine.lines.join('')).toContain('failed to read the stored clock');
+});
+
+it('never begins in 1970, where nothing would ever be too old', async () => {
+  const machine = new Machine();
+  expect((await machine.boot(MINUTE_MS)).clock.now()).toBe(Date.UTC(2020, 0, 1));
+});
+
+it('estimates how long ago something was over several starts', async () => {
+  const machine = new Machine();
+  const first = await machine.boot();
+  const stampMs = first.clock.now();
+  first.pass(HOUR_MS);
+  expect(first.clock.elapsedSinceMs(stampMs)).toBe(HOUR_MS);
+  await first.clock.suspend();
+  const second = await machine.boot(machine.nowMs + 2 * HOUR_MS);
+  expect(second.clock.elapsedSinceMs(stampMs)).toBe(3 * HOUR_MS);
+  expect(second.clock.wallTimeOf(stampMs)).toBe(START_MS);
+  const secondStampMs = second.clock.now();
+  second.pass(MINUTE_MS);
+  expect(second.clock.elapsedSinceMs(secondStampMs)).toBe(MINUTE_MS);
+  await second.clock.suspend();
+  // A box without a battery-backed clock: it is set right a moment after.
+  const third = await machine.boot(machine.nowMs - 5 * DAY_MS);
+  expect(third.clock.elapsedSinceMs(stampMs)).toBe(3 * HOUR_MS + MINUTE_MS);
+  third.jump(5 * DAY_MS + HOUR_MS);
+  expect(third.clock.elapsedSinceMs(stampMs)).toBe(4 * HOUR_MS + MINUTE_MS + SECOND_MS);
+  expect(third.clock.elapsedSinceMs(third.clock.now() + DAY_MS)).toBe(0);
+});
+
+const NOT_SET = 'The clock of this machine is not set: it shows a time before 2020.';
+
+it('names a clock that is not set for as long', async () => {
+  const machine = new Machine();
+  const run = await machine.boot(MINUTE_MS);
+  run.pass(SECOND_MS);
+  expect(run.faults).toEqual([NOT_SET]);
+  run.pass(2 * DAY_MS);
+  expect(run.faults).toEqual([NOT_SET]);
+  expect(run.health.ready()).toBe(true);
+  run.jump(START_MS - MINUTE_MS);
+  expect(run.faults).toEqual([expect.stringContaining('has jumped')]);
+  run.pass(70 * SECOND_MS);
+  expect(run.faults).toEqual([]);
+});
+
+it('names a clock that is behind for as long, and a minute more', async () => {
+  const machine = new Machine();
+  const first = await machine.boot();
+  for (let hour = 0; hour <= 24; hour++) first.pass(HOUR_MS);
+  await first.clock.suspend();
+  const run = await machine.boot(machine.nowMs - 5 * DAY_MS);
+  const behind = [
+    'The clock of this machine is behind: it has shown 2026-11-22T01:00:00.000Z before.',
+  ];
+  expect(run.faults).toEqual(behind);
+  expect(run.health.ready()).toBe(true);
+  expect(machine.lines.join('')).toContain('is behind');
+  for (let hour = 0; hour < 48; hour++) run.pass(HOUR_MS);
+  expect(run.faults).toEqual(behind);
+  run.jump(3 * DAY_MS);
+  run.pass(50 * SECOND_MS);
+  expect(run.faults).toEqual([expect.stringContaining('has jumped')]);
+  run.pass(10 * SECOND_MS);
+  expect(run.faults).toEqual([]);
+});
+
+it('names a clock that has jumped back until it shows later times again', async () => {
+  const run = await new Machine().boot();
+  run.jump(-HOUR_MS);
+  run.pass(58 * MINUTE_MS);
+  expect(run.faults).toEqual([expect.stringContaining('is behind')]);
+  run.pass(3 * MINUTE_MS);
+  expect(run.faults).toEqual([]);
+});
+
+it('believes a clock that was set back from a time never confirmed after a day', async () => {
+  const machine = new Machine();
+  const run = await machine.boot(START_MS + 400 * DAY_MS);
+  run.jump(-400 * DAY_MS);
+  run.pass(23 * HOUR_MS);
+  expect(run.faults).toEqual([expect.stringContaining('is behind')]);
+  run.pass(2 * HOUR_MS);
+  expect(run.faults).toEqual([]);
+});
+
+it('names a clock that is days ahead at a start until it is set right', async () => {
+  const machine = new Machine();
+  const first = await machine.boot();
+  first.pass(MINUTE_MS);
+  await first.clock.suspend();
+  const second = await machine.boot(machine.nowMs + 8 * DAY_MS);
+  const ahead = [
+    expect.stringMatching(/may be wrong: it is over a day ahead .*2026-11-21T00:01:00/),
+  ];
+  expect(second.faults).toEqual(ahead);
+  expect(second.health.ready()).toBe(true);
+  second.pass(HOUR_MS);
+  await second.clock.suspend();
+  const third = await machine.boot();
+  expect(third.faults).toEqual(ahead);
+  third.jump(-8 * DAY_MS);
+  third.pass(70 * SECOND_MS);
+  expect(third.faults).toEqual([]);
+  await third.clock.suspend();
+  expect((await machine.boot()).faults).toEqual([]);
+});
+
+it('believes a clock that is days ahead once it has run for a day, also over restarts', async () => {
+  const machine = new Machine();
+  await (await machine.boot()).clock.suspend();
+  let run = await machine.boot(machine.nowMs + 8 * DAY_MS);
+  for (let hour = 0; hour < 23; hour++) run.pass(HOUR_MS);
+  expect(run.faults).toHaveLength(1);
+  await run.clock.suspend();
+  run = await machine.boot(machine.nowMs + MINUTE_MS);
+  expect(run.faults).toHaveLength(1);
+  run.pass(HOUR_MS);
+  expect(run.faults).toEqual([]);
+});
+
+it('takes a downtime of less than a day for what it is', async () => {
+  const machine = new Machine();
+  await (await machine.boot()).clock.suspend();
+  const run = await machine.boot(machine.nowMs + DAY_MS - MINUTE_MS);
+  run.pass(MINUTE_MS);
+  expect([run.faults, machine.lines]).toEqual([[], []]);
 });

@@ -8,8 +8,13 @@ const place = useRedis();
 const START_MS = Date.UTC(2026, 0, 1);
 const MAX_AGE_MS = 100;
 
-function removeOld({ redis, keys }: AlarmWorld, nowMs: number): Promise<number> {
-  const retention = new AlarmRetention({ redis, keys, maxAgeMs: MAX_AGE_MS, now: () => nowMs });
+function removeOld(
+  { redis, keys }: AlarmWorld,
+  nowMs: number,
+  keepFrom?: () => number,
+): Promise<number> {
+  const now = () => nowMs;
+  const retention = new AlarmRetention({ redis, keys, maxAgeMs: MAX_AGE_MS, now, keepFrom });
   return retention.removeOld(new AbortController().signal);
 }
 
@@ -86,4 +91,30 @@ it('guarantee 7: an alarm received by a clock that was not set is kept as long a
   expect(await removeOld(world, START_MS + MAX_AGE_MS)).toBe(0);
   expect(await removeOld(world, START_MS + MAX_AGE_MS + 1)).toBe(251);
   expect((await world.page()).alarms).toHaveLength(1);
+});
+
+it('guarantee 7: goes by the steady time of an alarm when its clock was years off', async () => {
+  const world = new AlarmWorld(place);
+  for (const receivedAtMs of [START_MS - 1e11, START_MS + 1e11, START_MS]) {
+    await world.record({ kind: 'fall' }, receivedAtMs);
+  }
+  await world.stampSteadily((index) => START_MS + index);
+  expect(await removeOld(world, START_MS + MAX_AGE_MS)).toBe(0);
+  expect(await removeOld(world, START_MS + MAX_AGE_MS + 2)).toBe(2);
+  expect((await world.page()).alarms).toHaveLength(1);
+});
+
+it('keeps what a consumer is still owed, however old it is', async () => {
+  const world = new AlarmWorld(place);
+  const sequences: number[] = [];
+  for (let at = 0; at < 5; at++) {
+    const { entry } = await world.record({ kind: 'fall' }, START_MS + at);
+    sequences.push(entry.sequence);
+  }
+  let owedFrom = sequences[2] ?? 0;
+  const keepFrom = () => owedFrom;
+  expect(await removeOld(world, START_MS + 2 * MAX_AGE_MS, keepFrom)).toBe(2);
+  expect(await removeOld(world, START_MS + 2 * MAX_AGE_MS, keepFrom)).toBe(0);
+  owedFrom = Number.POSITIVE_INFINITY;
+  expect(await removeOld(world, START_MS + 2 * MAX_AGE_MS, keepFrom)).toBe(3);
 });

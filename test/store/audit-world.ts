@@ -95,16 +95,16 @@ export class AuditWorld {
     return this.archiver.moveOld(new AbortController().signal);
   }
 
-  /** As a gateway that starts so long after `SET` does. */
+  /** As a gateway has it whose steady clock is so long after `SET`. */
   retentionAt(nowMs: number): AuditRetention {
     const { redis, keys, archive } = this;
     return new AuditRetention({
       ...{ redis, keys, maxAgeMs: MAX_AGE_MS, now: () => SET + nowMs },
       archive: new AuditArchiveRetention(archive),
-      log: pino({ enabled: false }),
     });
   }
 
+  /** Removes what is too old then; what was written before is of that time at the latest. */
   removeOld(nowMs: number): Promise<number> {
     return this.retentionAt(nowMs).removeOld(new AbortController().signal);
   }

@@ -1,13 +1,11 @@
 import type { Redis } from 'ioredis';
-import type { Logger } from 'pino';
-import { PLAUSIBLE_FROM_MS } from '../../domain/times.js';
 import type { Retention } from '../../retention-schedule.js';
 import { AUDIT_ACTIONS } from '../../site/audit-trail.js';
 import type { Keys } from '../keys.js';
-import type { AuditArchiveRetention, Removed } from './archive-retention.js';
+import type { AuditArchiveRetention } from './archive-retention.js';
 import { FirstFailure } from './first-failure.js';
+import { AuditNumberMarks } from './number-marks.js';
 import { auditNumberOf } from './records.js';
-import { StartClock } from './start-clock.js';
 
 /** A command holds everybody up as long as it runs. */
 const RECORDS_PER_CALL = 1_000;
@@ -17,29 +15,25 @@ export interface AuditRetentionOptions {
   readonly keys: Keys;
   readonly archive: AuditArchiveRetention;
   readonly maxAgeMs: number;
-  /** Does not jump; wrong from its start on, when it is. */
+  /** By which ages are measured. */
   readonly now: () => number;
-  readonly log: Logger;
 }
 
 /**
- * Removes records from the audit trail, the store and the archive, when their time is over. A clock that
- * is wrong must not erase it: when the gateway has started further ahead of the newest record than
- * records are kept, none is removed until its next start. When a record was written by a clock that was
- * not set, nobody knows (CONTRACT 4.7): its time is over when that of one that came after it is.
+ * Removes records from the audit trail, the store and the archive, when their time is over.
+ *
+ * Their age is that of their number: the time of a record is the machine's, which must not erase the
+ * trail when it is wrong (CONTRACT 4.7). What an earlier version has written counts from the first run on.
  */
 export class AuditRetention implements Retention {
   readonly #options: AuditRetentionOptions;
-  readonly #clock: StartClock;
-  /** Undefined as long as nobody could tell. */
-  #isClockCredible: boolean | undefined;
-  /** The highest number that was removed: what could not be removed with it is tried again. */
-  #last = 0;
+  readonly #marks: AuditNumberMarks;
+  /** The number up to which everything was removed by this gateway. */
+  #removedUpTo = 0;
 
-  /** Must be made before this gateway writes its first record. */
   constructor(options: AuditRetentionOptions) {
     this.#options = options;
-    this.#clock = new StartClock({ ...options, startedAtMs: options.now() });
+    this.#marks = new AuditNumberMarks(options);
   }
 
   /**
@@ -50,72 +44,36 @@ export class AuditRetention implements Retention {
    *   store answers
    */
   async removeOld(stopping: AbortSignal): Promise<number> {
-    const { archive, maxAgeMs, now } = this.#options;
+    const { keys, archive } = this.#options;
     const failures = new FirstFailure();
-    const isArchiveKnown = await failures.attempt(async () => {
-      await archive.prepare();
-      return true;
-    });
-    this.#isClockCredible ??= await this.#judge(isArchiveKnown ?? false);
-    const total = this.#isClockCredible
-      ? await this.#removeAll(now() - maxAgeMs, failures, stopping)
-      : 0;
+    await failures.attempt(() => archive.prepare());
+    await this.#marks.mark();
+    const last = await this.#marks.lastTooOld();
+    if (last <= this.#removedUpTo) {
+      failures.tell();
+      return 0;
+    }
+    let total = 0;
+    // The store first: it is the one that must not become full.
+    for (const action of AUDIT_ACTIONS) {
+      total += await this.#removeUpTo(last, keys.audit(action), stopping);
+    }
+    total += await archive.removeUpTo(last, failures, stopping);
     failures.tell();
+    if (!stopping.aborted) this.#removedUpTo = last;
     return total;
   }
 
-  async #judge(isArchiveKnown: boolean): Promise<boolean | undefined> {
-    const isCredible = await this.#clock.isCredible(isArchiveKnown);
-    if (isCredible === false) {
-      const { log } = this.#options;
-      log.error('by the clock every audit record is too old: none is removed until the next start');
-    }
-    return isCredible;
-  }
-
-  /** The store first: it is the one that must not become full. */
-  async #removeAll(before: number, failures: FirstFailure, stopping: AbortSignal): Promise<number> {
-    const { keys, archive } = this.#options;
-    const indexes = AUDIT_ACTIONS.map((action) => keys.audit(action));
-    let total = 0;
-    for (const index of indexes) {
-      total += this.#noted(await this.#removeBefore(index, before, stopping));
-    }
-    total += this.#noted(await archive.removeBefore(before, failures, stopping));
-    for (const index of indexes) total += await this.#removeUndated(index, this.#last, stopping);
-    return total + (await archive.removeUndated(this.#last, failures, stopping));
-  }
-
-  #noted({ count, last }: Removed): number {
-    this.#last = Math.max(this.#last, last);
-    return count;
-  }
-
-  /** By name, not by rank: meanwhile others may be moved to the archive. */
-  async #removeBefore(index: string, before: number, stopping: AbortSignal): Promise<Removed> {
-    const { redis } = this.#options;
-    let [count, last] = [0, 0];
-    while (!stopping.aborted) {
-      const limit = ['LIMIT', 0, RECORDS_PER_CALL] as const;
-      const old = await redis.zrangebyscore(index, PLAUSIBLE_FROM_MS, `(${before}`, ...limit);
-      for (const member of old) last = Math.max(last, auditNumberOf(member));
-      if (old.length > 0) count += await redis.zrem(index, ...old);
-      if (old.length < RECORDS_PER_CALL) break;
-    }
-    return { count, last };
-  }
-
-  /** Removes what was written before the record of this number by a clock that was not set. */
-  async #removeUndated(index: string, last: number, stopping: AbortSignal): Promise<number> {
+  async #removeUpTo(last: number, index: string, stopping: AbortSignal): Promise<number> {
     const { redis } = this.#options;
     let [total, kept] = [0, 0];
-    while (last > 0 && !stopping.aborted) {
-      const limit = ['LIMIT', kept, RECORDS_PER_CALL] as const;
-      const undated = await redis.zrangebyscore(index, '-inf', `(${PLAUSIBLE_FROM_MS}`, ...limit);
-      const old = undated.filter((member) => auditNumberOf(member) < last);
+    while (!stopping.aborted) {
+      const some = await redis.zrange(index, kept, kept + RECORDS_PER_CALL - 1);
+      const old = some.filter((member) => auditNumberOf(member) <= last);
+      // By name, not by rank: meanwhile others may be moved to the archive.
       if (old.length > 0) total += await redis.zrem(index, ...old);
-      kept += undated.length - old.length;
-      if (undated.length < RECORDS_PER_CALL) break;
+      kept += some.length - old.length;
+      if (some.length < RECORDS_PER_CALL) break;
     }
     return total;
   }

@@ -1,0 +1,92 @@
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { z } from 'zod';
+import { PLAUSIBLE_FROM_MS } from '../domain/times.js';
+import type { ClockRecord, ClockStore } from '../site/clock-store.js';
+import type { Keys } from './keys.js';
+
+const readingSchema = z.object({ wallMs: z.number(), steadyMs: z.number() });
+const startSchema = z.object({ steadyMs: z.number(), downtimeMs: z.number() });
+const trustSchema = z.object({
+  seen: readingSchema.optional(),
+  isConfirmed: z.boolean(),
+  unchangedSinceMs: z.number(),
+});
+
+const recordSchema = z.object({
+  wallMs: z.coerce.number(),
+  steadyMs: z.coerce.number().min(PLAUSIBLE_FROM_MS),
+  starts: z.string().transform(parseJson).pipe(z.array(startSchema)),
+  trust: z.string().transform(parseJson).pipe(trustSchema),
+});
+const entriesSchema = z.array(z.tuple([z.string(), z.array(z.string())]));
+
+/** Fields of a stream's entry with its time, the first one that it has. */
+const HISTORY_STAMPS = ['t', 'r'];
+const LOG_STAMPS = ['r'];
+
+/** The steady clock in Redis: one hash. */
+export class ClockStoreRedis implements ClockStore {
+  readonly #redis: Redis;
+  readonly #keys: Keys;
+  readonly #log: Logger;
+
+  constructor(redis: Redis, keys: Keys, log: Logger) {
+    this.#redis = redis;
+    this.#keys = keys;
+    this.#log = log;
+  }
+
+  async load(): Promise<ClockRecord | undefined> {
+    const fields = await this.#redis.hgetall(this.#keys.clock);
+    if (Object.keys(fields).length === 0) return undefined;
+    const record = recordSchema.safeParse(fields);
+    if (!record.success) this.#log.error({ err: record.error }, 'failed to read the stored clock');
+    return record.data;
+  }
+
+  async newestStampMs(): Promise<number | undefined> {
+    const stamps = [
+      await this.#newestIn(this.#keys.history, HISTORY_STAMPS),
+      await this.#newestIn(this.#keys.messageLog, LOG_STAMPS),
+      ...(await this.#sessionStamps()),
+    ];
+    const plausible = stamps.filter((stampMs) => stampMs >= PLAUSIBLE_FROM_MS);
+    return plausible.length === 0
+      ? undefined
+      : plausible.reduce((one, other) => Math.max(one, other));
+  }
+
+  async save({ wallMs, steadyMs, starts, trust }: ClockRecord): Promise<void> {
+    await this.#redis.hset(this.#keys.clock, {
+      wallMs,
+      steadyMs,
+      starts: JSON.stringify(starts),
+      trust: JSON.stringify(trust),
+    });
+  }
+
+  async #newestIn(stream: string, names: readonly string[]): Promise<number> {
+    const reply = await this.#redis.xrevrange(stream, '+', '-', 'COUNT', 1);
+    const [[, fields] = ['', []]] = entriesSchema.parse(reply);
+    const name = names.find((one) => fields.indexOf(one) % 2 === 0);
+    return name === undefined ? Number.NaN : Number(fields[fields.indexOf(name) + 1]);
+  }
+
+  async #sessionStamps(): Promise<number[]> {
+    const clientIds = await this.#redis.smembers(this.#keys.sessions);
+    const stamps = await Promise.all(
+      clientIds.map((clientId) => this.#redis.hget(this.#keys.session(clientId), 'seenAtMs')),
+    );
+    return stamps.map(Number);
+  }
+}
+
+function parseJson(text: string, context: z.RefinementCtx): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    context.addIssue({ code: 'custom', message: 'no JSON' });
+    return z.NEVER;
+  }
+}
