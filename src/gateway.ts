@@ -338,7 +338,7 @@ export class Gateway {
       ...{ sessions, forwarder, commands, log, now },
       installation: installation.name,
       health: this.#health,
-      setAside: storage.setAside,
+      deadLetters: storage.deadLetters,
       maxPacketBytes: config.mqtt.maxPacketBytes,
       steadyNow: this.#steady.now,
     });
@@ -374,10 +374,10 @@ export class Gateway {
       lostAuditEntries: () => parts.backgroundAudit.lost,
       bridges: () => bridges.statuses(),
     });
-    const { history, audit, setAside } = storage;
+    const { history, audit, deadLetters } = storage;
     return createHttpApp({
       ...parts,
-      ...{ history, audit, setAside },
+      ...{ history, audit, deadLetters },
       rejections: storage.rejections,
       health: this.#health,
       publicUrl: config.http.publicUrl,

@@ -18,6 +18,7 @@ import { AuditRetention } from './store/audit/retention.js';
 import { AuditTrailRedis } from './store/audit/trail-redis.js';
 import { BridgeRegisterRedis } from './store/bridge-register-redis.js';
 import { connectManagementRedis, connectRedis, untilReady } from './store/connection.js';
+import { DeadLetterStoreRedis } from './store/dead-letter-store-redis.js';
 import { DiskMonitor } from './store/disk-monitor.js';
 import { createEmbeddedRedis } from './store/embedded-redis.js';
 import { Keys } from './store/keys.js';
@@ -26,7 +27,6 @@ import { PresenceStoreRedis } from './store/presence-store-redis.js';
 import { RejectionStoreRedis } from './store/rejection-store-redis.js';
 import { checkServer } from './store/server-check.js';
 import { SessionStoreRedis } from './store/session-store-redis.js';
-import { SetAsideStoreRedis } from './store/set-aside-store-redis.js';
 import { SiteStoreRedis } from './store/site-store-redis.js';
 import { StoreMonitor } from './store/store-monitor.js';
 import { StoreOutages } from './store/store-outages.js';
@@ -53,7 +53,7 @@ export interface Storage {
   readonly sessions: SessionStoreRedis;
   readonly presence: PresenceStoreRedis;
   readonly rejections: RejectionStoreRedis;
-  readonly setAside: SetAsideStoreRedis;
+  readonly deadLetters: DeadLetterStoreRedis;
   readonly bridgeRegister: BridgeRegisterRedis;
   /** Wills, retained messages and incoming QoS 2, as Aedes' own Redis persistence keeps them. */
   readonly broker: RedisPersistence;
@@ -108,7 +108,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     sessions: new SessionStoreRedis(state, keys),
     presence: new PresenceStoreRedis(state, keys),
     rejections: new RejectionStoreRedis(state, keys, config.rejected.maxPerLocation),
-    setAside: new SetAsideStoreRedis(management, keys),
+    deadLetters: new DeadLetterStoreRedis(management, keys),
     bridgeRegister: new BridgeRegisterRedis(management, keys, records),
     broker: createBrokerStorage({ conn: broker }),
   };

@@ -4,7 +4,7 @@ import type { SessionOwner, Sessions } from '../delivery/sessions.js';
 import { selectedFilters } from '../domain/bridge-topics.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/client-ids.js';
 import type { BridgeOptions } from './bridge-options.js';
-import { pauseBeforeRetry } from './pause.js';
+import { retry } from './retry.js';
 
 const MS_PER_HOUR = 3_600_000;
 const OWNER_PREFIX = 'bridge:';
@@ -52,7 +52,10 @@ export async function openQueue(
   if (ownerBefore !== undefined && ownerBefore !== owner.key) {
     // Of a client of an older version. What is stored in its place replaces it if it is not deleted.
     await sessions.discard(clientId).catch((error: unknown) => {
-      log.warn({ err: error, bridge: options.name }, 'session in place of the queue not deleted');
+      log.warn(
+        { err: error, bridge: options.name },
+        'failed to delete the session in place of the queue',
+      );
     });
   }
   const destination = sessions.open(clientId, owner, true);
@@ -60,20 +63,18 @@ export async function openQueue(
   const present = destination.subscriptions.list().map(({ filter }) => filter);
   const removed = present.filter((filter) => !wanted.includes(filter));
   const requested = wanted.map((filter) => ({ filter, qos: 1 as const }));
-  while (!signal.aborted) {
-    try {
-      // The new ones first: what matches both, and comes meanwhile, is owed to one of them at least.
+  await retry(
+    async () => {
+      // New filters first: a message that both match is then in the queue of one of them at least.
       await sessions.subscribe(clientId, requested);
       if (removed.length > 0) await sessions.unsubscribe(clientId, removed);
-      break;
-    } catch (error) {
-      log.warn(
-        { err: error, bridge: options.name },
-        'queue of the bridge not stored, trying again',
-      );
-      await pauseBeforeRetry(signal);
-    }
-  }
+    },
+    {
+      signal,
+      onFailure: (error) =>
+        log.warn({ err: error, bridge: options.name }, "failed to store the bridge's queue"),
+    },
+  );
   return destination;
 }
 

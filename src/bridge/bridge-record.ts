@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { BridgeError, BridgeStatus } from '../site/bridge-list.js';
+import type { BridgeError, BridgeStatus, DeadLetter } from '../site/bridge-list.js';
 import type { ConnectionFailure } from './connection-failure.js';
 import { FAILURES } from './connection-failure.js';
 
@@ -54,9 +54,8 @@ export class BridgeRecord {
     this.#log[level]({ failure: kind, detail }, `bridge down: ${FAILURES[kind].words}`);
   }
 
-  /** The upstream will never take a message. */
-  setAside(topic: string, reason: string): void {
+  deadLettered({ topic, reason }: DeadLetter): void {
     this.#lastError = { atMs: this.#now(), kind: 'refused', detail: reason };
-    this.#log.warn({ topic, reason }, 'message set aside, the upstream will never take it');
+    this.#log.warn({ topic, reason }, 'message became a dead letter');
   }
 }

@@ -5,7 +5,7 @@ import { LOG_NAMES } from '../delivery/log-entry.js';
 import type { OutgoingPublish } from '../delivery/receiver.js';
 import type { Sessions } from '../delivery/sessions.js';
 import { bridgeStatusTopic } from '../domain/topics.js';
-import type { BridgeStatus, SetAsideStore } from '../site/bridge-list.js';
+import type { BridgeStatus, DeadLetterStore } from '../site/bridge-list.js';
 import { describeBridge } from '../site/bridge-list.js';
 import type { Health } from '../site/health.js';
 import { BridgeFaults } from './bridge-faults.js';
@@ -13,10 +13,10 @@ import type { BridgeOptions } from './bridge-options.js';
 import { openQueue } from './bridge-queue.js';
 import { BridgeRecord } from './bridge-record.js';
 import type { ConnectionFailure } from './connection-failure.js';
+import { DeadLetters } from './dead-letters.js';
 import type { CommandSink } from './inbound.js';
 import { Inbound } from './inbound.js';
 import { OldestQueued } from './oldest-queued.js';
-import { RefusedMessages } from './refused-messages.js';
 import type { Upstream } from './upstream.js';
 import { UpstreamLink } from './upstream-link.js';
 
@@ -32,7 +32,7 @@ export interface BridgeServices {
   readonly sessions: Sessions;
   readonly forwarder: Pick<Forwarder, 'announce' | 'forget'>;
   readonly health: Health;
-  readonly setAside: SetAsideStore;
+  readonly deadLetters: DeadLetterStore;
   readonly commands: CommandSink;
   /** `mqtt.maxPacketBytes`, of what comes from upstream too. */
   readonly maxPacketBytes: number;
@@ -55,7 +55,7 @@ export class Bridge {
   readonly #stopped = new AbortController();
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #faults: BridgeFaults;
-  readonly #refusedMessages: RefusedMessages;
+  readonly #deadLetters: DeadLetters;
   #queue: Destination | undefined;
   #oldest: OldestQueued | undefined;
   #isConnecting = false;
@@ -67,12 +67,12 @@ export class Bridge {
     this.#log = services.log.child({ bridge: options.name });
     this.#record = new BridgeRecord(this.#log, services.now);
     this.#faults = new BridgeFaults(options.name, services.health);
-    this.#refusedMessages = new RefusedMessages({
+    this.#deadLetters = new DeadLetters({
       bridge: options.name,
-      store: services.setAside,
+      store: services.deadLetters,
       log: this.#log,
       signal: this.#stopped.signal,
-      onSetAside: ({ topic, reason }) => this.#record.setAside(topic, reason),
+      onStored: (letter) => this.#record.deadLettered(letter),
     });
     const clientId =
       options.clientId ?? `care-home-gateway-${services.installation}-${options.name}`;
@@ -191,8 +191,8 @@ export class Bridge {
     // At QoS 0 nobody is owed it.
     if (publish.messageId === 0 || !upstream.isConnected || this.#queue === undefined) return;
     const { topic, payload } = publish;
-    const message = { atMs: this.#services.now(), topic, reason, payload };
-    this.#refusedMessages.add(upstream, message, this.#queue.refusal(publish.messageId));
+    const letter = { atMs: this.#services.now(), topic, reason, payload };
+    this.#deadLetters.add(upstream, letter, this.#queue.refusal(publish.messageId));
   }
 
   /** Connected or not: a connection that comes and goes may bring nothing on its way. */

@@ -85,11 +85,11 @@ export class Bridges implements BridgeList {
   }
 
   async #forget({ options: { name }, queued }: Bridge): Promise<void> {
-    const { sessions, forwarder, setAside, log } = this.#services;
+    const { sessions, forwarder, deadLetters, log } = this.#services;
     log.warn({ bridge: name, discarded: queued }, 'bridge removed, with what it had queued');
     try {
       await discardQueue(sessions, name);
-      await setAside.clear(name);
+      await deadLetters.clear(name);
       await forwarder.forget(bridgeStatusTopic(name));
     } catch (error) {
       log.warn({ err: error, bridge: name }, 'removed bridge not tidied up');

@@ -18,7 +18,7 @@ export interface BridgeStatus {
     readonly tooOld: number;
     /** More than the bridge keeps. */
     readonly tooMany: number;
-    /** Never to be taken by the upstream: set aside. */
+    /** Dead letters. */
     readonly refused: number;
   };
   /** The last failure, also when it is over. */
@@ -33,8 +33,8 @@ export interface BridgeError {
   readonly detail: string;
 }
 
-/** A message that the upstream will never take. */
-export interface SetAsideMessage {
+/** A message that the upstream never takes. */
+export interface DeadLetter {
   readonly atMs: number;
   /** The forwarded topic. */
   readonly topic: string;
@@ -43,12 +43,12 @@ export interface SetAsideMessage {
   readonly payload: Buffer;
 }
 
-/** Where messages are kept that an upstream will never take; the newest of each bridge. */
-export interface SetAsideStore {
+/** Keeps the newest dead letters of each bridge. */
+export interface DeadLetterStore {
   /** @throws GatewayError `store-unavailable` */
-  add(bridge: string, message: SetAsideMessage): Promise<void>;
+  add(bridge: string, message: DeadLetter): Promise<void>;
   /** The newest first. @throws GatewayError `store-unavailable` */
-  list(bridge: string): Promise<SetAsideMessage[]>;
+  list(bridge: string): Promise<DeadLetter[]>;
   /** Of a bridge that is no more. @throws GatewayError `store-unavailable` */
   clear(bridge: string): Promise<void>;
 }

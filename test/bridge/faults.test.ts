@@ -35,7 +35,7 @@ it('a connection that comes and goes does not end the fault that the bridge is b
   expect(wasBehind).not.toContain(false);
 });
 
-it('a message whose topic upstream is too long for MQTT is set aside', async () => {
+it('a message whose topic upstream is too long for MQTT becomes a dead letter', async () => {
   const upstream = await world.upstream();
   const parts = world.parts();
   await parts.bridges.apply([configured({ url: upstream.url })]);

@@ -9,7 +9,7 @@ import { Router } from '../../src/delivery/router.js';
 import type { SessionStore } from '../../src/delivery/session-store.js';
 import { Sessions } from '../../src/delivery/sessions.js';
 import { createLog } from '../../src/log.js';
-import type { BridgeStatus, SetAsideMessage, SetAsideStore } from '../../src/site/bridge-list.js';
+import type { BridgeStatus, DeadLetter, DeadLetterStore } from '../../src/site/bridge-list.js';
 import { Health } from '../../src/site/health.js';
 import { ArrayLogs, silent } from '../delivery/world.js';
 import { type Script, ScriptedUpstream } from './scripted-upstream.js';
@@ -23,7 +23,7 @@ export const NOTHING_STORED: SessionStore = {
 
 export interface PartsOptions {
   readonly store?: Partial<SessionStore>;
-  readonly setAside?: Partial<SetAsideStore>;
+  readonly deadLetters?: Partial<DeadLetterStore>;
   readonly accept?: CommandSink['accept'];
   readonly read?: LogReader['read'];
 }
@@ -35,7 +35,7 @@ export class Parts {
   readonly bridges: Bridges;
   readonly services: BridgeServices;
   readonly health = new Health();
-  readonly setAside: SetAsideMessage[] = [];
+  readonly deadLetters: DeadLetter[] = [];
   /** Of the bridges' log. */
   readonly lines: string[] = [];
   readonly #router: Router;
@@ -67,14 +67,14 @@ export class Parts {
       sessions: this.sessions,
       forwarder: { announce: () => Promise.resolve(), forget: () => Promise.resolve() },
       health: this.health,
-      setAside: {
+      deadLetters: {
         add: (_bridge, message) => {
-          this.setAside.push(message);
+          this.deadLetters.push(message);
           return Promise.resolve();
         },
         list: () => Promise.resolve([]),
         clear: () => Promise.resolve(),
-        ...options.setAside,
+        ...options.deadLetters,
       },
       commands: { accept: options.accept ?? (() => Promise.resolve()) },
       maxPacketBytes: 10_000,
