@@ -14,6 +14,8 @@ import { openQueue } from './bridge-queue.js';
 import { BridgeRecord } from './bridge-record.js';
 import type { ConnectionFailure } from './connection-failure.js';
 import { DeadLetters } from './dead-letters.js';
+import type { HangUpLimits } from './hang-ups.js';
+import { HANG_UP_LIMITS } from './hang-ups.js';
 import type { CommandSink } from './inbound.js';
 import { Inbound } from './inbound.js';
 import { OldestQueued } from './oldest-queued.js';
@@ -38,6 +40,8 @@ export interface BridgeServices {
   readonly maxPacketBytes: number;
   readonly log: Logger;
   readonly now: () => number;
+  /** Undefined: `HANG_UP_LIMITS`. */
+  readonly hangUpLimits?: HangUpLimits;
   /** By which ages are measured. */
   readonly steadyNow: () => number;
 }
@@ -80,12 +84,13 @@ export class Bridge {
     const inbound = new Inbound(options, { commands, maxPacketBytes, log: this.#log });
     this.#link = new UpstreamLink(
       options,
-      { clientId, maxPacketBytes },
+      { clientId, maxPacketBytes, hangUpLimits: services.hangUpLimits ?? HANG_UP_LIMITS },
       {
         connected: (upstream) => this.#connected(upstream),
         writable: () => this.#queue?.wake(),
         acknowledged: (messageId) => this.#acknowledged(messageId),
         refused: (upstream, publish, reason) => this.#refused(upstream, publish, reason),
+        hangsUpAt: (publish) => this.#hangsUpAt(publish),
         received: (packet) => inbound.accept(packet),
         commandsAnswered: (areRefused) => this.#commandsAnswered(areRefused),
         triesOlder: () => this.#log.info('the upstream refuses MQTT 5, trying 3.1.1'),
@@ -180,6 +185,12 @@ export class Bridge {
   #acknowledged(messageId: number): void {
     this.#record.acknowledged();
     this.#queue?.acknowledge(messageId);
+  }
+
+  #hangsUpAt(publish: OutgoingPublish | undefined): void {
+    this.#faults.hangsUpAt(publish);
+    if (publish === undefined) return;
+    this.#log.warn({ topic: publish.topic }, 'upstream closes the connection at a message');
   }
 
   #commandsAnswered(areRefused: boolean): void {

@@ -5,8 +5,6 @@ export interface ConnectionFailure {
   readonly kind: FailureKind;
   /** What the upstream or the network called it; never an exception's message. */
   readonly detail: string;
-  /** Of how many messages one may have been the reason; undefined: of none. */
-  readonly suspects?: number | undefined;
 }
 
 interface Treatment {
@@ -79,12 +77,16 @@ const TLS_CODE =
 /** OpenSSL's other verdicts on a certificate carry its name. */
 const CERTIFICATE_CODE = /CERT|CRL|ISSUER|HOSTNAME/;
 
+/** The other side has closed a connection that was there: a broker that reads no more sends RST. */
+const HANG_UP_CODES: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE']);
+
 /** What an error of the connection means. */
 export function failureOfError(error: unknown): ConnectionFailure {
   if (error instanceof ErrorWithReasonCode) return failureOfCode(error.code);
   const isTimeout = error instanceof Error && /timeout/i.test(error.message);
   if (isTimeout) return { kind: 'silent', detail: 'no answer in time' };
   const code = codeOf(error);
+  if (HANG_UP_CODES.has(code)) return { kind: 'closed', detail: code };
   const isTls = TLS_CODE.test(code) || CERTIFICATE_CODE.test(code);
   return { kind: isTls ? 'tls' : 'unreachable', detail: code };
 }
@@ -95,6 +97,7 @@ export function codeOf(error: unknown): string {
 }
 
 const PACKET_IDENTIFIER_IN_USE = 145;
+export const PACKET_TOO_LARGE = 149;
 
 /**
  * Whether the upstream will never take the message that it answered with this reason code of a PUBACK
@@ -106,7 +109,7 @@ export function isRefusedForGood(code: number): boolean {
 }
 
 /** Not authorised, topic name invalid, packet too large, payload format invalid, retain, QoS. */
-const ABOUT_A_MESSAGE: ReadonlySet<number> = new Set([135, 144, 149, 153, 154, 155]);
+const ABOUT_A_MESSAGE: ReadonlySet<number> = new Set([135, 144, PACKET_TOO_LARGE, 153, 154, 155]);
 
 /** Whether a DISCONNECT with this reason code (MQTT 5, 3.14.2.1) may be the answer to a message. */
 export function mayBeAboutMessage(code: number): boolean {

@@ -1,4 +1,3 @@
-import type { IPublishPacket } from 'mqtt';
 import type { OutgoingPublish } from '../delivery/receiver.js';
 import type { BridgeTopic } from '../domain/bridge-topics.js';
 import { bridgedTopic, parseBridgeTopic } from '../domain/bridge-topics.js';
@@ -7,6 +6,9 @@ import type { LinkIdentity, ProtocolVersion } from './client-options.js';
 import { clientOptions } from './client-options.js';
 import type { ConnectionFailure, FailureKind } from './connection-failure.js';
 import { codeOf, retryDelayMs } from './connection-failure.js';
+import type { HangUpLimits } from './hang-ups.js';
+import { HangUps } from './hang-ups.js';
+import type { UpstreamEvents } from './upstream.js';
 import { Upstream } from './upstream.js';
 
 /** MQTT 3.1.1 in a CONNECT. */
@@ -15,22 +17,21 @@ const END_TIMEOUT_MS = 2_000;
 /** A connection that lasts so long has shown that it works, even if there was nothing to send. */
 const PROVEN_AFTER_MS = 10_000;
 
-export interface LinkEvents {
+export interface LinkEvents extends Omit<UpstreamEvents, 'connected' | 'refused' | 'closed'> {
   connected(upstream: Upstream): void;
-  writable(): void;
-  acknowledged(messageId: number): void;
+  /** The upstream will never take the message. */
   refused(upstream: Upstream, publish: OutgoingPublish, reason: string): void;
-  received(packet: IPublishPacket): Promise<void>;
-  commandsAnswered(areRefused: boolean): void;
-  /** The upstream refuses MQTT 5: it is spoken to in 3.1.1 from now on. */
+  /** The upstream hangs up whenever it is sent this message alone; undefined: no more. */
+  hangsUpAt(publish: OutgoingPublish | undefined): void;
+  /** The upstream refuses MQTT 5: the link speaks 3.1.1 from now on. */
   triesOlder(): void;
   /** A connection that had been `connected` is gone. */
   disconnected(upstream: Upstream): void;
-  /** There is none, or no more; the next attempt comes by itself. */
+  /** There is no connection; the link retries by itself. */
   failed(failure: ConnectionFailure): void;
 }
 
-/** Keeps a connection to the upstream: when one ends it makes the next, later and later. */
+/** Keeps a connection to the upstream, with a backoff between two of them. */
 export class UpstreamLink {
   readonly #options: BridgeOptions;
   readonly #identity: LinkIdentity;
@@ -42,14 +43,20 @@ export class UpstreamLink {
   #upstream: Upstream | undefined;
   #failedAttempts = 0;
   #lastFailure: FailureKind | undefined;
+  readonly #hangUps: HangUps;
   /** The last connection may have ended for one of so many messages; the next shows for which. */
   #suspects = 0;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
-  constructor(options: BridgeOptions, identity: LinkIdentity, events: LinkEvents) {
+  constructor(
+    options: BridgeOptions,
+    { hangUpLimits, ...identity }: LinkIdentity & { readonly hangUpLimits: HangUpLimits },
+    events: LinkEvents,
+  ) {
     this.#options = options;
     this.#identity = identity;
+    this.#hangUps = new HangUps(hangUpLimits, (publish) => events.hangsUpAt(publish));
     this.#events = events;
     this.#template = parseBridgeTopic(options.topic) ?? [];
     this.#protocol = options.protocol === '3.1.1' ? OLDER : 5;
@@ -84,29 +91,36 @@ export class UpstreamLink {
         topicOf: (topic) => bridgedTopic(this.#template, topic),
         ackTimeoutMs: ackTimeoutSeconds * 1000,
         suspects: this.#suspects,
+        hangUps: this.#hangUps,
       },
       {
+        ...this.#events,
         connected: () => {
           isConnected = true;
-          this.#timer = setTimeout(() => this.#proven(), PROVEN_AFTER_MS);
+          this.#timer = setTimeout(() => {
+            this.#proven();
+            this.#hangUps.clear();
+          }, PROVEN_AFTER_MS);
           this.#events.connected(upstream);
         },
-        writable: () => this.#events.writable(),
         acknowledged: (messageId) => {
           // Two clients with one id could acknowledge and take over for ever.
           if (this.#lastFailure !== 'taken-over') this.#proven();
           this.#events.acknowledged(messageId);
         },
         refused: (publish, reason) => this.#events.refused(upstream, publish, reason),
-        received: (packet) => this.#events.received(packet),
-        commandsAnswered: (areRefused) => this.#events.commandsAnswered(areRefused),
-        closed: (failure) => {
+        closed: (failure, suspects) => {
           this.#upstream = undefined;
-          if (isConnected) this.#suspects = failure.suspects ?? 0;
           const wasOlder = this.#isTryingOlder;
           this.#isTryingOlder = false;
-          if (isConnected) this.#events.disconnected(upstream);
-          else if (this.#triesOther(failure, wasOlder)) return;
+          if (isConnected) {
+            this.#suspects = suspects;
+            this.#hangUps.nextConnection();
+            this.#events.disconnected(upstream);
+          } else {
+            this.#hangUps.notConnected();
+            if (this.#triesOther(failure, wasOlder)) return;
+          }
           this.#failed(failure);
         },
       },
@@ -124,7 +138,9 @@ export class UpstreamLink {
     this.#lastFailure = failure.kind;
     clearTimeout(this.#timer);
     this.#events.failed(failure);
-    const delayMs = retryDelayMs(failure.kind, this.#failedAttempts, Math.random());
+    // At once, so that the upstream does not recover in between: then nothing need be held back.
+    const attempts = this.#hangUps.held > 0 ? 1 : this.#failedAttempts;
+    const delayMs = retryDelayMs(failure.kind, attempts, Math.random());
     this.#timer = setTimeout(() => this.start(), delayMs);
   }
 

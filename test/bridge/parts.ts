@@ -2,6 +2,7 @@ import { afterEach } from 'vitest';
 import type { BridgeServices } from '../../src/bridge/bridge.js';
 import type { BridgeOptions } from '../../src/bridge/bridge-options.js';
 import { Bridges } from '../../src/bridge/bridges.js';
+import { HANG_UP_LIMITS, type HangUpLimits } from '../../src/bridge/hang-ups.js';
 import type { CommandSink } from '../../src/bridge/inbound.js';
 import type { LogReader } from '../../src/delivery/log-entry.js';
 import { LogTail } from '../../src/delivery/log-tail.js';
@@ -26,6 +27,7 @@ export interface PartsOptions {
   readonly deadLetters?: Partial<DeadLetterStore>;
   readonly accept?: CommandSink['accept'];
   readonly read?: LogReader['read'];
+  readonly hangUpLimits?: Partial<HangUpLimits>;
 }
 
 /** Bridges and their queues in this process, so that a test decides what the store and upstream do. */
@@ -78,6 +80,7 @@ export class Parts {
       },
       commands: { accept: options.accept ?? (() => Promise.resolve()) },
       maxPacketBytes: 10_000,
+      hangUpLimits: { ...HANG_UP_LIMITS, ...options.hangUpLimits },
       log: createLog({ level: 'info', destination: { write: (line) => this.lines.push(line) } }),
       now: Date.now,
       steadyNow: Date.now,
