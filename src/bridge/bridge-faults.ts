@@ -8,7 +8,7 @@ import { FAILURES } from './connection-failure.js';
 /** Messages about an alarm carry its id; others keep what the device sent under `data`. */
 const alarmSchema = z.object({ id: z.string() });
 
-/** What is wrong with a bridge, as `gateway/status` shows it: each for itself, until it is over. */
+/** Reports the faults of one bridge in `gateway/status`, each until it is over. */
 export class BridgeFaults {
   readonly #name: string;
   readonly #health: Health;
@@ -38,7 +38,7 @@ export class BridgeFaults {
     this.#report('commands', areRefused ? words : undefined);
   }
 
-  /** The bridge is no more, or not for now. */
+  /** The bridge has stopped. */
   clear(): void {
     this.down(undefined);
     this.hangsUpAt(undefined);

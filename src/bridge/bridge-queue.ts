@@ -9,7 +9,7 @@ import { retry } from './retry.js';
 const MS_PER_HOUR = 3_600_000;
 const OWNER_PREFIX = 'bridge:';
 
-/** The name of the bridge whose queue has this owner, undefined when it is no bridge's. */
+/** The bridge whose queue has this owner; undefined for other owners. */
 export function bridgeNameOf(ownerKey: string): string | undefined {
   return ownerKey.startsWith(OWNER_PREFIX) ? ownerKey.slice(OWNER_PREFIX.length) : undefined;
 }
@@ -37,9 +37,9 @@ function queueId(name: string): string {
 }
 
 /**
- * Takes up the bridge's queue where it stopped, or begins one. Filters that are new hold from now on;
- * what was owed to others still is. What has changed is stored when this resolves: it is tried until
- * it is, or until the signal.
+ * Opens the bridge's queue where it stopped, or creates one.
+ * New filters hold from now on; messages queued for others stay. Resolves once the change is stored,
+ * with retries until the signal.
  */
 export async function openQueue(
   { sessions, log }: { readonly sessions: Sessions; readonly log: Logger },
@@ -50,7 +50,7 @@ export async function openQueue(
   const clientId = queueId(options.name);
   const ownerBefore = sessions.ownerOf(clientId);
   if (ownerBefore !== undefined && ownerBefore !== owner.key) {
-    // Of a client of an older version. What is stored in its place replaces it if it is not deleted.
+    // A client's session from an older version. If it cannot be deleted, the queue replaces it.
     await sessions.discard(clientId).catch((error: unknown) => {
       log.warn(
         { err: error, bridge: options.name },
@@ -78,7 +78,7 @@ export async function openQueue(
   return destination;
 }
 
-/** Ends the bridge's queue for good, with what it is owed. */
+/** Deletes the bridge's queue with every message in it. */
 export async function discardQueue(sessions: Sessions, name: string): Promise<void> {
   await sessions.discard(queueId(name));
 }

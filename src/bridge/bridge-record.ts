@@ -8,14 +8,14 @@ type ConnectionState = Pick<
   'connected' | 'connectedSinceMs' | 'lastAcknowledgedAtMs' | 'lastError'
 >;
 
-/** What is known of a bridge's connection; and the log's word of it, once for each failure. */
+/** Keeps the state of a bridge's connection, and logs each failure once. */
 export class BridgeRecord {
   readonly #log: Logger;
   readonly #now: () => number;
   #connectedSinceMs: number | null = null;
   #lastAcknowledgedAtMs: number | null = null;
   #lastError: BridgeError | null = null;
-  /** Since it was last connected: kind and detail. */
+  /** Kind and detail of the failure last logged since the bridge was connected. */
   #reported: string | undefined;
 
   constructor(log: Logger, now: () => number) {

@@ -15,7 +15,7 @@ import { BridgeRecord } from './bridge-record.js';
 import type { ConnectionFailure } from './connection-failure.js';
 import { DeadLetters } from './dead-letters.js';
 import type { HangUpLimits } from './hang-ups.js';
-import { HANG_UP_LIMITS } from './hang-ups.js';
+import { HANG_UP_LIMITS, HangUps } from './hang-ups.js';
 import type { CommandSink } from './inbound.js';
 import { Inbound } from './inbound.js';
 import { OldestQueued } from './oldest-queued.js';
@@ -24,31 +24,32 @@ import { UpstreamLink } from './upstream-link.js';
 
 const CHECK_INTERVAL_MS = 5_000;
 const STATUS_INTERVAL_MS = 30_000;
-const LAST_WORD_TIMEOUT_MS = 1_000;
-/** What waits longer while the upstream is connected has stopped moving, or comes too fast. */
+const LAST_STATUS_TIMEOUT_MS = 1_000;
+/** A queue whose oldest message waits longer has stopped moving, or grows too fast. */
 const BEHIND_AFTER_MS = 60_000;
 
 export interface BridgeServices {
-  /** Tells this gateway from others that know the same upstream. */
+  /** Distinguishes this gateway from others at the same upstream. */
   readonly installation: string;
   readonly sessions: Sessions;
   readonly forwarder: Pick<Forwarder, 'announce' | 'forget'>;
   readonly health: Health;
   readonly deadLetters: DeadLetterStore;
   readonly commands: CommandSink;
-  /** `mqtt.maxPacketBytes`, of what comes from upstream too. */
+  /** `mqtt.maxPacketBytes`, for packets from upstream too. */
   readonly maxPacketBytes: number;
   readonly log: Logger;
   readonly now: () => number;
   /** Undefined: `HANG_UP_LIMITS`. */
   readonly hangUpLimits?: HangUpLimits;
-  /** By which ages are measured. */
+  /** Clock for ages. */
   readonly steadyNow: () => number;
 }
 
 /**
- * Sends what its queue holds to one upstream broker. The queue is a session like any subscriber's and
- * knows what is owed: its cursors move on the upstream's acknowledgement only (CONTRACT 4.2).
+ * Sends one queue of forwarded messages to one upstream broker.
+ * The queue is a session like any subscriber's: its cursors move only when the upstream acknowledges
+ * (CONTRACT 4.2).
  */
 export class Bridge {
   readonly options: BridgeOptions;
@@ -84,16 +85,16 @@ export class Bridge {
     const inbound = new Inbound(options, { commands, maxPacketBytes, log: this.#log });
     this.#link = new UpstreamLink(
       options,
-      { clientId, maxPacketBytes, hangUpLimits: services.hangUpLimits ?? HANG_UP_LIMITS },
+      { clientId, maxPacketBytes },
+      new HangUps(services.hangUpLimits ?? HANG_UP_LIMITS, (publish) => this.#hangsUpAt(publish)),
       {
         connected: (upstream) => this.#connected(upstream),
         writable: () => this.#queue?.wake(),
         acknowledged: (messageId) => this.#acknowledged(messageId),
         refused: (upstream, publish, reason) => this.#refused(upstream, publish, reason),
-        hangsUpAt: (publish) => this.#hangsUpAt(publish),
         received: (packet) => inbound.accept(packet),
         commandsAnswered: (areRefused) => this.#commandsAnswered(areRefused),
-        triesOlder: () => this.#log.info('the upstream refuses MQTT 5, trying 3.1.1'),
+        downgraded: () => this.#log.info('upstream refused MQTT 5, retrying with 3.1.1'),
         disconnected: (upstream) => this.#disconnected(upstream),
         failed: (failure) => this.#failed(failure),
       },
@@ -108,25 +109,25 @@ export class Bridge {
       : LOG_NAMES.reduce((sum, log) => sum + queue.cursors[log].queued, 0);
   }
 
-  /** From when this resolves on, the upstream is owed what is forwarded. */
+  /** Opens the queue: messages forwarded after this resolves wait for the upstream. */
   async start(): Promise<void> {
     this.#queue = await openQueue(this.#services, this.options, this.#stopped.signal);
     this.#oldest = new OldestQueued(this.#queue);
     if (this.#stopped.signal.aborted) return;
     this.#timers.push(
       setInterval(() => this.#announce(), STATUS_INTERVAL_MS),
-      setInterval(() => this.#check(), CHECK_INTERVAL_MS),
+      setInterval(() => this.#checkBacklog(), CHECK_INTERVAL_MS),
     );
   }
 
-  /** Once it is started: from now on there is a connection whenever the upstream has one to give. */
+  /** Connects after `start`, and reconnects until `stop`. */
   connect(): void {
     if (this.#queue === undefined || this.#isConnecting || this.#stopped.signal.aborted) return;
     this.#isConnecting = true;
     this.#link.start();
   }
 
-  /** Waits a moment for what is in flight. The queue stays. */
+  /** Waits a moment for acknowledgements of what is in flight. The queue stays. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop();
     return this.#stopping;
@@ -144,7 +145,7 @@ export class Bridge {
       url,
       ...this.#record.state,
       queued: this.queued,
-      // All the rest is known without the store.
+      // The only field that needs the store.
       oldestQueuedAtMs: (await this.#oldest?.receivedAtMs()) ?? null,
       delivered: sum(({ delivered }) => delivered),
       dropped: {
@@ -160,7 +161,7 @@ export class Bridge {
     for (const timer of this.#timers) clearInterval(timer);
     await this.#link.stop();
     this.#faults.clear();
-    const deadline = new Promise((resolve) => setTimeout(resolve, LAST_WORD_TIMEOUT_MS).unref());
+    const deadline = new Promise((resolve) => setTimeout(resolve, LAST_STATUS_TIMEOUT_MS).unref());
     await Promise.race([this.#announce(), deadline]);
   }
 
@@ -195,19 +196,19 @@ export class Bridge {
 
   #commandsAnswered(areRefused: boolean): void {
     this.#faults.commandsRefused(areRefused);
-    if (areRefused) this.#log.warn('the upstream refuses the subscription to commands');
+    if (areRefused) this.#log.warn('upstream refused the subscription to commands');
   }
 
   #refused(upstream: Upstream, publish: OutgoingPublish, reason: string): void {
-    // At QoS 0 nobody is owed it.
+    // At QoS 0 the queue does not hold the message.
     if (publish.messageId === 0 || !upstream.isConnected || this.#queue === undefined) return;
     const { topic, payload } = publish;
     const letter = { atMs: this.#services.now(), topic, reason, payload };
     this.#deadLetters.add(upstream, letter, this.#queue.refusal(publish.messageId));
   }
 
-  /** Connected or not: a connection that comes and goes may bring nothing on its way. */
-  async #check(): Promise<void> {
+  /** Also while connected: on a connection that comes and goes the queue may not move. */
+  async #checkBacklog(): Promise<void> {
     const oldestMs = await this.#oldest?.receivedAtMs();
     if (oldestMs === undefined || this.#stopped.signal.aborted) return;
     const longAgoMs = this.#services.steadyNow() - BEHIND_AFTER_MS;
@@ -225,6 +226,8 @@ export class Bridge {
           groupId: null,
         }),
       )
-      .catch((error: unknown) => this.#log.warn({ err: error }, 'bridge status not stored'));
+      .catch((error: unknown) =>
+        this.#log.warn({ err: error }, 'failed to store the bridge status'),
+      );
   }
 }

@@ -1,6 +1,6 @@
 import { formatTime } from '../domain/times.js';
 
-/** How a bridge to another broker is doing, as it is shown over HTTP and MQTT. */
+/** Status of a bridge, for HTTP and MQTT. */
 export interface BridgeStatus {
   readonly name: string;
   readonly url: string;
@@ -49,18 +49,18 @@ export interface DeadLetterStore {
   add(bridge: string, message: DeadLetter): Promise<void>;
   /** The newest first. @throws GatewayError `store-unavailable` */
   list(bridge: string): Promise<DeadLetter[]>;
-  /** Of a bridge that is no more. @throws GatewayError `store-unavailable` */
+  /** Deletes the dead letters of a removed bridge. @throws GatewayError `store-unavailable` */
   clear(bridge: string): Promise<void>;
 }
 
-/** The bridges there are. */
+/** Lists the bridges. */
 export interface BridgeList {
   /** In the order of the configuration. */
   statuses(): Promise<BridgeStatus[]>;
   has(name: string): boolean;
 }
 
-/** A bridge's status with its times as text: what HTTP and MQTT show alike. */
+/** Formats a bridge's status as HTTP and MQTT show it, with times as text. */
 export function describeBridge(status: BridgeStatus) {
   const { name, url, connected, queued, delivered, dropped, lastError } = status;
   return {
