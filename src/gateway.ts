@@ -249,7 +249,7 @@ export class Gateway {
       reader: logs,
       log,
       now: this.#steady.now,
-      elapsedSinceMs: (timeMs) => this.#steady.now() - timeMs,
+      elapsedSinceMs: this.#steady.elapsedSinceMs,
     });
     const announce: Deliveries['announce'] = (entries) => deliveries.announce(entries);
     const alarms = new LogWriter<NewAlarm>({
@@ -407,7 +407,7 @@ export class Gateway {
       commands: { accept: (command) => commands.acceptAndWait(command) },
       installation: installation.name,
       health: this.#health,
-      setAside: storage.setAside,
+      deadLetters: storage.deadLetters,
       maxPacketBytes: config.mqtt.maxPacketBytes,
       steadyNow: this.#steady.now,
       wallTimeOf: this.#steady.wallTimeOf,
@@ -444,10 +444,10 @@ export class Gateway {
       lostAuditEntries: () => parts.backgroundAudit.lost,
       bridges: () => bridges.statuses(),
     });
-    const { history, audit, losses, setAside } = storage;
+    const { history, audit, losses, deadLetters } = storage;
     return createHttpApp({
       ...parts,
-      ...{ history, audit, losses, setAside },
+      ...{ history, audit, losses, deadLetters },
       rejections: storage.rejections,
       health: this.#health,
       publicUrl: config.http.publicUrl,

@@ -22,6 +22,7 @@ import { AuditTrailRedis } from './store/audit/trail-redis.js';
 import { BridgeRegisterRedis } from './store/bridge-register-redis.js';
 import { ClockStoreRedis } from './store/clock-store-redis.js';
 import { connectManagementRedis, connectRedis, untilReady } from './store/connection.js';
+import { DeadLetterStoreRedis } from './store/dead-letter-store-redis.js';
 import { DiskMonitor } from './store/disk-monitor.js';
 import { embeddedPlace } from './store/embedded-place.js';
 import { createEmbeddedRedis } from './store/embedded-redis.js';
@@ -34,7 +35,6 @@ import { PresenceStoreRedis } from './store/presence-store-redis.js';
 import { RejectionStoreRedis } from './store/rejection-store-redis.js';
 import { checkServer } from './store/server-check.js';
 import { SessionStoreRedis } from './store/session-store-redis.js';
-import { SetAsideStoreRedis } from './store/set-aside-store-redis.js';
 import { SettingsWatch } from './store/settings-watch.js';
 import { SiteStoreRedis } from './store/site-store-redis.js';
 import { StoreMonitor } from './store/store-monitor.js';
@@ -65,7 +65,7 @@ export interface Storage {
   readonly presence: PresenceStoreRedis;
   readonly rejections: RejectionStoreRedis;
   readonly leftovers: Leftovers;
-  readonly setAside: SetAsideStoreRedis;
+  readonly deadLetters: DeadLetterStoreRedis;
   readonly bridgeRegister: BridgeRegisterRedis;
   /** Wills, retained messages and incoming QoS 2, as Aedes' own Redis persistence keeps them. */
   readonly broker: RedisPersistence;
@@ -129,7 +129,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     presence: new PresenceStoreRedis(state, keys),
     rejections: new RejectionStoreRedis(state, keys, config.rejected.maxPerLocation),
     leftovers: new Leftovers(state, keys, log),
-    setAside: new SetAsideStoreRedis(management, keys),
+    deadLetters: new DeadLetterStoreRedis(management, keys),
     bridgeRegister: new BridgeRegisterRedis(management, keys, records),
     broker: createBrokerStorage({ conn: broker }),
   };

@@ -3,16 +3,16 @@ const LONGEST_WAIT_TIMEOUTS = 6;
 const CHECKS_PER_TIMEOUT = 4;
 
 /**
- * Watches that the upstream acknowledges what it was sent. A connection may look alive and be dead:
- * the network gone without a word, or a broker that answers pings and does nothing else.
+ * Notices an upstream that has stopped acknowledging.
+ * A connection may look alive and be dead: the network is gone, or the broker answers pings only.
  */
 export class AckWatch {
   readonly #timeoutMs: number;
   readonly #onSilence: () => void;
-  /** When each message was sent that is not acknowledged, the oldest first. */
+  /** Send times of unacknowledged messages, the oldest first. */
   readonly #sentAtMs = new Map<number, number>();
   readonly #timer: NodeJS.Timeout;
-  /** When it was last acknowledged anything, or began to owe something. */
+  /** Time of the last acknowledgement, or of the first message since none was in flight. */
   #progressAtMs = 0;
 
   /** @param onSilence called, perhaps more than once, when nothing has been acknowledged in time */

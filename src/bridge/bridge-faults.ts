@@ -1,8 +1,14 @@
+import { z } from 'zod';
+import type { OutgoingPublish } from '../delivery/receiver.js';
+import { isJson } from '../domain/json-text.js';
 import type { Health } from '../site/health.js';
 import type { ConnectionFailure } from './connection-failure.js';
 import { FAILURES } from './connection-failure.js';
 
-/** What is wrong with a bridge, as `gateway/status` shows it: each for itself, until it is over. */
+/** Messages about an alarm carry its id; others keep what the device sent under `data`. */
+const alarmSchema = z.object({ id: z.string() });
+
+/** Reports the faults of one bridge in `gateway/status`, each until it is over. */
 export class BridgeFaults {
   readonly #name: string;
   readonly #health: Health;
@@ -16,6 +22,12 @@ export class BridgeFaults {
     this.#report('down', failure && `is down: ${FAILURES[failure.kind].words}`);
   }
 
+  hangsUpAt(publish: OutgoingPublish | undefined): void {
+    const message = publish && `a message under ${publish.topic}${alarmIn(publish)}`;
+    const words = message && `cannot deliver ${message}: the upstream closes the connection at it`;
+    this.#report('hang-up', words);
+  }
+
   behind(isBehind: boolean): void {
     const words = 'is behind: its oldest message has waited for more than a minute';
     this.#report('behind', isBehind ? words : undefined);
@@ -26,9 +38,10 @@ export class BridgeFaults {
     this.#report('commands', areRefused ? words : undefined);
   }
 
-  /** The bridge is no more, or not for now. */
+  /** The bridge has stopped. */
   clear(): void {
     this.down(undefined);
+    this.hangsUpAt(undefined);
     this.behind(false);
     this.commandsRefused(false);
   }
@@ -37,4 +50,10 @@ export class BridgeFaults {
     const fault = words && `bridge ${this.#name} ${words}`;
     this.#health.reportElsewhere(`bridge/${this.#name}/${what}`, fault);
   }
+}
+
+function alarmIn({ payload }: OutgoingPublish): string {
+  const text = payload.toString();
+  const message = alarmSchema.safeParse(isJson(text) ? JSON.parse(text) : undefined);
+  return message.success ? ` (alarm ${message.data.id})` : '';
 }

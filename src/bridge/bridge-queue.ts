@@ -4,12 +4,12 @@ import type { SessionOwner, Sessions } from '../delivery/sessions.js';
 import { selectedFilters } from '../domain/bridge-topics.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/client-ids.js';
 import type { BridgeOptions } from './bridge-options.js';
-import { pauseBeforeRetry } from './pause.js';
+import { retry } from './retry.js';
 
 const MS_PER_HOUR = 3_600_000;
 const OWNER_PREFIX = 'bridge:';
 
-/** The name of the bridge whose queue has this owner, undefined when it is no bridge's. */
+/** The bridge whose queue has this owner; undefined for other owners. */
 export function bridgeNameOf(ownerKey: string): string | undefined {
   return ownerKey.startsWith(OWNER_PREFIX) ? ownerKey.slice(OWNER_PREFIX.length) : undefined;
 }
@@ -38,9 +38,9 @@ function queueId(name: string): string {
 }
 
 /**
- * Takes up the bridge's queue where it stopped, or begins one. Filters that are new hold from now on;
- * what was owed to others still is. What has changed is stored when this resolves: it is tried until
- * it is, or until the signal.
+ * Opens the bridge's queue where it stopped, or creates one.
+ * New filters hold from now on; messages queued for others stay. Resolves once the change is stored,
+ * with retries until the signal.
  */
 export async function openQueue(
   { sessions, log }: { readonly sessions: Sessions; readonly log: Logger },
@@ -51,9 +51,12 @@ export async function openQueue(
   const clientId = queueId(options.name);
   const ownerBefore = sessions.ownerOf(clientId);
   if (ownerBefore !== undefined && ownerBefore !== owner.key) {
-    // Of a client of an older version. What is stored in its place replaces it if it is not deleted.
+    // A client's session from an older version. If it cannot be deleted, the queue replaces it.
     await sessions.discard(clientId).catch((error: unknown) => {
-      log.warn({ err: error, bridge: options.name }, 'session in place of the queue not deleted');
+      log.warn(
+        { err: error, bridge: options.name },
+        'failed to delete the session in place of the queue',
+      );
     });
   }
   const { consumer } = sessions.open(clientId, owner, true);
@@ -61,24 +64,22 @@ export async function openQueue(
   const present = consumer.subscriptions.list().map(({ filter }) => filter);
   const removed = present.filter((filter) => !wanted.includes(filter));
   const requested = wanted.map((filter) => ({ filter, qos: 1 as const }));
-  while (!signal.aborted) {
-    try {
-      // The new ones first: what matches both, and comes meanwhile, is owed to one of them at least.
+  await retry(
+    async () => {
+      // New filters first: a message that both match is then in the queue of one of them at least.
       await sessions.subscribe(clientId, requested);
       if (removed.length > 0) await sessions.unsubscribe(clientId, removed);
-      break;
-    } catch (error) {
-      log.warn(
-        { err: error, bridge: options.name },
-        'queue of the bridge not stored, trying again',
-      );
-      await pauseBeforeRetry(signal);
-    }
-  }
+    },
+    {
+      signal,
+      onFailure: (error) =>
+        log.warn({ err: error, bridge: options.name }, "failed to store the bridge's queue"),
+    },
+  );
   return consumer;
 }
 
-/** Ends the bridge's queue for good, with what it is owed. */
+/** Deletes the bridge's queue with every message in it. */
 export async function discardQueue(sessions: Sessions, name: string): Promise<void> {
   await sessions.discard(queueId(name));
 }

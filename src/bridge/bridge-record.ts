@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { BridgeError, BridgeStatus } from '../site/bridge-list.js';
+import type { BridgeError, BridgeStatus, DeadLetter } from '../site/bridge-list.js';
 import type { ConnectionFailure } from './connection-failure.js';
 import { FAILURES } from './connection-failure.js';
 
@@ -8,14 +8,14 @@ type ConnectionState = Pick<
   'connected' | 'connectedSinceMs' | 'lastAcknowledgedAtMs' | 'lastError'
 >;
 
-/** What is known of a bridge's connection; and the log's word of it, once for each failure. */
+/** Keeps the state of a bridge's connection, and logs each failure once. */
 export class BridgeRecord {
   readonly #log: Logger;
   readonly #now: () => number;
   #connectedSinceMs: number | null = null;
   #lastAcknowledgedAtMs: number | null = null;
   #lastError: BridgeError | null = null;
-  /** Since it was last connected: kind and detail. */
+  /** Kind and detail of the failure last logged since the bridge was connected. */
   #reported: string | undefined;
 
   constructor(log: Logger, now: () => number) {
@@ -54,9 +54,8 @@ export class BridgeRecord {
     this.#log[level]({ failure: kind, detail }, `bridge down: ${FAILURES[kind].words}`);
   }
 
-  /** The upstream will never take a message. */
-  setAside(topic: string, reason: string): void {
+  deadLettered({ topic, reason }: DeadLetter): void {
     this.#lastError = { atMs: this.#now(), kind: 'refused', detail: reason };
-    this.#log.warn({ topic, reason }, 'message set aside, the upstream will never take it');
+    this.#log.warn({ topic, reason }, 'message became a dead letter');
   }
 }

@@ -5,7 +5,7 @@ import { LOG_NAMES } from '../delivery/log-entry.js';
 import type { OutgoingPublish } from '../delivery/receiver.js';
 import type { Sessions } from '../delivery/sessions.js';
 import { bridgeStatusTopic } from '../domain/topics.js';
-import type { BridgeStatus, SetAsideStore } from '../site/bridge-list.js';
+import type { BridgeStatus, DeadLetterStore } from '../site/bridge-list.js';
 import { describeBridge } from '../site/bridge-list.js';
 import type { Health } from '../site/health.js';
 import { BridgeFaults } from './bridge-faults.js';
@@ -13,40 +13,45 @@ import type { BridgeOptions } from './bridge-options.js';
 import { openQueue } from './bridge-queue.js';
 import { BridgeRecord } from './bridge-record.js';
 import type { ConnectionFailure } from './connection-failure.js';
+import { DeadLetters } from './dead-letters.js';
+import type { HangUpLimits } from './hang-ups.js';
+import { HANG_UP_LIMITS, HangUps } from './hang-ups.js';
 import type { CommandSink } from './inbound.js';
 import { Inbound } from './inbound.js';
 import { OldestQueued } from './oldest-queued.js';
-import { RefusedMessages } from './refused-messages.js';
 import type { Upstream } from './upstream.js';
 import { UpstreamLink } from './upstream-link.js';
 
 const CHECK_INTERVAL_MS = 5_000;
 const STATUS_INTERVAL_MS = 30_000;
-const LAST_WORD_TIMEOUT_MS = 1_000;
-/** What waits longer while the upstream is connected has stopped moving, or comes too fast. */
+const LAST_STATUS_TIMEOUT_MS = 1_000;
+/** A queue whose oldest message waits longer has stopped moving, or grows too fast. */
 const BEHIND_AFTER_MS = 60_000;
 
 export interface BridgeServices {
-  /** Tells this gateway from others that know the same upstream. */
+  /** Distinguishes this gateway from others at the same upstream. */
   readonly installation: string;
   readonly sessions: Sessions;
   readonly forwarder: Pick<Forwarder, 'announce' | 'forget'>;
   readonly health: Health;
-  readonly setAside: SetAsideStore;
+  readonly deadLetters: DeadLetterStore;
   readonly commands: CommandSink;
-  /** `mqtt.maxPacketBytes`, of what comes from upstream too. */
+  /** `mqtt.maxPacketBytes`, for packets from upstream too. */
   readonly maxPacketBytes: number;
   readonly log: Logger;
   readonly now: () => number;
-  /** By which ages are measured. */
+  /** Undefined: `HANG_UP_LIMITS`. */
+  readonly hangUpLimits?: HangUpLimits;
+  /** Clock for ages. */
   readonly steadyNow: () => number;
   /** The wall time of a steady one, as people are shown it. */
   readonly wallTimeOf: (steadyMs: number) => number;
 }
 
 /**
- * Sends what its queue holds to one upstream broker. The queue is a session like any subscriber's and
- * knows what is owed: its cursors move on the upstream's acknowledgement only (CONTRACT 4.2).
+ * Sends one queue of forwarded messages to one upstream broker.
+ * The queue is a session like any subscriber's: its cursors move only when the upstream acknowledges
+ * (CONTRACT 4.2).
  */
 export class Bridge {
   readonly options: BridgeOptions;
@@ -57,7 +62,7 @@ export class Bridge {
   readonly #stopped = new AbortController();
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #faults: BridgeFaults;
-  readonly #refusedMessages: RefusedMessages;
+  readonly #deadLetters: DeadLetters;
   #queue: Consumer | undefined;
   #oldest: OldestQueued | undefined;
   #isConnecting = false;
@@ -69,12 +74,12 @@ export class Bridge {
     this.#log = services.log.child({ bridge: options.name });
     this.#record = new BridgeRecord(this.#log, services.now);
     this.#faults = new BridgeFaults(options.name, services.health);
-    this.#refusedMessages = new RefusedMessages({
+    this.#deadLetters = new DeadLetters({
       bridge: options.name,
-      store: services.setAside,
+      store: services.deadLetters,
       log: this.#log,
       signal: this.#stopped.signal,
-      onSetAside: ({ topic, reason }) => this.#record.setAside(topic, reason),
+      onStored: (letter) => this.#record.deadLettered(letter),
     });
     const clientId =
       options.clientId ?? `care-home-gateway-${services.installation}-${options.name}`;
@@ -83,6 +88,7 @@ export class Bridge {
     this.#link = new UpstreamLink(
       options,
       { clientId, maxPacketBytes },
+      new HangUps(services.hangUpLimits ?? HANG_UP_LIMITS, (publish) => this.#hangsUpAt(publish)),
       {
         connected: (upstream) => this.#connected(upstream),
         writable: () => this.#queue?.wake(),
@@ -90,7 +96,7 @@ export class Bridge {
         refused: (upstream, publish, reason) => this.#refused(upstream, publish, reason),
         received: (packet) => inbound.accept(packet),
         commandsAnswered: (areRefused) => this.#commandsAnswered(areRefused),
-        triesOlder: () => this.#log.info('the upstream refuses MQTT 5, trying 3.1.1'),
+        downgraded: () => this.#log.info('upstream refused MQTT 5, retrying with 3.1.1'),
         disconnected: (upstream) => this.#disconnected(upstream),
         failed: (failure) => this.#failed(failure),
       },
@@ -105,25 +111,25 @@ export class Bridge {
       : LOG_NAMES.reduce((sum, log) => sum + queue.cursors[log].queued, 0);
   }
 
-  /** From when this resolves on, the upstream is owed what is forwarded. */
+  /** Opens the queue: messages forwarded after this resolves wait for the upstream. */
   async start(): Promise<void> {
     this.#queue = await openQueue(this.#services, this.options, this.#stopped.signal);
     this.#oldest = new OldestQueued(this.#queue);
     if (this.#stopped.signal.aborted) return;
     this.#timers.push(
       setInterval(() => this.#announce(), STATUS_INTERVAL_MS),
-      setInterval(() => this.#check(), CHECK_INTERVAL_MS),
+      setInterval(() => this.#checkBacklog(), CHECK_INTERVAL_MS),
     );
   }
 
-  /** Once it is started: from now on there is a connection whenever the upstream has one to give. */
+  /** Connects after `start`, and reconnects until `stop`. */
   connect(): void {
     if (this.#queue === undefined || this.#isConnecting || this.#stopped.signal.aborted) return;
     this.#isConnecting = true;
     this.#link.start();
   }
 
-  /** Waits a moment for what is in flight. The queue stays. */
+  /** Waits a moment for acknowledgements of what is in flight. The queue stays. */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop();
     return this.#stopping;
@@ -143,6 +149,7 @@ export class Bridge {
       url,
       ...this.#record.state,
       queued: this.queued,
+      // The only field that needs the store.
       oldestQueuedAtMs: oldestMs === null ? null : this.#services.wallTimeOf(oldestMs),
       delivered: sum(({ delivered }) => delivered),
       dropped: {
@@ -158,7 +165,7 @@ export class Bridge {
     for (const timer of this.#timers) clearInterval(timer);
     await this.#link.stop();
     this.#faults.clear();
-    const deadline = new Promise((resolve) => setTimeout(resolve, LAST_WORD_TIMEOUT_MS).unref());
+    const deadline = new Promise((resolve) => setTimeout(resolve, LAST_STATUS_TIMEOUT_MS).unref());
     await Promise.race([this.#announce(), deadline]);
   }
 
@@ -185,21 +192,27 @@ export class Bridge {
     this.#queue?.acknowledge(messageId);
   }
 
+  #hangsUpAt(publish: OutgoingPublish | undefined): void {
+    this.#faults.hangsUpAt(publish);
+    if (publish === undefined) return;
+    this.#log.warn({ topic: publish.topic }, 'upstream closes the connection at a message');
+  }
+
   #commandsAnswered(areRefused: boolean): void {
     this.#faults.commandsRefused(areRefused);
-    if (areRefused) this.#log.warn('the upstream refuses the subscription to commands');
+    if (areRefused) this.#log.warn('upstream refused the subscription to commands');
   }
 
   #refused(upstream: Upstream, publish: OutgoingPublish, reason: string): void {
-    // At QoS 0 nobody is owed it.
+    // At QoS 0 the queue does not hold the message.
     if (publish.messageId === 0 || !upstream.isConnected || this.#queue === undefined) return;
     const { topic, payload } = publish;
-    const message = { atMs: this.#services.now(), topic, reason, payload };
-    this.#refusedMessages.add(upstream, message, this.#queue.refusal(publish.messageId));
+    const letter = { atMs: this.#services.now(), topic, reason, payload };
+    this.#deadLetters.add(upstream, letter, this.#queue.refusal(publish.messageId));
   }
 
-  /** Connected or not: a connection that comes and goes may bring nothing on its way. */
-  async #check(): Promise<void> {
+  /** Also while connected: on a connection that comes and goes the queue may not move. */
+  async #checkBacklog(): Promise<void> {
     const oldestMs = await this.#oldest?.receivedAtMs();
     if (oldestMs === undefined || this.#stopped.signal.aborted) return;
     const longAgoMs = this.#services.steadyNow() - BEHIND_AFTER_MS;
@@ -217,6 +230,8 @@ export class Bridge {
           groupId: null,
         }),
       )
-      .catch((error: unknown) => this.#log.warn({ err: error }, 'bridge status not stored'));
+      .catch((error: unknown) =>
+        this.#log.warn({ err: error }, 'failed to store the bridge status'),
+      );
   }
 }

@@ -1,17 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
 import { bridgeStatusTopic } from '../domain/topics.js';
 import type { BridgeList, BridgeStatus } from '../site/bridge-list.js';
-import { readMosquittosAnswers } from './answers.js';
 import type { BridgeServices } from './bridge.js';
 import { Bridge } from './bridge.js';
 import type { BridgeOptions } from './bridge-options.js';
 import { discardQueue } from './bridge-queue.js';
+import { acceptPacketTooLarge } from './client-options.js';
 
-/** All bridges, as the configuration has them. */
+/** Runs the bridges of the configuration. */
 export class Bridges implements BridgeList {
   readonly #services: BridgeServices;
   #bridges: ReadonlyMap<string, Bridge> = new Map();
-  /** Those that are not stopped, also while they are not shown yet or no more. */
+  /** Bridges that are not stopped, also those not listed yet or no longer. */
   readonly #running = new Set<Bridge>();
   #applying: Promise<void> = Promise.resolve();
   #mayConnect = false;
@@ -19,21 +19,21 @@ export class Bridges implements BridgeList {
 
   constructor(services: BridgeServices) {
     this.#services = services;
-    readMosquittosAnswers();
+    acceptPacketTooLarge();
   }
 
   /**
-   * Starts, stops and changes bridges until they are as configured; the others are not touched. The
-   * queue of one that is changed stays; that of one that is no more goes, with what it holds.
+   * Starts, stops and replaces bridges that differ from the configuration.
+   * A replaced bridge keeps its queue; a removed one loses it, with every message in it.
    */
   apply(configured: readonly BridgeOptions[]): Promise<void> {
     const applying = this.#applying.then(() => this.#apply(configured));
-    // A failure is told to whoever asked for this change, and does not prevent the next.
+    // The caller gets the error; the next change goes ahead all the same.
     this.#applying = applying.catch(() => undefined);
     return applying;
   }
 
-  /** Until then the bridges collect what they are owed, and no upstream hears of this gateway. */
+  /** Lets the bridges connect; until then they only queue. */
   connect(): void {
     this.#mayConnect = true;
     for (const bridge of this.#bridges.values()) bridge.connect();
@@ -85,14 +85,14 @@ export class Bridges implements BridgeList {
   }
 
   async #forget({ options: { name }, queued }: Bridge): Promise<void> {
-    const { sessions, forwarder, setAside, log } = this.#services;
-    log.warn({ bridge: name, discarded: queued }, 'bridge removed, with what it had queued');
+    const { sessions, forwarder, deadLetters, log } = this.#services;
+    log.warn({ bridge: name, discarded: queued }, 'bridge removed, queue discarded');
     try {
       await discardQueue(sessions, name);
-      await setAside.clear(name);
+      await deadLetters.clear(name);
       await forwarder.forget(bridgeStatusTopic(name));
     } catch (error) {
-      log.warn({ err: error, bridge: name }, 'removed bridge not tidied up');
+      log.warn({ err: error, bridge: name }, 'failed to clean up after a removed bridge');
     }
   }
 }

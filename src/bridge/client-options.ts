@@ -1,6 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import type { IClientOptions } from 'mqtt';
+import { ReasonCodes } from 'mqtt';
+import constants from 'mqtt-packet/constants.js';
 import type { BridgeOptions } from './bridge-options.js';
+import { PACKET_TOO_LARGE } from './connection-failure.js';
 import { MAX_WAITING } from './late-acks.js';
 
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -9,7 +12,7 @@ const SECONDS_PER_HOUR = 3600;
 /** How the gateway presents the bridge to its upstream. */
 export interface LinkIdentity {
   readonly clientId: string;
-  /** More at a time it takes from nobody. */
+  /** The largest packet it accepts. */
   readonly maxPacketBytes: number;
 }
 
@@ -17,8 +20,9 @@ export interface LinkIdentity {
 export type ProtocolVersion = 4 | 5;
 
 /**
- * What mqtt.js is to do for one connection, and not to do: it neither connects again by itself nor
- * keeps messages. The certificates are read anew, so that renewed ones are taken up.
+ * Options of mqtt.js for one connection.
+ * mqtt.js neither reconnects nor stores messages. Certificates are read anew each time, so that
+ * renewed ones take effect.
  *
  * @throws Error of the file system
  */
@@ -42,7 +46,7 @@ export async function clientOptions(
       },
     }),
     keepalive: bridge.keepAliveSeconds,
-    // Pings also while messages are sent: a broker that answers neither is found dead.
+    // Ping while messages are sent as well: a broker that answers neither is found dead.
     reschedulePings: false,
     connectTimeout: CONNECT_TIMEOUT_MS,
     reconnectPeriod: 0,
@@ -58,16 +62,26 @@ export async function clientOptions(
   };
 }
 
-/** To a WebSocket mqtt.js passes certificates on, and no name. */
+/** For a WebSocket, mqtt.js passes certificates on but not the server name. */
 function serverNameOptions(servername: string) {
   return { servername, wsOptions: { servername, rejectUnauthorized: true } };
 }
 
 /**
- * Whether the upstream keeps a session, so that no command is lost while the connection is away. Not
- * at QoS 2: it would remember packet identifiers that the next connection gives to other messages,
- * and take those for repetitions [MQTT-4.3.3-2].
+ * Whether the upstream keeps a session, so that no command is lost while the bridge is away.
+ * Not at QoS 2: the upstream would remember packet identifiers that the next connection gives to other
+ * messages, and drop those as repetitions [MQTT-4.3.3-2].
  */
 function keepsSession({ commands, qos }: BridgeOptions): boolean {
   return commands.length > 0 && qos !== 2;
+}
+
+/**
+ * Makes mqtt.js accept "packet too large" in a PUBACK.
+ * MQTT 5 does not allow it there (3.4.2.1), but Mosquitto 2.0 answers so beyond its
+ * `message_size_limit`. mqtt.js would end the connection, and the same message would come first on the
+ * next one, for ever.
+ */
+export function acceptPacketTooLarge(): void {
+  constants.MQTT5_PUBACK_PUBREC_CODES[PACKET_TOO_LARGE] = ReasonCodes[PACKET_TOO_LARGE];
 }

@@ -7,9 +7,9 @@ import { packetBytes } from './upstream-limits.js';
 
 const SHARE_PREFIX = /^\$share\/[^/]+\//;
 
-/** Where commands to devices go. */
+/** Delivers commands to devices. */
 export interface CommandSink {
-  /** Resolves once the command is stored, or reaches nobody. */
+  /** Resolves once the command is stored, or has no recipient. */
   accept(command: {
     readonly locationIds: readonly string[] | undefined;
     readonly deviceId: string;
@@ -22,20 +22,20 @@ export interface CommandSink {
 
 export interface InboundServices {
   readonly commands: CommandSink;
-  /** Larger ones are taken from nobody. */
+  /** Larger commands are dropped. */
   readonly maxPacketBytes: number;
   readonly log: Logger;
 }
 
 /**
- * Takes what comes from an upstream, over one connection after the other: commands to devices, and of
- * those only to devices of the bridge's own locations. It reaches the device and nobody else, so it
- * can never go back.
+ * Takes commands from an upstream, for devices of the bridge's own locations only.
+ * A command reaches its device and no subscriber, so it can never return to a bridge. One instance
+ * serves all connections in turn.
  */
 export class Inbound {
   readonly #options: BridgeOptions;
   readonly #services: InboundServices;
-  /** On their way to the store: the last of each topic and payload. */
+  /** Commands being stored: the last of each topic and payload. */
   readonly #pending = new Map<string, Promise<void>>();
 
   constructor(options: BridgeOptions, services: InboundServices) {
@@ -43,12 +43,12 @@ export class Inbound {
     this.#services = services;
   }
 
-  /** Resolves when the packet may be acknowledged; rejects when it is to come again. */
+  /** Resolves when the packet may be acknowledged; rejects when the upstream is to send it again. */
   async accept(packet: IPublishPacket): Promise<void> {
     const { topic, payload, qos, dup } = packet;
     if (qos === 0) return this.#take(packet);
     const key = `${topic}\n${Buffer.from(payload).toString('base64')}`;
-    // One that comes again because the connection ended first is not to be carried out twice.
+    // A repetition after the connection broke: the device must not act on the command twice.
     const present = dup ? this.#pending.get(key) : undefined;
     if (present !== undefined) return present;
     const taking = this.#take(packet);
@@ -61,15 +61,18 @@ export class Inbound {
   async #take({ topic, payload, qos, retain }: IPublishPacket): Promise<void> {
     const { locations, commands: filters } = this.#options;
     const { commands, maxPacketBytes, log } = this.#services;
-    // The upstream's session may hold filters that are configured no more.
+    // The upstream's session may hold filters that are no longer configured.
     const isWanted = filters.some((filter) =>
       matchesFilter(filter.replace(SHARE_PREFIX, ''), topic),
     );
     const command = isWanted ? parseBridgedCommand(topic) : undefined;
-    // What the upstream had retained is an old command, and would come with every connection.
+    // A retained command is an old one, and would arrive with every connection.
     if (command === undefined || retain) return;
     if (packetBytes(topic, Buffer.from(payload), qos) > maxPacketBytes) {
-      log.warn({ topic, bytes: payload.length }, 'command from upstream dropped, it is too large');
+      log.warn(
+        { topic, bytes: payload.length },
+        'dropped a command from upstream that is too large',
+      );
       return;
     }
     const { locationId, deviceId, rest } = command;

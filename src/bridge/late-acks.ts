@@ -3,14 +3,14 @@ import { generate } from 'mqtt-packet';
 
 /** Lets mqtt.js read on without a PUBACK. */
 const NOT_ACKNOWLEDGED = new Error('not acknowledged yet');
-/** With more than this it does not read on: what waits is in memory. */
+/** Beyond this mqtt.js reads no further: waiting commands are in memory. */
 export const MAX_WAITING = 100;
 
 type Done = (error?: Error) => void;
 
 /**
- * Acknowledges what comes from the upstream in the order in which it came [MQTT-4.6.0-2]. By itself
- * mqtt.js reads nothing while a message waits: no acknowledgement of what was sent, no answer to a ping.
+ * Acknowledges messages from the upstream in order, once they are dealt with [MQTT-4.6.0-2].
+ * Left to itself, mqtt.js reads nothing while a message waits: neither acknowledgements nor PINGRESP.
  */
 export class LateAcks {
   readonly #client: MqttClient;
@@ -21,7 +21,7 @@ export class LateAcks {
     this.#client = client;
   }
 
-  /** Acknowledges the packet once it is dealt with. Rejects like `dealing`, and nothing later is acknowledged. */
+  /** Acknowledges after `dealing`. Rejects when that does; later packets then stay unacknowledged. */
   async after(
     dealing: Promise<void>,
     { qos, messageId = 0 }: IPublishPacket,

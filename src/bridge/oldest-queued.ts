@@ -4,7 +4,7 @@ import { pause } from '../site/pause.js';
 
 const DEADLINE_MS = 1_000;
 
-/** When the oldest message that waits was received: of what is queued the store alone knows it. */
+/** Reads from the store when the oldest queued message was received. */
 export class OldestQueued {
   readonly #queue: Consumer;
   #reading: Promise<number | null> | undefined;
@@ -13,16 +13,16 @@ export class OldestQueued {
     this.#queue = queue;
   }
 
-  /** Null when nothing waits, undefined when the store does not say in time. */
+  /** Null for an empty queue, undefined when the store does not answer in time. */
   async receivedAtMs(): Promise<number | null | undefined> {
-    // While the store is away a read waits for it, and the next ones wait for that.
+    // One read at a time: while the store is away, callers share the one that waits.
     this.#reading ??= this.#read().finally(() => {
       this.#reading = undefined;
     });
     const deadline = new AbortController();
     const { signal } = deadline;
     const late = pause(DEADLINE_MS, signal).then(() => undefined);
-    // Whatever the store's error is, it is a fault of its own, and this is not known.
+    // The store reports its own faults; here the time is just unknown.
     const known = this.#reading.catch(() => undefined);
     return Promise.race([known, late]).finally(() => deadline.abort());
   }

@@ -1,15 +1,15 @@
 import type { IConnackPacket } from 'mqtt';
 
-/** What an upstream has said it takes (MQTT 5, 3.2.2.3); with 3.1.1 it says nothing. */
+/** Limits in an upstream's CONNACK (MQTT 5, 3.2.2.3); MQTT 3.1.1 has none. */
 export interface UpstreamLimits {
-  /** Undefined: as many as one likes. */
+  /** Undefined: no limit. */
   readonly maxInFlight: number | undefined;
   readonly maxPacketBytes: number;
   readonly maxQos: 0 | 1 | 2;
   readonly takesRetained: boolean;
 }
 
-/** Reads what the upstream takes from its CONNACK. */
+/** Reads the upstream's limits from its CONNACK. */
 export function limitsOf({ properties }: IConnackPacket): UpstreamLimits {
   const { receiveMaximum, maximumPacketSize, maximumQoS, retainAvailable } = properties ?? {};
   return {

@@ -1,4 +1,3 @@
-import type { IPublishPacket } from 'mqtt';
 import type { OutgoingPublish } from '../delivery/receiver.js';
 import type { BridgeTopic } from '../domain/bridge-topics.js';
 import { bridgedTopic, parseBridgeTopic } from '../domain/bridge-topics.js';
@@ -7,30 +6,29 @@ import type { LinkIdentity, ProtocolVersion } from './client-options.js';
 import { clientOptions } from './client-options.js';
 import type { ConnectionFailure, FailureKind } from './connection-failure.js';
 import { codeOf, retryDelayMs } from './connection-failure.js';
+import type { HangUps } from './hang-ups.js';
+import type { UpstreamEvents } from './upstream.js';
 import { Upstream } from './upstream.js';
 
 /** MQTT 3.1.1 in a CONNECT. */
 const OLDER = 4;
 const END_TIMEOUT_MS = 2_000;
-/** A connection that lasts so long has shown that it works, even if there was nothing to send. */
+/** A connection that lasts so long works, even if there was nothing to send. */
 const PROVEN_AFTER_MS = 10_000;
 
-export interface LinkEvents {
+export interface LinkEvents extends Omit<UpstreamEvents, 'connected' | 'refused' | 'closed'> {
   connected(upstream: Upstream): void;
-  writable(): void;
-  acknowledged(messageId: number): void;
+  /** The upstream will never take the message. */
   refused(upstream: Upstream, publish: OutgoingPublish, reason: string): void;
-  received(packet: IPublishPacket): Promise<void>;
-  commandsAnswered(areRefused: boolean): void;
-  /** The upstream refuses MQTT 5: it is spoken to in 3.1.1 from now on. */
-  triesOlder(): void;
+  /** The upstream refuses MQTT 5: the link speaks 3.1.1 from now on. */
+  downgraded(): void;
   /** A connection that had been `connected` is gone. */
   disconnected(upstream: Upstream): void;
-  /** There is none, or no more; the next attempt comes by itself. */
+  /** There is no connection; the link retries by itself. */
   failed(failure: ConnectionFailure): void;
 }
 
-/** Keeps a connection to the upstream: when one ends it makes the next, later and later. */
+/** Keeps a connection to the upstream, with a backoff between two of them. */
 export class UpstreamLink {
   readonly #options: BridgeOptions;
   readonly #identity: LinkIdentity;
@@ -42,14 +40,21 @@ export class UpstreamLink {
   #upstream: Upstream | undefined;
   #failedAttempts = 0;
   #lastFailure: FailureKind | undefined;
+  readonly #hangUps: HangUps;
   /** The last connection may have ended for one of so many messages; the next shows for which. */
   #suspects = 0;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
-  constructor(options: BridgeOptions, identity: LinkIdentity, events: LinkEvents) {
+  constructor(
+    options: BridgeOptions,
+    identity: LinkIdentity,
+    hangUps: HangUps,
+    events: LinkEvents,
+  ) {
     this.#options = options;
     this.#identity = identity;
+    this.#hangUps = hangUps;
     this.#events = events;
     this.#template = parseBridgeTopic(options.topic) ?? [];
     this.#protocol = options.protocol === '3.1.1' ? OLDER : 5;
@@ -63,7 +68,7 @@ export class UpstreamLink {
       .catch((error: unknown) => this.#failed({ kind: 'tls', detail: codeOf(error) }));
   }
 
-  /** Waits a moment for what is in flight. */
+  /** Waits a moment for acknowledgements of what is in flight. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
@@ -84,34 +89,49 @@ export class UpstreamLink {
         topicOf: (topic) => bridgedTopic(this.#template, topic),
         ackTimeoutMs: ackTimeoutSeconds * 1000,
         suspects: this.#suspects,
+        hangUps: this.#hangUps,
       },
       {
+        ...this.#events,
         connected: () => {
           isConnected = true;
-          this.#timer = setTimeout(() => this.#proven(), PROVEN_AFTER_MS);
+          this.#timer = setTimeout(() => {
+            this.#proven();
+            this.#hangUps.clear();
+          }, PROVEN_AFTER_MS);
           this.#events.connected(upstream);
         },
-        writable: () => this.#events.writable(),
         acknowledged: (messageId) => {
           // Two clients with one id could acknowledge and take over for ever.
           if (this.#lastFailure !== 'taken-over') this.#proven();
           this.#events.acknowledged(messageId);
         },
         refused: (publish, reason) => this.#events.refused(upstream, publish, reason),
-        received: (packet) => this.#events.received(packet),
-        commandsAnswered: (areRefused) => this.#events.commandsAnswered(areRefused),
-        closed: (failure) => {
-          this.#upstream = undefined;
-          if (isConnected) this.#suspects = failure.suspects ?? 0;
-          const wasOlder = this.#isTryingOlder;
-          this.#isTryingOlder = false;
-          if (isConnected) this.#events.disconnected(upstream);
-          else if (this.#triesOther(failure, wasOlder)) return;
-          this.#failed(failure);
+        closed: (failure, suspects) => {
+          if (isConnected) this.#ended(upstream, failure, suspects);
+          else this.#notAccepted(failure);
         },
       },
     );
     this.#upstream = upstream;
+  }
+
+  /** A connection that the upstream had accepted is gone. */
+  #ended(upstream: Upstream, failure: ConnectionFailure, suspects: number): void {
+    this.#upstream = undefined;
+    this.#isTryingOlder = false;
+    this.#suspects = suspects;
+    this.#hangUps.nextConnection();
+    this.#events.disconnected(upstream);
+    this.#failed(failure);
+  }
+
+  #notAccepted(failure: ConnectionFailure): void {
+    this.#upstream = undefined;
+    const wasOlder = this.#isTryingOlder;
+    this.#isTryingOlder = false;
+    this.#hangUps.notConnected();
+    if (!this.#triesOther(failure, wasOlder)) this.#failed(failure);
   }
 
   #proven(): void {
@@ -124,22 +144,25 @@ export class UpstreamLink {
     this.#lastFailure = failure.kind;
     clearTimeout(this.#timer);
     this.#events.failed(failure);
-    const delayMs = retryDelayMs(failure.kind, this.#failedAttempts, Math.random());
+    // Soon after the hang-up: an upstream that recovers in between would get messages out of order.
+    const attempts = this.#hangUps.held > 0 ? 1 : this.#failedAttempts;
+    const delayMs = retryDelayMs(failure.kind, attempts, Math.random());
     this.#timer = setTimeout(() => this.start(), delayMs);
   }
 
   /**
-   * An old broker may refuse MQTT 5, or hang up without a word. The first is a reason to speak 3.1.1
-   * from now on, and at once; the second may have any other reason. Returns whether it tries at once.
+   * Speaks 3.1.1 to an upstream that does not know MQTT 5. Returns whether the link retries at once.
+   * An old broker may refuse MQTT 5, or hang up before CONNACK. A refusal settles the version for good;
+   * a hang-up may have any other reason, so only the next attempt is made with 3.1.1.
    */
   #triesOther({ kind }: ConnectionFailure, wasOlder: boolean): boolean {
     if (this.#options.protocol !== undefined) return false;
     if (kind === 'closed' && this.#protocol === 5) this.#isTryingOlder = !wasOlder;
     if (kind !== 'protocol' || wasOlder) return false;
     this.#protocol = this.#protocol === 5 ? OLDER : 5;
-    // Not after a refusal of both, over and over.
+    // An upstream that refuses both versions is retried with a backoff.
     if (this.#isStopped || this.#protocol === 5) return false;
-    this.#events.triesOlder();
+    this.#events.downgraded();
     this.start();
     return true;
   }

@@ -3,7 +3,7 @@ import type { AccessTokens } from '../site/access-tokens.js';
 import type { AlarmHistory } from '../site/alarm-history.js';
 import type { AuditReader, AuditTrail } from '../site/audit-trail.js';
 import type { AuthenticationRefusals } from '../site/authentication-refusals.js';
-import type { BridgeList, SetAsideStore } from '../site/bridge-list.js';
+import type { BridgeList, DeadLetterStore } from '../site/bridge-list.js';
 import type { Devices } from '../site/devices.js';
 import type { Footage } from '../site/footage.js';
 import type { FootageFiles } from '../site/footage-store.js';
@@ -42,7 +42,7 @@ export interface HttpDependencies {
   readonly audit: AuditTrail & AuditReader;
   readonly bridges: BridgeList;
   readonly losses: LossList;
-  readonly setAside: Pick<SetAsideStore, 'list'>;
+  readonly deadLetters: Pick<DeadLetterStore, 'list'>;
   readonly permissionRefusals: PermissionRefusals;
   readonly authenticationRefusals: AuthenticationRefusals;
   readonly presence: PresenceView;

@@ -1,6 +1,6 @@
 import { formatTime } from '../domain/times.js';
 
-/** State of a bridge to another broker, as shown over HTTP and MQTT. */
+/** Status of a bridge, for HTTP and MQTT. */
 export interface BridgeStatus {
   readonly name: string;
   readonly url: string;
@@ -18,7 +18,7 @@ export interface BridgeStatus {
     readonly tooOld: number;
     /** More than the bridge keeps. */
     readonly tooMany: number;
-    /** Never to be taken by the upstream: set aside. */
+    /** Dead letters. */
     readonly refused: number;
   };
   /** The last failure, also when it is over. */
@@ -33,8 +33,8 @@ export interface BridgeError {
   readonly detail: string;
 }
 
-/** A message that the upstream will never take. */
-export interface SetAsideMessage {
+/** A message that the upstream never takes. */
+export interface DeadLetter {
   readonly atMs: number;
   /** The forwarded topic. */
   readonly topic: string;
@@ -43,24 +43,24 @@ export interface SetAsideMessage {
   readonly payload: Buffer;
 }
 
-/** Keeps the newest messages of each bridge that its upstream will never take. */
-export interface SetAsideStore {
+/** Keeps the newest dead letters of each bridge. */
+export interface DeadLetterStore {
   /** @throws GatewayError `store-unavailable` */
-  add(bridge: string, message: SetAsideMessage): Promise<void>;
+  add(bridge: string, message: DeadLetter): Promise<void>;
   /** The newest first. @throws GatewayError `store-unavailable` */
-  list(bridge: string): Promise<SetAsideMessage[]>;
-  /** Removes the messages of a bridge that no longer exists. @throws GatewayError `store-unavailable` */
+  list(bridge: string): Promise<DeadLetter[]>;
+  /** Deletes the dead letters of a removed bridge. @throws GatewayError `store-unavailable` */
   clear(bridge: string): Promise<void>;
 }
 
-/** The configured bridges. */
+/** Lists the bridges. */
 export interface BridgeList {
   /** In the order of the configuration. */
   statuses(): Promise<BridgeStatus[]>;
   has(name: string): boolean;
 }
 
-/** A bridge's status with its times as text: what HTTP and MQTT show alike. */
+/** Formats a bridge's status as HTTP and MQTT show it, with times as text. */
 export function describeBridge(status: BridgeStatus) {
   const { name, url, connected, queued, delivered, dropped, lastError } = status;
   return {

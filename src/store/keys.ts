@@ -237,8 +237,8 @@ export class Keys {
     return this.#key('bridges');
   }
 
-  /** List: messages that the upstream of a bridge will never take, the newest first. */
-  setAside(bridge: string): string {
+  /** List: a bridge's dead letters, the newest first. The key's name is that of older versions. */
+  deadLetters(bridge: string): string {
     return this.#key('set-aside', bridge);
   }
 

@@ -16,7 +16,7 @@ export const bridgeStatusSchema = z.object({
 });
 export type BridgeStatus = z.infer<typeof bridgeStatusSchema>;
 
-const setAsideSchema = z.array(z.looseObject({ topic: z.string(), reason: z.string() }));
+const deadLetterSchema = z.array(z.looseObject({ topic: z.string(), reason: z.string() }));
 
 const WAIT_MS = 20_000;
 
@@ -43,6 +43,6 @@ export async function untilBridge(
 }
 
 /** What the bridge's upstream would never take, the newest first. */
-export async function setAsideOf(home: Home, name: string) {
-  return setAsideSchema.parse(await home.api.json('GET', `/bridges/${name}/set-aside`));
+export async function deadLettersOf(home: Home, name: string) {
+  return deadLetterSchema.parse(await home.api.json('GET', `/bridges/${name}/set-aside`));
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { RawClient } from '../harness/raw-client.js';
-import { setAsideOf, untilBridge } from './bridge-api.js';
+import { deadLettersOf, untilBridge } from './bridge-api.js';
 import { bridgeTo, useWorld } from './world.js';
 
 const world = useWorld();
@@ -73,7 +73,7 @@ it.each(['3.1.1', 5])(
     expect(await received()).toEqual([]);
     const own = subscriber.arrivals.filter(({ deviceId }) => deviceId === sensor.device.id);
     expect(own.flatMap(({ key }) => key ?? [])).toEqual(sent);
-    expect((await setAsideOf(home, 'region')).map(({ topic }) => topic)).toEqual([
+    expect((await deadLettersOf(home, 'region')).map(({ topic }) => topic)).toEqual([
       home.filter(sensor.device, `x/devices/${device.id}/commands/light`),
     ]);
   },

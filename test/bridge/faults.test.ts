@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { HANG_UP_LIMITS, HangUps } from '../../src/bridge/hang-ups.js';
 import { Upstream } from '../../src/bridge/upstream.js';
 import { configured, useParts } from './parts.js';
 
@@ -35,7 +36,7 @@ it('a connection that comes and goes does not end the fault that the bridge is b
   expect(wasBehind).not.toContain(false);
 });
 
-it('a message whose topic upstream is too long for MQTT is set aside', async () => {
+it('a message whose topic upstream is too long for MQTT becomes a dead letter', async () => {
   const upstream = await world.upstream();
   const parts = world.parts();
   await parts.bridges.apply([configured({ url: upstream.url })]);
@@ -58,6 +59,7 @@ it('a certificate that is none leaves nothing running', () => {
         client: { reconnectPeriod: 0, cert: Buffer.from('none'), key: Buffer.from('none') },
         topicOf: (topic) => topic,
         ...{ qos: 1, retain: false, commands: [], ackTimeoutMs: 1_000, suspects: 0 },
+        hangUps: new HangUps(HANG_UP_LIMITS, nothing),
       },
       {
         ...{ connected: nothing, writable: nothing, acknowledged: nothing, refused: nothing },

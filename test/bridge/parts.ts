@@ -2,6 +2,7 @@ import { afterEach } from 'vitest';
 import type { BridgeServices } from '../../src/bridge/bridge.js';
 import type { BridgeOptions } from '../../src/bridge/bridge-options.js';
 import { Bridges } from '../../src/bridge/bridges.js';
+import { HANG_UP_LIMITS, type HangUpLimits } from '../../src/bridge/hang-ups.js';
 import type { CommandSink } from '../../src/bridge/inbound.js';
 import type { LogReader } from '../../src/delivery/log-entry.js';
 import { LogTail } from '../../src/delivery/log-tail.js';
@@ -9,7 +10,7 @@ import { Router } from '../../src/delivery/router.js';
 import type { SessionStore } from '../../src/delivery/session-store.js';
 import { Sessions } from '../../src/delivery/sessions.js';
 import { createLog } from '../../src/log.js';
-import type { BridgeStatus, SetAsideMessage, SetAsideStore } from '../../src/site/bridge-list.js';
+import type { BridgeStatus, DeadLetter, DeadLetterStore } from '../../src/site/bridge-list.js';
 import { Health } from '../../src/site/health.js';
 import { ArrayLogs, silent } from '../delivery/world.js';
 import { type Script, ScriptedUpstream } from './scripted-upstream.js';
@@ -23,9 +24,10 @@ export const NOTHING_STORED: SessionStore = {
 
 export interface PartsOptions {
   readonly store?: Partial<SessionStore>;
-  readonly setAside?: Partial<SetAsideStore>;
+  readonly deadLetters?: Partial<DeadLetterStore>;
   readonly accept?: CommandSink['accept'];
   readonly read?: LogReader['read'];
+  readonly hangUpLimits?: Partial<HangUpLimits>;
 }
 
 /** Bridges and their queues in this process, so that a test decides what the store and upstream do. */
@@ -35,7 +37,7 @@ export class Parts {
   readonly bridges: Bridges;
   readonly services: BridgeServices;
   readonly health = new Health();
-  readonly setAside: SetAsideMessage[] = [];
+  readonly deadLetters: DeadLetter[] = [];
   /** Of the bridges' log. */
   readonly lines: string[] = [];
   readonly #router: Router;
@@ -67,17 +69,18 @@ export class Parts {
       sessions: this.sessions,
       forwarder: { announce: () => Promise.resolve(), forget: () => Promise.resolve() },
       health: this.health,
-      setAside: {
+      deadLetters: {
         add: (_bridge, message) => {
-          this.setAside.push(message);
+          this.deadLetters.push(message);
           return Promise.resolve();
         },
         list: () => Promise.resolve([]),
         clear: () => Promise.resolve(),
-        ...options.setAside,
+        ...options.deadLetters,
       },
       commands: { accept: options.accept ?? (() => Promise.resolve()) },
       maxPacketBytes: 10_000,
+      hangUpLimits: { ...HANG_UP_LIMITS, ...options.hangUpLimits },
       log: createLog({ level: 'info', destination: { write: (line) => this.lines.push(line) } }),
       now: Date.now,
       steadyNow: Date.now,

@@ -12,7 +12,7 @@ it.each<[string, Answer, number]>([
   ['answers with a reason that is not meant for a message', 151, 1],
   ['ends the connection for', { disconnect: 149 }, 3],
 ])(
-  'one message that the upstream %s is set aside, and the rest goes on',
+  'one message that the upstream %s becomes a dead letter, and the rest goes on',
   async (_way, answer, connections) => {
     let isAnswered = false;
     const upstream = await world.upstream({
@@ -37,7 +37,7 @@ it.each<[string, Answer, number]>([
         ...{ queued: 0, delivered: ALARMS, connected: true },
         dropped: { refused: 1, tooMany: 0, tooOld: 0 },
       });
-    expect(parts.setAside.map(({ topic }) => isPoison(topic))).toEqual([true]);
+    expect(parts.deadLetters.map(({ topic }) => isPoison(topic))).toEqual([true]);
     expect(upstream.topics.filter(isPoison).length).toBeLessThanOrEqual(connections);
     expect(upstream.protocolVersions).toHaveLength(connections);
   },

@@ -27,7 +27,7 @@ it.each([UNACCEPTABLE_VERSION, UNSUPPORTED_VERSION])(
     const parts = world.parts();
     await parts.bridges.apply([configured({ url: upstream.url })]);
     await expect.poll(() => parts.status()).toMatchObject({ connected: true, lastError: null });
-    expect(parts.lines.join('')).toContain('trying 3.1.1');
+    expect(parts.lines.join('')).toContain('retrying with 3.1.1');
     upstream.hangUp();
     await expect.poll(() => upstream.protocolVersions, { timeout: 5_000 }).toEqual([5, 4, 4]);
   },

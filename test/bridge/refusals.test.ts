@@ -1,7 +1,7 @@
 import mqtt from 'mqtt';
 import { expect, it } from 'vitest';
 import { accountOf } from '../harness/metrics.js';
-import { bridgeOf, setAsideOf, untilBridge } from './bridge-api.js';
+import { bridgeOf, deadLettersOf, untilBridge } from './bridge-api.js';
 import { bridgeThrough, bridgeTo, reconciled, useWorld } from './world.js';
 
 const world = useWorld();
@@ -63,7 +63,7 @@ it.each(['keeps', 'ends'])(
     expect(await accountOf(home.gateway, 'bridge/region')).toEqual({
       ...{ accepted: 2 * REFUSED, delivered: REFUSED, queued: 0, expired: 0, dropped: REFUSED },
     });
-    const aside = await setAsideOf(home, 'region');
+    const aside = await deadLettersOf(home, 'region');
     expect(aside.map(({ topic, reason }) => [topic, reason])).toEqual(
       Array.from({ length: REFUSED }, () => [
         home.filter(sensor.device, 'alarms/noise'),
@@ -77,7 +77,7 @@ it.each(['keeps', 'ends'])(
     taken.push(sensor.alarm('fall'));
     await subscriber.untilKeys(sensor.device.id, taken);
     await untilBridge(home, 'region', { queued: 0, delivered: REFUSED + 1, dropped });
-    expect(await setAsideOf(home, 'region')).toHaveLength(REFUSED);
+    expect(await deadLettersOf(home, 'region')).toHaveLength(REFUSED);
   },
 );
 
@@ -99,7 +99,7 @@ it.each(['max_packet_size', 'message_size_limit'])(
     expect(subscriber.firstOf(sensor.device.id)).toEqual(taken);
     const dropped = { refused: 5, tooMany: 0, tooOld: 0 };
     await untilBridge(home, 'region', { connected: true, queued: 0, delivered: 5, dropped });
-    const [newest] = await setAsideOf(home, 'region');
+    const [newest] = await deadLettersOf(home, 'region');
     expect(newest).toMatchObject({
       topic: home.filter(sensor.device, 'alarms/noise'),
       reason: 'Packet too large',

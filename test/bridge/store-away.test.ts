@@ -10,7 +10,7 @@ it('a message that is refused again and again while the store is away waits for 
   let attempts = 0;
   const upstream = await world.upstream({ onPublish: () => NOT_AUTHORIZED });
   const parts = world.parts({
-    setAside: {
+    deadLetters: {
       add: () => {
         attempts++;
         return away ? Promise.reject(new Error('the store is away')) : Promise.resolve();
@@ -28,21 +28,23 @@ it('a message that is refused again and again while the store is away waits for 
   const attemptsBefore = attempts;
   await expect.poll(() => attempts, { timeout: 5_000 }).toBe(attemptsBefore + 2);
   expect(performance.now() - startedMs).toBeGreaterThan(1_000);
-  expect(parts.lines.filter((line) => line.includes('not set aside'))).toHaveLength(1);
+  expect(parts.lines.filter((line) => line.includes('failed to store a dead letter'))).toHaveLength(
+    1,
+  );
   away = false;
   await expect
     .poll(() => parts.status(), { timeout: 3_000 })
     .toMatchObject({ queued: 0, dropped: { refused: 1 } });
 });
 
-it('two messages that differ in nothing are both set aside', async () => {
+it('two messages that differ in nothing become two dead letters', async () => {
   const upstream = await world.upstream({ onPublish: () => NOT_AUTHORIZED });
   const parts = world.parts();
   await parts.bridges.apply([configured({ url: upstream.url })]);
   await parts.alarm('bed', '{}');
   await parts.alarm('bed', '{}');
   await expect.poll(() => parts.status()).toMatchObject({ queued: 0, dropped: { refused: 2 } });
-  expect(parts.setAside).toHaveLength(2);
+  expect(parts.deadLetters).toHaveLength(2);
 });
 
 it('how a bridge is doing is told without the store, which is asked once at a time', async () => {

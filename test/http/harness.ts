@@ -43,11 +43,11 @@ import { AuditArchive } from '../../src/store/audit/archive.js';
 import { AuditArchiveFaults } from '../../src/store/audit/archive-faults.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
 import { AuditTrailRedis } from '../../src/store/audit/trail-redis.js';
+import { DeadLetterStoreRedis } from '../../src/store/dead-letter-store-redis.js';
 import { Keys } from '../../src/store/keys.js';
 import { LogStore } from '../../src/store/log-store.js';
 import { LossFile } from '../../src/store/loss-file.js';
 import { RejectionStoreRedis } from '../../src/store/rejection-store-redis.js';
-import { SetAsideStoreRedis } from '../../src/store/set-aside-store-redis.js';
 import { SiteStoreRedis } from '../../src/store/site-store-redis.js';
 import { DescribedHttp } from '../harness/described-http.js';
 import type { Answer, CallOptions } from './client.js';
@@ -203,7 +203,7 @@ export class TestGateway {
       audit: this.audit,
       bridges: { statuses: async () => [], has: () => false },
       losses: this.losses,
-      setAside: new SetAsideStoreRedis(redis, keys),
+      deadLetters: new DeadLetterStoreRedis(redis, keys),
       permissionRefusals: new PermissionRefusals({
         ...{ audit: this.audit, patientAudit: this.audit, log },
         ...clocks,

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { formatTime } from '../../domain/times.js';
-import type { SetAsideMessage } from '../../site/bridge-list.js';
+import type { DeadLetter } from '../../site/bridge-list.js';
 import { timestampSchema } from './common.js';
 
 const countSchema = z.int().min(0);
@@ -22,7 +22,7 @@ export const bridgeSchema = z
       tooOld: countSchema,
       tooMany: countSchema,
       refused: countSchema.openapi({
-        description: 'Never to be taken by the upstream: set aside.',
+        description: 'Dead letters: messages that the upstream never takes.',
       }),
     }),
     lastError: z
@@ -34,12 +34,12 @@ export const bridgeSchema = z
 
 export const bridgePathSchema = z.object({ name: z.string().min(1).max(40) });
 
-export const setAsideSchema = z
+export const deadLetterSchema = z
   .object({ at: timestampSchema, topic: z.string(), reason: z.string(), base64: z.base64() })
   .openapi('SetAsideMessage');
 
-/** A message that an upstream will never take, as responses show it. */
-export function setAsideView(message: SetAsideMessage): z.infer<typeof setAsideSchema> {
-  const { atMs, topic, reason, payload } = message;
+/** A dead letter as HTTP shows it. */
+export function deadLetterView(letter: DeadLetter): z.infer<typeof deadLetterSchema> {
+  const { atMs, topic, reason, payload } = letter;
   return { at: formatTime(atMs), topic, reason, base64: payload.toString('base64') };
 }

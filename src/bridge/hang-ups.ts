@@ -1,0 +1,129 @@
+import type { OutgoingPublish } from '../delivery/receiver.js';
+
+/** When a message is taken for the reason why the upstream hangs up. */
+export interface HangUpLimits {
+  readonly minHangUps: number;
+  readonly minDurationMs: number;
+  /** A hang-up later than this after the PUBLISH is no answer to the message. */
+  readonly maxAnswerMs: number;
+  /** How long a connection holds messages back for want of another one to try. */
+  readonly maxHoldMs: number;
+}
+
+/** More than a restart causes, and no longer than the alarms behind the message can wait. */
+export const HANG_UP_LIMITS: HangUpLimits = {
+  minHangUps: 10,
+  minDurationMs: 60_000,
+  maxAnswerMs: 5_000,
+  maxHoldMs: 1_000,
+};
+
+/** Up to so many messages in a row may be at fault, and the one behind them is still tried. */
+const MAX_HELD = 8;
+
+/** A single hang-up at a message may be chance. */
+const MIN_REPORTED = 2;
+
+interface Suspect {
+  readonly publish: OutgoingPublish;
+  hangUps: number;
+  readonly sinceMs: number;
+}
+
+/**
+ * Tells a message the upstream hangs up at from an upstream that hangs up.
+ * MQTT 3.1.1 has no words for a refusal, and a broker that is full or broken hangs up as well
+ * (FINDINGS R10). The suspect is the message that was alone in flight. After enough hang-ups, every
+ * second connection holds the suspect back and first sends what is behind it in the queue. Only an
+ * upstream that acknowledges that, and then hangs up at the suspect again, makes a dead letter of it;
+ * an upstream that hangs up at everything never does.
+ */
+export class HangUps {
+  readonly limits: HangUpLimits;
+  readonly #onSuspect: (publish: OutgoingPublish | undefined) => void;
+  #suspect: Suspect | undefined;
+  /** Whether the present connection, or the next one while there is none, holds messages back. */
+  #isHolding = false;
+  /** How many: the suspect, and what was tried in its place and met the same. */
+  #holdCount = 1;
+
+  /** @param onSuspect called at the second hang-up at a message, and when that is over */
+  constructor(limits: HangUpLimits, onSuspect: (publish: OutgoingPublish | undefined) => void) {
+    this.limits = limits;
+    this.#onSuspect = onSuspect;
+  }
+
+  get isSuspecting(): boolean {
+    return this.#suspect !== undefined;
+  }
+
+  /** How many messages the next connection holds back, the suspect first. */
+  get held(): number {
+    return this.#isHolding ? this.#holdCount : 0;
+  }
+
+  /** Messages keep their packet identifier when they are sent again [MQTT-4.4.0-1]. */
+  isSuspect({ messageId, topic }: OutgoingPublish): boolean {
+    const suspect = this.#suspect?.publish;
+    return suspect?.messageId === messageId && suspect.topic === topic;
+  }
+
+  /** The upstream has answered the message: with an acknowledgement, or with a refusal in words. */
+  answered(publish: OutgoingPublish): void {
+    if (this.isSuspect(publish)) this.clear();
+  }
+
+  /**
+   * The upstream hung up soon after it was sent this message, alone.
+   * Returns whether the message is a dead letter.
+   */
+  hungUpAt(publish: OutgoingPublish, hasAnsweredOthers: boolean): boolean {
+    const suspect = this.#suspect;
+    if (suspect === undefined || !this.isSuspect(publish)) {
+      // A message tried in the suspect's place may be at fault as well: the next is tried with it.
+      if (this.#isHolding) this.#holdCount = 1 + (this.#holdCount % MAX_HELD);
+      else this.#suspectAnew(publish);
+      return false;
+    }
+    const isProven = hasAnsweredOthers && this.#hasEnough();
+    suspect.hangUps++;
+    if (suspect.hangUps === MIN_REPORTED) this.#onSuspect(publish);
+    // There was nothing to try behind what was held back.
+    if (this.#isHolding) this.#holdCount = 1;
+    return isProven;
+  }
+
+  /** Decides after the end of a connection whether the next one holds messages back. */
+  nextConnection(): void {
+    this.#isHolding = this.#hasEnough() && !this.#isHolding;
+  }
+
+  /**
+   * The upstream could not be connected to.
+   * What it takes next time is found out in the queue's order: holding back would change that order
+   * for no reason.
+   */
+  notConnected(): void {
+    this.#isHolding = false;
+  }
+
+  clear(): void {
+    this.#isHolding = false;
+    this.#holdCount = 1;
+    const wasReported = this.#suspect !== undefined && this.#suspect.hangUps >= MIN_REPORTED;
+    this.#suspect = undefined;
+    if (wasReported) this.#onSuspect(undefined);
+  }
+
+  #suspectAnew(publish: OutgoingPublish): void {
+    this.clear();
+    this.#suspect = { publish, hangUps: 1, sinceMs: performance.now() };
+  }
+
+  #hasEnough(): boolean {
+    if (this.#suspect === undefined) return false;
+    const { minHangUps, minDurationMs } = this.limits;
+    const { hangUps, sinceMs } = this.#suspect;
+    return hangUps >= minHangUps && performance.now() - sinceMs >= minDurationMs;
+  }
+}

@@ -1,0 +1,26 @@
+import { pause } from '../site/pause.js';
+
+const BACKOFF_MS = 1_000;
+
+export interface RetryOptions {
+  /** Ends the attempts. */
+  readonly signal: AbortSignal;
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** Repeats an attempt until it succeeds. Resolves to whether one did before the signal. */
+export async function retry(
+  attempt: () => Promise<unknown>,
+  { signal, onFailure }: RetryOptions,
+): Promise<boolean> {
+  while (!signal.aborted) {
+    try {
+      await attempt();
+      return true;
+    } catch (error) {
+      onFailure(error);
+      await pause(BACKOFF_MS, signal);
+    }
+  }
+  return false;
+}

@@ -1,0 +1,46 @@
+import type { Redis } from 'ioredis';
+import { z } from 'zod';
+import type { DeadLetter, DeadLetterStore } from '../site/bridge-list.js';
+import { answering } from './failures.js';
+import type { Keys } from './keys.js';
+import { execute } from './transaction.js';
+
+/** Somebody looks at dead letters one by one: more would only fill the store. */
+const MAX_PER_BRIDGE = 1_000;
+
+const letterSchema = z
+  .object({ atMs: z.number(), topic: z.string(), reason: z.string(), base64: z.base64() })
+  .transform(({ base64, ...letter }) => ({ ...letter, payload: Buffer.from(base64, 'base64') }));
+
+/** Keeps the newest dead letters of each bridge in a list. */
+export class DeadLetterStoreRedis implements DeadLetterStore {
+  readonly #redis: Redis;
+  readonly #keys: Keys;
+
+  constructor(redis: Redis, keys: Keys) {
+    this.#redis = redis;
+    this.#keys = keys;
+  }
+
+  async add(bridge: string, { payload, ...letter }: DeadLetter): Promise<void> {
+    const key = this.#keys.deadLetters(bridge);
+    const text = JSON.stringify({ ...letter, base64: payload.toString('base64') });
+    await answering(() =>
+      execute(
+        this.#redis
+          .multi()
+          .lpush(key, text)
+          .ltrim(key, 0, MAX_PER_BRIDGE - 1),
+      ),
+    );
+  }
+
+  async list(bridge: string): Promise<DeadLetter[]> {
+    const texts = await answering(() => this.#redis.lrange(this.#keys.deadLetters(bridge), 0, -1));
+    return texts.map((text) => letterSchema.parse(JSON.parse(text)));
+  }
+
+  async clear(bridge: string): Promise<void> {
+    await answering(() => this.#redis.del(this.#keys.deadLetters(bridge)));
+  }
+}
