@@ -3,6 +3,7 @@ import { drain } from './drain.js';
 import { history } from './history.js';
 import { isolation } from './isolation.js';
 import { overload } from './overload.js';
+import { start } from './start.js';
 
 type Part = (options: readonly string[]) => Promise<void>;
 
@@ -12,9 +13,10 @@ const PARTS: ReadonlyMap<string, Part> = new Map<string, Part>([
   ['isolation', isolation],
   ['history', history],
   ['overload', overload],
+  ['start', start],
 ]);
-/** Those take longer than all others together, and are run by their names only. */
-const LONG_PARTS: readonly string[] = ['overload'];
+/** Each of them takes longer than all others together, and is run by its name only. */
+const LONG_PARTS: readonly string[] = ['overload', 'start'];
 
 // Names of parts, then options, which are those of the parts named.
 const args = process.argv.slice(2);

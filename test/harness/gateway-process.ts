@@ -51,6 +51,11 @@ export class GatewayProcess {
     return new GatewayProcess(await mkdtemp(join(tmpdir(), 'gateway-test-')), environment);
   }
 
+  /** On a data directory that is there already; not started yet. */
+  static at(dataDir: string, environment: Environment = {}): GatewayProcess {
+    return new GatewayProcess(dataDir, environment);
+  }
+
   /** Every line of its log so far, over all its starts. */
   get lines(): readonly string[] {
     return this.#log.all;
@@ -83,7 +88,7 @@ export class GatewayProcess {
   }
 
   /** Starts it, again after `stop` or `kill`: on the same ports, as a box does. */
-  async start(): Promise<void> {
+  async start(timeoutMs = START_TIMEOUT_MS): Promise<void> {
     const child = spawn(process.execPath, ['dist/main.js'], {
       env: {
         PATH: process.env['PATH'] ?? '',
@@ -103,7 +108,7 @@ export class GatewayProcess {
         reject(new Error(`the gateway ended with ${code}:\n${this.lines.join('\n')}`));
       });
       this.#log
-        .next('"msg":"gateway ready"', this.lines.length, START_TIMEOUT_MS)
+        .next('"msg":"gateway ready"', this.lines.length, timeoutMs)
         .then((line) => resolve(readyLine.parse(JSON.parse(line)).addresses), reject);
       this.#log.read(child.stdout);
     });

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Offer, Plan, Report } from './plan.js';
 import { Publisher } from './publisher.js';
 import { Reader } from './reader.js';
@@ -62,6 +63,16 @@ export class Load {
       };
       const timer = setInterval(tick, TICK_MS);
     });
+  }
+
+  /** Resolves when everything sent is acknowledged, and fails when a connection is closed before. */
+  async acknowledged(): Promise<void> {
+    for (;;) {
+      const { unacknowledged, closedDevices } = this.report();
+      if (closedDevices > 0) throw new Error(`${closedDevices} devices were disconnected`);
+      if (unacknowledged === 0) return;
+      await delay(TICK_MS);
+    }
   }
 
   report(): Report {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 /** What a load consists of, and what becomes of it: all that two processes tell each other. */
 
-const loginSchema = z.object({
+export const loginSchema = z.object({
   clientId: z.string(),
   username: z.string(),
   password: z.string(),

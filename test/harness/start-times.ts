@@ -1,0 +1,35 @@
+import { once } from 'node:events';
+import type { GatewayProcess } from './gateway-process.js';
+import { Store } from './store.js';
+
+/** Ends a gateway that runs; the store may run on. */
+type End = (gateway: GatewayProcess) => Promise<void>;
+
+/** How a gateway may have ended before it is started again. */
+export const ENDINGS: ReadonlyMap<string, End> = new Map<string, End>([
+  [
+    'SIGTERM',
+    async (gateway) => {
+      await gateway.stop();
+    },
+  ],
+  ['SIGKILL of the gateway and the store', killBoth],
+  ['SIGKILL of the gateway, whose store is adopted', (gateway) => gateway.kill()],
+]);
+
+/** As a power cut does: the gateway must not see the store die first. */
+async function killBoth(gateway: GatewayProcess): Promise<void> {
+  const store = await Store.of(gateway);
+  const storeClosed = once(store.redis, 'close');
+  const gatewayDead = gateway.kill();
+  store.kill();
+  await Promise.all([gatewayDead, storeClosed]);
+  store.close();
+}
+
+/** From the spawn to the ready line. */
+export async function startMs(gateway: GatewayProcess, timeoutMs?: number): Promise<number> {
+  const spawnedMs = performance.now();
+  await gateway.start(timeoutMs);
+  return performance.now() - spawnedMs;
+}
