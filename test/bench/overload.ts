@@ -102,7 +102,7 @@ function ratesRow({ name, result }: Measured): string[] {
     Math.min(...result.readers.map(of));
   const rates = [
     result.saturationPerSecond,
-    result.saturationAfterPerSecond,
+    result.saturationAfterPerSecond ?? Number.NaN,
     result.acknowledgedAtSaturationPerSecond,
     result.offeredPerSecond,
     result.acknowledgedPerSecond,

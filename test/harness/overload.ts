@@ -39,8 +39,8 @@ export interface Recovery {
 export interface OverloadResult {
   /** Received by the slowest reader while few publishes are under way to the readers at a time. */
   readonly saturationPerSecond: number;
-  /** The same once more, after the overload. */
-  readonly saturationAfterPerSecond: number;
+  /** The same once more, after the overload; null when not all clients are connected any more. */
+  readonly saturationAfterPerSecond: number | null;
   /** Acknowledged to the devices meanwhile. */
   readonly acknowledgedAtSaturationPerSecond: number;
   readonly offeredPerSecond: number;
@@ -84,11 +84,12 @@ async function measure(ward: OverloadWard, times: OverloadTimes): Promise<Overlo
   const [report, probeReport] = [await load.report(), await probe.report()];
   const accounts = await ward.accounts();
   const peakResidentBytes = await ward.peakResidentBytes();
-  const after = await saturate(ward, times);
+  const closedConnections = closedIn(report) + closedIn(probeReport);
+  const after = closedConnections > 0 ? null : await saturate(ward, times);
   const [probeReader] = probed.readers;
   return {
     saturationPerSecond: saturation.receivedPerSecond,
-    saturationAfterPerSecond: after.receivedPerSecond,
+    saturationAfterPerSecond: after?.receivedPerSecond ?? null,
     acknowledgedAtSaturationPerSecond: saturation.acknowledgedPerSecond,
     offeredPerSecond,
     acknowledgedPerSecond: (during.acknowledged - before.acknowledged) / (durationMs / SECOND_MS),
@@ -100,7 +101,7 @@ async function measure(ward: OverloadWard, times: OverloadTimes): Promise<Overlo
     },
     residentBytesBefore,
     peakResidentBytes,
-    closedConnections: closedIn(report) + closedIn(probeReport),
+    closedConnections,
     recovery,
     accounts,
     report,

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { generate } from 'mqtt-packet';
 import { Frames, type TakeFrame } from './frames.js';
@@ -81,7 +80,8 @@ export class Connection {
   async end(): Promise<void> {
     this.#isEnding = true;
     if (this.#isClosed) return;
-    const closed = once(this.#socket, 'close');
+    // The gateway may reset it at this moment: an error is an end as well.
+    const closed = new Promise<void>((resolve) => this.#socket.once('close', () => resolve()));
     this.#socket.end(generate({ cmd: 'disconnect' }));
     await closed;
   }
