@@ -116,19 +116,17 @@ async function makeQuietHomes(api: Api, devices: number): Promise<void> {
   }
 }
 
-async function times<T>(count: number, make: () => Promise<T>): Promise<T[]> {
+function times<T>(count: number, make: () => Promise<T>): Promise<T[]> {
   return each(Array.from({ length: count }), make);
 }
 
 /** So many at a time: one after the other takes minutes, all at once is no load that a site sees. */
 async function each<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
-  let next = 0;
+  // Shared: each worker takes the next one.
+  const queue = items.entries();
   const worker = async () => {
-    for (let index = next++; index < items.length; index = next++) {
-      const [item] = items.slice(index, index + 1);
-      if (item !== undefined) results[index] = await work(item);
-    }
+    for (const [index, item] of queue) results[index] = await work(item);
   };
   await Promise.all(Array.from({ length: AT_A_TIME }, worker));
   return results;
