@@ -3,7 +3,7 @@ import { Api } from './api.js';
 import type { GatewayProcess } from './gateway-process.js';
 import { Load } from './load/load.js';
 import { type Login, loginSchema, type Plan } from './load/plan.js';
-import { loginOf } from './overload-ward.js';
+import { loginOf } from './raw-client.js';
 
 const AT_A_TIME = 32;
 /** Devices that have sent what waits. */

@@ -1,9 +1,10 @@
 import { readFile } from 'node:fs/promises';
-import { Api, type TestDevice, type TestToken } from './api.js';
+import { Api } from './api.js';
 import { GatewayProcess } from './gateway-process.js';
-import type { Login, Plan } from './load/plan.js';
+import type { Plan } from './load/plan.js';
 import { LoadProcess } from './load-process.js';
 import { type Account, accountOf } from './metrics.js';
+import { loginOf } from './raw-client.js';
 
 const DEVICES = 50;
 const FIRST_DEVICE_NUMBER = 10;
@@ -101,8 +102,4 @@ async function openHome(api: Api, count: number, readerNames: readonly string[],
   );
   const readers = readerNames.map((name) => ({ ...loginOf(viewer, name), isClean }));
   return { locationId, devices: devices.map((device) => loginOf(device, device.id)), readers };
-}
-
-export function loginOf(who: TestDevice | TestToken, clientId: string): Login {
-  return { clientId, username: who.id, password: 'secret' in who ? who.secret : who.token };
 }
