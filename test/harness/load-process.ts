@@ -45,6 +45,14 @@ export class LoadProcess {
     return this.#call({ call: 'offer', offer: offered });
   }
 
+  powerOff(): Promise<Report> {
+    return this.#call({ call: 'powerOff' });
+  }
+
+  powerOn(): Promise<Report> {
+    return this.#call({ call: 'powerOn' });
+  }
+
   report(): Promise<Report> {
     return this.#call({ call: 'report' });
   }

@@ -30,6 +30,8 @@ export class OverloadWard {
   readonly probe: LoadProcess;
   readonly #durableReaders: readonly string[];
   readonly #log: 'alarms' | 'messages';
+  /** Whether the load may be dropped from a backlog, also the newest of a device: telemetry. */
+  readonly mayDrop: boolean;
 
   private constructor(
     gateway: GatewayProcess,
@@ -43,6 +45,7 @@ export class OverloadWard {
     this.probe = probe;
     this.#durableReaders = durableReaders;
     this.#log = log;
+    this.mayDrop = log === 'messages';
   }
 
   static async open({ kind, qos, session, readers }: OverloadCase): Promise<OverloadWard> {

@@ -76,6 +76,12 @@ export class Connection {
     return this.#isEnding || this.#isClosed ? false : this.#socket.write(bytes);
   }
 
+  /** Ends it as a power cut of the device does: what its socket still holds is never sent. */
+  reset(): void {
+    this.#isEnding = true;
+    this.#socket.resetAndDestroy();
+  }
+
   /** Disconnects in order. */
   async end(): Promise<void> {
     this.#isEnding = true;

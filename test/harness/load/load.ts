@@ -40,7 +40,7 @@ export class Load {
     const begunMs = performance.now();
     const publishers = [...this.#publishers.values()];
     for (const [number, publisher] of this.#publishers) {
-      const received = () => Math.min(...this.#readers.map((reader) => reader.newestOf(number)));
+      const received = () => this.#receivedOf(number);
       publisher.limit(window, underWayTo === 'readers' ? received : undefined);
     }
     const before = publishers.map(({ sent }) => sent);
@@ -65,6 +65,20 @@ export class Load {
     });
   }
 
+  /** Cuts the power of all devices: the load ends at once, whatever their sockets hold. */
+  powerOff(): void {
+    for (const publisher of this.#publishers.values()) publisher.powerOff();
+  }
+
+  /** The devices connect again and number on behind what the readers have. */
+  async powerOn(): Promise<void> {
+    await Promise.all(
+      [...this.#publishers].map(([number, publisher]) =>
+        publisher.powerOn(this.#receivedOf(number)),
+      ),
+    );
+  }
+
   /** Resolves when everything sent is acknowledged, and fails when a connection is closed before. */
   async acknowledged(): Promise<void> {
     for (;;) {
@@ -80,16 +94,20 @@ export class Load {
     const total = (of: (publisher: Publisher) => number) =>
       publishers.reduce((sum, [, publisher]) => sum + of(publisher), 0);
     const connected = publishers.filter(([, { wasClosed }]) => !wasClosed);
-    const newest = new Map(connected.map(([number, { sent }]) => [number, sent]));
+    const newest = new Map(connected.map(([number, { owed }]) => [number, owed]));
     return {
       sent: total((publisher) => publisher.sent),
       acknowledged: total((publisher) => publisher.acknowledged),
-      unacknowledged: total(({ wasClosed, sent, acknowledged }) =>
-        wasClosed ? 0 : sent - acknowledged,
+      unacknowledged: total(({ wasClosed, owed, acknowledged }) =>
+        wasClosed ? 0 : owed - acknowledged,
       ),
       closedDevices: total(({ wasClosed }) => (wasClosed ? 1 : 0)),
       readers: this.#readers.map((reader) => reader.report(newest)),
     };
+  }
+
+  #receivedOf(deviceNumber: number): number {
+    return Math.min(...this.#readers.map((reader) => reader.newestOf(deviceNumber)));
   }
 
   async end(): Promise<void> {

@@ -8,6 +8,8 @@ async function answerTo(call: Call): Promise<Answer> {
   if (call.call === 'open') load = await Load.open(call.plan);
   if (load === undefined) return { failure: 'nothing was opened' };
   if (call.call === 'offer') await load.offer(call.offer);
+  if (call.call === 'powerOff') load.powerOff();
+  if (call.call === 'powerOn') await load.powerOn();
   if (call.call === 'end') await load.end();
   return { report: load.report() };
 }

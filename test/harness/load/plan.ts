@@ -46,7 +46,7 @@ const readerReportSchema = z.object({
   /** Since the last offer began. */
   perSecond: z.array(z.number()),
   latencyMs: z.object({ p50: z.number(), p99: z.number(), max: z.number() }),
-  /** Whether the newest publish of every device that is connected has come. */
+  /** Whether the newest publish of every device has come; of one that is off, the newest acknowledged. */
   isLevel: z.boolean(),
   wasClosed: z.boolean(),
 });
@@ -55,7 +55,7 @@ export type ReaderReport = z.infer<typeof readerReportSchema>;
 const reportSchema = z.object({
   sent: z.number(),
   acknowledged: z.number(),
-  /** Without those of devices whose connection was closed: nothing comes on it any more. */
+  /** Without those of devices that are not connected: nothing comes for them any more. */
   unacknowledged: z.number(),
   closedDevices: z.number(),
   readers: z.array(readerReportSchema),
@@ -65,6 +65,8 @@ export type Report = z.infer<typeof reportSchema>;
 export const callSchema = z.discriminatedUnion('call', [
   z.object({ call: z.literal('open'), plan: planSchema }),
   z.object({ call: z.literal('offer'), offer: offerSchema }),
+  z.object({ call: z.literal('powerOff') }),
+  z.object({ call: z.literal('powerOn') }),
   z.object({ call: z.literal('report') }),
   z.object({ call: z.literal('end') }),
 ]);

@@ -13,8 +13,9 @@ export class Publisher {
   sent = 0;
   acknowledged = 0;
   readonly #publish: NumberedPublish;
-  readonly #owner: Owner;
+  readonly #connect: () => Promise<Connection>;
   #connection: Connection | undefined;
+  #isOff = false;
   #isBlocked = false;
   #mayHaveSent = 0;
   #window = 0;
@@ -23,9 +24,9 @@ export class Publisher {
   /** Packet identifiers of PUBRECs to be answered with the next write. */
   #toRelease: number[] = [];
 
-  private constructor(publish: NumberedPublish) {
-    this.#publish = publish;
-    this.#owner = {
+  private constructor(plan: Plan, device: Login, number: number) {
+    this.#publish = new NumberedPublish(plan, device.username, number);
+    const owner: Owner = {
       take: this.#take,
       chunkTaken: () => {
         this.#release();
@@ -36,11 +37,12 @@ export class Publisher {
         this.pump();
       },
     };
+    this.#connect = () => Connection.open(plan.port, device, true, owner);
   }
 
   static async open(plan: Plan, device: Login, number: number): Promise<Publisher> {
-    const publisher = new Publisher(new NumberedPublish(plan, device.username, number));
-    publisher.#connection = await Connection.open(plan.port, device, true, publisher.#owner);
+    const publisher = new Publisher(plan, device, number);
+    publisher.#connection = await publisher.#connect();
     return publisher;
   }
 
@@ -64,6 +66,28 @@ export class Publisher {
     this.pump();
   }
 
+  /** How many of its publishes must reach the readers: all, but for those that a power cut took. */
+  get owed(): number {
+    return this.#isOff ? this.acknowledged : this.sent;
+  }
+
+  /** Power is cut. */
+  powerOff(): void {
+    this.stop();
+    this.#isOff = true;
+    this.#connection?.reset();
+  }
+
+  /** @param arrived how many of its publishes have reached the gateway; the next has the number behind */
+  async powerOn(arrived: number): Promise<void> {
+    this.#connection = await this.#connect();
+    this.sent = arrived;
+    this.acknowledged = arrived;
+    this.#isBlocked = false;
+    this.#isOff = false;
+    this.stop();
+  }
+
   /** Publishes no more. */
   stop(): void {
     this.#mayHaveSent = this.sent;
@@ -76,7 +100,7 @@ export class Publisher {
   /** Publishes what limit, window and socket allow. */
   pump(): void {
     const maxBatch = Math.ceil(MAX_BATCH_BYTES / this.#publish.length);
-    while (!this.#isBlocked && !this.wasClosed && this.#connection !== undefined) {
+    while (!this.#isBlocked && !this.#isOff && !this.wasClosed && this.#connection !== undefined) {
       const arrived = Math.min(this.acknowledged, this.#received?.() ?? this.acknowledged);
       const room = arrived + this.#window - this.sent;
       const count = Math.min(this.#mayHaveSent - this.sent, room, maxBatch);

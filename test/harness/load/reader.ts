@@ -78,7 +78,7 @@ export class Reader {
         p99: this.#latencies.quantileMs(0.99),
         max: this.#latencies.maxMs,
       },
-      isLevel: [...newest].every(([device, count]) => this.newestOf(device) === count),
+      isLevel: [...newest].every(([device, count]) => this.newestOf(device) >= count),
       wasClosed: this.#connection?.wasClosed ?? false,
     };
   }
