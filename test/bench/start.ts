@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { LargeSite, type SiteSize } from '../harness/large-site.js';
-import { ENDINGS, startMs } from '../harness/start-times.js';
+import { ENDINGS, type StartTimes, timedStart } from '../harness/start-times.js';
 import { seconds, table } from './report.js';
 
 const TARGET_MS = 5_000;
@@ -34,22 +34,26 @@ export async function start(args: readonly string[]): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'start-bench-'));
   const dataDir = values.data ?? join(directory, 'made');
   await makeUnlessThere(dataDir, size);
-  const durations = new Map<string, number>();
+  const durations = new Map<string, StartTimes>();
   for (const name of ENDINGS.keys()) durations.set(name, await measure(directory, dataDir, name));
   await rm(directory, { recursive: true, force: true });
   const shown = Object.entries(size).map(
     ([name, count]) => `${count.toLocaleString('en')} ${name}`,
   );
   table(`From the spawn to the ready line, with ${shown.join(', ')}`, [
-    ['after', ''],
-    ...[...durations].map(([name, ms]) => [name, seconds(ms)]),
+    ['after', 'ready', 'processor time of the gateway'],
+    ...[...durations].map(([name, { readyMs, processorMs }]) => [
+      name,
+      seconds(readyMs),
+      seconds(processorMs),
+    ]),
   ]);
-  const isMet = [...durations.values()].every((ms) => ms <= TARGET_MS);
+  const isMet = [...durations.values()].every(({ readyMs }) => readyMs <= TARGET_MS);
   console.log(`  target: at most ${seconds(TARGET_MS)} after each: ${isMet ? 'met' : 'MISSED'}`);
   if (values.json === undefined) return;
   await writeFile(
     values.json,
-    JSON.stringify({ size, ms: Object.fromEntries(durations) }, null, 2),
+    JSON.stringify({ size, times: Object.fromEntries(durations) }, null, 2),
   );
 }
 
@@ -75,13 +79,13 @@ function isThere(file: string): Promise<boolean> {
 }
 
 /** On a copy, so that what one start and end leave behind does not count for the next. */
-async function measure(directory: string, dataDir: string, ending: string): Promise<number> {
+async function measure(directory: string, dataDir: string, ending: string): Promise<StartTimes> {
   const copy = join(directory, 'copy');
   await cp(dataDir, copy, { recursive: true });
   const gateway = GatewayProcess.at(copy);
   await gateway.start(START_TIMEOUT_MS);
   await ENDINGS.get(ending)?.(gateway);
-  const durationMs = await startMs(gateway, START_TIMEOUT_MS);
+  const measured = await timedStart(gateway, START_TIMEOUT_MS);
   await gateway.remove();
-  return durationMs;
+  return measured;
 }
