@@ -7,7 +7,7 @@ const MAX_PROBE_P99_MS = 250;
 const RECOVERED_WITHIN_MS = 5_000;
 /** Of memory that an overload may add: 50 devices and what is on its way to 5 readers. */
 const MAX_ADDED_BYTES = 256 * 1024 * 1024;
-const TIMES = { quietMs: 1_000, saturationMs: 3_000, offeredMs: 6_000, recoveryMs: 10_000 };
+const TIMES = { quietMs: 500, saturationMs: 3_000, offeredMs: 6_000, recoveryMs: 10_000 };
 
 const CASES: readonly OverloadCase[] = [
   { kind: 'alarms', qos: 1, session: 'durable', readers: 1 },
