@@ -2,21 +2,34 @@ import { abandoned } from './abandoned.js';
 import { drain } from './drain.js';
 import { history } from './history.js';
 import { isolation } from './isolation.js';
+import { overload } from './overload.js';
+import { start } from './start.js';
 
-const PARTS: ReadonlyMap<string, () => Promise<void>> = new Map([
+type Part = (options: readonly string[]) => Promise<void>;
+
+const PARTS: ReadonlyMap<string, Part> = new Map<string, Part>([
   ['drain', drain],
   ['abandoned', abandoned],
   ['isolation', isolation],
   ['history', history],
+  ['overload', overload],
+  ['start', start],
 ]);
+/** Each of them takes longer than all others together, and is run by its name only. */
+const LONG_PARTS: readonly string[] = ['overload', 'start'];
 
-const wanted = process.argv.slice(2);
-for (const name of wanted.length > 0 ? wanted : PARTS.keys()) {
+// Names of parts, then options, which are those of the parts named.
+const args = process.argv.slice(2);
+const optionsAt = args.findIndex((arg) => arg.startsWith('--'));
+const wanted = optionsAt < 0 ? args : args.slice(0, optionsAt);
+const options = optionsAt < 0 ? [] : args.slice(optionsAt);
+const byDefault = [...PARTS.keys()].filter((name) => !LONG_PARTS.includes(name));
+for (const name of wanted.length > 0 ? wanted : byDefault) {
   const part = PARTS.get(name);
   if (part === undefined) {
     console.error(`no part ${name}; there are: ${[...PARTS.keys()].join(', ')}`);
     process.exit(2);
   }
-  await part();
+  await part(options);
 }
 process.exit(0);

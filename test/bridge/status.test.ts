@@ -50,8 +50,8 @@ it('how a bridge is doing is shown on its retained topic, over HTTP, in the metr
   const metrics = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
   const account = { accepted: 15, delivered: 3, queued: 10, expired: 0, dropped: 2 };
   for (const [state, count] of Object.entries(account)) {
-    const labels = `destination="bridge/region",log="alarms",state="${state}"`;
-    expect(metrics).toContain(`gateway_destination_messages{${labels}} ${count}\n`);
+    const labels = `consumer="bridge/region",log="alarms",state="${state}"`;
+    expect(metrics).toContain(`gateway_consumer_messages{${labels}} ${count}\n`);
   }
   expect(metrics).toContain('gateway_bridge_connected{bridge="region"} 0\n');
   expect(metrics).toContain('gateway_bridge_dropped{bridge="region",reason="tooMany"} 2\n');

@@ -88,7 +88,7 @@ export class GatewayProcess {
   }
 
   /** Starts it, again after `stop` or `kill`: on the same ports, as a box does. */
-  async start(): Promise<void> {
+  async start(timeoutMs = START_TIMEOUT_MS): Promise<void> {
     const child = spawn(process.execPath, ['dist/main.js'], {
       env: {
         PATH: process.env['PATH'] ?? '',
@@ -108,7 +108,7 @@ export class GatewayProcess {
         reject(new Error(`the gateway ended with ${code}:\n${this.lines.join('\n')}`));
       });
       this.#log
-        .next('"msg":"gateway ready"', this.lines.length, START_TIMEOUT_MS)
+        .next('"msg":"gateway ready"', this.lines.length, timeoutMs)
         .then((line) => resolve(readyLine.parse(JSON.parse(line)).addresses), reject);
       this.#log.read(child.stdout);
     });

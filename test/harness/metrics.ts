@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { GatewayProcess } from './gateway-process.js';
 
 const SAMPLE =
-  /^gateway_destination_messages\{destination="(.*)",log="(\w+)",state="(\w+)"\} (\d+)$/;
+  /^gateway_consumer_messages\{consumer="(.*)",log="(\w+)",state="(\w+)"\} (\d+)$/;
 
 const accountSchema = z.object({
   accepted: z.number(),
@@ -22,8 +22,8 @@ export async function accountOf(
   const text = await (await fetch(`${gateway.httpUrl}/metrics`)).text();
   const sums = new Map<string, number>();
   for (const line of text.split('\n')) {
-    const [, destination, of, state = '', count] = SAMPLE.exec(line) ?? [];
-    if (destination !== clientId || (log ?? of) !== of) continue;
+    const [, consumer, of, state = '', count] = SAMPLE.exec(line) ?? [];
+    if (consumer !== clientId || (log ?? of) !== of) continue;
     sums.set(state, (sums.get(state) ?? 0) + Number(count));
   }
   return accountSchema.parse(Object.fromEntries(sums));

@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { generate, type IConnectPacket, type Packet, parser } from 'mqtt-packet';
 import type { TestDevice, TestToken } from './api.js';
+import type { Login } from './load/plan.js';
 
 /** Nothing that a test waits for takes this long; what never comes fails it with its name. */
 const WAIT_MS = 10_000;
@@ -165,6 +166,11 @@ function isOf<C extends Command>(packet: Packet, cmd: C): packet is PacketOf<C> 
 export function credentials(who: TestDevice | TestToken): { username: string; password: Buffer } {
   const password = 'secret' in who ? who.secret : who.token;
   return { username: who.id, password: Buffer.from(password) };
+}
+
+/** The same for a client of a load. */
+export function loginOf(who: TestDevice | TestToken, clientId: string): Login {
+  return { clientId, username: who.id, password: 'secret' in who ? who.secret : who.token };
 }
 
 let clients = 0;

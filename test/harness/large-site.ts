@@ -1,0 +1,133 @@
+import { z } from 'zod';
+import { Api } from './api.js';
+import type { GatewayProcess } from './gateway-process.js';
+import { Load } from './load/load.js';
+import { type Login, loginSchema, type Plan } from './load/plan.js';
+import { loginOf } from './raw-client.js';
+
+const AT_A_TIME = 32;
+/** Devices that have sent what waits. */
+const SENDERS = 40;
+const WINDOW = 20;
+const DEVICES_PER_HOME = 100;
+const SESSIONS_PER_TOKEN = 10;
+/** Of the loads that send the alarms, the telemetry, and what is sent later (`load/plan.ts`). */
+const [FIRST_ALARM_NUMBER, FIRST_VALUE_NUMBER] = [10, 50];
+export const FIRST_LATER_NUMBER = 90;
+
+export interface SiteSize {
+  readonly alarms: number;
+  readonly devices: number;
+  readonly sessions: number;
+  /** Of telemetry, for each session. */
+  readonly values: number;
+}
+
+const siteSchema = z.object({
+  port: z.number(),
+  /** Of every session: what the senders send. */
+  filter: z.string(),
+  senders: z.array(loginSchema),
+  /** Each with the credentials of its token. */
+  sessions: z.array(loginSchema),
+});
+type Site = z.infer<typeof siteSchema>;
+
+/** A site with much in it, made over HTTP and MQTT; every absent session is owed all that was sent. */
+export class LargeSite {
+  readonly #site: Site;
+
+  private constructor(site: Site) {
+    this.#site = site;
+  }
+
+  static async make(gateway: GatewayProcess, size: SiteSize): Promise<LargeSite> {
+    const api = new Api(gateway);
+    const { id: locationId } = await api.createLocation();
+    const devices = await times(SENDERS, () => api.createDevice(locationId));
+    await makeQuietHomes(api, size.devices - SENDERS);
+    const tokens = await times(Math.ceil(size.sessions / SESSIONS_PER_TOKEN), () =>
+      api.viewer(locationId),
+    );
+    const site = new LargeSite({
+      port: gateway.mqttPort,
+      filter: `care-homes/${locationId}/devices/+/#`,
+      senders: devices.map((device) => loginOf(device, device.id)),
+      sessions: Array.from({ length: size.sessions }, (_, index) => index).flatMap((index) => {
+        const token = tokens[Math.floor(index / SESSIONS_PER_TOKEN)];
+        return token === undefined ? [] : [loginOf(token, `absent-${index}`)];
+      }),
+    });
+    await each(site.#site.sessions, async (session) => (await site.takeUp(session)).end());
+    await site.#send('alarms', FIRST_ALARM_NUMBER, size.alarms);
+    await site.#send('telemetry', FIRST_VALUE_NUMBER, size.values);
+    return site;
+  }
+
+  /** Of `text`, on a gateway whose ports are the same. */
+  static from(text: string): LargeSite {
+    return new LargeSite(siteSchema.parse(JSON.parse(text)));
+  }
+
+  get text(): string {
+    return JSON.stringify(this.#site);
+  }
+
+  get sessions(): readonly Login[] {
+    return this.#site.sessions;
+  }
+
+  /** A load of one reader, which takes an absent session up. */
+  takeUp(session: Login): Promise<Load> {
+    const { port, filter } = this.#site;
+    const readers = [{ ...session, isClean: false }];
+    const nothing = { kind: 'alarms', qos: 1, firstNumber: 0 } as const;
+    return Load.open({ ...nothing, port, filter, devices: [], readers });
+  }
+
+  /** A load of one device that sends alarms to a live reader. */
+  live(firstNumber: number): Promise<Load> {
+    const { port, filter, senders, sessions } = this.#site;
+    const readers = sessions.slice(0, 1).map((session) => ({
+      ...{ ...session, clientId: `live-${firstNumber}`, isClean: true },
+    }));
+    const devices = senders.slice(0, 1);
+    return Load.open({ kind: 'alarms', qos: 1, firstNumber, port, filter, devices, readers });
+  }
+
+  /** Resolves when all is acknowledged. */
+  async #send(kind: Plan['kind'], firstNumber: number, count: number): Promise<void> {
+    const { port, senders: devices } = this.#site;
+    const nobody = { readers: [], filter: '' };
+    const load = await Load.open({ port, kind, qos: 1, firstNumber, devices, ...nobody });
+    const maxEach = Math.ceil(count / devices.length);
+    const unbounded = { perSecond: null, durationMs: null };
+    await load.offer({ ...unbounded, window: WINDOW, underWayTo: 'acknowledgement', maxEach });
+    await load.acknowledged();
+    await load.end();
+  }
+}
+
+/** Homes in which nothing happens, for their devices. */
+async function makeQuietHomes(api: Api, devices: number): Promise<void> {
+  for (let left = devices; left > 0; left -= DEVICES_PER_HOME) {
+    const { id } = await api.createLocation();
+    await times(Math.min(left, DEVICES_PER_HOME), () => api.createDevice(id));
+  }
+}
+
+function times<T>(count: number, make: () => Promise<T>): Promise<T[]> {
+  return each(Array.from({ length: count }), make);
+}
+
+/** So many at a time: one after the other takes minutes, all at once is no load that a site sees. */
+async function each<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  // Shared: each worker takes the next one.
+  const queue = items.entries();
+  const worker = async () => {
+    for (const [index, item] of queue) results[index] = await work(item);
+  };
+  await Promise.all(Array.from({ length: AT_A_TIME }, worker));
+  return results;
+}

@@ -1,0 +1,117 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Offer, Plan, Report } from './plan.js';
+import { Publisher } from './publisher.js';
+import { Reader } from './reader.js';
+
+const TICK_MS = 5;
+
+/** Devices that publish, and readers of what they publish. */
+export class Load {
+  /** By their number. */
+  readonly #publishers: ReadonlyMap<number, Publisher>;
+  readonly #readers: readonly Reader[];
+
+  private constructor(publishers: ReadonlyMap<number, Publisher>, readers: readonly Reader[]) {
+    this.#publishers = publishers;
+    this.#readers = readers;
+  }
+
+  static async open(plan: Plan): Promise<Load> {
+    let publishersOpened: readonly (readonly [number, Publisher])[] = [];
+    const chunkTaken = () => {
+      for (const [, publisher] of publishersOpened) publisher.pump();
+    };
+    const readers = await Promise.all(
+      plan.readers.map((login) => Reader.open(plan, login, chunkTaken)),
+    );
+    const publishers = await Promise.all(
+      plan.devices.map(async (device, index) => {
+        const number = plan.firstNumber + index;
+        return [number, await Publisher.open(plan, device, number)] as const;
+      }),
+    );
+    publishersOpened = publishers;
+    return new Load(new Map(publishers), readers);
+  }
+
+  /** Resolves when the time is over, or each device has made the most publishes it is to make. */
+  offer({ perSecond, window, underWayTo, durationMs, maxEach }: Offer): Promise<void> {
+    for (const reader of this.#readers) reader.restart();
+    const begunMs = performance.now();
+    const publishers = [...this.#publishers.values()];
+    for (const [number, publisher] of this.#publishers) {
+      const received = () => this.#receivedOf(number);
+      publisher.limit(window, underWayTo === 'readers' ? received : undefined);
+    }
+    const before = publishers.map(({ sent }) => sent);
+    return new Promise((resolve) => {
+      const tick = () => {
+        const elapsedMs = performance.now() - begunMs;
+        const due =
+          perSecond === null ? Number.MAX_SAFE_INTEGER / 2 : (perSecond * elapsedMs) / 1000;
+        const dueEach = Math.min(Math.floor(due / publishers.length), maxEach ?? Infinity);
+        for (const [index, publisher] of publishers.entries()) {
+          publisher.allow((before[index] ?? 0) + dueEach);
+        }
+        const isComplete = publishers.every(
+          ({ sent }, index) => sent - (before[index] ?? 0) === maxEach,
+        );
+        if (!isComplete && (durationMs === null || elapsedMs < durationMs)) return;
+        clearInterval(timer);
+        for (const publisher of publishers) publisher.stop();
+        resolve();
+      };
+      const timer = setInterval(tick, TICK_MS);
+    });
+  }
+
+  /** Cuts the power of all devices: the load ends at once, whatever their sockets hold. */
+  powerOff(): void {
+    for (const publisher of this.#publishers.values()) publisher.powerOff();
+  }
+
+  /** The devices connect again and number on behind what the readers have. */
+  async powerOn(): Promise<void> {
+    await Promise.all(
+      [...this.#publishers].map(([number, publisher]) =>
+        publisher.powerOn(this.#receivedOf(number)),
+      ),
+    );
+  }
+
+  /** Resolves when everything sent is acknowledged, and fails when a connection is closed before. */
+  async acknowledged(): Promise<void> {
+    for (;;) {
+      const { unacknowledged, closedDevices } = this.report();
+      if (closedDevices > 0) throw new Error(`${closedDevices} devices were disconnected`);
+      if (unacknowledged === 0) return;
+      await delay(TICK_MS);
+    }
+  }
+
+  report(): Report {
+    const publishers = [...this.#publishers];
+    const total = (of: (publisher: Publisher) => number) =>
+      publishers.reduce((sum, [, publisher]) => sum + of(publisher), 0);
+    const connected = publishers.filter(([, { wasClosed }]) => !wasClosed);
+    const newest = new Map(connected.map(([number, { owed }]) => [number, owed]));
+    return {
+      sent: total((publisher) => publisher.sent),
+      acknowledged: total((publisher) => publisher.acknowledged),
+      unacknowledged: total(({ wasClosed, owed, acknowledged }) =>
+        wasClosed ? 0 : owed - acknowledged,
+      ),
+      closedDevices: total(({ wasClosed }) => (wasClosed ? 1 : 0)),
+      readers: this.#readers.map((reader) => reader.report(newest)),
+    };
+  }
+
+  #receivedOf(deviceNumber: number): number {
+    return Math.min(...this.#readers.map((reader) => reader.newestOf(deviceNumber)));
+  }
+
+  async end(): Promise<void> {
+    const all = [...this.#publishers.values(), ...this.#readers];
+    await Promise.all(all.map((client) => client.end()));
+  }
+}

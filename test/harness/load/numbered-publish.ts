@@ -1,0 +1,92 @@
+import { generate } from 'mqtt-packet';
+import type { Plan } from './plan.js';
+
+/** Digits of a publish's number: two of the device, seven of its own counting. */
+const NUMBER_DIGITS = 9;
+const PUBLISHES_PER_DEVICE = 10_000_000;
+const TIME_DIGITS = 16;
+const ID_HEAD = '00000000-0000-4000-8000-000';
+const NUMBER_ANCHOR = Buffer.from('"n":');
+const TIME_ANCHOR = Buffer.from(',"t":');
+
+/** The packet of a device's publishes, whose number, time and packet identifier are filled in. */
+export class NumberedPublish {
+  readonly #packet: Buffer;
+  readonly #firstNumber: number;
+  readonly #identifierAt: number;
+  readonly #numberAt: number;
+  readonly #timeAt: number;
+  /** Where an alarm's id ends in the number; an id of its own makes a publish recognisable. */
+  readonly #idAt: number | undefined;
+
+  constructor({ kind, qos }: Pick<Plan, 'kind' | 'qos'>, deviceId: string, deviceNumber: number) {
+    this.#firstNumber = deviceNumber * PUBLISHES_PER_DEVICE;
+    const zeros = '1'.padEnd(NUMBER_DIGITS, '0');
+    const numbers = `"n":${zeros},"t":${'1'.padEnd(TIME_DIGITS, '0')}`;
+    const alarm = `{"kind":"noise","id":"${ID_HEAD}${zeros}",${numbers}}`;
+    const topic = `devices/${deviceId}/${kind === 'alarms' ? 'alarms' : 'load'}`;
+    const payload = kind === 'alarms' ? alarm : `{${numbers}}`;
+    const head = { cmd: 'publish', qos, dup: false, retain: false } as const;
+    this.#packet = generate({ ...head, topic, payload, messageId: 1 });
+    this.#identifierAt = this.#packet.indexOf(topic) + topic.length;
+    this.#numberAt = this.#packet.indexOf(NUMBER_ANCHOR) + NUMBER_ANCHOR.length;
+    this.#timeAt = this.#packet.indexOf(TIME_ANCHOR) + TIME_ANCHOR.length;
+    this.#idAt = kind === 'alarms' ? this.#packet.indexOf(ID_HEAD) + ID_HEAD.length : undefined;
+  }
+
+  get length(): number {
+    return this.#packet.length;
+  }
+
+  /** So many packets behind one another, the first being this publish of the device, from 1 on. */
+  batch(first: number, count: number): Buffer {
+    const { length } = this.#packet;
+    this.#packet.write(String(nowMicroseconds()), this.#timeAt, 'latin1');
+    const batch = Buffer.allocUnsafe(length * count);
+    for (let index = 0; index < count; index++) {
+      const at = index * length;
+      const number = String(this.#firstNumber + first + index);
+      this.#packet.copy(batch, at);
+      batch.writeUInt16BE(packetIdentifier(first + index), at + this.#identifierAt);
+      batch.write(number, at + this.#numberAt, 'latin1');
+      if (this.#idAt !== undefined) batch.write(number, at + this.#idAt, 'latin1');
+    }
+    return batch;
+  }
+}
+
+/** From 1 to 65,535, and again: no more than that may await an acknowledgement [MQTT-2.3.1-4]. */
+function packetIdentifier(publish: number): number {
+  return ((publish - 1) % 65_535) + 1;
+}
+
+/** What a forwarded publish says of itself. */
+export interface Numbered {
+  readonly deviceNumber: number;
+  readonly publish: number;
+  readonly sentAtMicroseconds: number;
+}
+
+/** Undefined for what is no publish of a load, such as a device's status. */
+export function numberedIn(bytes: Buffer, start: number, end: number): Numbered | undefined {
+  const numberAt = bytes.indexOf(NUMBER_ANCHOR, start) + NUMBER_ANCHOR.length;
+  const timeAt = numberAt + NUMBER_DIGITS + TIME_ANCHOR.length;
+  if (numberAt < start + NUMBER_ANCHOR.length || timeAt + TIME_DIGITS > end) return undefined;
+  const number = digits(bytes, numberAt, NUMBER_DIGITS);
+  return {
+    deviceNumber: Math.floor(number / PUBLISHES_PER_DEVICE),
+    publish: number % PUBLISHES_PER_DEVICE,
+    sentAtMicroseconds: digits(bytes, timeAt, TIME_DIGITS),
+  };
+}
+
+function digits(bytes: Buffer, at: number, count: number): number {
+  let value = 0;
+  for (let index = at; index < at + count; index++) value = value * 10 + (bytes[index] ?? 0) - 0x30;
+  return value;
+}
+
+/** Of a steady clock; 16 digits. */
+export function nowMicroseconds(): number {
+  return Math.round((performance.timeOrigin + performance.now()) * 1000);
+}

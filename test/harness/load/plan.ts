@@ -1,0 +1,79 @@
+import { z } from 'zod';
+
+/** What a load consists of, and what becomes of it: all that two processes tell each other. */
+
+export const loginSchema = z.object({
+  clientId: z.string(),
+  username: z.string(),
+  password: z.string(),
+});
+export type Login = z.infer<typeof loginSchema>;
+
+const planSchema = z.object({
+  port: z.number(),
+  kind: z.enum(['alarms', 'telemetry']),
+  qos: z.union([z.literal(1), z.literal(2)]),
+  /** 10 to 99, a range for each load: no two messages at one gateway have the same number. */
+  firstNumber: z.number(),
+  devices: z.array(loginSchema),
+  readers: z.array(loginSchema.extend({ isClean: z.boolean() })),
+  filter: z.string(),
+});
+export type Plan = z.infer<typeof planSchema>;
+
+const offerSchema = z.object({
+  /** Of all devices together; null: as fast as the window lets them. */
+  perSecond: z.number().nullable(),
+  /** How many publishes of one device may be under way. */
+  window: z.number(),
+  /** To where: to their acknowledgement, or on to the slowest of the readers. */
+  underWayTo: z.enum(['acknowledgement', 'readers']),
+  durationMs: z.number().nullable(),
+  /** How many publishes each device makes at most. */
+  maxEach: z.number().nullable(),
+});
+export type Offer = z.infer<typeof offerSchema>;
+
+const readerReportSchema = z.object({
+  /** At QoS 1. */
+  received: z.number(),
+  /** At QoS 0 though the device published at another: an alarm ahead of its record. */
+  liveCopies: z.number(),
+  /** Publishes passed over: dropped, as every device numbers its own without a gap. */
+  missing: z.number(),
+  /** Received again, or behind a later one of the same device. */
+  outOfOrder: z.number(),
+  /** Since the last offer began. */
+  perSecond: z.array(z.number()),
+  latencyMs: z.object({ p50: z.number(), p99: z.number(), max: z.number() }),
+  /** Whether the newest publish of every device has come; of one that is off, the newest acknowledged. */
+  isLevel: z.boolean(),
+  wasClosed: z.boolean(),
+});
+export type ReaderReport = z.infer<typeof readerReportSchema>;
+
+const reportSchema = z.object({
+  sent: z.number(),
+  acknowledged: z.number(),
+  /** Without those of devices that are not connected: nothing comes for them any more. */
+  unacknowledged: z.number(),
+  closedDevices: z.number(),
+  readers: z.array(readerReportSchema),
+});
+export type Report = z.infer<typeof reportSchema>;
+
+export const callSchema = z.discriminatedUnion('call', [
+  z.object({ call: z.literal('open'), plan: planSchema }),
+  z.object({ call: z.literal('offer'), offer: offerSchema }),
+  z.object({ call: z.literal('powerOff') }),
+  z.object({ call: z.literal('powerOn') }),
+  z.object({ call: z.literal('report') }),
+  z.object({ call: z.literal('end') }),
+]);
+export type Call = z.infer<typeof callSchema>;
+
+export const answerSchema = z.union([
+  z.object({ report: reportSchema }),
+  z.object({ failure: z.string() }),
+]);
+export type Answer = z.infer<typeof answerSchema>;

@@ -1,0 +1,135 @@
+import { Connection, type Owner } from './connection.js';
+import type { TakeFrame } from './frames.js';
+import { NumberedPublish } from './numbered-publish.js';
+import type { Login, Plan } from './plan.js';
+
+const [PUBACK, PUBREC, PUBCOMP] = [4, 5, 7];
+const PUBREL_HEADER = 0x62;
+/** Written at a time; a socket that is slowed down says so between two of them. */
+const MAX_BATCH_BYTES = 16_384;
+
+/** A device that publishes as far as it may, and as its socket takes. */
+export class Publisher {
+  sent = 0;
+  acknowledged = 0;
+  readonly #publish: NumberedPublish;
+  readonly #connect: () => Promise<Connection>;
+  #connection: Connection | undefined;
+  #isOff = false;
+  #isBlocked = false;
+  #mayHaveSent = 0;
+  #window = 0;
+  /** How many of the publishes every reader has; only where the window reaches to them. */
+  #received: (() => number) | undefined;
+  /** Packet identifiers of PUBRECs to be answered with the next write. */
+  #toRelease: number[] = [];
+
+  private constructor(plan: Plan, device: Login, number: number) {
+    this.#publish = new NumberedPublish(plan, device.username, number);
+    const owner: Owner = {
+      take: this.#take,
+      chunkTaken: () => {
+        this.#release();
+        this.pump();
+      },
+      drained: () => {
+        this.#isBlocked = false;
+        this.pump();
+      },
+    };
+    this.#connect = () => Connection.open(plan.port, device, true, owner);
+  }
+
+  static async open(plan: Plan, device: Login, number: number): Promise<Publisher> {
+    const publisher = new Publisher(plan, device, number);
+    publisher.#connection = await publisher.#connect();
+    return publisher;
+  }
+
+  get wasClosed(): boolean {
+    return this.#connection?.wasClosed ?? false;
+  }
+
+  /**
+   * Opens a window of publishes under way to their acknowledgement.
+   *
+   * @param received given when the window reaches on to the readers: how many every reader has
+   */
+  limit(window: number, received: (() => number) | undefined): void {
+    this.#window = window;
+    this.#received = received;
+  }
+
+  /** Raises how many publishes there may have been in all. */
+  allow(mayHaveSent: number): void {
+    this.#mayHaveSent = mayHaveSent;
+    this.pump();
+  }
+
+  /** How many of its publishes must reach the readers: all, but for those that a power cut took. */
+  get owed(): number {
+    return this.#isOff ? this.acknowledged : this.sent;
+  }
+
+  /** Power is cut. */
+  powerOff(): void {
+    this.stop();
+    this.#isOff = true;
+    this.#connection?.reset();
+  }
+
+  /** @param arrived how many of its publishes have reached the gateway; the next has the number behind */
+  async powerOn(arrived: number): Promise<void> {
+    this.#connection = await this.#connect();
+    this.sent = arrived;
+    this.acknowledged = arrived;
+    this.#isBlocked = false;
+    this.#isOff = false;
+    this.stop();
+  }
+
+  /** Publishes no more. */
+  stop(): void {
+    this.#mayHaveSent = this.sent;
+  }
+
+  async end(): Promise<void> {
+    await this.#connection?.end();
+  }
+
+  /** Publishes what limit, window and socket allow. */
+  pump(): void {
+    const maxBatch = Math.ceil(MAX_BATCH_BYTES / this.#publish.length);
+    while (!this.#isBlocked && !this.#isOff && !this.wasClosed && this.#connection !== undefined) {
+      const arrived = Math.min(this.acknowledged, this.#received?.() ?? this.acknowledged);
+      const room = arrived + this.#window - this.sent;
+      const count = Math.min(this.#mayHaveSent - this.sent, room, maxBatch);
+      if (count <= 0) return;
+      const batch = this.#publish.batch(this.sent + 1, count);
+      this.sent += count;
+      this.#isBlocked = !this.#connection.write(batch);
+    }
+  }
+
+  readonly #take: TakeFrame = (header, bytes, start) => {
+    const type = header >> 4;
+    if (type === PUBACK || type === PUBCOMP) this.acknowledged++;
+    if (type === PUBREC) this.#toRelease.push(bytes.readUInt16BE(start));
+  };
+
+  #release(): void {
+    if (this.#toRelease.length === 0) return;
+    this.#connection?.write(identified(PUBREL_HEADER, this.#toRelease));
+    this.#toRelease = [];
+  }
+}
+
+/** Packets of a packet identifier and nothing else, behind one another. */
+export function identified(header: number, identifiers: readonly number[]): Buffer {
+  const packets = Buffer.allocUnsafe(identifiers.length * 4);
+  for (const [index, identifier] of identifiers.entries()) {
+    packets.writeUInt16BE((header << 8) | 2, index * 4);
+    packets.writeUInt16BE(identifier, index * 4 + 2);
+  }
+  return packets;
+}

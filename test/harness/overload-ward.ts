@@ -1,0 +1,108 @@
+import { readFile } from 'node:fs/promises';
+import { Api } from './api.js';
+import { GatewayProcess } from './gateway-process.js';
+import type { Plan } from './load/plan.js';
+import { LoadProcess } from './load-process.js';
+import { type Account, accountOf } from './metrics.js';
+import { loginOf } from './raw-client.js';
+
+const DEVICES = 50;
+const FIRST_DEVICE_NUMBER = 10;
+const PROBES = 2;
+const FIRST_PROBE_NUMBER = 90;
+const KIB = 1024;
+
+/** What is offered, and to whom. */
+export interface OverloadCase {
+  readonly kind: 'alarms' | 'telemetry';
+  readonly qos: 1 | 2;
+  readonly session: 'clean' | 'durable';
+  readonly readers: number;
+}
+
+/**
+ * A gateway under load: fifty devices with readers, and two devices of another home, the probe, with
+ * a reader of their own. Each of the two is a process.
+ */
+export class OverloadWard {
+  readonly gateway: GatewayProcess;
+  readonly load: LoadProcess;
+  readonly probe: LoadProcess;
+  readonly #durableReaders: readonly string[];
+  readonly #log: 'alarms' | 'messages';
+  /** Whether the load may be dropped from a backlog, also the newest of a device: telemetry. */
+  readonly mayDrop: boolean;
+
+  private constructor(
+    gateway: GatewayProcess,
+    load: LoadProcess,
+    probe: LoadProcess,
+    durableReaders: readonly string[],
+    log: 'alarms' | 'messages',
+  ) {
+    this.gateway = gateway;
+    this.load = load;
+    this.probe = probe;
+    this.#durableReaders = durableReaders;
+    this.#log = log;
+    this.mayDrop = log === 'messages';
+  }
+
+  static async open({ kind, qos, session, readers }: OverloadCase): Promise<OverloadWard> {
+    const gateway = await GatewayProcess.start();
+    const api = new Api(gateway);
+    const shared = { port: gateway.mqttPort };
+    const names = Array.from({ length: readers }, (_, index) => `reader-${index}`);
+    const home = await openHome(api, DEVICES, names, session === 'clean');
+    const rest = kind === 'alarms' ? 'alarms/#' : 'load';
+    const filter = `care-homes/${home.locationId}/devices/+/${rest}`;
+    const { devices, readers: logins } = home;
+    const plan: Plan = {
+      ...{ ...shared, kind, qos, firstNumber: FIRST_DEVICE_NUMBER, filter, devices },
+      readers: logins,
+    };
+    const quiet = await openHome(api, PROBES, ['probe-reader'], true);
+    const probePlan: Plan = {
+      ...{ ...shared, kind: 'alarms', qos: 1, firstNumber: FIRST_PROBE_NUMBER },
+      filter: `care-homes/${quiet.locationId}/devices/+/alarms/#`,
+      ...{ devices: quiet.devices, readers: quiet.readers },
+    };
+    const [load, probe] = [await LoadProcess.open(plan), await LoadProcess.open(probePlan)];
+    const durable = session === 'durable' ? names : [];
+    return new OverloadWard(
+      gateway,
+      load,
+      probe,
+      durable,
+      kind === 'alarms' ? 'alarms' : 'messages',
+    );
+  }
+
+  /** What `/metrics` says became of the load for each durable reader. */
+  accounts(): Promise<Account[]> {
+    return Promise.all(
+      this.#durableReaders.map((name) => accountOf(this.gateway, name, this.#log)),
+    );
+  }
+
+  /** The most memory that the gateway's process has had so far. */
+  async peakResidentBytes(): Promise<number> {
+    const status = await readFile(`/proc/${this.gateway.processId}/status`, 'utf8');
+    return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) * KIB;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.load.end(), this.probe.end()]);
+    await this.gateway.remove();
+  }
+}
+
+async function openHome(api: Api, count: number, readerNames: readonly string[], isClean: boolean) {
+  const { id: locationId } = await api.createLocation();
+  const viewer = await api.viewer(locationId);
+  const devices = await Promise.all(
+    Array.from({ length: count }, () => api.createDevice(locationId)),
+  );
+  const readers = readerNames.map((name) => ({ ...loginOf(viewer, name), isClean }));
+  return { locationId, devices: devices.map((device) => loginOf(device, device.id)), readers };
+}
