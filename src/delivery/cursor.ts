@@ -217,12 +217,15 @@ export class Cursor {
     const after = Math.max(this.#offset, this.#page.at(-1)?.sequence ?? 0);
     const entries = await reader.read(this.log, after, PAGE_ENTRIES);
     if (generation !== this.#generation) return;
-    // What is stored but not announced yet is read once it has been.
-    const page = entries.filter(({ sequence }) => sequence <= newest);
+    // What is stored but not announced yet is read once it has been; what was jumped over meanwhile is
+    // not needed any more.
+    const page = entries.filter(({ sequence }) => sequence <= newest && sequence > this.#offset);
     this.#page = [...this.#page.slice(this.#pageAt), ...page];
     this.#pageAt = 0;
     // Nothing there: what was between has been trimmed.
-    if (this.#page.length === 0) this.#offset = Math.max(this.#offset, newest);
+    if (entries.length === 0 && this.#page.length === 0) {
+      this.#offset = Math.max(this.#offset, newest);
+    }
   }
 
   /** Whether the entry concerns the consumer and is not done with, nor on its way. */
@@ -282,7 +285,9 @@ export class Cursor {
     const tally = this.#tally;
     const isWithin = this.unread <= maxCount && this.unreadBytes <= maxBytes;
     if (isWithin || tally === undefined) return false;
-    const mark = tally.leaving(Math.max(0, maxCount), Math.max(0, maxBytes), this.#firstTarget);
+    // Some room below the bound, so that not every entry that follows makes for another jump.
+    const [count, bytes] = [maxCount, maxBytes].map((max) => Math.max(0, max - Math.floor(max / 16)));
+    const mark = tally.leaving(count ?? 0, bytes ?? 0, this.#firstTarget);
     const dropped = mark === undefined ? 0 : this.#jump(tally, mark);
     this.#dropped += dropped;
     return dropped > 0;
@@ -441,7 +446,10 @@ export class Cursor {
     this.#readBytes = mark.bytes;
     this.#offset = mark.sequence;
     this.#isLive = false;
-    this.#forgetRead();
+    this.#ready = [];
+    this.#readyAt = 0;
+    this.#page = this.#page.filter((entry) => entry.sequence > mark.sequence);
+    this.#pageAt = 0;
     return unreadBefore - after;
   }
 

@@ -1,7 +1,8 @@
 import type { LogEntry } from './log-entry.js';
 
-const MAX_ENTRIES = 2_000;
-const MAX_BYTES = 16 * 1024 * 1024;
+/** Half of it goes at once: what a reading consumer may lag behind is in memory. */
+const MAX_ENTRIES = 20_000;
+const MAX_BYTES = 32 * 1024 * 1024;
 
 /** The newest entries of a log in memory: whoever has caught up is served from here. */
 export class LogTail {
