@@ -1,14 +1,12 @@
 const MIB = 1024 * 1024;
 
 /**
- * What one principal may have on its way to the store before its clients are read no further: some
- * thousand publishes. Everybody else's publishes wait for them.
+ * What all principals together may have on its way to the store before clients are read no further:
+ * some 800 publishes. A publish that comes then waits for them.
  */
-const HOLD_OWN_BYTES = 2 * MIB;
-/** The same of all principals together. */
-const HOLD_TOTAL_BYTES = 4 * MIB;
-/** What every principal may have though all together have too much. */
-const RESERVED_BYTES = 64 * 1024;
+const HOLD_TOTAL_BYTES = 2 * MIB;
+/** What every principal may have though all together have too much: some publishes. */
+const RESERVED_BYTES = 16 * 1024;
 
 /**
  * A store that owes an answer for longer is slow: clients are read on, so that an alarm behind
@@ -132,7 +130,7 @@ export class Share {
   get mayRead(): boolean {
     if (this.#bytes < RESERVED_BYTES) return true;
     if (this.#all.isStoreSlow) return this.#isWithin(OF_ALARMS);
-    return this.#bytes < HOLD_OWN_BYTES && this.#all.unstoredBytes < HOLD_TOTAL_BYTES;
+    return this.#all.unstoredBytes < HOLD_TOTAL_BYTES;
   }
 
   /** Whether one more publish can be kept until it is stored; telemetry must not take alarms' room. */
@@ -142,7 +140,7 @@ export class Share {
 
   /** Whether what was turned away can be sent again. */
   get isRelieved(): boolean {
-    return !this.#all.isStoreSlow && this.#bytes < HOLD_OWN_BYTES && this.keeps(false);
+    return !this.#all.isStoreSlow && this.keeps(false);
   }
 
   /** Whether one more connection can be admitted; none must take the room of alarms. */

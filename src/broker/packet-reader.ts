@@ -4,8 +4,8 @@ import type { Packet } from 'mqtt-packet';
 import { parserOf } from './packet-parser.js';
 import type { ReadTurns, TurnTaker } from './read-turns.js';
 
-/** So much is read in one turn; a packet may take many. */
-const BYTES_PER_TURN = 4_096;
+/** So much is read in one turn, some publishes; a large packet takes many turns. */
+const BYTES_PER_TURN = 1_024;
 
 export interface PacketReaderOptions {
   readonly stream: Duplex;

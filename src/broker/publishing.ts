@@ -19,9 +19,6 @@ export interface PublishingOptions {
   readonly denials: Denials;
 }
 
-/** Each is kept until PUBREL comes. */
-const MAX_UNRELEASED = 1_000;
-
 type Done = (isStored: boolean) => void;
 
 /** A PUBLISH with its topic read. */
@@ -111,10 +108,6 @@ export class Publishing {
   #acceptOnce(connection: Connection, publish: Publish, identifier: number, done: Done): void {
     const { received } = connection.session;
     if (!received.add(identifier, done)) return;
-    if (received.size > MAX_UNRELEASED) {
-      connection.client.emit('error', new Error('too many QoS 2 publishes without PUBREL'));
-      return;
-    }
     this.#forward(connection.principal, publish, connection, (isStored) =>
       received.settle(identifier, isStored),
     );

@@ -8,27 +8,33 @@ export interface TurnTaker {
   readonly wantsTurn: boolean;
 }
 
-/** So many publishes are taken in one turn of the event loop; as many are sent to a reader in one. */
+/** So many publishes are taken in one round; about as many are sent to each reader in one. */
 const PUBLISHES_PER_ROUND = 100;
-/** The same while all reading consumers lag: what they acknowledge goes before what comes in. */
+/** The same while the reading consumers lag: what they acknowledge goes before what comes in. */
 const PUBLISHES_PER_ROUND_WHEN_LAGGING = 20;
 const LAG_ENTRIES = 500;
-const LAG_LOOKED_AT_EVERY_MS = 10;
+/** Rounds are the further apart the more entries consumers lag, up to a bound. */
+const ENTRIES_PER_PAUSE_MS = 250;
+const MAX_PAUSE_MS = 5;
 const SUBSCRIBERS_ROUND_MS = 5;
+const LAG_LOOKED_AT_EVERY_MS = 5;
 
 /**
  * Shares the reading of connections out among them: one bounded piece each, in turn.
  *
  * Delivery goes on however fast publishes come in: subscribers, whose acknowledgements make room for
- * messages, are read first, and publishes take a bounded part of each turn of the event loop.
+ * messages, are read first, and publishes take a bounded part of each turn of the event loop, less the
+ * more the consumers lag.
  */
 export class ReadTurns {
   readonly #lag: () => number;
   readonly #subscribers = new Set<TurnTaker>();
   readonly #others = new Set<TurnTaker>();
   #isScheduled = false;
-  #lookedAtMs = 0;
-  #isLagging = false;
+  #timer: NodeJS.Timeout | undefined;
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  #lagEntries = 0;
+  #othersNotBeforeMs = 0;
 
   /** @param lag how many entries the reading consumer that is least behind has still to be sent */
   constructor(lag: () => number) {
@@ -49,24 +55,45 @@ export class ReadTurns {
 
   #schedule(): void {
     if (this.#isScheduled) return;
-    this.#isScheduled = true;
-    setImmediate(() => this.#round());
+    const pauseMs = this.#othersNotBeforeMs - performance.now();
+    if (this.#subscribers.size > 0 || pauseMs <= 0) {
+      this.#isScheduled = true;
+      setImmediate(() => this.#round());
+    } else {
+      this.#timer ??= setTimeout(() => {
+        this.#timer = undefined;
+        this.#round();
+      }, pauseMs);
+    }
   }
 
   #round(): void {
     this.#isScheduled = false;
     const nowMs = performance.now();
+    this.#readSubscribers(nowMs);
+    if (nowMs >= this.#othersNotBeforeMs) this.#readOthers(nowMs);
+    if (this.#subscribers.size + this.#others.size > 0) this.#schedule();
+  }
+
+  #readSubscribers(nowMs: number): void {
     for (const taker of [...this.#subscribers]) {
       this.#turn(this.#subscribers, taker);
-      if (performance.now() - nowMs > SUBSCRIBERS_ROUND_MS) break;
+      if (performance.now() - nowMs > SUBSCRIBERS_ROUND_MS) return;
     }
-    let budget = this.#budget(nowMs);
+  }
+
+  #readOthers(nowMs: number): void {
+    const lag = this.#lagAt(nowMs);
+    const isLagging = lag > LAG_ENTRIES;
+    let budget = isLagging ? PUBLISHES_PER_ROUND_WHEN_LAGGING : PUBLISHES_PER_ROUND;
+    if (isLagging) {
+      this.#othersNotBeforeMs = nowMs + Math.min(MAX_PAUSE_MS, lag / ENTRIES_PER_PAUSE_MS);
+    }
     for (const taker of this.#others) {
-      if (budget <= 0) break;
+      if (budget <= 0) return;
       // One turn at least: a large publish takes many that bring none.
       budget -= Math.max(1, this.#turn(this.#others, taker));
     }
-    if (this.#subscribers.size + this.#others.size > 0) this.#schedule();
   }
 
   /** A taker that wants more goes to the end of the line. */
@@ -77,11 +104,11 @@ export class ReadTurns {
     return publishes;
   }
 
-  #budget(nowMs: number): number {
+  #lagAt(nowMs: number): number {
     if (nowMs - this.#lookedAtMs > LAG_LOOKED_AT_EVERY_MS) {
       this.#lookedAtMs = nowMs;
-      this.#isLagging = this.#lag() > LAG_ENTRIES;
+      this.#lagEntries = this.#lag();
     }
-    return this.#isLagging ? PUBLISHES_PER_ROUND_WHEN_LAGGING : PUBLISHES_PER_ROUND;
+    return this.#lagEntries;
   }
 }

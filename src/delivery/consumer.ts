@@ -11,6 +11,7 @@ import { LOG_NAMES } from './log-entry.js';
 import type { LogTail } from './log-tail.js';
 import { Pace } from './pace.js';
 import type { Receiver } from './receiver.js';
+import { RoundTrip } from './round-trip.js';
 import type { Routes } from './routes.js';
 import type { Member, Selection } from './selection.js';
 import type { QoS, Subscriptions } from './subscriptions.js';
@@ -20,6 +21,8 @@ const LATE_AFTER_MS = 60_000;
 
 /** A consumer that was sent nothing for so long has nothing to read. */
 const READING_FOR_MS = 1_000;
+/** A consumer that acknowledges later is slow itself: it is not the gateway that keeps it waiting. */
+const MAX_ROUND_TRIP_MS = 250;
 
 /** What all consumers are fed from. */
 export interface ConsumerServices {
@@ -83,6 +86,7 @@ export class Consumer implements Member {
   /** Those that have not caught up since the connection began: what they bring had to wait. */
   readonly #replaying = new Set<Cursor>();
   #offeredAtMs = Number.NEGATIVE_INFINITY;
+  readonly #roundTrip = new RoundTrip();
   readonly #rejoin = () => this.#join();
 
   constructor(options: ConsumerOptions) {
@@ -98,9 +102,10 @@ export class Consumer implements Member {
     return this.#receiver !== undefined;
   }
 
-  /** Whether the consumer is connected and messages have lately been on their way to it. */
+  /** Whether messages have lately been sent to the consumer, and it acknowledges them at once. */
   get isReading(): boolean {
-    return this.isConnected && this.#services.now() - this.#offeredAtMs < READING_FOR_MS;
+    const isBusy = this.isConnected && this.#services.now() - this.#offeredAtMs < READING_FOR_MS;
+    return isBusy && this.#roundTrip.ms < MAX_ROUND_TRIP_MS;
   }
 
   get limits(): ConsumerLimits {
@@ -158,6 +163,7 @@ export class Consumer implements Member {
     this.#receiver = undefined;
     this.#selection?.connected.delete(this);
     this.#inFlight.interrupt();
+    this.#roundTrip.reset();
     this.#direct.clear();
     this.#replaying.clear();
     this.#lanes = undefined;
@@ -170,6 +176,7 @@ export class Consumer implements Member {
   acknowledge(messageId: number): void {
     const sent = this.#inFlight.take(messageId);
     if (sent === undefined) return;
+    this.#roundTrip.acknowledged(messageId);
     sent.cursor?.acknowledged(sent.sequence);
     this.#services.pumpLater(this);
   }
@@ -382,6 +389,7 @@ export class Consumer implements Member {
     this.#direct.noteSent(topic);
     const { messageId, isRepeated } = this.#inFlight.add({ cursor, sequence });
     const payload = this.#payloadOf(entry);
+    this.#roundTrip.sent(messageId);
     receiver.send({ topic, payload, retain: false, qos: 1, messageId, dup: wasSent || isRepeated });
   }
 

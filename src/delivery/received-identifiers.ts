@@ -15,11 +15,6 @@ export class ReceivedIdentifiers {
     this.#stored = new Set(stored);
   }
 
-  /** How many publishes the client has not released. */
-  get size(): number {
-    return this.#stored.size + this.#pending.size;
-  }
-
   /**
    * A publish with this identifier has arrived.
    *
