@@ -286,7 +286,9 @@ export class Cursor {
     const isWithin = this.unread <= maxCount && this.unreadBytes <= maxBytes;
     if (isWithin || tally === undefined) return false;
     // Some room below the bound, so that not every entry that follows makes for another jump.
-    const [count, bytes] = [maxCount, maxBytes].map((max) => Math.max(0, max - Math.floor(max / 16)));
+    const [count, bytes] = [maxCount, maxBytes].map((max) =>
+      Math.max(0, max - Math.floor(max / 16)),
+    );
     const mark = tally.leaving(count ?? 0, bytes ?? 0, this.#firstTarget);
     const dropped = mark === undefined ? 0 : this.#jump(tally, mark);
     this.#dropped += dropped;
