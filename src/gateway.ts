@@ -11,7 +11,7 @@ import { Deliveries } from './delivery/deliveries.js';
 import { Forwarder } from './delivery/forwarder.js';
 import { GatewayStatus } from './delivery/gateway-status.js';
 import { LiveCopies } from './delivery/live-copies.js';
-import type { LogReader, NewAlarm, NewMessage } from './delivery/log-entry.js';
+import { isAlarm, type LogReader, type NewAlarm, type NewMessage } from './delivery/log-entry.js';
 import { LogTail } from './delivery/log-tail.js';
 import { LogWriter } from './delivery/log-writer.js';
 import { NewestRetained } from './delivery/newest-retained.js';
@@ -250,6 +250,14 @@ export class Gateway {
       log,
       now: this.#steady.now,
       elapsedSinceMs: this.#steady.elapsedSinceMs,
+      // What memory still has is recorded again; alarms under the ids that they had (FINDINGS R7).
+      onLost: (_log, entries) => {
+        for (const { source } of entries) {
+          if (source === undefined) continue;
+          if (isAlarm(source)) alarms.append(source, () => undefined);
+          else messages.append(source, () => undefined);
+        }
+      },
     });
     const announce: Deliveries['announce'] = (entries) => deliveries.announce(entries);
     const alarms = new LogWriter<NewAlarm>({

@@ -11,6 +11,8 @@ const RETRY_AFTER_MS = 250;
 export interface DeliveriesOptions {
   readonly tails: Readonly<Record<LogName, LogTail>>;
   readonly reader: LogReader;
+  /** Called with the entries in memory that the store had acknowledged and has lost. */
+  readonly onLost: (log: LogName, entries: readonly LogEntry[]) => void;
   readonly log: Logger;
   /** The steady clock. */
   readonly now: () => number;
@@ -130,10 +132,12 @@ export class Deliveries {
 
   /** The store has lost its newest entries (a failover, a restored backup): the log ends here. */
   #wentBack(log: LogName, last: number): void {
+    const lost = this.tails[log].entriesAfter(last);
     this.#options.log.error({ log, last }, 'the store has lost its newest log entries');
     this.tails[log].restart(last);
     for (const selection of this.#routes.selections()) selection.tallies[log].cutAt(last);
     for (const consumer of this.#consumers) consumer.storeWentBack(log, last);
+    this.#options.onLost(log, lost);
   }
 
   /** Once for all that is being handled now: a batch, or the acknowledgements of one read. */

@@ -30,6 +30,10 @@ export interface NewAlarm extends NewMessage {
   readonly receipt: Receipt | undefined;
 }
 
+export function isAlarm(item: NewMessage): item is NewAlarm {
+  return 'alarm' in item;
+}
+
 /** The packet identifier of a QoS 2 publish until PUBREL [MQTT-4.3.3-2]. */
 export interface ReceivedIdentifier {
   readonly clientId: string;
@@ -51,6 +55,8 @@ export interface LogEntry extends Audience {
   readonly topic: string;
   readonly payload: Buffer;
   readonly receivedAtMs: number;
+  /** What was appended, of an entry that this run of the gateway has appended. */
+  readonly source?: NewMessage | undefined;
 }
 
 /** Reads the logs from the store. */

@@ -42,6 +42,11 @@ export class LogTail {
     return first === undefined ? undefined : this.#entries[sequence + 1 - first.sequence];
   }
 
+  /** The entries after this sequence number that are here. */
+  entriesAfter(sequence: number): LogEntry[] {
+    return this.#entries.filter((entry) => entry.sequence > sequence);
+  }
+
   #forgetOlderHalf(): void {
     this.#entries = this.#entries.slice(Math.ceil(this.#entries.length / 2));
     this.#bytes = this.#entries.reduce((bytes, entry) => bytes + entry.payload.length, 0);

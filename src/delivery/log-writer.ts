@@ -143,9 +143,10 @@ export class LogWriter<Item extends NewMessage> {
   async #announce(items: readonly Item[], appended: readonly Appended[]): Promise<void> {
     const { announce, log } = this.#options;
     await announce(
-      items.map(({ topic, payload, receivedAtMs, locationId, groupId }, index) => {
+      items.map((source, index) => {
+        const { topic, payload, receivedAtMs, locationId, groupId } = source;
         const { sequence = 0, isNew = false } = appended[index] ?? {};
-        const entry = { log, sequence, topic, payload, receivedAtMs, locationId, groupId };
+        const entry = { log, sequence, topic, payload, receivedAtMs, locationId, groupId, source };
         return { entry, isNew };
       }),
     );

@@ -9,7 +9,7 @@ import { afterEach, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Home } from '../broker/home.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
-import { connectDevice } from '../harness/mqtt-clients.js';
+import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
 import { unusedPort } from '../harness/unused-port.js';
 import { becomesReady, eventually, OwnRedis, saysReady } from './faults.js';
 import { storeProcessId } from './victim.js';
@@ -163,4 +163,41 @@ it('names a Sentinel in one line when redis.url has its port', async () => {
   const last = gateway.lines.at(-1) ?? '';
   expect(last).toMatch(/gateway not started: the store cannot be used: it is a Sentinel/);
   expect(last).not.toContain('stack');
+});
+
+it('records alarms again that the store has lost and memory still has', async () => {
+  const [store, older] = [await OwnRedis.create(), await OwnRedis.create()];
+  for (const one of [store, older]) {
+    cleanups.push(() => one.remove());
+    await one.start();
+    await one.redis.config('SET', 'repl-diskless-sync-delay', 0);
+  }
+  const home = await homeWith({ GATEWAY_REDIS_URL: store.url });
+  const absent = await Subscriber.connect(home.gateway, home.viewer, {
+    clientId: 'absent',
+    clean: false,
+  });
+  await absent.subscribe(`care-homes/${home.locationId}/devices/+/alarms/#`);
+  await absent.end();
+  await older.redis.replicaof('127.0.0.1', store.port);
+  await recordAlarms(home, 3);
+  await eventually(async () => expect(await older.redis.get(SEQUENCE)).toBe('3'));
+  await older.redis.replicaof('NO', 'ONE');
+  await recordAlarms(home, 4, 7);
+  await store.redis.replicaof('127.0.0.1', older.port);
+  await eventually(async () => expect(await store.redis.get(SEQUENCE)).toBe('3'));
+  await store.redis.replicaof('NO', 'ONE');
+  // The first alarm afterwards shows how far back the store is.
+  await recordAlarms(home, 1, 8);
+  const events = z.object({ events: z.array(z.unknown()) });
+  await eventually(async () => {
+    const page = await home.api.json('GET', `/care-homes/${home.locationId}/alarms`);
+    expect(events.parse(page).events).toHaveLength(8);
+  });
+  const back = await Subscriber.connect(home.gateway, home.viewer, {
+    clientId: 'absent',
+    clean: false,
+  });
+  await back.until(() => new Set(back.messages().map(({ id }) => id)).size === 8);
+  await back.end();
 });
