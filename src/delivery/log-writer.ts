@@ -3,7 +3,7 @@ import { GatewayError } from '../errors.js';
 import type { Append, Appended, LogEntry, LogName, NewMessage } from './log-entry.js';
 
 /** More would hold the store, and everybody else, up for too long at a time. */
-const MAX_BATCH_ITEMS = 500;
+const MAX_BATCH_ITEMS = 250;
 const MAX_BATCH_BYTES = 1024 * 1024;
 const RETRY_AFTER_MS = 250;
 

@@ -33,7 +33,8 @@ interface Status {
   readonly retain: boolean;
 }
 
-const LAST_WORD_TIMEOUT_MS = 1_000;
+/** Of the three seconds that the gateway has for what is not the store (`gateway.ts`). */
+const LAST_WORD_TIMEOUT_MS = 2_500;
 const ALL_STATUSES = forwardedTopic('+', '+', 'status');
 
 /** Which devices are connected, and when each was last heard of. */
