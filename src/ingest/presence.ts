@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Forwarder } from '../delivery/forwarder.js';
 import type { RetainedMessages } from '../delivery/retained-messages.js';
@@ -35,6 +36,7 @@ interface Status {
 
 /** Of the three seconds that the gateway has for what is not the store (`gateway.ts`). */
 const LAST_WORD_TIMEOUT_MS = 2_500;
+const CLOSING_LOOK_EVERY_MS = 10;
 const ALL_STATUSES = forwardedTopic('+', '+', 'status');
 
 /** Which devices are connected, and when each was last heard of. */
@@ -78,10 +80,20 @@ export class Presence {
 
   /** Resolves when what was announced is stored, or soon anyway: the store may be away. */
   async stop(): Promise<void> {
-    const deadline = new Promise((resolve) => setTimeout(resolve, LAST_WORD_TIMEOUT_MS).unref());
-    const stored = Promise.allSettled([this.#renewal.done(), ...this.#announcing]);
-    await Promise.race([stored, deadline]);
+    const untilMs = performance.now() + LAST_WORD_TIMEOUT_MS;
+    const deadline = delay(LAST_WORD_TIMEOUT_MS, undefined, { ref: false });
+    // The ends of the connections that the broker has closed come one after the other.
+    do {
+      const stored = Promise.allSettled([this.#renewal.done(), ...this.#announcing]);
+      await Promise.race([stored, deadline]);
+      await delay(CLOSING_LOOK_EVERY_MS);
+    } while ((this.#announcing.size > 0 || this.#hasConnections()) && performance.now() < untilMs);
     this.#renewal.stop();
+  }
+
+  #hasConnections(): boolean {
+    for (const { connections } of this.#seen.values()) if (connections > 0) return true;
+    return false;
   }
 
   /** Announces offline whoever was online when the gateway ended, and has not come back yet. */
