@@ -3,6 +3,7 @@ import { Api } from '../harness/api.js';
 import { ADMIN_TOKEN } from '../harness/gateway-process.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
 import { bridgeOf, bridgeStatusSchema, untilBridge } from './bridge-api.js';
+import { ScriptedUpstream } from './scripted-upstream.js';
 import { bridgeTo, useWorld } from './world.js';
 
 const world = useWorld();
@@ -82,6 +83,29 @@ it('how a bridge is doing is shown on its retained topic, over HTTP, in the metr
   await expect.poll(faults, { timeout: BACKLOG_LOOKED_AT_MS }).toEqual([]);
   await untilBridge(home, 'region', { delivered: 25, queued: 0, dropped: { tooMany: 2 } });
   await admin.end();
+});
+
+it('names a message that cannot be delivered by topic and alarm id, and shows a token of another location nothing else of it', async () => {
+  const upstream = await ScriptedUpstream.start({ onPublish: () => 'hang up' });
+  world.onEnd(() => upstream.remove());
+  const home = await world.home([bridgeTo(upstream, { send: 'alarms' })]);
+  const sensor = await world.sensor(home, 'Bett am Fenster');
+  await home.api.setCustomData(sensor.device, '{"diagnosis":"Parkinson"}');
+  const elsewhere = await home.api.viewer((await home.api.createLocation('Haus am Wald')).id);
+  const outsider = await Subscriber.connect(home.gateway, elsewhere);
+  await outsider.subscribe('gateway/status');
+  const id = sensor.alarm('noise', { loudness: 'screaming' });
+  const topic = home.filter(sensor.device, 'alarms/noise');
+  const fault =
+    `bridge region cannot deliver a message under ${topic} (alarm ${id}): ` +
+    'the upstream closes the connection at it';
+  await outsider.until(() =>
+    outsider.messages('gateway/status').some(({ faults }) => `${faults}`.includes(fault)),
+  );
+  const seen = outsider.received.map(({ text }) => text).join('\n');
+  const secrets = ['Parkinson', 'diagnosis', 'loudness', 'screaming', 'Bett', 'Haus', upstream.url];
+  for (const secret of secrets) expect(seen).not.toContain(secret);
+  await outsider.end();
 });
 
 it('is for administrators only', async () => {
