@@ -30,6 +30,8 @@ export class Tally {
   #count = 0;
   #bytes = 0;
   #last: Mark | undefined;
+  /** At the newest entry, marked or not. */
+  #end: Mark | undefined;
 
   constructor(spacing: MarkSpacing) {
     this.#spacing = spacing;
@@ -45,16 +47,19 @@ export class Tally {
 
   /** Counts an entry at the end of the log. Returns whether a mark was set there. */
   add(entry: LogEntry): boolean {
+    const { sequence, receivedAtMs } = entry;
     this.#count++;
     this.#bytes += entry.payload.length;
+    const end = { sequence, count: this.#count, bytes: this.#bytes, receivedAtMs };
+    this.#end = end;
     const { entries, bytes, ms } = this.#spacing;
     const last = this.#last;
     const isDue =
       last === undefined ||
       this.#count - last.count >= entries ||
       this.#bytes - last.bytes >= bytes ||
-      entry.receivedAtMs - last.receivedAtMs >= ms;
-    if (isDue) this.#mark(entry);
+      receivedAtMs - last.receivedAtMs >= ms;
+    if (isDue) this.#mark(end);
     return isDue;
   }
 
@@ -68,9 +73,16 @@ export class Tally {
     );
   }
 
-  /** The last mark, from a sequence on, of an entry received before this time. */
+  /**
+   * The last mark, from a sequence on, of an entry received before this time.
+   *
+   * The newest entry is as good as marked: a backlog that nothing follows expires to its end.
+   */
   before(timeMs: number, fromSequence: number): Mark | undefined {
-    const mark = this.#marks.findLast(({ receivedAtMs }) => receivedAtMs < timeMs);
+    const isAllBefore = this.#end !== undefined && this.#end.receivedAtMs < timeMs;
+    const mark = isAllBefore
+      ? this.#end
+      : this.#marks.findLast(({ receivedAtMs }) => receivedAtMs < timeMs);
     return mark !== undefined && mark.sequence >= fromSequence ? mark : undefined;
   }
 
@@ -91,11 +103,12 @@ export class Tally {
   cutAt(sequence: number): void {
     this.#marks = this.#marks.filter((mark) => mark.sequence <= sequence);
     this.#last = this.#marks.at(-1);
+    this.#end = this.#last;
   }
 
-  #mark({ sequence, receivedAtMs }: LogEntry): void {
-    this.#last = { sequence, count: this.#count, bytes: this.#bytes, receivedAtMs };
-    this.#marks.push(this.#last);
+  #mark(mark: Mark): void {
+    this.#last = mark;
+    this.#marks.push(mark);
     this.#thin();
   }
 

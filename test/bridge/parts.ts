@@ -4,21 +4,24 @@ import type { BridgeOptions } from '../../src/bridge/bridge-options.js';
 import { Bridges } from '../../src/bridge/bridges.js';
 import { HANG_UP_LIMITS, type HangUpLimits } from '../../src/bridge/hang-ups.js';
 import type { CommandSink } from '../../src/bridge/inbound.js';
+import { Deliveries } from '../../src/delivery/deliveries.js';
 import type { LogReader } from '../../src/delivery/log-entry.js';
 import { LogTail } from '../../src/delivery/log-tail.js';
-import { Router } from '../../src/delivery/router.js';
 import type { SessionStore } from '../../src/delivery/session-store.js';
 import { Sessions } from '../../src/delivery/sessions.js';
 import { createLog } from '../../src/log.js';
 import type { BridgeStatus, DeadLetter, DeadLetterStore } from '../../src/site/bridge-list.js';
 import { Health } from '../../src/site/health.js';
-import { ArrayLogs, silent } from '../delivery/world.js';
+import { MemoryLogs } from './memory-logs.js';
 import { type Script, ScriptedUpstream } from './scripted-upstream.js';
 
 export const NOTHING_STORED: SessionStore = {
-  load: () => Promise.resolve([]),
+  load: () =>
+    Promise.resolve({ sessions: [], unreadable: [], countedUpTo: { alarms: 0, messages: 0 } }),
   save: () => Promise.resolve(),
   saveProgress: () => Promise.resolve(),
+  saveCountedUpTo: () => Promise.resolve(),
+  release: () => Promise.resolve(),
   delete: () => Promise.resolve(),
 };
 
@@ -32,15 +35,15 @@ export interface PartsOptions {
 
 /** Bridges and their queues in this process, so that a test decides what the store and upstream do. */
 export class Parts {
-  readonly logs = new ArrayLogs();
+  readonly logs = new MemoryLogs();
   readonly sessions: Sessions;
   readonly bridges: Bridges;
   readonly services: BridgeServices;
   readonly health = new Health();
   readonly deadLetters: DeadLetter[] = [];
-  /** Of the bridges' log. */
+  /** What is logged. */
   readonly lines: string[] = [];
-  readonly #router: Router;
+  readonly #deliveries: Deliveries;
 
   constructor(options: PartsOptions = {}) {
     const { logs } = this;
@@ -49,20 +52,22 @@ export class Parts {
       pick: (...picked) => logs.pick(...picked),
       lastSequence: (log) => logs.lastSequence(log),
     };
-    this.#router = new Router({
+    const log = createLog({
+      level: 'info',
+      destination: { write: (line) => this.lines.push(line) },
+    });
+    this.#deliveries = new Deliveries({
       tails: { alarms: new LogTail(0), messages: new LogTail(0) },
-      reader,
-      log: silent,
+      ...{ reader, log, now: Date.now },
+      elapsedSinceMs: (timeMs) => Date.now() - timeMs,
     });
     this.sessions = new Sessions({
       store: { ...NOTHING_STORED, ...options.store },
-      reader,
-      router: this.#router,
+      deliveries: this.#deliveries,
       ownerOf: () => undefined,
-      limits: { maxInFlight: 10, maxQueued: 1_000, maxAgeMs: 1e12 },
+      limits: { maxInFlight: 10, maxQueued: 1_000, maxQueuedBytes: 1_000_000, maxAgeMs: 1e12 },
       forgetAfterMs: 1e12,
-      log: silent,
-      now: Date.now,
+      ...{ log, now: Date.now },
     });
     this.services = {
       installation: 'test',
@@ -81,7 +86,7 @@ export class Parts {
       commands: { accept: options.accept ?? (() => Promise.resolve()) },
       maxPacketBytes: 10_000,
       hangUpLimits: { ...HANG_UP_LIMITS, ...options.hangUpLimits },
-      log: createLog({ level: 'info', destination: { write: (line) => this.lines.push(line) } }),
+      log,
       now: Date.now,
       steadyNow: Date.now,
       wallTimeOf: (steadyMs) => steadyMs,
@@ -90,12 +95,11 @@ export class Parts {
     this.bridges.connect();
   }
 
-  /** An alarm of this device is stored, and owed to every bridge that sends it. */
+  /** Stores an alarm of this device: every bridge that sends alarms must receive it. */
   async alarm(device: string, payload?: string, receivedAtMs = Date.now()): Promise<void> {
     const topic = `care-homes/home/devices/${device}/alarms/fall`;
-    const entry = await this.logs.append('alarms', topic, receivedAtMs);
-    const stored = payload === undefined ? entry : { ...entry, payload: Buffer.from(payload) };
-    this.#router.appended(stored, true);
+    const entry = this.logs.append('alarms', topic, receivedAtMs, payload);
+    await this.#deliveries.announce([{ entry, isNew: true }]);
   }
 
   async status(): Promise<BridgeStatus> {
@@ -121,6 +125,7 @@ export function configured(keys: Partial<BridgeOptions> = {}): BridgeOptions {
     retain: false,
     maxInFlight: 10,
     maxQueuedMessages: 1_000,
+    maxQueuedBytes: 1_000_000,
     maxQueuedHours: 1,
     replayPerSecond: 1_000,
     ackTimeoutSeconds: 5,

@@ -66,8 +66,8 @@ it('guarantee 5: bridges are added, changed and removed by SIGHUP, and nobody el
     delivered: 2,
   });
   const metrics = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
-  expect(metrics).toContain('destination="bridge/added"');
-  expect(metrics).not.toContain('destination="bridge/leaving"');
+  expect(metrics).toContain('consumer="bridge/added"');
+  expect(metrics).not.toContain('consumer="bridge/leaving"');
   await nurse.end();
 });
 

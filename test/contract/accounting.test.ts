@@ -68,6 +68,6 @@ it('guarantee 6: a live subscriber has his account too, as long as he is there',
   await expect.poll(() => accountOf(gateway, 'live')).toEqual(account);
   await live.end();
   const metrics = async () => (await fetch(`${gateway.httpUrl}/metrics`)).text();
-  await expect.poll(metrics).not.toContain('destination="live"');
+  await expect.poll(metrics).not.toContain('consumer="live"');
   await sensor.endAsync();
 });
