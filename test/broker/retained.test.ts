@@ -144,26 +144,24 @@ describe('a retained message', () => {
     const filter = home.filter(device);
     const session = { clientId: `comes-back-${device.id}`, clean: false };
     const sensor = await RawClient.connect(home.gateway, device);
+    const hasCome = (nurse: RawClient, value: number, retain: boolean) =>
+      nurse.packets.some(
+        (packet) =>
+          packet.cmd === 'publish' &&
+          packet.retain === retain &&
+          packet.payload.toString().includes(`"data":${value},`),
+      );
     for (let value = 1; value <= 10; value++) {
       const nurse = await RawClient.connect(home.gateway, home.viewer, session);
       nurse.acknowledgeAll();
-      const hasCome = (retain: boolean) =>
-        nurse.packets.some(
-          (packet) =>
-            packet.cmd === 'publish' &&
-            packet.retain === retain &&
-            packet.payload.toString().includes(`"data":${value},`),
-        );
       await nurse.subscribe([filter]);
       const message = publishPacket(`devices/${device.id}/temperature`, String(value));
       sensor.send({ ...message, retain: true, qos: 1, messageId: value });
-      await nurse.until(() => hasCome(false), `${value} did not come live`);
+      await nurse.until(() => hasCome(nurse, value, false), `${value} did not come live`);
       nurse.vanish();
       const again = await RawClient.connect(home.gateway, home.viewer, session);
       await again.subscribe([filter]);
-      const isRetained = () =>
-        again.packets.some((packet) => packet.cmd === 'publish' && packet.retain);
-      await again.until(isRetained, `${value} did not come again`);
+      await again.until(() => hasCome(again, value, true), `${value} did not come again`);
       again.vanish();
     }
     sensor.vanish();
