@@ -387,7 +387,10 @@ export class Gateway {
       ...delivery,
       ...ingest,
       stored: storage.broker,
-      unansweredMs: () => Math.max(delivery.alarms.unansweredMs, delivery.messages.unansweredMs),
+      unansweredMs: () => {
+        const { alarms, messages, retained } = delivery;
+        return Math.max(alarms.unansweredMs, messages.unansweredMs, retained.unansweredMs);
+      },
       maxPacketBytes: config.mqtt.maxPacketBytes,
       maxKeepAliveSeconds: config.mqtt.maxKeepAliveSeconds,
       maxFiltersPerSession: config.mqtt.maxFiltersPerSession,

@@ -4,6 +4,11 @@ import { encodePublish } from './packet-encoder.js';
 
 /** How long a client may leave its messages unread before it is disconnected; nothing is lost. */
 const DRAIN_TIMEOUT_MS = 5_000;
+/**
+ * So much may wait for the network: several times what is sent in one turn of the event loop, all of
+ * which waits for its end. Beyond that, QoS 0 is lost to a client that does not keep up.
+ */
+const MAX_UNSENT_BYTES = 256 * 1024;
 
 /**
  * The outbound side of a client's connection. Messages are written here and not through Aedes, which
@@ -22,7 +27,8 @@ export class ClientReceiver implements Receiver {
   }
 
   get isWritable(): boolean {
-    return this.#drainTimer === undefined && !this.#client.closed;
+    const { conn, closed } = this.#client;
+    return !closed && conn.writableLength < MAX_UNSENT_BYTES;
   }
 
   send(publish: OutgoingPublish): void {

@@ -1,4 +1,6 @@
 const LOOK_EVERY_MS = 500;
+/** A look that comes later than this behind the last says nothing: the process was held up itself. */
+const HELD_UP_AFTER_MS = 2 * LOOK_EVERY_MS;
 /** A server closes after one and a half keep-alives [MQTT-3.1.2-24]. */
 const PATIENCE = 1.5;
 
@@ -15,8 +17,10 @@ export interface Watched {
 export class KeepAlive {
   readonly #watched = new Set<Watched>();
   #timer: NodeJS.Timeout | undefined;
+  #lookedAtMs = 0;
 
   start(): void {
+    this.#lookedAtMs = performance.now();
     this.#timer = setInterval(() => this.#look(), LOOK_EVERY_MS);
   }
 
@@ -34,6 +38,10 @@ export class KeepAlive {
   }
 
   #look(): void {
+    const sinceLastMs = performance.now() - this.#lookedAtMs;
+    this.#lookedAtMs = performance.now();
+    // What has arrived meanwhile is still with the system, and is read before the next look.
+    if (sinceLastMs > HELD_UP_AFTER_MS) return;
     for (const watched of this.#watched) {
       if (watched.silentMs <= PATIENCE * watched.keepAliveMs) continue;
       this.#watched.delete(watched);

@@ -96,7 +96,10 @@ export class MqttClient implements Watched {
 
   /** CONNACK is sent: what came behind CONNECT is handled, and more is read. */
   opened(): void {
-    for (const packet of this.#early.splice(0)) this.#onPacket(packet);
+    for (const packet of this.#early.splice(0)) {
+      // Behind DISCONNECT nothing is handled [MQTT-3.14.4-2].
+      if (!this.#reader.isEnded) this.#onPacket(packet);
+    }
     this.#reader.resume();
   }
 

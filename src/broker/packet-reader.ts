@@ -52,6 +52,11 @@ export class PacketReader implements TurnTaker {
     });
   }
 
+  /** Whether nothing more is read: the connection is gone, or the client has said so. */
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
   get isSubscriber(): boolean {
     return this.#options.isSubscriber();
   }

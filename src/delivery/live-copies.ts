@@ -4,6 +4,8 @@ import type { NewAlarm } from './log-entry.js';
 /** An alarm that takes longer to be stored goes out before that (CONTRACT 4.4). */
 const LIVE_AFTER_MS = 400;
 const LOOK_EVERY_MS = 50;
+/** So much is sent in one turn of the event loop: connections take a bounded amount in each. */
+const BYTES_PER_TURN = 64 * 1024;
 
 interface Waiting {
   readonly alarm: NewAlarm;
@@ -43,9 +45,17 @@ export class LiveCopies {
 
   #look(): void {
     const dueMs = performance.now() - LIVE_AFTER_MS;
-    const notDue = this.#waiting.findIndex(({ sinceMs }) => sinceMs > dueMs);
-    const due = this.#waiting.splice(0, notDue < 0 ? this.#waiting.length : notDue);
-    for (const { alarm, isStored } of due) if (!isStored) this.#send(alarm);
+    let bytes = 0;
+    let looked = 0;
+    for (const { alarm, sinceMs, isStored } of this.#waiting) {
+      if (sinceMs > dueMs || bytes > BYTES_PER_TURN) break;
+      looked++;
+      if (isStored) continue;
+      bytes += alarm.payload.length;
+      this.#send(alarm);
+    }
+    this.#waiting.splice(0, looked);
+    if (bytes > BYTES_PER_TURN) setImmediate(() => this.#look());
     if (this.#waiting.length > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;

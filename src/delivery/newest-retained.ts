@@ -28,6 +28,10 @@ export class NewestRetained implements RetainedMessages {
   readonly #retained: RetainedMessages;
   /** By topic. */
   readonly #lanes = new Map<string, Lane>();
+  /** Of all topics together. */
+  #underWay = 0;
+  /** When the store answered last, or was asked while it owed no answer. */
+  #answeredAtMs = 0;
 
   constructor(retained: RetainedMessages) {
     this.#retained = retained;
@@ -47,6 +51,11 @@ export class NewestRetained implements RetainedMessages {
     });
   }
 
+  /** For how long the store has owed answers and given none, in milliseconds. */
+  get unansweredMs(): number {
+    return this.#underWay > 0 ? performance.now() - this.#answeredAtMs : 0;
+  }
+
   matching(filters: readonly string[]): Promise<DirectMessage[]> {
     return this.#retained.matching(filters);
   }
@@ -64,6 +73,8 @@ export class NewestRetained implements RetainedMessages {
     if (next === undefined || lane.underWay >= MAX_UNDER_WAY) return;
     lane.next = undefined;
     lane.underWay++;
+    if (this.#underWay === 0) this.#answeredAtMs = performance.now();
+    this.#underWay++;
     this.#retained
       .store(next.message)
       .then(
@@ -76,6 +87,8 @@ export class NewestRetained implements RetainedMessages {
       )
       .finally(() => {
         lane.underWay--;
+        this.#underWay--;
+        this.#answeredAtMs = performance.now();
         if (lane.underWay === 0 && lane.next === undefined) this.#lanes.delete(topic);
         else this.#sendNext(topic, lane);
       });

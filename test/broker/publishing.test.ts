@@ -53,6 +53,17 @@ describe('a device publishing', () => {
     await nurse.end();
   });
 
+  it('thousands of values at QoS 0 at once are all forwarded to a subscriber that reads', async () => {
+    const device = await home.device();
+    const nurse = await home.nurse(device, 'x', 'last');
+    const sensor = await RawClient.connect(home.gateway, device);
+    const numbers = Array.from({ length: 3_000 }, (_, index) => index);
+    sensor.send(...numbers.map((one) => publishPacket(`devices/${device.id}/x`, String(one))));
+    await sensor.ping();
+    expect(await receivedBy(nurse, device)).toEqual([...numbers, 'last']);
+    sensor.vanish();
+  });
+
   const foreign: [string, (device: TestDevice) => string][] = [
     ["another device's alarms", () => `devices/${other.id}/alarms`],
     ["another device's message", () => `devices/${other.id}/x`],

@@ -155,7 +155,8 @@ describe('a QoS 2 alarm of which the store takes everything but the packet ident
     const key = `{site}:broker:incoming:${session.clientId}`;
     await store.redis.set(key, 'x');
     sensor.send(alarmOf(device, 1));
-    const refused = () => home.gateway.lines.some((line) => line.includes('failed to append to the log'));
+    const refused = () =>
+      home.gateway.lines.some((line) => line.includes('failed to append to the log'));
     await expect.poll(refused).toBe(true);
     await sensor.ping();
     expect(sensor.packets.map(({ cmd }) => cmd)).toEqual(['connack', 'pingresp']);

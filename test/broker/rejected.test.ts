@@ -138,7 +138,7 @@ describe('a publish that cannot be used', () => {
     const device = await home.device();
     await home.publishLast(device, 'alarms', 'Frau Geheim');
     const lines = home.gateway.lines.join('\n');
-    expect(lines).toContain('publish rejected');
+    expect(lines).toContain('"msg":"invalid publish"');
     expect(lines).not.toContain('Geheim');
     expect(lines).not.toContain(Buffer.from('Frau Geheim').toString('base64'));
   });

@@ -112,6 +112,61 @@ describe('a retained message', () => {
     await second.end();
   });
 
+  it('comes again for a filter that was given up, right behind its live copy', async () => {
+    const device = await home.device();
+    const filter = home.filter(device);
+    const nurse = await RawClient.connect(home.gateway, home.viewer);
+    nurse.acknowledgeAll();
+    const sensor = await RawClient.connect(home.gateway, device);
+    const cameAs = (value: number) =>
+      nurse.packets.flatMap((packet) =>
+        packet.cmd === 'publish' && packet.payload.toString().includes(`"data":${value},`)
+          ? [packet.retain]
+          : [],
+      );
+    await nurse.subscribe([filter]);
+    for (let value = 1; value <= 15; value++) {
+      const message = publishPacket(`devices/${device.id}/temperature`, String(value));
+      sensor.send({ ...message, retain: true, qos: 1, messageId: value });
+      await nurse.until(() => cameAs(value).length === 1, `${value} did not come live`);
+      nurse.send(
+        { cmd: 'unsubscribe', messageId: 2, unsubscriptions: [filter] },
+        { cmd: 'subscribe', messageId: 3, subscriptions: [{ topic: filter, qos: 1 }] },
+      );
+      await nurse.until(() => cameAs(value).length === 2, `${value} did not come again`);
+      expect(cameAs(value)).toEqual([false, true]);
+    }
+    for (const client of [nurse, sensor]) client.vanish();
+  });
+
+  it('comes to a durable client that comes back and subscribes again', async () => {
+    const device = await home.device();
+    const filter = home.filter(device);
+    const session = { clientId: `comes-back-${device.id}`, clean: false };
+    const sensor = await RawClient.connect(home.gateway, device);
+    const hasCome = (nurse: RawClient, value: number, retain: boolean) =>
+      nurse.packets.some(
+        (packet) =>
+          packet.cmd === 'publish' &&
+          packet.retain === retain &&
+          packet.payload.toString().includes(`"data":${value},`),
+      );
+    for (let value = 1; value <= 10; value++) {
+      const nurse = await RawClient.connect(home.gateway, home.viewer, session);
+      nurse.acknowledgeAll();
+      await nurse.subscribe([filter]);
+      const message = publishPacket(`devices/${device.id}/temperature`, String(value));
+      sensor.send({ ...message, retain: true, qos: 1, messageId: value });
+      await nurse.until(() => hasCome(nurse, value, false), `${value} did not come live`);
+      nurse.vanish();
+      const again = await RawClient.connect(home.gateway, home.viewer, session);
+      await again.subscribe([filter]);
+      await again.until(() => hasCome(again, value, true), `${value} did not come again`);
+      again.vanish();
+    }
+    sensor.vanish();
+  });
+
   it('outlives the gateway', async () => {
     const device = await home.device();
     await publishRetained(device, 'temperature', '21');

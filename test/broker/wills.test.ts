@@ -1,11 +1,8 @@
 import type { IConnectPacket } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestDevice, TestToken } from '../harness/api.js';
-import { auditOf } from '../harness/audit.js';
-import { connectPacket, credentials, RawClient } from '../harness/raw-client.js';
+import { RawClient } from '../harness/raw-client.js';
 import { Home } from './home.js';
-
-const NOT_AUTHORIZED = 5;
 
 type Will = NonNullable<IConnectPacket['will']>;
 
@@ -134,19 +131,34 @@ describe('the will of a client that says DISCONNECT', () => {
 });
 
 describe('the will of an access token', () => {
-  it.each(['manager', 'viewer'] as const)('is refused, a %s too', async (role) => {
+  it('refuses nobody, and is published where a command of its owner would be', async () => {
     const device = await home.device();
-    const will = { topic: home.filter(device, 'commands/stop'), payload: 'now', qos: 1 as const };
-    const client = await RawClient.open(home.gateway);
-    client.send(connectPacket({ ...credentials(home[role]), clientId: `will-of-${role}`, will }));
-    expect((await client.next('connack')).returnCode).toBe(NOT_AUTHORIZED);
-    expect(await auditOf(home.api, 'actions=permission.refused&limit=1')).toMatchObject([
-      {
-        actor: { type: 'access-token', id: home[role].id },
-        details: { operation: 'will', clientId: `will-of-${role}`, topic: will.topic },
-      },
+    const bed = await RawClient.connect(home.gateway, device);
+    await bed.subscribe([`devices/${device.id}/commands/#`]);
+    const topic = home.filter(device, 'commands/stop');
+    const elsewhere = `devices/${device.id}/gone`;
+    const willed = [
+      await withWill(home.viewer, topic, 'by a viewer'),
+      await withWill(home.manager, elsewhere, 'not a command'),
+      await withWill(home.manager, topic, 'by a manager', { qos: 2 }),
+    ];
+    const nurse = await home.nurse(device, 'gone');
+    // One after the other, so that what should not come would have come before the last.
+    for (const client of willed) {
+      const from = home.gateway.lines.length;
+      client.vanish();
+      await home.gateway.logged('"msg":"disconnected"', from);
+    }
+    const command = await bed.next('publish');
+    expect([command.topic, command.payload.toString()]).toEqual([
+      ...[`devices/${device.id}/commands/stop`, 'by a manager'],
     ]);
-    client.vanish();
+    await home.publishLast(device, 'gone', '"last"');
+    await nurse.untilCount(1);
+    expect(nurse.messages()).toMatchObject([{ data: 'last' }]);
+    expect(bed.packets.filter(({ cmd }) => cmd === 'publish')).toHaveLength(1);
+    bed.vanish();
+    await nurse.end();
   });
 });
 

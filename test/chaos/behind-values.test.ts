@@ -11,7 +11,7 @@ import { eventually } from './faults.js';
 /** CONTRACT 4.4. */
 const LIVE_WITHIN_MS = 1_000;
 
-/** What the gateway keeps of all clients before it reads on with care (`broker/intake.ts`). */
+/** What the gateway keeps of all clients but for alarms (`broker/back-pressure.ts`). */
 const MAX_UNSTORED_BYTES = 64 * 1024 * 1024;
 
 let home: Home;

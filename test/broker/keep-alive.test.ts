@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TestDevice } from '../harness/api.js';
+import { publishPacket, RawClient } from '../harness/raw-client.js';
+import { Store } from '../harness/store.js';
+import { Home } from './home.js';
+
+/** One and a half keep-alives of a second [MQTT-3.1.2-24], and a second for looking. */
+const [EARLIEST_MS, LATEST_MS] = [1_450, 2_600];
+
+let home: Home;
+let store: Store;
+
+beforeAll(async () => {
+  home = await Home.start();
+  store = await Store.of(home.gateway);
+});
+
+afterAll(async () => {
+  store.thaw();
+  store.close();
+  await home.remove();
+});
+
+function connect(device: TestDevice, will?: string): Promise<RawClient> {
+  const topic = `devices/${device.id}/gone`;
+  return RawClient.connect(home.gateway, device, {
+    keepalive: 1,
+    ...(will !== undefined && {
+      will: { topic, payload: Buffer.from(will), qos: 1, retain: false },
+    }),
+  });
+}
+
+async function unstoredBytes(): Promise<number> {
+  const text = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
+  return Number(/^gateway_unstored_bytes (\d+)$/m.exec(text)?.[1]);
+}
+
+/** Resolves when the client has pinged so often, four times a second, unless it is closed before. */
+async function pings(client: RawClient, count: number, isAnswered: boolean): Promise<void> {
+  for (let sent = 1; sent <= count && !client.isClosed; sent++) {
+    if (isAnswered) await client.ping();
+    else client.send({ cmd: 'pingreq' });
+    await new Promise((resolve) => setTimeout(resolve, 250));
+  }
+}
+
+describe('a client that asked for a keep-alive of a second', () => {
+  it('is closed after one and a half of silence, and its will is published', async () => {
+    const device = await home.device();
+    const nurse = await home.nurse(device, 'gone');
+    const from = home.gateway.lines.length;
+    const client = await connect(device, '"silent"');
+    await client.ping();
+    const heardAt = performance.now();
+    await client.closed();
+    const silentMs = performance.now() - heardAt;
+    expect(silentMs).toBeGreaterThan(EARLIEST_MS);
+    expect(silentMs).toBeLessThan(LATEST_MS);
+    await nurse.untilCount(1);
+    expect(nurse.messages()).toMatchObject([{ data: 'silent' }]);
+    await home.gateway.logged('"reason":"keep alive timeout","msg":"connection ended"', from);
+    await nurse.end();
+  });
+
+  it('stays as long as anything comes from it', async () => {
+    const client = await connect(await home.device());
+    await pings(client, 12, true);
+    expect(client.isClosed).toBe(false);
+    client.vanish();
+  });
+
+  it('is closed also when it stops in the middle of a packet', async () => {
+    const client = await connect(await home.device());
+    client.stream.write(Buffer.from([0x30, 20, 0, 5]));
+    await client.closed();
+  });
+
+  it('is not closed while it is held by back-pressure', async () => {
+    const device = await home.device();
+    const client = await connect(device);
+    const payload = `{"kind":"fall","x":"${'x'.repeat(15 * 1024)}"}`;
+    const alarm = publishPacket(`devices/${device.id}/alarms`, payload);
+    const count = 1_000;
+    store.freeze();
+    for (let messageId = 1; messageId <= count; messageId++) {
+      client.send({ ...alarm, qos: 1, messageId });
+    }
+    // The room for one principal's alarms is full before they are all read.
+    await expect.poll(unstoredBytes, { timeout: 10_000 }).toBeGreaterThan(36 * 1024 * 1024);
+    await pings(client, 12, false);
+    expect(client.isClosed).toBe(false);
+    store.thaw();
+    const isAcknowledgement = ({ cmd }: { cmd?: string }) => cmd === 'puback';
+    await client.until(
+      (came) => came.filter(isAcknowledgement).length === count,
+      'not all acknowledged',
+    );
+    // What it sent last was a ping: from then on it is looked after again.
+    await client.closed();
+  }, 40_000);
+
+  it('is not closed because the gateway itself was held up', async () => {
+    const client = await connect(await home.device());
+    await client.ping();
+    const gateway = Number(home.gateway.processId);
+    for (let round = 0; round < 3; round++) {
+      process.kill(gateway, 'SIGSTOP');
+      await pings(client, 10, false);
+      process.kill(gateway, 'SIGCONT');
+      await client.ping();
+    }
+    expect(client.isClosed).toBe(false);
+    client.vanish();
+  });
+});
+
+describe('a token that asked for no keep-alive', () => {
+  it('stays without a word', async () => {
+    const nurse = await RawClient.connect(home.gateway, home.viewer, { keepalive: 0 });
+    const silent = await connect(await home.device());
+    await silent.closed();
+    await nurse.ping();
+    nurse.vanish();
+  });
+});
