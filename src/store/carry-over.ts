@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { isJson } from '../domain/json-text.js';
+import { parseJson } from '../domain/json-text.js';
 import { contextText } from '../domain/messages.js';
 import { GatewayError } from '../errors.js';
 import type { Keys } from './keys.js';
@@ -77,7 +77,7 @@ export class CarryOver {
   async #placesOf(keys: readonly string[]): Promise<Version1Place[]> {
     const texts = await Promise.all(keys.map((key) => this.#redis.hget(key, 't')));
     return keys.flatMap((key, at) => {
-      const place = version1PlaceSchema.safeParse(parsed(texts[at] ?? '')).data;
+      const place = version1PlaceSchema.safeParse(parseJson(texts[at] ?? '')).data;
       if (place === undefined) return [];
       const [locationId, deviceId, roomId, groupId, customData] = place;
       return [{ key, locationId, deviceId, roomId, groupId, customData }];
@@ -121,8 +121,4 @@ export class CarryOver {
     );
     return names;
   }
-}
-
-function parsed(text: string): unknown {
-  return isJson(text) ? JSON.parse(text) : undefined;
 }

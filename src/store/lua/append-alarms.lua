@@ -17,12 +17,16 @@ local counter, log = KEYS[1], KEYS[2]
 local ids, receipts, indexes, places, groups, received, keepSeconds = unpack(ARGV, 1, 7)
 local alarms = cmsgpack.unpack(ARGV[8])
 
--- A counter that was lost or set back must not stop the recording (FINDINGS R11).
-local newest = redis.call('XREVRANGE', log, '+', '-', 'COUNT', 1)[1]
-local last = math.max(
-  tonumber(redis.call('GET', counter) or '') or 0,
-  newest and tonumber(string.match(newest[1], '^%d+')) or 0
-)
+-- A counter that was lost, set back or overwritten must not stop the recording (FINDINGS R11), nor may
+-- a number be given twice: the stream knows the last one, also when its entry is gone.
+local function lastOf(stream)
+  if redis.call('EXISTS', stream) == 0 then return 0 end
+  local info = redis.call('XINFO', 'STREAM', stream)
+  for at = 1, #info, 2 do
+    if info[at] == 'last-generated-id' then return tonumber(string.match(info[at + 1], '^%d+')) end
+  end
+end
+local last = math.max(tonumber(redis.pcall('GET', counter)) or 0, lastOf(log))
 
 local function recordedBefore(alarm)
   local receipt, digest = alarm[9], alarm[10]
