@@ -85,11 +85,11 @@ export class AlarmWorld {
     }
   }
 
-  /** Every key of the history; not the log, and not the number of the last alarm. */
+  /** Every key of the history, but for the number of the last alarm. */
   async historyKeys(): Promise<string[]> {
     const prefix = this.keys.locations.replace(/locations$/, '');
     const all = (await this.redis.keys(`${prefix}*`)).map((key) => key.slice(prefix.length));
-    return all.filter((key) => !/^(log|sequence):/.test(key)).sort();
+    return all.filter((key) => !/^sequence:/.test(key)).sort();
   }
 
   /** How many ids the history knows, by which an alarm that comes again is known. */
