@@ -20,6 +20,7 @@ import { AuditRecords } from './store/audit/records.js';
 import { AuditRetention } from './store/audit/retention.js';
 import { AuditTrailRedis } from './store/audit/trail-redis.js';
 import { BridgeRegisterRedis } from './store/bridge-register-redis.js';
+import { CarryOver } from './store/carry-over.js';
 import { ClockStoreRedis } from './store/clock-store-redis.js';
 import { connectManagementRedis, connectRedis, untilReady } from './store/connection.js';
 import { DeadLetterStoreRedis } from './store/dead-letter-store-redis.js';
@@ -110,6 +111,8 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   const broker = opened(connectRedis({ ...place, name: 'broker', keyPrefix: keys.brokerPrefix }));
   const management = opened(connectManagementRedis({ ...place, name: 'management' }));
   await untilReady(management, MANAGEMENT_READY_TIMEOUT_MS);
+  // Before anything else reads or writes.
+  await new CarryOver(state, keys, log).run();
   startServerWatches(management, options);
   await steady.resume(new ClockStoreRedis(state, keys, log));
   releasers.add(() => steady.suspend());

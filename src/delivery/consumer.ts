@@ -238,12 +238,12 @@ export class Consumer implements Member {
   }
 
   recount(entry: LogEntry, countedUpTo: number): void {
-    if (!this.subscriptions.hasEnded) this.cursors[entry.log].recount(entry, countedUpTo);
+    if (!this.subscriptions.hasEnded) this.cursors[entry.log].recount(entry, countedUpTo, true);
   }
 
   /** The same for a consumer with filters that have ended, for any entry. */
   recountEnded(entry: LogEntry, countedUpTo: number): void {
-    this.cursors[entry.log].recount(entry, countedUpTo);
+    this.cursors[entry.log].recount(entry, countedUpTo, false);
   }
 
   /** The store has lost its newest entries and numbers anew from here. */

@@ -359,11 +359,12 @@ export class Cursor {
    * At start: an entry in the log that was appended after the saved state was counted.
    *
    * @param countedUpTo up to where all states are counted, unless they say later themselves
+   * @param isMatched whether the entry is known to match the present filters
    */
-  recount(entry: LogEntry, countedUpTo: number): void {
+  recount(entry: LogEntry, countedUpTo: number, isMatched: boolean): void {
     if (entry.sequence <= Math.max(this.#countedUpTo, countedUpTo)) return;
     // Most were never in flight, and their filters have not changed since: no need to match again.
-    const isPlain = entry.sequence > this.#firstTarget && this.#toSkip === 0;
+    const isPlain = isMatched && entry.sequence > this.#firstTarget && this.#toSkip === 0;
     if (isPlain ? this.#ahead.has(entry.sequence) : !this.isOwed(entry)) return;
     if (this.#toSkip > 0) {
       this.#skip(entry.sequence);

@@ -21,6 +21,15 @@ interface Named {
   readonly name: string;
 }
 
+interface NamedContext {
+  readonly device: Named;
+  readonly location: Named;
+  readonly room: Named | null;
+  readonly group: Named | null;
+  /** JSON text of an object. */
+  readonly customData: string;
+}
+
 /** Puts a device's context together. */
 export function deviceContext(
   device: Device,
@@ -28,14 +37,20 @@ export function deviceContext(
   room: Room | null,
   group: Group | null,
 ): DeviceContext {
-  const text = [
+  const { customData } = device;
+  const text = contextText({ device, location, room, group, customData });
+  return { device, location, room, group, text };
+}
+
+/** `DeviceContext.text` of these names. */
+export function contextText({ device, location, room, group, customData }: NamedContext): string {
+  return [
     `"device":${named(device)}`,
     `"location":${named(location)}`,
     `"room":${named(room)}`,
     `"group":${named(group)}`,
-    `"customData":${device.customData}`,
+    `"customData":${customData}`,
   ].join(',');
-  return { device, location, room, group, text };
 }
 
 function named(thing: Named | null): string {

@@ -64,7 +64,7 @@ export class AlarmHistoryRedis implements AlarmHistory {
     const [upToSequence, ending, reached, rows, placeRows] = await answering(() =>
       alarmPage.runForBuffers(
         this.#redis,
-        [keys.history, keys.logSequence('alarms'), keys.alarmGroups(locationId, deviceId)],
+        [keys.history, keys.alarmGroups(locationId, deviceId)],
         [keys.alarmIndexesOf(locationId, deviceId), keys.alarmPlacePrefix, ...argumentsOf(query)],
       ),
     );

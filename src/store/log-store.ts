@@ -59,7 +59,7 @@ export class LogStore implements LogReader {
       this.#reader.xrevrange(key, '+', '-', 'COUNT', 1),
     ]);
     const last = newest === undefined ? 0 : Number.parseInt(newest[0], 10);
-    return Math.max(Number(counter ?? 0), last);
+    return Math.max(Number(counter) || 0, last);
   }
 
   /**

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { ALARM_KINDS } from '../../src/domain/alarms.js';
 import { newId } from '../../src/domain/identifiers.js';
-import { alarmText, type DeviceContext, deviceContext } from '../../src/domain/messages.js';
-import { forwardedTopic } from '../../src/domain/topics.js';
+import { type DeviceContext, deviceContext } from '../../src/domain/messages.js';
 import { Keys } from '../../src/store/keys.js';
 import { LogStore } from '../../src/store/log-store.js';
 import { Api } from '../harness/api.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
+import { newAlarm } from '../harness/new-alarm.js';
 
 const LOCATIONS = 5;
 const GROUPS_PER_LOCATION = 4;
@@ -20,8 +20,6 @@ const INTERVAL_MS = 30_000;
 const DELAY_MS = 250;
 const LATE_MS = 3_600_000;
 const IN_FLIGHT = 200;
-/** As the gateway's own keeper does every few seconds. */
-const TRIM_EVERY = 5_000;
 
 /** The moment by which half of so many alarms had been detected. */
 export function middleOf(count: number): string {
@@ -71,12 +69,10 @@ export class HistorySite {
     let number = 0;
     const worker = async () => {
       while (number < count) {
-        const sequence = await this.#record(number, startMs + number++ * INTERVAL_MS);
-        if (sequence % TRIM_EVERY === 0) await this.#logs.trim('alarms', sequence);
+        await this.#record(number, startMs + number++ * INTERVAL_MS);
       }
     };
     await Promise.all(Array.from({ length: IN_FLIGHT }, worker));
-    await this.#logs.trim('alarms', await this.#logs.lastSequence('alarms'));
     return count / ((performance.now() - begunMs) / 1000);
   }
 
@@ -107,12 +103,12 @@ export class HistorySite {
     await this.#gateway.remove();
   }
 
-  async #record(number: number, receivedAtMs: number): Promise<number> {
+  async #record(number: number, receivedAtMs: number): Promise<void> {
     const context = this.contexts[number % DEVICES];
     // By another step than the devices, so that each has alarms of every kind.
     const kind = ALARM_KINDS[Math.floor(number / DEVICES) % ALARM_KINDS.length];
     if (context === undefined || kind === undefined) throw new Error('there are no devices');
-    const { device, location } = context;
+    const { device } = context;
     const video = `devices/${device.id}/${randomUUID()}.mp4`;
     const alarm = {
       id: randomUUID(),
@@ -123,16 +119,7 @@ export class HistorySite {
       data: `{"confidence":0.${100 + (number % 900)},"zone":${number % 4}}`,
       idIsStable: true,
     };
-    const { entry } = await this.#logs.recordAlarm({
-      alarm,
-      context,
-      receivedAtMs,
-      steadyAtMs: receivedAtMs,
-      topic: forwardedTopic(location.id, device.id, `alarms/${kind}`),
-      payload: Buffer.from(alarmText(alarm, context, receivedAtMs)),
-      receipt: undefined,
-    });
-    return entry.sequence;
+    await this.#logs.appendAlarms([newAlarm(alarm, context, receivedAtMs)]);
   }
 }
 

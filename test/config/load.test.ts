@@ -36,7 +36,12 @@ const DEFAULTS: Config = {
   redis: {},
   log: { level: 'info' },
   limits: { connectionsPerSecond: 10, connectionBurst: 100 },
-  sessions: { maxQueuedMessages: 10_000, maxQueuedHours: 72, forgetAfterDays: 7 },
+  sessions: {
+    maxQueuedMessages: 10_000,
+    maxQueuedBytes: 67_108_864,
+    maxQueuedHours: 72,
+    forgetAfterDays: 7,
+  },
   history: { retentionDays: 365 },
   audit: { retentionDays: 365 },
   footage: { maxUploadBytes: 104_857_600, minFreeBytes: 268_435_456 },

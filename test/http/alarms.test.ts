@@ -183,6 +183,39 @@ describe('the alarms of a location', () => {
     ]);
   });
 
+  it('show names, place, data and custom data as of the alarm, as JSON texts unchanged', async () => {
+    const { gateway, locationId, deviceId, ofLocation } = await start();
+    const devicePath = `/care-homes/${locationId}/devices/${deviceId}`;
+    const setCustomData = (body: string) =>
+      gateway.admin('PATCH', `${devicePath}/custom-data`, {
+        ...{ body, headers: { 'Content-Type': 'application/json' } },
+      });
+    const bare = await gateway.recordAlarm(deviceId, { kind: 'noise', detectedAt: at(1) });
+    const { groupId, roomId } = await gateway.placeInGroup(locationId, deviceId);
+    await setCustomData('{"phone": 9007199254740993, "rate":1.10,"__proto__":{"b":1,"a":2}}');
+    const text = `{"kind":"fall","detectedAt":"${at(2)}","serial":18446744073709551615,"level":0.50}`;
+    const full = await gateway.recordAlarm(deviceId, text);
+    await setCustomData('{}');
+    await gateway.admin('PATCH', devicePath, { json: { name: 'Bett 2' } });
+    await gateway.moveDevice(locationId, deviceId, { targetRoomId: null });
+
+    const { events } = await page(gateway, ofLocation);
+    const device = { id: deviceId, name: 'Bett 1' };
+    const room = { id: roomId, name: 'Zimmer 1' };
+    const group = { id: groupId, name: 'Station 1' };
+    expect(events).toMatchObject([
+      { id: full, deviceId, roomId, device, room, group, receivedAt: expect.any(String) },
+      { id: bare, deviceId, roomId: null, device, room: null, group: null, data: null },
+    ]);
+    expect(events[1]).toMatchObject({ customData: {} });
+    const answer = await gateway.admin('GET', ofLocation);
+    expect(answer.headers['content-type']).toBe('application/json');
+    expect(answer.text).toContain('"data":{"serial":18446744073709551615,"level":0.50},');
+    expect(answer.text).toContain(
+      '"customData":{"phone": 9007199254740993, "rate":1.10,"__proto__":{"b":1,"a":2}}}',
+    );
+  });
+
   it('fill the pages of a group as far as they happened in it, then as now', async () => {
     const { gateway, locationId, deviceId, ofLocation } = await start();
     const outside = await gateway.createDevice(locationId);

@@ -12,7 +12,6 @@ import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { parseAlarm } from '../../src/domain/alarms.js';
 import type { Grant } from '../../src/domain/grants.js';
-import { alarmText } from '../../src/domain/messages.js';
 import { DiskReserve } from '../../src/footage/disk-reserve.js';
 import { FolderFootageStore } from '../../src/footage/folder-footage-store.js';
 import { FootageFolder } from '../../src/footage/footage-folder.js';
@@ -50,6 +49,7 @@ import { LossFile } from '../../src/store/loss-file.js';
 import { RejectionStoreRedis } from '../../src/store/rejection-store-redis.js';
 import { SiteStoreRedis } from '../../src/store/site-store-redis.js';
 import { DescribedHttp } from '../harness/described-http.js';
+import { newAlarm } from '../harness/new-alarm.js';
 import type { Answer, CallOptions } from './client.js';
 import { call } from './client.js';
 
@@ -360,20 +360,16 @@ export class TestGateway {
   }
 
   /** Records an alarm as the ingest does, in the device's place as of now; returns its id. */
-  async recordAlarm(deviceId: string, alarm: Readonly<Record<string, unknown>>): Promise<string> {
+  async recordAlarm(
+    deviceId: string,
+    alarm: string | Readonly<Record<string, unknown>>,
+  ): Promise<string> {
     const context = this.model.context(deviceId);
     const receivedAtMs = Date.now();
-    const result = parseAlarm(Buffer.from(JSON.stringify(alarm)), deviceId, receivedAtMs);
+    const text = typeof alarm === 'string' ? alarm : JSON.stringify(alarm);
+    const result = parseAlarm(Buffer.from(text), deviceId, receivedAtMs);
     if (context === undefined || 'reason' in result) throw new Error('Not an alarm of a device');
-    await this.#logStore.recordAlarm({
-      alarm: result.alarm,
-      context,
-      receivedAtMs,
-      steadyAtMs: receivedAtMs,
-      topic: `devices/${deviceId}/alarms`,
-      payload: Buffer.from(alarmText(result.alarm, context, receivedAtMs)),
-      receipt: undefined,
-    });
+    await this.#logStore.appendAlarms([newAlarm(result.alarm, context, receivedAtMs)]);
     return result.alarm.id;
   }
 }

@@ -61,11 +61,13 @@ it('what is left of alarms that are over is what the others need, and at last no
     const isKept = (part: string) => (key: string) => key.startsWith(part);
     const keys = await world.historyKeys();
     const places = new Set(
-      alarms.map((one) => JSON.stringify([one.deviceId, one.roomId, one.groupId, one.customData])),
+      alarms.map((one) =>
+        JSON.stringify([one.device.id, one.room?.id, one.group?.id, one.customData]),
+      ),
     );
     expect(keys.filter(isKept('alarm-place:'))).toHaveLength(places.size);
     expect(await world.keptIds()).toBe(ids.length - gone);
-    const devices = new Set(alarms.map(({ deviceId }) => deviceId)).size;
+    const devices = new Set(alarms.map(({ device }) => device.id)).size;
     expect(keys.filter(isKept('alarm-groups:'))).toHaveLength(devices + Math.min(devices, 1));
   }
   expect(await world.historyKeys()).toEqual([]);
@@ -108,8 +110,8 @@ it('keeps what a consumer is still owed, however old it is', async () => {
   const world = new AlarmWorld(place);
   const sequences: number[] = [];
   for (let at = 0; at < 5; at++) {
-    const { entry } = await world.record({ kind: 'fall' }, START_MS + at);
-    sequences.push(entry.sequence);
+    const { sequence } = await world.record({ kind: 'fall' }, START_MS + at);
+    sequences.push(sequence);
   }
   let owedFrom = sequences[2] ?? 0;
   const keepFrom = () => owedFrom;

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { onTestFinished } from 'vitest';
-import type { Recorded } from '../../src/delivery/recorder.js';
+import type { Appended, NewAlarm } from '../../src/delivery/log-entry.js';
 import { ALARM_KINDS, parseAlarm } from '../../src/domain/alarms.js';
 import { newId } from '../../src/domain/identifiers.js';
 import { deviceContext } from '../../src/domain/messages.js';
@@ -8,6 +8,7 @@ import type { AlarmQuery } from '../../src/site/alarm-history.js';
 import { AlarmHistoryRedis } from '../../src/store/alarm-history-redis.js';
 import { Keys } from '../../src/store/keys.js';
 import { LogStore } from '../../src/store/log-store.js';
+import { newAlarm } from '../harness/new-alarm.js';
 
 const location = { id: newId(), name: 'Haus', order: 1 };
 const noSecret = { name: 'Bett 1', order: 2, createdAtMs: 0, secretHash: '' };
@@ -37,7 +38,14 @@ export class AlarmWorld {
   }
 
   /** Records what a device of the location sends, as of where it is then. */
-  record(sent: object, receivedAtMs: number, where: Where = {}): Promise<Recorded> {
+  async record(sent: object, receivedAtMs: number, where: Where = {}): Promise<Appended> {
+    const [appended] = await this.logs.appendAlarms([this.alarm(sent, receivedAtMs, where)]);
+    if (appended === undefined) throw new Error('Nothing was appended');
+    return appended;
+  }
+
+  /** What a device of the location sends, on its way into the log. */
+  alarm(sent: object, receivedAtMs: number, where: Where = {}): NewAlarm {
     const { deviceId = this.deviceId, roomId = null, groupId = null, customData = '{}' } = where;
     const placed = { id: deviceId, locationId: location.id, roomId, customData };
     const inLocation = { locationId: location.id, name: 'x', order: 3 };
@@ -45,15 +53,8 @@ export class AlarmWorld {
     const group = groupId === null ? null : { id: groupId, ...inLocation };
     const result = parseAlarm(Buffer.from(JSON.stringify(sent)), deviceId, receivedAtMs);
     if ('reason' in result) throw new Error(result.reason);
-    return this.logs.recordAlarm({
-      alarm: result.alarm,
-      context: deviceContext({ ...noSecret, ...placed }, location, room, group),
-      receivedAtMs,
-      steadyAtMs: receivedAtMs,
-      topic: 't',
-      payload: Buffer.from('{}'),
-      receipt: undefined,
-    });
+    const context = deviceContext({ ...noSecret, ...placed }, location, room, group);
+    return newAlarm(result.alarm, context, receivedAtMs);
   }
 
   page(query: Partial<AlarmQuery> = {}) {
@@ -84,11 +85,11 @@ export class AlarmWorld {
     }
   }
 
-  /** Every key of the history; not the log, and not the number of the last alarm. */
+  /** Every key of the history, but for the number of the last alarm. */
   async historyKeys(): Promise<string[]> {
     const prefix = this.keys.locations.replace(/locations$/, '');
     const all = (await this.redis.keys(`${prefix}*`)).map((key) => key.slice(prefix.length));
-    return all.filter((key) => !/^(log|sequence):/.test(key)).sort();
+    return all.filter((key) => !/^sequence:/.test(key)).sort();
   }
 
   /** How many ids the history knows, by which an alarm that comes again is known. */

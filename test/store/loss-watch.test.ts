@@ -105,7 +105,6 @@ async function recordAlarms(redis: Redis, count: number): Promise<void> {
   for (let index = 0; index < count; index++) {
     const sequence = await redis.incr(keys.logSequence('alarms'));
     await redis.xadd(keys.history, `${sequence}-0`, 'i', randomUUID());
-    await redis.xadd(keys.log('alarms'), `${sequence}-0`, 't', 'topic');
   }
 }
 
@@ -258,9 +257,8 @@ test.each([
   const counter = () => world.connection.get(keys.logSequence('alarms'));
   await expect.poll(counter, { timeout: 5000 }).toBe('5');
   await world.alarms(1);
-  // Entries that were forwarded are trimmed away: the stream still knows their numbers.
-  await world.connection.xtrim(keys.log('alarms'), 'MAXLEN', 0);
-  await world.connection.del(keys.history);
+  // Where an entry is gone, the stream still knows its number.
+  await world.connection.xtrim(keys.history, 'MAXLEN', 0);
   await world.stop();
   await world.start(SITE, async (redis) => void (await damage(redis)));
   expect(await counter()).toBe('6');

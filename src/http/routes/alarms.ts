@@ -1,20 +1,23 @@
-import type { z } from '@hono/zod-openapi';
-import { createRoute } from '@hono/zod-openapi';
+import { createRoute, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { permittedGroups } from '../../domain/grants.js';
 import type { AlarmRecord } from '../../site/alarm-history.js';
 import type { FootageUrls } from '../../site/footage.js';
+import { CSV_CONTENT_TYPE, CSV_HEADER, CSV_MEDIA_TYPE, csvLine } from '../alarm-csv.js';
 import type { HttpApp, HttpEnv } from '../http-env.js';
 import { callerOf } from '../http-env.js';
-import { jsonResponse, problems } from '../openapi.js';
+import { JSON_MEDIA_TYPE } from '../json-body.js';
+import { preferredMediaType } from '../media-type.js';
+import { jsonResponse, preparedJson, problems } from '../openapi.js';
 import {
   alarmQuerySchema,
   alarmView,
   deviceAlarmPageSchema,
   locationAlarmPageSchema,
-  placedAlarmView,
+  placedAlarmText,
 } from '../schemas/alarm.js';
 import { devicePathSchema, locationPathSchema } from '../schemas/common.js';
+import { textStream } from '../text-stream.js';
 import { urlReceiver } from '../url-receiver.js';
 import type { RouteServices } from './services.js';
 
@@ -27,6 +30,11 @@ interface Scope {
 
 const tags = ['Alarms'];
 const NO_FOOTAGE: FootageUrls = { video: null, audio: null };
+
+/** The same response as CSV. */
+function withCsv({ description, content }: ReturnType<typeof preparedJson>) {
+  return { description, content: { ...content, [CSV_MEDIA_TYPE]: { schema: z.string() } } };
+}
 
 const ofDevice = createRoute({
   method: 'get',
@@ -51,11 +59,11 @@ const ofLocation = createRoute({
   operationId: 'listLocationAlarms',
   summary: 'List the alarms of a location',
   description:
-    'Also those of devices that have been deleted or have moved away since. Following `nextCursor` yields every one that was there when the first page was read exactly once.',
+    'Also those of devices that have been deleted or have moved away since. Following `nextCursor` yields every one that was there when the first page was read exactly once. As `text/csv` (RFC 4180, with a header line) they come all at once: `limit` has no effect.',
   tags,
   request: { params: locationPathSchema, query: alarmQuerySchema },
   responses: {
-    200: jsonResponse('A page of alarms.', locationAlarmPageSchema),
+    200: withCsv(preparedJson('A page of alarms.', locationAlarmPageSchema)),
     ...problems.resource,
     ...problems.store,
   },
@@ -67,26 +75,56 @@ export function registerAlarms(app: HttpApp, services: RouteServices): void {
 
   app.openapi({ ...ofDevice, middleware: [access.device('viewer')] }, async (c) => {
     const [scope, query] = [c.req.valid('param'), c.req.valid('query')];
-    return c.json(await readPage(services, c, scope, query, alarmView), 200);
+    const { nextCursor, alarms } = await readPage(services, c, scope, query);
+    const events = alarms.map(({ record, urls }) => alarmView(record, urls));
+    return c.json({ nextCursor, events }, 200);
   });
 
   app.openapi({ ...ofLocation, middleware: [access.partOfLocation('viewer')] }, async (c) => {
     const scope = { ...c.req.valid('param'), deviceId: undefined };
     const query = c.req.valid('query');
-    return c.json(await readPage(services, c, scope, query, placedAlarmView), 200);
+    const page = await readPage(services, c, scope, query);
+    c.header('Vary', 'Accept');
+    if (preferredMediaType(c, [JSON_MEDIA_TYPE, CSV_MEDIA_TYPE]) === JSON_MEDIA_TYPE) {
+      return c.body(pageText(page), 200, { 'Content-Type': JSON_MEDIA_TYPE });
+    }
+    const following = (cursor: string) => readPage(services, c, scope, { ...query, cursor });
+    const body = textStream(c, csvLines(page, following), services.log);
+    return c.body(body, 200, { 'Content-Type': CSV_CONTENT_TYPE });
   });
+}
+
+interface Page {
+  readonly nextCursor: string | null;
+  readonly alarms: readonly { readonly record: AlarmRecord; readonly urls: FootageUrls }[];
+}
+
+function pageText({ nextCursor, alarms }: Page): string {
+  const events = alarms.map(({ record, urls }) => placedAlarmText(record, urls));
+  return `{"nextCursor":${JSON.stringify(nextCursor)},"events":[${events.join(',')}]}`;
+}
+
+/** Everything from the page on; the status is not out before that has been read. */
+async function* csvLines(
+  first: Page,
+  following: (cursor: string) => Promise<Page>,
+): AsyncGenerator<string> {
+  yield CSV_HEADER;
+  for (let page = first; ; page = await following(page.nextCursor)) {
+    yield page.alarms.map(({ record, urls }) => csvLine(record, urls)).join('');
+    if (page.nextCursor === null) return;
+  }
 }
 
 /**
  * One page of the alarms that the caller may see: those whose group at the time his grants cover.
  */
-async function readPage<View>(
+async function readPage(
   { history, cursors, footage, publicUrl }: RouteServices,
   c: Context<HttpEnv>,
   { locationId, deviceId }: Scope,
   parameters: Parameters,
-  view: (record: AlarmRecord, urls: FootageUrls) => View,
-): Promise<{ nextCursor: string | null; events: View[] }> {
+): Promise<Page> {
   const { grants } = callerOf(c);
   const { cursor, limit, order, kinds, before: beforeMs, after: afterMs } = parameters;
   const scope = { locationId, deviceId, kinds, beforeMs, afterMs, order };
@@ -101,6 +139,6 @@ async function readPage<View>(
   const urls = await footage.links(alarms, locationId, urlReceiver(c, publicUrl));
   return {
     nextCursor: next === undefined ? null : cursors.encode({ position: next, upToSequence }, scope),
-    events: alarms.map((record, index) => view(record, urls[index] ?? NO_FOOTAGE)),
+    alarms: alarms.map((record, index) => ({ record, urls: urls[index] ?? NO_FOOTAGE })),
   };
 }

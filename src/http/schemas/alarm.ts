@@ -37,12 +37,26 @@ const alarmSchema = z
   })
   .openapi('Alarm');
 
+const namedSchema = z.object({ id: idSchema, name: z.string() });
+const nullableNamedSchema = namedSchema.nullable();
+const anyObjectSchema = z.record(z.string(), z.unknown());
+
 const placedAlarmSchema = alarmSchema
   .extend({
     deviceId: idSchema,
-    roomId: idSchema.nullable().openapi({ description: 'At the time of the alarm.' }),
+    roomId: idSchema.nullable(),
+    device: namedSchema,
+    room: nullableNamedSchema,
+    group: nullableNamedSchema,
+    receivedAt: timestampSchema,
+    data: anyObjectSchema.nullable().openapi({
+      description: 'What the device sent besides, with the same JSON values; null for nothing.',
+    }),
+    customData: anyObjectSchema.openapi({ description: "The device's custom data." }),
   })
-  .openapi('LocationAlarm');
+  .openapi('LocationAlarm', {
+    description: 'With names, place and custom data as they were when the alarm was accepted.',
+  });
 
 export const deviceAlarmPageSchema = z
   .object({ nextCursor: nextCursorSchema, events: z.array(alarmSchema) })
@@ -62,14 +76,27 @@ export function alarmView(record: AlarmRecord, urls: FootageUrls): z.infer<typeo
   };
 }
 
-/** An alarm as the listing of its location shows it. */
+/** An alarm as the listing of its location shows it, but for what passes through as JSON text. */
 export function placedAlarmView(
   record: AlarmRecord,
   urls: FootageUrls,
-): z.infer<typeof placedAlarmSchema> {
+): Omit<z.infer<typeof placedAlarmSchema>, 'data' | 'customData'> {
+  const { device, room, group, receivedAtMs } = record;
   return {
     ...alarmView(record, urls),
-    deviceId: record.device.id,
-    roomId: record.room?.id ?? null,
+    ...{ deviceId: device.id, roomId: room?.id ?? null },
+    ...{ device: named(device), room: room && named(room), group: group && named(group) },
+    receivedAt: formatTime(receivedAtMs),
   };
+}
+
+/** The same as JSON text, whole: `data` and `customData` keep their spelling (CONTRACT 2). */
+export function placedAlarmText(record: AlarmRecord, urls: FootageUrls): string {
+  const view = JSON.stringify(placedAlarmView(record, urls));
+  const { data = 'null', customData } = record;
+  return `${view.slice(0, -1)},"data":${data},"customData":${customData}}`;
+}
+
+function named({ id, name }: z.infer<typeof namedSchema>): z.infer<typeof namedSchema> {
+  return { id, name };
 }

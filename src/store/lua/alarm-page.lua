@@ -1,5 +1,5 @@
 -- One page of the alarm history, merged from the indexes of the wanted groups and kinds.
--- KEYS[1] history   KEYS[2] sequence counter   KEYS[3] groups that the location or device has alarms of
+-- KEYS[1] history   KEYS[2] groups that the location or device has alarms of
 -- ARGV[1] prefix of the location's or device's indexes, ARGV[2] of places (in the slot of the history)
 -- ARGV[3] 'asc' or 'desc'   ARGV[4] after and ARGV[5] before this time, both exclusive, '' for none
 -- ARGV[6] how many alarms at most, ARGV[7] how many to pass by at most
@@ -14,7 +14,8 @@
 local indexes, placePrefix = ARGV[1], ARGV[2]
 local ascending, lower, upper = ARGV[3] == 'asc', ARGV[4], ARGV[5]
 local limit, passingLimit = tonumber(ARGV[6]), tonumber(ARGV[7])
-local upTo = tonumber(ARGV[8]) or tonumber(redis.call('GET', KEYS[2]) or '0')
+local newest = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
+local upTo = tonumber(ARGV[8]) or newest and tonumber(string.match(newest[1], '^%d+')) or 0
 local startScore, startMember = ARGV[9], ARGV[10]
 local lastKind = 11 + tonumber(ARGV[11])
 local MIN_BLOCK = 2
@@ -84,7 +85,7 @@ local function comesFirst(one, other)
 end
 
 local readers = {}
-for _, group in ipairs(redis.call('HKEYS', KEYS[3])) do
+for _, group in ipairs(redis.call('HKEYS', KEYS[2])) do
   if isWanted(group) then
     for at = 12, lastKind do readers[#readers + 1] = reader(indexes .. group .. ':' .. ARGV[at]) end
   end

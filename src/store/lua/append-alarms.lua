@@ -17,17 +17,26 @@ local counter, log = KEYS[1], KEYS[2]
 local ids, receipts, indexes, places, groups, received, keepSeconds = unpack(ARGV, 1, 7)
 local alarms = cmsgpack.unpack(ARGV[8])
 
--- A counter that was lost or set back must not stop the recording (FINDINGS R11).
-local newest = redis.call('XREVRANGE', log, '+', '-', 'COUNT', 1)[1]
-local last = math.max(
-  tonumber(redis.call('GET', counter) or '') or 0,
-  newest and tonumber(string.match(newest[1], '^%d+')) or 0
-)
+-- A counter that was lost, set back or overwritten must not stop the recording (FINDINGS R11), nor may
+-- a number be given twice: the stream knows the last one, also when its entry is gone.
+local function lastOf(stream)
+  if redis.call('EXISTS', stream) == 0 then return 0 end
+  local info = redis.call('XINFO', 'STREAM', stream)
+  for at = 1, #info, 2 do
+    if info[at] == 'last-generated-id' then return tonumber(string.match(info[at + 1], '^%d+')) end
+  end
+end
+local last = math.max(tonumber(redis.pcall('GET', counter)) or 0, lastOf(log))
+
+-- A batch that waited for the store may hold an alarm and its retransmission.
+local results, new, inBatch, receiptsInBatch = {}, {}, {}, {}
 
 local function recordedBefore(alarm)
-  local receipt, digest = alarm[9], alarm[10]
+  local id = alarm[1] .. ':' .. alarm[2]
+  if inBatch[id] then return inBatch[id] end
+  local device, receipt, digest = alarm[3], alarm[9], alarm[10]
   if receipt ~= '' and alarm[11] == 1 then
-    local known = redis.call('HGET', receipts .. alarm[3], receipt)
+    local known = receiptsInBatch[device .. receipt] or redis.call('HGET', receipts .. device, receipt)
     if known and string.sub(known, 1, #digest + 1) == digest .. ':' then
       return tonumber(string.sub(known, #digest + 2))
     end
@@ -35,18 +44,21 @@ local function recordedBefore(alarm)
   return tonumber(redis.call('HGET', ids .. alarm[1], alarm[2]))
 end
 
+local function receiptOf(alarm, sequence)
+  return alarm[10] .. ':' .. string.format('%.0f', sequence)
+end
+
 -- Everything is looked at before anything is written: a script is not rolled back.
-local results, new, inBatch = {}, {}, {}
 for number, alarm in ipairs(alarms) do
   if alarm[12] ~= '' then redis.call('HLEN', received .. alarm[12]) end
-  local id = alarm[1] .. ':' .. alarm[2]
-  local before = inBatch[id] or recordedBefore(alarm)
+  local before = recordedBefore(alarm)
   if before then
     results[number] = -before
   else
     last = last + 1
     results[number] = last
-    inBatch[id] = last
+    inBatch[alarm[1] .. ':' .. alarm[2]] = last
+    if alarm[9] ~= '' then receiptsInBatch[alarm[3] .. alarm[9]] = receiptOf(alarm, last) end
     new[#new + 1] = alarm
   end
 end
@@ -64,8 +76,7 @@ local function add(alarm, sequence)
   redis.call('ZADD', indexes .. location .. ':' .. device .. ':' .. index, detectedAt, member)
   redis.call('ZADD', indexes .. location .. ':' .. index, detectedAt, member)
   if alarm[9] ~= '' then
-    local receipt = alarm[10] .. ':' .. string.format('%.0f', sequence)
-    redis.call('HSET', receipts .. device, alarm[9], receipt)
+    redis.call('HSET', receipts .. device, alarm[9], receiptOf(alarm, sequence))
     redis.call('EXPIRE', receipts .. device, keepSeconds)
   end
 end

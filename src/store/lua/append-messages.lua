@@ -7,12 +7,16 @@
 local counter, log, received = KEYS[1], KEYS[2], ARGV[1]
 local messages = cmsgpack.unpack(ARGV[2])
 
--- A counter that was lost or set back must not stop the recording (FINDINGS R11).
-local newest = redis.call('XREVRANGE', log, '+', '-', 'COUNT', 1)[1]
-local last = math.max(
-  tonumber(redis.call('GET', counter) or '') or 0,
-  newest and tonumber(string.match(newest[1], '^%d+')) or 0
-)
+-- A counter that was lost, set back or overwritten must not stop the recording (FINDINGS R11), nor may
+-- a number be given twice: the stream knows the last one, also when its entry is gone.
+local function lastOf(stream)
+  if redis.call('EXISTS', stream) == 0 then return 0 end
+  local info = redis.call('XINFO', 'STREAM', stream)
+  for at = 1, #info, 2 do
+    if info[at] == 'last-generated-id' then return tonumber(string.match(info[at + 1], '^%d+')) end
+  end
+end
+local last = math.max(tonumber(redis.pcall('GET', counter)) or 0, lastOf(log))
 
 -- What cannot be written to is found before anything is written: a script is not rolled back.
 for _, message in ipairs(messages) do

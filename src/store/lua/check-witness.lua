@@ -19,7 +19,7 @@ end
 
 local raised = 0
 local function numberOf(counter, streams)
-  local number = tonumber(redis.call('GET', counter) or '0')
+  local number = tonumber(redis.pcall('GET', counter)) or 0
   local last = number
   for _, stream in ipairs(streams) do last = math.max(last, lastOf(stream)) end
   if last > number then

@@ -1,0 +1,43 @@
+import type { Context } from 'hono';
+import { accepts } from 'hono/accepts';
+import type { HttpEnv } from './http-env.js';
+
+/** More than the thousandths that a weight may have, so that it comes before everything else. */
+const WEIGHT_STEPS = 10_000;
+
+interface AcceptedRange {
+  readonly type: string;
+  readonly q: number;
+}
+
+/**
+ * The media type that the client likes best (RFC 9110, 12.5.1): of several with equal weight the one that
+ * is named rather than covered by a range, then the first one. The first one also when none is accepted.
+ *
+ * Hono's own choice passes over ranges of all types.
+ */
+export function preferredMediaType(
+  c: Context<HttpEnv>,
+  [first, ...others]: readonly [string, ...string[]],
+): string {
+  return accepts(c, {
+    header: 'Accept',
+    supports: [first, ...others],
+    default: first,
+    match: (ranges) => {
+      const best = (one: string, other: string) =>
+        weightOf(other, ranges) > weightOf(one, ranges) ? other : one;
+      return others.reduce(best, first);
+    },
+  });
+}
+
+/** The weight that the most specific range gives a type, and within it, how specific that is. */
+function weightOf(mediaType: string, ranges: readonly AcceptedRange[]): number {
+  const [main] = mediaType.split('/');
+  for (const [generality, wanted] of [mediaType, `${main}/*`, '*/*'].entries()) {
+    const range = ranges.find(({ type }) => type.toLowerCase() === wanted);
+    if (range !== undefined) return range.q === 0 ? 0 : range.q * WEIGHT_STEPS - generality;
+  }
+  return 0;
+}

@@ -1,0 +1,31 @@
+import type { Context } from 'hono';
+import type { Logger } from 'pino';
+import type { HttpEnv } from './http-env.js';
+
+/** A body that is made piece by piece, no faster than the client takes it. */
+export function textStream(
+  c: Context<HttpEnv>,
+  pieces: AsyncGenerator<string>,
+  log: Logger,
+): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await pieces.next();
+          if (done === true) controller.close();
+          else controller.enqueue(encoder.encode(value));
+        } catch (error) {
+          // The status is out: ending the body early is the only sign left.
+          if (!c.env.outgoing.closed) log.error({ err: error }, 'failed to stream a response');
+          c.env.outgoing.destroy();
+        }
+      },
+      async cancel() {
+        await pieces.return(undefined);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}

@@ -1,0 +1,17 @@
+import type { NewAlarm } from '../../src/delivery/log-entry.js';
+import type { Alarm } from '../../src/domain/alarms.js';
+import { alarmText, type DeviceContext } from '../../src/domain/messages.js';
+import { forwardedTopic } from '../../src/domain/topics.js';
+
+/** An alarm on its way into its log, as the ingest makes it, by a wall clock that is right. */
+export function newAlarm(alarm: Alarm, context: DeviceContext, receivedAtMs: number): NewAlarm {
+  const { device, location, group } = context;
+  return {
+    topic: forwardedTopic(location.id, device.id, `alarms/${alarm.kind}`),
+    payload: Buffer.from(alarmText(alarm, context.text, receivedAtMs)),
+    ...{ alarm, context, receivedAtMs, wallReceivedAtMs: receivedAtMs },
+    receipt: undefined,
+    locationId: location.id,
+    groupId: group?.id ?? null,
+  };
+}

@@ -1,0 +1,166 @@
+import { expect, it } from 'vitest';
+import { z } from 'zod';
+import { failure } from './client.js';
+import { type HarnessOptions, startGateway, useRedis } from './harness.js';
+
+const redis = useRedis();
+const NAMES = [
+  ...['id', 'kind', 'detectedAt', 'receivedAt', 'deviceId', 'deviceName', 'roomId', 'roomName'],
+  ...['groupId', 'groupName', 'data', 'customData', 'video', 'audio'],
+];
+const eventsSchema = z.object({ events: z.array(z.object({ id: z.string() })) });
+
+async function start(options: HarnessOptions = {}) {
+  const gateway = await startGateway(redis, options);
+  const locationId = await gateway.createLocation();
+  const deviceId = await gateway.createDevice(locationId, 'Bett "am Fenster", 1');
+  const path = `/care-homes/${locationId}/alarms`;
+  const get = (query: string, accept: string) =>
+    gateway.admin('GET', path + query, { headers: { Accept: accept } });
+  /** The rows below the header, by the names in it. */
+  const rows = async (query = '', accept = 'text/csv') => {
+    const answer = await get(query, accept);
+    expect(answer.headers['content-type']).toBe('text/csv; charset=utf-8; header=present');
+    const [names = [], ...records] = recordsOf(answer.text);
+    expect(names).toEqual(NAMES);
+    return records.map((record) => {
+      expect(record).toHaveLength(names.length);
+      return Object.fromEntries(names.map((name, at) => [name, record[at]]));
+    });
+  };
+  return { gateway, locationId, deviceId, path, get, rows };
+}
+
+/** Reads RFC 4180 to the letter: every record ends with CRLF. */
+function recordsOf(text: string): string[][] {
+  const records: string[][] = [];
+  const field = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/gy;
+  for (let record: string[] = []; field.lastIndex < text.length; ) {
+    const found = field.exec(text);
+    if (found === null) throw new Error('no CSV');
+    const [, quoted, plain = '', end] = found;
+    record.push(quoted?.replaceAll('""', '"') ?? plain);
+    if (end === ',') continue;
+    records.push(record);
+    record = [];
+  }
+  return records;
+}
+
+function at(second: number): string {
+  return new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
+}
+
+it('shows the alarms of a location as CSV, each field as of the alarm', async () => {
+  const { gateway, locationId, deviceId, rows } = await start();
+  const customData = '{"note":"Tür \\"links\\"",\r\n "phone":9007199254740993}';
+  const bare = await gateway.recordAlarm(deviceId, { kind: 'noise', detectedAt: at(1) });
+  const { groupId, roomId } = await gateway.placeInGroup(locationId, deviceId);
+  await gateway.admin('PATCH', `/care-homes/${locationId}/devices/${deviceId}/custom-data`, {
+    ...{ body: customData, headers: { 'Content-Type': 'application/json' } },
+  });
+  const video = `${deviceId}/1.mp4`;
+  const full = await gateway.recordAlarm(
+    deviceId,
+    `{"kind":"fall","detectedAt":"${at(2)}","level":1.10,"footage":{"video":"${video}"}}`,
+  );
+  const device = { deviceId, deviceName: 'Bett "am Fenster", 1' };
+  expect(await rows()).toEqual([
+    {
+      ...{ id: full, kind: 'fall', detectedAt: at(2), receivedAt: expect.any(String) },
+      ...{ ...device, roomId, roomName: 'Zimmer 1', groupId, groupName: 'Station 1' },
+      ...{ data: '{"level":1.10}', customData },
+      ...{ video: expect.stringContaining(video), audio: '' },
+    },
+    {
+      ...{ id: bare, kind: 'noise', detectedAt: at(1), receivedAt: expect.any(String) },
+      ...{ ...device, roomId: '', roomName: '', groupId: '', groupName: '' },
+      ...{ data: '', customData: '{}', video: '', audio: '' },
+    },
+  ]);
+});
+
+it('brings every page at once, by the same filters, permissions and order', async () => {
+  const { gateway, locationId, deviceId, path, get, rows } = await start();
+  const ids: string[] = [];
+  for (let second = 1; second <= 25; second++) {
+    const kind = second % 5 === 0 ? 'fall' : 'noise';
+    ids.push(await gateway.recordAlarm(deviceId, { kind, detectedAt: at(second) }));
+  }
+  const idsOf = async (query: string) => (await rows(query)).map(({ id }) => id);
+  for (const limit of ['', '&limit=1', '&limit=7', '&limit=25']) {
+    expect(await idsOf(`?order=asc${limit}`)).toEqual(ids);
+    expect(await idsOf(`?order=desc${limit}`)).toEqual(ids.toReversed());
+  }
+  expect(await idsOf(`?order=asc&kinds=fall&limit=2`)).toHaveLength(5);
+  expect(await idsOf(`?after=${at(20)}&before=${at(23)}&limit=1`)).toHaveLength(2);
+  expect(await idsOf(`?kinds=wandering`)).toEqual([]);
+
+  const page = await get('?order=asc&limit=10', 'application/json');
+  expect(eventsSchema.parse(page.json).events).toHaveLength(10);
+  const { nextCursor } = z.object({ nextCursor: z.string() }).parse(page.json);
+  expect(await idsOf(`?order=asc&cursor=${nextCursor}`)).toEqual(ids.slice(10));
+
+  const headers = { Accept: 'text/csv' };
+  const groupId = await gateway.createGroup(locationId);
+  const ofGroup = await gateway.createToken([
+    { location: locationId, group: groupId, role: 'viewer' },
+  ]);
+  const none = await gateway.call('GET', path, { token: ofGroup, headers });
+  expect(recordsOf(none.text)).toEqual([NAMES]);
+  const other = await gateway.createLocation();
+  const ofOther = await gateway.createToken([{ location: other, role: 'viewer' }]);
+  const denied = await gateway.call('GET', path, { token: ofOther, headers });
+  expect(failure(denied)).toBe('403 forbidden');
+  expect(failure(await get('?kinds=x', 'text/csv'))).toBe('400 invalid-request');
+  expect(failure(await get('?cursor=x', 'text/csv'))).toBe('400 invalid-cursor');
+});
+
+it.each([
+  ['text/csv', 'csv'],
+  ['text/*', 'csv'],
+  ['TEXT/CSV', 'csv'],
+  ['text/csv;q=0.8, application/json;q=0.5', 'csv'],
+  ['*/*;q=0.1, text/csv;q=0.2', 'csv'],
+  ['*/*, text/csv', 'csv'],
+  ['application/json', 'json'],
+  ['application/json, text/plain, */*', 'json'],
+  ['application/json, text/csv', 'json'],
+  ['text/csv;q=0.5, */*', 'json'],
+  ['text/csv;q=0', 'json'],
+  ['text/*, text/csv;q=0', 'json'],
+  ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', 'json'],
+  ['image/png', 'json'],
+  ['', 'json'],
+])('answers what accepts %j with %s', async (accept, expected) => {
+  const { get } = await start();
+  const { status, headers } = await get('', accept);
+  expect(status).toBe(200);
+  expect(headers['content-type']).toMatch(expected === 'csv' ? /^text\/csv;/ : /\/json$/);
+  expect(headers.vary).toBe('Accept');
+});
+
+it('answers HEAD without a body', async () => {
+  const { gateway, path } = await start();
+  const answer = await gateway.admin('HEAD', path, { headers: { Accept: 'text/csv' } });
+  expect([answer.status, answer.text]).toEqual([200, '']);
+  expect(answer.headers['content-type']).toMatch(/^text\/csv;/);
+});
+
+it('breaks the body off when a later page cannot be read', async () => {
+  const failing = 'failing';
+  const downloadUrl = async (key: string) => {
+    if (key.endsWith(failing)) throw new Error('the store is away');
+    return `https://footage.test/${key}`;
+  };
+  const { gateway, deviceId, get } = await start({
+    footageStore: { downloadUrl, uploadUrl: async () => '' },
+  });
+  for (const [second, name] of ['1.mp4', '2.mp4', failing].entries()) {
+    const footage = { video: `${deviceId}/${name}` };
+    await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt: at(second), footage });
+  }
+  expect((await get('?order=desc&limit=1', 'text/csv')).status).toBe(500);
+  await expect(get('?order=asc&limit=1', 'text/csv')).rejects.toThrow('aborted');
+  expect(gateway.logged.some((line) => line.includes('failed to stream'))).toBe(true);
+});

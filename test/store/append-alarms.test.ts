@@ -1,0 +1,179 @@
+import { expect, it } from 'vitest';
+import type { NewAlarm } from '../../src/delivery/log-entry.js';
+import { newId } from '../../src/domain/identifiers.js';
+import { useRedis } from '../http/harness.js';
+import { AlarmWorld } from './alarm-world.js';
+
+const place = useRedis();
+const START_MS = Date.UTC(2026, 0, 1);
+
+function fall() {
+  return { kind: 'fall', id: newId() };
+}
+
+function sequencesOf(appended: readonly { readonly sequence: number; readonly isNew: boolean }[]) {
+  return appended.map(({ sequence, isNew }) => (isNew ? sequence : -sequence));
+}
+
+/** An alarm with no id of its own, published under a packet identifier. */
+function withReceipt(
+  world: AlarmWorld,
+  packetIdentifier: number,
+  payloadDigest: string,
+  isSentAgain: boolean,
+  deviceId = world.deviceId,
+): NewAlarm {
+  const alarm = world.alarm(fall(), START_MS, { deviceId });
+  return { ...alarm, receipt: { packetIdentifier, payloadDigest, isSentAgain } };
+}
+
+it('appends 500 alarms at once, in their order, without gaps', async () => {
+  const world = new AlarmWorld(place);
+  const groups = [null, newId(), newId()];
+  const rooms = groups.map(() => newId());
+  const batches = [0, 500].map((from) =>
+    Array.from({ length: 500 }, (_, number) => {
+      const at = from + number;
+      const where = { roomId: rooms[at % 3] ?? null, groupId: groups[at % 3] ?? null };
+      return world.alarm(fall(), START_MS + at, where);
+    }),
+  );
+  for (const [round, batch] of batches.entries()) {
+    const numbers = Array.from({ length: 500 }, (_, at) => round * 500 + at + 1);
+    expect(sequencesOf(await world.logs.appendAlarms(batch))).toEqual(numbers);
+  }
+  const entries = await world.logs.read('alarms', 0, 2_000);
+  expect(entries.map(({ payload }) => payload)).toEqual(batches.flat().map((one) => one.payload));
+  const { alarms } = await world.page({ limit: 1_000 });
+  expect(alarms.map(({ id }) => id)).toEqual(batches.flat().map(({ alarm }) => alarm.id));
+  expect(await world.keptIds()).toBe(1_000);
+  const [ofGroup] = await Promise.all(
+    groups.slice(1, 2).map((id) => world.page({ groupIds: [id ?? ''], limit: 1_000 })),
+  );
+  expect(ofGroup?.alarms).toHaveLength(333);
+});
+
+it('takes an alarm that comes again for the first one, in one batch and in another', async () => {
+  const world = new AlarmWorld(place);
+  const [first, second, third] = [fall(), fall(), fall()];
+  const roomId = newId();
+  const batch = [
+    world.alarm(first, START_MS, { roomId }),
+    world.alarm(second, START_MS + 1),
+    world.alarm(first, START_MS + 2, { roomId: newId(), customData: '{"a":1}' }),
+    world.alarm(first, START_MS + 3, { deviceId: newId() }),
+  ];
+  expect(sequencesOf(await world.logs.appendAlarms(batch))).toEqual([1, 2, -1, 3]);
+  const again = [
+    world.alarm(second, START_MS + 4, { roomId: newId() }),
+    world.alarm(third, START_MS + 5),
+    world.alarm(third, START_MS + 6),
+    world.alarm(first, START_MS + 7),
+  ];
+  expect(sequencesOf(await world.logs.appendAlarms(again))).toEqual([-2, 4, -4, -1]);
+
+  const { alarms } = await world.page({ deviceId: world.deviceId });
+  expect(alarms.map(({ id, receivedAtMs }) => [id, receivedAtMs - START_MS])).toEqual([
+    [first.id, 0],
+    [second.id, 1],
+    [third.id, 5],
+  ]);
+  expect(alarms.map(({ room }) => room?.id)).toEqual([roomId, undefined, undefined]);
+  expect(await world.logs.read('alarms', 0, 10)).toHaveLength(4);
+  expect(await world.logs.lastSequence('alarms')).toBe(4);
+  // Of the places in which nothing new happened there is no trace.
+  const keys = await world.historyKeys();
+  expect(keys.filter((key) => key.startsWith('alarm-place:'))).toHaveLength(3);
+});
+
+it('knows a retransmission by its receipt, in one batch and in another', async () => {
+  const world = new AlarmWorld(place);
+  const other = newId();
+  const batch = [
+    withReceipt(world, 7, 'a', false),
+    withReceipt(world, 7, 'a', true),
+    // Another payload, another device, or not marked as sent again.
+    withReceipt(world, 7, 'b', true),
+    withReceipt(world, 7, 'a', true, other),
+    withReceipt(world, 8, 'a', false),
+    withReceipt(world, 8, 'a', false),
+  ];
+  expect(sequencesOf(await world.logs.appendAlarms(batch))).toEqual([1, -1, 2, 3, 4, 5]);
+  const again = [
+    withReceipt(world, 7, 'b', true),
+    withReceipt(world, 8, 'a', true),
+    withReceipt(world, 7, 'a', true, other),
+    withReceipt(world, 7, 'a', true),
+    withReceipt(world, 9, 'a', true),
+  ];
+  expect(sequencesOf(await world.logs.appendAlarms(again))).toEqual([-2, -5, -3, 6, 7]);
+  expect(await world.redis.ttl(world.keys.receipts(world.deviceId))).toBeGreaterThan(0);
+});
+
+it('writes the packet identifiers of QoS 2 publishes down with the batch', async () => {
+  const world = new AlarmWorld(place);
+  const sent = fall();
+  const received = (packetIdentifier: number) => ({ clientId: 'bed', packetIdentifier });
+  await world.logs.appendAlarms([
+    { ...world.alarm(sent, START_MS), received: received(1) },
+    // Also of an alarm that is not new.
+    { ...world.alarm(sent, START_MS), received: received(65_535) },
+    world.alarm(fall(), START_MS),
+  ]);
+  await world.logs.appendMessages([
+    { ...world.alarm(fall(), START_MS), received: { ...received(2), clientId: 'door' } },
+  ]);
+  expect((await world.redis.hkeys(world.keys.received('bed'))).sort()).toEqual(['1', '65535']);
+  expect(await world.redis.hkeys(world.keys.received('door'))).toEqual(['2']);
+});
+
+it('writes nothing of a batch when a key that it needs holds something else', async () => {
+  const world = new AlarmWorld(place);
+  await world.redis.set(world.keys.received('bed'), 'text');
+  const received = { clientId: 'bed', packetIdentifier: 1 };
+  const batch = [world.alarm(fall(), START_MS), { ...world.alarm(fall(), START_MS), received }];
+  await expect(world.logs.appendAlarms(batch)).rejects.toThrow('WRONGTYPE');
+  await expect(world.logs.appendMessages(batch)).rejects.toThrow('WRONGTYPE');
+  expect(await world.historyKeys()).toEqual(['broker:incoming:bed']);
+  expect(await world.logs.lastSequence('alarms')).toBe(0);
+  expect(await world.logs.lastSequence('messages')).toBe(0);
+});
+
+it.each([
+  ['lost', (world: AlarmWorld, key: string) => world.redis.del(key)],
+  ['behind', (world: AlarmWorld, key: string) => world.redis.set(key, 3)],
+  ['no number', (world: AlarmWorld, key: string) => world.redis.set(key, 'x')],
+  [
+    'no text',
+    async (world: AlarmWorld, key: string) => {
+      await world.redis.del(key);
+      await world.redis.rpush(key, 'x');
+    },
+  ],
+])('goes on where the log ends when the counter is %s', async (_, damage) => {
+  const world = new AlarmWorld(place);
+  const append = (count: number) =>
+    world.logs.appendAlarms(
+      Array.from({ length: count }, (_one, at) => world.alarm(fall(), START_MS + at)),
+    );
+  const appendMessages = () => world.logs.appendMessages([world.alarm(fall(), START_MS)]);
+  await append(5);
+  for (let count = 0; count < 5; count++) await appendMessages();
+  // Forwarded everywhere, but the log knows how far its numbers went.
+  await world.logs.trim('messages', 5);
+  await damage(world, world.keys.logSequence('alarms'));
+  await damage(world, world.keys.logSequence('messages'));
+  expect((await world.page()).alarms).toHaveLength(5);
+  expect(sequencesOf(await append(2))).toEqual([6, 7]);
+  expect(sequencesOf(await appendMessages())).toEqual([6]);
+  expect(await world.logs.lastSequence('alarms')).toBe(7);
+  expect(await world.logs.lastSequence('messages')).toBe(6);
+  expect((await world.page()).alarms).toHaveLength(7);
+});
+
+it('goes on by the counter when the log is behind', async () => {
+  const world = new AlarmWorld(place);
+  await world.redis.set(world.keys.logSequence('alarms'), 1_000_000);
+  expect(await world.record(fall(), START_MS)).toEqual({ sequence: 1_000_001, isNew: true });
+  expect(await world.logs.read('alarms', 0, 10)).toMatchObject([{ sequence: 1_000_001 }]);
+});

@@ -1,0 +1,149 @@
+import { pino } from 'pino';
+import { expect, it } from 'vitest';
+import { newId } from '../../src/domain/identifiers.js';
+import { readPlace } from '../../src/store/alarm-places.js';
+import { AlarmRetention } from '../../src/store/alarm-retention.js';
+import { CarryOver } from '../../src/store/carry-over.js';
+import { useRedis } from '../http/harness.js';
+import { AlarmWorld, type Where } from './alarm-world.js';
+
+const place = useRedis();
+const START_MS = Date.UTC(2026, 0, 1);
+const log = pino({ level: 'silent' });
+
+function carryOver({ redis, keys }: AlarmWorld): Promise<void> {
+  return new CarryOver(redis, keys, log).run();
+}
+
+function record(world: AlarmWorld, at: number, where: Where) {
+  return world.record({ kind: 'fall', id: newId() }, START_MS + at, where);
+}
+
+/** Puts places back into the form that version 1 gave them. */
+async function downgrade(world: AlarmWorld, count = Number.POSITIVE_INFINITY): Promise<void> {
+  const { redis, keys } = world;
+  const places = (await redis.keys(`${keys.alarmPlacePrefix}*`)).slice(0, count);
+  for (const key of places) {
+    const { location, device, room, group, customData } = readPlace(
+      (await redis.hget(key, 't')) ?? '',
+    );
+    const ids = [location.id, device.id, room?.id ?? '', group?.id ?? ''];
+    await redis.hset(key, 't', JSON.stringify([...ids, customData]));
+    await redis.hdel(key, 'l', 'd', 'g');
+  }
+  await redis.del(keys.layout);
+}
+
+async function placesOf({ redis, keys }: AlarmWorld) {
+  const places = (await redis.keys(`${keys.alarmPlacePrefix}*`)).sort();
+  return Promise.all(places.map((key) => redis.hgetall(key)));
+}
+
+it('gives the places of version 1 the names that the site has now', async () => {
+  const world = new AlarmWorld(place);
+  const { redis, keys, deviceId, locationId } = world;
+  const [roomId, groupId] = [newId(), newId()];
+  const customData = '{"ref": 1.10,"phone":9007199254740993}';
+  await record(world, 1, { roomId, groupId, customData });
+  await record(world, 2, {});
+  await downgrade(world);
+  await redis.hset(keys.device(deviceId), { name: 'Bett "neu"' });
+  await redis.hset(keys.location(locationId), { name: 'Haus am See' });
+  await redis.hset(keys.room(roomId), { name: 'Zimmer 7' });
+  await redis.hset(keys.group(groupId), { name: 'Süd' });
+
+  await carryOver(world);
+  const common = {
+    device: { id: deviceId, name: 'Bett "neu"' },
+    location: { id: locationId, name: 'Haus am See' },
+  };
+  expect((await world.page()).alarms).toMatchObject([
+    {
+      ...{ ...common, customData },
+      ...{ room: { id: roomId, name: 'Zimmer 7' }, group: { id: groupId, name: 'Süd' } },
+    },
+    { ...common, room: null, group: null, customData: '{}' },
+  ]);
+  const texts = (await world.logs.read('alarms', 0, 2)).map(({ payload }) => payload.toString());
+  expect(texts[0]).toContain(
+    `"device":{"id":"${deviceId}","name":"Bett \\"neu\\""},` +
+      `"location":{"id":"${locationId}","name":"Haus am See"},` +
+      `"room":{"id":"${roomId}","name":"Zimmer 7"},"group":{"id":"${groupId}","name":"Süd"},` +
+      `"customData":${customData},`,
+  );
+  expect(await redis.get(keys.layout)).toBe('2');
+});
+
+it('gives what is gone its id as its name', async () => {
+  const world = new AlarmWorld(place);
+  const { deviceId, locationId } = world;
+  const [roomId, groupId] = [newId(), newId()];
+  await record(world, 1, { roomId, groupId });
+  await downgrade(world);
+  await carryOver(world);
+  expect((await world.page()).alarms).toMatchObject([
+    {
+      ...{ device: { id: deviceId, name: deviceId }, room: { id: roomId, name: roomId } },
+      ...{ location: { id: locationId, name: locationId }, group: { id: groupId, name: groupId } },
+    },
+  ]);
+});
+
+it('leaves nothing behind when the time of what it carried over is over', async () => {
+  const world = new AlarmWorld(place);
+  const where = { roomId: newId(), groupId: newId() };
+  for (const at of [1, 2]) await record(world, at, where);
+  await downgrade(world);
+  await carryOver(world);
+  // The same place once more, as this version writes it.
+  await record(world, 3, where);
+  const { redis, keys } = world;
+  const retention = new AlarmRetention({ redis, keys, maxAgeMs: 0, now: () => START_MS + 4 });
+  expect(await retention.removeOld(new AbortController().signal)).toBe(3);
+  expect(await world.historyKeys()).toEqual(['layout']);
+});
+
+it('goes on where it was interrupted, and leaves the present places alone', async () => {
+  const world = new AlarmWorld(place);
+  const wheres = Array.from({ length: 2_500 }, (_, number) => ({ customData: `{"n":${number}}` }));
+  await world.logs.appendAlarms(
+    wheres.map((where, at) => world.alarm({ kind: 'fall', id: newId() }, START_MS + at, where)),
+  );
+  const present = await placesOf(world);
+  await carryOver(world);
+  expect(await placesOf(world)).toEqual(present);
+  const { redis, keys, deviceId, locationId } = world;
+  await redis.hset(keys.device(deviceId), { name: 'Bett 1' });
+  await redis.hset(keys.location(locationId), { name: 'Haus' });
+  for (const count of [2_500, 1_000]) {
+    await downgrade(world, count);
+    await carryOver(world);
+    expect(await placesOf(world)).toEqual(present);
+  }
+});
+
+it('looks at nothing in a store that has its layout', async () => {
+  const world = new AlarmWorld(place);
+  await carryOver(world);
+  expect(await world.redis.get(world.keys.layout)).toBe('2');
+  await record(world, 1, {});
+  await downgrade(world);
+  await world.redis.set(world.keys.layout, '2');
+  const before = await placesOf(world);
+  await carryOver(world);
+  expect(await placesOf(world)).toEqual(before);
+});
+
+it('refuses a store with a newer layout, and changes nothing in it', async () => {
+  const world = new AlarmWorld(place);
+  await record(world, 1, {});
+  await downgrade(world);
+  await world.redis.set(world.keys.layout, '3');
+  const before = await placesOf(world);
+  await expect(carryOver(world)).rejects.toMatchObject({
+    code: 'start-failed',
+    detail: expect.stringContaining('written by a newer version'),
+  });
+  expect(await placesOf(world)).toEqual(before);
+  expect(await world.redis.get(world.keys.layout)).toBe('3');
+});
