@@ -30,6 +30,8 @@ export class Tally {
   #count = 0;
   #bytes = 0;
   #last: Mark | undefined;
+  /** Where the entry counted last stands. */
+  #newest: Mark | undefined;
 
   constructor(spacing: MarkSpacing) {
     this.#spacing = spacing;
@@ -49,13 +51,23 @@ export class Tally {
     this.#bytes += entry.payload.length;
     const { entries, bytes, ms } = this.#spacing;
     const last = this.#last;
+    const hasPassed = last !== undefined && entry.receivedAtMs - last.receivedAtMs >= ms;
     const isDue =
       last === undefined ||
       this.#count - last.count >= entries ||
       this.#bytes - last.bytes >= bytes ||
-      entry.receivedAtMs - last.receivedAtMs >= ms;
-    if (isDue) this.#mark(entry);
+      hasPassed;
+    // Before a pause, so that what came before is not as young as what came after.
+    if (hasPassed && this.#newest !== undefined && this.#newest !== last) this.#mark(this.#newest);
+    const { sequence, receivedAtMs } = entry;
+    this.#newest = { sequence, count: this.#count, bytes: this.#bytes, receivedAtMs };
+    if (isDue) this.#mark(this.#newest);
     return isDue;
+  }
+
+  /** The marks from a sequence on. */
+  marksFrom(fromSequence: number): Mark[] {
+    return this.#marks.filter(({ sequence }) => sequence >= fromSequence);
   }
 
   /** The first mark from a sequence on behind which no more than this lies. */
@@ -68,9 +80,12 @@ export class Tally {
     );
   }
 
-  /** The last mark, from a sequence on, of an entry received before this time. */
+  /** The last mark, from a sequence on, of an entry received before this time; the newest also unmarked. */
   before(timeMs: number, fromSequence: number): Mark | undefined {
-    const mark = this.#marks.findLast(({ receivedAtMs }) => receivedAtMs < timeMs);
+    const isBefore = ({ receivedAtMs }: Mark) => receivedAtMs < timeMs;
+    const newest = this.#newest;
+    const isAllBefore = newest !== undefined && isBefore(newest);
+    const mark = isAllBefore ? newest : this.#marks.findLast(isBefore);
     return mark !== undefined && mark.sequence >= fromSequence ? mark : undefined;
   }
 
@@ -91,11 +106,12 @@ export class Tally {
   cutAt(sequence: number): void {
     this.#marks = this.#marks.filter((mark) => mark.sequence <= sequence);
     this.#last = this.#marks.at(-1);
+    this.#newest = this.#last;
   }
 
-  #mark({ sequence, receivedAtMs }: LogEntry): void {
-    this.#last = { sequence, count: this.#count, bytes: this.#bytes, receivedAtMs };
-    this.#marks.push(this.#last);
+  #mark(mark: Mark): void {
+    this.#last = mark;
+    this.#marks.push(mark);
     this.#thin();
   }
 
