@@ -25,19 +25,18 @@ export async function countBacklogs(
   for (const log of LOG_NAMES) {
     const { last } = deliveries.tails[log];
     let from = last;
-    for (const { cursors } of deliveries.consumers) {
-      // Where a backup was restored, the log may end before a session's saved cursor.
-      if (cursors[log].settled > last) cursors[log].storeWentBack(last);
-      from = Math.min(from, Math.max(cursors[log].countedUpTo, countedUpTo[log]));
+    for (const consumer of deliveries.consumers) {
+      consumer.beginCount(log, countedUpTo[log]);
+      from = Math.min(from, consumer.cursors[log].countedUpTo);
     }
     // Selections do not know the filters that have ended.
     const withEnded = [...deliveries.consumers].filter((one) => one.subscriptions.hasEnded);
     for await (const entry of entriesAfter(reader, log, from, last)) {
       for (const { selection, qos } of deliveries.routes.match(entry.topic)) {
         if (qos === 0 || !selection.rule.mayReceive(entry)) continue;
-        for (const member of selection.members) member.recount(entry, countedUpTo[log]);
+        for (const member of selection.members) member.recount(entry);
       }
-      for (const consumer of withEnded) consumer.recountEnded(entry, countedUpTo[log]);
+      for (const consumer of withEnded) consumer.recountEnded(entry);
     }
   }
 }
@@ -53,6 +52,8 @@ export async function markBacklogs(
   upTo: LogPositions,
   signal: AbortSignal,
 ): Promise<void> {
+  // Those that are made from now on begin to count later.
+  const selections = new Set(deliveries.routes.selections());
   for (const log of LOG_NAMES) {
     const floors = [...deliveries.consumers].map(({ cursors }) => cursors[log].settled);
     const from = Math.min(upTo[log], ...floors);
@@ -61,7 +62,9 @@ export async function markBacklogs(
     for await (const entry of entriesAfter(reader, log, from, upTo[log])) {
       if (signal.aborted) return;
       for (const { selection, qos } of deliveries.routes.match(entry.topic)) {
-        if (qos === 1 && selection.rule.mayReceive(entry)) mark(counts, selection, entry, spacing);
+        const isCounted =
+          qos === 1 && selections.has(selection) && selection.rule.mayReceive(entry);
+        if (isCounted) mark(counts, selection, entry, spacing);
       }
     }
     for (const [selection, marks] of counts) {
@@ -74,6 +77,7 @@ export async function markBacklogs(
       selection.tallies[log].prepend(before);
     }
   }
+  for (const consumer of deliveries.consumers) consumer.marked();
 }
 
 /** The last mark moves with the count until it is far enough from the one before. */

@@ -50,6 +50,8 @@ export interface ConsumerOptions {
   readonly limits: ConsumerLimits;
   /** Called when a cursor may have moved, so that it is saved. */
   readonly onProgress: () => void;
+  /** Called when the store has lost entries, and subscriptions hold from earlier on. */
+  readonly onSubscriptionsRewound: () => void;
   /** Called when the store cannot be read; the consumer is woken again later. */
   readonly onReadFailure: (error: unknown) => void;
 }
@@ -216,7 +218,7 @@ export class Consumer implements Member {
     const spacing = spacingFor(this.#limits);
     const isDropped = messages.dropBeyond(
       maxQueued - messages.inFlightCount - (spacing.entries - 1),
-      maxQueuedBytes - spacing.bytes,
+      maxQueuedBytes - messages.inFlightBytes - spacing.bytes,
     );
     if (isDropped) this.#options.onProgress();
   }
@@ -237,13 +239,25 @@ export class Consumer implements Member {
     return this.cursors[entry.log].needs(entry);
   }
 
-  recount(entry: LogEntry, countedUpTo: number): void {
-    if (!this.subscriptions.hasEnded) this.cursors[entry.log].recount(entry, countedUpTo, true);
+  /** At start: all of it is counted up to here at least, unless the log has lost entries since. */
+  beginCount(log: LogName, countedUpTo: number): void {
+    const hasLost = this.cursors[log].beginCount(countedUpTo);
+    if (hasLost) this.#rewindSubscriptions(log, this.#services.tails[log].last);
+  }
+
+  recount(entry: LogEntry): void {
+    if (!this.subscriptions.hasEnded) this.cursors[entry.log].recount(entry, true);
   }
 
   /** The same for a consumer with filters that have ended, for any entry. */
-  recountEnded(entry: LogEntry, countedUpTo: number): void {
-    this.cursors[entry.log].recount(entry, countedUpTo, false);
+  recountEnded(entry: LogEntry): void {
+    this.cursors[entry.log].recount(entry, false);
+  }
+
+  /** The marks that lead to what was there at the start are set. */
+  marked(): void {
+    for (const log of LOG_NAMES) this.cursors[log].marked();
+    this.checkBounds();
   }
 
   /** The store has lost its newest entries and numbers anew from here. */
@@ -255,7 +269,7 @@ export class Consumer implements Member {
       if (sent.cursor === cursor && sent.sequence > sequence) sent.cursor = undefined;
     }
     this.#inFlight.forgetInterrupted();
-    this.subscriptions.rewindTo(log, sequence);
+    this.#rewindSubscriptions(log, sequence);
     if (log === 'alarms') this.#openLanes();
     if (this.isConnected) this.#services.pumpLater(this);
   }
@@ -318,6 +332,12 @@ export class Consumer implements Member {
       concerns: (entry) =>
         this.#options.mayReceive(entry) && this.subscriptions.qosForEntry(entry) === 1,
     });
+  }
+
+  /** The log ends here now: its next entries get numbers that subscriptions know. */
+  #rewindSubscriptions(log: LogName, sequence: number): void {
+    this.subscriptions.rewindTo(log, sequence);
+    this.#options.onSubscriptionsRewound();
   }
 
   /** Joins the selection of its present filters. */
@@ -437,7 +457,11 @@ export class Consumer implements Member {
     this.#loading.add(cursor);
     cursor
       .load()
-      .finally(() => this.#loading.delete(cursor))
+      .finally(() => {
+        this.#loading.delete(cursor);
+        // Nothing was dropped meanwhile.
+        this.checkBounds();
+      })
       .then(() => this.wake(), this.#options.onReadFailure);
   }
 

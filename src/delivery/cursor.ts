@@ -1,26 +1,16 @@
-import type { CursorState, SentBefore } from './cursor-state.js';
-import type { LogEntry, LogName, LogReader } from './log-entry.js';
-import type { LogTail } from './log-tail.js';
-import { SentAhead } from './sent-ahead.js';
+import type { CursorState } from './cursor-state.js';
+import type { LogEntry, LogName } from './log-entry.js';
+import { ReadAhead, type ReadAheadOptions } from './read-ahead.js';
+import { SentEntries } from './sent-entries.js';
 import type { Mark, Tally } from './tally.js';
+import { Unread } from './unread.js';
 
 const PAGE_ENTRIES = 500;
 /** A consumer that has more ready than this reads the log instead. */
 const MAX_READY = 500;
 
-export interface CursorOptions {
-  readonly log: LogName;
-  readonly tail: LogTail;
-  readonly reader: LogReader;
+export interface CursorOptions extends ReadAheadOptions {
   readonly state: CursorState;
-  /** Whether the consumer is to receive the entry; the same whenever it is asked. */
-  readonly concerns: (entry: LogEntry) => boolean;
-}
-
-/** An entry that awaits its acknowledgement. */
-interface Flight {
-  readonly bytes: number;
-  readonly receivedAtMs: number;
 }
 
 /**
@@ -39,44 +29,30 @@ export class Cursor {
   #isLive = false;
   #ready: LogEntry[] = [];
   #readyAt = 0;
-  #page: LogEntry[] = [];
-  #pageAt = 0;
-  #generation = 0;
-  /** In the order of the log. */
-  readonly #inFlight = new Map<number, Flight>();
-  readonly #ahead: SentAhead;
-  /** What was in flight when the cursor last went back to send it again. */
-  #resume: { upTo: number; readonly unsettled: Set<number> } | undefined;
-  #tally: Tally | undefined;
-  /** The offset as a position in the tally: what the tally has more is unread. */
-  #readCount = 0;
-  #readBytes = 0;
-  /** Marks before this sequence do not count what this consumer accepted. */
-  #marksFrom = 0;
+  readonly #page: ReadAhead;
+  readonly #sent: SentEntries;
+  readonly #unread: Unread;
   #delivered: number;
   #expired: number;
   #dropped: number;
   #refused: number;
-  #sentUpTo: number;
   #toSkip: number;
-  readonly #countedUpTo: number;
+  #countedUpTo: number;
 
   constructor(options: CursorOptions) {
     const { log, state } = options;
     this.log = log;
     this.#options = options;
     this.#offset = state.settled;
-    this.#ahead = new SentAhead(state.ahead);
+    this.#page = new ReadAhead(options);
+    this.#sent = new SentEntries(state);
+    this.#unread = new Unread(state.unread ?? 0, state.unreadBytes ?? 0);
     this.#delivered = state.delivered;
     this.#expired = state.expired;
     this.#dropped = state.dropped;
     this.#refused = state.refused ?? 0;
-    this.#sentUpTo = state.sentUpTo ?? 0;
     this.#toSkip = state.toSkip ?? 0;
     this.#countedUpTo = state.countedUpTo ?? state.settled;
-    this.#readCount = -(state.unread ?? 0);
-    this.#readBytes = -(state.unreadBytes ?? 0);
-    if (state.sent !== undefined) this.#resume = resumeOf(state.sent);
   }
 
   get offset(): number {
@@ -85,20 +61,26 @@ export class Cursor {
 
   /** Entries accepted and not read yet. */
   get unread(): number {
-    return (this.#tally?.count ?? 0) - this.#readCount;
+    return this.#unread.count;
   }
 
-  get unreadBytes(): number {
-    return (this.#tally?.bytes ?? 0) - this.#readBytes;
-  }
-
+  /** Entries in flight that were sent in their turn. */
   get inFlightCount(): number {
-    return this.#inFlight.size;
+    return this.#sent.inTurnCount;
+  }
+
+  get inFlightBytes(): number {
+    return this.#sent.amount.bytes;
   }
 
   /** Accepted and not done with: unread, or sent and unacknowledged. */
   get queued(): number {
-    return this.unread + this.#inFlight.size + this.#ahead.inFlightCount;
+    return this.#unread.count + this.#sent.inTurnCount + this.#sent.aheadCount;
+  }
+
+  /** The same in bytes of payload. */
+  get queuedBytes(): number {
+    return this.#unread.bytes + this.#sent.amount.bytes;
   }
 
   get delivered(): number {
@@ -124,29 +106,23 @@ export class Cursor {
 
   /** The ack floor: every entry up to here is done with, or does not concern the consumer. */
   get settled(): number {
-    const [oldest] = this.#inFlight.keys();
+    const { oldest } = this.#sent;
     if (oldest !== undefined) return oldest - 1;
     return this.#isCaughtUp ? this.#options.tail.last : this.#offset;
   }
 
   get state(): CursorState {
-    const { settled, queued } = this;
-    const sent = this.#sent();
-    const ahead = this.#isCaughtUp && this.#inFlight.size === 0 ? undefined : this.#ahead.state;
-    let unreadBytes = this.unreadBytes;
-    for (const { bytes } of this.#inFlight.values()) unreadBytes += bytes;
+    const { settled } = this;
     return {
       settled,
       delivered: this.#delivered,
       expired: this.#expired,
       dropped: this.#dropped,
-      unread: queued,
-      unreadBytes,
+      unread: this.queued,
+      unreadBytes: this.queuedBytes,
       countedUpTo: this.#options.tail.last,
       ...(this.#refused > 0 && { refused: this.#refused }),
-      ...(this.#sentUpTo > settled && { sentUpTo: this.#sentUpTo }),
-      ...(sent.upTo > settled && { sent }),
-      ...(ahead && { ahead }),
+      ...this.#sent.stateAt(settled, this.#offset, this.#isCaughtUp),
     };
   }
 
@@ -156,11 +132,12 @@ export class Cursor {
    * @param marksFrom the sequence from which on its marks count what this consumer accepts
    */
   follow(tally: Tally, marksFrom: number): void {
-    const { unread, unreadBytes } = this;
-    this.#tally = tally;
-    this.#readCount = tally.count - unread;
-    this.#readBytes = tally.bytes - unreadBytes;
-    this.#marksFrom = marksFrom;
+    this.#unread.follow(tally, marksFrom);
+  }
+
+  /** The marks that lead to what was there at the start are set. */
+  marked(): void {
+    this.#unread.marked();
   }
 
   /** An accepted entry stands at the end of the log, and the consumer is connected. */
@@ -199,47 +176,27 @@ export class Cursor {
 
   /** Whether the page that is being sent should be followed up, so that sending need not wait. */
   get wantsPage(): boolean {
-    const left = this.#page.length - this.#pageAt;
-    const end = this.#page.at(-1)?.sequence ?? 0;
-    return left > 0 && left < PAGE_ENTRIES / 2 && end < this.#options.tail.last;
+    return this.#page.isShort;
   }
 
   /** Whether the next entry is in memory already. */
   get hasPage(): boolean {
-    return this.#isLive || this.#pageAt < this.#page.length;
+    return this.#isLive || this.#page.next !== undefined;
   }
 
   /** Loads what follows from the store. */
   async load(): Promise<void> {
-    const generation = this.#generation;
-    const { reader, tail } = this.#options;
-    const newest = tail.last;
-    const after = Math.max(this.#offset, this.#page.at(-1)?.sequence ?? 0);
-    const entries = await reader.read(this.log, after, PAGE_ENTRIES);
-    if (generation !== this.#generation) return;
-    // What is stored but not announced yet is read once it has been; what was jumped over meanwhile is
-    // not needed any more.
-    const page = entries.filter(({ sequence }) => sequence <= newest && sequence > this.#offset);
-    this.#page = [...this.#page.slice(this.#pageAt), ...page];
-    this.#pageAt = 0;
-    // Nothing there: what was between has been trimmed.
-    if (entries.length === 0 && this.#page.length === 0) {
-      this.#offset = Math.max(this.#offset, newest);
-    }
+    await this.#page.load(this.#offset);
   }
 
   /** Whether the entry concerns the consumer and is not done with, nor on its way. */
   isOwed(entry: LogEntry): boolean {
-    const { sequence } = entry;
-    if (this.#ahead.has(sequence) || this.#inFlight.has(sequence)) return false;
-    const resume = this.#resume;
-    const isKnown = resume !== undefined && sequence <= resume.upTo;
-    return !(isKnown && !resume.unsettled.has(sequence)) && this.#options.concerns(entry);
+    return this.#sent.isOpen(entry.sequence) && this.#options.concerns(entry);
   }
 
   /** Whether the entry may still be read, or be sent again should the connection break. */
   needs(entry: LogEntry): boolean {
-    if (this.#isCaughtUp && this.#inFlight.size === 0) return false;
+    if (this.#isCaughtUp && this.#sent.inTurnCount === 0) return false;
     return entry.sequence > this.settled && this.#options.concerns(entry);
   }
 
@@ -247,31 +204,30 @@ export class Cursor {
   async oldestQueued(): Promise<LogEntry | undefined> {
     if (this.queued === 0) return undefined;
     const entries = await this.#options.reader.read(this.log, this.settled, PAGE_ENTRIES);
-    return entries.find((entry) => this.#inFlight.has(entry.sequence) || this.isOwed(entry));
+    return entries.find((one) => this.#sent.isInFlight(one.sequence) || this.isOwed(one));
   }
 
   /** The entry awaits its acknowledgement. Returns whether it had been sent before. */
-  sent({ sequence, payload, receivedAtMs }: LogEntry): boolean {
-    const isRepeated = sequence <= this.#sentUpTo;
-    this.#inFlight.set(sequence, { bytes: payload.length, receivedAtMs });
-    this.#sentUpTo = Math.max(this.#sentUpTo, sequence);
-    return isRepeated;
+  sent(entry: LogEntry): boolean {
+    return this.#sent.send(entry);
   }
 
   /** The same for an entry behind the offset: it is sent before its turn. */
-  sentAhead({ sequence, payload }: LogEntry): void {
-    this.#readCount++;
-    this.#readBytes += payload.length;
-    this.#ahead.sent(sequence, payload.length);
+  sentAhead(entry: LogEntry): void {
+    this.#unread.read(entry.payload.length);
+    this.#sent.sendAhead(entry);
   }
 
   acknowledged(sequence: number): void {
-    if (this.#settle(sequence)) this.#delivered++;
+    if (this.#sent.settle(sequence)) this.#delivered++;
   }
 
   /** The receiver will never take the entry, which was sent, perhaps before going back. */
   refused(sequence: number): void {
-    if (!this.#settle(sequence) && !this.#passUnread(sequence)) return;
+    if (!this.#sent.settle(sequence)) {
+      if (sequence <= this.#offset || !this.#sent.settleUnsent(sequence)) return;
+      this.#unread.read(0);
+    }
     this.#dropped++;
     this.#refused++;
   }
@@ -279,35 +235,28 @@ export class Cursor {
   /**
    * Drops the oldest unread entries beyond the bounds, by a jump that reads none of them.
    *
+   * However fast the log is fed, deliveries go on: a page in memory is sent before what the jump leads
+   * to, and nothing is dropped while a page is on its way, which would be of no use then.
+   *
    * @returns whether any were dropped
    */
   dropBeyond(maxCount: number, maxBytes: number): boolean {
-    const tally = this.#tally;
-    const isWithin = this.unread <= maxCount && this.unreadBytes <= maxBytes;
-    if (isWithin || tally === undefined) return false;
-    // Some room below the bound, so that not every entry that follows makes for another jump.
-    const [count, bytes] = [maxCount, maxBytes].map((max) =>
-      Math.max(0, max - Math.floor(max / 16)),
-    );
-    const mark = tally.leaving(count ?? 0, bytes ?? 0, this.#firstTarget);
-    const dropped = mark === undefined ? 0 : this.#jump(tally, mark);
+    const { count, bytes } = this.#unread;
+    if ((count <= maxCount && bytes <= maxBytes) || this.#page.isLoading) return false;
+    const dropped =
+      this.#jumpBehindPage(maxCount, maxBytes) ?? this.#jumpLeaving(maxCount, maxBytes);
     this.#dropped += dropped;
     return dropped > 0;
   }
 
   /** Expires what was received before this time. Returns whether there was any. */
   expireBefore(timeMs: number): boolean {
-    const tally = this.#tally;
-    const mark = tally?.before(timeMs, this.#firstTarget);
-    let expired = mark === undefined || tally === undefined ? 0 : this.#jump(tally, mark);
+    const mark = this.#unread.markBefore(timeMs, this.#firstTarget);
+    const unread = mark === undefined ? 0 : this.#jump(mark);
     // A client that never acknowledges must not hold the log.
-    for (const [sequence, { receivedAtMs }] of this.#inFlight) {
-      if (receivedAtMs >= timeMs) break;
-      this.#inFlight.delete(sequence);
-      expired++;
-    }
-    this.#expired += expired;
-    return expired > 0;
+    const inFlight = this.#sent.expireBefore(timeMs);
+    this.#expired += unread + inFlight;
+    return unread + inFlight > 0;
   }
 
   /** Follows the end of the log while nothing in it concerns the consumer. */
@@ -318,111 +267,105 @@ export class Cursor {
   /** Goes back to the ack floor: everything behind it is sent again. */
   rewind(): void {
     const { settled } = this;
-    const isNeeded = this.#inFlight.size > 0 || this.#ahead.inFlightCount > 0;
-    if (isNeeded) this.#resume = resumeOf(this.#sent());
-    const ahead = this.#ahead.rewind();
-    this.#readCount -= this.#inFlight.size + ahead.count;
-    this.#readBytes -= ahead.bytes;
-    for (const { bytes } of this.#inFlight.values()) this.#readBytes -= bytes;
-    this.#inFlight.clear();
+    const { count, bytes } = this.#sent.rewind(this.#offset);
+    this.#unread.add(count, bytes);
     this.#offset = settled;
-    this.#isLive = false;
     this.#forgetRead();
   }
 
   /** The store has lost its newest entries and numbers anew from here. */
   storeWentBack(sequence: number): void {
-    this.#expired += this.#ahead.cutAt(sequence);
-    if (this.#resume !== undefined) {
-      this.#resume.upTo = Math.min(this.#resume.upTo, sequence);
-    }
-    this.#sentUpTo = Math.min(this.#sentUpTo, sequence);
-    this.#marksFrom = Math.min(this.#marksFrom, sequence);
+    this.#expired += this.#sent.cutAt(sequence);
+    this.#unread.cutAt(sequence);
     this.#forgetRead();
-    this.#isLive = false;
-    for (const sent of this.#inFlight.keys()) {
-      if (sent <= sequence) continue;
-      this.#inFlight.delete(sent);
-      this.#expired++;
-    }
     if (this.#offset < sequence) return;
     this.#offset = sequence;
     this.#expireUnread();
   }
 
-  /** The newest entry when the saved state was counted. */
+  /** The newest entry when what is unread was counted. */
   get countedUpTo(): number {
     return this.#countedUpTo;
   }
 
   /**
-   * At start: an entry in the log that was appended after the saved state was counted.
+   * At start: what is unread was counted up to here at least. Where the log ends before that, the store
+   * has lost its newest entries, and all behind the floor is to be counted again.
    *
-   * @param countedUpTo up to where all states are counted, unless they say later themselves
-   * @param isMatched whether the entry is known to match the present filters
+   * @returns whether the store has lost entries
    */
-  recount(entry: LogEntry, countedUpTo: number, isMatched: boolean): void {
-    if (entry.sequence <= Math.max(this.#countedUpTo, countedUpTo)) return;
+  beginCount(countedUpTo: number): boolean {
+    const { last } = this.#options.tail;
+    this.#countedUpTo = Math.max(this.#countedUpTo, countedUpTo);
+    if (this.#countedUpTo <= last) return false;
+    this.storeWentBack(last);
+    this.#countedUpTo = this.#offset;
+    this.#unread.leave(0, 0);
+    return true;
+  }
+
+  /**
+   * At start: an entry of the log that may not have been counted.
+   *
+   * @param isSelected whether the entry is known to match the consumer's filters
+   */
+  recount(entry: LogEntry, isSelected: boolean): void {
+    if (entry.sequence <= this.#countedUpTo) return;
     // Most were never in flight, and their filters have not changed since: no need to match again.
-    const isPlain = isMatched && entry.sequence > this.#firstTarget && this.#toSkip === 0;
-    if (isPlain ? this.#ahead.has(entry.sequence) : !this.isOwed(entry)) return;
+    const isPlain = isSelected && entry.sequence > this.#firstTarget && this.#toSkip === 0;
+    if (isPlain ? this.#sent.wasSentAhead(entry.sequence) : !this.isOwed(entry)) return;
     if (this.#toSkip > 0) {
-      this.#skip(entry.sequence);
+      this.#toSkip--;
+      this.#sent.skip(entry.sequence);
       return;
     }
-    this.#readCount--;
-    this.#readBytes -= entry.payload.length;
+    this.#unread.add(1, entry.payload.length);
   }
 
   get #isCaughtUp(): boolean {
-    return this.unread <= 0 && this.#ahead.inFlightCount === 0;
+    return this.#unread.count <= 0 && this.#sent.aheadCount === 0;
   }
 
-  /** Where a jump may lead: not to where what this consumer has settled is counted. */
+  /** Where a jump may lead: not to where what was settled is known entry by entry. */
   get #firstTarget(): number {
-    return Math.max(this.#offset, this.#marksFrom, this.#resume?.upTo ?? 0);
+    return Math.max(this.#offset, this.#sent.knownUpTo);
   }
 
   #goLive(): void {
     this.#passTo(this.#options.tail.last);
-    this.#readCount = this.#tally?.count ?? 0;
-    this.#readBytes = this.#tally?.bytes ?? 0;
+    this.#unread.leave(0, 0);
     this.#isLive = true;
   }
 
   #passTo(offset: number): void {
     this.#offset = Math.max(this.#offset, offset);
-    this.#ahead.forgetDone();
+    this.#sent.passAll();
     this.#forgetRead();
   }
 
   #fallBehind(): void {
     const next = this.#ready[this.#readyAt];
     if (next !== undefined) this.#offset = next.sequence - 1;
-    this.#isLive = false;
     this.#forgetRead();
   }
 
   #nextBehind(): LogEntry | undefined {
-    return this.#page[this.#pageAt] ?? this.#options.tail.entryAfter(this.#offset);
+    const { next } = this.#page;
+    if (next !== undefined) return next;
+    this.#offset = this.#sent.nextFrom(Math.max(this.#offset, this.#page.readUpTo));
+    return this.#options.tail.entryAfter(this.#offset);
   }
 
   /** Passes the entry. Returns whether it is to be sent. */
   #take(entry: LogEntry): boolean {
     if (this.#isLive) this.#takeReady();
-    else if (this.#pageAt < this.#page.length) this.#pageAt++;
+    else this.#page.take();
     const { sequence } = entry;
-    // The set in flight may be asked for an entry that a page brought twice.
     if (sequence <= this.#offset) return false;
     this.#offset = sequence;
-    const ahead = this.#ahead.pass(sequence);
-    if (ahead !== undefined) {
-      if (ahead !== 'done') this.#sentInTurn(sequence, ahead, entry.receivedAtMs);
-      return false;
-    }
-    if (!this.#isLive && !this.isOwed(entry)) return false;
-    this.#readCount++;
-    this.#readBytes += entry.payload.length;
+    const isToSend = this.#isLive || this.isOwed(entry);
+    if (this.#sent.pass(entry) || !isToSend) return false;
+    this.#unread.read(entry.payload.length);
     return true;
   }
 
@@ -433,75 +376,62 @@ export class Cursor {
     this.#readyAt = 0;
   }
 
-  #sentInTurn(sequence: number, bytes: number, receivedAtMs: number): void {
-    this.#inFlight.set(sequence, { bytes, receivedAtMs });
+  /** Passes everything up to a mark that leaves so much. Returns how many entries were unread. */
+  #jumpLeaving(maxCount: number, maxBytes: number): number {
+    const mark = this.#unread.markLeaving(
+      Math.max(0, maxCount),
+      Math.max(0, maxBytes),
+      this.#firstTarget,
+    );
+    return mark === undefined ? 0 : this.#jump(mark);
   }
 
   /** Passes everything up to the mark. Returns how many entries were unread. */
-  #jump(tally: Tally, mark: Mark): number {
-    const unreadBefore = this.unread;
-    const after = Math.max(0, tally.count - mark.count - this.#ahead.countAfter(mark.sequence));
-    if (after >= unreadBefore) return 0;
-    for (const [sequence, bytes] of this.#ahead.passAllUpTo(mark.sequence)) {
-      this.#sentInTurn(sequence, bytes, mark.receivedAtMs);
-    }
-    this.#readCount = tally.count - after;
-    this.#readBytes = mark.bytes;
+  #jump(mark: Mark): number {
+    const before = this.#unread.count;
+    const behind = this.#unread.behind(mark);
+    const left = Math.max(0, behind.count - this.#sent.aheadAfter(mark.sequence));
+    if (left >= before) return 0;
+    this.#sent.passAllUpTo(mark.sequence, mark.receivedAtMs);
+    this.#unread.leave(left, behind.bytes);
     this.#offset = mark.sequence;
-    this.#isLive = false;
-    this.#ready = [];
-    this.#readyAt = 0;
-    this.#page = this.#page.filter((entry) => entry.sequence > mark.sequence);
-    this.#pageAt = 0;
-    return unreadBefore - after;
+    this.#forgetRead();
+    return before - left;
   }
 
-  /** Returns whether the entry was in flight. */
-  #settle(sequence: number): boolean {
-    return this.#ahead.settle(sequence) || this.#inFlight.delete(sequence);
-  }
-
-  /** An entry that is to be sent again need not be. Returns whether it was to be. */
-  #passUnread(sequence: number): boolean {
-    const isUnread = this.#resume?.unsettled.has(sequence) === true && sequence > this.#offset;
-    if (!isUnread) return false;
-    this.#resume?.unsettled.delete(sequence);
-    this.#readCount++;
-    return true;
-  }
-
-  /** Of version 1: a dropped entry that had not been passed yet. */
-  #skip(sequence: number): void {
-    this.#toSkip--;
-    this.#resume ??= { upTo: sequence, unsettled: new Set() };
-    if (!this.#resume.unsettled.delete(sequence)) this.#resume.upTo = sequence;
+  /**
+   * Passes what lies between the page in memory and a mark. Returns how many entries were unread;
+   * undefined when there is no page, or more in it than should be left.
+   */
+  #jumpBehindPage(maxCount: number, maxBytes: number): number | undefined {
+    if (this.#page.next === undefined || this.#sent.aheadCount > 0) return undefined;
+    const page = this.#page.left.filter(
+      ({ sequence }) => sequence > this.#offset && this.#sent.isOpen(sequence),
+    );
+    const pageBytes = page.reduce((sum, { payload }) => sum + payload.length, 0);
+    if (page.length > maxCount / 2 || pageBytes > maxBytes / 2) return undefined;
+    const from = Math.max(this.#firstTarget, this.#page.readUpTo);
+    const mark = this.#unread.markLeaving(maxCount - page.length, maxBytes - pageBytes, from);
+    if (mark === undefined) return undefined;
+    const before = this.#unread.count;
+    const behind = this.#unread.behind(mark);
+    const left = page.length + behind.count;
+    if (left >= before) return 0;
+    this.#unread.leave(left, pageBytes + behind.bytes);
+    const sequences = page.map(({ sequence }) => sequence);
+    this.#sent.keepOnly({ upTo: mark.sequence, sequences });
+    return before - left;
   }
 
   #expireUnread(): void {
-    this.#expired += Math.max(0, this.unread);
-    this.#readCount = this.#tally?.count ?? 0;
-    this.#readBytes = this.#tally?.bytes ?? 0;
-  }
-
-  /** What was sent, now or before the cursor last went back, and is not done with. */
-  #sent(): SentBefore {
-    const sequences = [...this.#inFlight.keys()];
-    const resume = this.#resume;
-    const offset = this.#offset;
-    if (resume === undefined || resume.upTo <= offset) return { upTo: offset, sequences };
-    const toCome = [...resume.unsettled].filter((sequence) => sequence > offset);
-    return { upTo: resume.upTo, sequences: [...sequences, ...toCome] };
+    this.#expired += Math.max(0, this.#unread.count);
+    this.#unread.leave(0, 0);
   }
 
   #forgetRead(): void {
-    this.#generation++;
+    this.#isLive = false;
     this.#ready = [];
     this.#readyAt = 0;
-    this.#page = [];
-    this.#pageAt = 0;
+    this.#page.forget();
   }
-}
-
-function resumeOf({ upTo, sequences }: SentBefore): { upTo: number; unsettled: Set<number> } {
-  return { upTo, unsettled: new Set(sequences) };
 }

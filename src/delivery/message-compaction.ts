@@ -28,11 +28,12 @@ export class MessageCompaction {
     const count = await this.#logs.messageCount();
     this.#left = Math.min(this.#left, count);
     if (count < 2 * this.#left + MIN_ENTRIES) return;
-    const removed = await this.#compact();
+    const removed = await this.compact();
     this.#left = count - removed;
   }
 
-  async #compact(): Promise<number> {
+  /** Looks through the whole log. Returns how many messages were removed. */
+  async compact(): Promise<number> {
     const { last } = this.#deliveries.tails.messages;
     let removed = 0;
     for (let after = 0; after < last; ) {

@@ -6,13 +6,20 @@ import { SharedTurn } from './shared-turn.js';
 /** How much of what was acknowledged may be sent again after a crash. */
 const SAVE_INTERVAL_MS = 50;
 
+/** What was saved of a session. */
+interface Saved {
+  /** Without what changes with every entry, whether it concerns the session or not. */
+  readonly text: string;
+  readonly countedUpTo: LogPositions;
+}
+
 /** Saves the cursors that have moved, all of them in one write a moment later. */
 export class ProgressKeeper {
   readonly #store: SessionStore;
   readonly #log: Logger;
   readonly #moved = new Map<string, () => SessionProgress>();
-  /** What was saved last, as text. */
-  readonly #saved = new Map<string, string>();
+  /** What was saved last. */
+  readonly #saved = new Map<string, Saved>();
   /** Up to where each session is settled in what is stored of it. */
   readonly #settled = new Map<string, LogPositions>();
   #timer: NodeJS.Timeout | undefined;
@@ -71,9 +78,9 @@ export class ProgressKeeper {
     const changed: SessionProgress[] = [];
     for (const [clientId, progress] of moved) {
       const current = progress();
-      const text = textOf(current);
-      if (this.#saved.get(clientId) === text) continue;
-      this.#saved.set(clientId, text);
+      const saved = savedOf(current);
+      if (isCoveredBy(saved, this.#saved.get(clientId))) continue;
+      this.#saved.set(clientId, saved);
       changed.push(current);
     }
     if (changed.length === 0) return;
@@ -102,9 +109,18 @@ export class ProgressKeeper {
   }
 }
 
-/** Without what changes with every entry, whether it concerns the session or not. */
-function textOf({ cursors: { alarms, messages }, ...progress }: SessionProgress): string {
-  const { countedUpTo: _alarms, ...ofAlarms } = alarms;
-  const { countedUpTo: _messages, ...ofMessages } = messages;
-  return JSON.stringify([progress, ofAlarms, ofMessages]);
+function savedOf({ cursors: { alarms, messages }, ...progress }: SessionProgress): Saved {
+  const { countedUpTo: alarmsUpTo = 0, ...ofAlarms } = alarms;
+  const { countedUpTo: messagesUpTo = 0, ...ofMessages } = messages;
+  const text = JSON.stringify([progress, ofAlarms, ofMessages]);
+  return { text, countedUpTo: { alarms: alarmsUpTo, messages: messagesUpTo } };
+}
+
+/** Whether there is nothing to save. Where the store has lost entries, a number counted to is too high. */
+function isCoveredBy({ text, countedUpTo }: Saved, before: Saved | undefined): boolean {
+  return (
+    before?.text === text &&
+    before.countedUpTo.alarms <= countedUpTo.alarms &&
+    before.countedUpTo.messages <= countedUpTo.messages
+  );
 }

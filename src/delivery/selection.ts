@@ -28,8 +28,8 @@ export interface Member {
   offerDirect(message: DirectMessage, qos: QoS): void;
   /** Whether the entry may still have to be sent to the member. */
   needs(entry: LogEntry): boolean;
-  /** At start: an entry in the log that was not counted up to this sequence concerns the member. */
-  recount(entry: LogEntry, countedUpTo: number): void;
+  /** At start: an entry in the log that may not have been counted concerns the member. */
+  recount(entry: LogEntry): void;
   /** A mark was set: drops what exceeds the bounds of a backlog. */
   checkBounds(): void;
 }

@@ -21,6 +21,12 @@ export class SentAhead {
     return this.#inFlight.size;
   }
 
+  get inFlightBytes(): number {
+    let bytes = 0;
+    for (const one of this.#inFlight.values()) bytes += one;
+    return bytes;
+  }
+
   /** Undefined when no entry is done with. */
   get state(): SentAheadState | undefined {
     if (this.#done.size === 0) return undefined;
@@ -78,13 +84,9 @@ export class SentAhead {
     return passed.sort(([one], [other]) => one - other);
   }
 
-  /** What was in flight is to be sent again. Returns how many entries and bytes that were. */
-  rewind(): { readonly count: number; readonly bytes: number } {
-    const count = this.#inFlight.size;
-    let bytes = 0;
-    for (const one of this.#inFlight.values()) bytes += one;
+  /** What was in flight is to be sent again. */
+  rewind(): void {
     this.#inFlight.clear();
-    return { count, bytes };
   }
 
   /** The log ends at this sequence now. Returns how many lost entries were in flight. */

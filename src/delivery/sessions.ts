@@ -257,6 +257,9 @@ export class Sessions {
         if (consumer.subscriptions.hasEnded) consumer.subscriptions.prune(consumer.settled);
         if (isPersistent) this.#moved(session);
       },
+      onSubscriptionsRewound: () => {
+        if (isPersistent) this.#inBackground(clientId, session.saving.take());
+      },
       onReadFailure: (error) =>
         log.warn({ err: error, clientId }, 'failed to read a backlog, retrying'),
     });

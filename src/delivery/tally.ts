@@ -30,8 +30,8 @@ export class Tally {
   #count = 0;
   #bytes = 0;
   #last: Mark | undefined;
-  /** At the newest entry, marked or not. */
-  #end: Mark | undefined;
+  /** Where the entry counted last stands. */
+  #newest: Mark | undefined;
 
   constructor(spacing: MarkSpacing) {
     this.#spacing = spacing;
@@ -47,20 +47,27 @@ export class Tally {
 
   /** Counts an entry at the end of the log. Returns whether a mark was set there. */
   add(entry: LogEntry): boolean {
-    const { sequence, receivedAtMs } = entry;
     this.#count++;
     this.#bytes += entry.payload.length;
-    const end = { sequence, count: this.#count, bytes: this.#bytes, receivedAtMs };
-    this.#end = end;
     const { entries, bytes, ms } = this.#spacing;
     const last = this.#last;
+    const hasPassed = last !== undefined && entry.receivedAtMs - last.receivedAtMs >= ms;
     const isDue =
       last === undefined ||
       this.#count - last.count >= entries ||
       this.#bytes - last.bytes >= bytes ||
-      receivedAtMs - last.receivedAtMs >= ms;
-    if (isDue) this.#mark(end);
+      hasPassed;
+    // Before a pause, so that what came before is not as young as what came after.
+    if (hasPassed && this.#newest !== undefined && this.#newest !== last) this.#mark(this.#newest);
+    const { sequence, receivedAtMs } = entry;
+    this.#newest = { sequence, count: this.#count, bytes: this.#bytes, receivedAtMs };
+    if (isDue) this.#mark(this.#newest);
     return isDue;
+  }
+
+  /** The marks from a sequence on. */
+  marksFrom(fromSequence: number): Mark[] {
+    return this.#marks.filter(({ sequence }) => sequence >= fromSequence);
   }
 
   /** The first mark from a sequence on behind which no more than this lies. */
@@ -73,16 +80,12 @@ export class Tally {
     );
   }
 
-  /**
-   * The last mark, from a sequence on, of an entry received before this time.
-   *
-   * The newest entry is as good as marked: a backlog that nothing follows expires to its end.
-   */
+  /** The last mark, from a sequence on, of an entry received before this time; the newest also unmarked. */
   before(timeMs: number, fromSequence: number): Mark | undefined {
-    const isAllBefore = this.#end !== undefined && this.#end.receivedAtMs < timeMs;
-    const mark = isAllBefore
-      ? this.#end
-      : this.#marks.findLast(({ receivedAtMs }) => receivedAtMs < timeMs);
+    const isBefore = ({ receivedAtMs }: Mark) => receivedAtMs < timeMs;
+    const newest = this.#newest;
+    const isAllBefore = newest !== undefined && isBefore(newest);
+    const mark = isAllBefore ? newest : this.#marks.findLast(isBefore);
     return mark !== undefined && mark.sequence >= fromSequence ? mark : undefined;
   }
 
@@ -103,7 +106,7 @@ export class Tally {
   cutAt(sequence: number): void {
     this.#marks = this.#marks.filter((mark) => mark.sequence <= sequence);
     this.#last = this.#marks.at(-1);
-    this.#end = this.#last;
+    this.#newest = this.#last;
   }
 
   #mark(mark: Mark): void {

@@ -30,12 +30,12 @@ export class Upkeep {
   #running: Promise<void> = Promise.resolve();
   #isRunning = false;
   #intervals = 0;
-  #savedAt: LogPositions;
+  /** Undefined: the first checkpoint is due at once, as a start may have found that entries were lost. */
+  #savedAt: LogPositions | undefined;
 
   constructor(options: UpkeepOptions) {
     this.#options = options;
     this.#compaction = new MessageCompaction(options.logs, options.deliveries);
-    this.#savedAt = options.deliveries.newest;
   }
 
   start(): void {
@@ -63,7 +63,7 @@ export class Upkeep {
   async #run(): Promise<void> {
     this.#isRunning = true;
     try {
-      if (this.#isCheckpointDue()) await this.#checkpoint();
+      if (this.#isCheckpointDue()) await this.checkpoint();
       if (this.#intervals % INTERVALS_PER_KEEPING === 0) await this.keep();
     } catch (error) {
       this.#options.log.warn({ err: error }, 'failed to trim the logs, retrying');
@@ -73,13 +73,19 @@ export class Upkeep {
   }
 
   #isCheckpointDue(): boolean {
+    if (this.#savedAt === undefined) return true;
     const { alarms, messages } = this.#options.deliveries.newest;
-    const appended = alarms - this.#savedAt.alarms + messages - this.#savedAt.messages;
+    const ofAlarms = alarms - this.#savedAt.alarms;
+    const ofMessages = messages - this.#savedAt.messages;
+    const appended = ofAlarms + ofMessages;
+    // The store has lost entries: what is saved counts some that are no more.
+    if (ofAlarms < 0 || ofMessages < 0) return true;
     if (appended === 0) return false;
     return appended >= UNCOUNTED_ENTRIES || this.#intervals % INTERVALS_PER_CHECKPOINT === 0;
   }
 
-  async #checkpoint(): Promise<void> {
+  /** Saves how much every session has accepted, and up to where that is counted. */
+  async checkpoint(): Promise<void> {
     const { newest } = this.#options.deliveries;
     await this.#options.sessions.saveAll();
     this.#savedAt = newest;

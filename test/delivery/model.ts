@@ -1,122 +1,109 @@
-import { expect } from 'vitest';
-import { LOG_NAMES, type LogEntry, type LogName } from '../../src/delivery/log-entry.js';
+import { expect, vi } from 'vitest';
+import type { Consumer } from '../../src/delivery/consumer.js';
+import type { Cursor } from '../../src/delivery/cursor.js';
+import type { ConsumerLimits } from '../../src/delivery/limits.js';
+import { LOG_NAMES, type LogName } from '../../src/delivery/log-entry.js';
+import { MessageCompaction } from '../../src/delivery/message-compaction.js';
+import type { QoS } from '../../src/delivery/subscriptions.js';
 import { matchesFilter } from '../../src/domain/topics.js';
-import { Connection, type PeerOptions, type TestLogs, World } from './world.js';
+import type { TestLogs } from './array-logs.js';
+import { GatedReader } from './gated-reader.js';
+import { type Happened, type Item, Ledger } from './ledger.js';
+import { MemorySessions } from './memory-sessions.js';
+import { Connection, numbered, numberIn, World } from './world.js';
 
-const MAX_QUEUED = 12;
-/** Enough that nothing falls out of a schedule's backlog. */
-const MAX_QUEUED_OF_BRIDGE = 500;
 const MAX_IN_FLIGHT = 4;
 const MAX_AGE_MS = 1_000;
+const LIMITS: ConsumerLimits = {
+  maxInFlight: MAX_IN_FLIGHT,
+  maxQueued: 12,
+  maxQueuedBytes: 1_000,
+  maxAgeMs: MAX_AGE_MS,
+};
+/** As fast as it is acknowledged: time does not pass by itself here. */
+const LIMITS_OF_BRIDGE = { ...LIMITS, replayPerSecond: 1e9 };
+
+export interface PeerOptions {
+  readonly name: string;
+  readonly filters: readonly string[];
+  /** As a bridge: new alarms go past the backlog of other devices. */
+  readonly isPaced?: boolean;
+}
+
+export const DEVICES = ['both', 'one', 'two'];
+
+export function filterOf(device: string): string {
+  return `care-homes/+/devices/${device}/#`;
+}
+
+function topicOf(log: LogName, device: string): string {
+  return `care-homes/home/devices/${device}/${log === 'alarms' ? 'alarms/fall' : 'x'}`;
+}
 
 export const PEERS: readonly PeerOptions[] = [
-  { name: 'one', filters: ['both/#', 'one/#', 'both/+'] },
-  { name: 'two', filters: ['both/#', 'two/#'] },
+  { name: 'one', filters: [filterOf('both'), filterOf('one'), 'care-homes/home/devices/both/+'] },
+  { name: 'two', filters: [filterOf('both'), filterOf('two')] },
 ];
-
-/** New alarms go past its backlog; as fast as it is acknowledged: time does not pass by itself here. */
 export const BRIDGE: PeerOptions = {
   name: 'bridge',
-  filters: ['both/#', 'one/#', 'two/#'],
-  replayPerSecond: 1e9,
+  filters: DEVICES.map(filterOf),
+  isPaced: true,
 };
-
-/** What one subscriber is owed of one log, and what it has seen of it: the model. */
-class Ledger {
-  readonly owed: number[] = [];
-  readonly acknowledged = new Set<number>();
-  readonly firstSent = new Set<number>();
-  readonly newestSent = new Map<string, number>();
-  /** By topic, which stands for a device. */
-  readonly lastOnConnection = new Map<string, number>();
-
-  owedUpTo(sequence: number): number[] {
-    return this.owed.filter((one) => one <= sequence);
-  }
-
-  unseen(sequences: readonly number[]): number[] {
-    return sequences.filter((one) => !this.acknowledged.has(one));
-  }
-}
 
 /** A subscriber: its ledgers, and its connection while it has one. */
 export class Peer {
-  readonly ledgers: Record<LogName, Ledger> = { alarms: new Ledger(), messages: new Ledger() };
+  readonly name: string;
+  readonly isPaced: boolean;
+  readonly filters: Map<string, QoS>;
+  readonly ledgers: Readonly<Record<LogName, Ledger>>;
   connection: Connection | undefined;
   checked = 0;
+  /** Whether the filters have changed since the backlog of messages was empty. */
+  hasChanged = false;
+  /** Whether marks into that backlog may be missing: then the next entries make room. */
+  lacksMarks = false;
 
-  constructor(
-    readonly name: string,
-    readonly filters: readonly string[],
-    readonly isPaced: boolean,
-  ) {}
-
-  isOwed(topic: string): boolean {
-    return this.filters.some((filter) => matchesFilter(filter, topic));
-  }
-}
-
-/** Reads that wait until the run lets them be answered, or fail. */
-class GatedReader {
-  readonly #logs: TestLogs;
-  readonly #waiting: { answer: () => void; fail: () => void }[] = [];
-
-  constructor(logs: TestLogs) {
-    this.#logs = logs;
+  constructor({ name, filters, isPaced = false }: PeerOptions) {
+    this.name = name;
+    this.isPaced = isPaced;
+    this.filters = new Map(filters.map((filter) => [filter, 1]));
+    // Only alarms go past others.
+    this.ledgers = {
+      alarms: new Ledger('alarms', isPaced),
+      messages: new Ledger('messages', false),
+    };
   }
 
-  read(log: LogName, afterSequence: number, count: number): Promise<LogEntry[]> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({
-        // What is stored when it is answered, and small pages: more of what can go wrong.
-        answer: () => resolve(this.#logs.read(log, afterSequence, Math.min(count, 5))),
-        fail: () => reject(new Error('the store is away')),
-      });
-    });
-  }
-
-  pick(log: LogName, sequences: readonly number[]): Promise<LogEntry[]> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({
-        answer: () => resolve(this.#logs.pick(log, sequences)),
-        fail: () => reject(new Error('the store is away')),
-      });
-    });
-  }
-
-  lastSequence(log: LogName): Promise<number> {
-    return this.#logs.lastSequence(log);
-  }
-
-  answer(succeeds: boolean): boolean {
-    const oldest = this.#waiting.shift();
-    if (succeeds) oldest?.answer();
-    else oldest?.fail();
-    return oldest !== undefined;
+  accepts(topic: string): boolean {
+    return [...this.filters].some(([filter, qos]) => qos === 1 && matchesFilter(filter, topic));
   }
 }
 
 /** One run: the real parts beside the model, compared after each step. */
 export class Run {
   readonly logs: TestLogs;
+  readonly store = new MemorySessions();
   readonly peers: readonly Peer[];
-  readonly #peerOptions: readonly PeerOptions[];
-  readonly #maxQueued: number;
+  readonly #happened: Happened = { hasAged: false, hasCrashed: false, hasLost: false };
+  readonly #items: Record<LogName, Item[]> = { alarms: [], messages: [] };
+  #numbers = 0;
+  #markUpTo = { alarms: 0, messages: 0 };
   #reader: GatedReader;
   #world: World | undefined;
+  #isMarked = true;
   #nowMs = Date.UTC(2026, 0, 1);
-  #hasAged = false;
-  #hasCrashed = false;
 
-  constructor(logs: TestLogs, peers: readonly PeerOptions[] = PEERS) {
+  private constructor(logs: TestLogs, peers: readonly PeerOptions[]) {
     this.logs = logs;
     this.#reader = new GatedReader(logs);
-    this.#peerOptions = peers;
-    this.#maxQueued = peers.includes(BRIDGE) ? MAX_QUEUED_OF_BRIDGE : MAX_QUEUED;
-    this.peers = peers.map(
-      ({ name, filters, replayPerSecond }) =>
-        new Peer(name, filters, replayPerSecond !== undefined),
-    );
+    this.peers = peers.map((options) => new Peer(options));
+  }
+
+  static async begin(logs: TestLogs, peers: readonly PeerOptions[] = PEERS): Promise<Run> {
+    const run = new Run(logs, peers);
+    await run.#begin();
+    for (const { name, filters } of peers) await run.world.subscribed(name, ...filters);
+    return run;
   }
 
   get world(): World {
@@ -124,39 +111,58 @@ export class Run {
     return this.#world;
   }
 
-  async begin(saved: World['saved'] = new Map()): Promise<void> {
-    this.#reader = new GatedReader(this.logs);
-    this.#world = await World.begin({
-      logs: this.logs,
-      reader: this.#reader,
-      peers: this.#peerOptions,
-      maxInFlight: MAX_IN_FLIGHT,
-      maxQueued: this.#maxQueued,
-      maxAgeMs: MAX_AGE_MS,
-      now: () => this.#nowMs,
-      saved,
-    });
+  peer(name: string): Peer {
+    const peer = this.peers.find((one) => one.name === name);
+    if (peer === undefined) throw new Error(name);
+    return peer;
   }
 
-  async append(log: LogName, topic: string): Promise<void> {
-    const entry = await this.logs.append(log, topic, this.#nowMs);
-    for (const peer of this.peers) {
-      if (peer.isOwed(topic)) peer.ledgers[log].owed.push(entry.sequence);
+  consumer({ name }: Peer): Consumer {
+    return this.world.consumer(name);
+  }
+
+  async append(log: LogName, device: string, count = 1, bytes = 0): Promise<void> {
+    const topic = topicOf(log, device);
+    const items = Array.from({ length: count }, () =>
+      numbered(++this.#numbers, topic, this.#nowMs, bytes),
+    );
+    const first = this.#numbers - count + 1;
+    const sequences = await this.world.append(log, items);
+    for (const [index, sequence] of sequences.entries()) {
+      const place = { topic, receivedAtMs: this.#nowMs, isLost: false };
+      const item = { n: first + index, sequence, ...place };
+      this.#items[log].push(item);
+      for (const peer of this.peers) {
+        if (peer.accepts(topic)) peer.ledgers[log].accepted.set(item.n, item);
+      }
     }
-    this.world.router.appended(entry, true);
   }
 
   connect(peer: Peer): void {
+    const consumer = this.consumer(peer);
+    this.#checkSent(peer);
     peer.connection = new Connection();
     peer.checked = 0;
-    for (const log of LOG_NAMES) peer.ledgers[log].lastOnConnection.clear();
-    this.world.destination(peer.name).connect(peer.connection);
+    for (const log of LOG_NAMES) peer.ledgers[log].connected();
+    consumer.connect(peer.connection);
   }
 
   disconnect(peer: Peer): void {
     if (peer.connection === undefined) return;
-    this.world.destination(peer.name).disconnect(peer.connection);
+    this.consumer(peer).disconnect(peer.connection);
     peer.connection = undefined;
+  }
+
+  async subscribe(peer: Peer, filter: string, qos: QoS): Promise<void> {
+    peer.filters.set(filter, qos);
+    this.#filtersChanged(peer);
+    await this.world.sessions.subscribe(peer.name, [{ filter, qos }]);
+  }
+
+  async unsubscribe(peer: Peer, filter: string): Promise<void> {
+    peer.filters.delete(filter);
+    this.#filtersChanged(peer);
+    await this.world.sessions.unsubscribe(peer.name, [filter]);
   }
 
   /** One of those that await it is acknowledged, not always the oldest. */
@@ -164,53 +170,95 @@ export class Run {
     const waiting = peer.connection?.unacknowledged ?? [];
     const [publish] = waiting.splice(which % Math.max(1, waiting.length), 1);
     if (publish === undefined) return false;
-    const { log, sequence } = entryOf(publish.topic, publish.payload);
-    const destination = this.world.destination(peer.name);
-    const before = destination.cursors[log].delivered;
-    destination.acknowledge(publish.messageId);
-    // Otherwise it came too late: in flight, the entry had become too old, and counts as expired.
-    const isInTime = destination.cursors[log].delivered > before;
-    if (isInTime) peer.ledgers[log].acknowledged.add(sequence);
-    else expect(this.#hasAged).toBe(true);
+    const log = logOf(publish.topic);
+    const consumer = this.consumer(peer);
+    const before = consumer.cursors[log].delivered;
+    consumer.acknowledge(publish.messageId);
+    // Otherwise it came too late: in flight, the entry had become too old, or was lost.
+    const isInTime = consumer.cursors[log].delivered > before;
+    if (isInTime) peer.ledgers[log].acknowledged.add(numberIn(publish));
+    else expect(this.#happened.hasAged || this.#happened.hasLost).toBe(true);
     return true;
   }
 
   setWritable(peer: Peer, isWritable: boolean): void {
     if (peer.connection === undefined) return;
     peer.connection.isWritable = isWritable;
-    if (isWritable) this.world.destination(peer.name).wake();
+    if (isWritable) this.consumer(peer).wake();
   }
 
   age(ms: number): void {
     this.#nowMs += ms;
-    this.#hasAged ||= ms > 0;
+    this.#happened.hasAged ||= ms > 0;
   }
 
   /** A kill loses what was not saved; a stop saves first. */
-  async restart(isKill: boolean): Promise<void> {
-    this.#hasCrashed ||= isKill;
-    if (!isKill) await this.world.save();
-    for (const peer of this.peers) peer.connection = undefined;
-    await this.begin(this.world.saved);
+  async restart(isKill: boolean, marksAtOnce: boolean): Promise<void> {
+    // What a session had counted of what is lost now, a start cannot tell.
+    this.#happened.hasCrashed ||= isKill || this.#happened.hasLost;
+    if (!isKill) await this.world.sessions.stop();
+    for (const peer of this.peers) {
+      peer.connection = undefined;
+      peer.lacksMarks ||= peer.hasChanged;
+    }
+    await this.#begin();
+    if (marksAtOnce) await this.mark();
+  }
+
+  /** The look through the logs that a start leaves to the background. */
+  async mark(): Promise<void> {
+    if (!this.#isMarked) await this.world.markBacklogs(this.#markUpTo);
+    this.#isMarked = true;
   }
 
   answer(succeeds: boolean): boolean {
     return this.#reader.answer(succeeds);
   }
 
+  keepBounds(): void {
+    for (const consumer of this.world.deliveries.consumers) consumer.keepBounds();
+  }
+
+  async compact(): Promise<void> {
+    await this.world.sessions.saveProgress();
+    await new MessageCompaction(this.logs, this.world.deliveries).compact();
+  }
+
+  /**
+   * The store has lost its newest entries, as those that were not replicated. The gateway notices when
+   * it appends, or starts, and saves what it counts then within a second.
+   */
+  async lose(
+    log: LogName,
+    count: number,
+    lose: (last: number) => void,
+    notice: () => Promise<void>,
+  ): Promise<void> {
+    const last = Math.max(
+      0,
+      (this.#items[log].findLast((one) => !one.isLost)?.sequence ?? 0) - count,
+    );
+    for (const item of this.#items[log]) if (item.sequence > last) item.isLost = true;
+    this.#happened.hasLost = true;
+    lose(last);
+    await notice();
+    await this.world.upkeep.checkpoint();
+  }
+
   check(): void {
+    const oldestMs = this.#nowMs - MAX_AGE_MS;
     for (const peer of this.peers) {
       this.#checkSent(peer);
-      for (const log of LOG_NAMES) this.#checkCursor(peer, log);
-      const { alarms, messages } = this.world.destination(peer.name).cursors;
-      const inFlight = peer.connection?.unacknowledged.length ?? 0;
-      expect(inFlight).toBeLessThanOrEqual(MAX_IN_FLIGHT);
-      expect(alarms.queued + messages.queued).toBeLessThanOrEqual(this.#maxQueued + MAX_IN_FLIGHT);
+      const { cursors } = this.consumer(peer);
+      for (const log of LOG_NAMES) peer.ledgers[log].check(cursors[log], oldestMs, this.#happened);
+      expect(peer.connection?.unacknowledged.length ?? 0).toBeLessThanOrEqual(MAX_IN_FLIGHT);
+      this.#checkBounds(peer, cursors.messages);
     }
   }
 
   /** Everybody is there, takes and acknowledges everything: nothing may remain. */
   async drain(): Promise<void> {
+    await this.mark();
     // Whoever is connected still is taken over.
     for (const peer of this.peers) this.connect(peer);
     let isMoving = true;
@@ -218,76 +266,66 @@ export class Run {
       isMoving = false;
       while (this.answer(true)) isMoving = true;
       await this.logs.idle();
-      for (const peer of this.peers) {
-        while (this.acknowledge(peer, 0)) isMoving = true;
-      }
+      for (const peer of this.peers) while (this.acknowledge(peer, 0)) isMoving = true;
+      if (!this.#reader.isIdle) isMoving = true;
       this.check();
     }
+    const oldestMs = this.#nowMs - MAX_AGE_MS;
     for (const peer of this.peers) {
-      for (const log of LOG_NAMES) this.#checkDrained(peer, log);
+      const { cursors } = this.consumer(peer);
+      for (const log of LOG_NAMES) {
+        peer.ledgers[log].checkDrained(cursors[log], oldestMs, this.#happened);
+      }
     }
-    await this.world.keeper.keep();
-    for (const log of LOG_NAMES) expect(await this.logs.read(log, 0, 1)).toEqual([]);
+    await this.world.keep();
+    expect(await this.logs.read('messages', 0, 1)).toEqual([]);
+  }
+
+  async #begin(): Promise<void> {
+    vi.clearAllTimers();
+    this.store.writesLeft = Number.POSITIVE_INFINITY;
+    this.#reader = new GatedReader(this.logs);
+    this.#world = await World.begin({
+      logs: this.logs,
+      reader: this.#reader,
+      store: this.store,
+      now: () => this.#nowMs,
+      limits: LIMITS,
+      ownerOf: (key) => ({
+        ...{ key, mayReceive: () => true, audienceKey: '' },
+        limits: this.peer(key).isPaced ? LIMITS_OF_BRIDGE : LIMITS,
+      }),
+    });
+    this.#markUpTo = this.#world.deliveries.newest;
+    this.#isMarked = false;
+  }
+
+  #checkBounds(peer: Peer, { queued, queuedBytes }: Cursor): void {
+    if (queued === 0) {
+      peer.hasChanged = false;
+      peer.lacksMarks = false;
+    }
+    // While a page is on its way nothing is dropped.
+    if (!this.#isMarked || peer.lacksMarks || !this.#reader.isIdle) return;
+    expect(queued).toBeLessThanOrEqual(LIMITS.maxQueued);
+    expect(queuedBytes).toBeLessThanOrEqual(LIMITS.maxQueuedBytes);
+  }
+
+  #filtersChanged(peer: Peer): void {
+    peer.hasChanged = true;
+    peer.lacksMarks ||= !this.#isMarked;
   }
 
   #checkSent(peer: Peer): void {
     const sent = peer.connection?.sent ?? [];
     for (const publish of sent.slice(peer.checked)) {
-      const { log, sequence } = entryOf(publish.topic, publish.payload);
-      const ledger = peer.ledgers[log];
-      expect(ledger.owed).toContain(sequence);
-      // Without a pace, everything is in order; with one, what is of one device.
-      const lane = peer.isPaced ? publish.topic : '';
-      expect(sequence).toBeGreaterThan(ledger.lastOnConnection.get(lane) ?? 0);
-      ledger.lastOnConnection.set(lane, sequence);
-      // What had fallen out may come back after a crash that forgot of it; from a bridge none falls out.
-      const isForgotten = this.#hasCrashed && !peer.isPaced;
-      if (!isForgotten && !ledger.firstSent.has(sequence)) this.#checkFirst(ledger, lane, sequence);
+      if (publish.qos === 0) continue;
+      peer.ledgers[logOf(publish.topic)].sent(numberIn(publish), this.#happened);
     }
     peer.checked = sent.length;
   }
-
-  /** What is sent for the first time comes behind all of its lane that was sent before. */
-  #checkFirst(ledger: Ledger, lane: string, sequence: number): void {
-    ledger.firstSent.add(sequence);
-    expect(sequence).toBeGreaterThan(ledger.newestSent.get(lane) ?? 0);
-    ledger.newestSent.set(lane, sequence);
-  }
-
-  #checkCursor(peer: Peer, log: LogName): void {
-    const cursor = this.world.destination(peer.name).cursors[log];
-    const ledger = peer.ledgers[log];
-    const { delivered, expired, dropped, queued, accepted, settled, toSkip } = cursor;
-    expect(accepted).toBe(ledger.owed.length);
-    expect(delivered + queued + expired + dropped).toBe(accepted);
-    expect(Math.min(delivered, queued, expired, dropped, toSkip)).toBeGreaterThanOrEqual(0);
-    // Nothing is passed for good but what was acknowledged or is counted as fallen out.
-    const passed = ledger.owedUpTo(settled);
-    expect(ledger.unseen(passed).length).toBeLessThanOrEqual(expired + dropped - toSkip);
-    expect(passed.length - delivered).toBeLessThanOrEqual(expired + dropped - toSkip);
-    if (!this.#hasAged) expect(expired).toBe(0);
-  }
-
-  #checkDrained(peer: Peer, log: LogName): void {
-    const { delivered, expired, dropped, queued } = this.world.destination(peer.name).cursors[log];
-    const ledger = peer.ledgers[log];
-    const missing = ledger.unseen(ledger.owed);
-    expect(queued).toBe(0);
-    expect(missing.length).toBeLessThanOrEqual(expired + dropped);
-    if (!this.#hasCrashed) expect(missing.length).toBe(expired + dropped);
-    if (!this.#hasCrashed) expect(delivered).toBe(ledger.owed.length - missing.length);
-    if (log === 'alarms' && !this.#hasAged) {
-      // What falls out is the oldest, and telemetry before any alarm.
-      const newest = ledger.owed.slice(-(this.#maxQueued - MAX_IN_FLIGHT));
-      expect(ledger.unseen(newest)).toEqual([]);
-    }
-  }
 }
 
-/** The log is the last level of the topic, the sequence number is in the payload. */
-function entryOf(topic: string, payload: Buffer): { log: LogName; sequence: number } {
-  const { n } = JSON.parse(payload.toString());
-  const log = LOG_NAMES.find((name) => topic.endsWith(`/${name}`));
-  if (log === undefined) throw new Error(`no log in ${topic}`);
-  return { log, sequence: Number(n) };
+function logOf(topic: string): LogName {
+  return topic.includes('/alarms/') ? 'alarms' : 'messages';
 }

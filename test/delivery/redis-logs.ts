@@ -1,23 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import type { LogEntry, LogName } from '../../src/delivery/log-entry.js';
+import type { Appended, LogEntry, LogName, NewMessage } from '../../src/delivery/log-entry.js';
 import { deviceContext } from '../../src/domain/messages.js';
+import { parseForwardedTopic } from '../../src/domain/topics.js';
 import { Keys } from '../../src/store/keys.js';
 import { LogStore } from '../../src/store/log-store.js';
-import type { TestLogs } from './world.js';
-
-const location = { id: randomUUID(), name: 'Haus am See', order: 1 };
-const device = {
-  id: randomUUID(),
-  name: 'Bett 1',
-  locationId: location.id,
-  roomId: null,
-  customData: '{}',
-  order: 1,
-  createdAtMs: 0,
-  secretHash: '',
-};
-const context = deviceContext(device, location, null, null);
+import type { TestLogs } from './array-logs.js';
 
 let sites = 0;
 
@@ -25,7 +13,6 @@ let sites = 0;
 export class RedisLogs implements TestLogs {
   readonly #store: LogStore;
   readonly #redis: Redis;
-  readonly #last: Record<LogName, number> = { alarms: 0, messages: 0 };
 
   constructor(redis: Redis) {
     sites++;
@@ -33,20 +20,17 @@ export class RedisLogs implements TestLogs {
     this.#store = new LogStore(redis, redis, new Keys(`site-${sites}`));
   }
 
-  async append(log: LogName, topic: string, receivedAtMs: number): Promise<LogEntry> {
-    this.#last[log]++;
-    const payload = Buffer.from(`{"n":${this.#last[log]}}`);
-    const message = { topic, payload, receivedAtMs };
-    const { entry } = await (log === 'alarms'
-      ? this.#store.recordAlarm({
-          ...message,
-          steadyAtMs: receivedAtMs,
-          alarm: newAlarm(),
-          context,
-          receipt: undefined,
-        })
-      : this.#store.appendMessage({ ...message, locationId: null, groupId: null }));
-    return entry;
+  append(log: LogName, items: readonly NewMessage[]): Promise<Appended[]> {
+    if (log === 'messages') return this.#store.appendMessages(items);
+    return this.#store.appendAlarms(
+      items.map((item) => ({
+        ...item,
+        alarm: alarmOf(item),
+        context: contextOf(item.topic),
+        wallReceivedAtMs: 0,
+        receipt: undefined,
+      })),
+    );
   }
 
   read(log: LogName, afterSequence: number, count: number): Promise<LogEntry[]> {
@@ -65,21 +49,42 @@ export class RedisLogs implements TestLogs {
     return this.#store.trim(log, upToSequence);
   }
 
+  messageCount(): Promise<number> {
+    return this.#store.messageCount();
+  }
+
+  removeMessages(sequences: readonly number[]): Promise<void> {
+    return this.#store.removeMessages(sequences);
+  }
+
   /** Answers come in the order of the questions. */
   async idle(): Promise<void> {
-    await this.#redis.ping();
+    for (let turn = 0; turn < 3; turn++) await this.#redis.ping();
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
 
-function newAlarm() {
+/** The alarm whose rendering has the same number as the payload. */
+function alarmOf({ payload }: NewMessage) {
   return {
     id: randomUUID(),
     kind: 'fall' as const,
     detectedAtMs: 0,
     reportedAt: undefined,
     footage: {},
-    data: undefined,
+    data: JSON.stringify(JSON.parse(payload.toString()).data),
     idIsStable: true,
   };
+}
+
+/** Of the device and location in the topic, under which the alarm is read again. */
+function contextOf(topic: string) {
+  const parsed = parseForwardedTopic(topic);
+  if (parsed === undefined) throw new Error(`no device in ${topic}`);
+  const location = { id: parsed.locationId, name: 'Haus am See', order: 1 };
+  const device = {
+    ...{ id: parsed.deviceId, name: 'Bett 1', locationId: location.id, roomId: null },
+    ...{ customData: '{}', order: 1, createdAtMs: 0, secretHash: '' },
+  };
+  return deviceContext(device, location, null, null);
 }

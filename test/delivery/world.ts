@@ -1,69 +1,30 @@
-import { type CursorState, freshCursor } from '../../src/delivery/cursor-state.js';
-import { Destination } from '../../src/delivery/destination.js';
-import { LOG_NAMES, type LogEntry, type LogName } from '../../src/delivery/log-entry.js';
-import { type KeepableLogs, LogKeeper } from '../../src/delivery/log-keeper.js';
+import { countBacklogs, markBacklogs } from '../../src/delivery/backlog-count.js';
+import type { Consumer } from '../../src/delivery/consumer.js';
+import { Deliveries } from '../../src/delivery/deliveries.js';
+import type { ConsumerLimits } from '../../src/delivery/limits.js';
+import {
+  LOG_NAMES,
+  type LogName,
+  type LogReader,
+  type NewMessage,
+} from '../../src/delivery/log-entry.js';
 import { LogTail } from '../../src/delivery/log-tail.js';
 import type { OutgoingPublish, Receiver } from '../../src/delivery/receiver.js';
-import { Router } from '../../src/delivery/router.js';
-import { Subscriptions } from '../../src/delivery/subscriptions.js';
+import type { SessionStore } from '../../src/delivery/session-store.js';
+import { type SessionOwner, Sessions } from '../../src/delivery/sessions.js';
+import { Upkeep } from '../../src/delivery/upkeep.js';
 import { createLog } from '../../src/log.js';
+import { ArrayLogs, type TestLogs } from './array-logs.js';
+import { MemorySessions } from './memory-sessions.js';
 
 export const silent = createLog({ level: 'silent', destination: { write: () => undefined } });
 
-/** Logs that a test writes into. */
-export interface TestLogs extends KeepableLogs {
-  /** Its payload tells its sequence number: `{"n":…}`. */
-  append(log: LogName, topic: string, receivedAtMs: number): Promise<LogEntry>;
-  /** Resolves when everything that was asked before is answered, and has run on. */
-  idle(): Promise<void>;
-}
-
-/** The logs as arrays: what the port promises and nothing else. */
-export class ArrayLogs implements TestLogs {
-  readonly #entries: Record<LogName, LogEntry[]> = { alarms: [], messages: [] };
-  readonly #last: Record<LogName, number> = { alarms: 0, messages: 0 };
-  /** How often entries were lost. */
-  #losses = 0;
-
-  /** As when a damaged append-only file was loaded: what comes behind this entry is gone. */
-  lose(log: LogName, last: number): void {
-    this.#entries[log] = this.#entries[log].filter(({ sequence }) => sequence <= last);
-    this.#last[log] = last;
-    this.#losses++;
-  }
-
-  async append(log: LogName, topic: string, receivedAtMs: number): Promise<LogEntry> {
-    this.#last[log]++;
-    const sequence = this.#last[log];
-    const payload = Buffer.from(`{"n":${sequence},"losses":${this.#losses}}`);
-    const audience = { locationId: null, groupId: null };
-    const entry = { log, sequence, topic, payload, receivedAtMs, ...audience };
-    this.#entries[log].push(entry);
-    return Promise.resolve(entry);
-  }
-
-  idle(): Promise<void> {
-    return new Promise((resolve) => setImmediate(resolve));
-  }
-
-  async read(log: LogName, afterSequence: number, count: number): Promise<LogEntry[]> {
-    const behind = this.#entries[log].filter(({ sequence }) => sequence > afterSequence);
-    return Promise.resolve(behind.slice(0, count));
-  }
-
-  async pick(log: LogName, sequences: readonly number[]): Promise<LogEntry[]> {
-    return Promise.resolve(this.#entries[log].filter((one) => sequences.includes(one.sequence)));
-  }
-
-  async lastSequence(log: LogName): Promise<number> {
-    return Promise.resolve(this.#last[log]);
-  }
-
-  async trim(log: LogName, upToSequence: number): Promise<void> {
-    this.#entries[log] = this.#entries[log].filter(({ sequence }) => sequence > upToSequence);
-    return Promise.resolve();
-  }
-}
+export const LIMITS: ConsumerLimits = {
+  maxInFlight: 10,
+  maxQueued: 10_000,
+  maxQueuedBytes: 1_000_000,
+  maxAgeMs: 1_000,
+};
 
 /** A client's connection: what it was sent, and what it has not acknowledged. */
 export class Connection implements Receiver {
@@ -77,105 +38,119 @@ export class Connection implements Receiver {
   }
 }
 
-export type States = Record<LogName, CursorState>;
-
-export const fresh: States = { alarms: freshCursor(0), messages: freshCursor(0) };
-
-export interface PeerOptions {
-  readonly name: string;
-  readonly filters: readonly string[];
-  /** As a bridge has it: new alarms go past the backlog of others. */
-  readonly replayPerSecond?: number | undefined;
-}
-
 export interface WorldOptions {
-  readonly logs: KeepableLogs;
-  /** What the destinations read from; slower or more faulty than the keeper's. */
-  readonly reader: Pick<KeepableLogs, 'read' | 'pick' | 'lastSequence'>;
-  readonly peers: readonly PeerOptions[];
-  readonly maxInFlight: number;
-  readonly maxQueued: number;
-  readonly maxAgeMs: number;
+  readonly logs: TestLogs;
+  /** What consumers read from; slower or more faulty than the logs themselves. */
+  readonly reader: LogReader;
+  readonly store: SessionStore;
+  readonly ownerOf: (key: string) => SessionOwner;
+  readonly limits: ConsumerLimits;
   readonly now: () => number;
-  /** Where the destinations were when the process before ended. */
-  readonly saved: ReadonlyMap<string, States>;
 }
 
-/** One life of the delivery: a router, its destinations and the keeper, begun as the gateway does. */
+/** One life of the delivery, begun as the gateway does: everything but brokers and bridges. */
 export class World {
-  readonly router: Router;
-  readonly keeper: LogKeeper;
-  readonly destinations = new Map<string, Destination>();
-  saved: ReadonlyMap<string, States>;
+  readonly deliveries: Deliveries;
+  readonly sessions: Sessions;
+  readonly upkeep: Upkeep;
+  readonly #options: WorldOptions;
 
   private constructor(options: WorldOptions, last: Record<LogName, number>) {
-    const { logs, reader, saved, now } = options;
-    this.saved = saved;
-    const tails = { alarms: new LogTail(last.alarms), messages: new LogTail(last.messages) };
-    this.router = new Router({ tails, reader, log: silent });
-    for (const peer of options.peers) this.#add(peer, options);
-    const saveProgress = async () => this.save();
-    const router = this.router;
-    const storedSettled = () => 0;
-    this.keeper = new LogKeeper({ logs, router, saveProgress, storedSettled, log: silent, now });
+    const { logs, reader, store, ownerOf, limits, now } = options;
+    this.#options = options;
+    this.deliveries = new Deliveries({
+      tails: { alarms: new LogTail(last.alarms), messages: new LogTail(last.messages) },
+      ...{ reader, now, log: silent },
+      elapsedSinceMs: () => 0,
+    });
+    this.sessions = new Sessions({
+      ...{ store, ownerOf, limits, now, log: silent },
+      deliveries: this.deliveries,
+      forgetAfterMs: 1e12,
+    });
+    const { deliveries, sessions } = this;
+    this.upkeep = new Upkeep({ logs, deliveries, sessions, log: silent });
   }
 
-  static async begin(options: WorldOptions): Promise<World> {
-    const { logs } = options;
-    const last = {
-      alarms: await logs.lastSequence('alarms'),
-      messages: await logs.lastSequence('messages'),
-    };
-    const world = new World(options, last);
-    await world.keeper.recount();
+  static async begin(options: Partial<WorldOptions> = {}): Promise<World> {
+    const logs = options.logs ?? new ArrayLogs();
+    const world = new World(
+      {
+        ...{ logs, reader: logs, store: new MemorySessions(), now: () => 0 },
+        ...{ limits: LIMITS, ownerOf: nurseOwner },
+        ...options,
+      },
+      {
+        alarms: await logs.lastSequence('alarms'),
+        messages: await logs.lastSequence('messages'),
+      },
+    );
+    const { countedUpTo } = await world.sessions.start();
+    await countBacklogs(world.deliveries, logs, countedUpTo);
     return world;
   }
 
-  destination(name: string): Destination {
-    const destination = this.destinations.get(name);
-    if (destination === undefined) throw new Error(`no destination ${name}`);
-    return destination;
+  /** The gateway does so in the background. */
+  async markBacklogs(upTo = this.deliveries.newest): Promise<void> {
+    const { signal } = new AbortController();
+    await markBacklogs(this.deliveries, this.#options.logs, upTo, signal);
   }
 
-  /** What the store would hold of the destinations' progress. */
-  async save(): Promise<void> {
-    const states = [...this.destinations].map(([name, { cursors }]): [string, States] => [
-      name,
-      { alarms: cursors.alarms.state, messages: cursors.messages.state },
-    ]);
-    // As JSON, as the store has it.
-    this.saved = new Map(JSON.parse(JSON.stringify(states)));
-    return Promise.resolve();
+  /** Appends, then announces, as the log writer does. Resolves to the sequence numbers. */
+  async append(log: LogName, items: readonly NewMessage[]): Promise<number[]> {
+    const appended = await this.#options.logs.append(log, items);
+    await this.deliveries.announce(
+      items.map(({ received: _received, ...item }, index) => {
+        const { sequence = 0, isNew = false } = appended[index] ?? {};
+        return { entry: { ...item, log, sequence }, isNew };
+      }),
+    );
+    return appended.map(({ sequence }) => sequence);
+  }
+
+  /** A consumer with a persistent session of these filters, at QoS 1. */
+  async subscribed(name: string, ...filters: readonly string[]): Promise<Consumer> {
+    const { consumer } = this.sessions.open(name, this.#options.ownerOf(name), true);
+    const requested = filters.map((filter) => ({ filter, qos: 1 as const }));
+    await this.sessions.subscribe(name, requested);
+    return consumer;
+  }
+
+  consumer(name: string): Consumer {
+    const session = this.sessions.get(name);
+    if (session === undefined) throw new Error(`no session ${name}`);
+    return session.consumer;
   }
 
   /** From now on everything older must be read from the store. */
   forgetTails(): void {
     for (const log of LOG_NAMES) {
-      const tail = this.router.tails[log];
+      const tail = this.deliveries.tails[log];
       tail.restart(tail.last);
     }
   }
 
-  #add({ name, filters, replayPerSecond }: PeerOptions, options: WorldOptions): void {
-    const { reader, saved, maxInFlight, maxQueued, maxAgeMs, now } = options;
-    const after = { alarms: 0, messages: 0 };
-    const destination = new Destination({
-      name,
-      tails: this.router.tails,
-      reader,
-      cursors: saved.get(name) ?? fresh,
-      subscriptions: new Subscriptions(
-        filters.map((filter) => ({ filter, qos: 1 as const, after })),
-      ),
-      mayReceive: () => true,
-      audienceKey: '',
-      limits: { maxInFlight, maxQueued, maxAgeMs, replayPerSecond },
-      now,
-      onProgress: () => undefined,
-      onConnection: () => this.router.connectionChanged(destination),
-      onReadFailure: () => undefined,
-    });
-    this.destinations.set(name, destination);
-    this.router.add(destination);
+  /** Resolves when everything that is under way has come to its end. */
+  async settled(): Promise<void> {
+    for (let turn = 0; turn < 5; turn++) await this.#options.logs.idle();
   }
+
+  async keep(): Promise<void> {
+    await this.upkeep.keep();
+  }
+}
+
+export function nurseOwner(key: string): SessionOwner {
+  return { key, mayReceive: () => true, audienceKey: '' };
+}
+
+/** An item for a log, its number in it; of about as many bytes as wanted. */
+export function numbered(n: number, topic: string, receivedAtMs = 0, bytes = 0): NewMessage {
+  const payload = Buffer.from(`{"data":{"n":${n}}}`.padEnd(bytes));
+  return { topic, payload, receivedAtMs, locationId: null, groupId: null };
+}
+
+/** The number in what was sent. */
+export function numberIn({ payload }: { readonly payload: Buffer }): number {
+  return Number(JSON.parse(payload.toString()).data.n);
 }

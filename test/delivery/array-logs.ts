@@ -1,0 +1,86 @@
+import type {
+  Appended,
+  KeepableLogs,
+  LogEntry,
+  LogName,
+  NewMessage,
+} from '../../src/delivery/log-entry.js';
+
+/** Logs that a test writes into. */
+export interface TestLogs extends KeepableLogs {
+  append(log: LogName, items: readonly NewMessage[]): Promise<Appended[]>;
+  /** Resolves when everything that was asked before is answered, and has run on. */
+  idle(): Promise<void>;
+}
+
+/** The logs as arrays: what the port promises and nothing else. */
+export class ArrayLogs implements TestLogs {
+  readonly #entries: Record<LogName, LogEntry[]> = { alarms: [], messages: [] };
+  readonly #last: Record<LogName, number> = { alarms: 0, messages: 0 };
+  /** How often a page was read. */
+  reads = 0;
+
+  /** As when a replica is promoted that lags: what comes behind this entry is gone. */
+  lose(log: LogName, last: number): void {
+    this.#entries[log] = this.#entries[log].filter(({ sequence }) => sequence <= last);
+    this.#last[log] = Math.min(this.#last[log], last);
+  }
+
+  append(log: LogName, items: readonly NewMessage[]): Promise<Appended[]> {
+    const appended = items.map(({ topic, payload, receivedAtMs, locationId, groupId }) => {
+      const sequence = ++this.#last[log];
+      const entry = { log, sequence, topic, payload, receivedAtMs, locationId, groupId };
+      this.#entries[log].push(entry);
+      return { sequence, isNew: true };
+    });
+    return Promise.resolve(appended);
+  }
+
+  idle(): Promise<void> {
+    return new Promise((resolve) => setImmediate(resolve));
+  }
+
+  read(log: LogName, afterSequence: number, count: number): Promise<LogEntry[]> {
+    this.reads++;
+    const entries = this.#entries[log];
+    const from = indexAfter(entries, afterSequence);
+    return Promise.resolve(entries.slice(from, from + count));
+  }
+
+  pick(log: LogName, sequences: readonly number[]): Promise<LogEntry[]> {
+    const wanted = new Set(sequences);
+    return Promise.resolve(this.#entries[log].filter(({ sequence }) => wanted.has(sequence)));
+  }
+
+  lastSequence(log: LogName): Promise<number> {
+    return Promise.resolve(this.#last[log]);
+  }
+
+  trim(log: LogName, upToSequence: number): Promise<void> {
+    const entries = this.#entries[log];
+    entries.splice(0, indexAfter(entries, upToSequence));
+    return Promise.resolve();
+  }
+
+  messageCount(): Promise<number> {
+    return Promise.resolve(this.#entries.messages.length);
+  }
+
+  removeMessages(sequences: readonly number[]): Promise<void> {
+    const removed = new Set(sequences);
+    const kept = this.#entries.messages.filter(({ sequence }) => !removed.has(sequence));
+    this.#entries.messages = kept;
+    return Promise.resolve();
+  }
+}
+
+/** Where the entries behind a sequence number begin. */
+function indexAfter(entries: readonly LogEntry[], sequence: number): number {
+  let [from, to] = [0, entries.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if ((entries[middle]?.sequence ?? 0) <= sequence) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}

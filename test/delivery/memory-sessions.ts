@@ -1,0 +1,66 @@
+import type { LogPositions } from '../../src/delivery/log-entry.js';
+import type {
+  SessionProgress,
+  SessionRecord,
+  SessionStore,
+  StoredSessions,
+} from '../../src/delivery/session-store.js';
+
+/** What the port of stored sessions promises, in memory. */
+export class MemorySessions implements SessionStore {
+  readonly records = new Map<string, SessionRecord>();
+  countedUpTo: LogPositions = { alarms: 0, messages: 0 };
+  readonly released: number[] = [];
+  isAway = false;
+  /** How many more cursors are stored before the store goes away. */
+  writesLeft = Number.POSITIVE_INFINITY;
+
+  load(): Promise<StoredSessions> {
+    const sessions = [...this.records.values()].map((record) => ({
+      ...copy(record),
+      received: [],
+    }));
+    return Promise.resolve({ sessions, unreadable: [], countedUpTo: this.countedUpTo });
+  }
+
+  save(session: SessionRecord): Promise<void> {
+    this.#write();
+    this.records.set(session.clientId, copy(session));
+    return Promise.resolve();
+  }
+
+  async saveProgress(sessions: readonly SessionProgress[]): Promise<void> {
+    for (const session of sessions) {
+      this.#write();
+      const known = this.records.get(session.clientId);
+      if (known !== undefined) this.records.set(session.clientId, copy({ ...known, ...session }));
+    }
+    return Promise.resolve();
+  }
+
+  saveCountedUpTo(positions: LogPositions): Promise<void> {
+    this.#write();
+    this.countedUpTo = copy(positions);
+    return Promise.resolve();
+  }
+
+  release(_clientId: string, packetIdentifiers: readonly number[]): Promise<void> {
+    this.released.push(...packetIdentifiers);
+    return Promise.resolve();
+  }
+
+  delete(clientId: string): Promise<void> {
+    this.records.delete(clientId);
+    return Promise.resolve();
+  }
+
+  #write(): void {
+    if (this.isAway || this.writesLeft <= 0) throw new Error('the store is away');
+    this.writesLeft--;
+  }
+}
+
+/** As JSON, as the store has it. */
+function copy<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value));
+}
