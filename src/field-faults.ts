@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { FieldFault } from './errors.js';
 
 /**
- * What is wrong with an input, in plain words and never with the value itself, which may be a secret:
+ * Says what is wrong with an input, in plain words and never with the value, which may be a secret:
  * the same for the configuration and for requests.
  */
 
@@ -20,7 +20,7 @@ const TYPES: Readonly<Record<string, string>> = {
 const UNITS: Readonly<Record<string, string>> = { string: ' characters', array: ' entries' };
 
 // The words of every schema that has none of its own. For the whole process, because the validators of
-// the routes can be told them in no other way.
+// the routes take them in no other way.
 z.config({ localeError: plainWords });
 
 /**

@@ -22,7 +22,7 @@ const KEY_BYTES = 32;
 /** The footage of alarms, wherever it is kept. */
 export interface FootageParts {
   readonly footage: Footage;
-  /** What the gateway serves of it itself; undefined when that is another server's work. */
+  /** The recordings that the gateway serves itself; undefined when another server does. */
   readonly footageFiles: FootageFiles | undefined;
 }
 

@@ -152,7 +152,7 @@ export class Gateway {
     const { log } = this.#options;
     await this.#releasers.release({
       patienceMs: STOP_PATIENCE_MS,
-      onFailure: (error) => log.error({ err: error }, 'not stopped cleanly'),
+      onFailure: (error) => log.error({ err: error }, 'failed to stop a part of the gateway'),
       onOutOfTime: () => log.warn(GIVEN_UP),
     });
   }
@@ -344,7 +344,7 @@ export class Gateway {
     const { config, log } = this.#options;
     const options = config.bridges.find((bridge) => bridge.name === name);
     if (name !== undefined && options === undefined) {
-      log.warn({ bridge: name }, 'queue discarded: its bridge is not configured any more');
+      log.warn({ bridge: name }, 'queue discarded: its bridge is no longer configured');
     }
     return options && bridgeOwner(options);
   }
@@ -426,7 +426,7 @@ export class Gateway {
     this.#releasers.add(() => bridges.stop());
     // Of bridges that are no more; the others say how they are in a moment.
     await forwarder.forget(bridgeStatusTopic('+')).catch((error: unknown) => {
-      log.warn({ err: error }, 'status of former bridges not removed');
+      log.warn({ err: error }, 'failed to remove the status of former bridges');
     });
     await bridges.apply(config.bridges);
     return bridges;

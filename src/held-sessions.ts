@@ -20,7 +20,7 @@ export function heldOwner(
       const restored = principals.byKey(key);
       return restored === undefined || mayReceive(restored, audience);
     },
-    // Shared with nobody: whether it may receive a message changes with the record.
+    // A selection of its own: whether it may receive a message changes with the record.
     audienceKey: `held/${key}`,
   };
 }

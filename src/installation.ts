@@ -5,7 +5,7 @@ import { loadInstallationKey } from './store/data-directory.js';
 const KEY_BYTES = 32;
 const NAME_LENGTH = 12;
 
-/** What tells this gateway from every other one, and what nobody else knows. */
+/** The identity of this gateway, and the secrets derived from it. */
 export class Installation {
   readonly #key: Buffer;
 
@@ -31,14 +31,14 @@ export class Installation {
     return this.#derive('name').toString('hex').slice(0, NAME_LENGTH);
   }
 
-  /** Not made from a token: whoever has a cursor could try out weak ones on it. */
+  /** Not derived from a token: weak ones could be tried out on a cursor. */
   get cursorKey(): Buffer {
     return this.#derive('cursors');
   }
 
   /**
-   * Tells how something is configured from how it was. With the key, as there may be a password in it
-   * that whoever has the fingerprint could try to guess.
+   * Tells one configuration of something from another. Keyed: a password in it could be guessed from a
+   * plain digest.
    */
   fingerprint(configured: object): string {
     return createHmac('sha256', this.#derive('fingerprints'))

@@ -49,7 +49,7 @@ interface AddressKeys {
  * Opens every listener: MQTT and HTTP, and with a certificate both over TLS; MQTT over WebSocket
  * comes with HTTP.
  *
- * @throws GatewayError `start-failed` when an address or the certificate cannot be had
+ * @throws GatewayError `start-failed` when an address is not available or the certificate unreadable
  */
 export async function openListeners(options: ListeningOptions): Promise<GatewayAddresses> {
   const { config } = options;
@@ -70,7 +70,7 @@ export async function openListeners(options: ListeningOptions): Promise<GatewayA
   };
 }
 
-/** The same, and where an address cannot be had, what to do about it in the configuration. */
+/** Explains a failure to listen: what to change in the configuration. */
 function explained(listen: Listen, section: 'mqtt' | 'http'): Listen {
   return async (host, port, tls) => {
     try {

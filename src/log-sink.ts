@@ -1,6 +1,6 @@
 import { write } from 'node:fs';
 
-/** So much may wait for a reader that is slow; then lines are lost rather than memory. */
+/** Bound of what waits for a slow reader; beyond it lines are lost rather than memory. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 const RETRY_MS = 100;
 
@@ -12,7 +12,7 @@ const RETRY_MS = 100;
 export class LogSink {
   readonly #descriptor: number;
   readonly #lostLines: (count: number) => string;
-  /** What is being written; then come those that wait. */
+  /** The lines being written; those that wait come next. */
   #writing = Buffer.alloc(0);
   #waiting: string[] = [];
   #waitingLength = 0;
@@ -51,7 +51,7 @@ export class LogSink {
       this.#whenIdle?.();
       return;
     }
-    // Those that were lost came behind those that wait.
+    // The lost lines came behind those that wait.
     const lost = this.#lost > 0 ? this.#lostLines(this.#lost) : '';
     this.#writing = Buffer.from(this.#waiting.join('') + lost);
     const count = this.#waiting.length + this.#lost;
@@ -68,7 +68,7 @@ export class LogSink {
         setTimeout(() => this.#write(count), RETRY_MS);
       } else if (error !== null) {
         this.#lost += count;
-        // Not at once: whoever writes into a full disk would do nothing else.
+        // Not at once: writing to a full disk would leave time for nothing else.
         setTimeout(() => this.#next(), RETRY_MS);
       } else if (written < this.#writing.length) {
         this.#writing = this.#writing.subarray(written);

@@ -57,7 +57,7 @@ function secretPaths(): string[] {
 }
 
 /**
- * What the log shows of an error. pino's own serializer copies every property, and an error of
+ * Serializes errors for the log. pino's own serializer copies every property, and an error of
  * ioredis has the failed command's arguments among them: custom data, hashes of secrets.
  */
 function describeError(error: unknown, causes = 0): unknown {

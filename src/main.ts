@@ -55,7 +55,7 @@ function readArguments(): Invocation {
   process.exit(EXIT_FAULTY_CONFIG);
 }
 
-/** What was asked for instead of a gateway. */
+/** Prints what was asked for instead of a gateway, and exits. */
 function answer(text: string): never {
   process.stdout.write(text);
   process.exit(0);
@@ -80,7 +80,7 @@ function readVersion(): string {
 
 function tellSystemd(state: string, log: Logger): void {
   notifySystemd(state, process.env['NOTIFY_SOCKET']).catch((error: unknown) => {
-    log.warn({ err: error }, 'systemd was not told');
+    log.warn({ err: error }, 'failed to notify systemd');
   });
 }
 
@@ -94,7 +94,7 @@ async function stop(gateway: Gateway, log: Logger, signal: string): Promise<void
   log.info({ signal }, 'gateway stopping');
   tellSystemd('STOPPING=1', log);
   setTimeout(() => {
-    log.error('gateway not stopped in time');
+    log.error('failed to stop the gateway in time');
     exit(EXIT_FAILED);
   }, STOP_DEADLINE_MS).unref();
   await gateway.stop();
@@ -112,11 +112,11 @@ function endByHangup(): void {
 /** SIGHUP: a faulty configuration changes nothing, and the log says why. */
 function reload(gateway: Gateway, log: Logger): void {
   try {
-    // What was read at the start must still be there: without it every bridge would go.
+    // The file of the start must still be there: without it every bridge would go.
     const changed = loadConfig({ ...sources, file: configFile, isReadAgain: true });
     gateway.reload(changed).then(
       () => log.info('the bridges are as configured; other keys take effect with a new start'),
-      (error: unknown) => log.error({ err: error }, 'bridges not reloaded'),
+      (error: unknown) => log.error({ err: error }, 'failed to reload the bridges'),
     );
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
@@ -124,7 +124,7 @@ function reload(gateway: Gateway, log: Logger): void {
   }
 }
 
-/** A terminal that is closed sends the same signal as whoever wants a reload. */
+/** Whether SIGHUP comes from a closed terminal; a request to reload is the same signal. */
 function isTerminalGone(): boolean {
   if (!isInTerminal) return false;
   try {
@@ -142,7 +142,7 @@ function handleSignals(gateway: Gateway, log: Logger): () => boolean {
     if (isStopping) process.exit(EXIT_FAILED);
     isStopping = true;
     stop(gateway, log, signal).catch((error: unknown) => {
-      log.fatal({ err: error }, 'gateway not stopped');
+      log.fatal({ err: error }, 'failed to stop the gateway');
       exit(EXIT_FAILED);
     });
   };
@@ -155,7 +155,7 @@ function handleSignals(gateway: Gateway, log: Logger): () => boolean {
   return () => isStopping;
 }
 
-/** One line says it all, unless the failure is one that nobody foresaw. */
+/** Logs a failed start in one line; only an unforeseen failure has a stack. */
 function logFailedStart(error: unknown, log: Logger): void {
   const isKnown = error instanceof GatewayError;
   const cause = isKnown ? error.cause : error;
@@ -167,7 +167,7 @@ function logFailedStart(error: unknown, log: Logger): void {
 
 async function run(config: Config): Promise<void> {
   const log = createLog({ level: config.log.level, destination: sink });
-  // A library's promise that nobody awaits must not end the process (DEPENDENCY-FAULTS 7).
+  // A library's promise without a handler must not end the process (DEPENDENCY-FAULTS 7).
   process.on('unhandledRejection', (error) => log.error({ err: error }, 'unhandled rejection'));
   process.on('uncaughtException', (error) => {
     log.fatal({ err: error }, 'gateway failed');

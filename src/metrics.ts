@@ -21,7 +21,7 @@ export interface MetricsSources {
 }
 
 /**
- * What `/metrics` shows. Everything is read when it is asked for, from where it is counted, so that
+ * Builds what `/metrics` shows. Everything is read on request, from where it is counted, so that
  * the numbers of one answer belong together: for every consumer and log
  * `accepted = delivered + queued + expired + dropped` (CONTRACT 4.6).
  */
@@ -84,7 +84,7 @@ function addGateway(registry: Registry, sources: MetricsSources): void {
   );
   single(
     'gateway_refusals_turned_away',
-    'Requests and packets of whoever was refused too much, told to wait, since the start',
+    "Denials beyond the rate at which a principal's are recorded, since the start",
     sources.turnedAwayRefusals,
   );
   single(
@@ -115,7 +115,7 @@ function addGateway(registry: Registry, sources: MetricsSources): void {
 
 type Labels = Readonly<Record<string, string>>;
 
-/** What a bridge shows beside the counts of its consumer, which are above. */
+/** Metrics of bridges beside the counts of their consumers, which are above. */
 function addBridges(registry: Registry, sources: MetricsSources): void {
   let asked: Promise<BridgeStatus[]> | undefined;
   // Once for all that are read at the same time.

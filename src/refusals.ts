@@ -5,7 +5,7 @@ import { AuthenticationRefusals } from './site/authentication-refusals.js';
 import { BackgroundAudit } from './site/background-audit.js';
 import { PermissionRefusals } from './site/permission-refusals.js';
 
-/** How what is refused gets into the audit trail. */
+/** The parts that record denials and failed logins in the audit trail. */
 export interface RefusalParts {
   readonly permissionRefusals: PermissionRefusals;
   readonly authenticationRefusals: AuthenticationRefusals;
@@ -23,7 +23,7 @@ export interface RefusalsOptions {
   readonly steadyNow: () => number;
 }
 
-/** From now on refusals are written down. */
+/** Starts recording denials and failed logins. */
 export function openRefusals({ releasers, ...options }: RefusalsOptions): RefusalParts {
   const backgroundAudit = new BackgroundAudit(options.audit, options.log);
   releasers.add(() => backgroundAudit.stop());

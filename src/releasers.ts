@@ -13,7 +13,7 @@ export interface ReleaseOptions {
   readonly onOutOfTime: () => void;
 }
 
-/** What has been started, to be stopped in reverse order, also when a start fails half-way. */
+/** Stops what was started in reverse order, also when a start fails half-way. */
 export class Releasers {
   readonly #steps: Step[] = [];
 

@@ -2,12 +2,12 @@ import type { Logger } from 'pino';
 
 /** Knows what of one kind is too old to be kept. */
 export interface Retention {
-  /** Removes all of it, or a part when it is told to stop; returns how many there were. */
+  /** Removes all of it, or a part when it is stopped; returns how many there were. */
   removeOld(stopping: AbortSignal): Promise<number>;
 }
 
 export interface RetentionScheduleOptions {
-  /** What is removed, in the plural, as the log names it. */
+  /** The plural noun of what is removed, for the log. */
   readonly what: string;
   readonly intervalMs: number;
   readonly log: Logger;
@@ -36,7 +36,7 @@ export class RetentionSchedule {
     clearInterval(this.#timer);
   }
 
-  /** One that waits for the store, for hours maybe, is not joined by others. */
+  /** A run may wait for the store for hours; another one does not join it. */
   #run(): void {
     if (this.#isRunning) return;
     this.#isRunning = true;

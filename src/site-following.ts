@@ -20,7 +20,7 @@ export interface SiteFollowers {
 export function followSite(followers: SiteFollowers): void {
   const { events, sessions, forwarder, presence, broker, log } = followers;
   const inBackground = (work: Promise<unknown>) => {
-    work.catch((error: unknown) => log.warn({ err: error }, 'not tidied up after a change'));
+    work.catch((error: unknown) => log.warn({ err: error }, 'failed to tidy up after a change'));
   };
   events.on('credentialEnded', (principal) => broker.disconnect(principal));
   events.on('principalRemoved', (principal) => inBackground(sessions.discardAllOf(principal)));
@@ -28,12 +28,12 @@ export function followSite(followers: SiteFollowers): void {
   let tidying: Promise<void> = Promise.resolve();
   const forgetRetainedOf = ({ id, locationId }: Device) => {
     tidying = tidying.then(async () => {
-      // What was commanded at its old place must not be done at another one.
+      // A command given at the old place must not be carried out at another.
       await forwarder.forget(deviceTopic(id, 'commands/#'));
       await forwarder.forget(forwardedTopic(locationId, id, '#'));
     });
     tidying = tidying.catch((error: unknown) => {
-      log.warn({ err: error }, 'not tidied up after a device');
+      log.warn({ err: error }, 'failed to tidy up after a device');
     });
   };
   events.on('deviceDeleted', (device) => {

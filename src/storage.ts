@@ -77,7 +77,7 @@ export interface StorageOptions {
   readonly log: Logger;
   readonly health: Health;
   readonly releasers: Releasers;
-  /** Where to look for the embedded store's program; all that it is told of the environment. */
+  /** Where to look for the embedded store's program; all of the environment that is passed on. */
   readonly searchPath: string | undefined;
   /** The wall clock. */
   readonly now: () => number;
@@ -138,7 +138,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   };
 }
 
-/** What may become of a server that was as it must be is noticed from now on. */
+/** Starts watching for changes to a server that was as it must be. */
 function startServerWatches(
   redis: Redis,
   { config, log, health, releasers }: StorageOptions,
@@ -153,7 +153,7 @@ function startServerWatches(
   releasers.add(() => files.stop());
 }
 
-/** What the store has lost is noticed from now on; what it had lost before the start, already. */
+/** Starts watching for losses; those from before the start are found first. */
 async function watchForLosses(
   redis: Redis,
   keys: Keys,

@@ -7,7 +7,7 @@ const TIMEOUT_MS = 5000;
  * Tells systemd a state of the service, such as `READY=1` (sd_notify(3); CONTRACT 1, ready); nothing
  * where `notifySocket`, the variable `NOTIFY_SOCKET`, is unset. Through the program
  * `systemd-notify`, because Node has no Unix datagram sockets; so the unit needs
- * `NotifyAccess=all`. Rejects when systemd could not be told.
+ * `NotifyAccess=all`. Rejects when systemd cannot be notified.
  */
 export async function notifySystemd(
   state: string,

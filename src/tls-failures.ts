@@ -2,7 +2,7 @@ import type { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 
-/** More lines than that in a minute tell nothing new, and whoever fails on purpose can make many. */
+/** Log lines a minute: more say nothing new, and failing on purpose is easy. */
 const MAX_LINES = 60;
 const WINDOW_MS = 60_000;
 

@@ -68,7 +68,7 @@ export type BridgeConfig = z.output<typeof bridge>;
 /** All bridges; each name is the key of a queue in the store. */
 export const bridgesSchema = z.array(bridge);
 
-/** What is well-formed key by key but not together. */
+/** Checks keys that are well-formed one by one but not together. */
 function* contradictions(
   keys: z.output<typeof bridgeKeys>,
 ): Generator<[key: keyof typeof keys, message: string]> {

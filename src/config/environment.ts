@@ -32,7 +32,7 @@ export function configKeys(schema: z.ZodObject, path: readonly string[] = []): C
   });
 }
 
-/** What the environment sets, and a fault for every `GATEWAY_…` variable that sets nothing. */
+/** Reads the keys that the environment sets; a `GATEWAY_…` variable that sets none is a fault. */
 export function readEnvironment(
   keys: readonly ConfigKey[],
   env: Environment,

@@ -4,7 +4,7 @@ import { LineCounter, parseDocument } from 'yaml';
 import type { FieldFault } from '../errors.js';
 import { type Environment, FILE_VARIABLE } from './environment.js';
 
-/** What a configuration file says. After a fault, `values` is what can still be checked. */
+/** The contents of a configuration file. After a fault, `values` is what can still be checked. */
 export interface FileContent {
   readonly values: Readonly<Record<string, unknown>>;
   readonly faults: readonly FieldFault[];

@@ -31,7 +31,7 @@ type Certificate = Looked['tls'];
 type Bridge = Looked['bridges'][number];
 
 /**
- * What is wrong with several keys together, or with the files that they name: the schema of a key
+ * Finds faults of several keys together, or of the files that they name: the schema of a key
  * cannot see it.
  *
  * @param values the configuration before it was checked

@@ -12,7 +12,7 @@ const MAX_MQTT_PACKET_BYTES = 268_435_455;
 const MAX_UINT16 = 65_535;
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 const MAX_DAYS = 36_500;
-/** What S3 takes in one PUT as well: 5 GiB. */
+/** 5 GiB: the limit of one PUT in S3 as well. */
 const MAX_UPLOAD_BYTES = 5 * 1024 ** 3;
 
 const host = z.string().regex(/^[A-Za-z0-9._:%-]{1,255}$/, 'must be an IP address or a host name');

@@ -149,7 +149,7 @@ function identify(
 }
 
 /**
- * What of the time goes into the id (CONTRACT 3): all that was sent, because two falls within one
+ * The part of the time that goes into the id (CONTRACT 3): all that was sent, because two falls within one
  * millisecond are two. Nothing but the milliseconds where nothing finer was sent: such ids are in
  * histories, and devices repeat their alarms after an update of the gateway, too.
  */

@@ -1,4 +1,4 @@
-/** What a bridge sends, under which topics, and what it takes from its upstream. */
+/** Topics of a bridge: what it sends, and what it takes from its upstream. */
 
 import type { AlarmKind } from './alarms.js';
 import { isUuid } from './identifiers.js';

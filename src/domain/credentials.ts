@@ -1,7 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 
 const SECRET_BYTES = 32;
-/** So many bytes in base64url, without padding (RFC 4648, 5). */
+/** Length of these bytes in base64url, without padding (RFC 4648, 5). */
 const GENERATED = /^[A-Za-z0-9_-]{43}$/;
 
 /** A fresh secret of 256 random bits, for a device or an access token. */
@@ -18,7 +18,7 @@ export function looksGenerated(secret: string | Uint8Array): boolean {
 }
 
 /**
- * What is stored of a secret. A plain SHA-256 is enough: 256 random bits cannot be guessed, so there
+ * Digests a secret for the store. A plain SHA-256 is enough: 256 random bits cannot be guessed, so there
  * is nothing that a slow hash would protect.
  */
 export function hashSecret(secret: string | Uint8Array): string {

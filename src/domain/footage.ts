@@ -32,14 +32,14 @@ export function isFootageContentType(text: string, type: FootageType): boolean {
   return CONTENT_TYPE.exec(text)?.[1] === type;
 }
 
-/** A recording yet to be made, under a key that nobody can guess. */
+/** Makes the key of a new recording, which cannot be guessed. */
 export function newRecording(deviceId: string, type: FootageType, contentType: string): Recording {
   const id = newId();
   const subtype = contentType.slice(contentType.indexOf('/') + 1);
   return { key: `${deviceId}/${type}/${id}.${subtype}`, deviceId, type, id, contentType };
 }
 
-/** What the key of an upload says; undefined for any other key, of which nothing was uploaded here. */
+/** Reads the key of an upload; undefined for any other key, of which nothing was uploaded here. */
 export function parseRecordingKey(key: string): Recording | undefined {
   const [, deviceId = '', type, id = '', subtype = ''] = KEY.exec(key) ?? [];
   const parsed = typeSchema.safeParse(type);

@@ -12,12 +12,12 @@ export interface Grant {
   readonly role: Role;
 }
 
-/** Whoever a credential belongs to. */
+/** The owner of a credential. */
 export type Principal =
   | { readonly type: 'device'; readonly id: string }
   | { readonly type: 'token'; readonly id: string; readonly grants: readonly Grant[] };
 
-/** What a permission is asked for: a location as a whole, or one of its groups. */
+/** The scope of a permission: a location as a whole, or one of its groups. */
 export interface Scope {
   readonly locationId: string;
   readonly groupId?: string | null | undefined;
@@ -78,7 +78,7 @@ export function maySubscribe(principal: Principal, filter: string): boolean {
     return filter === deviceTopic(principal.id, 'rejected') || filter.startsWith(`${commands}/`);
   }
   if (filter === GATEWAY_STATUS_TOPIC) return true;
-  // What a bridge says of its upstream is for the administrator, over HTTP as here.
+  // The status of a bridge is for the administrator, over HTTP as here.
   if (filter.startsWith(BRIDGE_TOPICS)) return isAdmin(principal.grants);
   const [first, location = ''] = filter.split('/');
   if (first !== 'care-homes') return false;
@@ -86,7 +86,7 @@ export function maySubscribe(principal: Principal, filter: string): boolean {
   return location !== '' && touchesLocation(principal.grants, location);
 }
 
-/** What a forwarded message is about, as far as it decides who may see it. */
+/** Location and group of a forwarded message: decide who may see it. */
 export interface Audience {
   readonly locationId: string | null;
   readonly groupId: string | null;

@@ -1,5 +1,5 @@
 /**
- * What the messages of CONTRACT 3 look like, for whoever receives them. They are put together as text
+ * Schemas of the messages of CONTRACT 3, for their receivers. They are put together as text
  * (`messages.ts`), so nothing here makes or reads one: `/asyncapi.json` is generated from these
  * schemas, and the tests hold every message that they receive against them.
  */
@@ -88,7 +88,7 @@ const footageKey = z
     "An object key under the device's own prefix, `<device id>/` or `devices/<device id>/`.",
   );
 
-/** What a device publishes as an alarm; read by `parseAlarm`, which is more lenient. */
+/** The payload of an alarm as a device publishes it; `parseAlarm` is more lenient. */
 export const publishedAlarmSchema = z.looseObject({
   kind,
   id: z.guid().nullish().describe('Without one it is derived from device, kind and time.'),

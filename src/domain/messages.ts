@@ -57,7 +57,7 @@ function named(thing: Named | null): string {
   return thing === null ? 'null' : JSON.stringify({ id: thing.id, name: thing.name });
 }
 
-/** What of an alarm its forwarded message shows. */
+/** The part of an alarm that its forwarded message shows. */
 export type ForwardedAlarm = Pick<
   Alarm,
   'id' | 'kind' | 'detectedAtMs' | 'reportedAt' | 'footage' | 'data'
@@ -118,7 +118,7 @@ export interface Rejection {
   readonly receivedAtMs: number;
 }
 
-/** `care-homes/<l>/devices/<d>/rejected`; without a context, what the device itself is told. */
+/** `care-homes/<l>/devices/<d>/rejected`; without a context, as the device itself gets it. */
 export function rejectedText(rejection: Rejection, context: DeviceContext | undefined): string {
   const parts = [
     `"reason":${JSON.stringify(rejection.reason)}`,

@@ -1,4 +1,4 @@
-/** What the gateway knows of its locations, rooms, groups, devices and access tokens. */
+/** Locations, rooms, groups, devices and access tokens, as the gateway knows them. */
 
 import type { Grant } from './grants.js';
 

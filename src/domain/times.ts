@@ -34,7 +34,7 @@ export function parseInstant(text: string): Instant | undefined {
   };
 }
 
-/** What becomes of a fraction finer than a millisecond. */
+/** How a fraction finer than a millisecond is treated. */
 export type Rounding = 'down' | 'up';
 
 /**

@@ -12,7 +12,7 @@ export function isSafeTopic(topic: string): boolean {
 }
 
 export const GATEWAY_STATUS_TOPIC = 'gateway/status';
-/** What every topic about a bridge begins with. */
+/** Prefix of every topic about a bridge. */
 export const BRIDGE_TOPICS = 'gateway/bridges/';
 
 /** How a bridge is doing, retained. */
@@ -38,7 +38,7 @@ export function parseForwardedTopic(
   return locationId === undefined || deviceId === undefined ? undefined : { locationId, deviceId };
 }
 
-/** What a topic published by a client is meant for. */
+/** The meaning of a topic that a client publishes to. */
 export type PublishTarget =
   | { readonly type: 'alarm'; readonly deviceId: string }
   | { readonly type: 'message'; readonly deviceId: string; readonly rest: string }

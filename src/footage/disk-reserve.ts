@@ -9,7 +9,7 @@ export interface Claim {
    * @throws GatewayError `insufficient-storage`
    */
   extend(bytes: number): Promise<void>;
-  /** So much of it is on the disk now. */
+  /** How much of it is on the disk now. */
   use(bytes: number): void;
   release(): void;
 }
@@ -48,7 +48,7 @@ export class DiskReserve {
   }
 
   /**
-   * Whether the reserve is still whole, whoever fills the disk.
+   * Whether the reserve is still whole, whatever fills the disk.
    *
    * @throws GatewayError `insufficient-storage`
    */

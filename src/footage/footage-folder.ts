@@ -16,11 +16,11 @@ const FILE_MODE = 0o600;
 /** Beside the devices' directories, whose names are UUIDs. */
 export const DRAFTS = '.uploads';
 /**
- * So much is written before it must be on the disk: written back all at once, a video would hold up
+ * Bytes written before they must be on the disk: written back all at once, a video would hold up
  * the store's own fsync, which every alarm waits for.
  */
 const SYNC_EVERY_BYTES = 4 * 1024 * 1024;
-/** So much is claimed at a time for an upload that does not announce its length. */
+/** Bytes claimed at a time for an upload that does not announce its length. */
 const CLAIM_BYTES = 4 * 1024 * 1024;
 
 export interface FootageFolderOptions {
@@ -136,7 +136,7 @@ export class FootageFolder implements FootageFiles {
   }
 }
 
-/** Claims the room of what nobody has announced, some of it in advance, as it comes. */
+/** Claims room for an upload of unannounced length, a piece in advance. */
 async function* claimed(chunks: Upload['chunks'], claim: Claim): AsyncGenerator<Uint8Array> {
   let leftBytes = 0;
   for await (const chunk of chunks) {

@@ -9,7 +9,7 @@ export interface Command {
   /** Where the device must be; undefined: anywhere. */
   readonly locationIds: readonly string[] | undefined;
   readonly deviceId: string;
-  /** What follows `commands/`. */
+  /** The topic levels behind `commands/`. */
   readonly rest: string;
   readonly payload: Buffer;
   readonly qos: 0 | 1 | 2;
@@ -30,7 +30,7 @@ export class Commands {
   }
 
   /**
-   * A command to a device that is not in the locations reaches nobody.
+   * Forwards a command; one to a device outside of the locations goes nowhere.
    *
    * @param done called once the command may be acknowledged; with false when it could not be stored
    */

@@ -96,7 +96,7 @@ export class Presence {
     return false;
   }
 
-  /** Announces offline whoever was online when the gateway ended, and has not come back yet. */
+  /** Announces offline the devices that were online when the gateway ended and are not back. */
   start(): void {
     for (const deviceId of this.#leftOnline) {
       if (!this.of(deviceId).online) this.#announce(deviceId, false);
@@ -121,7 +121,7 @@ export class Presence {
     if (seen.connections === 1) this.#announce(deviceId, true);
   }
 
-  /** One of the device's connections has ended. */
+  /** A connection of the device has ended. */
   disconnected(deviceId: string): void {
     const seen = this.#touch(deviceId);
     seen.connections--;
@@ -129,8 +129,8 @@ export class Presence {
   }
 
   /**
-   * What the device's status shows besides its presence is another now: published anew, retained, in
-   * the background. A device that never connected has no status and gets none.
+   * Publishes the device's retained status anew, in the background: what it shows besides presence has
+   * changed. A device that never connected has no status and gets none.
    */
   changed(deviceId: string): void {
     if (this.#seen.has(deviceId)) this.#renewal.request(deviceId);
@@ -150,8 +150,8 @@ export class Presence {
   }
 
   /**
-   * The device is no longer at the place where it was: it has been moved away or deleted. Whoever
-   * watches that place must not go on taking it for online.
+   * Announces the device offline at the place that it has left, by a move or for good: a subscriber to
+   * that place must not go on taking it for online.
    */
   left(before: Device): void {
     const context = this.#model.contextOf(before);
@@ -212,7 +212,7 @@ export class Presence {
 
   #keepTrackOf(deviceId: string, work: Promise<unknown>): void {
     const announcing = work.catch((error: unknown) => {
-      this.#log.warn({ err: error, deviceId }, 'presence not announced');
+      this.#log.warn({ err: error, deviceId }, 'failed to announce presence');
     });
     this.#announcing.add(announcing);
     announcing.finally(() => this.#announcing.delete(announcing));

@@ -40,21 +40,21 @@ export class StatusRenewal {
 
   async #publishAll(): Promise<void> {
     const { signal } = this.#stopping;
-    // What is requested together goes out together.
+    // Requests of one turn of the event loop go out together.
     await delay(0);
     while (this.#waiting.size > 0 && !signal.aborted) {
       const slice = [...take(this.#waiting, SLICE_LENGTH)];
       const results = await Promise.allSettled(slice.map((deviceId) => this.#publish(deviceId)));
       const failed = slice.filter((_, index) => results[index]?.status === 'rejected');
       if (failed.length === 0) continue;
-      this.#log.warn({ devices: failed.length }, 'failed to publish statuses anew, trying again');
+      this.#log.warn({ devices: failed.length }, 'failed to publish statuses anew, retrying');
       for (const deviceId of failed) this.#waiting.add(deviceId);
       await delay(RETRY_AFTER_MS, undefined, { signal }).catch(() => undefined);
     }
   }
 }
 
-/** Takes the first ones out of the set. */
+/** Takes the first few out of the set. */
 function* take(waiting: Set<string>, count: number): Generator<string> {
   for (const value of waiting) {
     if (count-- === 0) return;

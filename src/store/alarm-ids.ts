@@ -17,8 +17,8 @@ export interface AlarmIdPlace {
 
 /**
  * By a digest: an id is the device's own affair, so the same one of another device is another alarm.
- * SHA-1, because scripts know no other (expire-alarms.lua); nobody gains by two alarms of his own that
- * count as one, and to hit another device's he would have to invert 95 bits.
+ * SHA-1, because scripts know no other (expire-alarms.lua): a device gains nothing by two alarms of its
+ * own that count as one, and to hit another device's it would have to invert 95 bits.
  */
 export function alarmIdPlace(deviceId: string, alarmId: string): AlarmIdPlace {
   const digest = hash('sha1', Buffer.concat([Buffer.from(deviceId), uuidBytes(alarmId)]), 'buffer');

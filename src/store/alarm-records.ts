@@ -9,7 +9,7 @@ import type { ForwardedAlarm } from '../domain/messages.js';
 import { GatewayError } from '../errors.js';
 import type { Packable } from './packed.js';
 
-/** What only some alarms have, as one JSON text. */
+/** Fields that only some alarms have, as one JSON text. */
 const extrasSchema = z.object({
   footage: z.partialRecord(z.enum(FOOTAGE_TYPES), z.string()).optional(),
   reportedAt: z.string().optional(),
@@ -58,7 +58,7 @@ function extrasText({ footage, reportedAt }: NewAlarm['alarm'], deviceId: string
 /**
  * Reads the fields and values of a record.
  *
- * @throws GatewayError `internal-error` when the record is none of ours
+ * @throws GatewayError `internal-error` when the record cannot be read
  */
 export function readAlarm(fields: readonly Buffer[]): ReadAlarm {
   const values = new Map<string, Buffer>();

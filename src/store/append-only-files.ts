@@ -19,7 +19,7 @@ export interface AppendOnlyFile {
 /** A line of the manifest; files of type `h` are history, and about to be removed. */
 const LINE = /^file (\S+) seq (\d+) type ([bi])$/;
 
-/** What the manifest names; undefined when there is none. */
+/** The files that the manifest names; undefined when there is none. */
 export async function readManifest(directory: string): Promise<AppendOnlyFile[] | undefined> {
   const text = await unlessMissing(readFile(join(directory, MANIFEST), 'utf8'));
   return text?.split('\n').flatMap((line) => {

@@ -13,9 +13,9 @@ import { writeDurably } from './durable-file.js';
 
 const NAME = /^appendonly\.aof\.(\d+)\.(?:(base)\.(?:rdb|aof)|incr\.aof)$/;
 
-/** What was done about append-only files that were not complete. */
+/** How incomplete append-only files were restored. */
 export interface RestoredFiles {
-  /** What the server starts with. */
+  /** The files that the server starts with. */
   readonly kept: readonly string[];
   /** Where the files are that nothing can be made of; undefined when there are none. */
   readonly setAside: string | undefined;
@@ -26,7 +26,7 @@ export interface RestoredFiles {
  *
  * By itself a server does not start without a file that the manifest names; without the manifest it
  * starts empty, writes behind what the files have, and mixes both up at the next start (FINDINGS R12).
- * What is lost by that, the gateway finds by its witness. No server may be running.
+ * The gateway finds by its witness what that has cost. No server may be running.
  *
  * @returns undefined when nothing is missing
  */
@@ -44,7 +44,7 @@ export async function restoreIncompleteFiles(
     await writeDurably(join(directory, MANIFEST), manifestOf(present));
     return { kept: present.map(({ name }) => name), setAside: undefined };
   }
-  // Increments alone, or of nobody knows which base, are not what was stored.
+  // Increments alone, or of an unknown base, are not what was stored.
   const setAside = join(directory, `${APPEND_ONLY_DIRECTORY}-incomplete-${Date.now()}`);
   await rename(join(directory, APPEND_ONLY_DIRECTORY), setAside);
   return { kept: [], setAside };
@@ -65,7 +65,7 @@ async function filesByName(directory: string): Promise<AppendOnlyFile[]> {
   ];
 }
 
-/** Those in front of the first that is missing: what came behind a gap does not fit. */
+/** The files in front of the first missing one: what came behind a gap does not fit. */
 async function presentOf(
   directory: string,
   files: readonly AppendOnlyFile[],

@@ -24,7 +24,7 @@ export interface AppendOnlyWatchOptions {
 /**
  * Watches that what the running store has written is on the disk (FINDINGS R12).
  *
- * A server goes on with files that somebody has removed, and has nothing at its next start. As long as
+ * A server goes on when its files are removed, and has nothing at its next start. As long as
  * it runs it has everything in memory, and writes that anew when asked.
  */
 export class AppendOnlyWatch {

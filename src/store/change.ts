@@ -17,7 +17,7 @@ export interface ChangeRecord {
   readonly sequence: string;
   readonly atMs: number;
   readonly text: string;
-  /** What stood in these fields before the change: name, key and field of each. */
+  /** The fields whose former values are recorded: name, key and field of each. */
   readonly before: readonly (readonly [name: string, key: string, field: string])[];
 }
 
@@ -105,7 +105,7 @@ export class Change {
     return this.#keys.push(key);
   }
 
-  /** What the script names the failure by: its index here. */
+  /** Returns the failure's name in the script: its index here. */
   #failure(failure: Failure): string {
     return String(this.#failures.push(failure) - 1);
   }

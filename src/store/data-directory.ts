@@ -7,7 +7,7 @@ import { writeDurably } from './durable-file.js';
 import { lockFile } from './file-lock.js';
 
 const TOKEN_BYTES = 32;
-/** As those are that are generated; whoever puts one there by hand must not make it shorter. */
+/** The form of generated tokens; one put there by hand must not be shorter. */
 const USABLE_TOKEN = /^[!-~]{16,}$/;
 const ADMIN_TOKEN = 'admin.token';
 
@@ -16,7 +16,7 @@ export async function createDataDirectory(dataDir: string): Promise<void> {
   try {
     await mkdir(dataDir, { recursive: true, mode: 0o700 });
   } catch (cause) {
-    // What is there is no directory, and neither is one on the way there.
+    // The path, or a part of it, is a file.
     const isFile = ['EEXIST', 'ENOTDIR'].includes(systemErrorCode(cause) ?? '');
     const detail = isFile
       ? `${dataDir} is to be a directory, but a file is in its place: set dataDir`
@@ -60,14 +60,14 @@ export function adminTokenFile(dataDir: string): string {
 }
 
 /**
- * What footage URLs of the gateway's own are signed with: kept in `<dataDir>/footage.key`, so that
+ * Loads the key that signs the gateway's own footage URLs: kept in `<dataDir>/footage.key`, so that
  * they outlive a restart. Removing the file ends every URL with the next start.
  */
 export function loadFootageKey(dataDir: string): Promise<string> {
   return loadToken(dataDir, 'footage.key');
 }
 
-/** What all else is derived from that only this gateway may know: `<dataDir>/installation.key`. */
+/** Loads the key from which all other secrets are derived: `<dataDir>/installation.key`. */
 export function loadInstallationKey(dataDir: string): Promise<string> {
   return loadToken(dataDir, 'installation.key');
 }

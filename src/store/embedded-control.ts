@@ -17,7 +17,7 @@ export interface ControlConnection {
 
 /**
  * Connects to the server on our socket; undefined when none answers there. One that answers but
- * keeps its data elsewhere is nobody's business of ours.
+ * keeps its data elsewhere is left alone.
  */
 export async function openControl(place: EmbeddedPlace): Promise<ControlConnection | undefined> {
   const redis = new Redis({

@@ -10,7 +10,7 @@ const KEPT_LINES = 5;
 /** `1234:M 21 Nov 2026 11:01:22.253 # text`: the sign before the text is its level. */
 const LINE = /^\d+:[A-Z] \d+ \w+ \d{4} [\d:.]+ ([.*#-]) (.*)$/;
 /**
- * What the server says at its highest level though nothing is wrong, or nothing that a gateway needs:
+ * Lines that the server logs at its highest level though nothing is wrong, or that no gateway needs:
  * without overcommit a fork can fail for want of memory, and the append-only file is rewritten later.
  */
 const ROUTINE =
@@ -57,7 +57,7 @@ class Follower implements OutputFollower {
   catchUp(): Promise<void> {
     this.#reading = this.#reading
       .then(() => this.#read())
-      .catch((err: unknown) => this.#log.warn({ err }, 'the output of the store is unreadable'));
+      .catch((err: unknown) => this.#log.warn({ err }, 'failed to read the output of the store'));
     return this.#reading;
   }
 

@@ -16,7 +16,7 @@ const STABLE_AFTER_MS = 10_000;
 /** The gateway has 10 s to stop in (CONTRACT 1, stop), and the store comes last. */
 const STOP_TIMEOUT_MS = 4000;
 
-/** What `createEmbeddedRedis` needs. */
+/** The options of `createEmbeddedRedis`. */
 export interface EmbeddedRedisOptions {
   readonly dataDir: string;
   readonly log: Logger;
@@ -79,7 +79,7 @@ class Supervisor implements EmbeddedRedis {
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    // Its failure is told to whoever started it.
+    // The caller of `start` gets its failure.
     await Promise.allSettled([this.#starting]);
     await this.#supervision;
     await this.#shutDown();
@@ -146,7 +146,7 @@ class Supervisor implements EmbeddedRedis {
         await delay(delayMs, undefined, { signal });
         return await this.#bringUp(output);
       } catch (err) {
-        if (!signal.aborted) this.#log.error({ err }, 'the embedded store could not be restarted');
+        if (!signal.aborted) this.#log.error({ err }, 'failed to restart the embedded store');
       }
     }
     return undefined;

@@ -12,7 +12,7 @@ const MAX_DOUBTFUL_BYTES = 1024 * 1024;
 const EXEC = Buffer.from('*1\r\n$4\r\nEXEC\r\n');
 const CHUNK_BYTES = 1024 * 1024;
 
-/** What was cut off an append-only file. */
+/** The part that was cut off an append-only file. */
 export interface CutTail {
   readonly file: string;
   readonly bytes: number;
@@ -110,7 +110,7 @@ async function firstThatExists(files: readonly string[]): Promise<string | undef
   return undefined;
 }
 
-/** What the checker says; nothing when there is no checker. It ends with 1 on a damaged file. */
+/** Returns the checker's report; empty when there is no checker. A damaged file makes it exit with 1. */
 async function check(file: string, searchPath: string | undefined): Promise<string> {
   const env = searchPath === undefined ? undefined : { PATH: searchPath };
   for (const program of CHECKERS) {

@@ -20,7 +20,7 @@ export interface StoreServer {
   kill(): void;
 }
 
-/** What finding, starting and stopping a server needs to know. */
+/** Options to find, start and stop a server. */
 export interface ServerOptions {
   readonly place: EmbeddedPlace;
   /** `PATH` for the server's program; the gateway's own environment when left out. */
@@ -78,7 +78,7 @@ export async function stopServer(
     () => server.kill(),
     () => undefined,
   );
-  // One that takes no connection any more is ended by force when its time is up.
+  // A server that takes no connection any more is ended by force when its time is up.
   const [control] = await Promise.allSettled([openControl(place)]);
   if (control.status === 'fulfilled') {
     await control.value?.shutDown();
@@ -103,7 +103,7 @@ function killIfAlive(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It ended by itself in the meantime.
+    // The server ended by itself in the meantime.
   }
 }
 

@@ -2,7 +2,7 @@ import { GatewayError } from '../errors.js';
 
 /**
  * Runs a call to the store for a caller who waits for the answer: whatever goes wrong with it,
- * closed connection, time-out, full memory, is `store-unavailable` to him.
+ * closed connection, time-out, full memory, is `store-unavailable` to the caller.
  *
  * @throws GatewayError `store-unavailable`, or the one that `call` throws itself
  */
@@ -15,7 +15,7 @@ export async function answering<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-/** What a store that is full, loading or being replaced answers: it will take the write later. */
+/** Answers of a store that is full, loading or being replaced: it will take the write later. */
 const PASSING_REFUSALS: readonly string[] = [
   'OOM',
   'MISCONF',

@@ -9,7 +9,7 @@ export class Keys {
     this.#prefix = `{${site}}:`;
   }
 
-  /** What every key of the site begins with. */
+  /** Prefix of every key of the site. */
   get sitePrefix(): string {
     return this.#prefix;
   }
@@ -132,13 +132,13 @@ export class Keys {
     return `${this.alarmIndexesOf(locationId, deviceId)}${groupId ?? ''}:${kind}`;
   }
 
-  /** What every `alarmIndex` of a location, or of one device in it, begins with. */
+  /** Prefix of every `alarmIndex` of a location, or of one device in it. */
   alarmIndexesOf(locationId: string, deviceId: string | undefined): string {
     const scope = deviceId === undefined ? [locationId] : [locationId, deviceId];
     return this.#key('alarms', ...scope, '');
   }
 
-  /** What every `alarmIndex` begins with. */
+  /** Prefix of every `alarmIndex`. */
   get alarmIndexPrefix(): string {
     return this.#key('alarms', '');
   }
@@ -152,7 +152,7 @@ export class Keys {
     return this.#key('alarm-groups', ...scope);
   }
 
-  /** What every `alarmGroups` begins with. */
+  /** Prefix of every `alarmGroups`. */
   get alarmGroupsPrefix(): string {
     return this.#key('alarm-groups', '');
   }
@@ -162,7 +162,7 @@ export class Keys {
     return this.alarmPlacePrefix + digest;
   }
 
-  /** What every `alarmPlace` begins with. */
+  /** Prefix of every `alarmPlace`. */
   get alarmPlacePrefix(): string {
     return this.#key('alarm-place', '');
   }
@@ -172,7 +172,7 @@ export class Keys {
     return `${this.alarmIdsPrefix}${piece}`;
   }
 
-  /** What every `alarmIds` begins with. */
+  /** Prefix of every `alarmIds`. */
   get alarmIdsPrefix(): string {
     return this.#key('alarm-ids', '');
   }
@@ -182,7 +182,7 @@ export class Keys {
     return this.receiptsPrefix + deviceId;
   }
 
-  /** What every `receipts` begins with. */
+  /** Prefix of every `receipts`. */
   get receiptsPrefix(): string {
     return this.#key('receipts', '');
   }
@@ -195,7 +195,7 @@ export class Keys {
     return this.receivedPrefix + clientId;
   }
 
-  /** What every `received` begins with. */
+  /** Prefix of every `received`. */
   get receivedPrefix(): string {
     return `${this.brokerPrefix}incoming:`;
   }

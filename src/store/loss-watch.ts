@@ -32,7 +32,7 @@ export interface LossWatchOptions {
   readonly file: WitnessFile;
   readonly losses: Pick<Losses, 'report' | 'keep'>;
   readonly log: Logger;
-  /** The wall clock: when something was last seen is told to people. */
+  /** The wall clock: people read when something was last seen. */
   readonly now: () => number;
 }
 
@@ -49,7 +49,7 @@ export class LossWatch {
   #timer: NodeJS.Timeout | undefined;
   #checking: Promise<void> | undefined;
   #known: Witness | undefined;
-  /** What the file has. */
+  /** The witness in the file. */
   #written: Witness | undefined;
   #hasFailed = false;
 

@@ -3,7 +3,7 @@ import { GatewayError } from '../errors.js';
 
 const MIN_VERSION = [6, 2] as const;
 
-/** One setting of the server, and what is to be said of a value. */
+/** A setting of the server, and the warning for a value. */
 interface Setting {
   readonly name: string;
   readonly warning: (value: string) => string | undefined;
@@ -68,7 +68,7 @@ function unsuitable(reason: string): GatewayError {
   return new GatewayError('start-failed', `the store cannot be used: ${reason}`);
 }
 
-/** What the server's settings do not guarantee, a sentence each, as far as they can be read. */
+/** Says what the server's settings do not guarantee, a sentence each, as far as they can be read. */
 export async function unsafeSettings(redis: Redis): Promise<string[]> {
   const sentences = await Promise.all(
     SETTINGS.map(async ({ name, warning }) => {

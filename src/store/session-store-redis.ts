@@ -60,7 +60,7 @@ const storedPositions = z.object({
   messages: z.coerce.number().default(0),
 });
 
-/** So many sessions are read with one round trip. */
+/** Sessions read with one round trip. */
 const PAGE_SESSIONS = 500;
 
 /**

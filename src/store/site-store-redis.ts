@@ -264,7 +264,7 @@ export class SiteStoreRedis implements SiteStore {
     if (expected !== undefined) {
       change.requireField(device, 'customData', expected, {
         code: 'changed-meanwhile',
-        detail: 'The custom data was changed by somebody else at the same time.',
+        detail: 'The custom data was changed by another request at the same time.',
       });
     }
     await change

@@ -11,7 +11,7 @@ export interface FoundStore {
   readonly isAnotherAlarm: boolean;
 }
 
-/** What is numbered, as it is called. */
+/** The names of what is numbered. */
 const NUMBERED = { alarms: 'Alarms', messages: 'Other messages', audit: 'Audit records' } as const;
 const KINDS = ['alarms', 'messages', 'audit'] as const;
 

@@ -18,12 +18,12 @@ const witnessSchema = z.object({
   atMs: z.number(),
 });
 
-/** What was last seen of a store: which it is, and what was in it. */
+/** A store as last seen: which it is, and how far its numbers went. */
 export type Witness = z.infer<typeof witnessSchema>;
 
 const fileSchema = witnessSchema.extend({ site: z.string() });
 
-/** What was last seen of the store, in a file beside it: a store cannot tell what it has lost. */
+/** Keeps the witness in a file beside the store: a store cannot say what it has lost. */
 export class WitnessFile {
   readonly #path: string;
   readonly #site: string;

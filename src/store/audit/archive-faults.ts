@@ -14,7 +14,7 @@ export class AuditArchiveFaults {
   readonly #log: Logger;
   /** Files that could not be read when they were last looked at. */
   readonly #unreadable = new Set<string>();
-  /** Drafts of which has been told that they stay. */
+  /** Drafts that could not be removed, each logged once. */
   readonly #drafts = new Set<string>();
   #cannotWrite = false;
   #cannotLoad = false;
@@ -37,7 +37,7 @@ export class AuditArchiveFaults {
     this.#report();
   }
 
-  /** A directory cannot be read: nobody knows what is archived. */
+  /** A directory cannot be read: what is archived is unknown. */
   cannotLoad(error: unknown): void {
     if (!this.#cannotLoad) {
       this.#log.error({ err: error }, 'the directory of the audit trail cannot be read');
@@ -65,7 +65,7 @@ export class AuditArchiveFaults {
     this.#report();
   }
 
-  /** It can be read, or is not there any more. */
+  /** The file can be read, or is gone. */
   readable(path: string): void {
     if (this.#unreadable.delete(path)) this.#report();
   }

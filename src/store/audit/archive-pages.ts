@@ -15,7 +15,7 @@ export interface EffortLimits {
   readonly maxOpened: number;
 }
 
-/** What a request has cost so far: a filter may leave out nearly everything. */
+/** The cost of a request so far: a filter may leave out nearly everything. */
 export class Effort {
   readonly #limits: EffortLimits;
   #seen = 0;
@@ -41,7 +41,7 @@ export class Effort {
 
 export interface ArchiveStretch {
   readonly records: readonly AuditRecord[];
-  /** What was looked at last, undefined when that was all there is in the stretch. */
+  /** The last record looked at, undefined when that was all there is in the stretch. */
   readonly position: AuditPosition | undefined;
 }
 
@@ -71,7 +71,7 @@ export class AuditArchivePages {
       if (last !== undefined && isEnough) return { records, position: last };
       if (merge.mustOpen) {
         await merge.open();
-        // What it takes to find the first one does not count: there may be many actions.
+        // Finding the first one does not count: there may be many actions.
         if (last !== undefined) effort.open();
         continue;
       }

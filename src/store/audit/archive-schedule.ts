@@ -30,7 +30,7 @@ export class AuditArchiveSchedule {
     this.#run();
   }
 
-  /** What is under way may stop anywhere: records leave the store last. */
+  /** Work under way may stop anywhere: records leave the store last. */
   stop(): void {
     this.#stopping.abort();
     clearInterval(this.#timer);
@@ -56,7 +56,7 @@ export class AuditArchiveSchedule {
     } catch (error) {
       if (this.#stopping.signal.aborted) return;
       if (error instanceof GatewayError) return faults.cannotWrite(error);
-      if (!this.#isStoreAway) log.warn({ err: error }, 'audit records not moved, trying again');
+      if (!this.#isStoreAway) log.warn({ err: error }, 'failed to move audit records, retrying');
       this.#isStoreAway = true;
     }
   }

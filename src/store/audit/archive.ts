@@ -13,13 +13,13 @@ import { DRAFT_SUFFIX, makeDirectory, namesIn, readSegment, writeSegment } from 
 export interface AuditArchiveOptions {
   readonly directory: string;
   readonly faults: AuditArchiveFaults;
-  /** So many segments stay decompressed, for whoever reads page after page. */
+  /** Segments that stay decompressed, for callers that read page after page. */
   readonly maxOpen: number;
 }
 
 /**
  * The older records of the audit trail, on the disk: `<directory>/<action>/<segment>`. Which segments
- * there are is known from their names; a segment is read when somebody looks into it.
+ * there are is known from their names; a segment is read when a page needs it.
  */
 export class AuditArchive {
   readonly #options: AuditArchiveOptions;
@@ -36,7 +36,7 @@ export class AuditArchive {
 
   /**
    * Learns which segments there are, unless it knows, and removes what a gateway that was killed has
-   * left half-written. Until it knows, which is told, it is as good as empty.
+   * left half-written. Until it knows, which is a fault, it is as good as empty.
    *
    * @throws GatewayError `insufficient-storage` when a directory cannot be read
    */
@@ -64,7 +64,7 @@ export class AuditArchive {
     return actions.flatMap((action) => [...this.#of(action)]);
   }
 
-  /** Resolves to undefined when the segment cannot be read, which is told, or is not there any more. */
+  /** Resolves to undefined when the segment cannot be read, which is a fault, or is gone. */
   open(segment: AuditSegment): Promise<SegmentContent | undefined> {
     const content = this.#open.get(segment) ?? this.#read(segment);
     this.#open.delete(segment);
@@ -89,7 +89,7 @@ export class AuditArchive {
     } catch (cause) {
       throw unusable(cause);
     }
-    // One of that name could not be read, or these records would not have come again.
+    // A segment of that name could not be read, or these records would not have come again.
     const same = [...this.#of(action)].find(({ name }) => name === segment.name);
     if (same !== undefined) this.#forget(same);
     this.#of(action).add(segment);
@@ -97,7 +97,7 @@ export class AuditArchive {
 
   /**
    * Leaves of a segment's records only these; its name stays, and with it its bounds for the next
-   * gateway, so that nobody ever finds the records twice or not at all.
+   * gateway, so that the records are never found twice or not at all.
    *
    * @throws GatewayError `insufficient-storage` when the disk does not take them; then all stay
    */
@@ -114,7 +114,7 @@ export class AuditArchive {
   /** @throws GatewayError `insufficient-storage` when the disk does not let it */
   async remove(segment: AuditSegment): Promise<void> {
     const path = this.#path(segment);
-    // First, so that nobody looks for what is not there.
+    // First, so that no page looks for what is not there.
     this.#drop(segment);
     try {
       await rm(path, { force: true });
@@ -140,7 +140,7 @@ export class AuditArchive {
     this.#options.faults.loaded();
   }
 
-  /** One that stays takes room on the disk, and keeps nobody from reading the others. */
+  /** A draft that stays takes room on the disk, and keeps no page from the others. */
   async #removeDraft(path: string): Promise<void> {
     try {
       await rm(path, { force: true });
@@ -185,7 +185,7 @@ export class AuditArchive {
   }
 }
 
-/** What a failure of the file system is to a caller. */
+/** Turns a failure of the file system into an error for the caller. */
 function unusable(cause: unknown): GatewayError {
   return new GatewayError('insufficient-storage', 'The disk does not take the audit trail.', {
     cause,

@@ -94,7 +94,7 @@ export class AuditArchiver {
     return this.#drop(index, oldest);
   }
 
-  /** As many as make up a segment, in their order. */
+  /** Reads as many as make up a segment, in their order. */
   async #oldest(index: string): Promise<AuditMember[]> {
     const { redis, segmentBytes } = this.#options;
     const oldest: AuditMember[] = [];
@@ -104,7 +104,7 @@ export class AuditArchiver {
       for (let at = 0; at + 1 < rows.length && bytes < segmentBytes; at += 2) {
         const one = { member: rows[at] ?? '', atMs: Number(rows[at + 1]) };
         const previous = oldest.at(-1);
-        // One that comes in meanwhile, further back, moves the ranks of those behind it.
+        // A record that comes in meanwhile, further back, moves the ranks of those behind it.
         if (previous && compareInTrail(positionOf(previous), positionOf(one)) >= 0) continue;
         oldest.push(one);
         bytes += Buffer.byteLength(one.member);
@@ -143,7 +143,7 @@ export class AuditArchiver {
       const dropped = await dropRecords.run(redis, [index], numbers);
       const others = some.slice(dropped).map(({ member }) => member);
       count += dropped;
-      // Where an older one has come in, they are not the oldest any more.
+      // Where an older record has been added, they are not the oldest any more.
       if (others.length > 0) count += await redis.zrem(index, ...others);
     }
     return count;

@@ -18,7 +18,7 @@ const MAX_SEEN_PER_CALL = 500;
 export interface IndexStretch {
   readonly upToSequence: number;
   readonly records: readonly AuditRecord[];
-  /** What was looked at last, undefined when there is nothing more to look at. */
+  /** The last record looked at, undefined when there is nothing more to look at. */
   readonly position: AuditPosition | undefined;
 }
 
@@ -33,7 +33,7 @@ export class AuditIndexPages {
   }
 
   /**
-   * One round trip. It looks at some hundreds of records only.
+   * Reads a page in one round trip, which looks at some hundreds of records only.
    *
    * @throws GatewayError `store-unavailable`
    */

@@ -10,7 +10,7 @@ import { DamagedSegment, SegmentContent, segmentText } from './segment-content.j
 /** For the gateway's own user only. */
 const DIRECTORY_MODE = 0o700;
 const FILE_MODE = 0o600;
-/** What a file is called until it is whole. */
+/** The suffix of a file until it is whole. */
 export const DRAFT_SUFFIX = '.draft';
 /**
  * Records of one kind are much alike. Brotli finds that over the whole segment, gzip over 32 KiB only:

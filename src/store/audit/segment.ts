@@ -4,7 +4,7 @@ import { auditNumberOf } from './records.js';
 /** A record as its index in the store has it. */
 export interface AuditMember {
   readonly atMs: number;
-  /** What `readAuditRecord` reads. */
+  /** The text that `readAuditRecord` reads. */
   readonly member: string;
 }
 
