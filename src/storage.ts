@@ -111,7 +111,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   const management = opened(connectManagementRedis({ ...place, name: 'management' }));
   await untilReady(management, MANAGEMENT_READY_TIMEOUT_MS);
   startServerWatches(management, options);
-  await steady.resume(new ClockStoreRedis(state, keys, log));
+  await steady.resume(new ClockStoreRedis(state, management, keys, log));
   releasers.add(() => steady.suspend());
   const archive = await startArchive(state, keys, options);
   startRetention(state, keys, archive, options);

@@ -41,7 +41,7 @@ class Machine {
       health,
       log: this.#log,
     });
-    await clock.resume(new ClockStoreRedis(this.redis, this.keys, this.#log));
+    await clock.resume(new ClockStoreRedis(this.redis, this.redis, this.keys, this.#log));
     onTestFinished(() => clock.suspend());
     return new Run(this, clock, health);
   }
