@@ -33,8 +33,7 @@ export class ClockStoreRedis implements ClockStore {
   readonly #log: Logger;
 
   /**
-   * A save that waited for the store would end a store on a full disk after each of its restarts, and
-   * so keep the gateway from ever reading what it needs to start.
+   * A save that waited for the store would end a store on a full disk after each of its restarts.
    *
    * @param redis waits for the store
    * @param writer fails soon, and repeats nothing

@@ -42,6 +42,7 @@ class Machine {
       log: this.#log,
     });
     await clock.resume(new ClockStoreRedis(this.redis, this.redis, this.keys, this.#log));
+    clock.startSaving();
     onTestFinished(() => clock.suspend());
     return new Run(this, clock, health);
   }
