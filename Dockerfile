@@ -1,7 +1,7 @@
 # Build:  docker build -t care-home-gateway .
 # Run:    docker run -v care-home-gateway:/var/lib/care-home-gateway \
 #           -p 1883:1883 -p 8080:8080 care-home-gateway
-FROM node:20-bookworm-slim AS build
+FROM node:24-bookworm-slim AS build
 WORKDIR /opt/care-home-gateway
 COPY package.json package-lock.json ./
 RUN npm ci --no-audit --no-fund
@@ -10,7 +10,7 @@ COPY scripts ./scripts
 COPY src ./src
 RUN npm run build && npm prune --omit=dev --no-audit --no-fund
 
-FROM node:20-bookworm-slim
+FROM node:24-bookworm-slim
 # The embedded store. The gateway runs it itself; no service is started.
 RUN apt-get update \
   && apt-get install -y --no-install-recommends ca-certificates redis-server \

@@ -183,6 +183,7 @@ export class Gateway {
       ...{ ...site, ...delivery, ...ingest, ...footage },
     });
     const addresses = await openListeners({ ...this.#options, broker, app, releasers });
+    this.#steady.startSaving();
     // Not before: a gateway that cannot listen must not take the place of one that runs.
     bridges.connect();
     const register = this.#openBridgeRegister(storage, installation);
@@ -424,8 +425,9 @@ export class Gateway {
       wallTimeOf: this.#steady.wallTimeOf,
     });
     this.#releasers.add(() => bridges.stop());
-    // Of bridges that are no more; the others say how they are in a moment.
-    await forwarder.forget(bridgeStatusTopic('+')).catch((error: unknown) => {
+    // Only of bridges that are no more: a start on a full disk must not wait for a write.
+    const kept = config.bridges.map(({ name }) => bridgeStatusTopic(name));
+    await forwarder.forget(bridgeStatusTopic('+'), kept).catch((error: unknown) => {
       log.warn({ err: error }, 'failed to remove the status of former bridges');
     });
     await bridges.apply(config.bridges);

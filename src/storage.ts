@@ -114,7 +114,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   // Before anything else reads or writes.
   await new CarryOver(state, keys, log).run();
   startServerWatches(management, options);
-  await steady.resume(new ClockStoreRedis(state, keys, log));
+  await steady.resume(new ClockStoreRedis(state, management, keys, log));
   releasers.add(() => steady.suspend());
   const archive = await startArchive(state, keys, options);
   startRetention(state, keys, archive, options);

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { Consumer } from '../delivery/consumer.js';
 import type { SessionOwner, Sessions } from '../delivery/sessions.js';
@@ -39,8 +40,9 @@ function queueId(name: string): string {
 
 /**
  * Opens the bridge's queue where it stopped, or creates one.
- * New filters hold from now on; messages queued for others stay. Resolves once the change is stored,
- * with retries until the signal.
+ * New filters hold from now on; messages queued for others stay. Resolves once a change is stored,
+ * with retries until the signal; without one nothing is written, so that a full disk keeps no gateway
+ * from starting.
  */
 export async function openQueue(
   { sessions, log }: { readonly sessions: Sessions; readonly log: Logger },
@@ -59,10 +61,11 @@ export async function openQueue(
       );
     });
   }
-  const { consumer } = sessions.open(clientId, owner, true);
+  const { consumer, isSaved } = sessions.open(clientId, owner, true);
   const wanted = selectedFilters(options);
   const present = consumer.subscriptions.list().map(({ filter }) => filter);
   const removed = present.filter((filter) => !wanted.includes(filter));
+  if (isSaved && isDeepStrictEqual(new Set(present), new Set(wanted))) return consumer;
   const requested = wanted.map((filter) => ({ filter, qos: 1 as const }));
   await retry(
     async () => {

@@ -126,6 +126,7 @@ export class Bridge {
   connect(): void {
     if (this.#queue === undefined || this.#isConnecting || this.#stopped.signal.aborted) return;
     this.#isConnecting = true;
+    this.#announce();
     this.#link.start();
   }
 

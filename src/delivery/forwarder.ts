@@ -59,10 +59,11 @@ export class Forwarder {
     if (!isStored) throw new GatewayError('store-unavailable', 'The message was not stored.');
   }
 
-  /** Takes away everything that is retained under the filter, without a word to anyone. */
-  async forget(filter: string): Promise<void> {
+  /** Takes away what is retained under the filter, but for these topics, without a word to anyone. */
+  async forget(filter: string, kept: readonly string[] = []): Promise<void> {
     const { retained } = this.#options;
     for (const message of await retained.matching([filter])) {
+      if (kept.includes(message.topic)) continue;
       await retained.store({ ...message, payload: NOTHING });
     }
   }

@@ -40,6 +40,8 @@ export interface Session {
   readonly received: ReceivedIdentifiers;
   /** Whether the newest connection has found the session there [MQTT-3.2.2-2]. */
   readonly isResumed: boolean;
+  /** Whether its subscriptions are stored as they are. */
+  readonly isSaved: boolean;
 }
 
 interface KeptSession extends Session {
@@ -47,6 +49,7 @@ interface KeptSession extends Session {
   readonly saving: SharedTurn;
   seenAtMs: number;
   isResumed: boolean;
+  isSaved: boolean;
 }
 
 export interface SessionsOptions {
@@ -92,7 +95,7 @@ export class Sessions {
       if (owner === undefined) await store.delete(record.clientId);
       else {
         this.#progress.stored(record);
-        this.#open({ ...record, seenAtMs }, owner, true, received);
+        this.#open({ ...record, seenAtMs }, owner, true, received).isSaved = true;
       }
     }
     this.#timer = setInterval(() => this.#forgetUnused(), FORGET_INTERVAL_MS);
@@ -187,8 +190,7 @@ export class Sessions {
     const { newest } = this.#options.deliveries;
     const { consumer } = session;
     for (const { filter, qos } of requested) consumer.subscriptions.put(filter, qos, newest);
-    consumer.subscriptionsChanged();
-    if (session.isPersistent) await session.saving.take();
+    await this.#changed(session);
   }
 
   async unsubscribe(clientId: string, filters: readonly string[]): Promise<void> {
@@ -198,8 +200,7 @@ export class Sessions {
     const { consumer } = session;
     for (const filter of filters) consumer.subscriptions.remove(filter, newest);
     consumer.subscriptions.prune(consumer.settled);
-    consumer.subscriptionsChanged();
-    if (session.isPersistent) await session.saving.take();
+    await this.#changed(session);
   }
 
   /** Forgets QoS 2 packet identifiers that the client has released. */
@@ -264,7 +265,7 @@ export class Sessions {
         log.warn({ err: error, clientId }, 'failed to read a backlog, retrying'),
     });
     const session: KeptSession = {
-      ...{ clientId, owner, isPersistent, consumer, seenAtMs, isResumed: false },
+      ...{ clientId, owner, isPersistent, consumer, seenAtMs, isResumed: false, isSaved: false },
       received: new ReceivedIdentifiers(received),
       saving: new SharedTurn(() => this.#save(session)),
     };
@@ -279,14 +280,28 @@ export class Sessions {
     this.#progress.moved(session.clientId, () => progressOf(session));
   }
 
+  /** For a persistent session, its subscriptions are stored when this resolves. */
+  async #changed(session: KeptSession): Promise<void> {
+    session.consumer.subscriptionsChanged();
+    session.isSaved = false;
+    if (session.isPersistent) await session.saving.take();
+  }
+
   async #save(session: KeptSession): Promise<void> {
     // Discarded since: it must not be written again.
     if (this.#sessions.get(session.clientId) !== session) return;
-    await this.#options.store.save({
-      ...progressOf(session),
-      owner: session.owner.key,
-      subscriptions: session.consumer.subscriptions.all(),
-    });
+    // Before the answer: what changes meanwhile is for the next save.
+    session.isSaved = true;
+    try {
+      await this.#options.store.save({
+        ...progressOf(session),
+        owner: session.owner.key,
+        subscriptions: session.consumer.subscriptions.all(),
+      });
+    } catch (error) {
+      session.isSaved = false;
+      throw error;
+    }
   }
 
   /**

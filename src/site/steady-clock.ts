@@ -99,14 +99,23 @@ export class SteadyClock {
     if (doubt !== undefined) this.#options.log.error(doubt);
     this.check();
     this.#store = store;
+  }
+
+  /**
+   * Saves the clock from now on. Before the gateway listens nothing is stamped, and a write would end
+   * an embedded store on a full disk under what a start has to read.
+   */
+  startSaving(): void {
+    const store = this.#store;
+    if (store === undefined) return;
     this.#saveTimer = setInterval(() => this.#save(store), SAVE_INTERVAL_MS);
     this.#save(store);
   }
 
   /** Saves the clock for the next run; the last thing that is written into the store. */
   async suspend(): Promise<void> {
+    if (this.#store === undefined || this.#saveTimer === undefined) return;
     clearInterval(this.#saveTimer);
-    if (this.#store === undefined) return;
     await this.#saving;
     await this.#save(this.#store);
   }

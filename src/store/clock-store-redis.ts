@@ -28,11 +28,19 @@ const LOG_STAMPS = ['r'];
 /** The steady clock in Redis: one hash. */
 export class ClockStoreRedis implements ClockStore {
   readonly #redis: Redis;
+  readonly #writer: Redis;
   readonly #keys: Keys;
   readonly #log: Logger;
 
-  constructor(redis: Redis, keys: Keys, log: Logger) {
+  /**
+   * A save that waited for the store would end a store on a full disk after each of its restarts.
+   *
+   * @param redis waits for the store
+   * @param writer fails soon, and repeats nothing
+   */
+  constructor(redis: Redis, writer: Redis, keys: Keys, log: Logger) {
     this.#redis = redis;
+    this.#writer = writer;
     this.#keys = keys;
     this.#log = log;
   }
@@ -58,7 +66,7 @@ export class ClockStoreRedis implements ClockStore {
   }
 
   async save({ wallMs, steadyMs, starts, trust }: ClockRecord): Promise<void> {
-    await this.#redis.hset(this.#keys.clock, {
+    await this.#writer.hset(this.#keys.clock, {
       wallMs,
       steadyMs,
       starts: JSON.stringify(starts),

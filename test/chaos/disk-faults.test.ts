@@ -4,6 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
+import { ScriptedUpstream } from '../bridge/scripted-upstream.js';
 import { Home } from '../broker/home.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { becomesReady, Columns, eventually, isRecorded, saysOverHttp, Watcher } from './faults.js';
@@ -52,9 +53,11 @@ function fillWith(file: string, chunk: Buffer): void {
 }
 
 /** A home whose data directory is on a small disk of its own. */
-async function homeOn(dataDir: string): Promise<Home> {
-  const gateway = await GatewayProcess.start({ GATEWAY_DATA_DIR: dataDir });
+async function homeOn(dataDir: string, bridges: readonly object[] = []): Promise<Home> {
+  const gateway = await GatewayProcess.create({ GATEWAY_DATA_DIR: dataDir });
   cleanups.push(() => gateway.remove());
+  await gateway.configure({ bridges });
+  await gateway.start();
   return Home.at(gateway);
 }
 
@@ -98,7 +101,9 @@ describe('guarantee 7: a full disk', () => {
   it('does not keep a gateway from starting', async ({ skip }) => {
     const dataDir = smallDisk();
     if (dataDir === undefined) return skip(NO_MOUNT);
-    const home = await homeOn(dataDir);
+    const upstream = await ScriptedUpstream.start();
+    cleanups.push(() => upstream.remove());
+    const home = await homeOn(dataDir, [{ name: 'region', url: upstream.url }]);
     const devices = await Columns.devices(home);
     const before = await Columns.of(home);
     before.alarm();

@@ -41,7 +41,8 @@ class Machine {
       health,
       log: this.#log,
     });
-    await clock.resume(new ClockStoreRedis(this.redis, this.keys, this.#log));
+    await clock.resume(new ClockStoreRedis(this.redis, this.redis, this.keys, this.#log));
+    clock.startSaving();
     onTestFinished(() => clock.suspend());
     return new Run(this, clock, health);
   }
