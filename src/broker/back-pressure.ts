@@ -24,7 +24,7 @@ const OF_CONNECTIONS = 2;
 const BYTES_OF_ANY = 2_048;
 const COPIES_OF_PAYLOAD = 4;
 
-const LOOK_EVERY_MS = 100;
+const LOOK_EVERY_MS = 50;
 
 /** How much memory a publish takes, about, until it is stored. */
 export function memoryOf(payloadBytes: number): number {

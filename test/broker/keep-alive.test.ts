@@ -115,12 +115,26 @@ describe('a client that asked for a keep-alive of a second', () => {
   });
 });
 
-describe('a token that asked for no keep-alive', () => {
-  it('stays without a word', async () => {
+describe('a token', () => {
+  it('that asked for no keep-alive stays without a word', async () => {
     const nurse = await RawClient.connect(home.gateway, home.viewer, { keepalive: 0 });
     const silent = await connect(await home.device());
     await silent.closed();
     await nurse.ping();
     nurse.vanish();
   });
+
+  it.each([0, 2, 600])(
+    'with a keep-alive of %i is looked after as with the most',
+    async (asked) => {
+      const strict = await Home.start({ GATEWAY_MQTT_MAX_KEEP_ALIVE_SECONDS: '1' });
+      const nurse = await RawClient.connect(strict.gateway, strict.viewer, { keepalive: asked });
+      const heardAt = performance.now();
+      await nurse.closed();
+      const silentMs = performance.now() - heardAt;
+      expect(silentMs).toBeGreaterThan(EARLIEST_MS);
+      expect(silentMs).toBeLessThan(LATEST_MS);
+      await strict.remove();
+    },
+  );
 });

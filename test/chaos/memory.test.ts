@@ -8,13 +8,13 @@ import { Store } from '../harness/store.js';
 import { eventually } from './faults.js';
 
 const MIB = 1024 * 1024;
-/** What the gateway takes in of all clients while the store is away (`broker/intake.ts`). */
+/** What the gateway takes in of all clients while the store is away (`broker/back-pressure.ts`). */
 const MAX_UNSTORED_BYTES = 64 * MIB;
 /** Of values, and three times that with the alarms. */
 const MAX_UNSTORED_VALUES_BYTES = 2 * MAX_UNSTORED_BYTES;
 const MAX_UNSTORED_WITH_ALARMS_BYTES = 3 * MAX_UNSTORED_BYTES;
 /** What each device may have though the others have filled the room, and one publish more. */
-const MAX_RESERVED_BYTES = 3 * 32 * 1024;
+const MAX_RESERVED_BYTES = 3 * 64 * 1024;
 const ANY_PUBLISH_BYTES = 8_192;
 
 let home: Home;

@@ -71,12 +71,28 @@ it('no refusal over HTTP was told that is not there, whenever gateway and store 
   expect(await notRecorded(told)).toEqual([]);
 });
 
-it('records each filter that a SUBSCRIBE is refused, in the background', async () => {
+it('each denied filter is a record soon after its SUBACK, though gateway and store are killed then', async () => {
   const nurse = await RawClient.connect(gateway, viewer);
   const filters = Array.from({ length: 350 }, (_, index) => `elsewhere/${index}`);
-  expect(await nurse.subscribe(filters)).toEqual(Array(350).fill(0x80));
   const topics = async () => (await recorded()).map(({ details }) => details['topic']);
+  expect(await nurse.subscribe(filters)).toEqual(Array(350).fill(0x80));
   await expect.poll(topics).toEqual(filters);
+  await killBoth();
+  await gateway.start();
+  expect(await topics()).toEqual(filters);
+});
+
+it('a denied filter is answered at once while the store is frozen, and a record once it is back', async () => {
+  const nurse = await RawClient.connect(gateway, viewer);
+  const store = await Store.of(gateway);
+  store.freeze();
+  const askedAt = performance.now();
+  expect(await nurse.subscribe(['elsewhere/1', 'elsewhere/2'])).toEqual([0x80, 0x80]);
+  expect(performance.now() - askedAt).toBeLessThan(1_000);
+  store.thaw();
+  const topics = async () => (await recorded()).map(({ details }) => details['topic']);
+  await expect.poll(topics).toEqual(['elsewhere/1', 'elsewhere/2']);
+  store.close();
 });
 
 it('while the store is frozen a refusal is 503, and no more are told than are written', async () => {
