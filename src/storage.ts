@@ -123,8 +123,8 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   const losses = await watchForLosses(management, keys, audit, options);
   return {
     site: new SiteStoreRedis(management, keys, records),
-    logs: new LogStore(writer, reader, keys),
-    history: new AlarmHistoryRedis(management, keys),
+    logs: new LogStore(writer, reader, keys, log),
+    history: new AlarmHistoryRedis(management, keys, log),
     audit,
     losses,
     patientAudit: new AuditTrailRedis({ redis: state, keys, records, archive }),

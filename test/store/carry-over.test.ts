@@ -24,9 +24,9 @@ async function downgrade(world: AlarmWorld, count = Number.POSITIVE_INFINITY): P
   const { redis, keys } = world;
   const places = (await redis.keys(`${keys.alarmPlacePrefix}*`)).slice(0, count);
   for (const key of places) {
-    const { location, device, room, group, customData } = readPlace(
-      (await redis.hget(key, 't')) ?? '',
-    );
+    const present = readPlace((await redis.hget(key, 't')) ?? '');
+    if (present === undefined) throw new Error('There is no place');
+    const { location, device, room, group, customData } = present;
     const ids = [location.id, device.id, room?.id ?? '', group?.id ?? ''];
     await redis.hset(key, 't', JSON.stringify([...ids, customData]));
     await redis.hdel(key, 'l', 'd', 'g');
