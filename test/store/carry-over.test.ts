@@ -98,7 +98,9 @@ it('leaves nothing behind when the time of what it carried over is over', async 
   // The same place once more, as this version writes it.
   await record(world, 3, where);
   const { redis, keys } = world;
-  const retention = new AlarmRetention({ redis, keys, maxAgeMs: 0, now: () => START_MS + 4 });
+  const owedFrom = () => Number.POSITIVE_INFINITY;
+  const now = () => START_MS + 4;
+  const retention = new AlarmRetention({ redis, keys, maxAgeMs: 0, now, owedFrom });
   expect(await retention.removeOld(new AbortController().signal)).toBe(3);
   expect(await world.historyKeys()).toEqual(['layout']);
 });

@@ -76,7 +76,9 @@ it.each(DAMAGES)('removes what is over when %s', async (_, damage) => {
   const { made } = await world();
   await damage(made);
   const { redis, keys } = made;
-  const retention = new AlarmRetention({ redis, keys, maxAgeMs: 0, now: () => START_MS + 10 });
+  const owedFrom = () => Number.POSITIVE_INFINITY;
+  const now = () => START_MS + 10;
+  const retention = new AlarmRetention({ redis, keys, maxAgeMs: 0, now, owedFrom });
   await retention.removeOld(new AbortController().signal);
   expect(await redis.exists(keys.history)).toBe(0);
   expect((await made.page()).alarms).toEqual([]);
