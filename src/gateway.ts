@@ -315,6 +315,9 @@ export class Gateway {
     this.#releasers.add(() => sessions.stop());
     await countBacklogs(deliveries, logs, countedUpTo);
     this.#markBacklogs(deliveries, logs);
+    storage.startRetention(
+      () => Math.min(deliveries.floor('alarms'), sessions.storedFloor('alarms')) + 1,
+    );
     const upkeep = new Upkeep({ logs, deliveries, sessions, log });
     upkeep.start();
     this.#releasers.add(() => upkeep.stop());

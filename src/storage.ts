@@ -70,6 +70,12 @@ export interface Storage {
   readonly bridgeRegister: BridgeRegisterRedis;
   /** Wills, retained messages and incoming QoS 2, as Aedes' own Redis persistence keeps them. */
   readonly broker: RedisPersistence;
+  /**
+   * Removes what is too old from now on.
+   *
+   * @param owedFrom the first alarm that a consumer may still be owed
+   */
+  readonly startRetention: (owedFrom: () => number) => void;
 }
 
 export interface StorageOptions {
@@ -117,14 +123,13 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   await steady.resume(new ClockStoreRedis(state, management, keys, log));
   releasers.add(() => steady.suspend());
   const archive = await startArchive(state, keys, options);
-  startRetention(state, keys, archive, options);
   const records = new AuditRecords(keys);
   const audit = new AuditTrailRedis({ redis: management, keys, records, archive });
   const losses = await watchForLosses(management, keys, audit, options);
   return {
     site: new SiteStoreRedis(management, keys, records),
-    logs: new LogStore(writer, reader, keys),
-    history: new AlarmHistoryRedis(management, keys),
+    logs: new LogStore(writer, reader, keys, log),
+    history: new AlarmHistoryRedis(management, keys, log),
     audit,
     losses,
     patientAudit: new AuditTrailRedis({ redis: state, keys, records, archive }),
@@ -135,6 +140,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     deadLetters: new DeadLetterStoreRedis(management, keys),
     bridgeRegister: new BridgeRegisterRedis(management, keys, records),
     broker: createBrokerStorage({ conn: broker }),
+    startRetention: (owedFrom) => startRetention(state, keys, archive, owedFrom, options),
   };
 }
 
@@ -196,12 +202,13 @@ function startRetention(
   redis: Redis,
   keys: Keys,
   auditArchive: AuditArchive,
+  owedFrom: () => number,
   options: StorageOptions,
 ): void {
   const { config, log, releasers, steady } = options;
   const { now } = steady;
   const alarms = new AlarmRetention({
-    ...{ redis, keys, now },
+    ...{ redis, keys, now, owedFrom },
     maxAgeMs: config.history.retentionDays * DAY_MS,
   });
   const records = new AuditRetention({

@@ -53,6 +53,13 @@ export class Deliveries {
     return this.#consumers;
   }
 
+  /** The ack floor of all consumers: no entry up to here is needed any more. */
+  floor(log: LogName): number {
+    let floor = this.tails[log].last;
+    for (const { cursors } of this.#consumers) floor = Math.min(floor, cursors[log].settled);
+    return floor;
+  }
+
   add(consumer: Consumer): void {
     this.#consumers.add(consumer);
     consumer.open();

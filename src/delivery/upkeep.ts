@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Deliveries } from './deliveries.js';
-import type { KeepableLogs, LogName, LogPositions } from './log-entry.js';
+import type { KeepableLogs, LogPositions } from './log-entry.js';
 import { LOG_NAMES } from './log-entry.js';
 import { MessageCompaction } from './message-compaction.js';
 import type { Sessions } from './sessions.js';
@@ -93,14 +93,8 @@ export class Upkeep {
 
   /** The ack floor of all consumers. */
   #floors(): LogPositions {
-    return { alarms: this.#floor('alarms'), messages: this.#floor('messages') };
-  }
-
-  #floor(log: LogName): number {
     const { deliveries } = this.#options;
-    let floor = deliveries.tails[log].last;
-    for (const { cursors } of deliveries.consumers) floor = Math.min(floor, cursors[log].settled);
-    return floor;
+    return { alarms: deliveries.floor('alarms'), messages: deliveries.floor('messages') };
   }
 
   /**

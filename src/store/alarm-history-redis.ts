@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
 import { z } from 'zod';
-import { GatewayError } from '../errors.js';
 import type {
   AlarmHistory,
   AlarmPage,
@@ -24,7 +24,7 @@ const alarmPage = new Script(
     text.pipe(z.enum(['end', 'full', 'paused'])),
     z.union([z.tuple([number, number]), z.tuple([])]),
     z.array(z.tuple([number, number, z.array(bytes)])),
-    z.array(z.tuple([text, text.transform(readPlace)])),
+    z.array(z.tuple([text, text])),
   ]),
 );
 
@@ -40,10 +40,12 @@ const PASSED_PER_CALL = 1_000;
 export class AlarmHistoryRedis implements AlarmHistory {
   readonly #redis: Redis;
   readonly #keys: Keys;
+  readonly #log: Logger | undefined;
 
-  constructor(redis: Redis, keys: Keys) {
+  constructor(redis: Redis, keys: Keys, log?: Logger) {
     this.#redis = redis;
     this.#keys = keys;
+    this.#log = log;
   }
 
   async page(query: AlarmQuery): Promise<AlarmPage> {
@@ -68,23 +70,29 @@ export class AlarmHistoryRedis implements AlarmHistory {
         [keys.alarmIndexesOf(locationId, deviceId), keys.alarmPlacePrefix, ...argumentsOf(query)],
       ),
     );
-    const places = new Map(placeRows);
+    const places = new Map(placeRows.map(([digest, place]) => [digest, readPlace(place)]));
+    const alarms = rows.flatMap(([, , fields]) => recordOf(fields, places) ?? []);
+    const damaged = rows.length - alarms.length;
+    // What is lost must not hide the rest.
+    if (damaged > 0) this.#log?.error({ locationId, damaged }, 'failed to read alarms of a page');
     return {
       upToSequence,
       isEnd: ending === 'end',
       isPaused: ending === 'paused',
       reached: positionOf(reached),
-      alarms: rows.map(([, , fields]) => recordOf(fields, places)),
+      alarms,
     };
   }
 }
 
-function recordOf(fields: readonly Buffer[], places: ReadonlyMap<string, ReadPlace>): AlarmRecord {
+/** Undefined when the record or its place is lost or damaged. */
+function recordOf(
+  fields: readonly Buffer[],
+  places: ReadonlyMap<string, ReadPlace | undefined>,
+): AlarmRecord | undefined {
   const alarm = readAlarm(fields);
-  const place = places.get(alarm.placeDigest);
-  if (place === undefined) {
-    throw new GatewayError('internal-error', 'An alarm in the history has no place.');
-  }
+  const place = alarm && places.get(alarm.placeDigest);
+  if (alarm === undefined || place === undefined) return undefined;
   return { ...withFootageOf(alarm, place.device.id), ...place };
 }
 

@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { Appended, LogEntry, NewAlarm } from '../delivery/log-entry.js';
 import { alarmText } from '../domain/messages.js';
 import { forwardedTopic } from '../domain/topics.js';
-import { GatewayError } from '../errors.js';
 import { alarmIdPlace } from './alarm-ids.js';
 import { AlarmPlaces, type ReadPlace, readPlace } from './alarm-places.js';
 import { alarmRecordValues, kindNumber, type ReadAlarm, readAlarm } from './alarm-records.js';
@@ -11,7 +11,7 @@ import { BoundedMap } from './bounded-map.js';
 import type { Keys } from './keys.js';
 import { type Packable, packRows } from './packed.js';
 import { Script } from './scripts.js';
-import { readStream } from './streams.js';
+import { readStream, type StreamRow } from './streams.js';
 import { Version1Backlog } from './version-1-backlog.js';
 
 const appendAlarms = new Script('append-alarms', z.array(z.number()));
@@ -29,12 +29,14 @@ const MAX_PLACES_IN_MEMORY = 10_000;
  */
 export class AlarmLog {
   readonly #keys: Keys;
+  readonly #log: Logger | undefined;
   readonly #places = new AlarmPlaces();
   readonly #readPlaces = new BoundedMap<string, ReadPlace>(MAX_PLACES_IN_MEMORY);
   readonly #version1: Version1Backlog;
 
-  constructor(keys: Keys) {
+  constructor(keys: Keys, log?: Logger) {
     this.#keys = keys;
+    this.#log = log;
     this.#version1 = new Version1Backlog(keys);
   }
 
@@ -53,11 +55,17 @@ export class AlarmLog {
     return sequences.map((sequence) => ({ sequence: Math.abs(sequence), isNew: sequence > 0 }));
   }
 
+  /** Leaves out what is lost or damaged: it must not hold up the rest. */
   async read(redis: Redis, from: string, to: string, count: number): Promise<LogEntry[]> {
-    const rows = await readStream(redis, this.#keys.history, from, to, count);
-    const alarms = rows.map(({ sequence, fields }) => ({ sequence, alarm: readAlarm(fields) }));
-    const places = await this.#placesOf(redis, alarms);
-    const entries = alarms.map(({ sequence, alarm }) => entryOf(sequence, alarm, places));
+    const entries: LogEntry[] = [];
+    for (let start = from; ; ) {
+      const wanted = count - entries.length;
+      const rows = await readStream(redis, this.#keys.history, start, to, wanted);
+      entries.push(...(await this.#entriesOf(redis, rows)));
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < wanted || entries.length === count) break;
+      start = String(last.sequence + 1);
+    }
     return this.#version1.asRendered(redis, entries);
   }
 
@@ -83,6 +91,24 @@ export class AlarmLog {
     ];
   }
 
+  async #entriesOf(redis: Redis, rows: readonly StreamRow[]): Promise<LogEntry[]> {
+    const alarms = rows.flatMap(({ sequence, fields }) => {
+      const alarm = readAlarm(fields);
+      return alarm === undefined ? [] : [{ sequence, alarm }];
+    });
+    const places = await this.#placesOf(redis, alarms);
+    const entries = alarms.flatMap(({ sequence, alarm }) => {
+      const place = places.get(alarm.placeDigest);
+      return place === undefined ? [] : [entryOf(sequence, alarm, place)];
+    });
+    if (entries.length < rows.length) {
+      const readable = new Set(entries.map(({ sequence }) => sequence));
+      const sequences = rows.map(({ sequence }) => sequence).filter((one) => !readable.has(one));
+      this.#log?.error({ sequences }, 'failed to read alarms of the log');
+    }
+    return entries;
+  }
+
   async #placesOf(
     redis: Redis,
     alarms: readonly { readonly alarm: ReadAlarm }[],
@@ -96,9 +122,8 @@ export class AlarmLog {
     }
     await Promise.all(
       [...unknown].map(async (digest) => {
-        const text = await redis.hget(this.#keys.alarmPlace(digest), 't');
-        if (text === null) return;
-        const place = readPlace(text);
+        const place = readPlace((await redis.hget(this.#keys.alarmPlace(digest), 't')) ?? '');
+        if (place === undefined) return;
         places.set(digest, place);
         this.#readPlaces.set(digest, place);
       }),
@@ -107,15 +132,7 @@ export class AlarmLog {
   }
 }
 
-function entryOf(
-  sequence: number,
-  alarm: ReadAlarm,
-  places: ReadonlyMap<string, ReadPlace>,
-): LogEntry {
-  const place = places.get(alarm.placeDigest);
-  if (place === undefined) {
-    throw new GatewayError('internal-error', 'An alarm in the log has no place.');
-  }
+function entryOf(sequence: number, alarm: ReadAlarm, place: ReadPlace): LogEntry {
   return {
     log: 'alarms',
     sequence,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { objectMembers } from '../domain/json-text.js';
+import { objectMembers, parseJson } from '../domain/json-text.js';
 import type { DeviceContext } from '../domain/messages.js';
 import type { AlarmPlace } from '../site/alarm-history.js';
 
@@ -48,9 +48,13 @@ export class AlarmPlaces {
   }
 }
 
-/** Reads a place's text; the custom data keeps the spelling in which the customer sent it. */
-export function readPlace(text: string): ReadPlace {
-  const place = placeSchema.parse(JSON.parse(text));
+/**
+ * Reads a place's text; undefined when it is none of ours. The custom data keeps the spelling in which
+ * the customer sent it.
+ */
+export function readPlace(text: string): ReadPlace | undefined {
+  const place = placeSchema.safeParse(parseJson(text)).data;
+  if (place === undefined) return undefined;
   const customData = objectMembers(text)?.get('customData') ?? '{}';
   return { ...place, customData, contextText: text.slice(1, -1) };
 }

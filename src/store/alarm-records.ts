@@ -5,9 +5,11 @@ import type { NewAlarm } from '../delivery/log-entry.js';
 import type { AlarmKind } from '../domain/alarms.js';
 import { ALARM_KINDS, FOOTAGE_TYPES } from '../domain/alarms.js';
 import { uuidBytes, uuidText } from '../domain/identifiers.js';
+import { parseJson } from '../domain/json-text.js';
 import type { ForwardedAlarm } from '../domain/messages.js';
-import { GatewayError } from '../errors.js';
 import type { Packable } from './packed.js';
+
+const UUID_BYTES = 16;
 
 /** Fields that only some alarms have, as one JSON text. */
 const extrasSchema = z.object({
@@ -55,12 +57,8 @@ function extrasText({ footage, reportedAt }: NewAlarm['alarm'], deviceId: string
   });
 }
 
-/**
- * Reads the fields and values of a record.
- *
- * @throws GatewayError `internal-error` when the record cannot be read
- */
-export function readAlarm(fields: readonly Buffer[]): ReadAlarm {
+/** Reads the fields and values of a record; undefined when it is none of ours. */
+export function readAlarm(fields: readonly Buffer[]): ReadAlarm | undefined {
   const values = new Map<string, Buffer>();
   for (let at = 0; at + 1 < fields.length; at += 2) {
     const [name, value] = [fields[at], fields[at + 1]];
@@ -70,11 +68,10 @@ export function readAlarm(fields: readonly Buffer[]): ReadAlarm {
   const id = values.get('i');
   const kind = ALARM_KINDS[Number(text('k'))];
   const [receivedAtMs, delayMs] = [Number(text('r')), Number(text('a'))];
-  if (id === undefined || kind === undefined || Number.isNaN(receivedAtMs + delayMs)) {
-    throw new GatewayError('internal-error', 'A record of the alarm log cannot be read.');
-  }
-  const extras = text('x');
-  const { footage = {}, reportedAt } = extras === '' ? {} : extrasSchema.parse(JSON.parse(extras));
+  const extras = extrasSchema.safeParse(parseJson(text('x') || '{}')).data;
+  const isComplete = id?.length === UUID_BYTES && !Number.isNaN(receivedAtMs + delayMs);
+  if (!isComplete || kind === undefined || extras === undefined) return undefined;
+  const { footage = {}, reportedAt } = extras;
   return {
     id: uuidText(id),
     kind,

@@ -21,8 +21,8 @@ export interface AlarmRetentionOptions {
   readonly maxAgeMs: number;
   /** By which ages are measured. */
   readonly now: () => number;
-  /** The first entry that a consumer may still be owed; absent: none. */
-  readonly keepFrom?: (() => number) | undefined;
+  /** The first alarm that a consumer may still be owed: the log of alarms is their history as well. */
+  readonly owedFrom: () => number;
 }
 
 /** Removes alarms from the history when their time is over (CONTRACT 5). */
@@ -59,8 +59,8 @@ export class AlarmRetention implements Retention {
    * time is over when that of a later alarm is.
    */
   async #lastBefore(timeMs: number, stopping: AbortSignal): Promise<number> {
-    const { redis, keys, keepFrom } = this.#options;
-    const owedFrom = keepFrom?.() ?? Number.POSITIVE_INFINITY;
+    const { redis, keys } = this.#options;
+    const owedFrom = this.#options.owedFrom();
     let last = 0;
     for (let from = '-'; !stopping.aborted; ) {
       const reply = await redis.xrange(keys.history, from, '+', 'COUNT', ALARMS_PER_CALL);

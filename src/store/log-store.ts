@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
 import type {
   Appended,
   LogEntry,
@@ -24,11 +25,11 @@ export class LogStore implements LogReader {
   readonly #alarms: AlarmLog;
   readonly #messages: MessageLog;
 
-  constructor(writer: Redis, reader: Redis, keys: Keys) {
+  constructor(writer: Redis, reader: Redis, keys: Keys, log?: Logger) {
     this.#writer = writer;
     this.#reader = reader;
     this.#keys = keys;
-    this.#alarms = new AlarmLog(keys);
+    this.#alarms = new AlarmLog(keys, log);
     this.#messages = new MessageLog(keys);
   }
 

@@ -17,6 +17,7 @@ import { z } from 'zod';
 import { Api } from '../harness/api.js';
 import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
+import { Store } from '../harness/store.js';
 
 const RUN_TIMEOUT_MS = 15_000;
 /** Nothing in the log can tell it where there is none. */
@@ -191,6 +192,25 @@ describe('the gateway process', () => {
         `is another ${other} running? End it, or set ${name}.port`,
     });
     await gateway.remove();
+  });
+
+  it('does not start on the data of a newer version', async () => {
+    const gateway = await GatewayProcess.start();
+    const store = await Store.of(gateway);
+    await store.redis.set('{site}:layout', '3');
+    store.close();
+    await gateway.stop();
+    const { status, output } = run([], {
+      ...{ GATEWAY_DATA_DIR: gateway.dataDir, GATEWAY_MQTT_PORT: '0', GATEWAY_HTTP_PORT: '0' },
+    });
+    expect(status).toBe(1);
+    expect(fatalLine(output)).toEqual({
+      msg:
+        'gateway not started: the store was written by a newer version of the gateway ' +
+        '(layout 3, this version knows 2): install that version, or restore a backup from before it',
+    });
+    // The store was stopped again.
+    rmSync(gateway.dataDir, { recursive: true });
   });
 
   it('says in one line that the data directory cannot be had', () => {

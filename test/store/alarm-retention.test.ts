@@ -11,10 +11,10 @@ const MAX_AGE_MS = 100;
 function removeOld(
   { redis, keys }: AlarmWorld,
   nowMs: number,
-  keepFrom?: () => number,
+  owedFrom = () => Number.POSITIVE_INFINITY,
 ): Promise<number> {
   const now = () => nowMs;
-  const retention = new AlarmRetention({ redis, keys, maxAgeMs: MAX_AGE_MS, now, keepFrom });
+  const retention = new AlarmRetention({ redis, keys, maxAgeMs: MAX_AGE_MS, now, owedFrom });
   return retention.removeOld(new AbortController().signal);
 }
 
@@ -113,10 +113,10 @@ it('keeps what a consumer is still owed, however old it is', async () => {
     const { sequence } = await world.record({ kind: 'fall' }, START_MS + at);
     sequences.push(sequence);
   }
-  let owedFrom = sequences[2] ?? 0;
-  const keepFrom = () => owedFrom;
-  expect(await removeOld(world, START_MS + 2 * MAX_AGE_MS, keepFrom)).toBe(2);
-  expect(await removeOld(world, START_MS + 2 * MAX_AGE_MS, keepFrom)).toBe(0);
-  owedFrom = Number.POSITIVE_INFINITY;
-  expect(await removeOld(world, START_MS + 2 * MAX_AGE_MS, keepFrom)).toBe(3);
+  let firstOwed = sequences[2] ?? 0;
+  const owedFrom = () => firstOwed;
+  expect(await removeOld(world, START_MS + 2 * MAX_AGE_MS, owedFrom)).toBe(2);
+  expect(await removeOld(world, START_MS + 2 * MAX_AGE_MS, owedFrom)).toBe(0);
+  firstOwed = Number.POSITIVE_INFINITY;
+  expect(await removeOld(world, START_MS + 2 * MAX_AGE_MS, owedFrom)).toBe(3);
 });

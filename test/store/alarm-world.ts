@@ -75,11 +75,11 @@ export class AlarmWorld {
 
   /** Gives the alarms in the history their times by the steady clock, in the order of recording. */
   async stampSteadily(steadyMsOf: (index: number) => number): Promise<void> {
-    const entries = await this.redis.xrange(this.keys.history, '-', '+');
+    const entries = await this.redis.xrangeBuffer(this.keys.history, '-', '+');
     await this.redis.del(this.keys.history);
     for (const [index, [id, fields]] of entries.entries()) {
       const others = fields.flatMap((name, at) =>
-        at % 2 === 0 && name !== 't' ? [name, fields[at + 1] ?? ''] : [],
+        at % 2 === 0 && name.toString() !== 't' ? [name, fields[at + 1] ?? ''] : [],
       );
       await this.redis.xadd(this.keys.history, id, ...others, 't', steadyMsOf(index));
     }

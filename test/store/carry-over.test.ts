@@ -24,9 +24,9 @@ async function downgrade(world: AlarmWorld, count = Number.POSITIVE_INFINITY): P
   const { redis, keys } = world;
   const places = (await redis.keys(`${keys.alarmPlacePrefix}*`)).slice(0, count);
   for (const key of places) {
-    const { location, device, room, group, customData } = readPlace(
-      (await redis.hget(key, 't')) ?? '',
-    );
+    const present = readPlace((await redis.hget(key, 't')) ?? '');
+    if (present === undefined) throw new Error('There is no place');
+    const { location, device, room, group, customData } = present;
     const ids = [location.id, device.id, room?.id ?? '', group?.id ?? ''];
     await redis.hset(key, 't', JSON.stringify([...ids, customData]));
     await redis.hdel(key, 'l', 'd', 'g');
@@ -98,7 +98,9 @@ it('leaves nothing behind when the time of what it carried over is over', async 
   // The same place once more, as this version writes it.
   await record(world, 3, where);
   const { redis, keys } = world;
-  const retention = new AlarmRetention({ redis, keys, maxAgeMs: 0, now: () => START_MS + 4 });
+  const owedFrom = () => Number.POSITIVE_INFINITY;
+  const now = () => START_MS + 4;
+  const retention = new AlarmRetention({ redis, keys, maxAgeMs: 0, now, owedFrom });
   expect(await retention.removeOld(new AbortController().signal)).toBe(3);
   expect(await world.historyKeys()).toEqual(['layout']);
 });

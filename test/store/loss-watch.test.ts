@@ -249,6 +249,7 @@ test('goes on without a witness that cannot be read', async () => {
 test.each([
   ['lost', (redis: Redis) => redis.del(keys.logSequence('alarms'))],
   ['behind', (redis: Redis) => redis.set(keys.logSequence('alarms'), 2)],
+  ['no number', (redis: Redis) => redis.set(keys.logSequence('alarms'), 'x')],
 ])('raises a counter that is %s, at the start and while running', async (_, damage) => {
   const world = await World.start();
   await world.alarms(5);

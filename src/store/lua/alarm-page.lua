@@ -111,13 +111,16 @@ for at = math.floor(#heads / 2), 1, -1 do siftDown(at) end
 local page, places, isKnown = {}, {}, {}
 local function add(score, member)
   local entry = string.format('%.0f-0', tonumber(member))
-  local fields = redis.call('XRANGE', KEYS[1], entry, entry)[1][2]
+  local row = redis.call('XRANGE', KEYS[1], entry, entry)[1]
+  if not row then return end
+  local fields = row[2]
   page[#page + 1] = { string.format('%.0f', score), member, fields }
   for at = 1, #fields, 2 do
     local place = fields[at] == 'p' and fields[at + 1]
     if place and not isKnown[place] then
       isKnown[place] = true
-      places[#places + 1] = { place, redis.call('HGET', placePrefix .. place, 't') }
+      local text = redis.call('HGET', placePrefix .. place, 't')
+      if text then places[#places + 1] = { place, text } end
     end
   end
 end

@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Api } from '../harness/api.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
+import { accountOf } from '../harness/metrics.js';
+import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
+import { Store } from '../harness/store.js';
+
+const HISTORY = '{site}:history';
+const TWO_DAYS_MS = 2 * 24 * 3_600_000;
+
+let gateway: GatewayProcess;
+
+beforeAll(async () => {
+  gateway = await GatewayProcess.start({ GATEWAY_HISTORY_RETENTION_DAYS: '1' });
+});
+
+afterAll(() => gateway.remove());
+
+/** The alarms of the history were received two days earlier. */
+async function age({ redis }: Store): Promise<void> {
+  const rows = await redis.xrangeBuffer(HISTORY, '-', '+');
+  await redis.del(HISTORY);
+  for (const [id, fields] of rows) {
+    const aged = fields.map((value, at) => {
+      const name = at % 2 === 1 ? String(fields[at - 1]) : '';
+      return name === 'r' || name === 't' ? Buffer.from(`${Number(value) - TWO_DAYS_MS}`) : value;
+    });
+    await redis.xadd(HISTORY, id, ...aged);
+  }
+}
+
+it('keeps an alarm that is over for the history as long as a session is owed it', async () => {
+  const api = new Api(gateway);
+  const { id } = await api.createLocation();
+  const viewer = await api.viewer(id);
+  const session = { clientId: 'nurse', clean: false };
+  const nurse = await Subscriber.connect(gateway, viewer, session);
+  await nurse.subscribe(`care-homes/${id}/devices/+/alarms/#`);
+  await nurse.end();
+  const device = await api.createDevice(id);
+  const sensor = await connectDevice(gateway, device);
+  await sensor.publishAsync(`devices/${device.id}/alarms`, '{"kind":"fall"}', { qos: 1 });
+  await sensor.endAsync();
+  // Retention looks at the history at each start.
+  await gateway.kill();
+  const store = await Store.of(gateway);
+  await age(store);
+  await gateway.start();
+  const log = () => gateway.lines.join('\n');
+
+  const back = await Subscriber.connect(gateway, viewer, session);
+  await back.untilCount(1);
+  const done = { accepted: 1, delivered: 1, queued: 0, expired: 0, dropped: 0 };
+  await expect.poll(() => accountOf(gateway, 'nurse')).toEqual(done);
+  await back.end();
+  expect(log()).not.toContain('alarms removed, their time is over');
+  expect(await store.redis.xlen(HISTORY)).toBe(1);
+
+  await gateway.kill();
+  await gateway.start();
+  await expect.poll(() => store.redis.exists(HISTORY)).toBe(0);
+  store.close();
+});

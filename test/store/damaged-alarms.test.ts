@@ -1,0 +1,87 @@
+import { expect, it } from 'vitest';
+import { newId } from '../../src/domain/identifiers.js';
+import { AlarmRetention } from '../../src/store/alarm-retention.js';
+import { useRedis } from '../http/harness.js';
+import { AlarmWorld } from './alarm-world.js';
+
+const place = useRedis();
+const START_MS = Date.UTC(2026, 0, 1);
+
+/** Six alarms; the second, third and fifth happened in another room than the others. */
+async function world() {
+  const made = new AlarmWorld(place);
+  const rooms = [newId(), newId()];
+  const alarms = [0, 1, 1, 0, 1, 0].map((room, at) => {
+    const sent = { kind: 'fall', id: newId(), detectedAt: new Date(START_MS + at).toISOString() };
+    return made.alarm(sent, START_MS + at, { roomId: rooms[room] ?? null });
+  });
+  await made.logs.appendAlarms(alarms);
+  return { made, ids: alarms.map(({ alarm }) => alarm.id) };
+}
+
+async function placeOf({ redis, keys }: AlarmWorld, sequence: number): Promise<string> {
+  const [row] = await redis.xrange(keys.history, `${sequence}-0`, `${sequence}-0`);
+  const fields = row?.[1] ?? [];
+  return keys.alarmPlace(fields[fields.indexOf('p') + 1] ?? '');
+}
+
+const DAMAGES: readonly [string, (made: AlarmWorld) => Promise<unknown>, readonly number[]][] = [
+  ['a place is gone', async (made) => made.redis.del(await placeOf(made, 2)), [1, 4, 6]],
+  [
+    'a place is no JSON',
+    async (made) => made.redis.hset(await placeOf(made, 2), { t: '{' }),
+    [1, 4, 6],
+  ],
+  [
+    'a record holds something else',
+    async ({ redis, keys }) => {
+      const rows = await redis.xrangeBuffer(keys.history, '-', '+');
+      await redis.del(keys.history);
+      for (const [id, fields] of rows) {
+        await redis.xadd(
+          keys.history,
+          id,
+          ...(id.toString() === '3-0' ? ['r', START_MS, 'p', ''] : fields),
+        );
+      }
+    },
+    [1, 2, 4, 5, 6],
+  ],
+  ['a record is gone', ({ redis, keys }) => redis.xdel(keys.history, '4-0'), [1, 2, 3, 5, 6]],
+];
+
+it.each(DAMAGES)('shows and reads all others when %s', async (_, damage, left) => {
+  const { made, ids } = await world();
+  await damage(made);
+  const expected = left.map((sequence) => ids[sequence - 1]);
+  for (const order of ['asc', 'desc'] as const) {
+    const found: string[] = [];
+    for (let position = undefined, upToSequence = undefined, more = true; more; ) {
+      const page = await made.page({ order, limit: 2, position, upToSequence });
+      found.push(...page.alarms.map(({ id }) => id));
+      ({ next: position, upToSequence } = page);
+      more = page.next !== undefined;
+    }
+    expect(found).toEqual(order === 'asc' ? expected : expected.toReversed());
+  }
+  const sequencesOf = async (after: number, count: number) =>
+    (await made.logs.read('alarms', after, count)).map(({ sequence }) => sequence);
+  expect(await sequencesOf(0, 100)).toEqual(left);
+  // A page is full as long as there is more.
+  expect(await sequencesOf(0, 3)).toEqual(left.slice(0, 3));
+  expect(await made.logs.pick('alarms', [1, 2, 3, 4, 5, 6])).toHaveLength(left.length);
+});
+
+it.each(DAMAGES)('removes what is over when %s', async (_, damage) => {
+  const { made } = await world();
+  await damage(made);
+  const { redis, keys } = made;
+  const owedFrom = () => Number.POSITIVE_INFINITY;
+  const now = () => START_MS + 10;
+  const retention = new AlarmRetention({ redis, keys, maxAgeMs: 0, now, owedFrom });
+  await retention.removeOld(new AbortController().signal);
+  expect(await redis.exists(keys.history)).toBe(0);
+  expect((await made.page()).alarms).toEqual([]);
+  await made.record({ kind: 'fall' }, START_MS + 20);
+  expect((await made.page()).alarms).toHaveLength(1);
+});
