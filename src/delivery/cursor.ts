@@ -186,7 +186,9 @@ export class Cursor {
 
   /** Loads what follows from the store. */
   async load(): Promise<void> {
-    await this.#page.load(this.#offset);
+    const { next, readUpTo } = this.#page;
+    const after = next === undefined ? this.#offset : Math.max(this.#offset, readUpTo);
+    await this.#page.load(this.#sent.nextFrom(after));
   }
 
   /** Whether the entry concerns the consumer and is not done with, nor on its way. */

@@ -54,12 +54,11 @@ export class ReadAhead {
     if (this.#at < this.#page.length) this.#at++;
   }
 
-  /** Loads what follows a sequence, and the page, from the store. */
-  async load(sequence: number): Promise<void> {
+  /** Loads what follows a sequence from the store, and puts that behind what is left of the page. */
+  async load(after: number): Promise<void> {
     const generation = this.#generation;
     const { log, reader, tail, concerns } = this.#options;
     const newest = tail.last;
-    const after = this.next === undefined ? sequence : Math.max(sequence, this.#readUpTo);
     this.#isLoading = true;
     try {
       const entries = await reader.read(log, after, PAGE_ENTRIES);

@@ -15,8 +15,9 @@ export interface Mark {
   readonly receivedAtMs: number;
 }
 
-/** More than a bound needs; beyond it every second mark goes, and jumps become coarser. */
+/** More than a bound needs; beyond it jumps become coarser, over all but the newest of these. */
 const MAX_MARKS = 512;
+const NEWEST_MARKS = 192;
 
 /**
  * Counts the entries of one log that a selection accepts, with marks on the way.
@@ -115,8 +116,16 @@ export class Tally {
     this.#thin();
   }
 
+  /** Takes out the mark that is missed least: the next one is not much further on. */
   #thin(): void {
-    if (this.#marks.length <= MAX_MARKS) return;
-    this.#marks = this.#marks.filter((mark, index) => index % 2 === 0 || mark === this.#last);
+    while (this.#marks.length > MAX_MARKS) {
+      const marks = this.#marks;
+      let [least, gap] = [0, Number.POSITIVE_INFINITY];
+      for (let index = 1; index < marks.length - NEWEST_MARKS; index++) {
+        const between = (marks[index + 1]?.count ?? 0) - (marks[index - 1]?.count ?? 0);
+        if (between < gap) [least, gap] = [index, between];
+      }
+      marks.splice(least, 1);
+    }
   }
 }

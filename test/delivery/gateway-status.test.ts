@@ -2,10 +2,9 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { DirectMessage } from '../../src/delivery/direct-queue.js';
 import { Forwarder } from '../../src/delivery/forwarder.js';
 import { GatewayStatus } from '../../src/delivery/gateway-status.js';
-import { LogTail } from '../../src/delivery/log-tail.js';
-import { Router } from '../../src/delivery/router.js';
+import { LogWriter } from '../../src/delivery/log-writer.js';
 import { Health } from '../../src/site/health.js';
-import { ArrayLogs, silent } from './world.js';
+import { silent, World } from './world.js';
 
 const INTERVAL_MS = 30_000;
 const START_MS = Date.UTC(2026, 10, 21);
@@ -18,11 +17,10 @@ let nowMs = START_MS;
 /** It appends to no log. */
 const noLog = () => Promise.reject(new Error('not to be stored'));
 
-beforeEach(() => {
+beforeEach(async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   told = [];
-  const tails = { alarms: new LogTail(0), messages: new LogTail(0) };
-  const router = new Router({ tails, reader: new ArrayLogs(), log: silent });
+  const { deliveries } = await World.begin();
   const retained = {
     store: async (message: DirectMessage) => {
       told.push(message);
@@ -30,7 +28,12 @@ beforeEach(() => {
     },
     matching: async () => [],
   };
-  const forwarder = new Forwarder(router, { recordAlarm: noLog, appendMessage: noLog }, retained);
+  const writer = new LogWriter({
+    ...{ log: 'messages' as const, append: noLog, logger: silent },
+    announce: (entries) => deliveries.announce(entries),
+    onOutage: () => undefined,
+  });
+  const forwarder = new Forwarder({ deliveries, writer, retained, log: silent });
   status = new GatewayStatus(forwarder, health, '1.2.3', silent, () => nowMs);
 });
 

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, it, vi } from 'vi
 import { LOG_NAMES } from '../../src/delivery/log-entry.js';
 import { RedisServer } from '../harness/redis-server.js';
 import { ArrayLogs, type TestLogs } from './array-logs.js';
-import { BRIDGE, DEVICES, filterOf, PEERS, type PeerOptions, Run } from './model.js';
+import { BRIDGE, DEVICES, filterOf, PEERS, type PeerOptions, Run, SLOW_BRIDGE } from './model.js';
 import { RedisLogs } from './redis-logs.js';
 
 interface Step {
@@ -24,8 +24,8 @@ async function saveSome(run: Run, writes: number): Promise<void> {
   run.store.writesLeft = Number.POSITIVE_INFINITY;
 }
 
-const RUNS = Number(process.env['MODEL_RUNS'] ?? 300);
-const RUNS_OVER_REDIS = 30;
+const RUNS = Number(process.env['MODEL_RUNS'] ?? 150);
+const RUNS_OVER_REDIS = 15;
 
 const log = fc.constantFrom(...LOG_NAMES, 'alarms' as const);
 const device = fc.constantFrom(...DEVICES, 'both', 'none');
@@ -130,6 +130,7 @@ afterEach(() => {
 describe.each([
   ['subscribers', PEERS],
   ['a bridge and a subscriber', [BRIDGE, ...PEERS.slice(0, 1)]],
+  ['a bridge with a slow pace', [SLOW_BRIDGE]],
 ])('%s, against a model', (_who, peers) => {
   const { common, changes, ages } = stepsFor(peers);
   const kinds = [

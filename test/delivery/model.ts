@@ -14,20 +14,20 @@ import { Connection, numbered, numberIn, World } from './world.js';
 
 const MAX_IN_FLIGHT = 4;
 const MAX_AGE_MS = 1_000;
+/** In which a slow bridge may send the next. */
+const PACE_MS = 50;
 const LIMITS: ConsumerLimits = {
   maxInFlight: MAX_IN_FLIGHT,
   maxQueued: 12,
   maxQueuedBytes: 1_000,
   maxAgeMs: MAX_AGE_MS,
 };
-/** As fast as it is acknowledged: time does not pass by itself here. */
-const LIMITS_OF_BRIDGE = { ...LIMITS, replayPerSecond: 1e9 };
 
 export interface PeerOptions {
   readonly name: string;
   readonly filters: readonly string[];
-  /** As a bridge: new alarms go past the backlog of other devices. */
-  readonly isPaced?: boolean;
+  /** As of a bridge: new alarms go past the backlog of other devices. */
+  readonly replayPerSecond?: number;
 }
 
 export const DEVICES = ['both', 'one', 'two'];
@@ -47,13 +47,16 @@ export const PEERS: readonly PeerOptions[] = [
 export const BRIDGE: PeerOptions = {
   name: 'bridge',
   filters: DEVICES.map(filterOf),
-  isPaced: true,
+  // As fast as it is acknowledged: time does not pass by itself here.
+  replayPerSecond: 1e9,
 };
+/** Most of its backlog has to wait for its pace. */
+export const SLOW_BRIDGE: PeerOptions = { ...BRIDGE, replayPerSecond: 20 };
 
 /** A subscriber: its ledgers, and its connection while it has one. */
 export class Peer {
   readonly name: string;
-  readonly isPaced: boolean;
+  readonly limits: ConsumerLimits;
   readonly filters: Map<string, QoS>;
   readonly ledgers: Readonly<Record<LogName, Ledger>>;
   connection: Connection | undefined;
@@ -63,13 +66,13 @@ export class Peer {
   /** Whether marks into that backlog may be missing: then the next entries make room. */
   lacksMarks = false;
 
-  constructor({ name, filters, isPaced = false }: PeerOptions) {
+  constructor({ name, filters, replayPerSecond }: PeerOptions) {
     this.name = name;
-    this.isPaced = isPaced;
+    this.limits = { ...LIMITS, replayPerSecond };
     this.filters = new Map(filters.map((filter) => [filter, 1]));
     // Only alarms go past others.
     this.ledgers = {
-      alarms: new Ledger('alarms', isPaced),
+      alarms: new Ledger('alarms', replayPerSecond !== undefined),
       messages: new Ledger('messages', false),
     };
   }
@@ -190,6 +193,7 @@ export class Run {
   age(ms: number): void {
     this.#nowMs += ms;
     this.#happened.hasAged ||= ms > 0;
+    vi.advanceTimersByTime(ms);
   }
 
   /** A kill loses what was not saved; a stop saves first. */
@@ -269,6 +273,9 @@ export class Run {
       for (const peer of this.peers) while (this.acknowledge(peer, 0)) isMoving = true;
       if (!this.#reader.isIdle) isMoving = true;
       this.check();
+      if (isMoving || !this.#isSlowed) continue;
+      this.age(PACE_MS);
+      isMoving = true;
     }
     const oldestMs = this.#nowMs - MAX_AGE_MS;
     for (const peer of this.peers) {
@@ -279,6 +286,14 @@ export class Run {
     }
     await this.world.keep();
     expect(await this.logs.read('messages', 0, 1)).toEqual([]);
+  }
+
+  /** Whether something waits for a pace. */
+  get #isSlowed(): boolean {
+    return this.peers.some((peer) => {
+      const { alarms, messages } = this.consumer(peer).cursors;
+      return peer.limits.replayPerSecond !== undefined && alarms.queued + messages.queued > 0;
+    });
   }
 
   async #begin(): Promise<void> {
@@ -293,7 +308,7 @@ export class Run {
       limits: LIMITS,
       ownerOf: (key) => ({
         ...{ key, mayReceive: () => true, audienceKey: '' },
-        limits: this.peer(key).isPaced ? LIMITS_OF_BRIDGE : LIMITS,
+        limits: this.peer(key).limits,
       }),
     });
     this.#markUpTo = this.#world.deliveries.newest;

@@ -1,76 +1,49 @@
 import { expect, it } from 'vitest';
-import { type CursorState, freshCursor } from '../../src/delivery/cursor-state.js';
-import { LogCursor } from '../../src/delivery/log-cursor.js';
-import type { LogEntry } from '../../src/delivery/log-entry.js';
-import { LogTail } from '../../src/delivery/log-tail.js';
-import { ArrayLogs } from './world.js';
+import { SentAhead } from '../../src/delivery/sent-ahead.js';
 
-const ENTRIES = 7;
-
-it('what was sent before its turn is not owed again after a crash, once its turn has come', async () => {
-  const logs = new ArrayLogs();
-  const tail = new LogTail(0);
-  const entries: LogEntry[] = [];
-  for (let n = 0; n < ENTRIES; n++) {
-    const entry = await logs.append('alarms', 'a', 0);
-    tail.append(entry);
-    entries.push(entry);
+it('keeps what is done with through a save, whatever lies between', () => {
+  const ahead = new SentAhead(undefined);
+  for (const sequence of [1_000, 1_007, 1_008, 5_000]) {
+    ahead.sent(sequence, 10);
+    ahead.settle(sequence);
   }
-  const cursorOf = (state: CursorState): LogCursor =>
-    new LogCursor({ log: 'alarms', tail, reader: logs, state, concerns: () => true });
-  const send = (cursor: LogCursor): number => {
-    const entry = cursor.next();
-    if (typeof entry === 'string') throw new Error(entry);
-    cursor.sent(entry.sequence);
-    return entry.sequence;
-  };
-
-  const cursor = cursorOf(freshCursor(0));
-  for (const entry of entries) cursor.accept(entry);
-  expect([send(cursor), send(cursor), send(cursor)]).toEqual([1, 2, 3]);
-  cursor.sentAhead(5);
-  cursor.acknowledged(5);
-  expect([send(cursor), send(cursor)]).toEqual([4, 6]);
-
-  const restarted = cursorOf(JSON.parse(JSON.stringify(cursor.state)));
-  for (const entry of entries) restarted.recount(entry);
-  restarted.recounted();
-  expect(restarted.accepted).toBe(ENTRIES);
-  expect(restarted.delivered).toBe(1);
-  const sent = Array.from({ length: ENTRIES - 1 }, () => send(restarted));
-  expect(sent).toEqual([1, 2, 3, 4, 6, 7]);
+  ahead.sent(6_000, 10);
+  expect(ahead.settle(7_000)).toBe(false);
+  const restored = new SentAhead(JSON.parse(JSON.stringify(ahead.state)));
+  const known = [999, 1_000, 1_001, 1_007, 1_008, 1_009, 5_000, 6_000].filter((sequence) =>
+    restored.has(sequence),
+  );
+  expect(known).toEqual([1_000, 1_007, 1_008, 5_000]);
+  expect(restored.inFlightCount).toBe(0);
 });
 
-it('what went ahead of the last one in flight is not owed again after a crash', async () => {
-  const logs = new ArrayLogs();
-  const tail = new LogTail(0);
-  const entries: LogEntry[] = [];
-  for (let n = 0; n < 5; n++) {
-    const entry = await logs.append('alarms', 'a', 0);
-    tail.append(entry);
-    entries.push(entry);
-  }
-  const options = { log: 'alarms' as const, tail, reader: logs, concerns: () => true };
-  const cursor = new LogCursor({ ...options, state: freshCursor(0) });
-  for (const entry of entries) cursor.accept(entry);
-  for (const ahead of [4, 5]) {
-    cursor.sentAhead(ahead);
-    cursor.acknowledged(ahead);
-  }
-  for (const inTurn of [1, 2, 3]) {
-    cursor.next();
-    cursor.sent(inTurn);
-  }
-  cursor.acknowledged(1);
-  cursor.acknowledged(2);
-  for (const caughtUp of [false, true]) {
-    if (caughtUp) expect(cursor.next()).toBe('caught-up');
-    const restarted = new LogCursor({
-      ...options,
-      state: JSON.parse(JSON.stringify(cursor.state)),
-    });
-    for (const entry of entries) restarted.recount(entry);
-    restarted.recounted();
-    expect([restarted.queued, restarted.accepted]).toEqual([1, 5]);
-  }
+it('gives back what is in flight when the cursor passes it, and forgets what is done with', () => {
+  const ahead = new SentAhead(undefined);
+  ahead.sent(5, 50);
+  ahead.sent(6, 60);
+  ahead.settle(6);
+  expect([ahead.pass(4), ahead.pass(5), ahead.pass(6)]).toEqual([undefined, 50, 'done']);
+  expect([ahead.has(5), ahead.has(6), ahead.inFlightCount]).toEqual([false, false, 0]);
+  expect(ahead.state).toBeUndefined();
+});
+
+it('passes all that a jump leaves behind, in the order of the log', () => {
+  const ahead = new SentAhead(undefined);
+  for (const sequence of [9, 5, 7, 6]) ahead.sent(sequence, sequence);
+  ahead.settle(6);
+  expect(ahead.countAfter(5)).toBe(3);
+  expect(ahead.passAllUpTo(7)).toEqual([
+    [5, 5],
+    [7, 7],
+  ]);
+  expect([ahead.has(6), ahead.has(9), ahead.inFlightBytes]).toEqual([false, true, 9]);
+});
+
+it('knows nothing behind the end of a log that was cut', () => {
+  const ahead = new SentAhead(undefined);
+  for (const sequence of [5, 6, 7, 8]) ahead.sent(sequence, 1);
+  ahead.settle(5);
+  ahead.settle(8);
+  expect(ahead.cutAt(6)).toBe(1);
+  expect([5, 6, 7, 8].map((sequence) => ahead.has(sequence))).toEqual([true, true, false, false]);
 });

@@ -1,67 +1,48 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Deliveries } from '../../src/delivery/deliveries.js';
 import { LogTail } from '../../src/delivery/log-tail.js';
-import { Router } from '../../src/delivery/router.js';
-import type {
-  SessionProgress,
-  SessionRecord,
-  SessionStore,
-} from '../../src/delivery/session-store.js';
 import { type SessionOwner, Sessions } from '../../src/delivery/sessions.js';
-import { ArrayLogs, Connection, silent } from './world.js';
+import { ArrayLogs } from './array-logs.js';
+import { MemorySessions } from './memory-sessions.js';
+import { Connection, LIMITS, numbered, silent } from './world.js';
 
 const FORGET_AFTER_MS = 7 * 24 * 3_600_000;
 const A_MINUTE_MS = 60_000;
 const owner: SessionOwner = { key: 'token:1', mayReceive: () => true, audienceKey: '' };
 
-/** What the port promises, in memory. */
-class MemorySessions implements SessionStore {
-  readonly records = new Map<string, SessionRecord>();
-  isAway = false;
-
-  async load(): Promise<SessionRecord[]> {
-    return Promise.resolve([...this.records.values()]);
-  }
-
-  async save(session: SessionRecord): Promise<void> {
-    this.records.set(session.clientId, session);
-    return Promise.resolve();
-  }
-
-  async saveProgress(sessions: readonly SessionProgress[]): Promise<void> {
-    if (this.isAway) throw new Error('the store is away');
-    for (const session of sessions) {
-      const known = this.records.get(session.clientId);
-      if (known !== undefined) this.records.set(session.clientId, { ...known, ...session });
-    }
-    return Promise.resolve();
-  }
-
-  async delete(clientId: string): Promise<void> {
-    this.records.delete(clientId);
-    return Promise.resolve();
-  }
-}
-
 let logs: ArrayLogs;
 let store: MemorySessions;
-let router: Router;
+let deliveries: Deliveries;
 let sessions: Sessions;
 let nowMs = 1_000_000_000_000;
 
-function begin(): Promise<void> {
-  const tails = { alarms: new LogTail(0), messages: new LogTail(0) };
-  router = new Router({ tails, reader: logs, log: silent });
-  sessions = new Sessions({
-    store,
-    reader: logs,
-    router,
-    ownerOf: (key) => (key === owner.key ? owner : undefined),
-    limits: { maxInFlight: 10, maxQueued: 10, maxAgeMs: FORGET_AFTER_MS },
-    forgetAfterMs: FORGET_AFTER_MS,
-    log: silent,
-    now: () => nowMs,
+async function begin(): Promise<void> {
+  deliveries = new Deliveries({
+    tails: { alarms: new LogTail(0), messages: new LogTail(0) },
+    ...{ reader: logs, log: silent, now: () => nowMs, elapsedSinceMs: () => 0 },
   });
-  return sessions.start();
+  sessions = new Sessions({
+    ...{ store, deliveries, log: silent, now: () => nowMs },
+    ownerOf: (key) => (key === owner.key ? owner : undefined),
+    limits: { ...LIMITS, maxQueued: 10, maxAgeMs: FORGET_AFTER_MS },
+    forgetAfterMs: FORGET_AFTER_MS,
+  });
+  await sessions.start();
+}
+
+/** Alarms under this topic, numbered from the next in the log. */
+async function append(topic: string, count = 1): Promise<void> {
+  for (let left = count; left > 0; left--) {
+    const item = numbered(deliveries.newest.alarms + 1, topic, nowMs);
+    const [appended] = await logs.append('alarms', [item]);
+    const entry = { ...item, log: 'alarms' as const, sequence: appended?.sequence ?? 0 };
+    await deliveries.announce([{ entry, isNew: true }]);
+  }
+}
+
+/** What is waiting to be sent goes out at the end of what is being handled. */
+function pumped(): Promise<void> {
+  return Promise.resolve();
 }
 
 /** The clock goes on by as much; and so does the timer, by what it needs to notice. */
@@ -84,27 +65,28 @@ afterEach(async () => {
 
 describe('a persistent session', () => {
   it('is forgotten when it was away for too long, and not a moment earlier', async () => {
-    const destination = await sessions.open('nurse', owner, true);
+    const session = sessions.open('nurse', owner, true);
+    const { consumer } = session;
     await sessions.subscribe('nurse', [{ filter: 'a/#', qos: 1 }]);
     const connection = new Connection();
-    destination.connect(connection);
+    consumer.connect(connection);
     await pass(2 * FORGET_AFTER_MS);
-    destination.disconnect(connection);
-    sessions.closed('nurse', destination);
+    consumer.disconnect(connection);
+    sessions.closed(session);
 
     await pass(FORGET_AFTER_MS);
-    expect(sessions.get('nurse')).toBe(destination);
+    expect(sessions.get('nurse')).toBe(session);
     await pass(1);
     expect(sessions.get('nurse')).toBeUndefined();
     expect(store.records.size).toBe(0);
-    expect(router.destinations.size).toBe(0);
-    expect(router.concerned('a/x').size).toBe(0);
+    expect(deliveries.consumers.size).toBe(0);
+    expect(deliveries.routes.match('a/x')).toEqual([]);
   });
 
   it('is as old after a restart as it was, or was connected until then', async () => {
-    const connected = await sessions.open('connected', owner, true);
+    const { consumer: connected } = sessions.open('connected', owner, true);
     connected.connect(new Connection());
-    await sessions.open('away', owner, true);
+    sessions.open('away', owner, true);
     await sessions.saveProgress();
     await pass(FORGET_AFTER_MS - 1);
     await sessions.stop();
@@ -117,7 +99,7 @@ describe('a persistent session', () => {
   });
 
   it('is gone after a restart when its principal is', async () => {
-    await sessions.open('nurse', { ...owner, key: 'token:2' }, true);
+    sessions.open('nurse', { ...owner, key: 'token:2' }, true);
     expect(store.records.size).toBe(1);
     await sessions.stop();
     await begin();
@@ -126,7 +108,7 @@ describe('a persistent session', () => {
   });
 
   it('is owed each alarm once when a filter was ended that still owed something', async () => {
-    const nurse = sessions.open('nurse', owner, true);
+    const { consumer: nurse } = sessions.open('nurse', owner, true);
     const first = new Connection();
     nurse.connect(first);
     const filters = ['+/x', 'a/x'];
@@ -134,10 +116,10 @@ describe('a persistent session', () => {
       'nurse',
       filters.map((filter) => ({ filter, qos: 1 as const })),
     );
-    router.appended(await logs.append('alarms', 'a/x', nowMs), true);
+    await append('a/x');
     await sessions.unsubscribe('nurse', ['+/x']);
     nurse.disconnect(first);
-    for (let n = 0; n < 8; n++) router.appended(await logs.append('alarms', 'a/x', nowMs), true);
+    await append('a/x', 8);
     expect(nurse.cursors.alarms).toMatchObject({ accepted: 9, queued: 9, dropped: 0 });
     const second = new Connection();
     nurse.connect(second);
@@ -145,12 +127,13 @@ describe('a persistent session', () => {
   });
 
   it('whose cursor could not be saved is saved with the next that can', async () => {
-    const destination = await sessions.open('nurse', owner, true);
+    const session = sessions.open('nurse', owner, true);
+    const { consumer } = session;
     await sessions.subscribe('nurse', [{ filter: 'a/#', qos: 1 }]);
     const connection = new Connection();
-    destination.connect(connection);
-    router.appended(await logs.append('alarms', 'a/x', nowMs), true);
-    destination.acknowledge(connection.sent[0]?.messageId ?? 0);
+    consumer.connect(connection);
+    await append('a/x');
+    consumer.acknowledge(connection.sent[0]?.messageId ?? 0);
     store.isAway = true;
     await expect(sessions.saveProgress()).rejects.toThrow('away');
     store.isAway = false;
@@ -161,49 +144,54 @@ describe('a persistent session', () => {
 
 describe('a session that does not persist', () => {
   it('ends with its connection, and is owed nothing from then on', async () => {
-    const destination = await sessions.open('live', owner, false);
+    const session = sessions.open('live', owner, false);
+    const { consumer } = session;
     await sessions.subscribe('live', [{ filter: 'a/#', qos: 1 }]);
     const connection = new Connection();
-    destination.connect(connection);
-    destination.disconnect(connection);
-    sessions.closed('live', destination);
+    consumer.connect(connection);
+    consumer.disconnect(connection);
+    sessions.closed(session);
     expect(sessions.get('live')).toBeUndefined();
     expect(store.records.size).toBe(0);
-    expect(router.destinations.size).toBe(0);
-    expect(router.concerned('a/x').size).toBe(0);
+    expect(deliveries.consumers.size).toBe(0);
+    expect(deliveries.routes.match('a/x')).toEqual([]);
   });
 });
 
 describe('a store that has lost its newest entries', () => {
   it('keeps no subscriber waiting until it has as many again', async () => {
-    const destination = await sessions.open('nurse', owner, true);
+    const session = sessions.open('nurse', owner, true);
+    const { consumer } = session;
     const connection = new Connection();
-    destination.connect(connection);
-    const first = { ...(await logs.append('alarms', 'a/x', nowMs)), sequence: 1 };
-    for (let sequence = 1; sequence <= 5; sequence++) {
-      router.appended({ ...first, sequence }, true);
-    }
+    consumer.connect(connection);
+    await append('a/x', 5);
     await sessions.subscribe('nurse', [{ filter: 'a/#', qos: 1 }]);
-    router.appended({ ...first, sequence: 3 }, true);
+    logs.lose('alarms', 2);
+    await append('a/x');
+    await logs.idle();
     expect(connection.sent).toHaveLength(1);
-    expect(destination.cursors.alarms.queued).toBe(1);
+    expect(consumer.cursors.alarms.queued).toBe(1);
   });
 });
 
 describe('messages that are owed to nobody', () => {
   it('are lost, the oldest first, when a client takes too many without acknowledging', async () => {
-    const destination = await sessions.open('nurse', owner, true);
+    const session = sessions.open('nurse', owner, true);
+    const { consumer } = session;
     await sessions.subscribe('nurse', [{ filter: 'a', qos: 1 }]);
     const connection = new Connection();
-    destination.connect(connection);
+    consumer.connect(connection);
     const message = { topic: 'a', qos: 1, retain: false, locationId: null, groupId: null } as const;
     for (let n = 0; n < 2_000; n++) {
-      router.publishDirect({ ...message, payload: Buffer.from(String(n)) });
+      deliveries.publishDirect({ ...message, payload: Buffer.from(String(n)) });
+      if (n < 5) await pumped();
     }
     const numbers = () => connection.sent.map(({ payload }) => Number(payload.toString()));
+    await pumped();
     expect(numbers()).toEqual([0, 1, 2, 3, 4]);
     while (connection.unacknowledged.length > 0) {
-      destination.acknowledge(connection.unacknowledged.shift()?.messageId ?? 0);
+      consumer.acknowledge(connection.unacknowledged.shift()?.messageId ?? 0);
+      await pumped();
     }
     expect(connection.sent).toHaveLength(1_005);
     expect(numbers().at(-1)).toBe(1_999);

@@ -1,0 +1,138 @@
+import { expect, it } from 'vitest';
+import { Cursor } from '../../src/delivery/cursor.js';
+import { type CursorState, freshCursor } from '../../src/delivery/cursor-state.js';
+import type { LogEntry } from '../../src/delivery/log-entry.js';
+import { LogTail } from '../../src/delivery/log-tail.js';
+import { Tally } from '../../src/delivery/tally.js';
+import { ArrayLogs } from './array-logs.js';
+import { numbered } from './world.js';
+
+/** A log of so many entries, and cursors in it that have accepted all of them. */
+async function logOf(count: number) {
+  const logs = new ArrayLogs();
+  const tail = new LogTail(0);
+  const tally = new Tally({ entries: 10, bytes: 1e9, ms: 1e9 });
+  const entries: LogEntry[] = [];
+  const items = Array.from({ length: count }, (_, n) => numbered(n + 1, 'a'));
+  for (const [index, { sequence }] of (await logs.append('alarms', items)).entries()) {
+    const entry = { ...(items[index] ?? numbered(0, 'a')), log: 'alarms' as const, sequence };
+    entries.push(entry);
+    tail.append(entry);
+    tally.add(entry);
+  }
+  const options = { log: 'alarms' as const, tail, reader: logs, concerns: () => true };
+  const fresh = (): Cursor => {
+    const cursor = new Cursor({ ...options, state: freshCursor(0) });
+    cursor.follow(new Tally({ entries: 10, bytes: 1e9, ms: 1e9 }), 0);
+    cursor.follow(tally, 0);
+    for (const entry of entries) cursor.recount(entry, true);
+    return cursor;
+  };
+  /** As saved now; or as saved when nothing had been appended, its entries counted at the start. */
+  const restarted = (state: CursorState): Cursor => {
+    const cursor = new Cursor({ ...options, state: JSON.parse(JSON.stringify(state)) });
+    cursor.beginCount(0);
+    for (const entry of entries) cursor.recount(entry, true);
+    cursor.follow(new Tally({ entries: 10, bytes: 1e9, ms: 1e9 }), 0);
+    return cursor;
+  };
+  return { entries, fresh, restarted, logs, tail, tally };
+}
+
+function send(cursor: Cursor): number {
+  const entry = cursor.next(0);
+  if (typeof entry === 'string') throw new Error(entry);
+  cursor.sent(entry);
+  return entry.sequence;
+}
+
+it.each([true, false])(
+  'does not owe again after a crash what was sent before its turn, once its turn has come (counted: %s)',
+  async (isCounted) => {
+    const { entries, fresh, restarted } = await logOf(7);
+    const cursor = fresh();
+    expect([send(cursor), send(cursor), send(cursor)]).toEqual([1, 2, 3]);
+    const [, , , , fifth] = entries;
+    if (fifth === undefined) throw new Error('none');
+    cursor.sentAhead(fifth);
+    cursor.acknowledged(5);
+    expect([send(cursor), send(cursor)]).toEqual([4, 6]);
+
+    const { state } = cursor;
+    const saved = isCounted ? state : { ...state, unread: 0, unreadBytes: 0, countedUpTo: 0 };
+    const again = restarted(saved);
+    expect([again.accepted, again.delivered]).toEqual([7, 1]);
+    const sent = Array.from({ length: 6 }, () => send(again));
+    expect(sent).toEqual([1, 2, 3, 4, 6, 7]);
+    expect(again.next(0)).toBe('caught-up');
+  },
+);
+
+it('does not owe again after a crash what went ahead of the last entry in flight', async () => {
+  const { entries, fresh, restarted } = await logOf(5);
+  const cursor = fresh();
+  for (const ahead of entries.slice(3)) {
+    cursor.sentAhead(ahead);
+    cursor.acknowledged(ahead.sequence);
+  }
+  for (let inTurn = 1; inTurn <= 3; inTurn++) expect(send(cursor)).toBe(inTurn);
+  cursor.acknowledged(1);
+  cursor.acknowledged(2);
+  for (const caughtUp of [false, true]) {
+    if (caughtUp) expect(cursor.next(0)).toBe('caught-up');
+    const again = restarted(cursor.state);
+    expect([again.queued, again.accepted]).toEqual([1, 5]);
+  }
+});
+
+it('sends what was being read when it dropped, and then what the drop left', async () => {
+  const { fresh, tail } = await logOf(1_000);
+  tail.restart(tail.last);
+  const cursor = fresh();
+  expect(cursor.next(0)).toBe('behind');
+  await cursor.load();
+  expect([send(cursor), send(cursor)]).toEqual([1, 2]);
+  expect(cursor.dropBeyond(100, 1e9)).toBe(true);
+  // More than half of what may wait was in memory: it is dropped with the rest.
+  expect(cursor.queued).toBeLessThanOrEqual(102);
+  expect(cursor.accepted).toBe(1_000);
+});
+
+it('keeps a page at hand when it drops, also when it goes back and starts again', async () => {
+  const { fresh, restarted, tail } = await logOf(2_000);
+  tail.restart(tail.last);
+  const cursor = fresh();
+  expect(cursor.next(0)).toBe('behind');
+  await cursor.load();
+  expect([send(cursor), send(cursor)]).toEqual([1, 2]);
+  expect(cursor.dropBeyond(1_200, 1e9)).toBe(true);
+  expect([cursor.accepted, cursor.unread <= 1_200]).toEqual([2_000, true]);
+  const { dropped, state } = cursor;
+  expect(dropped).toBeGreaterThan(790);
+  cursor.rewind();
+  for (const one of [cursor, restarted(state)]) {
+    const seen: number[] = [];
+    for (let entry = one.next(0); entry !== 'caught-up'; entry = one.next(0)) {
+      if (entry === 'behind') await one.load();
+      else {
+        one.sent(entry);
+        seen.push(entry.sequence);
+      }
+    }
+    expect(seen.slice(0, 500)).toEqual(Array.from({ length: 500 }, (_, n) => n + 1));
+    expect(seen).toHaveLength(2_000 - dropped);
+    expect(seen.at(-1)).toBe(2_000);
+    expect([one.expired, one.dropped]).toEqual([0, dropped]);
+  }
+});
+
+it('drops nothing while a page is on its way, which would be of no use then', async () => {
+  const { fresh, tail } = await logOf(1_000);
+  tail.restart(tail.last);
+  const cursor = fresh();
+  cursor.next(0);
+  const loaded = cursor.load();
+  expect(cursor.dropBeyond(100, 1e9)).toBe(false);
+  await loaded;
+  expect(cursor.dropBeyond(100, 1e9)).toBe(true);
+});

@@ -1,0 +1,176 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Appended, LogEntry, NewMessage } from '../../src/delivery/log-entry.js';
+import { LogWriter } from '../../src/delivery/log-writer.js';
+import { numbered, numberIn, silent } from './world.js';
+
+const RETRY_MS = 250;
+const MIB = 1024 * 1024;
+
+/** A store of which a test decides what it takes, and when. */
+class Store {
+  readonly batches: number[][] = [];
+  readonly bytes: number[] = [];
+  readonly announced: number[] = [];
+  readonly outages: (string | undefined)[] = [];
+  readonly writer: LogWriter<NewMessage>;
+  readonly answers: string[] = [];
+  /** What a batch fails with; undefined: it is taken. */
+  fault: (numbers: readonly number[]) => Error | undefined = () => undefined;
+  #isOpen = true;
+  #waiting: (() => void)[] = [];
+  #last = 0;
+
+  constructor() {
+    this.writer = new LogWriter({
+      ...{ log: 'messages' as const, logger: silent },
+      append: (items) => this.#append(items),
+      announce: async (entries) => this.#announce(entries),
+      onOutage: (reason) => this.outages.push(reason),
+    });
+  }
+
+  append(...items: readonly NewMessage[]): void {
+    for (const item of items) {
+      const n = numberIn(item);
+      this.writer.append(item, (isStored) => this.answers.push(`${n} ${isStored}`));
+    }
+  }
+
+  /** From now on nothing is answered. */
+  hold(): void {
+    this.#isOpen = false;
+  }
+
+  release(): void {
+    this.#isOpen = true;
+    for (const go of this.#waiting.splice(0)) go();
+  }
+
+  async #append(items: readonly NewMessage[]): Promise<Appended[]> {
+    const numbers = items.map(numberIn);
+    this.batches.push(numbers);
+    this.bytes.push(items.reduce((sum, { payload }) => sum + payload.length, 0));
+    if (!this.#isOpen) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    const fault = this.fault(numbers);
+    if (fault !== undefined) throw fault;
+    return items.map(() => ({ sequence: ++this.#last, isNew: true }));
+  }
+
+  #announce(entries: readonly { readonly entry: LogEntry }[]): void {
+    for (const { entry } of entries) {
+      this.announced.push(numberIn(entry));
+      expect(entry.sequence).toBe(this.announced.length);
+    }
+  }
+}
+
+function range(from: number, to: number): number[] {
+  return Array.from({ length: to - from }, (_, index) => from + index);
+}
+
+const many = (from: number, to: number, bytes = 0) =>
+  range(from, to).map((n) => numbered(n, 'a', 0, bytes));
+
+const settle = () => vi.advanceTimersByTimeAsync(0);
+
+let store: Store;
+beforeEach(() => {
+  vi.useFakeTimers();
+  store = new Store();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+describe('a log writer', () => {
+  it('appends what arrives while a batch is on its way as the next one, of 500 items at most', async () => {
+    store.hold();
+    store.append(...many(0, 1_201));
+    expect(store.batches).toEqual([[0]]);
+    store.release();
+    await settle();
+    expect(store.batches.map(({ length }) => length)).toEqual([1, 500, 500, 200]);
+    expect(store.announced).toEqual(range(0, 1_201));
+    expect(store.answers).toEqual(range(0, 1_201).map((n) => `${n} true`));
+  });
+
+  it('appends 1 MiB at a time at most, and a larger item alone', async () => {
+    store.hold();
+    store.append(numbered(0, 'a'), ...many(1, 8, 300_000), numbered(8, 'a', 0, 2 * MIB));
+    store.append(numbered(9, 'a'));
+    store.release();
+    await settle();
+    expect(store.batches).toEqual([[0], [1, 2, 3], [4, 5, 6], [7], [8], [9]]);
+    expect(store.bytes.filter((bytes) => bytes > MIB)).toEqual([2 * MIB]);
+  });
+
+  it('answers once an item is stored and announced, not before', async () => {
+    store.hold();
+    store.append(...many(0, 2));
+    await settle();
+    expect([store.answers, store.announced]).toEqual([[], []]);
+    expect(store.writer.unansweredMs).toBe(0);
+    await vi.advanceTimersByTimeAsync(100);
+    expect(store.writer.unansweredMs).toBe(100);
+    store.release();
+    await settle();
+    expect(store.answers).toEqual(['0 true', '1 true']);
+    expect(store.writer.unansweredMs).toBe(0);
+  });
+
+  it('retries a batch in its order while the store fails, and tells of one outage', async () => {
+    store.fault = () => new Error('OOM command not allowed');
+    store.append(...many(0, 3));
+    await vi.advanceTimersByTimeAsync(2 * RETRY_MS);
+    store.append(...many(3, 5));
+    expect(store.answers).toEqual([]);
+    store.fault = () => undefined;
+    await vi.advanceTimersByTimeAsync(RETRY_MS);
+    expect(store.announced).toEqual(range(0, 5));
+    expect(store.answers).toEqual(range(0, 5).map((n) => `${n} true`));
+    expect(store.outages.at(-1)).toBeUndefined();
+    expect(new Set(store.outages.slice(0, -1))).toEqual(
+      new Set(['The store refuses to write (OOM).']),
+    );
+  });
+
+  it('does not let an item with bad data hold up others, and tries that item again', async () => {
+    const isBad = (numbers: readonly number[]) => numbers.includes(3);
+    store.fault = (numbers) =>
+      isBad(numbers) ? new Error('ERR value is out of range') : undefined;
+    store.append(...many(0, 6));
+    await settle();
+    expect(store.announced).toEqual([0, 1, 2, 4, 5]);
+    expect(store.answers).not.toContain('3 true');
+    expect(store.outages.at(-1)).toBeDefined();
+    store.append(...many(6, 8));
+    await settle();
+    expect(store.announced).toEqual([0, 1, 2, 4, 5, 6, 7]);
+    store.fault = () => undefined;
+    await vi.advanceTimersByTimeAsync(RETRY_MS);
+    expect(store.announced).toEqual([0, 1, 2, 4, 5, 6, 7, 3]);
+    expect(store.outages.at(-1)).toBeUndefined();
+  });
+
+  it('gives up with false what is not stored when it stops, and takes nothing more', async () => {
+    store.fault = () => new Error('READONLY');
+    store.append(...many(0, 3));
+    await settle();
+    store.append(...many(3, 4));
+    store.writer.stop();
+    await vi.advanceTimersByTimeAsync(10 * RETRY_MS);
+    store.append(...many(4, 5));
+    expect(store.answers.toSorted()).toEqual(range(0, 5).map((n) => `${n} false`));
+    expect(store.announced).toEqual([]);
+  });
+
+  it('gives up what was put aside as well when it stops', async () => {
+    store.fault = (numbers) =>
+      numbers.includes(1) ? new Error('WRONGTYPE Operation against a key') : undefined;
+    store.append(...many(0, 3));
+    await settle();
+    store.writer.stop();
+    await vi.advanceTimersByTimeAsync(10 * RETRY_MS);
+    expect(store.answers).toEqual(['0 true', '2 true', '1 false']);
+  });
+});

@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest';
+import type { LogEntry } from '../../src/delivery/log-entry.js';
+import { Tally } from '../../src/delivery/tally.js';
+import { numbered } from './world.js';
+
+const SPACING = { entries: 10, bytes: 1_000, ms: 100 };
+const FAR = Number.POSITIVE_INFINITY;
+
+function entry(sequence: number, receivedAtMs = 0, bytes = 0): LogEntry {
+  return { ...numbered(sequence, 'a', receivedAtMs, bytes), log: 'messages', sequence };
+}
+
+function tallyOf(count: number, receivedAtMs = (_n: number) => 0): Tally {
+  const tally = new Tally(SPACING);
+  for (let n = 1; n <= count; n++) tally.add(entry(n, receivedAtMs(n)));
+  return tally;
+}
+
+describe('a tally', () => {
+  it('counts entries and bytes, and sets a mark after so many of either, or so much time', () => {
+    const tally = new Tally(SPACING);
+    const marked = (one: LogEntry) => tally.add(one);
+    expect([marked(entry(1)), marked(entry(2))]).toEqual([true, false]);
+    for (let n = 3; n <= 10; n++) expect(marked(entry(n))).toBe(false);
+    expect(marked(entry(11))).toBe(true);
+    expect(marked(entry(12, 0, 999))).toBe(false);
+    expect(marked(entry(13, 0, 20))).toBe(true);
+    expect([marked(entry(14, 99)), marked(entry(15, 100))]).toEqual([false, true]);
+    const plain = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 14, 15];
+    const bytes = plain.reduce((sum, n) => sum + entry(n).payload.length, 0);
+    expect([tally.count, tally.bytes]).toEqual([15, bytes + 999 + 20]);
+  });
+
+  it('finds the first mark that leaves no more than a bound, from a sequence on', () => {
+    const tally = tallyOf(101);
+    expect(tally.leaving(50, FAR, 0)).toMatchObject({ sequence: 51, count: 51 });
+    expect(tally.leaving(55, FAR, 0)?.sequence).toBe(51);
+    expect(tally.leaving(50, FAR, 72)?.sequence).toBe(81);
+    expect(tally.leaving(0, FAR, 0)?.sequence).toBe(101);
+    const { length } = entry(99).payload;
+    expect(tally.leaving(FAR, 10 * length + 2, 0)?.sequence).toBe(91);
+    expect(tally.leaving(50, FAR, 102)).toBeUndefined();
+  });
+
+  it('finds the last mark of what is older than a time, and what came before a pause as such', () => {
+    const tally = tallyOf(25, (n) => (n <= 5 ? 0 : 1_000));
+    // Five entries, then a pause: only the first of them was due for a mark.
+    expect(tally.before(1_000, 0)).toMatchObject({ sequence: 5, count: 5 });
+    expect(tally.before(1_000, 6)).toBeUndefined();
+    expect(tally.before(0, 0)).toBeUndefined();
+  });
+
+  it('finds the newest entry when all are older, so that nothing of a quiet log is kept for ever', () => {
+    expect(tallyOf(6).before(1, 0)).toMatchObject({ sequence: 6, count: 6 });
+  });
+
+  it('puts marks of before its beginning in front, and goes on from the last of them', () => {
+    const tally = new Tally(SPACING);
+    tally.prepend([
+      { sequence: 10, count: -10, bytes: -100, receivedAtMs: 0 },
+      { sequence: 20, count: 0, bytes: 0, receivedAtMs: 0 },
+    ]);
+    expect(tally.add(entry(21))).toBe(false);
+    expect(tally.leaving(11, FAR, 0)?.sequence).toBe(10);
+    expect(tally.leaving(10, FAR, 0)?.sequence).toBe(20);
+  });
+
+  it('keeps the number of its marks in bounds, and the newest of them', () => {
+    const tally = tallyOf(100_001);
+    expect(tally.marksFrom(0).length).toBeLessThanOrEqual(512);
+    expect(tally.leaving(0, FAR, 0)?.sequence).toBe(100_001);
+    const coarse = tally.leaving(50_000, FAR, 0)?.count ?? 0;
+    expect(coarse).toBeGreaterThanOrEqual(50_001);
+    expect(coarse).toBeLessThan(52_000);
+  });
+
+  it('forgets the marks that no consumer will jump to, and those behind the end of a cut log', () => {
+    const tally = tallyOf(101);
+    tally.forgetBefore(40);
+    expect(tally.marksFrom(0)[0]?.sequence).toBe(41);
+    tally.cutAt(70);
+    expect(tally.marksFrom(0).at(-1)?.sequence).toBe(61);
+    expect(tally.before(1, 0)?.sequence).toBe(61);
+    expect(tally.count).toBe(101);
+  });
+});
