@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { GatewayProcess } from './gateway-process.js';
 
-const SAMPLE =
-  /^gateway_consumer_messages\{consumer="(.*)",log="(\w+)",state="(\w+)"\} (\d+)$/;
+const SAMPLE = /^gateway_consumer_messages\{consumer="(.*)",log="(\w+)",state="(\w+)"\} (\d+)$/;
 
 const accountSchema = z.object({
   accepted: z.number(),
