@@ -236,7 +236,7 @@ export class Consumer implements Member {
 
   /** The same for a consumer with filters that have ended, for any entry. */
   recountEnded(entry: LogEntry, countedUpTo: number): void {
-    this.cursors[entry.log].recount(entry, countedUpTo, false);
+    this.cursors[entry.log].recount(entry, countedUpTo);
   }
 
   /** The store has lost its newest entries and numbers anew from here. */

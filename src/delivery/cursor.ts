@@ -354,7 +354,7 @@ export class Cursor {
    * @param countedUpTo up to where all states are counted, unless they say later themselves
    * @param isMatched whether the entry is known to match the present filters
    */
-  recount(entry: LogEntry, countedUpTo: number, isMatched: boolean): void {
+  recount(entry: LogEntry, countedUpTo: number, isMatched = false): void {
     if (entry.sequence <= Math.max(this.#countedUpTo, countedUpTo)) return;
     // Most were never in flight, and their filters have not changed since: no need to match again.
     const isPlain = isMatched && entry.sequence > this.#firstTarget && this.#toSkip === 0;
