@@ -112,8 +112,9 @@ it('publishes the status of a device that is online as online', async () => {
   const nurse = await home.nurse(device, 'status');
   await nurse.untilCount(1);
   await home.api.setCustomData(device, '{"n":1}');
-  await nurse.untilCount(2);
-  expect(nurse.messages()[1]).toMatchObject({ online: true, customData: { n: 1 } });
+  // What is retained may come as the live message as well, to a nurse that subscribes just then.
+  await nurse.until((all) => all.some(({ text }) => text.includes('"customData":{"n":1}')));
+  expect(nurse.messages().every(({ online }) => online === true)).toBe(true);
   await nurse.end();
   await sensor.endAsync();
 });
