@@ -1,23 +1,17 @@
 import type { Audience } from '../domain/grants.js';
-import { asLate } from '../domain/messages.js';
 import { Cursor } from './cursor.js';
 import type { CursorState } from './cursor-state.js';
-import { type DirectMessage, DirectQueue, directPublish } from './direct-queue.js';
-import { ExpressLanes } from './express-lanes.js';
-import { InFlight } from './in-flight.js';
+import type { DirectMessage } from './direct-queue.js';
 import { type ConsumerLimits, spacingFor } from './limits.js';
 import type { LogEntry, LogName, LogPositions, LogReader } from './log-entry.js';
 import { LOG_NAMES } from './log-entry.js';
 import type { LogTail } from './log-tail.js';
-import { Pace } from './pace.js';
 import type { Receiver } from './receiver.js';
-import { RoundTrip } from './round-trip.js';
+import { Replay } from './replay.js';
 import type { Routes } from './routes.js';
 import type { Member, Selection } from './selection.js';
+import { SendingWindow } from './sending-window.js';
 import type { QoS, Subscriptions } from './subscriptions.js';
-
-/** An alarm forwarded later than this after its receipt is marked `late` (CONTRACT 3). */
-const LATE_AFTER_MS = 60_000;
 
 /** A consumer that was sent nothing for so long has nothing to read. */
 const READING_FOR_MS = 1_000;
@@ -56,12 +50,6 @@ export interface ConsumerOptions {
   readonly onReadFailure: (error: unknown) => void;
 }
 
-/** What an acknowledgement settles: an entry of a log, or a message beside the logs. */
-interface Sent {
-  cursor: Cursor | undefined;
-  readonly sequence: number;
-}
-
 /**
  * One receiver of forwarded messages: subscriptions, a cursor in each log, and while it is connected
  * a window of messages in flight. Absent, it costs nothing but its cursors.
@@ -72,23 +60,11 @@ export class Consumer implements Member {
   readonly cursors: Readonly<Record<LogName, Cursor>>;
   readonly #options: ConsumerOptions;
   readonly #services: ConsumerServices;
-  readonly #inFlight = new InFlight<Sent>(nameOf);
-  readonly #loading = new Set<Cursor>();
-  #isLoadingAhead = false;
-  /** Refused by the receiver, and not passed yet. */
-  readonly #refusals = new Set<Sent>();
-  /** While a long backlog of alarms is replayed at a pace. */
-  #lanes: ExpressLanes | undefined;
-  readonly #direct = new DirectQueue();
+  readonly #replay: Replay;
+  readonly #window: SendingWindow;
   #selection: Selection | undefined;
-  #receiver: Receiver | undefined;
   #limits: ConsumerLimits;
-  #pace: Pace | undefined;
-  #paceTimer: NodeJS.Timeout | undefined;
-  /** Those that have not caught up since the connection began: what they bring had to wait. */
-  readonly #replaying = new Set<Cursor>();
   #offeredAtMs = Number.NEGATIVE_INFINITY;
-  readonly #roundTrip = new RoundTrip();
   readonly #rejoin = () => this.#join();
 
   constructor(options: ConsumerOptions) {
@@ -98,16 +74,29 @@ export class Consumer implements Member {
     this.name = options.name;
     this.subscriptions = options.subscriptions;
     this.cursors = { alarms: this.#cursor('alarms'), messages: this.#cursor('messages') };
+    const { tails, reader, now } = options.services;
+    const { onReadFailure } = options;
+    const onReady = () => this.wake();
+    const tail = tails.alarms;
+    const { cursors } = this;
+    this.#replay = new Replay({
+      ...{ alarms: cursors.alarms, tail, reader, now, onReady, onReadFailure },
+    });
+    this.#window = new SendingWindow({
+      ...{ cursors, replay: this.#replay, services: options.services, onReady, onReadFailure },
+      // Nothing was dropped meanwhile.
+      onLoaded: () => this.checkBounds(),
+    });
   }
 
   get isConnected(): boolean {
-    return this.#receiver !== undefined;
+    return this.#window.receiver !== undefined;
   }
 
   /** Whether messages have lately been sent to the consumer, and it acknowledges them at once. */
   get isReading(): boolean {
     const isBusy = this.isConnected && this.#services.now() - this.#offeredAtMs < READING_FOR_MS;
-    return isBusy && this.#roundTrip.ms < MAX_ROUND_TRIP_MS;
+    return isBusy && this.#window.roundTripMs < MAX_ROUND_TRIP_MS;
   }
 
   get limits(): ConsumerLimits {
@@ -117,7 +106,7 @@ export class Consumer implements Member {
   set limits(limits: ConsumerLimits) {
     if (limits === this.#limits) return;
     this.#limits = limits;
-    this.#setPace();
+    this.#replay.setPace(limits.replayPerSecond);
     if (this.#selection !== undefined) this.subscriptionsChanged();
   }
 
@@ -146,41 +135,31 @@ export class Consumer implements Member {
   /** From now on messages go to this connection, beginning with those that are not settled. */
   connect(receiver: Receiver): void {
     // One that was taken over [MQTT-3.1.4-2] acknowledges no more: its messages are sent again.
-    if (this.#receiver !== undefined) this.disconnect(this.#receiver);
+    const { receiver: before } = this.#window;
+    if (before !== undefined) this.disconnect(before);
     this.#services.routes.settle();
-    this.#receiver = receiver;
+    this.#window.open(receiver);
     this.#selection?.connected.add(this);
-    for (const log of LOG_NAMES) {
-      this.cursors[log].start();
-      if (this.cursors[log].queued > 0) this.#replaying.add(this.cursors[log]);
-    }
-    this.#setPace();
-    this.#openLanes();
+    const { alarms, messages } = this.cursors;
+    for (const cursor of [alarms, messages]) cursor.start();
+    this.#replay.setPace(this.#limits.replayPerSecond);
+    this.#replay.begin([alarms, messages]);
     this.wake();
   }
 
   /** The connection is gone: what it has not acknowledged will be sent to the next one. */
   disconnect(receiver: Receiver): void {
-    if (this.#receiver !== receiver) return;
-    this.#receiver = undefined;
+    if (this.#window.receiver !== receiver) return;
+    this.#window.close();
+    this.#replay.end();
     this.#selection?.connected.delete(this);
-    this.#inFlight.interrupt();
-    this.#roundTrip.reset();
-    this.#direct.clear();
-    this.#replaying.clear();
-    this.#lanes = undefined;
-    clearTimeout(this.#paceTimer);
     for (const log of LOG_NAMES) this.cursors[log].rewind();
     this.#options.onProgress();
   }
 
   /** The receiver has acknowledged this packet identifier. */
   acknowledge(messageId: number): void {
-    const sent = this.#inFlight.take(messageId);
-    if (sent === undefined) return;
-    this.#roundTrip.acknowledged(messageId);
-    sent.cursor?.acknowledged(sent.sequence);
-    this.#services.pumpLater(this);
+    if (this.#window.acknowledge(messageId)) this.#services.pumpLater(this);
   }
 
   /**
@@ -189,25 +168,18 @@ export class Consumer implements Member {
    * which they refuse, and the message would come first on the next.
    */
   refusal(messageId: number): () => void {
-    const sent = this.#inFlight.get(messageId);
-    if (sent === undefined) return () => undefined;
-    this.#refusals.add(sent);
-    return () => {
-      this.#refusals.delete(sent);
-      if (sent === this.#inFlight.get(messageId)) this.#inFlight.take(messageId);
-      sent.cursor?.refused(sent.sequence);
-      this.wake();
-    };
+    return this.#window.refusal(messageId);
   }
 
   offer(entry: LogEntry): void {
     this.cursors[entry.log].offer(entry);
-    if (entry.log === 'alarms') this.#lanes?.accepted(entry);
+    if (entry.log === 'alarms') this.#replay.accepted(entry);
     this.#services.pumpLater(this);
   }
 
   offerAtQos0(entry: LogEntry): void {
-    this.#sendNow({ topic: entry.topic, payload: this.#payloadOf(entry), retain: false });
+    const payload = this.#window.payloadOf(entry);
+    this.#window.sendNow({ topic: entry.topic, payload, retain: false });
   }
 
   /** Drops the oldest messages beyond the bounds of a backlog; alarms leave it by age only. */
@@ -264,25 +236,22 @@ export class Consumer implements Member {
   storeWentBack(log: LogName, sequence: number): void {
     const cursor = this.cursors[log];
     cursor.storeWentBack(sequence);
-    // What is answered yet of those that are lost says nothing of the entries that get their numbers.
-    for (const sent of [...this.#inFlight.all(), ...this.#refusals]) {
-      if (sent.cursor === cursor && sent.sequence > sequence) sent.cursor = undefined;
-    }
-    this.#inFlight.forgetInterrupted();
+    this.#window.storeWentBack(cursor, sequence);
     this.#rewindSubscriptions(log, sequence);
-    if (log === 'alarms') this.#openLanes();
-    if (this.isConnected) this.#services.pumpLater(this);
+    if (!this.isConnected) return;
+    if (log === 'alarms') this.#replay.openLanes();
+    this.#services.pumpLater(this);
   }
 
   /** Sends a message that is in no log, if it is subscribed to. Dropped when nobody is connected. */
   offerDirect(message: DirectMessage, qos: QoS): void {
     if (!this.isConnected || !this.#options.mayReceive(message)) return;
-    this.#direct.noteSent(message.topic);
+    this.#window.direct.noteSent(message.topic);
     if (qos === 1 && message.qos === 1) {
-      this.#direct.add(message);
+      this.#window.direct.add(message);
       this.#services.pumpLater(this);
     } else {
-      this.#sendNow(message);
+      this.#window.sendNow(message);
     }
   }
 
@@ -291,10 +260,10 @@ export class Consumer implements Member {
    * under the same topic since the fetch began is newer and stands.
    */
   async offerRetained(fetch: () => Promise<readonly DirectMessage[]>): Promise<void> {
-    const receiver = this.#receiver;
-    await this.#direct.addRetained(async () => {
+    const { receiver } = this.#window;
+    await this.#window.direct.addRetained(async () => {
       const retained = await fetch();
-      if (this.#receiver !== receiver) return [];
+      if (this.#window.receiver !== receiver) return [];
       return retained.flatMap((message) => {
         const qos = this.subscriptions.qosFor(message.topic);
         if (qos === undefined || !this.#options.mayReceive(message)) return [];
@@ -304,21 +273,11 @@ export class Consumer implements Member {
     this.wake();
   }
 
-  /** Sends what may be sent now: alarms first, and telemetry never takes more than half the window. */
+  /** Sends what may be sent now. */
   wake(): void {
-    if (this.#receiver === undefined) return;
-    if (this.#inFlight.size > 0) this.#offeredAtMs = this.#services.now();
-    const window = Math.min(this.#limits.maxInFlight, this.#receiver.maxInFlight ?? Infinity);
-    const half = Math.max(1, Math.floor(window / 2));
-    const { alarms, messages } = this.cursors;
-    const oldestMs = this.#oldestMs();
-    this.#sendAhead(alarms, window);
-    this.#sendFrom(alarms, oldestMs, () => this.#inFlight.size < window);
-    this.#sendDirect(half);
-    const hasRoom = () => this.#inFlight.size < window && messages.inFlightCount < half;
-    // While alarms are being read or keep a pace, telemetry does not come before them.
-    const mustWait = this.#pace !== undefined && this.#replaying.has(alarms);
-    if (!mustWait && !this.#loading.has(alarms)) this.#sendFrom(messages, oldestMs, hasRoom);
+    if (!this.isConnected) return;
+    if (this.#window.inFlightCount > 0) this.#offeredAtMs = this.#services.now();
+    this.#window.fill(this.#limits);
     this.#options.onProgress();
   }
 
@@ -359,129 +318,4 @@ export class Consumer implements Member {
   #oldestMs(): number {
     return this.#services.now() - this.#limits.maxAgeMs;
   }
-
-  #sendFrom(cursor: Cursor, oldestMs: number, hasRoom: () => boolean): void {
-    while (this.#receiver?.isWritable === true && hasRoom() && !this.#isHeldUp(cursor)) {
-      if (!this.#mayGoOn(cursor)) return;
-      const entry = cursor.next(oldestMs);
-      if (entry === 'caught-up') {
-        this.#replaying.delete(cursor);
-        if (cursor.log === 'alarms') this.#lanes = undefined;
-        return;
-      }
-      if (entry === 'behind') {
-        this.#load(cursor);
-        return;
-      }
-      if (this.#replaying.has(cursor)) this.#pace?.took();
-      this.#send(this.#receiver, cursor, entry, cursor.sent(entry));
-      if (cursor.wantsPage) this.#load(cursor);
-    }
-  }
-
-  /** Whether a page is being loaded and nothing of the page before is left. */
-  #isHeldUp(cursor: Cursor): boolean {
-    return this.#loading.has(cursor) && !cursor.hasPage;
-  }
-
-  /**
-   * New alarms that do not wait for the end of the backlog, nor for the pace; what waits is held back
-   * for it, so that in the end the upstream gets no more than it should.
-   */
-  #sendAhead(alarms: Cursor, window: number): void {
-    const lanes = this.#lanes;
-    if (lanes === undefined || this.#isLoadingAhead) return;
-    while (this.#receiver?.isWritable === true && this.#inFlight.size < window) {
-      const entry = lanes.next();
-      if (entry === undefined) return;
-      if (entry === 'not-loaded') {
-        this.#loadAhead(lanes);
-        return;
-      }
-      alarms.sentAhead(entry);
-      if (lanes.hasWaited(entry)) this.#pace?.took();
-      this.#send(this.#receiver, alarms, entry, false);
-    }
-  }
-
-  #send(receiver: Receiver, cursor: Cursor, entry: LogEntry, wasSent: boolean): void {
-    const { topic, sequence } = entry;
-    this.#direct.noteSent(topic);
-    const { messageId, isRepeated } = this.#inFlight.add({ cursor, sequence });
-    const payload = this.#payloadOf(entry);
-    this.#roundTrip.sent(messageId);
-    receiver.send({ topic, payload, retain: false, qos: 1, messageId, dup: wasSent || isRepeated });
-  }
-
-  #payloadOf(entry: LogEntry): Buffer {
-    if (entry.log !== 'alarms') return entry.payload;
-    const isLate = this.#services.elapsedSinceMs(entry.receivedAtMs) > LATE_AFTER_MS;
-    return isLate ? asLate(entry.payload) : entry.payload;
-  }
-
-  #sendDirect(maxInFlight: number): void {
-    while (this.#receiver?.isWritable === true && this.#inFlight.size < maxInFlight) {
-      const message = this.#direct.take();
-      if (message === undefined) return;
-      const messageId =
-        message.qos === 0 ? 0 : this.#inFlight.add({ cursor: undefined, sequence: 0 }).messageId;
-      this.#receiver.send(directPublish(message, message.qos, messageId));
-    }
-  }
-
-  /** At most once: a receiver that cannot keep up misses it rather than queueing without bound. */
-  #sendNow(message: Pick<DirectMessage, 'topic' | 'payload' | 'retain'>): void {
-    if (this.#receiver?.isWritable === true) this.#receiver.send(directPublish(message, 0, 0));
-  }
-
-  #openLanes(): void {
-    const { tails, reader } = this.#services;
-    const { alarms } = this.cursors;
-    this.#lanes = undefined;
-    if (!this.isConnected || this.#pace === undefined || alarms.unread === 0) return;
-    this.#lanes = new ExpressLanes({ cursor: alarms, reader, tail: tails.alarms });
-  }
-
-  #loadAhead(lanes: ExpressLanes): void {
-    this.#isLoadingAhead = true;
-    lanes
-      .load()
-      .finally(() => {
-        this.#isLoadingAhead = false;
-      })
-      .then(() => this.wake(), this.#options.onReadFailure);
-  }
-
-  #load(cursor: Cursor): void {
-    if (this.#loading.has(cursor)) return;
-    this.#loading.add(cursor);
-    cursor
-      .load()
-      .finally(() => {
-        this.#loading.delete(cursor);
-        // Nothing was dropped meanwhile.
-        this.checkBounds();
-      })
-      .then(() => this.wake(), this.#options.onReadFailure);
-  }
-
-  #setPace(): void {
-    const { replayPerSecond } = this.#limits;
-    this.#pace =
-      replayPerSecond === undefined ? undefined : new Pace(replayPerSecond, this.#services.now);
-  }
-
-  /** Whether the pace lets another message of the cursor go now; if not, it is woken when it does. */
-  #mayGoOn(cursor: Cursor): boolean {
-    const waitMs = this.#replaying.has(cursor) ? (this.#pace?.waitMs() ?? 0) : 0;
-    if (waitMs === 0) return true;
-    clearTimeout(this.#paceTimer);
-    this.#paceTimer = setTimeout(() => this.wake(), waitMs);
-    return false;
-  }
-}
-
-/** The same for an entry of a log whenever it is sent; the rest is sent once. */
-function nameOf({ cursor, sequence }: Sent): string | undefined {
-  return cursor && `${cursor.log} ${sequence}`;
 }
