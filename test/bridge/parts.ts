@@ -57,6 +57,7 @@ export class Parts {
       destination: { write: (line) => this.lines.push(line) },
     });
     this.#deliveries = new Deliveries({
+      onLost: () => undefined,
       tails: { alarms: new LogTail(0), messages: new LogTail(0) },
       ...{ reader, log, now: Date.now },
       elapsedSinceMs: (timeMs) => Date.now() - timeMs,

@@ -24,6 +24,7 @@ it('frees a full store of what was delivered, so far as that is stored', async (
   const logs = new LogStore(redis, redis, keys);
   const tails = { alarms: new LogTail(0), messages: new LogTail(0) };
   const deliveries = new Deliveries({
+    onLost: () => undefined,
     ...{ tails, reader: logs, log: silent, now: Date.now },
     elapsedSinceMs: () => 0,
   });

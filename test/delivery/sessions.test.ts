@@ -18,6 +18,7 @@ let nowMs = 1_000_000_000_000;
 
 async function begin(): Promise<void> {
   deliveries = new Deliveries({
+    onLost: () => undefined,
     tails: { alarms: new LogTail(0), messages: new LogTail(0) },
     ...{ reader: logs, log: silent, now: () => nowMs, elapsedSinceMs: () => 0 },
   });

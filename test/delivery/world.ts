@@ -59,6 +59,7 @@ export class World {
     const { logs, reader, store, ownerOf, limits, now } = options;
     this.#options = options;
     this.deliveries = new Deliveries({
+      onLost: () => undefined,
       tails: { alarms: new LogTail(last.alarms), messages: new LogTail(last.messages) },
       ...{ reader, now, log: silent },
       elapsedSinceMs: () => 0,
