@@ -1,13 +1,14 @@
+import { Account } from './account.js';
 import type { CursorState } from './cursor-state.js';
+import { firstTarget, type Jump, jumpLeaving, jumpOverOlder, type Standing } from './jumps.js';
+import { LiveQueue } from './live-queue.js';
 import type { LogEntry, LogName } from './log-entry.js';
 import { ReadAhead, type ReadAheadOptions } from './read-ahead.js';
 import { SentEntries } from './sent-entries.js';
-import type { Mark, Tally } from './tally.js';
+import type { Tally } from './tally.js';
 import { Unread } from './unread.js';
 
 const PAGE_ENTRIES = 500;
-/** A consumer that has more ready than this reads the log instead. */
-const MAX_READY = 500;
 
 export interface CursorOptions extends ReadAheadOptions {
   readonly state: CursorState;
@@ -25,17 +26,13 @@ export class Cursor {
   readonly #options: CursorOptions;
   /** Every entry up to here was read or passed. */
   #offset: number;
-  /** Whether every accepted entry behind the offset is in `#ready`. */
+  /** Whether every accepted entry behind the offset is in `#live`. */
   #isLive = false;
-  #ready: LogEntry[] = [];
-  #readyAt = 0;
+  readonly #live = new LiveQueue();
   readonly #page: ReadAhead;
   readonly #sent: SentEntries;
   readonly #unread: Unread;
-  #delivered: number;
-  #expired: number;
-  #dropped: number;
-  #refused: number;
+  readonly #account: Account;
   #toSkip: number;
   #countedUpTo: number;
 
@@ -47,10 +44,7 @@ export class Cursor {
     this.#page = new ReadAhead(options);
     this.#sent = new SentEntries(state);
     this.#unread = new Unread(state.unread ?? 0, state.unreadBytes ?? 0);
-    this.#delivered = state.delivered;
-    this.#expired = state.expired;
-    this.#dropped = state.dropped;
-    this.#refused = state.refused ?? 0;
+    this.#account = new Account(state);
     this.#toSkip = state.toSkip ?? 0;
     this.#countedUpTo = state.countedUpTo ?? state.settled;
   }
@@ -84,24 +78,24 @@ export class Cursor {
   }
 
   get delivered(): number {
-    return this.#delivered;
+    return this.#account.delivered;
   }
 
   get expired(): number {
-    return this.#expired;
+    return this.#account.expired;
   }
 
   get dropped(): number {
-    return this.#dropped;
+    return this.#account.dropped;
   }
 
   /** Of the dropped entries, those that the receiver will never take. */
   get refusedCount(): number {
-    return this.#refused;
+    return this.#account.refused;
   }
 
   get accepted(): number {
-    return this.queued + this.#delivered + this.#expired + this.#dropped;
+    return this.queued + this.#account.total;
   }
 
   /** The ack floor: every entry up to here is done with, or does not concern the consumer. */
@@ -115,13 +109,10 @@ export class Cursor {
     const { settled } = this;
     return {
       settled,
-      delivered: this.#delivered,
-      expired: this.#expired,
-      dropped: this.#dropped,
+      ...this.#account.state,
       unread: this.queued,
       unreadBytes: this.queuedBytes,
       countedUpTo: this.#options.tail.last,
-      ...(this.#refused > 0 && { refused: this.#refused }),
       ...this.#sent.stateAt(settled, this.#offset, this.#isCaughtUp),
     };
   }
@@ -143,8 +134,8 @@ export class Cursor {
   /** An accepted entry stands at the end of the log, and the consumer is connected. */
   offer(entry: LogEntry): void {
     if (!this.#isLive) return;
-    this.#ready.push(entry);
-    if (this.#ready.length - this.#readyAt > MAX_READY) this.#fallBehind();
+    this.#live.add(entry);
+    if (this.#live.isFull) this.#fallBehind();
   }
 
   /** The consumer has a connection: what it accepted goes there from now on. */
@@ -155,7 +146,7 @@ export class Cursor {
   /** The next entry to send; `behind` when more must be loaded from the store first. */
   next(expiredBeforeMs: number): LogEntry | 'caught-up' | 'behind' {
     while (!this.#isCaughtUp) {
-      const entry = this.#isLive ? this.#ready[this.#readyAt] : this.#nextBehind();
+      const entry = this.#isLive ? this.#live.next : this.#nextBehind();
       if (entry === undefined) {
         if (this.#offset < this.#options.tail.last) {
           this.#isLive = false;
@@ -167,7 +158,7 @@ export class Cursor {
       }
       if (this.#take(entry)) {
         if (entry.receivedAtMs >= expiredBeforeMs) return entry;
-        this.#expired++;
+        this.#account.expired++;
       }
     }
     if (!this.#isLive) this.#goLive();
@@ -221,7 +212,7 @@ export class Cursor {
   }
 
   acknowledged(sequence: number): void {
-    if (this.#sent.settle(sequence)) this.#delivered++;
+    if (this.#sent.settle(sequence)) this.#account.delivered++;
   }
 
   /** The receiver will never take the entry, which was sent, perhaps before going back. */
@@ -230,8 +221,8 @@ export class Cursor {
       if (sequence <= this.#offset || !this.#sent.settleUnsent(sequence)) return;
       this.#unread.read(0);
     }
-    this.#dropped++;
-    this.#refused++;
+    this.#account.dropped++;
+    this.#account.refused++;
   }
 
   /**
@@ -245,19 +236,17 @@ export class Cursor {
   dropBeyond(maxCount: number, maxBytes: number): boolean {
     const { count, bytes } = this.#unread;
     if ((count <= maxCount && bytes <= maxBytes) || this.#page.isLoading) return false;
-    const dropped =
-      this.#jumpBehindPage(maxCount, maxBytes) ?? this.#jumpLeaving(maxCount, maxBytes);
-    this.#dropped += dropped;
+    const dropped = this.#jump(jumpLeaving(this.#standing, maxCount, maxBytes));
+    this.#account.dropped += dropped;
     return dropped > 0;
   }
 
   /** Expires what was received before this time. Returns whether there was any. */
   expireBefore(timeMs: number): boolean {
-    const mark = this.#unread.markBefore(timeMs, this.#firstTarget);
-    const unread = mark === undefined ? 0 : this.#jump(mark);
+    const unread = this.#jump(jumpOverOlder(this.#standing, timeMs));
     // A client that never acknowledges must not hold the log.
     const inFlight = this.#sent.expireBefore(timeMs);
-    this.#expired += unread + inFlight;
+    this.#account.expired += unread + inFlight;
     return unread + inFlight > 0;
   }
 
@@ -277,7 +266,7 @@ export class Cursor {
 
   /** The store has lost its newest entries and numbers anew from here. */
   storeWentBack(sequence: number): void {
-    this.#expired += this.#sent.cutAt(sequence);
+    this.#account.expired += this.#sent.cutAt(sequence);
     this.#unread.cutAt(sequence);
     this.#forgetRead();
     if (this.#offset < sequence) return;
@@ -314,7 +303,8 @@ export class Cursor {
   recount(entry: LogEntry, isSelected: boolean): void {
     if (entry.sequence <= this.#countedUpTo) return;
     // Most were never in flight, and their filters have not changed since: no need to match again.
-    const isPlain = isSelected && entry.sequence > this.#firstTarget && this.#toSkip === 0;
+    const isPlain =
+      isSelected && entry.sequence > firstTarget(this.#standing) && this.#toSkip === 0;
     if (isPlain ? this.#sent.wasSentAhead(entry.sequence) : !this.isOwed(entry)) return;
     if (this.#toSkip > 0) {
       this.#toSkip--;
@@ -326,11 +316,6 @@ export class Cursor {
 
   get #isCaughtUp(): boolean {
     return this.#unread.count <= 0 && this.#sent.aheadCount === 0;
-  }
-
-  /** Where a jump may lead: not to where what was settled is known entry by entry. */
-  get #firstTarget(): number {
-    return Math.max(this.#offset, this.#sent.knownUpTo);
   }
 
   #goLive(): void {
@@ -346,7 +331,7 @@ export class Cursor {
   }
 
   #fallBehind(): void {
-    const next = this.#ready[this.#readyAt];
+    const { next } = this.#live;
     if (next !== undefined) this.#offset = next.sequence - 1;
     this.#forgetRead();
   }
@@ -360,7 +345,7 @@ export class Cursor {
 
   /** Passes the entry. Returns whether it is to be sent. */
   #take(entry: LogEntry): boolean {
-    if (this.#isLive) this.#takeReady();
+    if (this.#isLive) this.#live.take();
     else this.#page.take();
     const { sequence } = entry;
     if (sequence <= this.#offset) return false;
@@ -371,69 +356,35 @@ export class Cursor {
     return true;
   }
 
-  #takeReady(): void {
-    this.#readyAt++;
-    if (this.#readyAt < this.#ready.length) return;
-    this.#ready = [];
-    this.#readyAt = 0;
+  get #standing(): Standing {
+    return { offset: this.#offset, unread: this.#unread, sent: this.#sent, page: this.#page };
   }
 
-  /** Passes everything up to a mark that leaves so much. Returns how many entries were unread. */
-  #jumpLeaving(maxCount: number, maxBytes: number): number {
-    const mark = this.#unread.markLeaving(
-      Math.max(0, maxCount),
-      Math.max(0, maxBytes),
-      this.#firstTarget,
-    );
-    return mark === undefined ? 0 : this.#jump(mark);
-  }
-
-  /** Passes everything up to the mark. Returns how many entries were unread. */
-  #jump(mark: Mark): number {
+  /** Returns how many unread entries are passed. */
+  #jump(jump: Jump | undefined): number {
     const before = this.#unread.count;
-    const behind = this.#unread.behind(mark);
-    const left = Math.max(0, behind.count - this.#sent.aheadAfter(mark.sequence));
-    if (left >= before) return 0;
-    this.#sent.passAllUpTo(mark.sequence, mark.receivedAtMs);
-    this.#unread.leave(left, behind.bytes);
-    this.#offset = mark.sequence;
-    this.#forgetRead();
-    return before - left;
-  }
-
-  /**
-   * Passes what lies between the page in memory and a mark. Returns how many entries were unread;
-   * undefined when there is no page, or more in it than should be left.
-   */
-  #jumpBehindPage(maxCount: number, maxBytes: number): number | undefined {
-    if (this.#page.next === undefined || this.#sent.aheadCount > 0) return undefined;
-    const page = this.#page.left.filter(
-      ({ sequence }) => sequence > this.#offset && this.#sent.isOpen(sequence),
-    );
-    const pageBytes = page.reduce((sum, { payload }) => sum + payload.length, 0);
-    if (page.length > maxCount / 2 || pageBytes > maxBytes / 2) return undefined;
-    const from = Math.max(this.#firstTarget, this.#page.readUpTo);
-    const mark = this.#unread.markLeaving(maxCount - page.length, maxBytes - pageBytes, from);
-    if (mark === undefined) return undefined;
-    const before = this.#unread.count;
-    const behind = this.#unread.behind(mark);
-    const left = page.length + behind.count;
-    if (left >= before) return 0;
-    this.#unread.leave(left, pageBytes + behind.bytes);
-    const sequences = page.map(({ sequence }) => sequence);
-    this.#sent.keepOnly({ upTo: mark.sequence, sequences });
-    return before - left;
+    if (jump === undefined || jump.left.count >= before) return 0;
+    const { mark, left, page } = jump;
+    this.#unread.leave(left.count, left.bytes);
+    if (page === undefined) {
+      this.#sent.passAllUpTo(mark.sequence, mark.receivedAtMs);
+      this.#offset = mark.sequence;
+      this.#forgetRead();
+    } else {
+      const sequences = page.map(({ sequence }) => sequence);
+      this.#sent.keepOnly({ upTo: mark.sequence, sequences });
+    }
+    return before - left.count;
   }
 
   #expireUnread(): void {
-    this.#expired += Math.max(0, this.#unread.count);
+    this.#account.expired += Math.max(0, this.#unread.count);
     this.#unread.leave(0, 0);
   }
 
   #forgetRead(): void {
     this.#isLive = false;
-    this.#ready = [];
-    this.#readyAt = 0;
+    this.#live.forget();
     this.#page.forget();
   }
 }
