@@ -1,9 +1,9 @@
 import { Account } from './account.js';
 import type { CursorState } from './cursor-state.js';
-import { firstTarget, type Jump, jumpLeaving, jumpOverOlder, type Standing } from './jumps.js';
-import { LiveQueue } from './live-queue.js';
+import { firstTarget, jumpLeaving, jumpOverOlder } from './jumps.js';
 import type { LogEntry, LogName } from './log-entry.js';
-import { ReadAhead, type ReadAheadOptions } from './read-ahead.js';
+import type { ReadAheadOptions } from './read-ahead.js';
+import { ReadPosition } from './read-position.js';
 import { SentEntries } from './sent-entries.js';
 import type { Tally } from './tally.js';
 import { Unread } from './unread.js';
@@ -24,12 +24,7 @@ export interface CursorOptions extends ReadAheadOptions {
 export class Cursor {
   readonly log: LogName;
   readonly #options: CursorOptions;
-  /** Every entry up to here was read or passed. */
-  #offset: number;
-  /** Whether every accepted entry behind the offset is in `#live`. */
-  #isLive = false;
-  readonly #live = new LiveQueue();
-  readonly #page: ReadAhead;
+  readonly #position: ReadPosition;
   readonly #sent: SentEntries;
   readonly #unread: Unread;
   readonly #account: Account;
@@ -40,17 +35,17 @@ export class Cursor {
     const { log, state } = options;
     this.log = log;
     this.#options = options;
-    this.#offset = state.settled;
-    this.#page = new ReadAhead(options);
     this.#sent = new SentEntries(state);
     this.#unread = new Unread(state.unread ?? 0, state.unreadBytes ?? 0);
+    const parts = { sent: this.#sent, unread: this.#unread };
+    this.#position = new ReadPosition({ ...options, ...parts, offset: state.settled });
     this.#account = new Account(state);
     this.#toSkip = state.toSkip ?? 0;
     this.#countedUpTo = state.countedUpTo ?? state.settled;
   }
 
   get offset(): number {
-    return this.#offset;
+    return this.#position.offset;
   }
 
   /** Entries accepted and not read yet. */
@@ -102,7 +97,7 @@ export class Cursor {
   get settled(): number {
     const { oldest } = this.#sent;
     if (oldest !== undefined) return oldest - 1;
-    return this.#isCaughtUp ? this.#options.tail.last : this.#offset;
+    return this.#position.isCaughtUp ? this.#options.tail.last : this.#position.offset;
   }
 
   get state(): CursorState {
@@ -113,7 +108,7 @@ export class Cursor {
       unread: this.queued,
       unreadBytes: this.queuedBytes,
       countedUpTo: this.#options.tail.last,
-      ...this.#sent.stateAt(settled, this.#offset, this.#isCaughtUp),
+      ...this.#sent.stateAt(settled, this.#position.offset, this.#position.isCaughtUp),
     };
   }
 
@@ -133,63 +128,57 @@ export class Cursor {
 
   /** An accepted entry stands at the end of the log, and the consumer is connected. */
   offer(entry: LogEntry): void {
-    if (!this.#isLive) return;
-    this.#live.add(entry);
-    if (this.#live.isFull) this.#fallBehind();
+    this.#position.offer(entry);
   }
 
   /** The consumer has a connection: what it accepted goes there from now on. */
   start(): void {
-    if (this.#isCaughtUp) this.#goLive();
+    if (this.#position.isCaughtUp) this.#position.goLive();
   }
 
   /** The next entry to send; `behind` when more must be loaded from the store first. */
   next(expiredBeforeMs: number): LogEntry | 'caught-up' | 'behind' {
-    while (!this.#isCaughtUp) {
-      const entry = this.#isLive ? this.#live.next : this.#nextBehind();
-      if (entry === undefined) {
-        if (this.#offset < this.#options.tail.last) {
-          this.#isLive = false;
-          return 'behind';
-        }
+    const position = this.#position;
+    while (!position.isCaughtUp) {
+      const { next } = position;
+      if (next === undefined) {
+        if (position.fallBehindEnd()) return 'behind';
         // The log ends before everything accepted was found: it was trimmed, or lost.
         this.#expireUnread();
         break;
       }
-      if (this.#take(entry)) {
-        if (entry.receivedAtMs >= expiredBeforeMs) return entry;
+      if (position.take(next)) {
+        if (next.receivedAtMs >= expiredBeforeMs) return next;
         this.#account.expired++;
       }
     }
-    if (!this.#isLive) this.#goLive();
+    if (!position.isLive) position.goLive();
     return 'caught-up';
   }
 
   /** Whether the page that is being sent should be followed up, so that sending need not wait. */
   get wantsPage(): boolean {
-    return this.#page.isShort;
+    return this.#position.wantsPage;
   }
 
   /** Whether the next entry is in memory already. */
   get hasPage(): boolean {
-    return this.#isLive || this.#page.next !== undefined;
+    return this.#position.hasPage;
   }
 
   /** Loads what follows from the store. */
   async load(): Promise<void> {
-    const { next, readUpTo } = this.#page;
-    const after = next === undefined ? this.#offset : Math.max(this.#offset, readUpTo);
-    await this.#page.load(this.#sent.nextFrom(after));
+    await this.#position.load();
   }
 
   /** Whether the entry concerns the consumer and is not done with, nor on its way. */
   isOwed(entry: LogEntry): boolean {
-    return this.#sent.isOpen(entry.sequence) && this.#options.concerns(entry);
+    return this.#position.isOwed(entry);
   }
 
   /** Whether the entry may still be read, or be sent again should the connection break. */
   needs(entry: LogEntry): boolean {
-    if (this.#isCaughtUp && this.#sent.inTurnCount === 0) return false;
+    if (this.#position.isCaughtUp && this.#sent.inTurnCount === 0) return false;
     return entry.sequence > this.settled && this.#options.concerns(entry);
   }
 
@@ -218,7 +207,7 @@ export class Cursor {
   /** The receiver will never take the entry, which was sent, perhaps before going back. */
   refused(sequence: number): void {
     if (!this.#sent.settle(sequence)) {
-      if (sequence <= this.#offset || !this.#sent.settleUnsent(sequence)) return;
+      if (sequence <= this.#position.offset || !this.#sent.settleUnsent(sequence)) return;
       this.#unread.read(0);
     }
     this.#account.dropped++;
@@ -235,15 +224,15 @@ export class Cursor {
    */
   dropBeyond(maxCount: number, maxBytes: number): boolean {
     const { count, bytes } = this.#unread;
-    if ((count <= maxCount && bytes <= maxBytes) || this.#page.isLoading) return false;
-    const dropped = this.#jump(jumpLeaving(this.#standing, maxCount, maxBytes));
+    if ((count <= maxCount && bytes <= maxBytes) || this.#position.isLoading) return false;
+    const dropped = this.#position.jump(jumpLeaving(this.#position.standing, maxCount, maxBytes));
     this.#account.dropped += dropped;
     return dropped > 0;
   }
 
   /** Expires what was received before this time. Returns whether there was any. */
   expireBefore(timeMs: number): boolean {
-    const unread = this.#jump(jumpOverOlder(this.#standing, timeMs));
+    const unread = this.#position.jump(jumpOverOlder(this.#position.standing, timeMs));
     // A client that never acknowledges must not hold the log.
     const inFlight = this.#sent.expireBefore(timeMs);
     this.#account.expired += unread + inFlight;
@@ -252,26 +241,24 @@ export class Cursor {
 
   /** Follows the end of the log while nothing in it concerns the consumer. */
   passUnconcerned(): void {
-    if (this.#isCaughtUp && !this.#isLive) this.#passTo(this.#options.tail.last);
+    this.#position.passUnconcerned();
   }
 
   /** Goes back to the ack floor: everything behind it is sent again. */
   rewind(): void {
     const { settled } = this;
-    const { count, bytes } = this.#sent.rewind(this.#offset);
+    const { count, bytes } = this.#sent.rewind(this.#position.offset);
     this.#unread.add(count, bytes);
-    this.#offset = settled;
-    this.#forgetRead();
+    this.#position.goTo(settled);
   }
 
   /** The store has lost its newest entries and numbers anew from here. */
   storeWentBack(sequence: number): void {
     this.#account.expired += this.#sent.cutAt(sequence);
     this.#unread.cutAt(sequence);
-    this.#forgetRead();
-    if (this.#offset < sequence) return;
-    this.#offset = sequence;
-    this.#expireUnread();
+    const hadReadMore = this.#position.offset >= sequence;
+    this.#position.goTo(Math.min(this.#position.offset, sequence));
+    if (hadReadMore) this.#expireUnread();
   }
 
   /** The newest entry when what is unread was counted. */
@@ -290,7 +277,7 @@ export class Cursor {
     this.#countedUpTo = Math.max(this.#countedUpTo, countedUpTo);
     if (this.#countedUpTo <= last) return false;
     this.storeWentBack(last);
-    this.#countedUpTo = this.#offset;
+    this.#countedUpTo = this.#position.offset;
     this.#unread.leave(0, 0);
     return true;
   }
@@ -304,7 +291,7 @@ export class Cursor {
     if (entry.sequence <= this.#countedUpTo) return;
     // Most were never in flight, and their filters have not changed since: no need to match again.
     const isPlain =
-      isSelected && entry.sequence > firstTarget(this.#standing) && this.#toSkip === 0;
+      isSelected && entry.sequence > firstTarget(this.#position.standing) && this.#toSkip === 0;
     if (isPlain ? this.#sent.wasSentAhead(entry.sequence) : !this.isOwed(entry)) return;
     if (this.#toSkip > 0) {
       this.#toSkip--;
@@ -314,77 +301,8 @@ export class Cursor {
     this.#unread.add(1, entry.payload.length);
   }
 
-  get #isCaughtUp(): boolean {
-    return this.#unread.count <= 0 && this.#sent.aheadCount === 0;
-  }
-
-  #goLive(): void {
-    this.#passTo(this.#options.tail.last);
-    this.#unread.leave(0, 0);
-    this.#isLive = true;
-  }
-
-  #passTo(offset: number): void {
-    this.#offset = Math.max(this.#offset, offset);
-    this.#sent.passAll();
-    this.#forgetRead();
-  }
-
-  #fallBehind(): void {
-    const { next } = this.#live;
-    if (next !== undefined) this.#offset = next.sequence - 1;
-    this.#forgetRead();
-  }
-
-  #nextBehind(): LogEntry | undefined {
-    const { next } = this.#page;
-    if (next !== undefined) return next;
-    this.#offset = this.#sent.nextFrom(Math.max(this.#offset, this.#page.readUpTo));
-    return this.#options.tail.entryAfter(this.#offset);
-  }
-
-  /** Passes the entry. Returns whether it is to be sent. */
-  #take(entry: LogEntry): boolean {
-    if (this.#isLive) this.#live.take();
-    else this.#page.take();
-    const { sequence } = entry;
-    if (sequence <= this.#offset) return false;
-    this.#offset = sequence;
-    const isToSend = this.#isLive || this.isOwed(entry);
-    if (this.#sent.pass(entry) || !isToSend) return false;
-    this.#unread.read(entry.payload.length);
-    return true;
-  }
-
-  get #standing(): Standing {
-    return { offset: this.#offset, unread: this.#unread, sent: this.#sent, page: this.#page };
-  }
-
-  /** Returns how many unread entries are passed. */
-  #jump(jump: Jump | undefined): number {
-    const before = this.#unread.count;
-    if (jump === undefined || jump.left.count >= before) return 0;
-    const { mark, left, page } = jump;
-    this.#unread.leave(left.count, left.bytes);
-    if (page === undefined) {
-      this.#sent.passAllUpTo(mark.sequence, mark.receivedAtMs);
-      this.#offset = mark.sequence;
-      this.#forgetRead();
-    } else {
-      const sequences = page.map(({ sequence }) => sequence);
-      this.#sent.keepOnly({ upTo: mark.sequence, sequences });
-    }
-    return before - left.count;
-  }
-
   #expireUnread(): void {
     this.#account.expired += Math.max(0, this.#unread.count);
     this.#unread.leave(0, 0);
-  }
-
-  #forgetRead(): void {
-    this.#isLive = false;
-    this.#live.forget();
-    this.#page.forget();
   }
 }
