@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Deliveries } from './deliveries.js';
 import type { LogEntry, LogName, LogPositions, LogReader } from './log-entry.js';
 import { LOG_NAMES } from './log-entry.js';
@@ -5,6 +6,7 @@ import type { Selection } from './selection.js';
 import type { Mark } from './tally.js';
 
 const PAGE_ENTRIES = 1_000;
+const RETRY_AFTER_MS = 250;
 
 /** Marks per selection that a look through the log may set; more make no jump much better. */
 const MARKS = 128;
@@ -44,7 +46,8 @@ export async function countBacklogs(
 /**
  * Sets the marks by which backlogs of before the start can be jumped over.
  *
- * Reads the logs once, in the background: until then such a backlog is kept whole.
+ * Reads the logs once, in the background, however often the store fails: until then such a backlog is
+ * kept whole.
  */
 export async function markBacklogs(
   deliveries: Deliveries,
@@ -59,7 +62,7 @@ export async function markBacklogs(
     const from = Math.min(upTo[log], ...floors);
     const spacing = Math.max(1, Math.ceil((upTo[log] - from) / MARKS));
     const counts = new Map<Selection, Mark[]>();
-    for await (const entry of entriesAfter(reader, log, from, upTo[log])) {
+    for await (const entry of entriesAfter(retrying(reader, signal), log, from, upTo[log])) {
       if (signal.aborted) return;
       for (const { selection, qos } of deliveries.routes.match(entry.topic)) {
         const isCounted =
@@ -97,8 +100,24 @@ function mark(
   marks.push({ sequence, receivedAtMs, count, bytes });
 }
 
+/** Reads until the store answers, or the gateway stops. */
+function retrying(reader: LogReader, signal: AbortSignal): Pick<LogReader, 'read'> {
+  return {
+    async read(log, afterSequence, count) {
+      for (;;) {
+        try {
+          return await reader.read(log, afterSequence, count);
+        } catch (error) {
+          if (signal.aborted) throw error;
+          await delay(RETRY_AFTER_MS);
+        }
+      }
+    },
+  };
+}
+
 async function* entriesAfter(
-  reader: LogReader,
+  reader: Pick<LogReader, 'read'>,
   log: LogName,
   sequence: number,
   last: number,

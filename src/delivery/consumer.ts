@@ -1,14 +1,11 @@
-import type { Audience } from '../domain/grants.js';
+import type { ConsumerOptions, ConsumerServices } from './consumer-options.js';
 import { Cursor } from './cursor.js';
-import type { CursorState } from './cursor-state.js';
 import type { DirectMessage } from './direct-queue.js';
 import { type ConsumerLimits, spacingFor } from './limits.js';
-import type { LogEntry, LogName, LogPositions, LogReader } from './log-entry.js';
+import type { LogEntry, LogName, LogPositions } from './log-entry.js';
 import { LOG_NAMES } from './log-entry.js';
-import type { LogTail } from './log-tail.js';
 import type { Receiver } from './receiver.js';
 import { Replay } from './replay.js';
-import type { Routes } from './routes.js';
 import type { Member, Selection } from './selection.js';
 import { SendingWindow } from './sending-window.js';
 import type { QoS, Subscriptions } from './subscriptions.js';
@@ -17,38 +14,6 @@ import type { QoS, Subscriptions } from './subscriptions.js';
 const READING_FOR_MS = 1_000;
 /** A consumer that acknowledges later is slow itself: it is not the gateway that keeps it waiting. */
 const MAX_ROUND_TRIP_MS = 250;
-
-/** What all consumers are fed from. */
-export interface ConsumerServices {
-  readonly tails: Readonly<Record<LogName, LogTail>>;
-  readonly reader: LogReader;
-  readonly routes: Routes;
-  /** Runs `pump` of a consumer once, after what is being handled now. */
-  readonly pumpLater: (consumer: Consumer) => void;
-  /** The steady clock. */
-  readonly now: () => number;
-  /** The real time since a time of the steady clock, as well as that is known. */
-  readonly elapsedSinceMs: (timeMs: number) => number;
-}
-
-export interface ConsumerOptions {
-  /** What it is called in the metrics: the client id of a session. */
-  readonly name: string;
-  readonly services: ConsumerServices;
-  readonly cursors: Readonly<Record<LogName, CursorState>>;
-  readonly subscriptions: Subscriptions;
-  /** Whether its principal may see what is about these. */
-  readonly mayReceive: (audience: Audience) => boolean;
-  /** The same for all whose `mayReceive` answers the same. */
-  readonly audienceKey: string;
-  readonly limits: ConsumerLimits;
-  /** Called when a cursor may have moved, so that it is saved. */
-  readonly onProgress: () => void;
-  /** Called when the store has lost entries, and subscriptions hold from earlier on. */
-  readonly onSubscriptionsRewound: () => void;
-  /** Called when the store cannot be read; the consumer is woken again later. */
-  readonly onReadFailure: (error: unknown) => void;
-}
 
 /**
  * One receiver of forwarded messages: subscriptions, a cursor in each log, and while it is connected

@@ -1,13 +1,14 @@
+import { Account } from './account.js';
 import type { CursorState } from './cursor-state.js';
+import { firstTarget, jumpLeaving, jumpOverOlder } from './jumps.js';
 import type { LogEntry, LogName } from './log-entry.js';
-import { ReadAhead, type ReadAheadOptions } from './read-ahead.js';
+import type { ReadAheadOptions } from './read-ahead.js';
+import { ReadPosition } from './read-position.js';
 import { SentEntries } from './sent-entries.js';
-import type { Mark, Tally } from './tally.js';
+import type { Tally } from './tally.js';
 import { Unread } from './unread.js';
 
 const PAGE_ENTRIES = 500;
-/** A consumer that has more ready than this reads the log instead. */
-const MAX_READY = 500;
 
 export interface CursorOptions extends ReadAheadOptions {
   readonly state: CursorState;
@@ -23,19 +24,10 @@ export interface CursorOptions extends ReadAheadOptions {
 export class Cursor {
   readonly log: LogName;
   readonly #options: CursorOptions;
-  /** Every entry up to here was read or passed. */
-  #offset: number;
-  /** Whether every accepted entry behind the offset is in `#ready`. */
-  #isLive = false;
-  #ready: LogEntry[] = [];
-  #readyAt = 0;
-  readonly #page: ReadAhead;
+  readonly #position: ReadPosition;
   readonly #sent: SentEntries;
   readonly #unread: Unread;
-  #delivered: number;
-  #expired: number;
-  #dropped: number;
-  #refused: number;
+  readonly #account: Account;
   #toSkip: number;
   #countedUpTo: number;
 
@@ -43,20 +35,17 @@ export class Cursor {
     const { log, state } = options;
     this.log = log;
     this.#options = options;
-    this.#offset = state.settled;
-    this.#page = new ReadAhead(options);
     this.#sent = new SentEntries(state);
     this.#unread = new Unread(state.unread ?? 0, state.unreadBytes ?? 0);
-    this.#delivered = state.delivered;
-    this.#expired = state.expired;
-    this.#dropped = state.dropped;
-    this.#refused = state.refused ?? 0;
+    const parts = { sent: this.#sent, unread: this.#unread };
+    this.#position = new ReadPosition({ ...options, ...parts, offset: state.settled });
+    this.#account = new Account(state);
     this.#toSkip = state.toSkip ?? 0;
     this.#countedUpTo = state.countedUpTo ?? state.settled;
   }
 
   get offset(): number {
-    return this.#offset;
+    return this.#position.offset;
   }
 
   /** Entries accepted and not read yet. */
@@ -84,45 +73,42 @@ export class Cursor {
   }
 
   get delivered(): number {
-    return this.#delivered;
+    return this.#account.delivered;
   }
 
   get expired(): number {
-    return this.#expired;
+    return this.#account.expired;
   }
 
   get dropped(): number {
-    return this.#dropped;
+    return this.#account.dropped;
   }
 
   /** Of the dropped entries, those that the receiver will never take. */
   get refusedCount(): number {
-    return this.#refused;
+    return this.#account.refused;
   }
 
   get accepted(): number {
-    return this.queued + this.#delivered + this.#expired + this.#dropped;
+    return this.queued + this.#account.total;
   }
 
   /** The ack floor: every entry up to here is done with, or does not concern the consumer. */
   get settled(): number {
     const { oldest } = this.#sent;
     if (oldest !== undefined) return oldest - 1;
-    return this.#isCaughtUp ? this.#options.tail.last : this.#offset;
+    return this.#position.isCaughtUp ? this.#options.tail.last : this.#position.offset;
   }
 
   get state(): CursorState {
     const { settled } = this;
     return {
       settled,
-      delivered: this.#delivered,
-      expired: this.#expired,
-      dropped: this.#dropped,
+      ...this.#account.state,
       unread: this.queued,
       unreadBytes: this.queuedBytes,
       countedUpTo: this.#options.tail.last,
-      ...(this.#refused > 0 && { refused: this.#refused }),
-      ...this.#sent.stateAt(settled, this.#offset, this.#isCaughtUp),
+      ...this.#sent.stateAt(settled, this.#position.offset, this.#position.isCaughtUp),
     };
   }
 
@@ -142,63 +128,57 @@ export class Cursor {
 
   /** An accepted entry stands at the end of the log, and the consumer is connected. */
   offer(entry: LogEntry): void {
-    if (!this.#isLive) return;
-    this.#ready.push(entry);
-    if (this.#ready.length - this.#readyAt > MAX_READY) this.#fallBehind();
+    this.#position.offer(entry);
   }
 
   /** The consumer has a connection: what it accepted goes there from now on. */
   start(): void {
-    if (this.#isCaughtUp) this.#goLive();
+    if (this.#position.isCaughtUp) this.#position.goLive();
   }
 
   /** The next entry to send; `behind` when more must be loaded from the store first. */
   next(expiredBeforeMs: number): LogEntry | 'caught-up' | 'behind' {
-    while (!this.#isCaughtUp) {
-      const entry = this.#isLive ? this.#ready[this.#readyAt] : this.#nextBehind();
-      if (entry === undefined) {
-        if (this.#offset < this.#options.tail.last) {
-          this.#isLive = false;
-          return 'behind';
-        }
+    const position = this.#position;
+    while (!position.isCaughtUp) {
+      const { next } = position;
+      if (next === undefined) {
+        if (position.fallBehindEnd()) return 'behind';
         // The log ends before everything accepted was found: it was trimmed, or lost.
         this.#expireUnread();
         break;
       }
-      if (this.#take(entry)) {
-        if (entry.receivedAtMs >= expiredBeforeMs) return entry;
-        this.#expired++;
+      if (position.take(next)) {
+        if (next.receivedAtMs >= expiredBeforeMs) return next;
+        this.#account.expired++;
       }
     }
-    if (!this.#isLive) this.#goLive();
+    if (!position.isLive) position.goLive();
     return 'caught-up';
   }
 
   /** Whether the page that is being sent should be followed up, so that sending need not wait. */
   get wantsPage(): boolean {
-    return this.#page.isShort;
+    return this.#position.wantsPage;
   }
 
   /** Whether the next entry is in memory already. */
   get hasPage(): boolean {
-    return this.#isLive || this.#page.next !== undefined;
+    return this.#position.hasPage;
   }
 
   /** Loads what follows from the store. */
   async load(): Promise<void> {
-    const { next, readUpTo } = this.#page;
-    const after = next === undefined ? this.#offset : Math.max(this.#offset, readUpTo);
-    await this.#page.load(this.#sent.nextFrom(after));
+    await this.#position.load();
   }
 
   /** Whether the entry concerns the consumer and is not done with, nor on its way. */
   isOwed(entry: LogEntry): boolean {
-    return this.#sent.isOpen(entry.sequence) && this.#options.concerns(entry);
+    return this.#position.isOwed(entry);
   }
 
   /** Whether the entry may still be read, or be sent again should the connection break. */
   needs(entry: LogEntry): boolean {
-    if (this.#isCaughtUp && this.#sent.inTurnCount === 0) return false;
+    if (this.#position.isCaughtUp && this.#sent.inTurnCount === 0) return false;
     return entry.sequence > this.settled && this.#options.concerns(entry);
   }
 
@@ -221,17 +201,17 @@ export class Cursor {
   }
 
   acknowledged(sequence: number): void {
-    if (this.#sent.settle(sequence)) this.#delivered++;
+    if (this.#sent.settle(sequence)) this.#account.delivered++;
   }
 
   /** The receiver will never take the entry, which was sent, perhaps before going back. */
   refused(sequence: number): void {
     if (!this.#sent.settle(sequence)) {
-      if (sequence <= this.#offset || !this.#sent.settleUnsent(sequence)) return;
+      if (sequence <= this.#position.offset || !this.#sent.settleUnsent(sequence)) return;
       this.#unread.read(0);
     }
-    this.#dropped++;
-    this.#refused++;
+    this.#account.dropped++;
+    this.#account.refused++;
   }
 
   /**
@@ -244,45 +224,41 @@ export class Cursor {
    */
   dropBeyond(maxCount: number, maxBytes: number): boolean {
     const { count, bytes } = this.#unread;
-    if ((count <= maxCount && bytes <= maxBytes) || this.#page.isLoading) return false;
-    const dropped =
-      this.#jumpBehindPage(maxCount, maxBytes) ?? this.#jumpLeaving(maxCount, maxBytes);
-    this.#dropped += dropped;
+    if ((count <= maxCount && bytes <= maxBytes) || this.#position.isLoading) return false;
+    const dropped = this.#position.jump(jumpLeaving(this.#position.standing, maxCount, maxBytes));
+    this.#account.dropped += dropped;
     return dropped > 0;
   }
 
   /** Expires what was received before this time. Returns whether there was any. */
   expireBefore(timeMs: number): boolean {
-    const mark = this.#unread.markBefore(timeMs, this.#firstTarget);
-    const unread = mark === undefined ? 0 : this.#jump(mark);
+    const unread = this.#position.jump(jumpOverOlder(this.#position.standing, timeMs));
     // A client that never acknowledges must not hold the log.
     const inFlight = this.#sent.expireBefore(timeMs);
-    this.#expired += unread + inFlight;
+    this.#account.expired += unread + inFlight;
     return unread + inFlight > 0;
   }
 
   /** Follows the end of the log while nothing in it concerns the consumer. */
   passUnconcerned(): void {
-    if (this.#isCaughtUp && !this.#isLive) this.#passTo(this.#options.tail.last);
+    this.#position.passUnconcerned();
   }
 
   /** Goes back to the ack floor: everything behind it is sent again. */
   rewind(): void {
     const { settled } = this;
-    const { count, bytes } = this.#sent.rewind(this.#offset);
+    const { count, bytes } = this.#sent.rewind(this.#position.offset);
     this.#unread.add(count, bytes);
-    this.#offset = settled;
-    this.#forgetRead();
+    this.#position.goTo(settled);
   }
 
   /** The store has lost its newest entries and numbers anew from here. */
   storeWentBack(sequence: number): void {
-    this.#expired += this.#sent.cutAt(sequence);
+    this.#account.expired += this.#sent.cutAt(sequence);
     this.#unread.cutAt(sequence);
-    this.#forgetRead();
-    if (this.#offset < sequence) return;
-    this.#offset = sequence;
-    this.#expireUnread();
+    const hadReadMore = this.#position.offset >= sequence;
+    this.#position.goTo(Math.min(this.#position.offset, sequence));
+    if (hadReadMore) this.#expireUnread();
   }
 
   /** The newest entry when what is unread was counted. */
@@ -301,7 +277,7 @@ export class Cursor {
     this.#countedUpTo = Math.max(this.#countedUpTo, countedUpTo);
     if (this.#countedUpTo <= last) return false;
     this.storeWentBack(last);
-    this.#countedUpTo = this.#offset;
+    this.#countedUpTo = this.#position.offset;
     this.#unread.leave(0, 0);
     return true;
   }
@@ -314,7 +290,8 @@ export class Cursor {
   recount(entry: LogEntry, isSelected: boolean): void {
     if (entry.sequence <= this.#countedUpTo) return;
     // Most were never in flight, and their filters have not changed since: no need to match again.
-    const isPlain = isSelected && entry.sequence > this.#firstTarget && this.#toSkip === 0;
+    const isPlain =
+      isSelected && entry.sequence > firstTarget(this.#position.standing) && this.#toSkip === 0;
     if (isPlain ? this.#sent.wasSentAhead(entry.sequence) : !this.isOwed(entry)) return;
     if (this.#toSkip > 0) {
       this.#toSkip--;
@@ -324,116 +301,8 @@ export class Cursor {
     this.#unread.add(1, entry.payload.length);
   }
 
-  get #isCaughtUp(): boolean {
-    return this.#unread.count <= 0 && this.#sent.aheadCount === 0;
-  }
-
-  /** Where a jump may lead: not to where what was settled is known entry by entry. */
-  get #firstTarget(): number {
-    return Math.max(this.#offset, this.#sent.knownUpTo);
-  }
-
-  #goLive(): void {
-    this.#passTo(this.#options.tail.last);
-    this.#unread.leave(0, 0);
-    this.#isLive = true;
-  }
-
-  #passTo(offset: number): void {
-    this.#offset = Math.max(this.#offset, offset);
-    this.#sent.passAll();
-    this.#forgetRead();
-  }
-
-  #fallBehind(): void {
-    const next = this.#ready[this.#readyAt];
-    if (next !== undefined) this.#offset = next.sequence - 1;
-    this.#forgetRead();
-  }
-
-  #nextBehind(): LogEntry | undefined {
-    const { next } = this.#page;
-    if (next !== undefined) return next;
-    this.#offset = this.#sent.nextFrom(Math.max(this.#offset, this.#page.readUpTo));
-    return this.#options.tail.entryAfter(this.#offset);
-  }
-
-  /** Passes the entry. Returns whether it is to be sent. */
-  #take(entry: LogEntry): boolean {
-    if (this.#isLive) this.#takeReady();
-    else this.#page.take();
-    const { sequence } = entry;
-    if (sequence <= this.#offset) return false;
-    this.#offset = sequence;
-    const isToSend = this.#isLive || this.isOwed(entry);
-    if (this.#sent.pass(entry) || !isToSend) return false;
-    this.#unread.read(entry.payload.length);
-    return true;
-  }
-
-  #takeReady(): void {
-    this.#readyAt++;
-    if (this.#readyAt < this.#ready.length) return;
-    this.#ready = [];
-    this.#readyAt = 0;
-  }
-
-  /** Passes everything up to a mark that leaves so much. Returns how many entries were unread. */
-  #jumpLeaving(maxCount: number, maxBytes: number): number {
-    const mark = this.#unread.markLeaving(
-      Math.max(0, maxCount),
-      Math.max(0, maxBytes),
-      this.#firstTarget,
-    );
-    return mark === undefined ? 0 : this.#jump(mark);
-  }
-
-  /** Passes everything up to the mark. Returns how many entries were unread. */
-  #jump(mark: Mark): number {
-    const before = this.#unread.count;
-    const behind = this.#unread.behind(mark);
-    const left = Math.max(0, behind.count - this.#sent.aheadAfter(mark.sequence));
-    if (left >= before) return 0;
-    this.#sent.passAllUpTo(mark.sequence, mark.receivedAtMs);
-    this.#unread.leave(left, behind.bytes);
-    this.#offset = mark.sequence;
-    this.#forgetRead();
-    return before - left;
-  }
-
-  /**
-   * Passes what lies between the page in memory and a mark. Returns how many entries were unread;
-   * undefined when there is no page, or more in it than should be left.
-   */
-  #jumpBehindPage(maxCount: number, maxBytes: number): number | undefined {
-    if (this.#page.next === undefined || this.#sent.aheadCount > 0) return undefined;
-    const page = this.#page.left.filter(
-      ({ sequence }) => sequence > this.#offset && this.#sent.isOpen(sequence),
-    );
-    const pageBytes = page.reduce((sum, { payload }) => sum + payload.length, 0);
-    if (page.length > maxCount / 2 || pageBytes > maxBytes / 2) return undefined;
-    const from = Math.max(this.#firstTarget, this.#page.readUpTo);
-    const mark = this.#unread.markLeaving(maxCount - page.length, maxBytes - pageBytes, from);
-    if (mark === undefined) return undefined;
-    const before = this.#unread.count;
-    const behind = this.#unread.behind(mark);
-    const left = page.length + behind.count;
-    if (left >= before) return 0;
-    this.#unread.leave(left, pageBytes + behind.bytes);
-    const sequences = page.map(({ sequence }) => sequence);
-    this.#sent.keepOnly({ upTo: mark.sequence, sequences });
-    return before - left;
-  }
-
   #expireUnread(): void {
-    this.#expired += Math.max(0, this.#unread.count);
+    this.#account.expired += Math.max(0, this.#unread.count);
     this.#unread.leave(0, 0);
-  }
-
-  #forgetRead(): void {
-    this.#isLive = false;
-    this.#ready = [];
-    this.#readyAt = 0;
-    this.#page.forget();
   }
 }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { Consumer, ConsumerServices } from './consumer.js';
+import type { Consumer } from './consumer.js';
+import type { ConsumerServices } from './consumer-options.js';
 import type { DirectMessage } from './direct-queue.js';
 import type { LogEntry, LogName, LogPositions, LogReader } from './log-entry.js';
 import type { LogTail } from './log-tail.js';

@@ -1,5 +1,5 @@
 import { asLate } from '../domain/messages.js';
-import type { ConsumerServices } from './consumer.js';
+import type { ConsumerServices } from './consumer-options.js';
 import type { Cursor } from './cursor.js';
 import { type DirectMessage, DirectQueue, directPublish } from './direct-queue.js';
 import { InFlight } from './in-flight.js';

@@ -19,11 +19,8 @@ function deviceOf(n: number): string {
 /** A bridge that was away while the devices published in turn, and is back. */
 async function behind(logs: ArrayLogs) {
   const run = await Run.begin(logs, [BRIDGE]);
-  const bridge = run.peer(BRIDGE.name);
-  for (let n = 0; n < BACKLOG; n++) await run.append('alarms', deviceOf(n));
-  run.world.forgetTails();
-  run.connect(bridge);
-  return { run, bridge };
+  await run.fallBehind(BACKLOG);
+  return { run, bridge: run.peer(BRIDGE.name) };
 }
 
 it('guarantee 3: a new alarm goes past what waits of others, behind what waits of its device', async () => {

@@ -25,6 +25,8 @@ async function saveSome(run: Run, writes: number): Promise<void> {
 }
 
 const RUNS = Number(process.env['MODEL_RUNS'] ?? 150);
+/** Of a slow bridge, before it connects. */
+const BACKLOG = 30;
 const RUNS_OVER_REDIS = 15;
 
 const log = fc.constantFrom(...LOG_NAMES, 'alarms' as const);
@@ -66,6 +68,14 @@ function stepsFor(peers: readonly PeerOptions[]) {
         ),
       ),
     fc.constant(step('read', (run) => run.answer(true))),
+    small.map((pages) =>
+      step(`read ${pages} pages`, async (run) => {
+        for (let left = pages; left > 0; left--) {
+          run.answer(true);
+          await run.logs.idle();
+        }
+      }),
+    ),
     fc.constant(
       step('fail to read', (run) => {
         run.answer(false);
@@ -108,6 +118,7 @@ async function runAll(
   schedule: readonly Step[],
 ): Promise<void> {
   const run = await Run.begin(logs, peers);
+  if (peers.includes(SLOW_BRIDGE)) await run.fallBehind(BACKLOG);
   for (const { run: take } of schedule) {
     await take(run);
     await logs.idle();

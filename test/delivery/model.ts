@@ -141,6 +141,13 @@ export class Run {
     }
   }
 
+  /** The devices publish in turn while all are away; then all connect. */
+  async fallBehind(count: number): Promise<void> {
+    for (let n = 0; n < count; n++) await this.append('alarms', DEVICES[n % DEVICES.length] ?? '');
+    this.world.forgetTails();
+    for (const peer of this.peers) this.connect(peer);
+  }
+
   connect(peer: Peer): void {
     const consumer = this.consumer(peer);
     this.#checkSent(peer);

@@ -1,0 +1,159 @@
+import type { Jump, Standing } from './jumps.js';
+import { LiveQueue } from './live-queue.js';
+import type { LogEntry } from './log-entry.js';
+import { ReadAhead, type ReadAheadOptions } from './read-ahead.js';
+import type { SentEntries } from './sent-entries.js';
+import type { Unread } from './unread.js';
+
+export interface ReadPositionOptions extends ReadAheadOptions {
+  readonly offset: number;
+  readonly unread: Unread;
+  readonly sent: SentEntries;
+}
+
+/** Where a cursor reads: live, what it is handed; behind, the tail in memory or pages of the store. */
+export class ReadPosition {
+  readonly #options: ReadPositionOptions;
+  readonly #live = new LiveQueue();
+  readonly #page: ReadAhead;
+  /** Every entry up to here was read or passed. */
+  #offset: number;
+  /** Whether every accepted entry behind the offset is in `#live`. */
+  #isLive = false;
+
+  constructor(options: ReadPositionOptions) {
+    this.#options = options;
+    this.#offset = options.offset;
+    this.#page = new ReadAhead(options);
+  }
+
+  get offset(): number {
+    return this.#offset;
+  }
+
+  get isLive(): boolean {
+    return this.#isLive;
+  }
+
+  /** Whether nothing is to be read, nor to be passed that went ahead. */
+  get isCaughtUp(): boolean {
+    const { unread, sent } = this.#options;
+    return unread.count <= 0 && sent.aheadCount === 0;
+  }
+
+  get standing(): Standing {
+    const { unread, sent } = this.#options;
+    return { offset: this.#offset, unread, sent, page: this.#page };
+  }
+
+  get isLoading(): boolean {
+    return this.#page.isLoading;
+  }
+
+  /** Whether the page should be followed up by now. */
+  get wantsPage(): boolean {
+    return this.#page.isShort;
+  }
+
+  /** Whether the next entry is in memory already. */
+  get hasPage(): boolean {
+    return this.#isLive || this.#page.next !== undefined;
+  }
+
+  /** The next entry in memory. */
+  get next(): LogEntry | undefined {
+    if (this.#isLive) return this.#live.next;
+    const { next, readUpTo } = this.#page;
+    if (next !== undefined) return next;
+    const { sent, tail } = this.#options;
+    this.#offset = sent.nextFrom(Math.max(this.#offset, readUpTo));
+    return tail.entryAfter(this.#offset);
+  }
+
+  /** An accepted entry stands at the end of the log. */
+  offer(entry: LogEntry): void {
+    if (!this.#isLive) return;
+    this.#live.add(entry);
+    if (!this.#live.isFull) return;
+    const { next } = this.#live;
+    this.goTo(next === undefined ? this.#offset : next.sequence - 1);
+  }
+
+  /** Passes the entry, which was the next. Returns whether it is to be sent. */
+  take(entry: LogEntry): boolean {
+    if (this.#isLive) this.#live.take();
+    else this.#page.take();
+    const { sequence, payload } = entry;
+    if (sequence <= this.#offset) return false;
+    this.#offset = sequence;
+    const isToSend = this.#isLive || this.isOwed(entry);
+    const { sent, unread } = this.#options;
+    if (sent.pass(entry) || !isToSend) return false;
+    unread.read(payload.length);
+    return true;
+  }
+
+  /** Whether the entry concerns the consumer and is not done with, nor on its way. */
+  isOwed(entry: LogEntry): boolean {
+    return this.#options.sent.isOpen(entry.sequence) && this.#options.concerns(entry);
+  }
+
+  /** Nothing is in memory. Returns whether there is more in the log, which is to be loaded then. */
+  fallBehindEnd(): boolean {
+    const isMore = this.#offset < this.#options.tail.last;
+    if (isMore) this.#isLive = false;
+    return isMore;
+  }
+
+  async load(): Promise<void> {
+    const { next, readUpTo } = this.#page;
+    const after = next === undefined ? this.#offset : Math.max(this.#offset, readUpTo);
+    await this.#page.load(this.#options.sent.nextFrom(after));
+  }
+
+  goLive(): void {
+    this.#passAll();
+    this.#options.unread.leave(0, 0);
+    this.#isLive = true;
+  }
+
+  /** Follows the end of the log while nothing in it concerns the consumer. */
+  passUnconcerned(): void {
+    if (this.isCaughtUp && !this.#isLive) this.#passAll();
+  }
+
+  goTo(offset: number): void {
+    this.#offset = offset;
+    this.#forget();
+  }
+
+  /** Returns how many unread entries are passed. */
+  jump(jump: Jump | undefined): number {
+    const { unread, sent } = this.#options;
+    const before = unread.count;
+    if (jump === undefined || jump.left.count >= before) return 0;
+    const { mark, left, page } = jump;
+    unread.leave(left.count, left.bytes);
+    if (page === undefined) {
+      sent.passAllUpTo(mark.sequence, mark.receivedAtMs);
+      this.goTo(mark.sequence);
+    } else {
+      const sequences = page.map(({ sequence }) => sequence);
+      sent.keepOnly({ upTo: mark.sequence, sequences });
+    }
+    return before - left.count;
+  }
+
+  #passAll(): void {
+    const { tail, sent } = this.#options;
+    this.#offset = Math.max(this.#offset, tail.last);
+    sent.passAll();
+    this.#forget();
+  }
+
+  #forget(): void {
+    this.#isLive = false;
+    this.#live.forget();
+    this.#page.forget();
+  }
+}

@@ -1,0 +1,88 @@
+import { expect, it } from 'vitest';
+import type { LogName } from '../../src/delivery/log-entry.js';
+import { ArrayLogs } from './array-logs.js';
+import { MemorySessions } from './memory-sessions.js';
+import { Connection, LIMITS, numbered, numberIn, World } from './world.js';
+
+const MAX_QUEUED = 640;
+const limits = { ...LIMITS, maxQueued: MAX_QUEUED };
+
+/** Logs that cannot be read for the first times. */
+class FailingLogs extends ArrayLogs {
+  failures = 0;
+
+  override async read(log: LogName, afterSequence: number, count: number) {
+    if (this.failures-- > 0) throw new Error('the store is away');
+    return super.read(log, afterSequence, count);
+  }
+}
+
+async function append(world: World, topic: string, from: number, to: number): Promise<void> {
+  const items = Array.from({ length: to - from }, (_, at) => numbered(from + at, topic));
+  await world.append('messages', items);
+}
+
+async function startedWithBacklog(topic = 'a') {
+  const [logs, store] = [new FailingLogs(), new MemorySessions()];
+  const before = await World.begin({ logs, store, limits });
+  await before.subscribed('nurse', topic);
+  await append(before, topic, 0, MAX_QUEUED);
+  await before.sessions.stop();
+  return { logs, store, world: await World.begin({ logs, store, limits }) };
+}
+
+it('keeps a full backlog of before the start whole until its marks are set, and then to its bound', async () => {
+  const { world } = await startedWithBacklog();
+  const upTo = world.deliveries.newest;
+  await append(world, 'a', MAX_QUEUED, MAX_QUEUED + 50);
+  const { messages } = world.consumer('nurse').cursors;
+  expect([messages.queued, messages.dropped]).toEqual([MAX_QUEUED + 50, 0]);
+  await world.markBacklogs(upTo);
+  expect(messages.queued).toBeLessThanOrEqual(MAX_QUEUED);
+  expect(messages.queued).toBeGreaterThan(MAX_QUEUED - 30);
+});
+
+it('sets the marks also when the store cannot be read at first', async () => {
+  const { logs, world } = await startedWithBacklog();
+  const upTo = world.deliveries.newest;
+  await append(world, 'a', MAX_QUEUED, MAX_QUEUED + 50);
+  logs.failures = 2;
+  await world.markBacklogs(upTo);
+  expect(world.consumer('nurse').cursors.messages.queued).toBeLessThanOrEqual(MAX_QUEUED);
+});
+
+it('drops no more of a backlog than it must after its filters have changed', async () => {
+  const world = await World.begin({ limits });
+  const nurse = await world.subscribed('nurse', 'a');
+  await append(world, 'a', 0, MAX_QUEUED - 10);
+  await world.sessions.subscribe('nurse', [{ filter: 'b', qos: 1 }]);
+  await append(world, 'b', MAX_QUEUED - 10, MAX_QUEUED + 50);
+  const { messages } = nurse.cursors;
+  expect(messages.queued).toBeLessThanOrEqual(MAX_QUEUED);
+  expect(messages.queued).toBeGreaterThan(MAX_QUEUED - 30);
+  const connection = new Connection();
+  nurse.connect(connection);
+  const seen: number[] = [];
+  for (let lot = connection.sent; seen.length < lot.length; lot = connection.sent) {
+    for (const publish of lot.slice(seen.length)) {
+      seen.push(numberIn(publish));
+      nurse.acknowledge(publish.messageId);
+    }
+    await world.settled();
+  }
+  expect(seen.at(-1)).toBe(MAX_QUEUED + 49);
+  expect(seen).toEqual(Array.from({ length: seen.length }, (_, at) => (seen[0] ?? 0) + at));
+});
+
+it('counts of what a session with an ended filter was not counted only what its filters match', async () => {
+  const [logs, store] = [new ArrayLogs(), new MemorySessions()];
+  const before = await World.begin({ logs, store, limits });
+  await before.subscribed('nurse', 'a', 'b');
+  await append(before, 'b', 0, 1);
+  await before.sessions.unsubscribe('nurse', ['b']);
+  await append(before, 'a', 1, 3);
+  await append(before, 'c', 3, 10);
+  // Killed: what came since the filter was ended is not in what was saved.
+  const { messages } = (await World.begin({ logs, store, limits })).consumer('nurse').cursors;
+  expect([messages.queued, messages.accepted]).toEqual([3, 3]);
+});
