@@ -83,7 +83,7 @@ export class MqttBroker {
     const denials = new Denials(options);
     const publishing = new Publishing({ ...options, denials });
     this.#backPressure = new BackPressure(options.unansweredMs);
-    this.#turns = new ReadTurns(() => options.deliveries.leastLag);
+    this.#turns = new ReadTurns(() => options.deliveries.lag);
     this.#authentication = new Authentication({
       ...options,
       ...{ denials, backPressure: this.#backPressure },

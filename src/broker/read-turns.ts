@@ -36,7 +36,7 @@ export class ReadTurns {
   #lagEntries = 0;
   #othersNotBeforeMs = 0;
 
-  /** @param lag how many entries the reading consumer that is least behind has still to be sent */
+  /** @param lag how many entries a consumer that reads has still to be sent */
   constructor(lag: () => number) {
     this.#lag = lag;
   }

@@ -12,8 +12,8 @@ import type { QoS, Subscriptions } from './subscriptions.js';
 
 /** A consumer that was sent nothing for so long has nothing to read. */
 const READING_FOR_MS = 1_000;
-/** A consumer that acknowledges later is slow itself: it is not the gateway that keeps it waiting. */
-const MAX_ROUND_TRIP_MS = 250;
+/** A consumer that acknowledges later is slow itself. */
+const PROMPT_WITHIN_MS = 100;
 
 /**
  * One receiver of forwarded messages: subscriptions, a cursor in each log, and while it is connected
@@ -58,10 +58,14 @@ export class Consumer implements Member {
     return this.#window.receiver !== undefined;
   }
 
-  /** Whether messages have lately been sent to the consumer, and it acknowledges them at once. */
-  get isReading(): boolean {
+  /**
+   * Whether messages have lately been sent to the consumer, and it acknowledges them at once. Where it
+   * lags nevertheless, it is the gateway that keeps it waiting. Not one whose backlog is sent at a pace.
+   */
+  get isPrompt(): boolean {
     const isBusy = this.isConnected && this.#services.now() - this.#offeredAtMs < READING_FOR_MS;
-    return isBusy && this.#window.roundTripMs < MAX_ROUND_TRIP_MS;
+    const isPaced = this.#limits.replayPerSecond !== undefined;
+    return isBusy && !isPaced && this.#window.roundTripMs < PROMPT_WITHIN_MS;
   }
 
   get limits(): ConsumerLimits {

@@ -98,21 +98,15 @@ export class Deliveries {
     }
   }
 
-  /**
-   * The lag of the reading consumer that is least behind, in entries; 0 when none reads.
-   *
-   * Where even that one lags it is the gateway that cannot keep up; a consumer that lags alone is slow
-   * itself, and has its backlog.
-   */
-  get leastLag(): number {
-    let least: number | undefined;
+  /** The largest lag, in entries, of the consumers that acknowledge at once; 0 when none reads. */
+  get lag(): number {
+    let largest = 0;
     for (const consumer of this.#consumers) {
-      if (!consumer.isReading) continue;
+      if (!consumer.isPrompt) continue;
       const { alarms, messages } = consumer.cursors;
-      const lag = alarms.unread + messages.unread;
-      if (least === undefined || lag < least) least = lag;
+      largest = Math.max(largest, alarms.unread + messages.unread);
     }
-    return least ?? 0;
+    return largest;
   }
 
   #accept(entry: LogEntry): void {

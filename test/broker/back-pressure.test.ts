@@ -3,10 +3,10 @@ import { BackPressure, memoryOf } from '../../src/broker/back-pressure.js';
 
 const MIB = 1024 * 1024;
 const KIB = 1024;
-/** How much one principal may have on its way to the store, and all together. */
-const [OWN, TOTAL] = [2 * MIB, 4 * MIB];
+/** How much all principals together may have on its way to the store. */
+const TOTAL = 2 * MIB;
 /** What each may have though all together have too much. */
-const RESERVED = 64 * KIB;
+const RESERVED = 16 * KIB;
 /** Longer than a store may owe an answer before it counts as slow. */
 const SLOW_MS = 251;
 
@@ -28,8 +28,8 @@ function room(owner: string): Promise<void> {
 }
 
 describe('while the store answers in time', () => {
-  it('reads one principal no further than its share, on however many connections', () => {
-    backPressure.shareOf('device:1').take(OWN - 1);
+  it('reads a principal no further than the bound, on however many connections', () => {
+    backPressure.shareOf('device:1').take(TOTAL - 1);
     expect(backPressure.shareOf('device:1').mayRead).toBe(true);
     backPressure.shareOf('device:1').take(1);
     expect(backPressure.shareOf('device:1').mayRead).toBe(false);
@@ -42,7 +42,7 @@ describe('while the store answers in time', () => {
     expect(share.mayRead).toBe(true);
   });
 
-  it('reads nobody below the reserve when all together have too much', () => {
+  it('reads every principal within its reserve when all together have too much', () => {
     for (const owner of ['device:1', 'device:2', 'device:3']) {
       backPressure.shareOf(owner).take(TOTAL / 2 - 1);
     }
@@ -97,7 +97,7 @@ describe('while the store is slow', () => {
 describe('a held client', () => {
   it('is read again when there is room', async () => {
     const share = backPressure.shareOf('device:1');
-    share.take(OWN);
+    share.take(TOTAL);
     const resumed = room('device:1');
     share.release(1);
     await resumed;
@@ -113,7 +113,7 @@ describe('a held client', () => {
   });
 
   it('is read again when the store turns slow, though nothing is released', async () => {
-    backPressure.shareOf('device:1').take(OWN);
+    backPressure.shareOf('device:1').take(TOTAL);
     const resumed = room('device:1');
     unansweredMs = SLOW_MS;
     await resumed;
@@ -121,7 +121,7 @@ describe('a held client', () => {
 
   it('waits on as long as there is no room, and for ever when that is called off', async () => {
     const share = backPressure.shareOf('device:1');
-    share.take(OWN + 2);
+    share.take(TOTAL + 2);
     const resumed: string[] = [];
     const isRoom = () => share.mayRead;
     const first = new Promise<void>((resolve) => {

@@ -148,22 +148,4 @@ describe('many publishes at once', () => {
     await sensor.until((came) => came.length === 2001, 'not all acknowledged');
     sensor.vanish();
   });
-
-  it('fault 16: at QoS 2 without PUBREL are bounded', async () => {
-    const busy = await home.device();
-    const sensor = await RawClient.connect(home.gateway, busy);
-    for (let start = 1; start <= 1100 && !sensor.isClosed; start += 100) {
-      sensor.send(
-        ...Array.from({ length: 100 }, (_, index) => ({
-          ...publishPacket(`devices/${busy.id}/x`, '1'),
-          qos: 2 as const,
-          messageId: start + index,
-        })),
-      );
-      const asked = start + 99;
-      const received = () => sensor.packets.filter(({ cmd }) => cmd === 'pubrec').length;
-      await sensor.until(() => sensor.isClosed || received() === asked, 'no PUBREC');
-    }
-    await sensor.closed();
-  });
 });

@@ -55,6 +55,9 @@ it('keeps an alarm that is over for the history as long as a session is owed it'
   await back.end();
   expect(log()).not.toContain('alarms removed, their time is over');
   expect(await store.redis.xlen(HISTORY)).toBe(1);
+  await expect
+    .poll(() => store.redis.hget('{site}:session:nurse', 'cursors'))
+    .toContain('"delivered":1');
 
   await gateway.kill();
   await gateway.start();

@@ -83,13 +83,13 @@ afterEach(() => {
 });
 
 describe('a log writer', () => {
-  it('appends what arrives while a batch is on its way as the next one, of 500 items at most', async () => {
+  it('appends what arrives while a batch is on its way as the next one, of 250 items at most', async () => {
     store.hold();
     store.append(...many(0, 1_201));
     expect(store.batches).toEqual([[0]]);
     store.release();
     await settle();
-    expect(store.batches.map(({ length }) => length)).toEqual([1, 500, 500, 200]);
+    expect(store.batches.map(({ length }) => length)).toEqual([1, 250, 250, 250, 250, 200]);
     expect(store.announced).toEqual(range(0, 1_201));
     expect(store.answers).toEqual(range(0, 1_201).map((n) => `${n} true`));
   });
