@@ -1,15 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Deliveries } from './deliveries.js';
+import { spacingFor } from './limits.js';
 import type { LogEntry, LogName, LogPositions, LogReader } from './log-entry.js';
 import { LOG_NAMES } from './log-entry.js';
 import type { Selection } from './selection.js';
-import type { Mark } from './tally.js';
+import { Tally } from './tally.js';
 
 const PAGE_ENTRIES = 1_000;
 const RETRY_AFTER_MS = 250;
-
-/** Marks per selection that a look through the log may set; more make no jump much better. */
-const MARKS = 128;
 
 /**
  * Counts, at start, what every session accepted since its stored state was counted.
@@ -60,44 +58,24 @@ export async function markBacklogs(
   for (const log of LOG_NAMES) {
     const floors = [...deliveries.consumers].map(({ cursors }) => cursors[log].settled);
     const from = Math.min(upTo[log], ...floors);
-    const spacing = Math.max(1, Math.ceil((upTo[log] - from) / MARKS));
-    const counts = new Map<Selection, Mark[]>();
+    const counted = new Map<Selection, Tally>();
     for await (const entry of entriesAfter(retrying(reader, signal), log, from, upTo[log])) {
       if (signal.aborted) return;
       for (const { selection, qos } of deliveries.routes.match(entry.topic)) {
         const isCounted =
           qos === 1 && selections.has(selection) && selection.rule.mayReceive(entry);
-        if (isCounted) mark(counts, selection, entry, spacing);
+        if (isCounted) tallyOf(counted, selection).add(entry);
       }
     }
-    for (const [selection, marks] of counts) {
-      const total = marks.at(-1);
-      if (total === undefined) continue;
-      // Counted backwards from the start, at which the selection's own count began with zero.
-      const before = marks.map(({ count, bytes, ...at }) => {
-        return { ...at, count: count - total.count, bytes: bytes - total.bytes };
-      });
-      selection.tallies[log].prepend(before);
-    }
+    for (const [selection, before] of counted) selection.tallies[log].prepend(before);
   }
   for (const consumer of deliveries.consumers) consumer.marked();
 }
 
-/** The last mark moves with the count until it is far enough from the one before. */
-function mark(
-  counts: Map<Selection, Mark[]>,
-  selection: Selection,
-  { sequence, receivedAtMs, payload }: LogEntry,
-  spacing: number,
-): void {
-  const marks = counts.get(selection) ?? [];
-  counts.set(selection, marks);
-  const last = marks.at(-1);
-  const before = marks.at(-2);
-  if (last !== undefined && last.sequence - (before?.sequence ?? 0) < spacing) marks.pop();
-  const count = (last?.count ?? 0) + 1;
-  const bytes = (last?.bytes ?? 0) + payload.length;
-  marks.push({ sequence, receivedAtMs, count, bytes });
+function tallyOf(counted: Map<Selection, Tally>, selection: Selection): Tally {
+  const tally = counted.get(selection) ?? new Tally(spacingFor(selection.rule.limits));
+  counted.set(selection, tally);
+  return tally;
 }
 
 /** Reads until the store answers, or the gateway stops. */

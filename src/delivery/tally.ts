@@ -90,9 +90,17 @@ export class Tally {
     return mark !== undefined && mark.sequence >= fromSequence ? mark : undefined;
   }
 
-  /** Puts marks before all others: of entries that were in the log before the counting began. */
-  prepend(marks: readonly Mark[]): void {
-    this.#marks = [...marks, ...this.#marks];
+  /**
+   * Puts the marks of another tally before all others: of the entries that were in the log before this
+   * one began to count, at zero.
+   */
+  prepend(before: Tally): void {
+    const end = before.#newest === before.#last ? undefined : before.#newest;
+    const marks = end === undefined ? before.#marks : [...before.#marks, end];
+    const earlier = marks.map(({ count, bytes, ...at }) => {
+      return { ...at, count: count - before.#count, bytes: bytes - before.#bytes };
+    });
+    this.#marks = [...earlier, ...this.#marks];
     this.#last ??= this.#marks.at(-1);
     this.#thin();
   }
