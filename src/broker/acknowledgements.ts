@@ -7,8 +7,8 @@ interface Slot {
 }
 
 /**
- * The acknowledgements that a client is owed for its publishes, in the order in which these came
- * [MQTT-4.6.0-2], [MQTT-4.6.0-3].
+ * Acknowledges a client's publishes in the order in which they came [MQTT-4.6.0-2],
+ * [MQTT-4.6.0-3].
  */
 export class Acknowledgements {
   readonly #write: (bytes: Buffer) => void;
@@ -20,7 +20,7 @@ export class Acknowledgements {
     this.#write = write;
   }
 
-  /** A publish has come. The returned function is to be called once it is stored. */
+  /** Adds a publish; call the returned function once the publish is stored. */
   add(type: AcknowledgementType, packetIdentifier: number): () => void {
     const slot = { type, packetIdentifier, isStored: false };
     this.#slots.push(slot);
@@ -30,7 +30,7 @@ export class Acknowledgements {
     };
   }
 
-  /** Calls back once nothing is owed any more; at once if so. */
+  /** Calls back once every publish is acknowledged, which may be now. */
   whenEmpty(callback: () => void): void {
     if (this.#firstAt === this.#slots.length) callback();
     else this.#whenEmpty = callback;

@@ -95,7 +95,7 @@ export class Authentication {
     return (isInRange ? keepAliveSeconds : maxKeepAliveSeconds) * 1_000;
   }
 
-  /** A token's will that it may not publish is not published; it refuses nobody (CONTRACT 3). */
+  /** Refuses a device for a will it may not publish; a token's is dropped later (CONTRACT 3). */
   #checkWill(client: Client, principal: Principal, { willTopic, address }: ConnectRequest): void {
     if (willTopic === undefined || principal.type !== 'device') return;
     if (mayPublish(principal, parsePublishTopic(willTopic))) return;

@@ -5,7 +5,7 @@ const MIB = 1024 * 1024;
  * some 800 publishes. A publish that comes then waits for them.
  */
 const HOLD_TOTAL_BYTES = 2 * MIB;
-/** What every principal may have though all together have too much: some publishes. */
+/** Each principal's reserve, a few publishes, which the total does not touch. */
 const RESERVED_BYTES = 16 * 1024;
 
 /**
@@ -13,14 +13,14 @@ const RESERVED_BYTES = 16 * 1024;
  * hundreds of others comes through in time (CONTRACT 4.4).
  */
 const SLOW_AFTER_MS = 250;
-/** What is kept of one principal then, and of all together. */
+/** Bounds for one principal, and for all together, while the store is slow. */
 const MAX_OWN_BYTES = 12 * MIB;
 const MAX_TOTAL_BYTES = 64 * MIB;
 /** How many times that much is kept of alarms, and of connections. */
 const OF_ALARMS = 3;
 const OF_CONNECTIONS = 2;
 
-/** What a publish takes beside its payload until it is stored, and how often its payload is there. */
+/** Memory of an unstored publish beside its payload, and how many copies of that exist. */
 const BYTES_OF_ANY = 2_048;
 const COPIES_OF_PAYLOAD = 4;
 
@@ -117,7 +117,7 @@ export class BackPressure {
   }
 }
 
-/** What one principal has on its way to the store. */
+/** One principal's unstored publishes, in bytes. */
 export class Share {
   readonly #all: BackPressure;
   #bytes = 0;

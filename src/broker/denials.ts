@@ -7,7 +7,7 @@ import type { Actor, AuditSubject } from '../site/audit-trail.js';
 import type { AuthenticationRefusals } from '../site/authentication-refusals.js';
 import type { PermissionRefusals, RefusedPermission } from '../site/permission-refusals.js';
 
-/** What a client was denied, in the words of MQTT. */
+/** The operation that was denied, in the words of MQTT. */
 type DeniedOperation = 'connect' | 'subscribe' | 'publish' | 'will';
 
 /** Who is at the other end of a connection. */
