@@ -12,10 +12,9 @@ import { Forwarder } from './delivery/forwarder.js';
 import { GatewayStatus } from './delivery/gateway-status.js';
 import { LiveCopies } from './delivery/live-copies.js';
 import { isAlarm, type LogReader, type NewAlarm, type NewMessage } from './delivery/log-entry.js';
-import { LogTail } from './delivery/log-tail.js';
 import { LogWriter } from './delivery/log-writer.js';
 import { NewestRetained } from './delivery/newest-retained.js';
-import type { SessionOwner } from './delivery/sessions.js';
+import type { SessionOwner } from './delivery/session.js';
 import { Sessions } from './delivery/sessions.js';
 import { Upkeep } from './delivery/upkeep.js';
 import type { Principal } from './domain/grants.js';
@@ -29,8 +28,7 @@ import { DevicePublishes } from './ingest/device-publishes.js';
 import { InvalidPublishes } from './ingest/invalid-publishes.js';
 import { Presence } from './ingest/presence.js';
 import { Installation } from './installation.js';
-import type { GatewayAddresses } from './listening.js';
-import { openListeners } from './listening.js';
+import { type GatewayAddresses, openListeners } from './listening.js';
 import { createMetrics } from './metrics.js';
 import { openRefusals, type RefusalParts } from './refusals.js';
 import { Releasers } from './releasers.js';
@@ -49,8 +47,7 @@ import { SiteReload } from './site/site-reload.js';
 import { SteadyClock } from './site/steady-clock.js';
 import { TokenExpiry } from './site/token-expiry.js';
 import { followSite } from './site-following.js';
-import type { Storage } from './storage.js';
-import { openStorage } from './storage.js';
+import { openStorage, type Storage } from './storage.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -91,7 +88,6 @@ interface DeliveryParts {
   readonly sessions: Sessions;
   readonly alarms: LogWriter<NewAlarm>;
   readonly messages: LogWriter<NewMessage>;
-  readonly liveCopies: LiveCopies;
   readonly forwarder: Forwarder;
   readonly retained: NewestRetained;
 }
@@ -243,9 +239,9 @@ export class Gateway {
     const { log } = this.#options;
     const { logs } = storage;
     const deliveries = new Deliveries({
-      tails: {
-        alarms: new LogTail(await logs.lastSequence('alarms')),
-        messages: new LogTail(await logs.lastSequence('messages')),
+      newest: {
+        alarms: await logs.lastSequence('alarms'),
+        messages: await logs.lastSequence('messages'),
       },
       reader: logs,
       log,
@@ -260,19 +256,17 @@ export class Gateway {
         }
       },
     });
-    const announce: Deliveries['announce'] = (entries) => deliveries.announce(entries);
     const alarms = new LogWriter<NewAlarm>({
-      ...{ log: 'alarms', announce, logger: log },
-      append: (items) => logs.appendAlarms(items),
+      ...{ log: 'alarms', store: logs.alarms, deliveries, logger: log },
       onOutage: (reason) => this.#health.report('alarm-log', reason),
     });
     const messages = new LogWriter<NewMessage>({
-      ...{ log: 'messages', announce, logger: log },
-      append: (items) => logs.appendMessages(items),
+      ...{ log: 'messages', store: logs.messages, deliveries, logger: log },
       onOutage: (reason) => this.#health.report('message-log', reason),
     });
-    const liveCopies = new LiveCopies(deliveries);
+    const liveCopies = new LiveCopies(alarms, deliveries);
     const sessions = await this.#openSessions(storage, site, deliveries);
+    liveCopies.start();
     this.#releasers.add(() => {
       liveCopies.stop();
       alarms.stop();
@@ -283,7 +277,7 @@ export class Gateway {
     this.#releasers.add(() => watch.stop());
     const retained = new NewestRetained(new RetainedRedis(storage.broker));
     const forwarder = new Forwarder({ deliveries, writer: messages, retained, log });
-    return { deliveries, sessions, alarms, messages, liveCopies, forwarder, retained };
+    return { deliveries, sessions, alarms, messages, forwarder, retained };
   }
 
   /** The sessions, with what each has accepted counted; afterwards anything may be appended. */
@@ -360,7 +354,7 @@ export class Gateway {
   ): Promise<IngestParts> {
     const { config, log, now } = this.#options;
     const { model } = site;
-    const { forwarder, deliveries, alarms, liveCopies } = delivery;
+    const { forwarder, deliveries, alarms } = delivery;
     const steadyNow = this.#steady.now;
     const presence = new Presence(model, forwarder, storage.presence, log, now, steadyNow);
     await presence.load();
@@ -371,7 +365,7 @@ export class Gateway {
       invalid,
       commands: new Commands(model, forwarder, steadyNow),
       publishes: new DevicePublishes({
-        ...{ model, alarms, liveCopies, forwarder, invalid },
+        ...{ model, alarms, forwarder, invalid },
         maxAlarmBytes: config.mqtt.maxAlarmBytes,
         now,
         steadyNow,

@@ -1,4 +1,4 @@
-import type { SessionOwner } from './delivery/sessions.js';
+import type { SessionOwner } from './delivery/session.js';
 import { mayReceive } from './domain/grants.js';
 import type { Principals } from './site/principals.js';
 import type { SiteModel } from './site/site-model.js';

@@ -1,8 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { ConnectionRate } from './broker/connection-rate.js';
-import type { BoundAddress } from './broker/listeners.js';
-import { TcpListener, WebSocketListener } from './broker/listeners.js';
+import { type BoundAddress, TcpListener, WebSocketListener } from './broker/listeners.js';
 import type { MqttBroker } from './broker/mqtt-broker.js';
 import type { Config } from './config/schema.js';
 import { GatewayError, systemErrorCode } from './errors.js';

@@ -179,7 +179,7 @@ async function run(config: Config): Promise<void> {
     version: readVersion(),
     searchPath: process.env['PATH'],
     now: Date.now,
-    elapsed: () => performance.now(),
+    elapsed: performance.now.bind(performance),
   });
   const isEnding = handleSignals(gateway, log);
   try {

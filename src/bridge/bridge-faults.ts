@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import type { OutgoingPublish } from '../delivery/receiver.js';
-import { isJson } from '../domain/json-text.js';
+import { isJson } from '../domain/notation.js';
 import type { Health } from '../site/health.js';
-import type { ConnectionFailure } from './connection-failure.js';
-import { FAILURES } from './connection-failure.js';
+import { type ConnectionFailure, FAILURES } from './connection-failure.js';
 
 /** Messages about an alarm carry its id; others keep what the device sent under `data`. */
 const alarmSchema = z.object({ id: z.string() });

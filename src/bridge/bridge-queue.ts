@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { Consumer } from '../delivery/consumer.js';
-import type { SessionOwner, Sessions } from '../delivery/sessions.js';
+import type { SessionOwner } from '../delivery/session.js';
+import type { Sessions } from '../delivery/sessions.js';
 import { selectedFilters } from '../domain/bridge-topics.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/client-ids.js';
 import type { BridgeOptions } from './bridge-options.js';

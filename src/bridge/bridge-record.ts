@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import type { BridgeError, BridgeStatus, DeadLetter } from '../site/bridge-list.js';
-import type { ConnectionFailure } from './connection-failure.js';
-import { FAILURES } from './connection-failure.js';
+import { type ConnectionFailure, FAILURES } from './connection-failure.js';
 
 type ConnectionState = Pick<
   BridgeStatus,

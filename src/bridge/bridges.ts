@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { bridgeStatusTopic } from '../domain/topics.js';
 import type { BridgeList, BridgeStatus } from '../site/bridge-list.js';
-import type { BridgeServices } from './bridge.js';
-import { Bridge } from './bridge.js';
+import { Bridge, type BridgeServices } from './bridge.js';
 import type { BridgeOptions } from './bridge-options.js';
 import { discardQueue } from './bridge-queue.js';
 import { acceptPacketTooLarge } from './client-options.js';

@@ -1,14 +1,15 @@
 import type { OutgoingPublish } from '../delivery/receiver.js';
-import type { BridgeTopic } from '../domain/bridge-topics.js';
-import { bridgedTopic, parseBridgeTopic } from '../domain/bridge-topics.js';
+import { type BridgeTopic, bridgedTopic, parseBridgeTopic } from '../domain/bridge-topics.js';
 import type { BridgeOptions } from './bridge-options.js';
-import type { LinkIdentity, ProtocolVersion } from './client-options.js';
-import { clientOptions } from './client-options.js';
-import type { ConnectionFailure, FailureKind } from './connection-failure.js';
-import { codeOf, retryDelayMs } from './connection-failure.js';
+import { clientOptions, type LinkIdentity, type ProtocolVersion } from './client-options.js';
+import {
+  type ConnectionFailure,
+  codeOf,
+  type FailureKind,
+  retryDelayMs,
+} from './connection-failure.js';
 import type { HangUps } from './hang-ups.js';
-import type { UpstreamEvents } from './upstream.js';
-import { Upstream } from './upstream.js';
+import { Upstream, type UpstreamEvents } from './upstream.js';
 
 /** MQTT 3.1.1 in a CONNECT. */
 const OLDER = 4;

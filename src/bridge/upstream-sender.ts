@@ -3,16 +3,15 @@ import { ErrorWithReasonCode } from 'mqtt';
 import type { OutgoingPublish } from '../delivery/receiver.js';
 import { parseBridgedCommand } from '../domain/bridge-topics.js';
 import { AckWatch } from './ack-watch.js';
-import type { ConnectionFailure } from './connection-failure.js';
 import {
+  type ConnectionFailure,
   failureOfCode,
   isRefusedForGood,
   PACKET_TOO_LARGE,
   reasonOf,
 } from './connection-failure.js';
 import type { HangUps } from './hang-ups.js';
-import type { UpstreamLimits } from './upstream-limits.js';
-import { packetBytes } from './upstream-limits.js';
+import { packetBytes, type UpstreamLimits } from './upstream-limits.js';
 
 /** [MQTT-1.5.4] */
 const MAX_TOPIC_BYTES = 65_535;

@@ -1,12 +1,15 @@
 import type { IClientOptions, IConnackPacket, IPublishPacket, MqttClient } from 'mqtt';
 import { connect } from 'mqtt';
 import type { OutgoingPublish, Receiver } from '../delivery/receiver.js';
-import type { ConnectionFailure } from './connection-failure.js';
-import { failureOfCode, failureOfError, mayBeAboutMessage } from './connection-failure.js';
+import {
+  type ConnectionFailure,
+  failureOfCode,
+  failureOfError,
+  mayBeAboutMessage,
+} from './connection-failure.js';
 import { LateAcks } from './late-acks.js';
 import { limitsOf } from './upstream-limits.js';
-import type { SenderEvents, SenderOptions } from './upstream-sender.js';
-import { UpstreamSender } from './upstream-sender.js';
+import { type SenderEvents, type SenderOptions, UpstreamSender } from './upstream-sender.js';
 
 export interface UpstreamOptions extends SenderOptions {
   readonly url: string;

@@ -1,12 +1,11 @@
 import type { AuthenticateError, Client } from 'aedes';
-import type { SessionOwner, Sessions } from '../delivery/sessions.js';
+import type { SessionOwner } from '../delivery/session.js';
+import type { Sessions } from '../delivery/sessions.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/client-ids.js';
-import type { Principal } from '../domain/grants.js';
-import { mayReceive, principalKey } from '../domain/grants.js';
+import { mayPublish, type Principal, principalKey, receiverRule } from '../domain/grants.js';
 import { parsePublishTopic } from '../domain/topics.js';
 import type { AccessTokens } from '../site/access-tokens.js';
 import type { Devices } from '../site/devices.js';
-import type { BackPressure } from './back-pressure.js';
 import {
   BAD_CREDENTIALS,
   IDENTIFIER_REJECTED,
@@ -16,7 +15,7 @@ import {
 import { Connection } from './connection.js';
 import type { Denials } from './denials.js';
 import type { FailedLogins } from './failed-logins.js';
-import { mayPublish } from './publish-rights.js';
+import type { BackPressure } from './unstored-publishes.js';
 
 /** What of a CONNECT its authentication needs to know. */
 export interface ConnectRequest {
@@ -150,7 +149,7 @@ export class Authentication {
 export function sessionOwner(principal: Principal): SessionOwner {
   return {
     key: principalKey(principal),
-    mayReceive: (audience) => mayReceive(principal, audience),
+    mayReceive: receiverRule(principal),
     audienceKey: JSON.stringify(principal.type === 'token' ? principal.grants : principal.type),
   };
 }

@@ -1,12 +1,10 @@
 import type { Client } from 'aedes';
 import type { Consumer } from '../delivery/consumer.js';
-import type { Session } from '../delivery/sessions.js';
-import type { Principal } from '../domain/grants.js';
-import { principalKey } from '../domain/grants.js';
-import { Acknowledgements } from './acknowledgements.js';
-import type { BackPressure, Share } from './back-pressure.js';
-import { ClientReceiver } from './client-receiver.js';
+import type { Session } from '../delivery/session.js';
+import { type Principal, principalKey } from '../domain/grants.js';
 import type { Peer } from './denials.js';
+import { PacketWriter } from './packet-writer.js';
+import { type BackPressure, type Share, UnstoredPublishes } from './unstored-publishes.js';
 
 /** A client that has shown a valid credential, for as long as its connection lasts. */
 export class Connection {
@@ -15,18 +13,16 @@ export class Connection {
   /** `principalKey` of the principal. */
   readonly owner: string;
   readonly session: Session;
-  readonly receiver: ClientReceiver;
-  readonly acknowledgements: Acknowledgements;
+  readonly writer: PacketWriter;
+  readonly consumer: Consumer;
   readonly share: Share;
+  readonly unstored: UnstoredPublishes;
   /** From where the client comes. */
   readonly address: string;
   readonly keepAliveMs: number;
   readonly #backPressure: BackPressure;
   #isOpen = false;
   #isCredentialEnded = false;
-  #hasTurnedAway = false;
-  #hasTurnedAwayAlarm = false;
-  #callOff: (() => void) | undefined;
 
   constructor(options: {
     readonly client: Client;
@@ -42,23 +38,20 @@ export class Connection {
     this.address = options.address;
     this.keepAliveMs = options.keepAliveMs;
     this.session = options.session;
+    this.consumer = options.session.consumer;
     this.#backPressure = options.backPressure;
     this.share = options.backPressure.shareOf(this.owner);
-    this.receiver = new ClientReceiver(options.client, () => this.consumer.wake());
-    this.acknowledgements = new Acknowledgements((bytes) => this.receiver.write(bytes));
+    this.writer = new PacketWriter(options.client, () => this.consumer.wake());
+    this.unstored = new UnstoredPublishes({
+      ...{ backPressure: options.backPressure, share: this.share },
+      write: (bytes) => this.writer.write(bytes),
+      end: () => this.client.close(),
+    });
   }
 
   /** Who the client is to the audit trail. */
   get peer(): Peer {
     return { principal: this.principal, address: this.address, clientId: this.client.id };
-  }
-
-  get consumer(): Consumer {
-    return this.session.consumer;
-  }
-
-  get isOpen(): boolean {
-    return this.#isOpen;
   }
 
   /** Whether the client may publish nothing any more, its will included. */
@@ -75,50 +68,21 @@ export class Connection {
   /** CONNACK is sent: messages may follow. */
   open(): void {
     this.#isOpen = true;
-    this.consumer.connect(this.receiver);
+    this.consumer.connect(this.writer);
   }
 
   /** Nothing is sent any more. Returns false when the connection was closed before, or never open. */
   close(): boolean {
-    this.#callOff?.();
+    this.unstored.close();
     if (!this.#isOpen) return false;
     this.#isOpen = false;
-    this.receiver.close();
-    this.consumer.disconnect(this.receiver);
+    this.writer.close();
+    this.consumer.disconnect(this.writer);
     return true;
-  }
-
-  /**
-   * Whether a publish can be kept until it is stored. Of one that is to be acknowledged no later one of
-   * its kind is kept either: they come again in their order.
-   */
-  keeps(isAlarm: boolean, qos: number): boolean {
-    const isOutOfTurn = isAlarm ? this.#hasTurnedAwayAlarm : this.#hasTurnedAway;
-    return !(isOutOfTurn && qos > 0) && this.share.keeps(isAlarm);
-  }
-
-  /** Whether nothing that comes is acknowledged any more: something before was turned away. */
-  get hasTurnedAway(): boolean {
-    return this.#hasTurnedAway;
   }
 
   /** Calls back once the client, which may not be read now, may be; the result calls that off. */
   whenThereIsRoom(proceed: () => void): () => void {
     return this.#backPressure.whenThereIsRoom(() => this.share.mayRead, proceed);
-  }
-
-  /**
-   * A publish that cannot be kept has come. Nothing is acknowledged after it, also what is stored
-   * [MQTT-4.6.0-2]; once there is room again the connection ends, and the client sends it again.
-   */
-  turnAway(isAlarm: boolean, qos: number): void {
-    this.#backPressure.notKept();
-    if (qos === 0) return;
-    this.#hasTurnedAway = true;
-    if (isAlarm) this.#hasTurnedAwayAlarm = true;
-    this.#callOff ??= this.#backPressure.whenThereIsRoom(
-      () => this.share.isRelieved,
-      () => this.acknowledgements.whenEmpty(() => this.client.close()),
-    );
   }
 }

@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
-import type { Principal } from '../domain/grants.js';
-import { principalKey } from '../domain/grants.js';
-import { isUuid } from '../domain/identifiers.js';
+import { type Principal, principalKey } from '../domain/grants.js';
+import { isUuid } from '../domain/notation.js';
 import { GatewayError } from '../errors.js';
 import type { Actor, AuditSubject } from '../site/audit-trail.js';
 import type { AuthenticationRefusals } from '../site/authentication-refusals.js';

@@ -15,17 +15,17 @@ import type { Devices } from '../site/devices.js';
 import type { PermissionRefusals } from '../site/permission-refusals.js';
 import type { SiteModel } from '../site/site-model.js';
 import { Authentication, ConnectError } from './authentication.js';
-import { BackPressure } from './back-pressure.js';
 import type { Connection } from './connection.js';
 import { claimedId, Denials } from './denials.js';
 import { FailedLogins } from './failed-logins.js';
 import { KeepAlive } from './keep-alive.js';
 import { MqttClient, type PacketHandlers } from './mqtt-client.js';
+import { ReadTurns } from './packet-reader.js';
 import { BrokerPersistence } from './persistence.js';
 import { Publishing } from './publishing.js';
-import { ReadTurns } from './read-turns.js';
 import { Releasing } from './releasing.js';
 import { Subscribing } from './subscribing.js';
+import { BackPressure } from './unstored-publishes.js';
 import { Wills } from './wills.js';
 
 const MAX_FILTERS_PER_PACKET = 1_000;
@@ -83,7 +83,7 @@ export class MqttBroker {
     const denials = new Denials(options);
     const publishing = new Publishing({ ...options, denials });
     this.#backPressure = new BackPressure(options.unansweredMs);
-    this.#turns = new ReadTurns(() => options.deliveries.lag);
+    this.#turns = new ReadTurns(options.deliveries);
     this.#authentication = new Authentication({
       ...options,
       ...{ denials, backPressure: this.#backPressure },
@@ -100,16 +100,12 @@ export class MqttBroker {
 
   /** Prepares for connections (`handle`). */
   async start(): Promise<void> {
-    const { log, presence } = this.#options;
+    const { log } = this.#options;
     // Not `clientReady`, which comes some moments after CONNACK: a SUBSCRIBE may come before it.
     this.#aedes.on('connackSent', ({ returnCode }, client) => {
       if (returnCode === ACCEPTED) this.#opened(client);
     });
     this.#aedes.on('clientDisconnect', (client) => this.#closed(client));
-    this.#aedes.on('ping', (_packet, client) => {
-      const principal = this.#connectionOf(client)?.principal;
-      if (principal?.type === 'device') presence.heardOf(principal.id);
-    });
     this.#aedes.on('clientError', (client, error) => {
       // Logged already, with who it was.
       if (error instanceof ConnectError) return;
@@ -216,9 +212,10 @@ export class MqttBroker {
   ): Promise<void> {
     const mqttClient = this.#clients.get(client);
     const request = mqttClient?.request;
-    if (request === undefined) throw new TypeError('authentication without CONNECT');
+    if (mqttClient === undefined || request === undefined)
+      throw new TypeError('authentication without CONNECT');
     const connection = await this.#authentication.admit(client, request, username, password);
-    mqttClient?.admitted(connection);
+    mqttClient.admitted(connection);
     if (client.closed || client.conn.destroyed) {
       // Given up meanwhile: a clean session must not stay behind.
       this.#closed(client);
@@ -226,7 +223,7 @@ export class MqttBroker {
     }
     this.#admitted.add(connection);
     const { principal } = connection;
-    if (principal.type === 'device') this.#options.presence.connected(principal.id);
+    if (principal.type === 'device') this.#options.presence.connected(principal.id, mqttClient);
   }
 
   #logConnectError(client: Client, username: string | undefined, error: unknown): void {
@@ -276,7 +273,7 @@ export class MqttBroker {
     if (connection === undefined || !this.#admitted.delete(connection)) return;
     connection.share.takeUntil(this.#persistence.answered(), BYTES_OF_CONNECTION);
     const { principal } = connection;
-    if (principal.type === 'device') this.#options.presence.disconnected(principal.id);
+    if (principal.type === 'device') this.#options.presence.disconnected(principal.id, mqttClient);
   }
 }
 

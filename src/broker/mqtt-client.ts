@@ -6,9 +6,8 @@ import type { Connection } from './connection.js';
 import type { Watched } from './keep-alive.js';
 import { PacketGuard, type PacketLimits } from './packet-guard.js';
 import { parserOf } from './packet-parser.js';
-import { PacketReader } from './packet-reader.js';
+import { PacketReader, type ReadTurns } from './packet-reader.js';
 import type { Publishing } from './publishing.js';
-import type { ReadTurns } from './read-turns.js';
 import type { Releasing } from './releasing.js';
 import type { Subscribing } from './subscribing.js';
 
@@ -43,6 +42,7 @@ export class MqttClient implements Watched {
   readonly #handOver: (packet: Packet) => void;
   #request: ConnectRequest | undefined;
   #connection: Connection | undefined;
+  #isOpened = false;
   /** Packets behind CONNECT, which is being answered. */
   #early: Packet[] = [];
   #callOff: (() => void) | undefined;
@@ -96,6 +96,7 @@ export class MqttClient implements Watched {
 
   /** CONNACK is sent: what came behind CONNECT is handled, and more is read. */
   opened(): void {
+    this.#isOpened = true;
     for (const packet of this.#early.splice(0)) {
       // Behind DISCONNECT nothing is handled [MQTT-3.14.4-2].
       if (!this.#reader.isEnded) this.#onPacket(packet);
@@ -119,7 +120,8 @@ export class MqttClient implements Watched {
       return;
     }
     const connection = this.#connection;
-    if (connection?.isOpen === true) this.#handle(connection, packet);
+    const isOpen = this.#isOpened && !this.client.closed;
+    if (connection !== undefined && isOpen) this.#handle(connection, packet);
     else if (this.#request === undefined || packet.cmd === 'connect') this.#handOver(packet);
     else if (!this.client.closed) this.#early.push(packet);
   }
@@ -153,7 +155,8 @@ export class MqttClient implements Watched {
 
   #mayRead(): boolean {
     const connection = this.#connection;
-    if (connection?.isOpen !== true) return this.#request === undefined;
+    if (connection === undefined || !this.#isOpened) return this.#request === undefined;
+    if (this.client.closed) return false;
     if (connection.share.mayRead) return true;
     this.#callOff ??= connection.whenThereIsRoom(() => {
       this.#callOff = undefined;

@@ -1,10 +1,20 @@
 import type { Client } from 'aedes';
-import { generate, type Packet } from 'mqtt-packet';
+import {
+  generate,
+  type IConnectPacket,
+  type IPublishPacket,
+  type ISubscribePacket,
+  type IUnsubscribePacket,
+  type Packet,
+} from 'mqtt-packet';
+import { isFilter } from '../domain/topics.js';
+import { IDENTIFIER_REJECTED, UNACCEPTABLE_PROTOCOL_VERSION } from './connect-errors.js';
 import { parserOf } from './packet-parser.js';
-import { faultOf, levelFaultOf, type WireFault, type WireLimits } from './wire-rules.js';
 
-export interface PacketLimits extends WireLimits {
+export interface PacketLimits {
   readonly maxPacketBytes: number;
+  readonly maxFiltersPerPacket: number;
+  readonly maxClientIdBytes: number;
 }
 
 /**
@@ -69,4 +79,152 @@ export class PacketGuard {
     const connack = generate({ cmd: 'connack', returnCode, sessionPresent: false });
     conn.write(connack, () => this.#end(error));
   }
+}
+
+/** Why a packet ends its connection. */
+interface WireFault {
+  readonly reason: string;
+  /** What a CONNECT is told in a CONNACK before that; undefined where it is told nothing. */
+  readonly returnCode?: number;
+}
+
+/** Longer ones are nobody's; MQTT allows 65,535 bytes. */
+const MAX_TOPIC_BYTES = 1024;
+
+const IDENTIFIER_BYTES = 2;
+const MAX_TOPIC_LEVELS = 128;
+
+/** MQTT 3.1 and 3.1.1. The parser knows 5, too. */
+const LEVELS = [3, 4];
+
+/** What neither the parser nor Aedes finds wrong with a packet; undefined when nothing is. */
+function faultOf(packet: Packet, limits: PacketLimits): WireFault | undefined {
+  switch (packet.cmd) {
+    case 'connect':
+      return connectFault(packet, limits);
+    case 'publish':
+      return because(publishFault(packet));
+    case 'subscribe':
+      return because(subscribeFault(packet, limits));
+    case 'unsubscribe':
+      return because(unsubscribeFault(packet, limits));
+    case 'puback':
+    case 'pubrel':
+      return because(acknowledgementFault(packet));
+    case 'pubrec':
+    case 'pubcomp':
+      return { reason: 'acknowledges a QoS 2 message: none is sent' };
+    case 'pingreq':
+    case 'disconnect':
+      return packet.length === 0 ? undefined : { reason: 'a packet of the wrong length' };
+    default:
+      return undefined;
+  }
+}
+
+/**
+ * The fault of a packet that cannot be parsed, if it is a CONNECT of a protocol level that is not
+ * spoken here: such a one is told so, whatever else the parser minds in it [MQTT-3.1.2-2].
+ *
+ * @param packet as far as it is parsed
+ */
+function levelFaultOf(packet: object): WireFault | undefined {
+  const level: unknown = Reflect.get(packet, 'protocolVersion');
+  if (typeof level !== 'number' || LEVELS.includes(level)) return undefined;
+  return { reason: 'unacceptable protocol version', returnCode: UNACCEPTABLE_PROTOCOL_VERSION };
+}
+
+function because(reason: string | undefined): WireFault | undefined {
+  return reason === undefined ? undefined : { reason };
+}
+
+function connectFault(packet: IConnectPacket, limits: PacketLimits): WireFault | undefined {
+  // First: what follows are no rules of MQTT 5, which has passwords without a user name.
+  const levelFault = levelFaultOf(packet);
+  if (levelFault !== undefined) return levelFault;
+  const { clientId, username = '', password, will } = packet;
+  if (isIllFormed(clientId)) return { reason: 'unusable client id' };
+  if (isIllFormed(username)) return { reason: 'unusable user name' };
+  // [MQTT-3.1.2-22]
+  if (password !== undefined && packet.username === undefined) {
+    return { reason: 'a password without a user name' };
+  }
+  if (will !== undefined && isUnusableWillTopic(will.topic)) {
+    return { reason: 'unusable topic of the will' };
+  }
+  // [MQTT-3.1.2-14]
+  if ((will?.qos ?? 0) > 2) return { reason: 'unusable QoS of the will' };
+  // [MQTT-3.1.3-9]
+  return Buffer.byteLength(clientId) > limits.maxClientIdBytes
+    ? { reason: 'client id too long', returnCode: IDENTIFIER_REJECTED }
+    : undefined;
+}
+
+function publishFault({ topic, qos, messageId, dup }: IPublishPacket): string | undefined {
+  // [MQTT-3.3.2-2], [MQTT-4.7.3-1]
+  const isName = topic !== '' && !topic.includes('+') && !topic.includes('#');
+  if (
+    !isName ||
+    isUnusable(topic) ||
+    topic.split('/', MAX_TOPIC_LEVELS + 1).length > MAX_TOPIC_LEVELS
+  ) {
+    return 'unusable topic';
+  }
+  // [MQTT-3.3.1-2]
+  if (qos === 0) return dup ? 'DUP at QoS 0' : undefined;
+  return identifierFault(messageId);
+}
+
+/** [MQTT-2.3.1-6]: two bytes, and not 0. */
+function acknowledgementFault({ length, messageId }: Packet): string | undefined {
+  return length === IDENTIFIER_BYTES ? identifierFault(messageId) : 'a packet of the wrong length';
+}
+
+function subscribeFault(packet: ISubscribePacket, limits: PacketLimits): string | undefined {
+  const { subscriptions, messageId } = packet;
+  return (
+    identifierFault(messageId) ??
+    countFault(subscriptions.length, limits) ??
+    (subscriptions.some(({ topic, qos }) => isUnusable(topic) || !isFilter(topic) || qos > 2)
+      ? 'unusable filter'
+      : undefined)
+  );
+}
+
+function unsubscribeFault(packet: IUnsubscribePacket, limits: PacketLimits): string | undefined {
+  const { unsubscriptions, messageId } = packet;
+  return (
+    identifierFault(messageId) ??
+    countFault(unsubscriptions.length, limits) ??
+    (unsubscriptions.some(isIllFormed) ? 'unusable filter' : undefined)
+  );
+}
+
+/** [MQTT-2.3.1-1]; where there is none, the parser says -1. */
+function identifierFault(messageId: number | undefined): string | undefined {
+  return (messageId ?? 0) < 1 ? 'no packet identifier' : undefined;
+}
+
+/** [MQTT-3.8.3-3], [MQTT-3.10.3-2]; too many: DEPENDENCY-FAULTS 6. */
+function countFault(filters: number, limits: PacketLimits): string | undefined {
+  if (filters === 0) return 'no filters';
+  return filters > limits.maxFiltersPerPacket ? 'too many filters' : undefined;
+}
+
+/** What Aedes demands of a PUBLISH, it does not demand of the will that is published one day. */
+function isUnusableWillTopic(topic: string): boolean {
+  return isUnusable(topic) || topic.includes('+') || topic.includes('#');
+}
+
+function isUnusable(topic: string): boolean {
+  return Buffer.byteLength(topic) > MAX_TOPIC_BYTES || isIllFormed(topic);
+}
+
+/**
+ * Whether a text holds U+0000, which none may hold [MQTT-1.5.3-2], or was not UTF-8 [MQTT-1.5.3-1].
+ * The parser has put U+FFFD in the place of every ill-formed byte and kept nothing of it. One that a
+ * client meant is not told from that, and refused with the others: nobody names anything so.
+ */
+function isIllFormed(text: string): boolean {
+  return text.includes('\u0000') || text.includes('\ufffd');
 }

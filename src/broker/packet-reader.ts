@@ -2,7 +2,6 @@ import type { Duplex } from 'node:stream';
 import type { Client } from 'aedes';
 import type { Packet } from 'mqtt-packet';
 import { parserOf } from './packet-parser.js';
-import type { ReadTurns, TurnTaker } from './read-turns.js';
 
 /** So much is read in one turn, some publishes; a large packet takes many turns. */
 const BYTES_PER_TURN = 1_024;
@@ -91,5 +90,120 @@ export class PacketReader implements TurnTaker {
     // At the end of the stream this is what has it say so.
     if (stream.readableLength === 0 && !stream.destroyed) this.#read(0);
     return this.#publishes;
+  }
+}
+
+/** What is read in turn: one client's connection. */
+export interface TurnTaker {
+  /** Whether messages are sent to this client: what it acknowledges makes room for more. */
+  readonly isSubscriber: boolean;
+  /** Reads a bounded piece. Returns how many publishes were in it. */
+  takeTurn(): number;
+  /** Whether there is more to read, and it may be read. */
+  readonly wantsTurn: boolean;
+}
+
+/** So many publishes are taken in one round; about as many are sent to each reader in one. */
+const PUBLISHES_PER_ROUND = 100;
+/** The same while the reading consumers lag: what they acknowledge goes before what comes in. */
+const PUBLISHES_PER_ROUND_WHEN_LAGGING = 20;
+const LAG_ENTRIES = 500;
+/** Rounds are the further apart the more entries consumers lag, up to a bound. */
+const ENTRIES_PER_PAUSE_MS = 250;
+const MAX_PAUSE_MS = 5;
+const SUBSCRIBERS_ROUND_MS = 5;
+const LAG_LOOKED_AT_EVERY_MS = 5;
+
+/**
+ * Shares the reading of connections out among them: one bounded piece each, in turn.
+ *
+ * Delivery goes on however fast publishes come in: subscribers, whose acknowledgements make room for
+ * messages, are read first, and publishes take a bounded part of each turn of the event loop, less the
+ * more the consumers lag.
+ */
+export class ReadTurns {
+  readonly #deliveries: { readonly lag: number };
+  readonly #subscribers = new Set<TurnTaker>();
+  readonly #others = new Set<TurnTaker>();
+  #isScheduled = false;
+  #timer: NodeJS.Timeout | undefined;
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  #lagEntries = 0;
+  #othersNotBeforeMs = 0;
+
+  /** @param deliveries `lag`: how many entries a consumer that reads has still to be sent */
+  constructor(deliveries: { readonly lag: number }) {
+    this.#deliveries = deliveries;
+  }
+
+  /** There is something to read. */
+  want(taker: TurnTaker): void {
+    (taker.isSubscriber ? this.#subscribers : this.#others).add(taker);
+    this.#schedule();
+  }
+
+  /** The connection is gone. */
+  leave(taker: TurnTaker): void {
+    this.#subscribers.delete(taker);
+    this.#others.delete(taker);
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    const pauseMs = this.#othersNotBeforeMs - performance.now();
+    if (this.#subscribers.size > 0 || pauseMs <= 0) {
+      this.#isScheduled = true;
+      setImmediate(() => this.#round());
+    } else {
+      this.#timer ??= setTimeout(() => {
+        this.#timer = undefined;
+        this.#round();
+      }, pauseMs);
+    }
+  }
+
+  #round(): void {
+    this.#isScheduled = false;
+    const nowMs = performance.now();
+    this.#readSubscribers(nowMs);
+    if (nowMs >= this.#othersNotBeforeMs) this.#readOthers(nowMs);
+    if (this.#subscribers.size + this.#others.size > 0) this.#schedule();
+  }
+
+  #readSubscribers(nowMs: number): void {
+    for (const taker of [...this.#subscribers]) {
+      this.#turn(this.#subscribers, taker);
+      if (performance.now() - nowMs > SUBSCRIBERS_ROUND_MS) return;
+    }
+  }
+
+  #readOthers(nowMs: number): void {
+    const lag = this.#lagAt(nowMs);
+    const isLagging = lag > LAG_ENTRIES;
+    let budget = isLagging ? PUBLISHES_PER_ROUND_WHEN_LAGGING : PUBLISHES_PER_ROUND;
+    if (isLagging) {
+      this.#othersNotBeforeMs = nowMs + Math.min(MAX_PAUSE_MS, lag / ENTRIES_PER_PAUSE_MS);
+    }
+    for (const taker of this.#others) {
+      if (budget <= 0) return;
+      // One turn at least: a large publish takes many that bring none.
+      budget -= Math.max(1, this.#turn(this.#others, taker));
+    }
+  }
+
+  /** A taker that wants more goes to the end of the line. */
+  #turn(line: Set<TurnTaker>, taker: TurnTaker): number {
+    line.delete(taker);
+    const publishes = taker.takeTurn();
+    if (taker.wantsTurn) line.add(taker);
+    return publishes;
+  }
+
+  #lagAt(nowMs: number): number {
+    if (nowMs - this.#lookedAtMs > LAG_LOOKED_AT_EVERY_MS) {
+      this.#lookedAtMs = nowMs;
+      this.#lagEntries = this.#deliveries.lag;
+    }
+    return this.#lagEntries;
   }
 }

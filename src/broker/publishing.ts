@@ -1,25 +1,24 @@
 import type { IPublishPacket } from 'mqtt-packet';
-import type { Principal } from '../domain/grants.js';
-import { permits } from '../domain/grants.js';
+import { mayPublish, type Principal, permits } from '../domain/grants.js';
 import { type PublishTarget, parsePublishTopic } from '../domain/topics.js';
 import type { Commands } from '../ingest/commands.js';
 import type { DevicePublishes } from '../ingest/device-publishes.js';
-import type { Presence } from '../ingest/presence.js';
 import type { SiteModel } from '../site/site-model.js';
-import { memoryOf } from './back-pressure.js';
 import type { Connection } from './connection.js';
 import type { Denials } from './denials.js';
-import { mayPublish } from './publish-rights.js';
+import { memoryOf } from './unstored-publishes.js';
 
 export interface PublishingOptions {
   readonly publishes: DevicePublishes;
   readonly commands: Commands;
-  readonly presence: Presence;
   readonly model: SiteModel;
   readonly denials: Denials;
 }
 
 type Done = (isStored: boolean) => void;
+
+/** By the QoS of the publish. */
+const ACKNOWLEDGEMENTS = [undefined, 'puback', 'pubrec'] as const;
 
 /** A PUBLISH with its topic read. */
 interface Publish {
@@ -43,7 +42,7 @@ export class Publishing {
   take(connection: Connection, packet: IPublishPacket): void {
     const target = parsePublishTopic(packet.topic);
     const { client, principal } = connection;
-    if (connection.isCredentialEnded || client.closed) return;
+    if (client.closed) return;
     if (!this.#isPermitted(principal, target)) {
       const isOwnTopic = mayPublish(principal, target);
       const reason = isOwnTopic
@@ -54,7 +53,6 @@ export class Publishing {
       return;
     }
     const payload = Buffer.isBuffer(packet.payload) ? packet.payload : Buffer.from(packet.payload);
-    if (principal.type === 'device') this.#options.presence.heardOf(principal.id);
     this.#keepOrTurnAway(connection, { packet, target, payload });
   }
 
@@ -74,11 +72,11 @@ export class Publishing {
     const isAlarm = publish.target.type === 'alarm';
     // What is sent on at once, and not stored, needs no room.
     const needsRoom = qos > 0 || retain || isAlarm;
-    if (!needsRoom || connection.keeps(isAlarm, qos)) {
+    if (!needsRoom || connection.unstored.keeps(isAlarm, qos)) {
       this.#accept(connection, publish, needsRoom);
       return;
     }
-    connection.turnAway(isAlarm, qos);
+    connection.unstored.turnAway(isAlarm, qos);
     // A value at QoS 0 reaches every connected subscriber all the same.
     if (qos > 0 || isAlarm) return;
     const packet = { ...publish.packet, retain: false };
@@ -86,20 +84,12 @@ export class Publishing {
   }
 
   #accept(connection: Connection, publish: Publish, takesRoom: boolean): void {
-    const { share, acknowledgements, client } = connection;
     const { qos, messageId = 0 } = publish.packet;
-    const bytes = takesRoom ? memoryOf(publish.payload.length) : 0;
-    share.take(bytes);
-    const isAcknowledged = qos > 0 && !connection.hasTurnedAway;
-    const acknowledge = isAcknowledged
-      ? acknowledgements.add(qos === 1 ? 'puback' : 'pubrec', messageId)
-      : undefined;
-    const done: Done = (isStored) => {
-      share.release(bytes);
-      if (isStored) acknowledge?.();
-      // The client sends it again.
-      else client.close();
-    };
+    const done = connection.unstored.take({
+      bytes: takesRoom ? memoryOf(publish.payload.length) : 0,
+      acknowledgement: ACKNOWLEDGEMENTS[qos],
+      packetIdentifier: messageId,
+    });
     if (qos === 2) this.#acceptOnce(connection, publish, messageId, done);
     else this.#forward(connection.principal, publish, connection, done);
   }

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import type { Sessions } from '../delivery/sessions.js';
-import { memoryOf } from './back-pressure.js';
 import type { Connection } from './connection.js';
-import { encodeAcknowledgement } from './packet-encoder.js';
+import { encodeAcknowledgement } from './packet-writer.js';
+import { memoryOf } from './unstored-publishes.js';
 
 /**
  * Takes PUBREL: forgets the packet identifier, then sends PUBCOMP [MQTT-4.3.3-2].
@@ -35,7 +35,7 @@ export class Releasing {
       try {
         await this.#sessions.release(connection.session, identifiers);
         for (const identifier of identifiers) {
-          connection.receiver.write(encodeAcknowledgement('pubcomp', identifier));
+          connection.writer.write(encodeAcknowledgement('pubcomp', identifier));
         }
       } catch (error) {
         const { id: clientId } = connection.client;

@@ -1,12 +1,13 @@
 import type { ISubscribePacket, IUnsubscribePacket } from 'mqtt-packet';
 import type { Logger } from 'pino';
 import type { RetainedMessages } from '../delivery/retained-messages.js';
-import type { RequestedSubscription, Sessions } from '../delivery/sessions.js';
+import type { RequestedSubscription } from '../delivery/session.js';
+import type { Sessions } from '../delivery/sessions.js';
 import { maySubscribe } from '../domain/grants.js';
-import { memoryOf } from './back-pressure.js';
 import type { Connection } from './connection.js';
 import type { Denials } from './denials.js';
-import { encodeAcknowledgement, encodeSuback } from './packet-encoder.js';
+import { encodeAcknowledgement, encodeSuback } from './packet-writer.js';
+import { memoryOf } from './unstored-publishes.js';
 
 /** The SUBACK code of a filter that is not granted (MQTT 3.1.1, 3.9.3). */
 const FAILURE = 0x80;
@@ -71,11 +72,11 @@ export class Subscribing {
     filters: number,
     then: () => void,
   ): void {
-    const { share, client, receiver } = connection;
+    const { share, client, writer } = connection;
     share.takeUntil(stored, memoryOf(filters * BYTES_OF_FILTER));
     stored.then(
       () => {
-        receiver.write(bytes);
+        writer.write(bytes);
         then();
       },
       (error: unknown) => {

@@ -1,8 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Deliveries } from './deliveries.js';
 import { spacingFor } from './limits.js';
-import type { LogEntry, LogName, LogPositions, LogReader } from './log-entry.js';
-import { LOG_NAMES } from './log-entry.js';
+import {
+  LOG_NAMES,
+  type LogEntry,
+  type LogName,
+  type LogPositions,
+  type LogReader,
+} from './log-entry.js';
 import type { Selection } from './selection.js';
 import { Tally } from './tally.js';
 

@@ -2,14 +2,13 @@ import type { Audience } from '../domain/grants.js';
 import type { Consumer } from './consumer.js';
 import type { CursorState } from './cursor-state.js';
 import type { ConsumerLimits } from './limits.js';
-import type { LogName, LogReader } from './log-entry.js';
-import type { LogTail } from './log-tail.js';
+import type { LogName, LogReader, Tail } from './log-entry.js';
 import type { Routes } from './routes.js';
 import type { Subscriptions } from './subscriptions.js';
 
 /** What all consumers are fed from. */
 export interface ConsumerServices {
-  readonly tails: Readonly<Record<LogName, LogTail>>;
+  readonly tails: Readonly<Record<LogName, Tail>>;
   readonly reader: LogReader;
   readonly routes: Routes;
   /** Runs `pump` of a consumer once, after what is being handled now. */
@@ -31,8 +30,8 @@ export interface ConsumerOptions {
   /** The same for all whose `mayReceive` answers the same. */
   readonly audienceKey: string;
   readonly limits: ConsumerLimits;
-  /** Called when a cursor may have moved, so that it is saved. */
-  readonly onProgress: () => void;
+  /** Consumers whose cursors may have moved: what is saved next. */
+  readonly moved: Set<Consumer>;
   /** Called when the store has lost entries, and subscriptions hold from earlier on. */
   readonly onSubscriptionsRewound: () => void;
   /** Called when the store cannot be read; the consumer is woken again later. */

@@ -2,8 +2,7 @@ import type { ConsumerOptions, ConsumerServices } from './consumer-options.js';
 import { Cursor } from './cursor.js';
 import type { DirectMessage } from './direct-queue.js';
 import { type ConsumerLimits, spacingFor } from './limits.js';
-import type { LogEntry, LogName, LogPositions } from './log-entry.js';
-import { LOG_NAMES } from './log-entry.js';
+import { LOG_NAMES, type LogEntry, type LogName, type LogPositions } from './log-entry.js';
 import type { Receiver } from './receiver.js';
 import { Replay } from './replay.js';
 import type { Member, Selection } from './selection.js';
@@ -25,7 +24,6 @@ export class Consumer implements Member {
   readonly cursors: Readonly<Record<LogName, Cursor>>;
   readonly #options: ConsumerOptions;
   readonly #services: ConsumerServices;
-  readonly #replay: Replay;
   readonly #window: SendingWindow;
   #selection: Selection | undefined;
   #limits: ConsumerLimits;
@@ -39,16 +37,10 @@ export class Consumer implements Member {
     this.name = options.name;
     this.subscriptions = options.subscriptions;
     this.cursors = { alarms: this.#cursor('alarms'), messages: this.#cursor('messages') };
-    const { tails, reader, now } = options.services;
-    const { onReadFailure } = options;
-    const onReady = () => this.wake();
-    const tail = tails.alarms;
-    const { cursors } = this;
-    this.#replay = new Replay({
-      ...{ alarms: cursors.alarms, tail, reader, now, onReady, onReadFailure },
-    });
     this.#window = new SendingWindow({
-      ...{ cursors, replay: this.#replay, services: options.services, onReady, onReadFailure },
+      ...{ cursors: this.cursors, services: options.services },
+      onReady: () => this.wake(),
+      onReadFailure: options.onReadFailure,
       // Nothing was dropped meanwhile.
       onLoaded: () => this.checkBounds(),
     });
@@ -75,7 +67,7 @@ export class Consumer implements Member {
   set limits(limits: ConsumerLimits) {
     if (limits === this.#limits) return;
     this.#limits = limits;
-    this.#replay.setPace(limits.replayPerSecond);
+    if (this.isConnected) this.#paceReplay();
     if (this.#selection !== undefined) this.subscriptionsChanged();
   }
 
@@ -109,10 +101,8 @@ export class Consumer implements Member {
     this.#services.routes.settle();
     this.#window.open(receiver);
     this.#selection?.connected.add(this);
-    const { alarms, messages } = this.cursors;
-    for (const cursor of [alarms, messages]) cursor.start();
-    this.#replay.setPace(this.#limits.replayPerSecond);
-    this.#replay.begin([alarms, messages]);
+    for (const log of LOG_NAMES) this.cursors[log].start();
+    this.#paceReplay();
     this.wake();
   }
 
@@ -120,10 +110,9 @@ export class Consumer implements Member {
   disconnect(receiver: Receiver): void {
     if (this.#window.receiver !== receiver) return;
     this.#window.close();
-    this.#replay.end();
     this.#selection?.connected.delete(this);
     for (const log of LOG_NAMES) this.cursors[log].rewind();
-    this.#options.onProgress();
+    this.#options.moved.add(this);
   }
 
   /** The receiver has acknowledged this packet identifier. */
@@ -142,7 +131,7 @@ export class Consumer implements Member {
 
   offer(entry: LogEntry): void {
     this.cursors[entry.log].offer(entry);
-    if (entry.log === 'alarms') this.#replay.accepted(entry);
+    if (entry.log === 'alarms') this.#window.replay?.accepted(entry);
     this.#services.pumpLater(this);
   }
 
@@ -161,7 +150,7 @@ export class Consumer implements Member {
       maxQueued - messages.inFlightCount - (spacing.entries - 1),
       maxQueuedBytes - messages.inFlightBytes - spacing.bytes,
     );
-    if (isDropped) this.#options.onProgress();
+    if (isDropped) this.#options.moved.add(this);
   }
 
   /** Expires what is too old, and follows the logs where nothing concerns it. */
@@ -172,7 +161,7 @@ export class Consumer implements Member {
       if (this.cursors[log].expireBefore(oldestMs)) isMoved = true;
       this.cursors[log].passUnconcerned();
     }
-    if (isMoved) this.#options.onProgress();
+    if (isMoved) this.#options.moved.add(this);
     if (this.isConnected) this.wake();
   }
 
@@ -208,14 +197,14 @@ export class Consumer implements Member {
     this.#window.storeWentBack(cursor, sequence);
     this.#rewindSubscriptions(log, sequence);
     if (!this.isConnected) return;
-    if (log === 'alarms') this.#replay.openLanes();
+    if (log === 'alarms') this.#window.replay?.openLanes();
     this.#services.pumpLater(this);
   }
 
   /** Sends a message that is in no log, if it is subscribed to. Dropped when nobody is connected. */
   offerDirect(message: DirectMessage, qos: QoS): void {
     if (!this.isConnected || !this.#options.mayReceive(message)) return;
-    this.#window.direct.noteSent(message.topic);
+    this.#window.noteSent(message.topic);
     if (qos === 1 && message.qos === 1) {
       this.#window.direct.add(message);
       this.#services.pumpLater(this);
@@ -247,7 +236,7 @@ export class Consumer implements Member {
     if (!this.isConnected) return;
     if (this.#window.inFlightCount > 0) this.#offeredAtMs = this.#services.now();
     this.#window.fill(this.#limits);
-    this.#options.onProgress();
+    this.#options.moved.add(this);
   }
 
   #cursor(log: LogName): Cursor {
@@ -266,6 +255,21 @@ export class Consumer implements Member {
   #rewindSubscriptions(log: LogName, sequence: number): void {
     this.subscriptions.rewindTo(log, sequence);
     this.#options.onSubscriptionsRewound();
+  }
+
+  /** Sends what has waited at the pace that its limits set, if any. */
+  #paceReplay(): void {
+    const { replayPerSecond: perSecond } = this.#limits;
+    const { tails, reader, now } = this.#services;
+    this.#window.replay?.end();
+    this.#window.replay =
+      perSecond === undefined
+        ? undefined
+        : new Replay({
+            ...{ ...this.cursors, perSecond, tail: tails.alarms, reader, now },
+            onReady: () => this.wake(),
+            onReadFailure: this.#options.onReadFailure,
+          });
   }
 
   /** Joins the selection of its present filters. */

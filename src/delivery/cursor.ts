@@ -5,8 +5,7 @@ import type { LogEntry, LogName } from './log-entry.js';
 import type { ReadAheadOptions } from './read-ahead.js';
 import { ReadPosition } from './read-position.js';
 import { SentEntries } from './sent-entries.js';
-import type { Tally } from './tally.js';
-import { Unread } from './unread.js';
+import { type Tally, Unread } from './tally.js';
 
 const PAGE_ENTRIES = 500;
 

@@ -3,14 +3,17 @@ import type { Logger } from 'pino';
 import type { Consumer } from './consumer.js';
 import type { ConsumerServices } from './consumer-options.js';
 import type { DirectMessage } from './direct-queue.js';
-import type { LogEntry, LogName, LogPositions, LogReader } from './log-entry.js';
-import type { LogTail } from './log-tail.js';
+import type { Announced, LogEntry, LogName, LogPositions, LogReader, Tail } from './log-entry.js';
 import { Routes } from './routes.js';
 
 const RETRY_AFTER_MS = 250;
+/** Of a tail; half of it goes at once: what a reading consumer may lag behind is in memory. */
+const MAX_ENTRIES = 20_000;
+const MAX_BYTES = 32 * 1024 * 1024;
 
 export interface DeliveriesOptions {
-  readonly tails: Readonly<Record<LogName, LogTail>>;
+  /** The sequence number of the newest entry in the store, of each log. */
+  readonly newest: LogPositions;
   readonly reader: LogReader;
   /** Called with the entries in memory that the store had acknowledged and has lost. */
   readonly onLost: (log: LogName, entries: readonly LogEntry[]) => void;
@@ -32,10 +35,10 @@ export class Deliveries {
 
   constructor(options: DeliveriesOptions) {
     this.#options = options;
-    this.tails = options.tails;
-    const { tails, reader, now, elapsedSinceMs } = options;
+    const { newest, reader, now, elapsedSinceMs } = options;
+    this.tails = { alarms: new LogTail(newest.alarms), messages: new LogTail(newest.messages) };
     this.services = {
-      ...{ tails, reader, now, elapsedSinceMs },
+      ...{ tails: this.tails, reader, now, elapsedSinceMs },
       routes: this.#routes,
       pumpLater: (consumer) => this.#pumpLater(consumer),
     };
@@ -76,12 +79,8 @@ export class Deliveries {
    * Entries now stand in their log, in this order. Those that were announced before change nothing: an
    * alarm was published again. Before one that comes too early, because the store's answer for another
    * was lost, the missing ones are read from the store.
-   *
-   * @param isNew whether an entry was appended just now, and not found there
    */
-  async announce(
-    entries: readonly { readonly entry: LogEntry; readonly isNew: boolean }[],
-  ): Promise<void> {
+  async announce(entries: readonly Announced[]): Promise<void> {
     for (const { entry, isNew } of entries) {
       const tail = this.tails[entry.log];
       if (entry.sequence <= tail.last && isNew) this.#wentBack(entry.log, entry.sequence - 1);
@@ -152,5 +151,54 @@ export class Deliveries {
     const consumers = [...this.#toPump];
     this.#toPump.clear();
     for (const consumer of consumers) consumer.wake();
+  }
+}
+
+/** The newest entries of a log in memory: whoever has caught up is served from here. */
+export class LogTail implements Tail {
+  #entries: LogEntry[] = [];
+  #bytes = 0;
+  #last: number;
+
+  /** @param last the sequence number of the newest entry in the store */
+  constructor(last: number) {
+    this.#last = last;
+  }
+
+  /** The sequence number of the newest entry. */
+  get last(): number {
+    return this.#last;
+  }
+
+  /** Adds the next entry. After a gap, entries that are in the store no more, it begins anew. */
+  append(entry: LogEntry): void {
+    if (entry.sequence !== this.#last + 1) this.restart(entry.sequence - 1);
+    this.#entries.push(entry);
+    this.#bytes += entry.payload.length;
+    this.#last = entry.sequence;
+    if (this.#entries.length > MAX_ENTRIES || this.#bytes > MAX_BYTES) this.#forgetOlderHalf();
+  }
+
+  /** Forgets everything: the store's newest entry is this one. */
+  restart(last: number): void {
+    this.#entries = [];
+    this.#bytes = 0;
+    this.#last = last;
+  }
+
+  /** The entry that follows this sequence number, undefined when it is not (or no longer) here. */
+  entryAfter(sequence: number): LogEntry | undefined {
+    const first = this.#entries[0];
+    return first === undefined ? undefined : this.#entries[sequence + 1 - first.sequence];
+  }
+
+  /** The entries after this sequence number that are here. */
+  entriesAfter(sequence: number): LogEntry[] {
+    return this.#entries.filter((entry) => entry.sequence > sequence);
+  }
+
+  #forgetOlderHalf(): void {
+    this.#entries = this.#entries.slice(Math.ceil(this.#entries.length / 2));
+    this.#bytes = this.#entries.reduce((bytes, entry) => bytes + entry.payload.length, 0);
   }
 }

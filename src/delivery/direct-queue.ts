@@ -52,6 +52,11 @@ export class DirectQueue {
     }
   }
 
+  /** Whether nothing waits, and nothing is being fetched. */
+  get isIdle(): boolean {
+    return this.#queue.size + this.#retained.size + this.#fetches.size === 0;
+  }
+
   /** A message of this topic is being sent: a retained one that waits is out of date now. */
   noteSent(topic: string): void {
     for (const sentMeanwhile of this.#fetches) sentMeanwhile.add(topic);

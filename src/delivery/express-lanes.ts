@@ -1,7 +1,6 @@
 import { parseForwardedTopic } from '../domain/topics.js';
 import type { Cursor } from './cursor.js';
-import type { LogEntry, LogReader } from './log-entry.js';
-import type { LogTail } from './log-tail.js';
+import type { LogEntry, LogReader, Tail } from './log-entry.js';
 
 const PAGE_ENTRIES = 500;
 const LOADED_AT_ONCE = 100;
@@ -9,7 +8,7 @@ const LOADED_AT_ONCE = 100;
 export interface ExpressLanesOptions {
   readonly cursor: Cursor;
   readonly reader: LogReader;
-  readonly tail: LogTail;
+  readonly tail: Tail;
 }
 
 /**

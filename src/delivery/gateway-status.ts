@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { formatTime } from '../domain/times.js';
+import { formatTime } from '../domain/notation.js';
 import { GATEWAY_STATUS_TOPIC } from '../domain/topics.js';
 import type { Health } from '../site/health.js';
 import type { Forwarder } from './forwarder.js';

@@ -1,8 +1,7 @@
 import type { LogEntry } from './log-entry.js';
 import type { ReadAhead } from './read-ahead.js';
 import type { Amount, SentEntries } from './sent-entries.js';
-import type { Mark } from './tally.js';
-import type { Unread } from './unread.js';
+import type { Mark, Unread } from './tally.js';
 
 /** Where a cursor stands, as far as a jump goes by it. */
 export interface Standing {

@@ -59,6 +59,14 @@ export interface LogEntry extends Audience {
   readonly source?: NewMessage | undefined;
 }
 
+/** The newest entries of a log, which are in memory. */
+export interface Tail {
+  /** The sequence number of the newest entry. */
+  readonly last: number;
+  /** The entry that follows this sequence number, undefined when it is not (or no longer) here. */
+  entryAfter(sequence: number): LogEntry | undefined;
+}
+
 /** Reads the logs from the store. */
 export interface LogReader {
   /** The entries after a sequence number, in order; fewer than `count` only at the end. */
@@ -75,8 +83,11 @@ export interface Appended {
   readonly isNew: boolean;
 }
 
-/** Appends to one log: a batch is one atomic write, durable when the promise resolves. */
-export type Append<Item extends NewMessage> = (items: readonly Item[]) => Promise<Appended[]>;
+/** An entry that now stands in its log; appended just now, or found there. */
+export interface Announced {
+  readonly entry: LogEntry;
+  readonly isNew: boolean;
+}
 
 /** Logs that can be trimmed. */
 export interface KeepableLogs extends LogReader {

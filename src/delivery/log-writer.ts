@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { GatewayError } from '../errors.js';
-import type { Append, Appended, LogEntry, LogName, NewMessage } from './log-entry.js';
+import type { Announced, Appended, LogName, NewMessage } from './log-entry.js';
 
 /** More would hold the store, and everybody else, up for too long at a time. */
 const MAX_BATCH_ITEMS = 250;
@@ -9,18 +9,24 @@ const RETRY_AFTER_MS = 250;
 
 export interface LogWriterOptions<Item extends NewMessage> {
   readonly log: LogName;
-  readonly append: Append<Item>;
-  readonly announce: (
-    entries: readonly { readonly entry: LogEntry; readonly isNew: boolean }[],
-  ) => Promise<void>;
+  /** A batch is one atomic write, durable when the promise resolves. */
+  readonly store: { append(items: readonly Item[]): Promise<Appended[]> };
+  readonly deliveries: { announce(entries: readonly Announced[]): Promise<void> };
   /** Told why the store takes nothing for now; undefined once it takes something again. */
   readonly onOutage: (reason: string | undefined) => void;
   readonly logger: Logger;
 }
 
-interface Pending<Item> {
+/** An item on its way to the store. */
+export interface Unstored<Item> {
   readonly item: Item;
+  /** By `performance.now`. */
+  readonly sinceMs: number;
+}
+
+interface Pending<Item> extends Unstored<Item> {
   readonly done: (isStored: boolean) => void;
+  isStored: boolean;
 }
 
 /**
@@ -34,6 +40,8 @@ interface Pending<Item> {
 export class LogWriter<Item extends NewMessage> {
   readonly #options: LogWriterOptions<Item>;
   #waiting: Pending<Item>[] = [];
+  /** What is being written. */
+  #batch: readonly Pending<Item>[] = [];
   #isWriting = false;
   #isStopped = false;
   #hasFailed = false;
@@ -58,8 +66,15 @@ export class LogWriter<Item extends NewMessage> {
       done(false);
       return;
     }
-    this.#waiting.push({ item, done });
+    this.#waiting.push({ item, done, sinceMs: performance.now(), isStored: false });
     if (!this.#isWriting) void this.#write();
+  }
+
+  /** What waits for the store, or for its answer. */
+  *unstored(): Generator<Unstored<Item>> {
+    for (const pending of this.#batch) if (!pending.isStored) yield pending;
+    yield* this.#waiting;
+    yield* this.#aside;
   }
 
   /** For how long the store has owed the answer to the present write, in milliseconds. */
@@ -80,8 +95,10 @@ export class LogWriter<Item extends NewMessage> {
     this.#isWriting = true;
     while (this.#waiting.length > 0) {
       this.#writtenAtMs = performance.now();
-      await this.#store(this.#takeBatch());
+      this.#batch = this.#takeBatch();
+      await this.#store(this.#batch);
     }
+    this.#batch = [];
     this.#isWriting = false;
   }
 
@@ -134,15 +151,18 @@ export class LogWriter<Item extends NewMessage> {
 
   async #appendAndAnnounce(batch: readonly Pending<Item>[]): Promise<void> {
     const items = batch.map(({ item }) => item);
-    const appended = await this.#options.append(items);
+    const appended = await this.#options.store.append(items);
     if (this.#aside.length === 0) this.#succeeded();
     await this.#announce(items, appended);
-    for (const { done } of batch) done(true);
+    for (const pending of batch) {
+      pending.isStored = true;
+      pending.done(true);
+    }
   }
 
   async #announce(items: readonly Item[], appended: readonly Appended[]): Promise<void> {
-    const { announce, log } = this.#options;
-    await announce(
+    const { deliveries, log } = this.#options;
+    await deliveries.announce(
       items.map((source, index) => {
         const { topic, payload, receivedAtMs, locationId, groupId } = source;
         const { sequence = 0, isNew = false } = appended[index] ?? {};

@@ -1,10 +1,19 @@
 import type { Logger } from 'pino';
+import type { Consumer } from './consumer.js';
 import type { LogName, LogPositions } from './log-entry.js';
 import type { SessionProgress, SessionStore } from './session-store.js';
 import { SharedTurn } from './shared-turn.js';
 
 /** How much of what was acknowledged may be sent again after a crash. */
 const SAVE_INTERVAL_MS = 50;
+const FAILED = 'failed to save cursors, acknowledged messages may be repeated';
+
+export interface ProgressKeeperOptions {
+  readonly store: SessionStore;
+  /** What is to be saved of a consumer; undefined of one whose session is not kept, or is gone. */
+  readonly progressOf: (consumer: Consumer) => SessionProgress | undefined;
+  readonly log: Logger;
+}
 
 /** What was saved of a session. */
 interface Saved {
@@ -15,33 +24,29 @@ interface Saved {
 
 /** Saves the cursors that have moved, all of them in one write a moment later. */
 export class ProgressKeeper {
-  readonly #store: SessionStore;
-  readonly #log: Logger;
-  readonly #moved = new Map<string, () => SessionProgress>();
+  /** The consumers whose cursors may have moved since they were saved. */
+  readonly moved = new Set<Consumer>();
+  readonly #options: ProgressKeeperOptions;
   /** What was saved last. */
   readonly #saved = new Map<string, Saved>();
   /** Up to where each session is settled in what is stored of it. */
   readonly #settled = new Map<string, LogPositions>();
-  #timer: NodeJS.Timeout | undefined;
   readonly #saving = new SharedTurn(() => this.#save());
+  #timer: NodeJS.Timeout | undefined;
+  #hasFailed = false;
 
-  constructor(store: SessionStore, log: Logger) {
-    this.#store = store;
-    this.#log = log;
+  constructor(options: ProgressKeeperOptions) {
+    this.#options = options;
   }
 
-  /** The session's cursors may have moved. */
-  moved(clientId: string, progress: () => SessionProgress): void {
-    this.#moved.set(clientId, progress);
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined;
-      this.flush().catch((error: unknown) => {
-        this.#log.warn(
-          { err: error },
-          'failed to save cursors, acknowledged messages may be repeated',
-        );
-      });
+  start(): void {
+    this.#timer = setInterval(() => {
+      if (this.moved.size > 0) void this.#saveInBackground();
     }, SAVE_INTERVAL_MS);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
   }
 
   /** This is stored of the session. */
@@ -56,55 +61,55 @@ export class ProgressKeeper {
 
   /** The session is gone: nothing of it is to be saved any more. */
   forget(clientId: string): void {
-    this.#moved.delete(clientId);
     this.#saved.delete(clientId);
     this.#settled.delete(clientId);
   }
 
   /**
    * Saves now; all that had moved is stored when this resolves. What could not be saved is tried
-   * again with the next change.
+   * again.
    */
   flush(): Promise<void> {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
     // One at a time: what another has taken on is stored before this resolves.
     return this.#saving.take();
   }
 
-  async #save(): Promise<void> {
-    const moved = new Map(this.#moved);
-    this.#moved.clear();
-    const changed: SessionProgress[] = [];
-    for (const [clientId, progress] of moved) {
-      const current = progress();
-      const saved = savedOf(current);
-      if (isCoveredBy(saved, this.#saved.get(clientId))) continue;
-      this.#saved.set(clientId, saved);
-      changed.push(current);
-    }
-    if (changed.length === 0) return;
+  /** One log line for an outage, however often saving is retried. */
+  async #saveInBackground(): Promise<void> {
     try {
-      await this.#store.saveProgress(changed);
-      for (const progress of changed) {
-        // Forgotten meanwhile, it has no say in what is kept.
-        if (this.#settled.has(progress.clientId)) this.stored(progress);
-      }
+      await this.flush();
+      this.#hasFailed = false;
     } catch (error) {
-      this.#notSaved(changed, moved);
-      throw error;
+      if (!this.#hasFailed) this.#options.log.warn({ err: error }, FAILED);
+      this.#hasFailed = true;
     }
   }
 
-  #notSaved(
-    changed: readonly SessionProgress[],
-    moved: ReadonlyMap<string, () => SessionProgress>,
-  ): void {
-    for (const { clientId } of changed) {
-      const progress = moved.get(clientId);
-      // Forgotten meanwhile, or moved again.
-      if (!this.#saved.delete(clientId) || progress === undefined) continue;
-      if (!this.#moved.has(clientId)) this.#moved.set(clientId, progress);
+  async #save(): Promise<void> {
+    const { store, progressOf } = this.#options;
+    const changed = new Map<Consumer, SessionProgress>();
+    for (const consumer of this.moved) {
+      const progress = progressOf(consumer);
+      if (progress === undefined) continue;
+      const saved = savedOf(progress);
+      if (isCoveredBy(saved, this.#saved.get(progress.clientId))) continue;
+      this.#saved.set(progress.clientId, saved);
+      changed.set(consumer, progress);
+    }
+    this.moved.clear();
+    if (changed.size === 0) return;
+    try {
+      await store.saveProgress([...changed.values()]);
+    } catch (error) {
+      for (const [consumer, { clientId }] of changed) {
+        // Not one that was forgotten meanwhile.
+        if (this.#saved.delete(clientId)) this.moved.add(consumer);
+      }
+      throw error;
+    }
+    for (const progress of changed.values()) {
+      // Forgotten meanwhile, it has no say in what is kept.
+      if (this.#settled.has(progress.clientId)) this.stored(progress);
     }
   }
 }

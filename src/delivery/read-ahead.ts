@@ -1,11 +1,10 @@
-import type { LogEntry, LogName, LogReader } from './log-entry.js';
-import type { LogTail } from './log-tail.js';
+import type { LogEntry, LogName, LogReader, Tail } from './log-entry.js';
 
 const PAGE_ENTRIES = 500;
 
 export interface ReadAheadOptions {
   readonly log: LogName;
-  readonly tail: LogTail;
+  readonly tail: Tail;
   readonly reader: LogReader;
   /** Whether the consumer is to receive the entry; the same whenever it is asked. */
   readonly concerns: (entry: LogEntry) => boolean;

@@ -1,9 +1,11 @@
 import type { Jump, Standing } from './jumps.js';
-import { LiveQueue } from './live-queue.js';
 import type { LogEntry } from './log-entry.js';
 import { ReadAhead, type ReadAheadOptions } from './read-ahead.js';
 import type { SentEntries } from './sent-entries.js';
-import type { Unread } from './unread.js';
+import type { Unread } from './tally.js';
+
+/** A consumer that has more ready than this reads the log instead. */
+const MAX_LIVE_ENTRIES = 500;
 
 export interface ReadPositionOptions extends ReadAheadOptions {
   readonly offset: number;
@@ -52,7 +54,7 @@ export class ReadPosition {
 
   /** Whether the page should be followed up by now. */
   get wantsPage(): boolean {
-    return this.#page.isShort;
+    return !this.#isLive && this.#page.isShort;
   }
 
   /** Whether the next entry is in memory already. */
@@ -155,5 +157,33 @@ export class ReadPosition {
     this.#isLive = false;
     this.#live.forget();
     this.#page.forget();
+  }
+}
+
+/** New entries that were handed to a cursor, and are not taken yet. */
+class LiveQueue {
+  #entries: LogEntry[] = [];
+  #at = 0;
+
+  get next(): LogEntry | undefined {
+    return this.#entries[this.#at];
+  }
+
+  get isFull(): boolean {
+    return this.#entries.length - this.#at > MAX_LIVE_ENTRIES;
+  }
+
+  add(entry: LogEntry): void {
+    this.#entries.push(entry);
+  }
+
+  take(): void {
+    this.#at++;
+    if (this.#at >= this.#entries.length) this.forget();
+  }
+
+  forget(): void {
+    this.#entries = [];
+    this.#at = 0;
   }
 }

@@ -1,12 +1,14 @@
 import type { Cursor } from './cursor.js';
 import { ExpressLanes } from './express-lanes.js';
-import type { LogEntry, LogReader } from './log-entry.js';
-import type { LogTail } from './log-tail.js';
+import type { LogEntry, LogReader, Tail } from './log-entry.js';
 import { Pace } from './pace.js';
 
 export interface ReplayOptions {
+  readonly perSecond: number;
   readonly alarms: Cursor;
-  readonly tail: LogTail;
+  readonly messages: Cursor;
+  /** Of the alarm log. */
+  readonly tail: Tail;
   readonly reader: LogReader;
   readonly now: () => number;
   /** Called when more may be sent. */
@@ -14,47 +16,41 @@ export interface ReplayOptions {
   readonly onReadFailure: (error: unknown) => void;
 }
 
-/** Replays a backlog at its pace, and lets new alarms past what waits of other devices meanwhile. */
+/**
+ * Replays the backlog of one connection at a pace, and lets new alarms past what waits of other
+ * devices meanwhile.
+ */
 export class Replay {
   readonly #options: ReplayOptions;
-  #pace: Pace | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #pace: Pace;
   /** Those that have not caught up since the connection began: what they bring had to wait. */
-  readonly #behind = new Set<Cursor>();
+  readonly #behind: Set<Cursor>;
   #lanes: ExpressLanes | undefined;
+  #timer: NodeJS.Timeout | undefined;
   #isLoading = false;
 
   constructor(options: ReplayOptions) {
     this.#options = options;
-  }
-
-  /** @param perSecond undefined: as fast as it is acknowledged */
-  setPace(perSecond: number | undefined): void {
-    this.#pace = perSecond === undefined ? undefined : new Pace(perSecond, this.#options.now);
-  }
-
-  /** A connection has begun. */
-  begin(cursors: readonly Cursor[]): void {
-    for (const cursor of cursors) if (cursor.queued > 0) this.#behind.add(cursor);
+    const { alarms, messages, perSecond, now } = options;
+    this.#pace = new Pace(perSecond, now);
+    this.#behind = new Set([alarms, messages].filter(({ queued }) => queued > 0));
     this.openLanes();
   }
 
   end(): void {
-    this.#behind.clear();
-    this.#lanes = undefined;
     clearTimeout(this.#timer);
   }
 
   /** Looks anew through what waits. */
   openLanes(): void {
     const { alarms, reader, tail } = this.#options;
-    const isNeeded = this.#pace !== undefined && alarms.unread > 0;
+    const isNeeded = alarms.unread > 0;
     this.#lanes = isNeeded ? new ExpressLanes({ cursor: alarms, reader, tail }) : undefined;
   }
 
-  /** Whether alarms keep a pace: telemetry does not come before them. */
+  /** Whether alarms keep the pace: telemetry does not come before them. */
   get holdsAlarms(): boolean {
-    return this.#pace !== undefined && this.#behind.has(this.#options.alarms);
+    return this.#behind.has(this.#options.alarms);
   }
 
   /** A new alarm was accepted. */
@@ -64,7 +60,7 @@ export class Replay {
 
   /** Whether the pace lets another message of the cursor go now; if not, `onReady` says when. */
   mayGoOn(cursor: Cursor): boolean {
-    const waitMs = this.#behind.has(cursor) ? (this.#pace?.waitMs() ?? 0) : 0;
+    const waitMs = this.#behind.has(cursor) ? this.#pace.waitMs() : 0;
     if (waitMs === 0) return true;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(this.#options.onReady, waitMs);
@@ -72,7 +68,7 @@ export class Replay {
   }
 
   took(cursor: Cursor): void {
-    if (this.#behind.has(cursor)) this.#pace?.took();
+    if (this.#behind.has(cursor)) this.#pace.took();
   }
 
   caughtUp(cursor: Cursor): void {
@@ -92,7 +88,7 @@ export class Replay {
       this.#load(lanes);
       return undefined;
     }
-    if (entry !== undefined && lanes.hasWaited(entry)) this.#pace?.took();
+    if (entry !== undefined && lanes.hasWaited(entry)) this.#pace.took();
     return entry;
   }
 

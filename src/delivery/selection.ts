@@ -1,9 +1,7 @@
 import type { Audience } from '../domain/grants.js';
 import type { DirectMessage } from './direct-queue.js';
-import type { ConsumerLimits } from './limits.js';
-import { spacingFor } from './limits.js';
-import type { LogEntry, LogName } from './log-entry.js';
-import { LOG_NAMES } from './log-entry.js';
+import { type ConsumerLimits, spacingFor } from './limits.js';
+import { LOG_NAMES, type LogEntry, type LogName } from './log-entry.js';
 import type { QoS } from './subscriptions.js';
 import { Tally } from './tally.js';
 

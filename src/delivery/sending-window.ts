@@ -1,20 +1,18 @@
-import { asLate } from '../domain/messages.js';
+import { asLate } from '../domain/alarms.js';
 import type { ConsumerServices } from './consumer-options.js';
 import type { Cursor } from './cursor.js';
 import { type DirectMessage, DirectQueue, directPublish } from './direct-queue.js';
-import { InFlight } from './in-flight.js';
 import type { ConsumerLimits } from './limits.js';
 import type { LogEntry, LogName } from './log-entry.js';
 import type { Receiver } from './receiver.js';
 import type { Replay } from './replay.js';
-import { RoundTrip } from './round-trip.js';
 
+const MAX_MESSAGE_ID = 65_535;
 /** An alarm forwarded later than this after its receipt is marked `late` (CONTRACT 3). */
 const LATE_AFTER_MS = 60_000;
 
 export interface SendingWindowOptions {
   readonly cursors: Readonly<Record<LogName, Cursor>>;
-  readonly replay: Replay;
   readonly services: Pick<ConsumerServices, 'now' | 'elapsedSinceMs'>;
   /** Called when a page has come, or could not be read. */
   readonly onLoaded: () => void;
@@ -27,17 +25,20 @@ export interface SendingWindowOptions {
 interface Sent {
   cursor: Cursor | undefined;
   readonly sequence: number;
+  /** The same for an entry whenever it is sent; undefined for what is sent once. */
+  readonly name: string | undefined;
 }
 
 /** Sends to one connection, which has a bounded number of messages in flight. */
 export class SendingWindow {
-  readonly direct = new DirectQueue();
+  /** Of a connection whose backlog is sent at a pace. */
+  replay: Replay | undefined;
   readonly #options: SendingWindowOptions;
-  readonly #inFlight = new InFlight<Sent>(nameOf);
+  readonly #inFlight = new InFlight<Sent>();
   readonly #loading = new Set<Cursor>();
   /** Refused by the receiver, and not passed yet. */
   readonly #refusals = new Set<Sent>();
-  readonly #roundTrip = new RoundTrip();
+  #direct: DirectQueue | undefined;
   #receiver: Receiver | undefined;
 
   constructor(options: SendingWindowOptions) {
@@ -54,7 +55,13 @@ export class SendingWindow {
 
   /** How long the receiver takes to acknowledge, in milliseconds. */
   get roundTripMs(): number {
-    return this.#roundTrip.ms;
+    return this.#inFlight.roundTripMs;
+  }
+
+  /** The messages beside the logs that wait for room. */
+  get direct(): DirectQueue {
+    this.#direct ??= new DirectQueue();
+    return this.#direct;
   }
 
   open(receiver: Receiver): void {
@@ -64,14 +71,15 @@ export class SendingWindow {
   close(): void {
     this.#receiver = undefined;
     this.#inFlight.interrupt();
-    this.#roundTrip.reset();
-    this.direct.clear();
+    this.replay?.end();
+    this.replay = undefined;
+    this.#direct?.clear();
+    this.#direct = undefined;
   }
 
   /** Returns whether the packet identifier was in flight. */
   acknowledge(messageId: number): boolean {
-    const sent = this.#inFlight.take(messageId);
-    this.#roundTrip.acknowledged(messageId);
+    const sent = this.#inFlight.acknowledge(messageId);
     sent?.cursor?.acknowledged(sent.sequence);
     return sent !== undefined;
   }
@@ -83,7 +91,7 @@ export class SendingWindow {
     this.#refusals.add(sent);
     return () => {
       this.#refusals.delete(sent);
-      if (sent === this.#inFlight.get(messageId)) this.#inFlight.take(messageId);
+      if (sent === this.#inFlight.get(messageId)) this.#inFlight.acknowledge(messageId);
       sent.cursor?.refused(sent.sequence);
       this.#options.onReady();
     };
@@ -99,23 +107,28 @@ export class SendingWindow {
 
   /** Sends what may be sent: alarms first, and telemetry never takes more than half the window. */
   fill({ maxInFlight, maxAgeMs }: ConsumerLimits): void {
-    const { cursors, replay, services } = this.#options;
+    const { cursors, services } = this.#options;
     const window = Math.min(maxInFlight, this.#receiver?.maxInFlight ?? Number.POSITIVE_INFINITY);
     const half = Math.max(1, Math.floor(window / 2));
     const { alarms, messages } = cursors;
     const oldestMs = services.now() - maxAgeMs;
-    this.#sendAhead(alarms, window);
+    if (this.replay !== undefined) this.#sendAhead(this.replay, alarms, window);
     this.#sendFrom(alarms, oldestMs, () => this.#inFlight.size < window);
-    this.#sendDirect(half);
+    if (this.#direct !== undefined) this.#sendDirect(this.#direct, half);
     const hasRoom = () => this.#inFlight.size < window && messages.inFlightCount < half;
     // While alarms are being read or keep a pace, telemetry does not come before them.
-    const mustWait = replay.holdsAlarms || this.#loading.has(alarms);
+    const mustWait = this.replay?.holdsAlarms === true || this.#loading.has(alarms);
     if (!mustWait) this.#sendFrom(messages, oldestMs, hasRoom);
   }
 
   /** At most once: a receiver that cannot keep up misses it rather than queueing without bound. */
   sendNow(message: Pick<DirectMessage, 'topic' | 'payload' | 'retain'>): void {
     if (this.#receiver?.isWritable === true) this.#receiver.send(directPublish(message, 0, 0));
+  }
+
+  /** A message of this topic is being sent: a retained one that waits is out of date now. */
+  noteSent(topic: string): void {
+    this.#direct?.noteSent(topic);
   }
 
   payloadOf(entry: LogEntry): Buffer {
@@ -125,19 +138,19 @@ export class SendingWindow {
   }
 
   #sendFrom(cursor: Cursor, oldestMs: number, hasRoom: () => boolean): void {
-    const { replay } = this.#options;
+    const { replay } = this;
     while (this.#receiver?.isWritable === true && hasRoom() && !this.#isHeldUp(cursor)) {
-      if (!replay.mayGoOn(cursor)) return;
+      if (replay?.mayGoOn(cursor) === false) return;
       const entry = cursor.next(oldestMs);
       if (entry === 'caught-up') {
-        replay.caughtUp(cursor);
+        replay?.caughtUp(cursor);
         return;
       }
       if (entry === 'behind') {
         this.#load(cursor);
         return;
       }
-      replay.took(cursor);
+      replay?.took(cursor);
       this.#send(this.#receiver, cursor, entry, cursor.sent(entry));
       if (cursor.wantsPage) this.#load(cursor);
     }
@@ -148,9 +161,9 @@ export class SendingWindow {
     return this.#loading.has(cursor) && !cursor.hasPage;
   }
 
-  #sendAhead(alarms: Cursor, window: number): void {
+  #sendAhead(replay: Replay, alarms: Cursor, window: number): void {
     while (this.#receiver?.isWritable === true && this.#inFlight.size < window) {
-      const entry = this.#options.replay.takeAhead();
+      const entry = replay.takeAhead();
       if (entry === undefined) return;
       alarms.sentAhead(entry);
       this.#send(this.#receiver, alarms, entry, false);
@@ -159,19 +172,24 @@ export class SendingWindow {
 
   #send(receiver: Receiver, cursor: Cursor, entry: LogEntry, wasSent: boolean): void {
     const { topic, sequence } = entry;
-    this.direct.noteSent(topic);
-    const { messageId, isRepeated } = this.#inFlight.add({ cursor, sequence });
+    this.noteSent(topic);
+    const { messageId, isRepeated } = this.#inFlight.add({
+      ...{ cursor, sequence },
+      name: `${cursor.log} ${sequence}`,
+    });
     const payload = this.payloadOf(entry);
-    this.#roundTrip.sent(messageId);
     receiver.send({ topic, payload, retain: false, qos: 1, messageId, dup: wasSent || isRepeated });
   }
 
-  #sendDirect(maxInFlight: number): void {
+  #sendDirect(direct: DirectQueue, maxInFlight: number): void {
     while (this.#receiver?.isWritable === true && this.#inFlight.size < maxInFlight) {
-      const message = this.direct.take();
-      if (message === undefined) return;
+      const message = direct.take();
+      if (message === undefined) {
+        if (direct.isIdle) this.#direct = undefined;
+        return;
+      }
       const messageId =
-        message.qos === 0 ? 0 : this.#inFlight.add({ cursor: undefined, sequence: 0 }).messageId;
+        message.qos === 0 ? 0 : this.#inFlight.add({ ...BESIDE_THE_LOGS }).messageId;
       this.#receiver.send(directPublish(message, message.qos, messageId));
     }
   }
@@ -189,7 +207,91 @@ export class SendingWindow {
   }
 }
 
-/** The same for an entry of a log whenever it is sent; the rest is sent once. */
-function nameOf({ cursor, sequence }: Sent): string | undefined {
-  return cursor && `${cursor.log} ${sequence}`;
+const BESIDE_THE_LOGS: Sent = { cursor: undefined, sequence: 0, name: undefined };
+
+/** The messages that await their acknowledgement, by packet identifier. */
+export class InFlight<Message extends { readonly name: string | undefined }> {
+  readonly #messages = new Map<number, Message>();
+  /** Packet identifiers of what was on its way when the connection broke, by name. */
+  readonly #interrupted = new Map<string, number>();
+  /** The same packet identifiers: nothing else gets one of them. */
+  readonly #reserved = new Set<number>();
+  /**
+   * Not from 1 on each time the gateway has started: a client may send an acknowledgement that it had
+   * put off on its next connection (mqtt.js does), and it must not settle what has the same number there.
+   */
+  #lastMessageId = Math.floor(Math.random() * MAX_MESSAGE_ID);
+  /** One message at a time is timed. */
+  #timed: { readonly messageId: number; readonly sentAtMs: number } | undefined;
+  #lastRoundTripMs = 0;
+
+  get size(): number {
+    return this.#messages.size;
+  }
+
+  /** How long the last timed message took, or the present one has taken so far, if longer. */
+  get roundTripMs(): number {
+    if (this.#timed === undefined) return this.#lastRoundTripMs;
+    return Math.max(this.#lastRoundTripMs, performance.now() - this.#timed.sentAtMs);
+  }
+
+  /**
+   * Gives the message the packet identifier that it had before [MQTT-4.4.0-1], else one that is not in
+   * use [MQTT-2.3.1-4].
+   */
+  add(message: Message): { readonly messageId: number; readonly isRepeated: boolean } {
+    const { name } = message;
+    const before = name === undefined ? undefined : this.#interrupted.get(name);
+    const messageId = before ?? this.#unused();
+    if (name !== undefined && this.#interrupted.delete(name)) this.#reserved.delete(messageId);
+    this.#messages.set(messageId, message);
+    this.#timed ??= { messageId, sentAtMs: performance.now() };
+    return { messageId, isRepeated: before !== undefined };
+  }
+
+  get(messageId: number): Message | undefined {
+    return this.#messages.get(messageId);
+  }
+
+  /** The message of this packet identifier, which awaits nothing any more. */
+  acknowledge(messageId: number): Message | undefined {
+    if (messageId === this.#timed?.messageId) {
+      this.#lastRoundTripMs = performance.now() - this.#timed.sentAtMs;
+      this.#timed = undefined;
+    }
+    const message = this.#messages.get(messageId);
+    this.#messages.delete(messageId);
+    return message;
+  }
+
+  all(): Iterable<Message> {
+    return this.#messages.values();
+  }
+
+  /** The connection broke: whatever has a name is to be sent again, unless it expires before. */
+  interrupt(): void {
+    for (const [messageId, { name }] of this.#messages) {
+      if (name === undefined) continue;
+      this.#interrupted.set(name, messageId);
+      this.#reserved.add(messageId);
+    }
+    this.#messages.clear();
+    this.#timed = undefined;
+    this.#lastRoundTripMs = 0;
+  }
+
+  /** What was on its way before the connection broke is not sent again. */
+  forgetInterrupted(): void {
+    this.#interrupted.clear();
+    this.#reserved.clear();
+  }
+
+  #unused(): number {
+    // What has expired is never sent again: it must not keep its packet identifiers for ever.
+    if (this.#messages.size + this.#reserved.size >= MAX_MESSAGE_ID) this.forgetInterrupted();
+    do {
+      this.#lastMessageId = (this.#lastMessageId % MAX_MESSAGE_ID) + 1;
+    } while (this.#messages.has(this.#lastMessageId) || this.#reserved.has(this.#lastMessageId));
+    return this.#lastMessageId;
+  }
 }

@@ -13,7 +13,7 @@ export class SentAhead {
   readonly #inFlight = new Map<number, number>();
   readonly #done: Set<number>;
 
-  constructor(state: SentAheadState | undefined) {
+  constructor(state?: SentAheadState) {
     this.#done = new Set(state === undefined ? [] : sequencesOf(state));
   }
 

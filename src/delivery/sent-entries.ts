@@ -18,13 +18,14 @@ export interface Amount {
 export class SentEntries {
   /** In the order of the log. */
   readonly #inFlight = new Map<number, Flight>();
-  readonly #ahead: SentAhead;
+  /** What was sent before its turn; undefined when nothing was. */
+  #ahead: SentAhead | undefined;
   /** Up to a sequence, all that is not done with and not in flight; undefined: there is nothing. */
   #resume: { upTo: number; readonly unsettled: Set<number> } | undefined;
   #sentUpTo: number;
 
   constructor({ ahead, sent, sentUpTo = 0 }: CursorState) {
-    this.#ahead = new SentAhead(ahead);
+    if (ahead !== undefined) this.#ahead = new SentAhead(ahead);
     this.#sentUpTo = sentUpTo;
     if (sent !== undefined) this.#resume = resumeOf(sent);
   }
@@ -36,14 +37,14 @@ export class SentEntries {
 
   /** Entries in flight that were sent before their turn. */
   get aheadCount(): number {
-    return this.#ahead.inFlightCount;
+    return this.#ahead?.inFlightCount ?? 0;
   }
 
   /** In flight, sent in its turn or before. */
   get amount(): Amount {
-    let bytes = this.#ahead.inFlightBytes;
+    let bytes = this.#ahead?.inFlightBytes ?? 0;
     for (const flight of this.#inFlight.values()) bytes += flight.bytes;
-    return { count: this.#inFlight.size + this.#ahead.inFlightCount, bytes };
+    return { count: this.#inFlight.size + this.aheadCount, bytes };
   }
 
   /** The oldest entry in flight that was sent in its turn. */
@@ -60,7 +61,7 @@ export class SentEntries {
   /** The parts of a cursor's saved state: those that say more than its floor does. */
   stateAt(settled: number, offset: number, isCaughtUp: boolean): Partial<CursorState> {
     const sent = this.#sentAt(offset);
-    const ahead = isCaughtUp && this.#inFlight.size === 0 ? undefined : this.#ahead.state;
+    const ahead = isCaughtUp && this.#inFlight.size === 0 ? undefined : this.#ahead?.state;
     return {
       ...(this.#sentUpTo > settled && { sentUpTo: this.#sentUpTo }),
       ...(sent.upTo > settled && { sent }),
@@ -74,19 +75,19 @@ export class SentEntries {
 
   /** Whether the entry is neither in flight nor done with, as far as is known of it here. */
   isOpen(sequence: number): boolean {
-    if (this.#ahead.has(sequence) || this.#inFlight.has(sequence)) return false;
+    if (this.wasSentAhead(sequence) || this.#inFlight.has(sequence)) return false;
     const resume = this.#resume;
     return resume === undefined || sequence > resume.upTo || resume.unsettled.has(sequence);
   }
 
   /** Whether the entry, behind what is known, was sent before its turn. */
   wasSentAhead(sequence: number): boolean {
-    return this.#ahead.has(sequence);
+    return this.#ahead?.has(sequence) === true;
   }
 
   /** How many entries behind a sequence were sent before their turn. */
   aheadAfter(sequence: number): number {
-    return this.#ahead.countAfter(sequence);
+    return this.#ahead?.countAfter(sequence) ?? 0;
   }
 
   /** The entry awaits its acknowledgement. Returns whether it had been sent before. */
@@ -98,12 +99,13 @@ export class SentEntries {
   }
 
   sendAhead({ sequence, payload }: LogEntry): void {
+    this.#ahead ??= new SentAhead();
     this.#ahead.sent(sequence, payload.length);
   }
 
   /** The cursor passes an entry. Returns whether the entry was sent before its turn. */
   pass({ sequence, receivedAtMs }: LogEntry): boolean {
-    const ahead = this.#ahead.pass(sequence);
+    const ahead = this.#ahead?.pass(sequence);
     this.#resume?.unsettled.delete(sequence);
     if (ahead === undefined) return false;
     if (ahead !== 'done') this.#inFlight.set(sequence, { bytes: ahead, receivedAtMs });
@@ -112,14 +114,15 @@ export class SentEntries {
 
   /** The cursor passes all entries up to this one, received about then. */
   passAllUpTo(sequence: number, receivedAtMs: number): void {
-    for (const [sent, bytes] of this.#ahead.passAllUpTo(sequence)) {
+    for (const [sent, bytes] of this.#ahead?.passAllUpTo(sequence) ?? []) {
       this.#inFlight.set(sent, { bytes, receivedAtMs });
     }
   }
 
   /** The cursor has passed the whole log. */
   passAll(): void {
-    this.#ahead.forgetDone();
+    if (this.aheadCount === 0) this.#ahead = undefined;
+    else this.#ahead?.forgetDone();
   }
 
   /** Where a cursor can go on from without missing anything: behind what is known to be settled. */
@@ -137,12 +140,12 @@ export class SentEntries {
 
   /** The entry awaits nothing any more. Returns whether it was in flight. */
   settle(sequence: number): boolean {
-    return this.#ahead.settle(sequence) || this.#inFlight.delete(sequence);
+    return this.#ahead?.settle(sequence) === true || this.#inFlight.delete(sequence);
   }
 
   /** An entry that is to be sent again need not be. Returns whether it was to be. */
   settleUnsent(sequence: number): boolean {
-    return !this.#ahead.has(sequence) && this.#resume?.unsettled.delete(sequence) === true;
+    return !this.wasSentAhead(sequence) && this.#resume?.unsettled.delete(sequence) === true;
   }
 
   /** Gives up entries in flight that were received before this time. Returns how many. */
@@ -160,14 +163,14 @@ export class SentEntries {
   rewind(offset: number): Amount {
     const { amount } = this;
     if (amount.count > 0) this.#resume = resumeOf(this.#sentAt(offset));
-    this.#ahead.rewind();
+    this.#ahead?.rewind();
     this.#inFlight.clear();
     return amount;
   }
 
   /** The log ends at this sequence now. Returns how many entries in flight were lost. */
   cutAt(sequence: number): number {
-    let lost = this.#ahead.cutAt(sequence);
+    let lost = this.#ahead?.cutAt(sequence) ?? 0;
     for (const sent of this.#inFlight.keys()) {
       if (sent <= sequence) continue;
       this.#inFlight.delete(sent);

@@ -1,5 +1,4 @@
 import type { Logger } from 'pino';
-import type { Audience } from '../domain/grants.js';
 import { Consumer } from './consumer.js';
 import { freshCursor } from './cursor-state.js';
 import type { Deliveries } from './deliveries.js';
@@ -7,42 +6,10 @@ import type { ConsumerLimits } from './limits.js';
 import type { LogName, LogPositions } from './log-entry.js';
 import { ProgressKeeper } from './progress-keeper.js';
 import { ReceivedIdentifiers } from './received-identifiers.js';
+import type { RequestedSubscription, Session, SessionOwner } from './session.js';
 import type { SessionProgress, SessionRecord, SessionStore } from './session-store.js';
 import { SharedTurn } from './shared-turn.js';
-import type { QoS } from './subscriptions.js';
 import { Subscriptions } from './subscriptions.js';
-
-/** A filter as a client asks for it, its QoS already limited to what is granted. */
-export interface RequestedSubscription {
-  readonly filter: string;
-  readonly qos: QoS;
-}
-
-/** To whom a session belongs, and what that principal may see. */
-export interface SessionOwner {
-  /** `principalKey` */
-  readonly key: string;
-  readonly mayReceive: (audience: Audience) => boolean;
-  /** The same for all whose `mayReceive` answers the same. */
-  readonly audienceKey: string;
-  /** Left out: those of all sessions. */
-  readonly limits?: ConsumerLimits | undefined;
-  /** Whether the owner's sessions are kept however long they are away. */
-  readonly isKept?: boolean | undefined;
-}
-
-/** What a client finds again when it connects: its consumer, and what it has not released. */
-export interface Session {
-  readonly clientId: string;
-  readonly owner: SessionOwner;
-  readonly isPersistent: boolean;
-  readonly consumer: Consumer;
-  readonly received: ReceivedIdentifiers;
-  /** Whether the newest connection has found the session there [MQTT-3.2.2-2]. */
-  readonly isResumed: boolean;
-  /** Whether its subscriptions are stored as they are. */
-  readonly isSaved: boolean;
-}
 
 interface KeptSession extends Session {
   /** Stores all of it: a thousand SUBSCRIBEs that come at once are one write. */
@@ -77,7 +44,11 @@ export class Sessions {
 
   constructor(options: SessionsOptions) {
     this.#options = options;
-    this.#progress = new ProgressKeeper(options.store, options.log);
+    const { store, log } = options;
+    this.#progress = new ProgressKeeper({
+      ...{ store, log },
+      progressOf: (consumer) => this.#progressOf(consumer),
+    });
   }
 
   /**
@@ -99,11 +70,13 @@ export class Sessions {
       }
     }
     this.#timer = setInterval(() => this.#forgetUnused(), FORGET_INTERVAL_MS);
+    this.#progress.start();
     return { unreadable, countedUpTo };
   }
 
   async stop(): Promise<void> {
     clearInterval(this.#timer);
+    this.#progress.stop();
     await this.saveAll();
   }
 
@@ -115,7 +88,7 @@ export class Sessions {
   /** The same of every session, and up to where they are counted: a later start counts from there. */
   async saveAll(): Promise<void> {
     const countedUpTo = this.#options.deliveries.newest;
-    for (const session of this.#sessions.values()) if (session.isPersistent) this.#moved(session);
+    for (const { consumer } of this.#sessions.values()) this.#progress.moved.add(consumer);
     await this.#progress.flush();
     await this.#options.store.saveCountedUpTo(countedUpTo);
   }
@@ -179,7 +152,7 @@ export class Sessions {
     const session = this.#sessions.get(clientId);
     if (session?.consumer !== consumer) return;
     session.seenAtMs = this.#options.now();
-    if (session.isPersistent) this.#moved(session);
+    if (session.isPersistent) this.#progress.moved.add(consumer);
     else this.#forget(session);
   }
 
@@ -254,10 +227,7 @@ export class Sessions {
       mayReceive: owner.mayReceive,
       audienceKey: owner.audienceKey,
       limits: owner.limits ?? limits,
-      onProgress: () => {
-        if (consumer.subscriptions.hasEnded) consumer.subscriptions.prune(consumer.settled);
-        if (isPersistent) this.#moved(session);
-      },
+      moved: this.#progress.moved,
       onSubscriptionsRewound: () => {
         if (isPersistent) this.#inBackground(clientId, session.saving.take());
       },
@@ -274,10 +244,12 @@ export class Sessions {
     return session;
   }
 
-  #moved(session: KeptSession): void {
-    // A connection may end after its session was discarded: that must not be written again.
-    if (this.#sessions.get(session.clientId) !== session) return;
-    this.#progress.moved(session.clientId, () => progressOf(session));
+  /** Undefined also of a discarded session, whose connection ends later: that is not written again. */
+  #progressOf(consumer: Consumer): SessionProgress | undefined {
+    const session = this.#sessions.get(consumer.name);
+    if (session?.consumer !== consumer) return undefined;
+    if (consumer.subscriptions.hasEnded) consumer.subscriptions.prune(consumer.settled);
+    return session.isPersistent ? progressOf(session) : undefined;
   }
 
   /** For a persistent session, its subscriptions are stored when this resolves. */

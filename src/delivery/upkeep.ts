@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import type { Deliveries } from './deliveries.js';
-import type { KeepableLogs, LogPositions } from './log-entry.js';
-import { LOG_NAMES } from './log-entry.js';
+import { type KeepableLogs, LOG_NAMES, type LogPositions } from './log-entry.js';
 import { MessageCompaction } from './message-compaction.js';
 import type { Sessions } from './sessions.js';
 

@@ -1,7 +1,16 @@
-import { derivedId, isUuid, newId } from './identifiers.js';
-import { composeObject, decodeUtf8, objectMembers, parseJson } from './json-text.js';
-import type { Instant } from './times.js';
-import { PLAUSIBLE_FROM_MS, parseInstant } from './times.js';
+import {
+  composeObject,
+  decodeUtf8,
+  derivedId,
+  formatTime,
+  type Instant,
+  isUuid,
+  newId,
+  objectMembers,
+  PLAUSIBLE_FROM_MS,
+  parseInstant,
+  parseJson,
+} from './notation.js';
 
 /** The eight kinds of the interface specification, 2. */
 export const ALARM_KINDS = [
@@ -185,4 +194,42 @@ export function isOwnFootageKey(key: string, deviceId: string): boolean {
     inside[0] === deviceId &&
     levels.every((level) => level !== '' && level !== '.' && level !== '..')
   );
+}
+
+/** The part of an alarm that its forwarded message shows. */
+export type ForwardedAlarm = Pick<
+  Alarm,
+  'id' | 'kind' | 'detectedAtMs' | 'reportedAt' | 'footage' | 'data'
+>;
+
+const LATE = ',"late":true}';
+const NOT_LATE = ',"late":false}';
+const NOT_LATE_BYTES = NOT_LATE.length;
+
+/**
+ * `care-homes/<l>/devices/<d>/alarms/<kind>`, with `"late":false`.
+ *
+ * @param contextText `DeviceContext.text` as of the alarm: live from memory, later from its record
+ */
+export function alarmText(
+  alarm: ForwardedAlarm,
+  contextText: string,
+  receivedAtMs: number,
+): string {
+  const { id, kind, detectedAtMs, reportedAt, footage, data } = alarm;
+  const detectedAt = formatTime(detectedAtMs);
+  const receivedAt = detectedAtMs === receivedAtMs ? detectedAt : formatTime(receivedAtMs);
+  const recordings = FOOTAGE_TYPES.filter((type) => footage[type] !== undefined);
+  return (
+    `{"id":"${id}","kind":"${kind}","detectedAt":"${detectedAt}","receivedAt":"${receivedAt}"` +
+    (reportedAt === undefined ? '' : `,"reportedAt":${reportedAt}`) +
+    `,"footage":${recordings.length === 0 ? '[]' : JSON.stringify(recordings)}` +
+    (data === undefined ? '' : `,"data":${data}`) +
+    `,${contextText}${NOT_LATE}`
+  );
+}
+
+/** The payload of `alarmText` with `"late":true`. */
+export function asLate(payload: Buffer): Buffer {
+  return Buffer.concat([payload.subarray(0, -NOT_LATE_BYTES), Buffer.from(LATE)]);
 }

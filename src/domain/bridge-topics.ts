@@ -1,7 +1,7 @@
 /** Topics of a bridge: what it sends, and what it takes from its upstream. */
 
 import type { AlarmKind } from './alarms.js';
-import { isUuid } from './identifiers.js';
+import { isUuid } from './notation.js';
 import { isSafeTopic, parseForwardedTopic } from './topics.js';
 
 const PLACEHOLDERS = ['topic', 'locationId', 'deviceId', 'kind'] as const;

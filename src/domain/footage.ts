@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { FOOTAGE_TYPES, type FootageType } from './alarms.js';
-import { newId } from './identifiers.js';
+import { newId } from './notation.js';
 
 /**
  * A media type of video or audio, without parameters (RFC 6838, 4.2). Of the characters that it allows

@@ -1,6 +1,12 @@
 /** Who may do what. Every permission of HTTP and of MQTT is decided here (CONTRACT 2 and 3). */
 
-import { BRIDGE_TOPICS, deviceTopic, GATEWAY_STATUS_TOPIC, isFilter } from './topics.js';
+import {
+  BRIDGE_TOPICS,
+  deviceTopic,
+  GATEWAY_STATUS_TOPIC,
+  isFilter,
+  type PublishTarget,
+} from './topics.js';
 
 export const ROLES = ['viewer', 'manager', 'admin'] as const;
 export type Role = (typeof ROLES)[number];
@@ -86,6 +92,20 @@ export function maySubscribe(principal: Principal, filter: string): boolean {
   return location !== '' && touchesLocation(principal.grants, location);
 }
 
+/**
+ * Whether a topic is one of those on which the principal publishes at all. Whether a manager's grant
+ * covers the device of a command is decided when the command comes.
+ */
+export function mayPublish(principal: Principal, target: PublishTarget): boolean {
+  if (principal.type === 'device') {
+    return (
+      (target.type === 'alarm' || target.type === 'message' || target.type === 'unusable') &&
+      target.deviceId === principal.id
+    );
+  }
+  return target.type === 'command' && touchesLocation(principal.grants, target.locationId);
+}
+
 /** Location and group of a forwarded message: decide who may see it. */
 export interface Audience {
   readonly locationId: string | null;
@@ -102,4 +122,9 @@ export function mayReceive(principal: Principal, audience: Audience): boolean {
     locationId: audience.locationId,
     groupId: audience.groupId,
   });
+}
+
+/** `mayReceive` of one principal. */
+export function receiverRule(principal: Principal): (audience: Audience) => boolean {
+  return (audience) => mayReceive(principal, audience);
 }

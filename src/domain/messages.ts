@@ -1,10 +1,7 @@
-/** The texts of forwarded messages (CONTRACT 3): assembled from JSON texts, never re-serialised. */
+/** The texts of forwarded messages (CONTRACT 3): assembled from JSON texts, never re-serialised. Alarms: `alarms.ts`. */
 
-import type { Alarm } from './alarms.js';
-import { FOOTAGE_TYPES } from './alarms.js';
-import { decodeUtf8, isJson } from './json-text.js';
+import { decodeUtf8, formatTime, isJson } from './notation.js';
 import type { Device, Group, Location, Room } from './site.js';
-import { formatTime } from './times.js';
 
 /** A device with its place at one moment, and the text of both for every message until it changes. */
 export interface DeviceContext {
@@ -55,44 +52,6 @@ export function contextText({ device, location, room, group, customData }: Named
 
 function named(thing: Named | null): string {
   return thing === null ? 'null' : JSON.stringify({ id: thing.id, name: thing.name });
-}
-
-/** The part of an alarm that its forwarded message shows. */
-export type ForwardedAlarm = Pick<
-  Alarm,
-  'id' | 'kind' | 'detectedAtMs' | 'reportedAt' | 'footage' | 'data'
->;
-
-const LATE = ',"late":true}';
-const NOT_LATE = ',"late":false}';
-const NOT_LATE_BYTES = NOT_LATE.length;
-
-/**
- * `care-homes/<l>/devices/<d>/alarms/<kind>`, with `"late":false`.
- *
- * @param contextText `DeviceContext.text` as of the alarm: live from memory, later from its record
- */
-export function alarmText(
-  alarm: ForwardedAlarm,
-  contextText: string,
-  receivedAtMs: number,
-): string {
-  const { id, kind, detectedAtMs, reportedAt, footage, data } = alarm;
-  const detectedAt = formatTime(detectedAtMs);
-  const receivedAt = detectedAtMs === receivedAtMs ? detectedAt : formatTime(receivedAtMs);
-  const recordings = FOOTAGE_TYPES.filter((type) => footage[type] !== undefined);
-  return (
-    `{"id":"${id}","kind":"${kind}","detectedAt":"${detectedAt}","receivedAt":"${receivedAt}"` +
-    (reportedAt === undefined ? '' : `,"reportedAt":${reportedAt}`) +
-    `,"footage":${recordings.length === 0 ? '[]' : JSON.stringify(recordings)}` +
-    (data === undefined ? '' : `,"data":${data}`) +
-    `,${contextText}${NOT_LATE}`
-  );
-}
-
-/** The payload of `alarmText` with `"late":true`. */
-export function asLate(payload: Buffer): Buffer {
-  return Buffer.concat([payload.subarray(0, -NOT_LATE_BYTES), Buffer.from(LATE)]);
 }
 
 /** `care-homes/<l>/devices/<d>/<anything>`: the device's JSON value as sent, else its bytes. */

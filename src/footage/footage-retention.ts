@@ -1,6 +1,6 @@
 import { lstat, mkdir, readdir, rm, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import { PLAUSIBLE_FROM_MS } from '../domain/times.js';
+import { PLAUSIBLE_FROM_MS } from '../domain/notation.js';
 import type { Retention } from '../retention-schedule.js';
 import { isAbsent } from './file-failures.js';
 import { DIRECTORY_MODE, DRAFTS } from './footage-folder.js';

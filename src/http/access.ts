@@ -1,14 +1,19 @@
 import type { Context, MiddlewareHandler } from 'hono';
-import type { Grant, Role, Scope } from '../domain/grants.js';
-import { isAdmin, permits, touchesLocation } from '../domain/grants.js';
-import { isUuid } from '../domain/identifiers.js';
+import {
+  type Grant,
+  isAdmin,
+  permits,
+  type Role,
+  type Scope,
+  touchesLocation,
+} from '../domain/grants.js';
+import { isUuid } from '../domain/notation.js';
 import { GatewayError } from '../errors.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { DeviceKey, RoomKey } from '../site/site-store.js';
 import type { Coverage } from './coverage.js';
 import type { Existence } from './existence.js';
-import type { HttpEnv } from './http-env.js';
-import { callerOf } from './http-env.js';
+import { callerOf, type HttpEnv } from './http-env.js';
 import { invalidRequest } from './problem.js';
 import { standingGuard } from './standing-checks.js';
 

@@ -1,8 +1,7 @@
 import type { Context } from 'hono';
-import { isUuid } from '../domain/identifiers.js';
+import { isUuid } from '../domain/notation.js';
 import type { Actor, AuditEntry, AuditSubject } from '../site/audit-trail.js';
-import type { HttpEnv } from './http-env.js';
-import { pathOf } from './http-env.js';
+import { type HttpEnv, pathOf } from './http-env.js';
 
 /** The actor of this request, as the audit trail names him; decided here alone. */
 export function actorOf(c: Context<HttpEnv>): Actor {

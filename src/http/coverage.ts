@@ -1,5 +1,4 @@
-import type { Grant, Role } from '../domain/grants.js';
-import { permits } from '../domain/grants.js';
+import { type Grant, permits, type Role } from '../domain/grants.js';
 import type { Device, Group, Room } from '../domain/site.js';
 import type { SiteModel } from '../site/site-model.js';
 

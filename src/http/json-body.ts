@@ -1,5 +1,5 @@
 import type { Context, MiddlewareHandler } from 'hono';
-import { decodeUtf8, isJson } from '../domain/json-text.js';
+import { decodeUtf8, isJson } from '../domain/notation.js';
 import { GatewayError } from '../errors.js';
 import type { HttpEnv } from './http-env.js';
 import { checkAgain } from './standing-checks.js';

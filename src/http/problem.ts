@@ -1,8 +1,7 @@
 /** Problem details (RFC 9457): every failure leaves the gateway in this shape, and only here. */
 
 import { HTTPException } from 'hono/http-exception';
-import type { ErrorCode, FieldFault } from '../errors.js';
-import { GatewayError } from '../errors.js';
+import { type ErrorCode, type FieldFault, GatewayError } from '../errors.js';
 
 export const PROBLEM_MEDIA_TYPE = 'application/problem+json';
 

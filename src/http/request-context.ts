@@ -4,8 +4,7 @@ import type { Logger } from 'pino';
 import type { GatewayError } from '../errors.js';
 import type { PermissionRefusals } from '../site/permission-refusals.js';
 import { actorOf, requestDetails, subjectOf } from './actor.js';
-import type { HttpEnv } from './http-env.js';
-import { pathOf } from './http-env.js';
+import { type HttpEnv, pathOf } from './http-env.js';
 import { isOwnFailure, problemReply, toGatewayError } from './problem.js';
 
 /** An id of a caller's or a proxy's own, for the log: nothing that could forge a line of it. */

@@ -3,10 +3,8 @@
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
-import type { ErrorCode } from '../errors.js';
-import { GatewayError } from '../errors.js';
-import type { ProblemReply } from './problem.js';
-import { problemReply } from './problem.js';
+import { type ErrorCode, GatewayError } from '../errors.js';
+import { type ProblemReply, problemReply } from './problem.js';
 import { commonHeaders } from './request-context.js';
 
 /** A problem response for a request whose path and id are unknown. */

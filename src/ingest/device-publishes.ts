@@ -1,12 +1,9 @@
 import { hash } from 'node:crypto';
 import type { Forwarder } from '../delivery/forwarder.js';
-import type { LiveCopies } from '../delivery/live-copies.js';
 import type { NewAlarm, Receipt, ReceivedIdentifier } from '../delivery/log-entry.js';
 import type { LogWriter } from '../delivery/log-writer.js';
-import type { Alarm } from '../domain/alarms.js';
-import { parseAlarm } from '../domain/alarms.js';
-import type { DeviceContext } from '../domain/messages.js';
-import { alarmText, messageText } from '../domain/messages.js';
+import { type Alarm, alarmText, parseAlarm } from '../domain/alarms.js';
+import { type DeviceContext, messageText } from '../domain/messages.js';
 import { forwardedTopic, type PublishTarget } from '../domain/topics.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { InvalidPublishes } from './invalid-publishes.js';
@@ -28,7 +25,6 @@ export interface DevicePublish {
 export interface DevicePublishesOptions {
   readonly model: SiteModel;
   readonly alarms: LogWriter<NewAlarm>;
-  readonly liveCopies: LiveCopies;
   readonly forwarder: Forwarder;
   readonly invalid: InvalidPublishes;
   readonly maxAlarmBytes: number;
@@ -94,7 +90,7 @@ export class DevicePublishes {
     wallReceivedAtMs: number,
     done: Done,
   ): void {
-    const { alarms, liveCopies, steadyNow } = this.#options;
+    const { alarms, steadyNow } = this.#options;
     const entry: NewAlarm = {
       topic: forwardedTopic(context.location.id, context.device.id, `alarms/${alarm.kind}`),
       payload: Buffer.from(alarmText(alarm, context.text, wallReceivedAtMs)),
@@ -105,11 +101,7 @@ export class DevicePublishes {
       locationId: context.location.id,
       groupId: context.group?.id ?? null,
     };
-    const stored = liveCopies.watch(entry);
-    alarms.append(entry, (isStored) => {
-      if (isStored) stored();
-      done(isStored);
-    });
+    alarms.append(entry, done);
   }
 
   #acceptMessage(publish: DevicePublish, rest: string, context: DeviceContext, done: Done): void {

@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
 import type { Deliveries } from '../delivery/deliveries.js';
 import type { RejectionReason } from '../domain/alarms.js';
-import type { DeviceContext, Rejection } from '../domain/messages.js';
-import { rejectedText } from '../domain/messages.js';
+import { type DeviceContext, type Rejection, rejectedText } from '../domain/messages.js';
 import { deviceTopic, forwardedTopic } from '../domain/topics.js';
 
 /** Where the publishing device is: decides who may see its invalid publishes. */

@@ -2,8 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Forwarder } from '../delivery/forwarder.js';
 import type { RetainedMessages } from '../delivery/retained-messages.js';
-import type { DeviceContext } from '../domain/messages.js';
-import { statusText } from '../domain/messages.js';
+import { type DeviceContext, statusText } from '../domain/messages.js';
 import type { Device } from '../domain/site.js';
 import { forwardedTopic, parseForwardedTopic } from '../domain/topics.js';
 import type { SiteModel } from '../site/site-model.js';
@@ -21,8 +20,15 @@ export interface PresenceRecord {
   readonly lastSeenAtMs: number;
 }
 
+/** A device's connection. */
+export interface DeviceConnection {
+  /** For how long nothing has come over it, in milliseconds. */
+  readonly silentMs: number;
+}
+
 interface Seen {
-  connections: number;
+  readonly connections: Set<DeviceConnection>;
+  /** Before the present connections. */
   lastSeenAtMs: number;
   /** When it was last announced to have come or gone. */
   sinceMs: number;
@@ -73,7 +79,7 @@ export class Presence {
   /** Only reads: a store that cannot take writes must not hold up the start (CONTRACT 4.7). */
   async load(): Promise<void> {
     for (const { deviceId, online, lastSeenAtMs } of await this.#store.load()) {
-      this.#seen.set(deviceId, { connections: 0, lastSeenAtMs, sinceMs: lastSeenAtMs });
+      this.#seen.set(deviceId, { connections: new Set(), lastSeenAtMs, sinceMs: lastSeenAtMs });
       if (online) this.#leftOnline.add(deviceId);
     }
   }
@@ -92,7 +98,7 @@ export class Presence {
   }
 
   #hasConnections(): boolean {
-    for (const { connections } of this.#seen.values()) if (connections > 0) return true;
+    for (const { connections } of this.#seen.values()) if (connections.size > 0) return true;
     return false;
   }
 
@@ -107,25 +113,30 @@ export class Presence {
   of(deviceId: string): { online: boolean; lastSeenAtMs: number | null } {
     const seen = this.#seen.get(deviceId);
     if (seen === undefined) return { online: false, lastSeenAtMs: null };
-    return { online: seen.connections > 0, lastSeenAtMs: seen.lastSeenAtMs };
+    return { online: seen.connections.size > 0, lastSeenAtMs: this.#lastSeenAtMs(seen) };
   }
 
   /**
    * The device has shown its credentials on a connection. Of two connections that overlap, as when a
    * device comes back before its old one is found dead, the end of the first changes nothing.
    */
-  connected(deviceId: string): void {
+  connected(deviceId: string, connection: DeviceConnection): void {
     this.#leftOnline.delete(deviceId);
-    const seen = this.#touch(deviceId);
-    seen.connections++;
-    if (seen.connections === 1) this.#announce(deviceId, true);
+    const seen = this.#seen.get(deviceId) ?? {
+      ...{ connections: new Set(), lastSeenAtMs: 0, sinceMs: 0 },
+    };
+    this.#seen.set(deviceId, seen);
+    seen.connections.add(connection);
+    if (seen.connections.size === 1) this.#announce(deviceId, true);
   }
 
   /** A connection of the device has ended. */
-  disconnected(deviceId: string): void {
-    const seen = this.#touch(deviceId);
-    seen.connections--;
-    if (seen.connections === 0) this.#announce(deviceId, false);
+  disconnected(deviceId: string, connection: DeviceConnection): void {
+    const seen = this.#seen.get(deviceId);
+    if (seen === undefined) return;
+    seen.lastSeenAtMs = this.#lastSeenAtMs(seen);
+    seen.connections.delete(connection);
+    if (seen.connections.size === 0) this.#announce(deviceId, false);
   }
 
   /**
@@ -160,16 +171,11 @@ export class Presence {
     this.#keepTrackOf(before.id, this.#forward(context, gone));
   }
 
-  /** The device has sent something. */
-  heardOf(deviceId: string): void {
-    this.#touch(deviceId);
-  }
-
-  #touch(deviceId: string): Seen {
-    const seen = this.#seen.get(deviceId) ?? { connections: 0, lastSeenAtMs: 0, sinceMs: 0 };
-    seen.lastSeenAtMs = this.#now();
-    this.#seen.set(deviceId, seen);
-    return seen;
+  /** When something last came from the device; a keep-alive counts. */
+  #lastSeenAtMs({ connections, lastSeenAtMs }: Seen): number {
+    const nowMs = this.#now();
+    const heardAtMs = Array.from(connections, ({ silentMs }) => Math.round(nowMs - silentMs));
+    return Math.max(lastSeenAtMs, ...heardAtMs);
   }
 
   #announce(deviceId: string, online: boolean): void {
@@ -185,7 +191,7 @@ export class Presence {
       this.#seen.delete(deviceId);
       return;
     }
-    const lastSeenAtMs = this.#seen.get(deviceId)?.lastSeenAtMs ?? sinceMs;
+    const lastSeenAtMs = this.of(deviceId).lastSeenAtMs ?? sinceMs;
     const announced = this.#forward(context, { online, sinceMs, retain: true });
     const saved = this.#store.save({ deviceId, online, lastSeenAtMs });
     this.#keepTrackOf(deviceId, Promise.all([announced, saved]));
@@ -195,7 +201,7 @@ export class Presence {
     const [seen, context] = [this.#seen.get(deviceId), this.#model.context(deviceId)];
     if (seen === undefined || context === undefined) return;
     const { connections, sinceMs } = seen;
-    await this.#forward(context, { online: connections > 0, sinceMs, retain: true });
+    await this.#forward(context, { online: connections.size > 0, sinceMs, retain: true });
   }
 
   #forward(context: DeviceContext, { online, sinceMs, retain }: Status): Promise<void> {

@@ -1,13 +1,10 @@
 import { hashSecret, newSecret, secretMatches } from '../domain/credentials.js';
-import type { Grant, Principal } from '../domain/grants.js';
-import { principalKey } from '../domain/grants.js';
-import { newId } from '../domain/identifiers.js';
+import { type Grant, type Principal, principalKey } from '../domain/grants.js';
+import { formatTime, newId } from '../domain/notation.js';
 import type { AccessToken } from '../domain/site.js';
-import { formatTime } from '../domain/times.js';
 import { GatewayError } from '../errors.js';
 import { NO_ACCESS_TOKEN } from './absences.js';
-import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
-import { GATEWAY_ACTOR } from './audit-trail.js';
+import { type Actor, type AuditAction, type AuditEntry, GATEWAY_ACTOR } from './audit-trail.js';
 import type { SiteEvents } from './site-events.js';
 import type { SiteModel } from './site-model.js';
 import type { SiteStore } from './site-store.js';

@@ -1,5 +1,4 @@
-import type { AuditAction, AuditEntry } from './audit-trail.js';
-import { GATEWAY_ACTOR } from './audit-trail.js';
+import { type AuditAction, type AuditEntry, GATEWAY_ACTOR } from './audit-trail.js';
 
 /** Name of a bridge → digest of its configuration, which only shows whether that has changed. */
 export type BridgeFingerprints = ReadonlyMap<string, string>;

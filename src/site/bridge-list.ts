@@ -1,4 +1,4 @@
-import { formatTime } from '../domain/times.js';
+import { formatTime } from '../domain/notation.js';
 
 /** Status of a bridge, for HTTP and MQTT. */
 export interface BridgeStatus {

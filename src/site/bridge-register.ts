@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import type { AuditEntry } from './audit-trail.js';
-import type { BridgeFingerprints } from './bridge-changes.js';
-import { bridgeChanges } from './bridge-changes.js';
+import { type BridgeFingerprints, bridgeChanges } from './bridge-changes.js';
 import { pause } from './pause.js';
 
 const RETRY_AFTER_MS = 500;

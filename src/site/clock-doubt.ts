@@ -1,4 +1,4 @@
-import { formatTime, PLAUSIBLE_FROM_MS } from '../domain/times.js';
+import { formatTime, PLAUSIBLE_FROM_MS } from '../domain/notation.js';
 import type { ClockReading, ClockTrust } from './clock-store.js';
 
 const DAY_MS = 24 * 3_600_000;

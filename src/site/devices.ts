@@ -1,7 +1,6 @@
 import { hashSecret, newSecret, secretMatches } from '../domain/credentials.js';
 import { principalKey } from '../domain/grants.js';
-import { newId } from '../domain/identifiers.js';
-import { mergePatch } from '../domain/json-text.js';
+import { mergePatch, newId } from '../domain/notation.js';
 import type { Device } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import { NO_DEVICE } from './absences.js';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import { formatTime } from '../domain/times.js';
+import { formatTime } from '../domain/notation.js';
 import { GatewayError } from '../errors.js';
 import type { Actor, AuditTrail } from './audit-trail.js';
 import type { Health } from './health.js';

@@ -1,5 +1,4 @@
-import type { Principal } from '../domain/grants.js';
-import { principalKey } from '../domain/grants.js';
+import { type Principal, principalKey } from '../domain/grants.js';
 import type { AccessTokens } from './access-tokens.js';
 import type { SiteModel } from './site-model.js';
 

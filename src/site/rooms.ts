@@ -1,4 +1,4 @@
-import { newId } from '../domain/identifiers.js';
+import { newId } from '../domain/notation.js';
 import type { Room } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import { NO_ROOM } from './absences.js';

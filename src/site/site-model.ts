@@ -1,5 +1,4 @@
-import type { DeviceContext } from '../domain/messages.js';
-import { deviceContext } from '../domain/messages.js';
+import { type DeviceContext, deviceContext } from '../domain/messages.js';
 import type { AccessToken, Device, Group, Location, Room } from '../domain/site.js';
 import { type SiteState, unreadablePrincipals } from './site-findings.js';
 import type { DeviceKey, GroupKey, RoomKey } from './site-store.js';

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { PLAUSIBLE_FROM_MS } from '../domain/times.js';
+import { PLAUSIBLE_FROM_MS } from '../domain/notation.js';
 import { ClockDoubt, MIN_JUMP_MS } from './clock-doubt.js';
 import type { ClockReading, ClockRecord, ClockStart, ClockStore } from './clock-store.js';
 import type { Health } from './health.js';

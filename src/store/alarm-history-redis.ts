@@ -8,8 +8,13 @@ import type {
   AlarmQuery,
   AlarmRecord,
 } from '../site/alarm-history.js';
-import { type ReadPlace, readPlace } from './alarm-places.js';
-import { kindNumber, readAlarm, withFootageOf } from './alarm-records.js';
+import {
+  kindNumber,
+  type ReadPlace,
+  readAlarm,
+  readPlace,
+  withFootageOf,
+} from './alarm-records.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';
 import { Script } from './scripts.js';

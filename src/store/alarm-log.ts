@@ -2,17 +2,29 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { Appended, LogEntry, NewAlarm } from '../delivery/log-entry.js';
-import { alarmText } from '../domain/messages.js';
+import { alarmText } from '../domain/alarms.js';
 import { forwardedTopic } from '../domain/topics.js';
-import { alarmIdPlace } from './alarm-ids.js';
-import { AlarmPlaces, type ReadPlace, readPlace } from './alarm-places.js';
-import { alarmRecordValues, kindNumber, type ReadAlarm, readAlarm } from './alarm-records.js';
+import {
+  AlarmPlaces,
+  alarmIdPlace,
+  alarmRecordValues,
+  kindNumber,
+  type ReadAlarm,
+  type ReadPlace,
+  readAlarm,
+  readPlace,
+} from './alarm-records.js';
 import { BoundedMap } from './bounded-map.js';
 import type { Keys } from './keys.js';
-import { type Packable, packRows } from './packed.js';
-import { Script } from './scripts.js';
+import { type Packable, packRows, Script } from './scripts.js';
 import { readStream, type StreamRow } from './streams.js';
 import { Version1Backlog } from './version-1-backlog.js';
+
+/** Answers of a writer come in the order of the log; a page read does not hold an alarm up. */
+export interface LogConnections {
+  readonly writer: Redis;
+  readonly reader: Redis;
+}
 
 const appendAlarms = new Script('append-alarms', z.array(z.number()));
 
@@ -28,50 +40,55 @@ const MAX_PLACES_IN_MEMORY = 10_000;
  * the code that renders the live message.
  */
 export class AlarmLog {
+  readonly #connections: LogConnections;
   readonly #keys: Keys;
   readonly #log: Logger | undefined;
   readonly #places = new AlarmPlaces();
   readonly #readPlaces = new BoundedMap<string, ReadPlace>(MAX_PLACES_IN_MEMORY);
   readonly #version1: Version1Backlog;
 
-  constructor(keys: Keys, log?: Logger) {
+  /** The keys and prefixes of append-alarms.lua. */
+  readonly #appendKeys: readonly string[];
+  readonly #appendPrefixes: readonly string[];
+
+  constructor(connections: LogConnections, keys: Keys, log?: Logger) {
+    this.#connections = connections;
     this.#keys = keys;
     this.#log = log;
+    this.#appendKeys = [keys.logSequence('alarms'), keys.history];
+    this.#appendPrefixes = [
+      ...[keys.alarmIdsPrefix, keys.receiptsPrefix, keys.alarmIndexPrefix],
+      ...[keys.alarmPlacePrefix, keys.alarmGroupsPrefix, keys.receivedPrefix],
+    ];
     this.#version1 = new Version1Backlog(keys);
   }
 
-  async append(redis: Redis, alarms: readonly NewAlarm[]): Promise<Appended[]> {
-    const keys = this.#keys;
-    const sequences = await appendAlarms.run(
-      redis,
-      [keys.logSequence('alarms'), keys.history],
-      [
-        ...[keys.alarmIdsPrefix, keys.receiptsPrefix, keys.alarmIndexPrefix],
-        ...[keys.alarmPlacePrefix, keys.alarmGroupsPrefix, keys.receivedPrefix],
-        RECEIPTS_KEPT_SECONDS,
-        packRows(alarms.map((alarm) => this.#rowOf(alarm))),
-      ],
-    );
+  /** One atomic write, durable when the promise resolves. */
+  async append(alarms: readonly NewAlarm[]): Promise<Appended[]> {
+    const rows = packRows(alarms.map((alarm) => this.#rowOf(alarm)));
+    const args = [...this.#appendPrefixes, RECEIPTS_KEPT_SECONDS, rows];
+    const sequences = await appendAlarms.run(this.#connections.writer, this.#appendKeys, args);
     return sequences.map((sequence) => ({ sequence: Math.abs(sequence), isNew: sequence > 0 }));
   }
 
   /** Leaves out what is lost or damaged: it must not hold up the rest. */
-  async read(redis: Redis, from: string, to: string, count: number): Promise<LogEntry[]> {
+  async read(from: string, to: string, count: number): Promise<LogEntry[]> {
+    const { reader } = this.#connections;
     const entries: LogEntry[] = [];
     for (let start = from; ; ) {
       const wanted = count - entries.length;
-      const rows = await readStream(redis, this.#keys.history, start, to, wanted);
-      entries.push(...(await this.#entriesOf(redis, rows)));
+      const rows = await readStream(reader, this.#keys.history, start, to, wanted);
+      entries.push(...(await this.#entriesOf(rows)));
       const last = rows.at(-1);
       if (last === undefined || rows.length < wanted || entries.length === count) break;
       start = String(last.sequence + 1);
     }
-    return this.#version1.asRendered(redis, entries);
+    return this.#version1.asRendered(reader, entries);
   }
 
   /** Drops what only version 1 needed of the entries up to this one. */
-  async trim(redis: Redis, upToSequence: number): Promise<void> {
-    await this.#version1.trim(redis, upToSequence);
+  async trim(upToSequence: number): Promise<void> {
+    await this.#version1.trim(this.#connections.reader, upToSequence);
   }
 
   #rowOf(entry: NewAlarm): Packable[] {
@@ -91,12 +108,12 @@ export class AlarmLog {
     ];
   }
 
-  async #entriesOf(redis: Redis, rows: readonly StreamRow[]): Promise<LogEntry[]> {
+  async #entriesOf(rows: readonly StreamRow[]): Promise<LogEntry[]> {
     const alarms = rows.flatMap(({ sequence, fields }) => {
       const alarm = readAlarm(fields);
       return alarm === undefined ? [] : [{ sequence, alarm }];
     });
-    const places = await this.#placesOf(redis, alarms);
+    const places = await this.#placesOf(alarms);
     const entries = alarms.flatMap(({ sequence, alarm }) => {
       const place = places.get(alarm.placeDigest);
       return place === undefined ? [] : [entryOf(sequence, alarm, place)];
@@ -110,7 +127,6 @@ export class AlarmLog {
   }
 
   async #placesOf(
-    redis: Redis,
     alarms: readonly { readonly alarm: ReadAlarm }[],
   ): Promise<ReadonlyMap<string, ReadPlace>> {
     const places = new Map<string, ReadPlace>();
@@ -122,7 +138,8 @@ export class AlarmLog {
     }
     await Promise.all(
       [...unknown].map(async (digest) => {
-        const place = readPlace((await redis.hget(this.#keys.alarmPlace(digest), 't')) ?? '');
+        const { reader } = this.#connections;
+        const place = readPlace((await reader.hget(this.#keys.alarmPlace(digest), 't')) ?? '');
         if (place === undefined) return;
         places.set(digest, place);
         this.#readPlaces.set(digest, place);

@@ -1,13 +1,18 @@
 /** How an alarm is written into the alarm log, and read from it again. */
 
+import { createHash, hash } from 'node:crypto';
 import { z } from 'zod';
 import type { NewAlarm } from '../delivery/log-entry.js';
-import type { AlarmKind } from '../domain/alarms.js';
-import { ALARM_KINDS, FOOTAGE_TYPES } from '../domain/alarms.js';
-import { uuidBytes, uuidText } from '../domain/identifiers.js';
-import { parseJson } from '../domain/json-text.js';
-import type { ForwardedAlarm } from '../domain/messages.js';
-import type { Packable } from './packed.js';
+import {
+  ALARM_KINDS,
+  type AlarmKind,
+  FOOTAGE_TYPES,
+  type ForwardedAlarm,
+} from '../domain/alarms.js';
+import type { DeviceContext } from '../domain/messages.js';
+import { objectMembers, parseJson, uuidBytes, uuidText } from '../domain/notation.js';
+import type { AlarmPlace } from '../site/alarm-history.js';
+import type { Packable } from './scripts.js';
 
 const UUID_BYTES = 16;
 
@@ -107,4 +112,86 @@ function withDevice(key: string, deviceId: string): string {
   return key.startsWith(DEVICES)
     ? `${DEVICES}${deviceId}${key.slice(DEVICES.length)}`
     : deviceId + key;
+}
+
+/** 96 bits. */
+const DIGEST_CHARACTERS = 16;
+
+const namedSchema = z.object({ id: z.string(), name: z.string() });
+const placeSchema = z.object({
+  device: namedSchema,
+  location: namedSchema,
+  room: namedSchema.nullable(),
+  group: namedSchema.nullable(),
+});
+
+/** A place as the store keeps it. */
+export interface WrittenPlace {
+  /** The same for equal places only. */
+  readonly digest: string;
+  /** The JSON object whose members every forwarded message of the device ends with. */
+  readonly text: string;
+}
+
+/** A place as it is read: `contextText` is what messages are rendered with. */
+export interface ReadPlace extends AlarmPlace {
+  readonly contextText: string;
+}
+
+/**
+ * Writes the places of alarms: where a device was and its custom data at that moment.
+ *
+ * Many alarms share a place, and so the store keeps it once for them. A context's text is digested
+ * once until it changes.
+ */
+export class AlarmPlaces {
+  readonly #written = new WeakMap<DeviceContext, WrittenPlace>();
+
+  of(context: DeviceContext): WrittenPlace {
+    const known = this.#written.get(context);
+    if (known !== undefined) return known;
+    const text = `{${context.text}}`;
+    const digest = createHash('sha256').update(text).digest('base64url');
+    const place = { digest: digest.slice(0, DIGEST_CHARACTERS), text };
+    this.#written.set(context, place);
+    return place;
+  }
+}
+
+/**
+ * Reads a place's text; undefined when it is none of ours. The custom data keeps the spelling in which
+ * the customer sent it.
+ */
+export function readPlace(text: string): ReadPlace | undefined {
+  const place = placeSchema.safeParse(parseJson(text)).data;
+  if (place === undefined) return undefined;
+  const customData = objectMembers(text)?.get('customData') ?? '{}';
+  return { ...place, customData, contextText: text.slice(1, -1) };
+}
+
+/**
+ * Redis packs small hashes tightly: with a million alarms there are 30 in each piece, and up to four
+ * million they stay under the 128 that are packed by default.
+ */
+const PIECE_BITS = 15;
+const PIECE_BYTES = 2;
+const FIELD_BYTES = 10;
+
+/** Where the history keeps that a device's alarm has been recorded. */
+export interface AlarmIdPlace {
+  readonly piece: number;
+  readonly field: Buffer;
+}
+
+/**
+ * By a digest: an id is the device's own affair, so the same one of another device is another alarm.
+ * SHA-1, because scripts know no other (expire-alarms.lua): a device gains nothing by two alarms of its
+ * own that count as one, and to hit another device's it would have to invert 95 bits.
+ */
+export function alarmIdPlace(deviceId: string, alarmId: string): AlarmIdPlace {
+  const digest = hash('sha1', Buffer.concat([Buffer.from(deviceId), uuidBytes(alarmId)]), 'buffer');
+  return {
+    piece: digest.readUInt16BE(0) >> (8 * PIECE_BYTES - PIECE_BITS),
+    field: digest.subarray(PIECE_BYTES, PIECE_BYTES + FIELD_BYTES),
+  };
 }

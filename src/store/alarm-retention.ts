@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import { PLAUSIBLE_FROM_MS } from '../domain/times.js';
+import { PLAUSIBLE_FROM_MS } from '../domain/notation.js';
 import type { Retention } from '../retention-schedule.js';
 import type { Keys } from './keys.js';
 import { Script } from './scripts.js';

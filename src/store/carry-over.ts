@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { parseJson } from '../domain/json-text.js';
 import { contextText } from '../domain/messages.js';
+import { parseJson } from '../domain/notation.js';
 import { GatewayError } from '../errors.js';
 import type { Keys } from './keys.js';
 import { execute } from './transaction.js';

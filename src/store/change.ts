@@ -1,7 +1,6 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { Failure } from '../errors.js';
-import { GatewayError } from '../errors.js';
+import { type Failure, GatewayError } from '../errors.js';
 import { answering } from './failures.js';
 import { Script } from './scripts.js';
 

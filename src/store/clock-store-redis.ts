@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { PLAUSIBLE_FROM_MS } from '../domain/times.js';
+import { PLAUSIBLE_FROM_MS } from '../domain/notation.js';
 import type { ClockRecord, ClockStore } from '../site/clock-store.js';
 import type { Keys } from './keys.js';
 

@@ -1,13 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import type {
-  Appended,
-  LogEntry,
-  LogName,
-  LogReader,
-  NewAlarm,
-  NewMessage,
-} from '../delivery/log-entry.js';
+import type { LogEntry, LogName, LogReader } from '../delivery/log-entry.js';
 import { AlarmLog } from './alarm-log.js';
 import type { Keys } from './keys.js';
 import { MessageLog } from './message-log.js';
@@ -19,35 +12,25 @@ import { MessageLog } from './message-log.js';
  * is read over another, so that a page of a long backlog does not hold an alarm up.
  */
 export class LogStore implements LogReader {
-  readonly #writer: Redis;
+  readonly alarms: AlarmLog;
+  readonly messages: MessageLog;
   readonly #reader: Redis;
   readonly #keys: Keys;
-  readonly #alarms: AlarmLog;
-  readonly #messages: MessageLog;
 
   constructor(writer: Redis, reader: Redis, keys: Keys, log?: Logger) {
-    this.#writer = writer;
+    this.alarms = new AlarmLog({ writer, reader }, keys, log);
+    this.messages = new MessageLog({ writer, reader }, keys);
     this.#reader = reader;
     this.#keys = keys;
-    this.#alarms = new AlarmLog(keys, log);
-    this.#messages = new MessageLog(keys);
-  }
-
-  appendAlarms(alarms: readonly NewAlarm[]): Promise<Appended[]> {
-    return this.#alarms.append(this.#writer, alarms);
-  }
-
-  appendMessages(messages: readonly NewMessage[]): Promise<Appended[]> {
-    return this.#messages.append(this.#writer, messages);
   }
 
   read(log: LogName, afterSequence: number, count: number): Promise<LogEntry[]> {
-    return this.#logOf(log).read(this.#reader, String(afterSequence + 1), '+', count);
+    return this[log].read(String(afterSequence + 1), '+', count);
   }
 
   async pick(log: LogName, sequences: readonly number[]): Promise<LogEntry[]> {
     const pages = sequences.map((sequence) =>
-      this.#logOf(log).read(this.#reader, String(sequence), String(sequence), 1),
+      this[log].read(String(sequence), String(sequence), 1),
     );
     return (await Promise.all(pages)).flat();
   }
@@ -68,18 +51,14 @@ export class LogStore implements LogReader {
    * their log is the history.
    */
   async trim(log: LogName, upToSequence: number): Promise<void> {
-    await this.#logOf(log).trim(this.#reader, upToSequence);
+    await this[log].trim(upToSequence);
   }
 
   messageCount(): Promise<number> {
-    return this.#messages.length(this.#reader);
+    return this.messages.length();
   }
 
   async removeMessages(sequences: readonly number[]): Promise<void> {
-    await this.#messages.remove(this.#reader, sequences);
-  }
-
-  #logOf(log: LogName): AlarmLog | MessageLog {
-    return log === 'alarms' ? this.#alarms : this.#messages;
+    await this.messages.remove(sequences);
   }
 }

@@ -1,9 +1,8 @@
-import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { Appended, LogEntry, NewMessage } from '../delivery/log-entry.js';
+import type { LogConnections } from './alarm-log.js';
 import type { Keys } from './keys.js';
-import { packRows } from './packed.js';
-import { Script } from './scripts.js';
+import { packRows, Script } from './scripts.js';
 import { readStream, type StreamRow } from './streams.js';
 
 const appendMessages = new Script('append-messages', z.array(z.number()));
@@ -11,45 +10,49 @@ const NO_PAYLOAD = Buffer.alloc(0);
 
 /** The log of everything that is no alarm and is forwarded at QoS 1: a stream in Redis. */
 export class MessageLog {
-  readonly #keys: Keys;
+  readonly #connections: LogConnections;
+  readonly #key: string;
+  readonly #appendKeys: readonly string[];
+  readonly #receivedPrefix: string;
 
-  constructor(keys: Keys) {
-    this.#keys = keys;
+  constructor(connections: LogConnections, keys: Keys) {
+    this.#connections = connections;
+    this.#key = keys.messageLog;
+    this.#appendKeys = [keys.logSequence('messages'), keys.messageLog];
+    this.#receivedPrefix = keys.receivedPrefix;
   }
 
-  async append(redis: Redis, messages: readonly NewMessage[]): Promise<Appended[]> {
-    const keys = this.#keys;
+  /** One atomic write, durable when the promise resolves. */
+  async append(messages: readonly NewMessage[]): Promise<Appended[]> {
     const rows = messages.map(({ topic, payload, receivedAtMs, received, ...audience }) => [
       ...[topic, payload, Math.round(receivedAtMs)],
       ...[audience.locationId ?? '', audience.groupId ?? ''],
       ...[received?.clientId ?? '', String(received?.packetIdentifier ?? '')],
     ]);
-    const sequences = await appendMessages.run(
-      redis,
-      [keys.logSequence('messages'), keys.messageLog],
-      [keys.receivedPrefix, packRows(rows)],
-    );
+    const args = [this.#receivedPrefix, packRows(rows)];
+    const sequences = await appendMessages.run(this.#connections.writer, this.#appendKeys, args);
     return sequences.map((sequence) => ({ sequence, isNew: true }));
   }
 
-  async read(redis: Redis, from: string, to: string, count: number): Promise<LogEntry[]> {
-    const rows = await readStream(redis, this.#keys.messageLog, from, to, count);
+  async read(from: string, to: string, count: number): Promise<LogEntry[]> {
+    const rows = await readStream(this.#connections.reader, this.#key, from, to, count);
     return rows.map(entryOf);
   }
 
   /** How many entries the store keeps. */
-  async length(redis: Redis): Promise<number> {
-    return redis.xlen(this.#keys.messageLog);
+  async length(): Promise<number> {
+    return this.#connections.reader.xlen(this.#key);
   }
 
   /** Removes the entries up to and including this one. */
-  async trim(redis: Redis, upToSequence: number): Promise<void> {
-    await redis.xtrim(this.#keys.messageLog, 'MINID', `${upToSequence + 1}-0`);
+  async trim(upToSequence: number): Promise<void> {
+    await this.#connections.reader.xtrim(this.#key, 'MINID', `${upToSequence + 1}-0`);
   }
 
-  async remove(redis: Redis, sequences: readonly number[]): Promise<void> {
+  async remove(sequences: readonly number[]): Promise<void> {
     if (sequences.length === 0) return;
-    await redis.xdel(this.#keys.messageLog, ...sequences.map((sequence) => `${sequence}-0`));
+    const ids = sequences.map((sequence) => `${sequence}-0`);
+    await this.#connections.reader.xdel(this.#key, ...ids);
   }
 }
 

@@ -34,3 +34,54 @@ export class Script<Reply> {
     return this.#reply.parse(reply);
   }
 }
+
+/**
+ * Packs a batch into one argument of a script, in MessagePack: one long argument costs Redis and its
+ * client far less than hundreds of short ones. `cmsgpack` of Redis 6.2 and 7 knows no `bin`, so bytes
+ * are sent as `str`, which Lua does not tell from them; no packer in the registry can be told to.
+ */
+
+const ARRAY_32 = 0xdd;
+const STRING_32 = 0xdb;
+const FLOAT_64 = 0xcb;
+const HEADER_BYTES = 5;
+const NUMBER_BYTES = 9;
+
+export type Packable = string | number | Buffer;
+
+/** The rows as an array of arrays. */
+export function packRows(rows: readonly (readonly Packable[])[]): Buffer {
+  let bytes = HEADER_BYTES;
+  for (const row of rows) {
+    bytes += HEADER_BYTES;
+    for (const value of row) bytes += packedBytes(value);
+  }
+  const packed = Buffer.allocUnsafe(bytes);
+  let at = writeHeader(packed, 0, ARRAY_32, rows.length);
+  for (const row of rows) {
+    at = writeHeader(packed, at, ARRAY_32, row.length);
+    for (const value of row) at = writeValue(packed, at, value);
+  }
+  return packed;
+}
+
+function packedBytes(value: Packable): number {
+  if (typeof value === 'number') return NUMBER_BYTES;
+  return HEADER_BYTES + (typeof value === 'string' ? Buffer.byteLength(value) : value.length);
+}
+
+function writeValue(packed: Buffer, at: number, value: Packable): number {
+  if (typeof value === 'number') {
+    packed[at] = FLOAT_64;
+    return packed.writeDoubleBE(value, at + 1);
+  }
+  const start = at + HEADER_BYTES;
+  const length = typeof value === 'string' ? packed.write(value, start) : value.copy(packed, start);
+  writeHeader(packed, at, STRING_32, length);
+  return start + length;
+}
+
+function writeHeader(packed: Buffer, at: number, type: number, length: number): number {
+  packed[at] = type;
+  return packed.writeUInt32BE(length, at + 1);
+}

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { ROLES } from '../domain/grants.js';
-import { isJson, objectMembers } from '../domain/json-text.js';
+import { isJson, objectMembers } from '../domain/notation.js';
 import type { AccessToken, Device, Group, Location, Room } from '../domain/site.js';
 
 type Fields = readonly (string | number)[];

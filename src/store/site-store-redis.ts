@@ -20,8 +20,7 @@ import type {
   SiteStore,
 } from '../site/site-store.js';
 import type { AuditRecords, Before } from './audit/records.js';
-import type { ChangeTarget } from './change.js';
-import { Change } from './change.js';
+import { Change, type ChangeTarget } from './change.js';
 import type { Keys } from './keys.js';
 import { SiteLoader } from './site-loader.js';
 import { SiteMembers } from './site-members.js';

@@ -1,4 +1,4 @@
-import { formatTime } from '../domain/times.js';
+import { formatTime } from '../domain/notation.js';
 import type { LossDetails } from '../site/losses.js';
 import type { Positions, Witness } from './store-witness.js';
 

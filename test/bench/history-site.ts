@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { ALARM_KINDS } from '../../src/domain/alarms.js';
-import { newId } from '../../src/domain/identifiers.js';
 import { type DeviceContext, deviceContext } from '../../src/domain/messages.js';
+import { newId } from '../../src/domain/notation.js';
 import { Keys } from '../../src/store/keys.js';
 import { LogStore } from '../../src/store/log-store.js';
 import { Api } from '../harness/api.js';
@@ -119,7 +119,7 @@ export class HistorySite {
       data: `{"confidence":0.${100 + (number % 900)},"zone":${number % 4}}`,
       idIsStable: true,
     };
-    await this.#logs.appendAlarms([newAlarm(alarm, context, receivedAtMs)]);
+    await this.#logs.alarms.append([newAlarm(alarm, context, receivedAtMs)]);
   }
 }
 

@@ -6,7 +6,6 @@ import { HANG_UP_LIMITS, type HangUpLimits } from '../../src/bridge/hang-ups.js'
 import type { CommandSink } from '../../src/bridge/inbound.js';
 import { Deliveries } from '../../src/delivery/deliveries.js';
 import type { LogReader } from '../../src/delivery/log-entry.js';
-import { LogTail } from '../../src/delivery/log-tail.js';
 import type { SessionStore } from '../../src/delivery/session-store.js';
 import { Sessions } from '../../src/delivery/sessions.js';
 import { createLog } from '../../src/log.js';
@@ -58,7 +57,7 @@ export class Parts {
     });
     this.#deliveries = new Deliveries({
       onLost: () => undefined,
-      tails: { alarms: new LogTail(0), messages: new LogTail(0) },
+      newest: { alarms: 0, messages: 0 },
       ...{ reader, log, now: Date.now },
       elapsedSinceMs: (timeMs) => Date.now() - timeMs,
     });

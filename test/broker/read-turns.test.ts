@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ReadTurns, type TurnTaker } from '../../src/broker/read-turns.js';
+import { ReadTurns, type TurnTaker } from '../../src/broker/packet-reader.js';
 
 /** Publishes of other than subscribers that are taken in one turn of the event loop. */
 const BUDGET = 100;
@@ -49,7 +49,7 @@ function busyFor(durationMs: number): void {
 
 describe('reading in turns', () => {
   it('gives each connection a turn before any has its second', async () => {
-    const turns = new ReadTurns(() => 0);
+    const turns = new ReadTurns({ lag: 0 });
     const order: string[] = [];
     for (const name of ['a', 'b', 'c']) {
       turns.want(new Connection({ pieces: 2, onTurn: () => order.push(name) }));
@@ -59,7 +59,7 @@ describe('reading in turns', () => {
   });
 
   it('gives a quiet connection its turn between those of one that floods', async () => {
-    const turns = new ReadTurns(() => 0);
+    const turns = new ReadTurns({ lag: 0 });
     const order: string[] = [];
     const flood = new Connection({ publishes: 30, onTurn: () => order.push('flood') });
     turns.want(flood);
@@ -72,7 +72,7 @@ describe('reading in turns', () => {
   });
 
   it('goes on where it stopped when the budget of a round is used up', async () => {
-    const turns = new ReadTurns(() => 0);
+    const turns = new ReadTurns({ lag: 0 });
     const order: number[] = [];
     const connections = Array.from(
       { length: 5 },
@@ -85,7 +85,7 @@ describe('reading in turns', () => {
   });
 
   it('reads subscribers before all others, and each of them once a round', async () => {
-    const turns = new ReadTurns(() => 0);
+    const turns = new ReadTurns({ lag: 0 });
     const order: string[] = [];
     turns.want(new Connection({ pieces: 1, onTurn: () => order.push('device') }));
     for (const name of ['one', 'other']) {
@@ -99,7 +99,7 @@ describe('reading in turns', () => {
   });
 
   it('reads others also while subscribers have more to read than time', async () => {
-    const turns = new ReadTurns(() => 0);
+    const turns = new ReadTurns({ lag: 0 });
     const order: string[] = [];
     const subscribers = Array.from({ length: 10 }, (_, index) => {
       const onTurn = () => {
@@ -122,7 +122,11 @@ describe('reading in turns', () => {
   it('takes a bounded number of publishes a round, and fewer while consumers lag', async () => {
     let lag = 0;
     let publishes = 0;
-    const turns = new ReadTurns(() => lag);
+    const turns = new ReadTurns({
+      get lag() {
+        return lag;
+      },
+    });
     const flood = new Connection({ onTurn: () => publishes++ });
     turns.want(flood);
     await round();
@@ -141,7 +145,7 @@ describe('reading in turns', () => {
 
   it('counts a piece without a publish as one: a large publish takes many', async () => {
     let pieces = 0;
-    const turns = new ReadTurns(() => 0);
+    const turns = new ReadTurns({ lag: 0 });
     const large = new Connection({ publishes: 0, onTurn: () => pieces++ });
     turns.want(large);
     await round();
@@ -150,7 +154,7 @@ describe('reading in turns', () => {
   });
 
   it('reads no more of a connection that has left', async () => {
-    const turns = new ReadTurns(() => 0);
+    const turns = new ReadTurns({ lag: 0 });
     const order: string[] = [];
     const gone = new Connection({ onTurn: () => order.push('gone') });
     turns.want(gone);

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Deliveries } from '../../src/delivery/deliveries.js';
-import { LogTail } from '../../src/delivery/log-tail.js';
 import { Sessions } from '../../src/delivery/sessions.js';
 import { Upkeep } from '../../src/delivery/upkeep.js';
 import { Keys } from '../../src/store/keys.js';
@@ -22,10 +21,10 @@ it('frees a full store of what was delivered, so far as that is stored', async (
   const { redis } = server;
   const keys = new Keys('full');
   const logs = new LogStore(redis, redis, keys);
-  const tails = { alarms: new LogTail(0), messages: new LogTail(0) };
   const deliveries = new Deliveries({
     onLost: () => undefined,
-    ...{ tails, reader: logs, log: silent, now: Date.now },
+    newest: { alarms: 0, messages: 0 },
+    ...{ reader: logs, log: silent, now: Date.now },
     elapsedSinceMs: () => 0,
   });
   const owner = nurseOwner('token:1');
@@ -46,7 +45,7 @@ it('frees a full store of what was delivered, so far as that is stored', async (
   const { consumer } = sessions.open('nurse', owner, true);
   await sessions.subscribe('nurse', [{ filter: '#', qos: 1 }]);
   const items = Array.from({ length: ENTRIES }, (_, n) => numbered(n, 't', Date.now(), 1_000));
-  const appended = await logs.appendMessages(items);
+  const appended = await logs.messages.append(items);
   await deliveries.announce(
     items.map((item, index) => {
       const { sequence = 0, isNew = false } = appended[index] ?? {};

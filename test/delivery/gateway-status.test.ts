@@ -29,8 +29,7 @@ beforeEach(async () => {
     matching: async () => [],
   };
   const writer = new LogWriter({
-    ...{ log: 'messages' as const, append: noLog, logger: silent },
-    announce: (entries) => deliveries.announce(entries),
+    ...{ log: 'messages' as const, store: { append: noLog }, deliveries, logger: silent },
     onOutage: () => undefined,
   });
   const forwarder = new Forwarder({ deliveries, writer, retained, log: silent });

@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { LiveCopies } from '../../src/delivery/live-copies.js';
-import type { NewAlarm } from '../../src/delivery/log-entry.js';
-import { newId } from '../../src/domain/identifiers.js';
+import type { Appended, NewAlarm } from '../../src/delivery/log-entry.js';
+import { LogWriter } from '../../src/delivery/log-writer.js';
 import { deviceContext } from '../../src/domain/messages.js';
-import { Connection, numbered, numberIn, World } from './world.js';
+import { newId } from '../../src/domain/notation.js';
+import { Connection, numbered, numberIn, silent, World } from './world.js';
 
 const location = { id: 'home', name: 'Haus am See', order: 1 };
 const device = {
@@ -12,24 +13,39 @@ const device = {
 };
 
 let connection: Connection;
+let writer: LogWriter<NewAlarm>;
 let liveCopies: LiveCopies;
+/** Each makes the store take the batch that it has been given. */
+let answers: (() => void)[];
 
 beforeEach(async () => {
   vi.useFakeTimers();
   const world = await World.begin();
-  liveCopies = new LiveCopies(world.deliveries);
-  const consumer = await world.subscribed('nurse', 'a');
+  const { deliveries } = world;
   connection = new Connection();
-  consumer.connect(connection);
+  (await world.subscribed('nurse', 'a')).connect(connection);
+  answers = [];
+  let last = 0;
+  const append = async (alarms: readonly NewAlarm[]): Promise<Appended[]> => {
+    await new Promise<void>((resolve) => answers.push(resolve));
+    return alarms.map(() => ({ sequence: ++last, isNew: true }));
+  };
+  writer = new LogWriter({
+    ...{ log: 'alarms' as const, store: { append }, deliveries, logger: silent },
+    onOutage: () => undefined,
+  });
+  liveCopies = new LiveCopies(writer, deliveries);
+  liveCopies.start();
 });
 
 afterEach(() => {
   liveCopies.stop();
+  writer.stop();
   vi.useRealTimers();
 });
 
-function alarm(n: number): NewAlarm {
-  return {
+function append(n: number): void {
+  const alarm: NewAlarm = {
     ...numbered(n, 'a'),
     alarm: {
       ...{ id: newId(), kind: 'fall', detectedAtMs: 0, reportedAt: undefined },
@@ -38,28 +54,43 @@ function alarm(n: number): NewAlarm {
     ...{ context: deviceContext(device, location, null, null), wallReceivedAtMs: 0 },
     receipt: undefined,
   };
+  writer.append(alarm, () => undefined);
 }
 
-it('sends alarms that are not stored in time ahead of their record, at QoS 0 and in their order', () => {
-  const stored = [1, 2, 3].map((n) => liveCopies.watch(alarm(n)));
-  vi.advanceTimersByTime(200);
-  stored[1]?.();
-  expect(connection.sent).toEqual([]);
-  vi.advanceTimersByTime(300);
-  expect(connection.sent.map(numberIn)).toEqual([1, 3]);
-  expect(connection.sent.map(({ qos }) => qos)).toEqual([0, 0]);
-  vi.advanceTimersByTime(1_000);
-  expect(connection.sent).toHaveLength(2);
+/** What was sent, as its number and QoS. */
+function sent(): [n: number, qos: number][] {
+  return connection.sent.map((publish) => [numberIn(publish), publish.qos]);
+}
+
+it('sends alarms that are not stored in time ahead of their record, at QoS 0 and in their order', async () => {
+  for (const n of [1, 2, 3]) append(n);
+  // The first is a batch of its own, and is stored in time; the others wait for the next answer.
+  await vi.advanceTimersByTimeAsync(200);
+  answers.shift()?.();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(sent()).toEqual([[1, 1]]);
+  await vi.advanceTimersByTimeAsync(300);
+  expect(sent().slice(1)).toEqual([
+    [2, 0],
+    [3, 0],
+  ]);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(sent()).toHaveLength(3);
+  answers.shift()?.();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(sent().slice(3)).toEqual([
+    [2, 1],
+    [3, 1],
+  ]);
 });
 
-it('sends each when its own time is over, and none after the end', () => {
-  liveCopies.watch(alarm(1));
-  vi.advanceTimersByTime(300);
-  liveCopies.watch(alarm(2));
-  vi.advanceTimersByTime(150);
-  expect(connection.sent.map(numberIn)).toEqual([1]);
+it('sends each when its own time is over, and none after the end', async () => {
+  append(1);
+  await vi.advanceTimersByTimeAsync(300);
+  append(2);
+  await vi.advanceTimersByTimeAsync(150);
+  expect(sent()).toEqual([[1, 0]]);
   liveCopies.stop();
-  vi.advanceTimersByTime(1_000);
-  expect(connection.sent.map(numberIn)).toEqual([1]);
-  expect(vi.getTimerCount()).toBeLessThanOrEqual(1);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(sent()).toEqual([[1, 0]]);
 });

@@ -23,8 +23,8 @@ class Store {
   constructor() {
     this.writer = new LogWriter({
       ...{ log: 'messages' as const, logger: silent },
-      append: (items) => this.#append(items),
-      announce: async (entries) => this.#announce(entries),
+      store: { append: (items) => this.#append(items) },
+      deliveries: { announce: async (entries) => this.#announce(entries) },
       onOutage: (reason) => this.outages.push(reason),
     });
   }

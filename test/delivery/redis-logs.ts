@@ -21,8 +21,8 @@ export class RedisLogs implements TestLogs {
   }
 
   append(log: LogName, items: readonly NewMessage[]): Promise<Appended[]> {
-    if (log === 'messages') return this.#store.appendMessages(items);
-    return this.#store.appendAlarms(
+    if (log === 'messages') return this.#store.messages.append(items);
+    return this.#store.alarms.append(
       items.map((item) => ({
         ...item,
         alarm: alarmOf(item),

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Deliveries } from '../../src/delivery/deliveries.js';
-import { LogTail } from '../../src/delivery/log-tail.js';
-import { type SessionOwner, Sessions } from '../../src/delivery/sessions.js';
+import type { SessionOwner } from '../../src/delivery/session.js';
+import { Sessions } from '../../src/delivery/sessions.js';
 import { ArrayLogs } from './array-logs.js';
 import { MemorySessions } from './memory-sessions.js';
 import { Connection, LIMITS, numbered, silent } from './world.js';
@@ -19,7 +19,7 @@ let nowMs = 1_000_000_000_000;
 async function begin(): Promise<void> {
   deliveries = new Deliveries({
     onLost: () => undefined,
-    tails: { alarms: new LogTail(0), messages: new LogTail(0) },
+    newest: { alarms: 0, messages: 0 },
     ...{ reader: logs, log: silent, now: () => nowMs, elapsedSinceMs: () => 0 },
   });
   sessions = new Sessions({

@@ -8,10 +8,10 @@ import {
   type LogReader,
   type NewMessage,
 } from '../../src/delivery/log-entry.js';
-import { LogTail } from '../../src/delivery/log-tail.js';
 import type { OutgoingPublish, Receiver } from '../../src/delivery/receiver.js';
+import type { SessionOwner } from '../../src/delivery/session.js';
 import type { SessionStore } from '../../src/delivery/session-store.js';
-import { type SessionOwner, Sessions } from '../../src/delivery/sessions.js';
+import { Sessions } from '../../src/delivery/sessions.js';
 import { Upkeep } from '../../src/delivery/upkeep.js';
 import { createLog } from '../../src/log.js';
 import { ArrayLogs, type TestLogs } from './array-logs.js';
@@ -60,7 +60,7 @@ export class World {
     this.#options = options;
     this.deliveries = new Deliveries({
       onLost: () => undefined,
-      tails: { alarms: new LogTail(last.alarms), messages: new LogTail(last.messages) },
+      newest: last,
       ...{ reader, now, log: silent },
       elapsedSinceMs: () => 0,
     });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ALARM_KINDS, isOwnFootageKey, parseAlarm } from '../../src/domain/alarms.js';
-import { derivedId, isUuid } from '../../src/domain/identifiers.js';
+import { derivedId, isUuid } from '../../src/domain/notation.js';
 
 const deviceId = '0b8f2f0e-6c0e-4f0e-9b8e-3a6f1f6f1c11';
 const receivedAtMs = Date.parse('2026-11-21T10:00:00.000Z');

@@ -6,7 +6,7 @@ import {
   isJson,
   mergePatch,
   objectMembers,
-} from '../../src/domain/json-text.js';
+} from '../../src/domain/notation.js';
 
 /** RFC 7396, section 2, on values, as the RFC writes it. */
 function referenceMerge(target: unknown, patch: unknown): unknown {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { mayReceive, maySubscribe, type Principal, permits } from '../../src/domain/grants.js';
 import { parseName } from '../../src/domain/names.js';
-import { formatTime, parseRfc3339 } from '../../src/domain/times.js';
+import { formatTime, parseRfc3339 } from '../../src/domain/notation.js';
 import { isFilter, matchesFilter, parsePublishTopic } from '../../src/domain/topics.js';
 
 describe('names', () => {

@@ -1,6 +1,6 @@
 import type { NewAlarm } from '../../src/delivery/log-entry.js';
-import type { Alarm } from '../../src/domain/alarms.js';
-import { alarmText, type DeviceContext } from '../../src/domain/messages.js';
+import { type Alarm, alarmText } from '../../src/domain/alarms.js';
+import type { DeviceContext } from '../../src/domain/messages.js';
 import { forwardedTopic } from '../../src/domain/topics.js';
 
 /** An alarm on its way into its log, as the ingest makes it, by a wall clock that is right. */

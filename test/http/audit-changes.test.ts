@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { Change, World } from './audit-changes.js';
-import { CHANGES, world } from './audit-changes.js';
+import { CHANGES, type Change, type World, world } from './audit-changes.js';
 import { recordsOf } from './audit-pages.js';
 import type { Answer } from './client.js';
 import { startGateway, useRedis } from './harness.js';

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { basic } from './cameras.js';
-import type { Answer, CallOptions } from './client.js';
-import { failure, problemOf } from './client.js';
+import { type Answer, type CallOptions, failure, problemOf } from './client.js';
 import { MAX_BODY_BYTES, startGateway, type TestGateway, useRedis } from './harness.js';
 import { DEVICE_PATHS, fill, type Route, routesOf, takesJson } from './routes.js';
 

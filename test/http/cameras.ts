@@ -1,8 +1,6 @@
 import { z } from 'zod';
-import type { Answer, CallOptions } from './client.js';
-import { call } from './client.js';
-import type { Camera, HarnessOptions, TestGateway } from './harness.js';
-import { startGateway } from './harness.js';
+import { type Answer, type CallOptions, call } from './client.js';
+import { type Camera, type HarnessOptions, startGateway, type TestGateway } from './harness.js';
 
 const preparedSchema = z.strictObject({
   key: z.string(),

@@ -2,8 +2,7 @@ import { METHODS } from 'node:http';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { basic } from './cameras.js';
-import type { Answer } from './client.js';
-import { failure, problemOf, rawExchange, rawText } from './client.js';
+import { type Answer, failure, problemOf, rawExchange, rawText } from './client.js';
 import { ADMIN_TOKEN, startGateway, type TestGateway, useRedis } from './harness.js';
 import { DEVICE_PATHS, fill, type Route, routesOf, SIGNED_PATHS } from './routes.js';
 

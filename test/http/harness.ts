@@ -21,8 +21,7 @@ import type { HttpApp } from '../../src/http/http-env.js';
 import { createHttpListener } from '../../src/http/listener.js';
 import { openApiDocument } from '../../src/http/openapi-document.js';
 import { AccessTokens } from '../../src/site/access-tokens.js';
-import type { AuditTrail } from '../../src/site/audit-trail.js';
-import { AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
+import { AUDIT_ACTIONS, type AuditTrail } from '../../src/site/audit-trail.js';
 import { AuthenticationRefusals } from '../../src/site/authentication-refusals.js';
 import { BackgroundAudit } from '../../src/site/background-audit.js';
 import { Devices } from '../../src/site/devices.js';
@@ -50,8 +49,7 @@ import { RejectionStoreRedis } from '../../src/store/rejection-store-redis.js';
 import { SiteStoreRedis } from '../../src/store/site-store-redis.js';
 import { DescribedHttp } from '../harness/described-http.js';
 import { newAlarm } from '../harness/new-alarm.js';
-import type { Answer, CallOptions } from './client.js';
-import { call } from './client.js';
+import { type Answer, type CallOptions, call } from './client.js';
 
 export const ADMIN_TOKEN = 'the-admin-token-of-the-tests';
 export const MAX_BODY_BYTES = 4096;
@@ -369,7 +367,7 @@ export class TestGateway {
     const text = typeof alarm === 'string' ? alarm : JSON.stringify(alarm);
     const result = parseAlarm(Buffer.from(text), deviceId, receivedAtMs);
     if (context === undefined || 'reason' in result) throw new Error('Not an alarm of a device');
-    await this.#logStore.appendAlarms([newAlarm(result.alarm, context, receivedAtMs)]);
+    await this.#logStore.alarms.append([newAlarm(result.alarm, context, receivedAtMs)]);
     return result.alarm.id;
   }
 }

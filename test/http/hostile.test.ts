@@ -3,8 +3,7 @@ import { connect } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { basic, downloadUrl, prepare, put } from './cameras.js';
-import type { Answer } from './client.js';
-import { failure, problemOf, rawExchange } from './client.js';
+import { type Answer, failure, problemOf, rawExchange } from './client.js';
 import {
   ADMIN_TOKEN,
   MAX_BODY_BYTES,

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Answer } from './client.js';
-import { problemOf, rawExchange } from './client.js';
+import { type Answer, problemOf, rawExchange } from './client.js';
 import { startGateway, type TestGateway, useRedis } from './harness.js';
 
 const redis = useRedis();

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
-import { newId } from '../../src/domain/identifiers.js';
+import { newId } from '../../src/domain/notation.js';
 import { AccessTokens } from '../../src/site/access-tokens.js';
 import { GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
 import { Principals } from '../../src/site/principals.js';

@@ -1,9 +1,8 @@
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { newId } from '../../src/domain/identifiers.js';
-import type { AuditEntry } from '../../src/site/audit-trail.js';
-import { AUDIT_ACTIONS, GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
+import { newId } from '../../src/domain/notation.js';
+import { AUDIT_ACTIONS, type AuditEntry, GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
 import { BackgroundAudit } from '../../src/site/background-audit.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
 import { AuditTrailRedis } from '../../src/store/audit/trail-redis.js';

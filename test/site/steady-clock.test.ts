@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { newId } from '../../src/domain/identifiers.js';
+import { newId } from '../../src/domain/notation.js';
 import { Health } from '../../src/site/health.js';
 import { SteadyClock } from '../../src/site/steady-clock.js';
 import { ClockStoreRedis } from '../../src/store/clock-store-redis.js';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { newId } from '../../src/domain/identifiers.js';
+import { newId } from '../../src/domain/notation.js';
 import { useRedis } from '../http/harness.js';
 import { AlarmWorld } from './alarm-world.js';
 

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { NewAlarm } from '../../src/delivery/log-entry.js';
 import { ALARM_KINDS, parseAlarm } from '../../src/domain/alarms.js';
-import { newId } from '../../src/domain/identifiers.js';
 import { deviceContext } from '../../src/domain/messages.js';
+import { newId } from '../../src/domain/notation.js';
 import { Keys } from '../../src/store/keys.js';
 import { LogStore } from '../../src/store/log-store.js';
 import { newAlarm } from '../harness/new-alarm.js';
@@ -82,7 +82,7 @@ it('renders from the store, byte for byte, what was forwarded live', async () =>
       const sent = some.map(accepted);
       const keys = new Keys(newId());
       const logs = new LogStore(world.redis, world.redis, keys);
-      const appended = await logs.appendAlarms(sent);
+      const appended = await logs.alarms.append(sent);
       const live = sent.flatMap(({ topic, payload, receivedAtMs, locationId, groupId }, at) => {
         const { sequence = 0, isNew = false } = appended[at] ?? {};
         const entry = { topic, payload, receivedAtMs, locationId, groupId };
@@ -102,7 +102,7 @@ it('shows an alarm in the history with the texts of then', async () => {
   await fc.assert(
     fc.asyncProperty(someAlarm, async (some) => {
       const sent = accepted(some);
-      await world.logs.appendAlarms([sent]);
+      await world.logs.alarms.append([sent]);
       const { alarm, context, wallReceivedAtMs } = sent;
       const { alarms } = await world.page({ locationId: context.location.id });
       const { idIsStable: _, ...shown } = alarm;

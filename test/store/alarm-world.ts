@@ -2,8 +2,8 @@ import { Redis } from 'ioredis';
 import { onTestFinished } from 'vitest';
 import type { Appended, NewAlarm } from '../../src/delivery/log-entry.js';
 import { ALARM_KINDS, parseAlarm } from '../../src/domain/alarms.js';
-import { newId } from '../../src/domain/identifiers.js';
 import { deviceContext } from '../../src/domain/messages.js';
+import { newId } from '../../src/domain/notation.js';
 import type { AlarmQuery } from '../../src/site/alarm-history.js';
 import { AlarmHistoryRedis } from '../../src/store/alarm-history-redis.js';
 import { Keys } from '../../src/store/keys.js';
@@ -39,7 +39,7 @@ export class AlarmWorld {
 
   /** Records what a device of the location sends, as of where it is then. */
   async record(sent: object, receivedAtMs: number, where: Where = {}): Promise<Appended> {
-    const [appended] = await this.logs.appendAlarms([this.alarm(sent, receivedAtMs, where)]);
+    const [appended] = await this.logs.alarms.append([this.alarm(sent, receivedAtMs, where)]);
     if (appended === undefined) throw new Error('Nothing was appended');
     return appended;
   }

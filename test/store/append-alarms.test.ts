@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { NewAlarm } from '../../src/delivery/log-entry.js';
-import { newId } from '../../src/domain/identifiers.js';
+import { newId } from '../../src/domain/notation.js';
 import { useRedis } from '../http/harness.js';
 import { AlarmWorld } from './alarm-world.js';
 
@@ -40,7 +40,7 @@ it('appends 500 alarms at once, in their order, without gaps', async () => {
   );
   for (const [round, batch] of batches.entries()) {
     const numbers = Array.from({ length: 500 }, (_, at) => round * 500 + at + 1);
-    expect(sequencesOf(await world.logs.appendAlarms(batch))).toEqual(numbers);
+    expect(sequencesOf(await world.logs.alarms.append(batch))).toEqual(numbers);
   }
   const entries = await world.logs.read('alarms', 0, 2_000);
   expect(entries.map(({ payload }) => payload)).toEqual(batches.flat().map((one) => one.payload));
@@ -63,14 +63,14 @@ it('takes an alarm that comes again for the first one, in one batch and in anoth
     world.alarm(first, START_MS + 2, { roomId: newId(), customData: '{"a":1}' }),
     world.alarm(first, START_MS + 3, { deviceId: newId() }),
   ];
-  expect(sequencesOf(await world.logs.appendAlarms(batch))).toEqual([1, 2, -1, 3]);
+  expect(sequencesOf(await world.logs.alarms.append(batch))).toEqual([1, 2, -1, 3]);
   const again = [
     world.alarm(second, START_MS + 4, { roomId: newId() }),
     world.alarm(third, START_MS + 5),
     world.alarm(third, START_MS + 6),
     world.alarm(first, START_MS + 7),
   ];
-  expect(sequencesOf(await world.logs.appendAlarms(again))).toEqual([-2, 4, -4, -1]);
+  expect(sequencesOf(await world.logs.alarms.append(again))).toEqual([-2, 4, -4, -1]);
 
   const { alarms } = await world.page({ deviceId: world.deviceId });
   expect(alarms.map(({ id, receivedAtMs }) => [id, receivedAtMs - START_MS])).toEqual([
@@ -98,7 +98,7 @@ it('knows a retransmission by its receipt, in one batch and in another', async (
     withReceipt(world, 8, 'a', false),
     withReceipt(world, 8, 'a', false),
   ];
-  expect(sequencesOf(await world.logs.appendAlarms(batch))).toEqual([1, -1, 2, 3, 4, 5]);
+  expect(sequencesOf(await world.logs.alarms.append(batch))).toEqual([1, -1, 2, 3, 4, 5]);
   const again = [
     withReceipt(world, 7, 'b', true),
     withReceipt(world, 8, 'a', true),
@@ -106,7 +106,7 @@ it('knows a retransmission by its receipt, in one batch and in another', async (
     withReceipt(world, 7, 'a', true),
     withReceipt(world, 9, 'a', true),
   ];
-  expect(sequencesOf(await world.logs.appendAlarms(again))).toEqual([-2, -5, -3, 6, 7]);
+  expect(sequencesOf(await world.logs.alarms.append(again))).toEqual([-2, -5, -3, 6, 7]);
   expect(await world.redis.ttl(world.keys.receipts(world.deviceId))).toBeGreaterThan(0);
 });
 
@@ -114,13 +114,13 @@ it('writes the packet identifiers of QoS 2 publishes down with the batch', async
   const world = new AlarmWorld(place);
   const sent = fall();
   const received = (packetIdentifier: number) => ({ clientId: 'bed', packetIdentifier });
-  await world.logs.appendAlarms([
+  await world.logs.alarms.append([
     { ...world.alarm(sent, START_MS), received: received(1) },
     // Also of an alarm that is not new.
     { ...world.alarm(sent, START_MS), received: received(65_535) },
     world.alarm(fall(), START_MS),
   ]);
-  await world.logs.appendMessages([
+  await world.logs.messages.append([
     { ...world.alarm(fall(), START_MS), received: { ...received(2), clientId: 'door' } },
   ]);
   expect((await world.redis.hkeys(world.keys.received('bed'))).sort()).toEqual(['1', '65535']);
@@ -132,8 +132,8 @@ it('writes nothing of a batch when a key that it needs holds something else', as
   await world.redis.set(world.keys.received('bed'), 'text');
   const received = { clientId: 'bed', packetIdentifier: 1 };
   const batch = [world.alarm(fall(), START_MS), { ...world.alarm(fall(), START_MS), received }];
-  await expect(world.logs.appendAlarms(batch)).rejects.toThrow('WRONGTYPE');
-  await expect(world.logs.appendMessages(batch)).rejects.toThrow('WRONGTYPE');
+  await expect(world.logs.alarms.append(batch)).rejects.toThrow('WRONGTYPE');
+  await expect(world.logs.messages.append(batch)).rejects.toThrow('WRONGTYPE');
   expect(await world.historyKeys()).toEqual(['broker:incoming:bed']);
   expect(await world.logs.lastSequence('alarms')).toBe(0);
   expect(await world.logs.lastSequence('messages')).toBe(0);
@@ -153,10 +153,10 @@ it.each([
 ])('goes on where the log ends when the counter is %s', async (_, damage) => {
   const world = new AlarmWorld(place);
   const append = (count: number) =>
-    world.logs.appendAlarms(
+    world.logs.alarms.append(
       Array.from({ length: count }, (_one, at) => world.alarm(fall(), START_MS + at)),
     );
-  const appendMessages = () => world.logs.appendMessages([world.alarm(fall(), START_MS)]);
+  const appendMessages = () => world.logs.messages.append([world.alarm(fall(), START_MS)]);
   await append(5);
   for (let count = 0; count < 5; count++) await appendMessages();
   // Forwarded everywhere, but the log knows how far its numbers went.

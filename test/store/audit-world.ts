@@ -4,10 +4,14 @@ import { dirname, join } from 'node:path';
 import { Redis } from 'ioredis';
 import { type Logger, pino } from 'pino';
 import { onTestFinished } from 'vitest';
-import { newId } from '../../src/domain/identifiers.js';
-import { PLAUSIBLE_FROM_MS } from '../../src/domain/times.js';
-import type { AuditEntry, AuditPage, AuditQuery } from '../../src/site/audit-trail.js';
-import { AUDIT_ACTIONS, GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
+import { newId, PLAUSIBLE_FROM_MS } from '../../src/domain/notation.js';
+import {
+  AUDIT_ACTIONS,
+  type AuditEntry,
+  type AuditPage,
+  type AuditQuery,
+  GATEWAY_ACTOR,
+} from '../../src/site/audit-trail.js';
 import { Health } from '../../src/site/health.js';
 import { AuditArchive } from '../../src/store/audit/archive.js';
 import { AuditArchiveFaults } from '../../src/store/audit/archive-faults.js';

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
-import { newId } from '../../src/domain/identifiers.js';
-import { readPlace } from '../../src/store/alarm-places.js';
+import { newId } from '../../src/domain/notation.js';
+import { readPlace } from '../../src/store/alarm-records.js';
 import { AlarmRetention } from '../../src/store/alarm-retention.js';
 import { CarryOver } from '../../src/store/carry-over.js';
 import { useRedis } from '../http/harness.js';
@@ -108,7 +108,7 @@ it('leaves nothing behind when the time of what it carried over is over', async 
 it('goes on where it was interrupted, and leaves the present places alone', async () => {
   const world = new AlarmWorld(place);
   const wheres = Array.from({ length: 2_500 }, (_, number) => ({ customData: `{"n":${number}}` }));
-  await world.logs.appendAlarms(
+  await world.logs.alarms.append(
     wheres.map((where, at) => world.alarm({ kind: 'fall', id: newId() }, START_MS + at, where)),
   );
   const present = await placesOf(world);

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { newId } from '../../src/domain/identifiers.js';
+import { newId } from '../../src/domain/notation.js';
 import { AlarmRetention } from '../../src/store/alarm-retention.js';
 import { useRedis } from '../http/harness.js';
 import { AlarmWorld } from './alarm-world.js';
@@ -15,7 +15,7 @@ async function world() {
     const sent = { kind: 'fall', id: newId(), detectedAt: new Date(START_MS + at).toISOString() };
     return made.alarm(sent, START_MS + at, { roomId: rooms[room] ?? null });
   });
-  await made.logs.appendAlarms(alarms);
+  await made.logs.alarms.append(alarms);
   return { made, ids: alarms.map(({ alarm }) => alarm.id) };
 }
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { type Packable, packRows } from '../../src/store/packed.js';
+import { type Packable, packRows } from '../../src/store/scripts.js';
 import { useRedis } from '../http/harness.js';
 
 const place = useRedis();

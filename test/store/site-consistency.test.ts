@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { principalKey } from '../../src/domain/grants.js';
-import { newId } from '../../src/domain/identifiers.js';
+import { newId } from '../../src/domain/notation.js';
 import { createLog } from '../../src/log.js';
 import { Leftovers } from '../../src/store/leftovers.js';
 import { PresenceStoreRedis } from '../../src/store/presence-store-redis.js';

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
-import { newId } from '../../src/domain/identifiers.js';
+import { newId } from '../../src/domain/notation.js';
 import type { AccessToken, Device, Group, Location, Room } from '../../src/domain/site.js';
 import { type AuditAction, type AuditEntry, GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
 import { Health } from '../../src/site/health.js';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
-import { objectMembers } from '../../src/domain/json-text.js';
+import { objectMembers } from '../../src/domain/notation.js';
 
 const run = promisify(execFile);
 

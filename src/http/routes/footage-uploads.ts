@@ -1,8 +1,7 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { MiddlewareHandler } from 'hono';
-import { formatTime } from '../../domain/times.js';
-import type { HttpApp, HttpEnv } from '../http-env.js';
-import { deviceOf } from '../http-env.js';
+import { formatTime } from '../../domain/notation.js';
+import { deviceOf, type HttpApp, type HttpEnv } from '../http-env.js';
 import { jsonRequestBody, jsonResponse, problems } from '../openapi.js';
 import { deviceIdPathSchema } from '../schemas/common.js';
 import { newFootageSchema, preparedUploadSchema } from '../schemas/footage.js';

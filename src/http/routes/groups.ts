@@ -1,7 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { actorOf } from '../actor.js';
-import type { HttpApp } from '../http-env.js';
-import { callerOf } from '../http-env.js';
+import { callerOf, type HttpApp } from '../http-env.js';
 import { jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
 import { groupPathSchema, locationPathSchema, nameBodySchema } from '../schemas/common.js';
 import { groupSchema, groupView } from '../schemas/group.js';

@@ -1,8 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { type Failure, GatewayError } from '../../errors.js';
 import type { Health } from '../dependencies.js';
-import type { HttpApp } from '../http-env.js';
-import { pathOf } from '../http-env.js';
+import { type HttpApp, pathOf } from '../http-env.js';
 import { jsonResponse, NO_SECURITY, preparedProblem } from '../openapi.js';
 import { problemReply } from '../problem.js';
 import { problemSchema } from '../schemas/problem.js';

@@ -1,8 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { touchesLocation } from '../../domain/grants.js';
 import { actorOf } from '../actor.js';
-import type { HttpApp } from '../http-env.js';
-import { callerOf } from '../http-env.js';
+import { callerOf, type HttpApp } from '../http-env.js';
 import { jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
 import { locationPathSchema, nameBodySchema } from '../schemas/common.js';
 import { locationSchema, locationView } from '../schemas/location.js';

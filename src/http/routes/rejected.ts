@@ -1,7 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { permits } from '../../domain/grants.js';
-import type { HttpApp } from '../http-env.js';
-import { callerOf } from '../http-env.js';
+import { callerOf, type HttpApp } from '../http-env.js';
 import { jsonResponse, problems } from '../openapi.js';
 import { locationPathSchema } from '../schemas/common.js';
 import { rejectionSchema, rejectionView } from '../schemas/rejection.js';

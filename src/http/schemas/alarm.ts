@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { ALARM_KINDS } from '../../domain/alarms.js';
-import { formatTime } from '../../domain/times.js';
+import { formatTime } from '../../domain/notation.js';
 import type { AlarmRecord } from '../../site/alarm-history.js';
 import type { FootageUrls } from '../../site/footage.js';
 import { idSchema, timestampSchema } from './common.js';

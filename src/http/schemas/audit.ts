@@ -1,7 +1,6 @@
 import { z } from '@hono/zod-openapi';
-import { formatTime } from '../../domain/times.js';
-import type { AuditRecord } from '../../site/audit-trail.js';
-import { ACTOR_TYPES, AUDIT_ACTIONS } from '../../site/audit-trail.js';
+import { formatTime } from '../../domain/notation.js';
+import { ACTOR_TYPES, AUDIT_ACTIONS, type AuditRecord } from '../../site/audit-trail.js';
 import { grantSchema } from './access-token.js';
 import { idSchema, timestampSchema, uuidSchema } from './common.js';
 import {

@@ -1,7 +1,6 @@
 import { z } from '@hono/zod-openapi';
-import { isUuid } from '../../domain/identifiers.js';
 import { parseName } from '../../domain/names.js';
-import { parseRfc3339, type Rounding } from '../../domain/times.js';
+import { isUuid, parseRfc3339, type Rounding } from '../../domain/notation.js';
 
 /** A UUID in either case, kept in lower case (RFC 9562, 4). */
 export const uuidSchema = z

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
+import { formatTime } from '../../domain/notation.js';
 import type { Device } from '../../domain/site.js';
-import { formatTime } from '../../domain/times.js';
 import type { PresenceView } from '../../site/presence-view.js';
 import { idSchema, nameSchema, timestampSchema, uuidSchema } from './common.js';
 

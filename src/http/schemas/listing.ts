@@ -1,7 +1,7 @@
 /** The parameters that the paged listings have in common (specification 4). */
 
 import { z } from '@hono/zod-openapi';
-import type { Rounding } from '../../domain/times.js';
+import type { Rounding } from '../../domain/notation.js';
 import { roundedInstantSchema } from './common.js';
 
 const MAX_PAGE = 100;

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { formatTime } from '../../domain/times.js';
+import { formatTime } from '../../domain/notation.js';
 import { LOSS_KINDS, type Loss } from '../../site/losses.js';
 import { idSchema, timestampSchema, uuidSchema } from './common.js';
 

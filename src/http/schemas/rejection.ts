@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { formatTime } from '../../domain/times.js';
+import { formatTime } from '../../domain/notation.js';
 import type { RejectionRecord } from '../../site/rejection-list.js';
 import { idSchema, timestampSchema } from './common.js';
 

@@ -1,8 +1,7 @@
 import { AUDIT_ACTIONS } from '../../site/audit-trail.js';
 import type { AuditArchive } from './archive.js';
 import type { FirstFailure } from './first-failure.js';
-import type { AuditMember, AuditSegment } from './segment.js';
-import { positionOf } from './segment.js';
+import { type AuditMember, type AuditSegment, positionOf } from './segment.js';
 
 /**
  * Removes old records from the archive; what that means is for AuditRetention to say. A segment that

@@ -1,12 +1,16 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { GatewayError } from '../../errors.js';
-import type { AuditAction } from '../../site/audit-trail.js';
-import { AUDIT_ACTIONS } from '../../site/audit-trail.js';
+import { AUDIT_ACTIONS, type AuditAction } from '../../site/audit-trail.js';
 import { syncDirectory } from '../durable-file.js';
 import type { AuditArchiveFaults } from './archive-faults.js';
-import type { AuditMember, AuditSegment } from './segment.js';
-import { boundsOf, segmentNamed, segmentOf } from './segment.js';
+import {
+  type AuditMember,
+  type AuditSegment,
+  boundsOf,
+  segmentNamed,
+  segmentOf,
+} from './segment.js';
 import type { SegmentContent } from './segment-content.js';
 import { DRAFT_SUFFIX, makeDirectory, namesIn, readSegment, writeSegment } from './segment-file.js';
 

@@ -1,14 +1,18 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { AuditAction } from '../../site/audit-trail.js';
-import { AUDIT_ACTIONS } from '../../site/audit-trail.js';
+import { AUDIT_ACTIONS, type AuditAction } from '../../site/audit-trail.js';
 import type { Keys } from '../keys.js';
 import { Script } from '../scripts.js';
 import type { AuditArchive } from './archive.js';
 import { formatAuditNumber } from './records.js';
-import type { AuditMember, AuditSegment } from './segment.js';
-import { boundsOf, compareInTrail, positionOf } from './segment.js';
+import {
+  type AuditMember,
+  type AuditSegment,
+  boundsOf,
+  compareInTrail,
+  positionOf,
+} from './segment.js';
 import type { SegmentContent } from './segment-content.js';
 
 const dropRecords = new Script('drop-audit-records', z.number());

@@ -1,8 +1,12 @@
 /** How a record of the audit trail is written into the store, and read from it again. */
 
 import { z } from 'zod';
-import type { AuditEntry, AuditRecord } from '../../site/audit-trail.js';
-import { ACTOR_TYPES, AUDIT_ACTIONS } from '../../site/audit-trail.js';
+import {
+  ACTOR_TYPES,
+  AUDIT_ACTIONS,
+  type AuditEntry,
+  type AuditRecord,
+} from '../../site/audit-trail.js';
 import type { ChangeRecord } from '../change.js';
 import type { Keys } from '../keys.js';
 

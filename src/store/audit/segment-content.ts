@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import type { AuditPosition } from '../../site/audit-trail.js';
-import type { AuditMember } from './segment.js';
-import { compareInTrail, positionOf } from './segment.js';
+import { type AuditMember, compareInTrail, positionOf } from './segment.js';
 
 const NEW_LINE = 10;
 const CHECKSUM_DIGITS = 8;

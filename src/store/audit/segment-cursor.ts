@@ -1,6 +1,5 @@
 import type { AuditPosition, AuditQuery } from '../../site/audit-trail.js';
-import type { AuditMember, AuditSegment } from './segment.js';
-import { compareInTrail, positionOf } from './segment.js';
+import { type AuditMember, type AuditSegment, compareInTrail, positionOf } from './segment.js';
 import type { SegmentContent } from './segment-content.js';
 
 /** Of which records a page consists, but for its filters. */

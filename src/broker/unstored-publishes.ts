@@ -1,3 +1,5 @@
+import { type AcknowledgementType, encodeAcknowledgement } from './packet-writer.js';
+
 const MIB = 1024 * 1024;
 
 /**
@@ -168,5 +170,111 @@ export class Share {
   #isWithin(times: number): boolean {
     if (this.#bytes < times * RESERVED_BYTES) return true;
     return this.#bytes < times * MAX_OWN_BYTES && this.#all.unstoredBytes < times * MAX_TOTAL_BYTES;
+  }
+}
+
+/** A publish that is to be acknowledged. */
+interface Owed {
+  readonly type: AcknowledgementType;
+  readonly packetIdentifier: number;
+  isStored: boolean;
+}
+
+export interface UnstoredPublishesOptions {
+  readonly backPressure: BackPressure;
+  readonly share: Share;
+  readonly write: (bytes: Buffer) => void;
+  /** Ends the connection. */
+  readonly end: () => void;
+}
+
+/**
+ * The publishes of one connection that are on their way to the store. Acknowledges them in the order
+ * in which they came [MQTT-4.6.0-2], [MQTT-4.6.0-3].
+ */
+export class UnstoredPublishes {
+  readonly #options: UnstoredPublishesOptions;
+  #owed: Owed[] = [];
+  #firstAt = 0;
+  #whenNoneIsOwed: (() => void) | undefined;
+  #hasTurnedAway = false;
+  #hasTurnedAwayAlarm = false;
+  #callOff: (() => void) | undefined;
+
+  constructor(options: UnstoredPublishesOptions) {
+    this.#options = options;
+  }
+
+  /** The connection is gone. */
+  close(): void {
+    this.#callOff?.();
+  }
+
+  /**
+   * Whether a publish can be kept until it is stored. Of one that is to be acknowledged no later one of
+   * its kind is kept either: they come again in their order.
+   */
+  keeps(isAlarm: boolean, qos: number): boolean {
+    const isOutOfTurn = isAlarm ? this.#hasTurnedAwayAlarm : this.#hasTurnedAway;
+    return !(isOutOfTurn && qos > 0) && this.#options.share.keeps(isAlarm);
+  }
+
+  /**
+   * A publish that cannot be kept has come. Nothing is acknowledged after it, also what is stored
+   * [MQTT-4.6.0-2]; once there is room again the connection ends, and the client sends it again.
+   */
+  turnAway(isAlarm: boolean, qos: number): void {
+    const { backPressure, share, end } = this.#options;
+    backPressure.notKept();
+    if (qos === 0) return;
+    this.#hasTurnedAway = true;
+    if (isAlarm) this.#hasTurnedAwayAlarm = true;
+    this.#callOff ??= backPressure.whenThereIsRoom(
+      () => share.isRelieved,
+      () => {
+        if (this.#firstAt === this.#owed.length) end();
+        else this.#whenNoneIsOwed = end;
+      },
+    );
+  }
+
+  /** Takes room for a publish. The returned function is to be called once it is stored, or is not. */
+  take(publish: {
+    readonly bytes: number;
+    readonly acknowledgement: AcknowledgementType | undefined;
+    readonly packetIdentifier: number;
+  }): (isStored: boolean) => void {
+    const { share, end } = this.#options;
+    const { bytes, acknowledgement: type, packetIdentifier } = publish;
+    share.take(bytes);
+    const owed =
+      type === undefined || this.#hasTurnedAway
+        ? undefined
+        : { type, packetIdentifier, isStored: false };
+    if (owed !== undefined) this.#owed.push(owed);
+    return (isStored) => {
+      share.release(bytes);
+      if (!isStored) {
+        // The client sends it again.
+        end();
+      } else if (owed !== undefined) {
+        owed.isStored = true;
+        if (owed === this.#owed[this.#firstAt]) this.#acknowledge();
+      }
+    };
+  }
+
+  #acknowledge(): void {
+    let owed = this.#owed[this.#firstAt];
+    while (owed?.isStored === true) {
+      this.#options.write(encodeAcknowledgement(owed.type, owed.packetIdentifier));
+      this.#firstAt++;
+      owed = this.#owed[this.#firstAt];
+    }
+    if (owed !== undefined) return;
+    this.#owed = [];
+    this.#firstAt = 0;
+    this.#whenNoneIsOwed?.();
+    this.#whenNoneIsOwed = undefined;
   }
 }

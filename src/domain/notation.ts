@@ -1,0 +1,223 @@
+/** How the interface writes things: JSON texts, times (RFC 3339), identifiers (UUID). */
+
+import { isUtf8 } from 'node:buffer';
+import { hash, randomUUID } from 'node:crypto';
+
+/**
+ * JSON as text. What a device or a customer sent is spliced into messages exactly as it was written,
+ * so that integers beyond 2^53, `1.10`, the order of keys and a key such as `__proto__` survive
+ * (CONTRACT 2, custom data). `JSON.parse` decides what is valid; the scanner below relies on that.
+ */
+
+/** The bytes as text, or undefined when they are not well-formed UTF-8. */
+export function decodeUtf8(bytes: Uint8Array): string | undefined {
+  if (!isUtf8(bytes)) return undefined;
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+}
+
+/** Whether the text is one JSON value and nothing else. */
+export function isJson(text: string): boolean {
+  return parseJson(text) !== undefined;
+}
+
+/** The value of a JSON text; undefined, which no JSON text means, when the text is none. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * The members of a JSON object, key to the text of its value, in their order. A key that stands
+ * there twice keeps its first place and its last value, as `JSON.parse` has it.
+ *
+ * @param text one valid JSON value (see `isJson`)
+ * @returns undefined when the value is not an object
+ */
+export function objectMembers(text: string): Map<string, string> | undefined {
+  let at = skipSpace(text, 0);
+  if (text[at] !== '{') return undefined;
+  const members = new Map<string, string>();
+  at = skipSpace(text, at + 1);
+  while (text[at] !== '}') {
+    const keyEnd = stringEnd(text, at);
+    const key = String(JSON.parse(text.slice(at, keyEnd)));
+    const valueStart = skipSpace(text, skipSpace(text, keyEnd) + 1);
+    const valueEnd = endOfValue(text, valueStart);
+    members.set(key, text.slice(valueStart, valueEnd));
+    at = skipSpace(text, valueEnd);
+    if (text[at] === ',') at = skipSpace(text, at + 1);
+  }
+  return members;
+}
+
+/** The inverse of `objectMembers`: an object's text from its keys and the texts of its values. */
+export function composeObject(members: ReadonlyMap<string, string>): string {
+  const parts = Array.from(members, ([key, value]) => `${JSON.stringify(key)}:${value}`);
+  return `{${parts.join(',')}}`;
+}
+
+/**
+ * RFC 7396 (JSON merge patch) on texts: values that the patch does not touch keep their spelling.
+ *
+ * @param target the value to change, undefined where there is none
+ * @param patch the patch, one valid JSON value
+ */
+export function mergePatch(target: string | undefined, patch: string): string {
+  const changes = objectMembers(patch);
+  if (changes === undefined) return patch;
+  const members = (target === undefined ? undefined : objectMembers(target)) ?? new Map();
+  for (const [key, value] of changes) {
+    if (value === 'null') members.delete(key);
+    else members.set(key, mergePatch(members.get(key), value));
+  }
+  return composeObject(members);
+}
+
+function skipSpace(text: string, from: number): number {
+  let at = from;
+  while (text[at] === ' ' || text[at] === '\n' || text[at] === '\r' || text[at] === '\t') at++;
+  return at;
+}
+
+function stringEnd(text: string, from: number): number {
+  let at = from + 1;
+  while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
+  return at + 1;
+}
+
+function endOfValue(text: string, from: number): number {
+  if (text[from] === '"') return stringEnd(text, from);
+  if (text[from] !== '{' && text[from] !== '[') return endOfLiteral(text, from);
+  let depth = 0;
+  let at = from;
+  do {
+    const character = text[at];
+    if (character === '"') {
+      at = stringEnd(text, at);
+      continue;
+    }
+    if (character === '{' || character === '[') depth++;
+    if (character === '}' || character === ']') depth--;
+    at++;
+  } while (depth > 0);
+  return at;
+}
+
+function endOfLiteral(text: string, from: number): number {
+  const rest = /[\s,}\]]/g;
+  rest.lastIndex = from;
+  return rest.exec(text)?.index ?? text.length;
+}
+
+/** A time before this comes from a clock that was not set: a box without a battery starts in 1970. */
+export const PLAUSIBLE_FROM_MS = Date.UTC(2020, 0, 1);
+
+/** RFC 3339, 5.6: a date-time with seconds and an offset; `T` and `Z` in either case. */
+const RFC3339 =
+  /^(\d{4}-\d{2}-\d{2})[Tt]([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60)(?:\.(\d+))?([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
+
+/** An instant as finely as it was written. */
+export interface Instant {
+  /** Milliseconds since 1970, finer fractions cut off. */
+  readonly timeMs: number;
+  /**
+   * The decimal digits of the second's fraction beyond the milliseconds, trailing zeros cut off: the
+   * same for every notation of the instant, empty when there are none.
+   */
+  readonly finerDigits: string;
+}
+
+/**
+ * The instant of an RFC 3339 date-time; undefined when the text is none, also for a day that its
+ * month does not have.
+ */
+export function parseInstant(text: string): Instant | undefined {
+  const match = RFC3339.exec(text);
+  if (match === null) return undefined;
+  const [, day = '', hour, minute, second, fraction = '', offset = 'Z'] = match;
+  const midnightMs = Date.parse(`${day}T00:00:00.000Z`);
+  if (Number.isNaN(midnightMs) || formatTime(midnightMs).slice(0, 10) !== day) return undefined;
+  const seconds = (Number(hour) * 60 + Number(minute)) * 60 + Number(second);
+  const milliseconds = Number(fraction.slice(0, 3).padEnd(3, '0'));
+  return {
+    timeMs: midnightMs + seconds * 1000 + milliseconds - offsetMs(offset),
+    finerDigits: withoutTrailingZeros(fraction.slice(3)),
+  };
+}
+
+/** How a fraction finer than a millisecond is treated. */
+export type Rounding = 'down' | 'up';
+
+/**
+ * The instant of an RFC 3339 date-time in milliseconds since 1970, finer fractions cut off, or with
+ * `up` taken for a whole one; undefined when the text is none.
+ */
+export function parseRfc3339(text: string, rounding: Rounding = 'down'): number | undefined {
+  const instant = parseInstant(text);
+  if (instant === undefined) return undefined;
+  const { timeMs, finerDigits } = instant;
+  return rounding === 'up' && finerDigits !== '' ? timeMs + 1 : timeMs;
+}
+
+/** By hand: the regular expression that does it takes quadratic time for zeros that do not trail. */
+function withoutTrailingZeros(digits: string): string {
+  let end = digits.length;
+  while (end > 0 && digits[end - 1] === '0') end--;
+  return digits.slice(0, end);
+}
+
+function offsetMs(offset: string): number {
+  if (offset === 'Z' || offset === 'z') return 0;
+  const minutes = Number(offset.slice(1, 3)) * 60 + Number(offset.slice(4, 6));
+  return (offset.startsWith('-') ? -minutes : minutes) * 60_000;
+}
+
+/** ISO 8601 in UTC with fractional seconds, as the interface specification writes its timestamps. */
+export function formatTime(timeMs: number): string {
+  return new Date(timeMs).toISOString();
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** Whether the text is a UUID in its usual notation, of whatever version. */
+export function isUuid(text: string): boolean {
+  return UUID.test(text);
+}
+
+/** A fresh random UUID. */
+export function newId(): string {
+  return randomUUID();
+}
+
+/**
+ * The version 5 UUID (RFC 9562, 5.5) of a name within a namespace: the same two always give the
+ * same identifier.
+ *
+ * @param namespace a UUID
+ */
+export function derivedId(namespace: string, name: string): string {
+  const digest = hash('sha1', Buffer.concat([uuidBytes(namespace), Buffer.from(name)]), 'buffer');
+  digest.writeUInt8((digest.readUInt8(6) & 0x0f) | 0x50, 6);
+  digest.writeUInt8((digest.readUInt8(8) & 0x3f) | 0x80, 8);
+  return uuidText(digest);
+}
+
+/** The 16 bytes of a UUID. */
+export function uuidBytes(uuid: string): Buffer {
+  return Buffer.from(uuid.replaceAll('-', ''), 'hex');
+}
+
+/** The UUID, in its usual notation, of the first 16 bytes. */
+export function uuidText(bytes: Buffer): string {
+  const hex = bytes.toString('hex');
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    hex.slice(12, 16),
+    hex.slice(16, 20),
+    hex.slice(20, 32),
+  ].join('-');
+}
