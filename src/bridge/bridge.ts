@@ -139,7 +139,7 @@ export class Bridge {
     const cursors = queue === undefined ? [] : LOG_NAMES.map((log) => queue.cursors[log]);
     const sum = (of: (cursor: (typeof cursors)[number]) => number) =>
       cursors.reduce((total, cursor) => total + of(cursor), 0);
-    const refused = sum(({ refusedCount }) => refusedCount);
+    const refused = sum(({ deadLetterCount }) => deadLetterCount);
     // All the rest is known without the store.
     const oldestMs = (await this.#oldest?.receivedAtMs()) ?? null;
     return {
@@ -206,7 +206,7 @@ export class Bridge {
     if (publish.messageId === 0 || !upstream.isConnected || this.#queue === undefined) return;
     const { topic, payload } = publish;
     const letter = { atMs: this.#services.now(), topic, reason, payload };
-    this.#deadLetters.add(upstream, letter, this.#queue.refusal(publish.messageId));
+    this.#deadLetters.add(upstream, letter, this.#queue.deadLetter(publish.messageId));
   }
 
   /** Also while connected: on a connection that comes and goes the queue may not move. */

@@ -44,8 +44,7 @@ export class Connection {
     this.writer = new PacketWriter(options.client, () => this.consumer.wake());
     this.unstored = new UnstoredPublishes({
       ...{ backPressure: options.backPressure, share: this.share },
-      write: (bytes) => this.writer.write(bytes),
-      end: () => this.client.close(),
+      ...{ writer: this.writer, client: this.client },
     });
   }
 

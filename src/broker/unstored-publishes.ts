@@ -1,4 +1,9 @@
-import { type AcknowledgementType, encodeAcknowledgement } from './packet-writer.js';
+import type { Client } from 'aedes';
+import {
+  type AcknowledgementType,
+  encodeAcknowledgement,
+  type PacketWriter,
+} from './packet-writer.js';
 
 const MIB = 1024 * 1024;
 
@@ -183,9 +188,8 @@ interface Owed {
 export interface UnstoredPublishesOptions {
   readonly backPressure: BackPressure;
   readonly share: Share;
-  readonly write: (bytes: Buffer) => void;
-  /** Ends the connection. */
-  readonly end: () => void;
+  readonly writer: PacketWriter;
+  readonly client: Client;
 }
 
 /**
@@ -224,7 +228,8 @@ export class UnstoredPublishes {
    * [MQTT-4.6.0-2]; once there is room again the connection ends, and the client sends it again.
    */
   turnAway(isAlarm: boolean, qos: number): void {
-    const { backPressure, share, end } = this.#options;
+    const { backPressure, share, client } = this.#options;
+    const end = () => client.close();
     backPressure.notKept();
     if (qos === 0) return;
     this.#hasTurnedAway = true;
@@ -244,7 +249,7 @@ export class UnstoredPublishes {
     readonly acknowledgement: AcknowledgementType | undefined;
     readonly packetIdentifier: number;
   }): (isStored: boolean) => void {
-    const { share, end } = this.#options;
+    const { share, client } = this.#options;
     const { bytes, acknowledgement: type, packetIdentifier } = publish;
     share.take(bytes);
     const owed =
@@ -256,7 +261,7 @@ export class UnstoredPublishes {
       share.release(bytes);
       if (!isStored) {
         // The client sends it again.
-        end();
+        client.close();
       } else if (owed !== undefined) {
         owed.isStored = true;
         if (owed === this.#owed[this.#firstAt]) this.#acknowledge();
@@ -267,7 +272,7 @@ export class UnstoredPublishes {
   #acknowledge(): void {
     let owed = this.#owed[this.#firstAt];
     while (owed?.isStored === true) {
-      this.#options.write(encodeAcknowledgement(owed.type, owed.packetIdentifier));
+      this.#options.writer.write(encodeAcknowledgement(owed.type, owed.packetIdentifier));
       this.#firstAt++;
       owed = this.#owed[this.#firstAt];
     }

@@ -6,21 +6,21 @@ export class Account {
   expired: number;
   dropped: number;
   /** Of the dropped entries, those that the receiver will never take. */
-  refused: number;
+  deadLetters: number;
 
-  constructor({ delivered, expired, dropped, refused = 0 }: CursorState) {
+  constructor({ delivered, expired, dropped, deadLetters = 0 }: CursorState) {
     this.delivered = delivered;
     this.expired = expired;
     this.dropped = dropped;
-    this.refused = refused;
+    this.deadLetters = deadLetters;
   }
 
   get total(): number {
     return this.delivered + this.expired + this.dropped;
   }
 
-  get state(): Pick<CursorState, 'delivered' | 'expired' | 'dropped' | 'refused'> {
-    const { delivered, expired, dropped, refused } = this;
-    return { delivered, expired, dropped, ...(refused > 0 && { refused }) };
+  get state(): Pick<CursorState, 'delivered' | 'expired' | 'dropped' | 'deadLetters'> {
+    const { delivered, expired, dropped, deadLetters } = this;
+    return { delivered, expired, dropped, ...(deadLetters > 0 && { deadLetters }) };
   }
 }

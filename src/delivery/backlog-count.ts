@@ -8,7 +8,7 @@ import {
   type LogPositions,
   type LogReader,
 } from './log-entry.js';
-import type { Selection } from './selection.js';
+import type { Selection } from './routes.js';
 import { Tally } from './tally.js';
 
 const PAGE_ENTRIES = 1_000;
@@ -61,7 +61,7 @@ export async function markBacklogs(
   // Those that are made from now on begin to count later.
   const selections = new Set(deliveries.routes.selections());
   for (const log of LOG_NAMES) {
-    const floors = [...deliveries.consumers].map(({ cursors }) => cursors[log].settled);
+    const floors = [...deliveries.consumers].map(({ cursors }) => cursors[log].ackFloor);
     const from = Math.min(upTo[log], ...floors);
     const counted = new Map<Selection, Tally>();
     for await (const entry of entriesAfter(retrying(reader, signal), log, from, upTo[log])) {

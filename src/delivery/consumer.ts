@@ -5,7 +5,7 @@ import { type ConsumerLimits, spacingFor } from './limits.js';
 import { LOG_NAMES, type LogEntry, type LogName, type LogPositions } from './log-entry.js';
 import type { Receiver } from './receiver.js';
 import { Replay } from './replay.js';
-import type { Member, Selection } from './selection.js';
+import type { Member, Selection } from './routes.js';
 import { SendingWindow } from './sending-window.js';
 import type { QoS, Subscriptions } from './subscriptions.js';
 
@@ -72,8 +72,8 @@ export class Consumer implements Member {
   }
 
   /** Every entry up to here, in each log, is done with. */
-  get settled(): LogPositions {
-    return { alarms: this.cursors.alarms.settled, messages: this.cursors.messages.settled };
+  get ackFloors(): LogPositions {
+    return { alarms: this.cursors.alarms.ackFloor, messages: this.cursors.messages.ackFloor };
   }
 
   /** From now on what its filters match is accepted for it. */
@@ -125,8 +125,8 @@ export class Consumer implements Member {
    * down, passes it, and it counts as dropped; also on a later connection: some brokers end the one on
    * which they refuse, and the message would come first on the next.
    */
-  refusal(messageId: number): () => void {
-    return this.#window.refusal(messageId);
+  deadLetter(messageId: number): () => void {
+    return this.#window.deadLetter(messageId);
   }
 
   offer(entry: LogEntry): void {

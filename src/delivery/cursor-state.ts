@@ -7,12 +7,12 @@ import type { SentAheadState } from './sent-ahead.js';
  */
 export interface CursorState {
   /** The ack floor: every entry up to here is done with, or does not concern the consumer. */
-  readonly settled: number;
+  readonly ackFloor: number;
   readonly delivered: number;
   readonly expired: number;
   readonly dropped: number;
   /** Of the dropped entries, those that the receiver will never take; absent: none. */
-  readonly refused?: number | undefined;
+  readonly deadLetters?: number | undefined;
   /** Accepted entries behind the floor that are not done with, in flight or not. */
   readonly unread?: number | undefined;
   /** The newest entry when `unread` was counted. */
@@ -36,5 +36,5 @@ export interface SentBefore {
 
 export function freshCursor(newest: number): CursorState {
   const counts = { delivered: 0, expired: 0, dropped: 0, unread: 0, unreadBytes: 0 };
-  return { settled: newest, ...counts, countedUpTo: newest };
+  return { ackFloor: newest, ...counts, countedUpTo: newest };
 }

@@ -37,10 +37,10 @@ export class Cursor {
     this.#sent = new SentEntries(state);
     this.#unread = new Unread(state.unread ?? 0, state.unreadBytes ?? 0);
     const parts = { sent: this.#sent, unread: this.#unread };
-    this.#position = new ReadPosition({ ...options, ...parts, offset: state.settled });
+    this.#position = new ReadPosition({ ...options, ...parts, offset: state.ackFloor });
     this.#account = new Account(state);
     this.#toSkip = state.toSkip ?? 0;
-    this.#countedUpTo = state.countedUpTo ?? state.settled;
+    this.#countedUpTo = state.countedUpTo ?? state.ackFloor;
   }
 
   get offset(): number {
@@ -84,8 +84,8 @@ export class Cursor {
   }
 
   /** Of the dropped entries, those that the receiver will never take. */
-  get refusedCount(): number {
-    return this.#account.refused;
+  get deadLetterCount(): number {
+    return this.#account.deadLetters;
   }
 
   get accepted(): number {
@@ -93,21 +93,21 @@ export class Cursor {
   }
 
   /** The ack floor: every entry up to here is done with, or does not concern the consumer. */
-  get settled(): number {
+  get ackFloor(): number {
     const { oldest } = this.#sent;
     if (oldest !== undefined) return oldest - 1;
     return this.#position.isCaughtUp ? this.#options.tail.last : this.#position.offset;
   }
 
   get state(): CursorState {
-    const { settled } = this;
+    const { ackFloor } = this;
     return {
-      settled,
+      ackFloor,
       ...this.#account.state,
       unread: this.queued,
       unreadBytes: this.queuedBytes,
       countedUpTo: this.#options.tail.last,
-      ...this.#sent.stateAt(settled, this.#position.offset, this.#position.isCaughtUp),
+      ...this.#sent.stateAt(ackFloor, this.#position.offset, this.#position.isCaughtUp),
     };
   }
 
@@ -135,13 +135,13 @@ export class Cursor {
     if (this.#position.isCaughtUp) this.#position.goLive();
   }
 
-  /** The next entry to send; `behind` when more must be loaded from the store first. */
-  next(expiredBeforeMs: number): LogEntry | 'caught-up' | 'behind' {
+  /** The next entry to send; `not-loaded` when more must be loaded from the store first. */
+  next(expiredBeforeMs: number): LogEntry | 'caught-up' | 'not-loaded' {
     const position = this.#position;
     while (!position.isCaughtUp) {
       const { next } = position;
       if (next === undefined) {
-        if (position.fallBehindEnd()) return 'behind';
+        if (position.fallBehindEnd()) return 'not-loaded';
         // The log ends before everything accepted was found: it was trimmed, or lost.
         this.#expireUnread();
         break;
@@ -178,13 +178,13 @@ export class Cursor {
   /** Whether the entry may still be read, or be sent again should the connection break. */
   needs(entry: LogEntry): boolean {
     if (this.#position.isCaughtUp && this.#sent.inTurnCount === 0) return false;
-    return entry.sequence > this.settled && this.#options.concerns(entry);
+    return entry.sequence > this.ackFloor && this.#options.concerns(entry);
   }
 
   /** The oldest entry that is queued; undefined also when it is not among the next ones. */
   async oldestQueued(): Promise<LogEntry | undefined> {
     if (this.queued === 0) return undefined;
-    const entries = await this.#options.reader.read(this.log, this.settled, PAGE_ENTRIES);
+    const entries = await this.#options.reader.read(this.log, this.ackFloor, PAGE_ENTRIES);
     return entries.find((one) => this.#sent.isInFlight(one.sequence) || this.isOwed(one));
   }
 
@@ -204,13 +204,13 @@ export class Cursor {
   }
 
   /** The receiver will never take the entry, which was sent, perhaps before going back. */
-  refused(sequence: number): void {
+  deadLetter(sequence: number): void {
     if (!this.#sent.settle(sequence)) {
       if (sequence <= this.#position.offset || !this.#sent.settleUnsent(sequence)) return;
       this.#unread.read(0);
     }
     this.#account.dropped++;
-    this.#account.refused++;
+    this.#account.deadLetters++;
   }
 
   /**
@@ -245,10 +245,10 @@ export class Cursor {
 
   /** Goes back to the ack floor: everything behind it is sent again. */
   rewind(): void {
-    const { settled } = this;
+    const { ackFloor } = this;
     const { count, bytes } = this.#sent.rewind(this.#position.offset);
     this.#unread.add(count, bytes);
-    this.#position.goTo(settled);
+    this.#position.goTo(ackFloor);
   }
 
   /** The store has lost its newest entries and numbers anew from here. */

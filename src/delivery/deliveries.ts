@@ -60,7 +60,7 @@ export class Deliveries {
   /** The ack floor of all consumers: no entry up to here is needed any more. */
   floor(log: LogName): number {
     let floor = this.tails[log].last;
-    for (const { cursors } of this.#consumers) floor = Math.min(floor, cursors[log].settled);
+    for (const { cursors } of this.#consumers) floor = Math.min(floor, cursors[log].ackFloor);
     return floor;
   }
 

@@ -36,8 +36,8 @@ export class SendingWindow {
   readonly #options: SendingWindowOptions;
   readonly #inFlight = new InFlight<Sent>();
   readonly #loading = new Set<Cursor>();
-  /** Refused by the receiver, and not passed yet. */
-  readonly #refusals = new Set<Sent>();
+  /** Dead letters that are not passed yet. */
+  readonly #deadLetters = new Set<Sent>();
   #direct: DirectQueue | undefined;
   #receiver: Receiver | undefined;
 
@@ -85,21 +85,21 @@ export class SendingWindow {
   }
 
   /** The receiver will never take the message. The returned function passes it. */
-  refusal(messageId: number): () => void {
+  deadLetter(messageId: number): () => void {
     const sent = this.#inFlight.get(messageId);
     if (sent === undefined) return () => undefined;
-    this.#refusals.add(sent);
+    this.#deadLetters.add(sent);
     return () => {
-      this.#refusals.delete(sent);
+      this.#deadLetters.delete(sent);
       if (sent === this.#inFlight.get(messageId)) this.#inFlight.acknowledge(messageId);
-      sent.cursor?.refused(sent.sequence);
+      sent.cursor?.deadLetter(sent.sequence);
       this.#options.onReady();
     };
   }
 
   /** An answer to a lost entry says nothing of the one that gets its number. */
   storeWentBack(cursor: Cursor, sequence: number): void {
-    for (const sent of [...this.#inFlight.all(), ...this.#refusals]) {
+    for (const sent of [...this.#inFlight.all(), ...this.#deadLetters]) {
       if (sent.cursor === cursor && sent.sequence > sequence) sent.cursor = undefined;
     }
     this.#inFlight.forgetInterrupted();
@@ -146,7 +146,7 @@ export class SendingWindow {
         replay?.caughtUp(cursor);
         return;
       }
-      if (entry === 'behind') {
+      if (entry === 'not-loaded') {
         this.#load(cursor);
         return;
       }

@@ -21,7 +21,7 @@ export class SentEntries {
   /** What was sent before its turn; undefined when nothing was. */
   #ahead: SentAhead | undefined;
   /** Up to a sequence, all that is not done with and not in flight; undefined: there is nothing. */
-  #resume: { upTo: number; readonly unsettled: Set<number> } | undefined;
+  #resume: { upTo: number; readonly open: Set<number> } | undefined;
   #sentUpTo: number;
 
   constructor({ ahead, sent, sentUpTo = 0 }: CursorState) {
@@ -59,12 +59,12 @@ export class SentEntries {
   }
 
   /** The parts of a cursor's saved state: those that say more than its floor does. */
-  stateAt(settled: number, offset: number, isCaughtUp: boolean): Partial<CursorState> {
+  stateAt(ackFloor: number, offset: number, isCaughtUp: boolean): Partial<CursorState> {
     const sent = this.#sentAt(offset);
     const ahead = isCaughtUp && this.#inFlight.size === 0 ? undefined : this.#ahead?.state;
     return {
-      ...(this.#sentUpTo > settled && { sentUpTo: this.#sentUpTo }),
-      ...(sent.upTo > settled && { sent }),
+      ...(this.#sentUpTo > ackFloor && { sentUpTo: this.#sentUpTo }),
+      ...(sent.upTo > ackFloor && { sent }),
       ...(ahead && { ahead }),
     };
   }
@@ -77,7 +77,7 @@ export class SentEntries {
   isOpen(sequence: number): boolean {
     if (this.wasSentAhead(sequence) || this.#inFlight.has(sequence)) return false;
     const resume = this.#resume;
-    return resume === undefined || sequence > resume.upTo || resume.unsettled.has(sequence);
+    return resume === undefined || sequence > resume.upTo || resume.open.has(sequence);
   }
 
   /** Whether the entry, behind what is known, was sent before its turn. */
@@ -106,7 +106,7 @@ export class SentEntries {
   /** The cursor passes an entry. Returns whether the entry was sent before its turn. */
   pass({ sequence, receivedAtMs }: LogEntry): boolean {
     const ahead = this.#ahead?.pass(sequence);
-    this.#resume?.unsettled.delete(sequence);
+    this.#resume?.open.delete(sequence);
     if (ahead === undefined) return false;
     if (ahead !== 'done') this.#inFlight.set(sequence, { bytes: ahead, receivedAtMs });
     return true;
@@ -129,7 +129,7 @@ export class SentEntries {
   nextFrom(offset: number): number {
     const resume = this.#resume;
     if (resume === undefined || resume.upTo <= offset) return offset;
-    for (const sequence of resume.unsettled) if (sequence > offset) return offset;
+    for (const sequence of resume.open) if (sequence > offset) return offset;
     return resume.upTo;
   }
 
@@ -145,7 +145,7 @@ export class SentEntries {
 
   /** An entry that is to be sent again need not be. Returns whether it was to be. */
   settleUnsent(sequence: number): boolean {
-    return !this.wasSentAhead(sequence) && this.#resume?.unsettled.delete(sequence) === true;
+    return !this.wasSentAhead(sequence) && this.#resume?.open.delete(sequence) === true;
   }
 
   /** Gives up entries in flight that were received before this time. Returns how many. */
@@ -178,8 +178,8 @@ export class SentEntries {
     }
     if (this.#resume !== undefined) {
       this.#resume.upTo = Math.min(this.#resume.upTo, sequence);
-      for (const unsettled of this.#resume.unsettled) {
-        if (unsettled > sequence) this.#resume.unsettled.delete(unsettled);
+      for (const open of this.#resume.open) {
+        if (open > sequence) this.#resume.open.delete(open);
       }
     }
     this.#sentUpTo = Math.min(this.#sentUpTo, sequence);
@@ -188,8 +188,8 @@ export class SentEntries {
 
   /** Of version 1: a dropped entry that had not been passed yet. */
   skip(sequence: number): void {
-    this.#resume ??= { upTo: sequence, unsettled: new Set() };
-    if (!this.#resume.unsettled.delete(sequence)) this.#resume.upTo = sequence;
+    this.#resume ??= { upTo: sequence, open: new Set() };
+    if (!this.#resume.open.delete(sequence)) this.#resume.upTo = sequence;
   }
 
   /** What was sent, now or before the cursor last went back, and is not done with. */
@@ -197,11 +197,11 @@ export class SentEntries {
     const sequences = [...this.#inFlight.keys()];
     const resume = this.#resume;
     if (resume === undefined || resume.upTo <= offset) return { upTo: offset, sequences };
-    const toCome = [...resume.unsettled].filter((sequence) => sequence > offset);
+    const toCome = [...resume.open].filter((sequence) => sequence > offset);
     return { upTo: resume.upTo, sequences: [...sequences, ...toCome] };
   }
 }
 
-function resumeOf({ upTo, sequences }: SentBefore): { upTo: number; unsettled: Set<number> } {
-  return { upTo, unsettled: new Set(sequences) };
+function resumeOf({ upTo, sequences }: SentBefore): { upTo: number; open: Set<number> } {
+  return { upTo, open: new Set(sequences) };
 }

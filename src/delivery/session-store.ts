@@ -6,13 +6,13 @@ import type { Subscription } from './subscriptions.js';
 export type SessionCursors = Readonly<Record<LogName, CursorState>>;
 
 /** A persistent session as it is kept. */
-export interface SessionRecord extends SessionProgress {
+export interface SessionRecord extends SessionPosition {
   /** `principalKey` of the principal it belongs to. */
   readonly owner: string;
   readonly subscriptions: readonly Subscription[];
 }
 
-export interface SessionProgress {
+export interface SessionPosition {
   readonly clientId: string;
   readonly cursors: SessionCursors;
   /** When the session was last connected, by the steady clock. */
@@ -35,7 +35,7 @@ export interface StoredSessions {
 export interface SessionStore {
   load(): Promise<StoredSessions>;
   save(session: SessionRecord): Promise<void>;
-  saveProgress(sessions: readonly SessionProgress[]): Promise<void>;
+  saveCursors(sessions: readonly SessionPosition[]): Promise<void>;
   saveCountedUpTo(positions: LogPositions): Promise<void>;
   /** The client has released these QoS 2 packet identifiers. */
   release(clientId: string, packetIdentifiers: readonly number[]): Promise<void>;

@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
 import { Consumer } from './consumer.js';
+import { CursorSaver } from './cursor-saver.js';
 import { freshCursor } from './cursor-state.js';
 import type { Deliveries } from './deliveries.js';
 import type { ConsumerLimits } from './limits.js';
 import type { LogName, LogPositions } from './log-entry.js';
-import { ProgressKeeper } from './progress-keeper.js';
 import { ReceivedIdentifiers } from './received-identifiers.js';
 import type { RequestedSubscription, Session, SessionOwner } from './session.js';
-import type { SessionProgress, SessionRecord, SessionStore } from './session-store.js';
+import type { SessionPosition, SessionRecord, SessionStore } from './session-store.js';
 import { SharedTurn } from './shared-turn.js';
 import { Subscriptions } from './subscriptions.js';
 
@@ -38,16 +38,16 @@ const CONNECTED = 0;
 /** The sessions of MQTT clients, by client id: each with a consumer of forwarded messages. */
 export class Sessions {
   readonly #options: SessionsOptions;
-  readonly #progress: ProgressKeeper;
+  readonly #saver: CursorSaver;
   readonly #sessions = new Map<string, KeptSession>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: SessionsOptions) {
     this.#options = options;
     const { store, log } = options;
-    this.#progress = new ProgressKeeper({
+    this.#saver = new CursorSaver({
       ...{ store, log },
-      progressOf: (consumer) => this.#progressOf(consumer),
+      positionOf: (consumer) => this.#positionOf(consumer),
     });
   }
 
@@ -65,37 +65,37 @@ export class Sessions {
       const seenAtMs = record.seenAtMs === CONNECTED ? now() : record.seenAtMs;
       if (owner === undefined) await store.delete(record.clientId);
       else {
-        this.#progress.stored(record);
+        this.#saver.stored(record);
         this.#open({ ...record, seenAtMs }, owner, true, received).isSaved = true;
       }
     }
     this.#timer = setInterval(() => this.#forgetUnused(), FORGET_INTERVAL_MS);
-    this.#progress.start();
+    this.#saver.start();
     return { unreadable, countedUpTo };
   }
 
   async stop(): Promise<void> {
     clearInterval(this.#timer);
-    this.#progress.stop();
+    this.#saver.stop();
     await this.saveAll();
   }
 
   /** Every cursor that has moved is stored when this resolves. */
-  async saveProgress(): Promise<void> {
-    await this.#progress.flush();
+  async saveCursors(): Promise<void> {
+    await this.#saver.flush();
   }
 
   /** The same of every session, and up to where they are counted: a later start counts from there. */
   async saveAll(): Promise<void> {
     const countedUpTo = this.#options.deliveries.newest;
-    for (const { consumer } of this.#sessions.values()) this.#progress.moved.add(consumer);
-    await this.#progress.flush();
+    for (const { consumer } of this.#sessions.values()) this.#saver.moved.add(consumer);
+    await this.#saver.flush();
     await this.#options.store.saveCountedUpTo(countedUpTo);
   }
 
   /** The ack floor of all stored sessions, going by what is stored of them. */
   storedFloor(log: LogName): number {
-    return this.#progress.storedSettled(log);
+    return this.#saver.storedAckFloor(log);
   }
 
   /** `principalKey` of the owner of the session, undefined when there is no session. */
@@ -138,7 +138,7 @@ export class Sessions {
     const opened = this.#open(record, owner, isPersistent, []);
     if (isPersistent) {
       // Until more of it is stored, the session accepts what comes from now on.
-      this.#progress.stored(record);
+      this.#saver.stored(record);
       this.#inBackground(clientId, this.#options.store.save(record));
     }
     return opened;
@@ -152,7 +152,7 @@ export class Sessions {
     const session = this.#sessions.get(clientId);
     if (session?.consumer !== consumer) return;
     session.seenAtMs = this.#options.now();
-    if (session.isPersistent) this.#progress.moved.add(consumer);
+    if (session.isPersistent) this.#saver.moved.add(consumer);
     else this.#forget(session);
   }
 
@@ -172,7 +172,7 @@ export class Sessions {
     const { newest } = this.#options.deliveries;
     const { consumer } = session;
     for (const filter of filters) consumer.subscriptions.remove(filter, newest);
-    consumer.subscriptions.prune(consumer.settled);
+    consumer.subscriptions.prune(consumer.ackFloors);
     await this.#changed(session);
   }
 
@@ -227,7 +227,7 @@ export class Sessions {
       mayReceive: owner.mayReceive,
       audienceKey: owner.audienceKey,
       limits: owner.limits ?? limits,
-      moved: this.#progress.moved,
+      moved: this.#saver.moved,
       onSubscriptionsRewound: () => {
         if (isPersistent) this.#inBackground(clientId, session.saving.take());
       },
@@ -245,11 +245,11 @@ export class Sessions {
   }
 
   /** Undefined also of a discarded session, whose connection ends later: that is not written again. */
-  #progressOf(consumer: Consumer): SessionProgress | undefined {
+  #positionOf(consumer: Consumer): SessionPosition | undefined {
     const session = this.#sessions.get(consumer.name);
     if (session?.consumer !== consumer) return undefined;
-    if (consumer.subscriptions.hasEnded) consumer.subscriptions.prune(consumer.settled);
-    return session.isPersistent ? progressOf(session) : undefined;
+    if (consumer.subscriptions.hasEnded) consumer.subscriptions.prune(consumer.ackFloors);
+    return session.isPersistent ? positionOf(session) : undefined;
   }
 
   /** For a persistent session, its subscriptions are stored when this resolves. */
@@ -266,7 +266,7 @@ export class Sessions {
     session.isSaved = true;
     try {
       await this.#options.store.save({
-        ...progressOf(session),
+        ...positionOf(session),
         owner: session.owner.key,
         subscriptions: session.consumer.subscriptions.all(),
       });
@@ -288,12 +288,12 @@ export class Sessions {
 
   #forget(session: KeptSession): void {
     this.#sessions.delete(session.clientId);
-    this.#progress.forget(session.clientId);
+    this.#saver.forget(session.clientId);
     this.#options.deliveries.remove(session.consumer);
   }
 }
 
-function progressOf({ clientId, consumer, seenAtMs }: KeptSession): SessionProgress {
+function positionOf({ clientId, consumer, seenAtMs }: KeptSession): SessionPosition {
   const { alarms, messages } = consumer.cursors;
   return {
     clientId,

@@ -65,12 +65,14 @@ export class Subscriptions {
     if (subscription.qos === 1) this.#ended.push({ ...subscription, until: newest });
   }
 
-  /** Forgets ended subscriptions whose last entry is settled. */
-  prune(settled: LogPositions): void {
+  /** Forgets ended subscriptions whose last entry is below the ack floor. */
+  prune(ackFloors: LogPositions): void {
     if (this.#ended.length === 0) return;
     const kept = this.#ended.filter(
       ({ until }) =>
-        until === undefined || until.alarms > settled.alarms || until.messages > settled.messages,
+        until === undefined ||
+        until.alarms > ackFloors.alarms ||
+        until.messages > ackFloors.messages,
     );
     if (kept.length < this.#ended.length) this.#byFilter = undefined;
     this.#ended = kept;

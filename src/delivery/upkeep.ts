@@ -54,7 +54,7 @@ export class Upkeep {
     const { deliveries, sessions } = this.#options;
     for (const consumer of deliveries.consumers) consumer.keepBounds();
     for (const selection of deliveries.routes.selections()) selection.forgetOldMarks();
-    await this.#makeRoom(() => sessions.saveProgress());
+    await this.#makeRoom(() => sessions.saveCursors());
     await this.#trim(this.#floors());
     await this.#compaction.run();
   }

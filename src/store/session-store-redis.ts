@@ -1,8 +1,9 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
+import type { CursorState } from '../delivery/cursor-state.js';
 import type { LogPositions } from '../delivery/log-entry.js';
 import type {
-  SessionProgress,
+  SessionPosition,
   SessionRecord,
   SessionStore,
   StoredSessions,
@@ -19,7 +20,8 @@ const subscriptions = z.array(
     until: positions.optional(),
   }),
 );
-const cursor = z.object({
+/** The ack floor and the number of dead letters have the names of version 1. */
+const storedCursor = z.object({
   settled: z.number(),
   delivered: z.number(),
   expired: z.number(),
@@ -30,9 +32,17 @@ const cursor = z.object({
   countedUpTo: z.number().optional(),
   toSkip: z.number().optional(),
   sentUpTo: z.number().optional(),
-  sent: z.object({ upTo: z.number(), sequences: z.array(z.number()) }).optional(),
+  sent: z.object({ upTo: z.number(), sequences: z.array(z.number()).readonly() }).optional(),
   ahead: z.object({ first: z.number(), bits: z.base64() }).optional(),
 });
+const cursor = storedCursor.transform(({ settled: ackFloor, refused: deadLetters, ...rest }) => ({
+  ...{ ackFloor, deadLetters },
+  ...rest,
+}));
+
+function toStored({ ackFloor, deadLetters, ...rest }: CursorState): z.input<typeof cursor> {
+  return { settled: ackFloor, refused: deadLetters, ...rest };
+}
 
 function json<T>(schema: z.ZodType<T>) {
   return z
@@ -97,7 +107,7 @@ export class SessionStoreRedis implements SessionStore {
     const fields = {
       owner,
       subscriptions: JSON.stringify(session.subscriptions),
-      ...progressFields(session),
+      ...positionFields(session),
     };
     await execute(
       this.#redis
@@ -107,10 +117,10 @@ export class SessionStoreRedis implements SessionStore {
     );
   }
 
-  async saveProgress(sessions: readonly SessionProgress[]): Promise<void> {
+  async saveCursors(sessions: readonly SessionPosition[]): Promise<void> {
     const pipeline = this.#redis.pipeline();
     for (const session of sessions) {
-      pipeline.hset(this.#keys.session(session.clientId), progressFields(session));
+      pipeline.hset(this.#keys.session(session.clientId), positionFields(session));
     }
     await execute(pipeline);
   }
@@ -146,6 +156,8 @@ export class SessionStoreRedis implements SessionStore {
   }
 }
 
-function progressFields({ cursors, seenAtMs }: SessionProgress): Record<string, string | number> {
-  return { cursors: JSON.stringify(cursors), seenAtMs };
+function positionFields({ cursors, seenAtMs }: SessionPosition): Record<string, string | number> {
+  const { alarms, messages } = cursors;
+  const stored = { alarms: toStored(alarms), messages: toStored(messages) };
+  return { cursors: JSON.stringify(stored), seenAtMs };
 }

@@ -44,5 +44,5 @@ export async function untilBridge(
 
 /** What the bridge's upstream would never take, the newest first. */
 export async function deadLettersOf(home: Home, name: string) {
-  return deadLetterSchema.parse(await home.api.json('GET', `/bridges/${name}/set-aside`));
+  return deadLetterSchema.parse(await home.api.json('GET', `/bridges/${name}/dead-letters`));
 }

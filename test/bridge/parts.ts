@@ -18,7 +18,7 @@ export const NOTHING_STORED: SessionStore = {
   load: () =>
     Promise.resolve({ sessions: [], unreadable: [], countedUpTo: { alarms: 0, messages: 0 } }),
   save: () => Promise.resolve(),
-  saveProgress: () => Promise.resolve(),
+  saveCursors: () => Promise.resolve(),
   saveCountedUpTo: () => Promise.resolve(),
   release: () => Promise.resolve(),
   delete: () => Promise.resolve(),

@@ -112,11 +112,11 @@ it('is for administrators only', async () => {
   const mosquitto = await world.mosquitto();
   const home = await world.home([bridgeTo(mosquitto)]);
   const manager = new Api(home.gateway, home.manager.token);
-  for (const path of ['/bridges', '/bridges/region/set-aside']) {
+  for (const path of ['/bridges', '/bridges/region/dead-letters']) {
     expect((await manager.request('GET', path)).status).toBe(403);
     expect((await home.api.request('GET', path)).status).toBe(200);
   }
-  expect((await home.api.request('GET', '/bridges/none/set-aside')).status).toBe(404);
+  expect((await home.api.request('GET', '/bridges/none/dead-letters')).status).toBe(404);
   const nurse = await Subscriber.connect(home.gateway, home.manager);
   await expect(nurse.subscribe('gateway/bridges/region/status')).rejects.toThrow();
   await nurse.end();

@@ -89,7 +89,7 @@ it('sends what was being read when it dropped, and then what the drop left', asy
   const { fresh, tail } = await logOf(1_000);
   tail.restart(tail.last);
   const cursor = fresh();
-  expect(cursor.next(0)).toBe('behind');
+  expect(cursor.next(0)).toBe('not-loaded');
   await cursor.load();
   expect([send(cursor), send(cursor)]).toEqual([1, 2]);
   expect(cursor.dropBeyond(100, 1e9)).toBe(true);
@@ -102,7 +102,7 @@ it('keeps a page at hand when it drops, also when it goes back and starts again'
   const { fresh, restarted, tail } = await logOf(2_000);
   tail.restart(tail.last);
   const cursor = fresh();
-  expect(cursor.next(0)).toBe('behind');
+  expect(cursor.next(0)).toBe('not-loaded');
   await cursor.load();
   expect([send(cursor), send(cursor)]).toEqual([1, 2]);
   expect(cursor.dropBeyond(1_200, 1e9)).toBe(true);
@@ -113,7 +113,7 @@ it('keeps a page at hand when it drops, also when it goes back and starts again'
   for (const one of [cursor, restarted(state)]) {
     const seen: number[] = [];
     for (let entry = one.next(0); entry !== 'caught-up'; entry = one.next(0)) {
-      if (entry === 'behind') await one.load();
+      if (entry === 'not-loaded') await one.load();
       else {
         one.sent(entry);
         seen.push(entry.sequence);

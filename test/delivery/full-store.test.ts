@@ -61,7 +61,7 @@ it('frees a full store of what was delivered, so far as that is stored', async (
   };
 
   acknowledge(ENTRIES / 4);
-  await sessions.saveProgress();
+  await sessions.saveCursors();
   acknowledge(ENTRIES / 2);
   await redis.config('SET', 'maxmemory', '1');
   // It has no room all the same, but what is known of it to be delivered is gone.

@@ -101,7 +101,7 @@ it.each(['acknowledged', 'refused'])('a lost entry that is %s settles no other',
   const first = await home.connected();
   await home.append('a', 2);
   await home.world.settled();
-  const pass = home.nurse.refusal(first.sent[1]?.messageId ?? 0);
+  const pass = home.nurse.deadLetter(first.sent[1]?.messageId ?? 0);
   home.logs.lose('alarms', 1);
   await home.append('a');
   await home.world.settled();

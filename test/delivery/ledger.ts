@@ -55,14 +55,14 @@ export class Ledger {
 
   /** The account is right, and nothing is passed that was not delivered, expired or dropped. */
   check(cursor: Cursor, oldestMs: number, happened: Happened): void {
-    const { delivered, expired, dropped, queued, accepted, settled } = cursor;
+    const { delivered, expired, dropped, queued, accepted, ackFloor } = cursor;
     const { hasAged, hasCrashed, hasLost } = happened;
     expect(delivered + queued + expired + dropped).toBe(accepted);
     expect(Math.min(delivered, queued, expired, dropped)).toBeGreaterThanOrEqual(0);
     if (!hasLost || !hasCrashed) expect(accepted).toBe(this.accepted.size);
     if (!hasAged && !hasLost) expect(expired).toBe(0);
     if (this.log === 'alarms') expect(dropped).toBe(0);
-    const passed = this.#unseen((item) => item.sequence <= settled);
+    const passed = this.#unseen((item) => item.sequence <= ackFloor);
     if (this.log === 'alarms') this.#checkAged(passed, oldestMs);
     // Of telemetry behind a loss of the store it is not known how much of it was lost (CONTRACT 4.6).
     else if (!hasLost) expect(passed.length).toBeLessThanOrEqual(expired + dropped);

@@ -1,6 +1,6 @@
 import type { LogPositions } from '../../src/delivery/log-entry.js';
 import type {
-  SessionProgress,
+  SessionPosition,
   SessionRecord,
   SessionStore,
   StoredSessions,
@@ -29,7 +29,7 @@ export class MemorySessions implements SessionStore {
     return Promise.resolve();
   }
 
-  async saveProgress(sessions: readonly SessionProgress[]): Promise<void> {
+  async saveCursors(sessions: readonly SessionPosition[]): Promise<void> {
     for (const session of sessions) {
       this.#write();
       const known = this.records.get(session.clientId);

@@ -84,7 +84,7 @@ function stepsFor(peers: readonly PeerOptions[]) {
     ),
     fc.constant(step('keep', (run) => run.world.keep())),
     fc.constant(step('compact', (run) => run.compact())),
-    fc.constant(step('save what moved', (run) => run.world.sessions.saveProgress())),
+    fc.constant(step('save what moved', (run) => run.world.sessions.saveCursors())),
     fc.nat({ max: 4 }).map((writes) => step(`save ${writes}`, (run) => saveSome(run, writes))),
     fc.constant(step('tails are forgotten', (run) => run.world.forgetTails())),
     fc.constant(step('mark', (run) => run.mark())),

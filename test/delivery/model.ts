@@ -231,7 +231,7 @@ export class Run {
   }
 
   async compact(): Promise<void> {
-    await this.world.sessions.saveProgress();
+    await this.world.sessions.saveCursors();
     await new MessageCompaction(this.logs, this.world.deliveries).compact();
   }
 

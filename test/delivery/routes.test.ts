@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Routes } from '../../src/delivery/routes.js';
-import type { Member, SelectionRule } from '../../src/delivery/selection.js';
+import { type Member, Routes, type SelectionRule } from '../../src/delivery/routes.js';
 import type { QoS } from '../../src/delivery/subscriptions.js';
 import { LIMITS } from './world.js';
 

@@ -88,7 +88,7 @@ describe('a persistent session', () => {
     const { consumer: connected } = sessions.open('connected', owner, true);
     connected.connect(new Connection());
     sessions.open('away', owner, true);
-    await sessions.saveProgress();
+    await sessions.saveCursors();
     await pass(FORGET_AFTER_MS - 1);
     await sessions.stop();
     await begin();
@@ -136,10 +136,10 @@ describe('a persistent session', () => {
     await append('a/x');
     consumer.acknowledge(connection.sent[0]?.messageId ?? 0);
     store.isAway = true;
-    await expect(sessions.saveProgress()).rejects.toThrow('away');
+    await expect(sessions.saveCursors()).rejects.toThrow('away');
     store.isAway = false;
-    await sessions.saveProgress();
-    expect(store.records.get('nurse')?.cursors.alarms).toMatchObject({ settled: 1, delivered: 1 });
+    await sessions.saveCursors();
+    expect(store.records.get('nurse')?.cursors.alarms).toMatchObject({ ackFloor: 1, delivered: 1 });
   });
 });
 

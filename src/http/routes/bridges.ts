@@ -24,8 +24,8 @@ const list = createRoute({
 
 const listDeadLetters = createRoute({
   method: 'get',
-  path: '/bridges/{name}/set-aside',
-  operationId: 'listSetAsideMessages',
+  path: '/bridges/{name}/dead-letters',
+  operationId: 'listDeadLetters',
   summary: 'List the dead letters: messages that the upstream never takes, newest first',
   tags,
   request: { params: bridgePathSchema },

@@ -36,7 +36,7 @@ export const bridgePathSchema = z.object({ name: z.string().min(1).max(40) });
 
 export const deadLetterSchema = z
   .object({ at: timestampSchema, topic: z.string(), reason: z.string(), base64: z.base64() })
-  .openapi('SetAsideMessage');
+  .openapi('DeadLetter');
 
 /** A dead letter as HTTP shows it. */
 export function deadLetterView(letter: DeadLetter): z.infer<typeof deadLetterSchema> {

@@ -1,17 +1,17 @@
 import type { Logger } from 'pino';
 import type { Consumer } from './consumer.js';
 import type { LogName, LogPositions } from './log-entry.js';
-import type { SessionProgress, SessionStore } from './session-store.js';
+import type { SessionPosition, SessionStore } from './session-store.js';
 import { SharedTurn } from './shared-turn.js';
 
 /** How much of what was acknowledged may be sent again after a crash. */
 const SAVE_INTERVAL_MS = 50;
 const FAILED = 'failed to save cursors, acknowledged messages may be repeated';
 
-export interface ProgressKeeperOptions {
+export interface CursorSaverOptions {
   readonly store: SessionStore;
   /** What is to be saved of a consumer; undefined of one whose session is not kept, or is gone. */
-  readonly progressOf: (consumer: Consumer) => SessionProgress | undefined;
+  readonly positionOf: (consumer: Consumer) => SessionPosition | undefined;
   readonly log: Logger;
 }
 
@@ -23,19 +23,19 @@ interface Saved {
 }
 
 /** Saves the cursors that have moved, all of them in one write a moment later. */
-export class ProgressKeeper {
+export class CursorSaver {
   /** The consumers whose cursors may have moved since they were saved. */
   readonly moved = new Set<Consumer>();
-  readonly #options: ProgressKeeperOptions;
+  readonly #options: CursorSaverOptions;
   /** What was saved last. */
   readonly #saved = new Map<string, Saved>();
-  /** Up to where each session is settled in what is stored of it. */
-  readonly #settled = new Map<string, LogPositions>();
+  /** The ack floors of each session in what is stored of it. */
+  readonly #ackFloors = new Map<string, LogPositions>();
   readonly #saving = new SharedTurn(() => this.#save());
   #timer: NodeJS.Timeout | undefined;
   #hasFailed = false;
 
-  constructor(options: ProgressKeeperOptions) {
+  constructor(options: CursorSaverOptions) {
     this.#options = options;
   }
 
@@ -50,19 +50,19 @@ export class ProgressKeeper {
   }
 
   /** This is stored of the session. */
-  stored({ clientId, cursors: { alarms, messages } }: SessionProgress): void {
-    this.#settled.set(clientId, { alarms: alarms.settled, messages: messages.settled });
+  stored({ clientId, cursors: { alarms, messages } }: SessionPosition): void {
+    this.#ackFloors.set(clientId, { alarms: alarms.ackFloor, messages: messages.ackFloor });
   }
 
-  /** Where the log is settled for all of the sessions in what is stored of them. */
-  storedSettled(log: LogName): number {
-    return Math.min(...[...this.#settled.values()].map((settled) => settled[log]));
+  /** The lowest ack floor of the sessions in what is stored of them. */
+  storedAckFloor(log: LogName): number {
+    return Math.min(...[...this.#ackFloors.values()].map((ackFloor) => ackFloor[log]));
   }
 
   /** The session is gone: nothing of it is to be saved any more. */
   forget(clientId: string): void {
     this.#saved.delete(clientId);
-    this.#settled.delete(clientId);
+    this.#ackFloors.delete(clientId);
   }
 
   /**
@@ -86,20 +86,20 @@ export class ProgressKeeper {
   }
 
   async #save(): Promise<void> {
-    const { store, progressOf } = this.#options;
-    const changed = new Map<Consumer, SessionProgress>();
+    const { store, positionOf } = this.#options;
+    const changed = new Map<Consumer, SessionPosition>();
     for (const consumer of this.moved) {
-      const progress = progressOf(consumer);
-      if (progress === undefined) continue;
-      const saved = savedOf(progress);
-      if (isCoveredBy(saved, this.#saved.get(progress.clientId))) continue;
-      this.#saved.set(progress.clientId, saved);
-      changed.set(consumer, progress);
+      const position = positionOf(consumer);
+      if (position === undefined) continue;
+      const saved = savedOf(position);
+      if (isCoveredBy(saved, this.#saved.get(position.clientId))) continue;
+      this.#saved.set(position.clientId, saved);
+      changed.set(consumer, position);
     }
     this.moved.clear();
     if (changed.size === 0) return;
     try {
-      await store.saveProgress([...changed.values()]);
+      await store.saveCursors([...changed.values()]);
     } catch (error) {
       for (const [consumer, { clientId }] of changed) {
         // Not one that was forgotten meanwhile.
@@ -107,17 +107,17 @@ export class ProgressKeeper {
       }
       throw error;
     }
-    for (const progress of changed.values()) {
+    for (const position of changed.values()) {
       // Forgotten meanwhile, it has no say in what is kept.
-      if (this.#settled.has(progress.clientId)) this.stored(progress);
+      if (this.#ackFloors.has(position.clientId)) this.stored(position);
     }
   }
 }
 
-function savedOf({ cursors: { alarms, messages }, ...progress }: SessionProgress): Saved {
+function savedOf({ cursors: { alarms, messages }, ...position }: SessionPosition): Saved {
   const { countedUpTo: alarmsUpTo = 0, ...ofAlarms } = alarms;
   const { countedUpTo: messagesUpTo = 0, ...ofMessages } = messages;
-  const text = JSON.stringify([progress, ofAlarms, ofMessages]);
+  const text = JSON.stringify([position, ofAlarms, ofMessages]);
   return { text, countedUpTo: { alarms: alarmsUpTo, messages: messagesUpTo } };
 }
 

@@ -1,0 +1,67 @@
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { z } from 'zod';
+import { Ward } from '../delivery/ward.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
+
+/** More than anything of a start runs. */
+const ALARMS = 1_000;
+const MAX_FILES = 25;
+
+/** What `NODE_V8_COVERAGE` writes when the process ends. */
+const coverage = z.object({
+  result: z.array(
+    z.object({
+      url: z.string(),
+      functions: z.array(z.object({ ranges: z.array(z.object({ count: z.number() })).min(1) })),
+    }),
+  ),
+});
+
+/** The files of `src/` with a function that was called at least so often, without their ending. */
+async function filesCalled(directory: string, times: number): Promise<string[]> {
+  const files = new Set<string>();
+  for (const name of await readdir(directory)) {
+    const { result } = coverage.parse(JSON.parse(await readFile(join(directory, name), 'utf8')));
+    for (const { url, functions } of result) {
+      const [, file] = /\/dist\/((?!node_modules).+)\.js$/.exec(url) ?? [];
+      const isOurs = file !== undefined && !url.includes('/node_modules/');
+      const isCalled = functions.some(({ ranges }) => (ranges[0]?.count ?? 0) >= times);
+      if (isOurs && isCalled) files.add(file);
+    }
+  }
+  return [...files].sort();
+}
+
+/** The files that docs/architecture.md names in the steps of an alarm. */
+async function filesDescribed(): Promise<string[]> {
+  const text = await readFile('docs/architecture.md', 'utf8');
+  const [, section = ''] = text.split('\n## The way of an alarm\n');
+  const [table = ''] = section.split('\n## ');
+  const steps = table.matchAll(/^\| \d+ \| `([^`]+)\.ts`/gm);
+  return Array.from(steps, ([, file = '']) => file).sort();
+}
+
+it('an alarm goes from its device to its subscriber through at most 25 files, which are described', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'alarm-way-'));
+  const gateway = await GatewayProcess.start({ NODE_V8_COVERAGE: directory });
+  try {
+    const ward = await Ward.open(gateway);
+    const nurse = await ward.nurse('nurse');
+    await nurse.subscribe(ward.alarmFilter);
+    for (let count = 0; count < ALARMS; count++) {
+      await ward.alarm();
+      await nurse.untilCount(count + 1);
+    }
+    await ward.close();
+    await gateway.stop();
+    const files = await filesCalled(directory, ALARMS);
+    expect(files).toEqual(await filesDescribed());
+    expect(files.length).toBeLessThanOrEqual(MAX_FILES);
+  } finally {
+    await gateway.remove();
+    await rm(directory, { recursive: true });
+  }
+});
