@@ -13,7 +13,7 @@ import {
   SERVER_UNAVAILABLE,
 } from './connect-errors.js';
 import { Connection } from './connection.js';
-import type { Denials } from './denials.js';
+import type { ConnectionDenials } from './connection-denials.js';
 import type { FailedLogins } from './failed-logins.js';
 import type { BackPressure } from './unstored-publishes.js';
 
@@ -32,7 +32,7 @@ export interface AuthenticationOptions {
   readonly sessions: Sessions;
   readonly failedLogins: FailedLogins;
   readonly backPressure: BackPressure;
-  readonly denials: Denials;
+  readonly denials: ConnectionDenials;
   readonly maxKeepAliveSeconds: number;
 }
 

@@ -2,7 +2,7 @@ import type { Client } from 'aedes';
 import type { Consumer } from '../delivery/consumer.js';
 import type { Session } from '../delivery/session.js';
 import { type Principal, principalKey } from '../domain/grants.js';
-import type { Peer } from './denials.js';
+import type { Peer } from './connection-denials.js';
 import { PacketWriter } from './packet-writer.js';
 import { type BackPressure, type Share, UnstoredPublishes } from './unstored-publishes.js';
 

@@ -10,13 +10,12 @@ import type { Commands } from '../ingest/commands.js';
 import type { DevicePublishes } from '../ingest/device-publishes.js';
 import type { Presence } from '../ingest/presence.js';
 import type { AccessTokens } from '../site/access-tokens.js';
-import type { AuthenticationRefusals } from '../site/authentication-refusals.js';
+import type { Denials } from '../site/denials.js';
 import type { Devices } from '../site/devices.js';
-import type { PermissionRefusals } from '../site/permission-refusals.js';
 import type { SiteModel } from '../site/site-model.js';
 import { Authentication, ConnectError } from './authentication.js';
 import type { Connection } from './connection.js';
-import { claimedId, Denials } from './denials.js';
+import { ConnectionDenials, claimedId } from './connection-denials.js';
 import { FailedLogins } from './failed-logins.js';
 import { KeepAlive } from './keep-alive.js';
 import { MqttClient, type PacketHandlers } from './mqtt-client.js';
@@ -47,8 +46,7 @@ export interface MqttBrokerOptions {
   readonly commands: Commands;
   readonly presence: Presence;
   readonly stored: RedisPersistence;
-  readonly permissionRefusals: PermissionRefusals;
-  readonly authenticationRefusals: AuthenticationRefusals;
+  readonly denials: Denials;
   /** For how long the store has owed the answer to a write of the message path. */
   readonly unansweredMs: () => number;
   readonly maxPacketBytes: number;
@@ -80,7 +78,7 @@ export class MqttBroker {
 
   constructor(options: MqttBrokerOptions) {
     this.#options = options;
-    const denials = new Denials(options);
+    const denials = new ConnectionDenials(options.denials, options.log);
     const publishing = new Publishing({ ...options, denials });
     this.#backPressure = new BackPressure(options.unansweredMs);
     this.#turns = new ReadTurns(options.deliveries);

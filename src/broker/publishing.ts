@@ -5,14 +5,14 @@ import type { Commands } from '../ingest/commands.js';
 import type { DevicePublishes } from '../ingest/device-publishes.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { Connection } from './connection.js';
-import type { Denials } from './denials.js';
+import type { ConnectionDenials } from './connection-denials.js';
 import { memoryOf } from './unstored-publishes.js';
 
 export interface PublishingOptions {
   readonly publishes: DevicePublishes;
   readonly commands: Commands;
   readonly model: SiteModel;
-  readonly denials: Denials;
+  readonly denials: ConnectionDenials;
 }
 
 type Done = (isStored: boolean) => void;

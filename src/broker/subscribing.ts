@@ -5,7 +5,7 @@ import type { RequestedSubscription } from '../delivery/session.js';
 import type { Sessions } from '../delivery/sessions.js';
 import { maySubscribe } from '../domain/grants.js';
 import type { Connection } from './connection.js';
-import type { Denials } from './denials.js';
+import type { ConnectionDenials } from './connection-denials.js';
 import { encodeAcknowledgement, encodeSuback } from './packet-writer.js';
 import { memoryOf } from './unstored-publishes.js';
 
@@ -17,13 +17,13 @@ const MAX_LOGGED_FILTERS = 10;
 export interface SubscribingOptions {
   readonly sessions: Sessions;
   readonly retained: RetainedMessages;
-  readonly denials: Denials;
+  readonly denials: ConnectionDenials;
   readonly maxFiltersPerSession: number;
   readonly log: Logger;
 }
 
 /**
- * Takes SUBSCRIBE and UNSUBSCRIBE past Aedes, which would store the filters that are refused
+ * Takes SUBSCRIBE and UNSUBSCRIBE past Aedes, which would store the filters that are denied
  * (DEPENDENCY-FAULTS 5) and write each packet once for each of its filters (6).
  *
  * A packet takes effect when it comes, and is acknowledged once that is stored.
@@ -49,7 +49,7 @@ export class Subscribing {
       granted.push({ filter, qos: grantedQos });
       return grantedQos;
     });
-    this.#logRefused(connection, subscriptions, codes);
+    this.#logDenied(connection, subscriptions, codes);
     if (denied.length > 0) this.#options.denials.recordFilters(connection.peer, denied);
     const stored = this.#options.sessions.subscribe(connection.client.id, granted);
     const suback = encodeSuback(messageId, codes);
@@ -86,7 +86,7 @@ export class Subscribing {
     );
   }
 
-  /** Filters beyond the session's limit are refused, as those without permission are. */
+  /** Filters beyond the session's limit get 0x80, as those without permission do. */
   #hasRoom(
     { consumer }: Connection,
     granted: readonly RequestedSubscription[],
@@ -107,15 +107,15 @@ export class Subscribing {
   }
 
   /** One line for a SUBSCRIBE, however many filters it has. */
-  #logRefused(
+  #logDenied(
     { client, owner }: Connection,
     subscriptions: ISubscribePacket['subscriptions'],
     codes: readonly number[],
   ): void {
-    const refused = subscriptions.filter((_, index) => codes[index] === FAILURE);
-    if (refused.length === 0) return;
-    const filters = refused.slice(0, MAX_LOGGED_FILTERS).map(({ topic }) => topic);
-    const which = { clientId: client.id, principal: owner, count: refused.length, filters };
-    this.#options.log.info(which, 'subscription refused');
+    const denied = subscriptions.filter((_, index) => codes[index] === FAILURE);
+    if (denied.length === 0) return;
+    const filters = denied.slice(0, MAX_LOGGED_FILTERS).map(({ topic }) => topic);
+    const which = { clientId: client.id, principal: owner, count: denied.length, filters };
+    this.#options.log.info(which, 'subscription denied');
   }
 }

@@ -1,10 +1,8 @@
 import type { Logger } from 'pino';
 import { type Principal, principalKey } from '../domain/grants.js';
 import { isUuid } from '../domain/notation.js';
-import { GatewayError } from '../errors.js';
 import type { Actor, AuditSubject } from '../site/audit-trail.js';
-import type { AuthenticationRefusals } from '../site/authentication-refusals.js';
-import type { PermissionRefusals, RefusedPermission } from '../site/permission-refusals.js';
+import type { Denials } from '../site/denials.js';
 
 /** The operation that was denied, in the words of MQTT. */
 type DeniedOperation = 'connect' | 'subscribe' | 'publish' | 'will';
@@ -16,18 +14,14 @@ export interface Peer {
   readonly clientId: string;
 }
 
-export interface DenialsOptions {
-  readonly permissionRefusals: PermissionRefusals;
-  readonly authenticationRefusals: AuthenticationRefusals;
-  readonly log: Logger;
-}
-
 /** Puts what is denied over MQTT into the audit trail, in the background (CONTRACT 2, audit). */
-export class Denials {
-  readonly #options: DenialsOptions;
+export class ConnectionDenials {
+  readonly #denials: Denials;
+  readonly #log: Logger;
 
-  constructor(options: DenialsOptions) {
-    this.#options = options;
+  constructor(denials: Denials, log: Logger) {
+    this.#denials = denials;
+    this.#log = log;
   }
 
   /**
@@ -43,16 +37,13 @@ export class Denials {
   ): void {
     const { clientId, principal } = peer;
     const who = { clientId, principal: principalKey(principal) };
-    this.#options.log.info({ ...who, operation, topic, reason }, 'permission denied');
-    this.#record(peer, [denialOf(peer, operation, topic)]);
+    this.#log.info({ ...who, operation, topic, reason }, 'permission denied');
+    this.#record(peer, operation, topic);
   }
 
   /** Records the denied filters of a SUBSCRIBE. */
   recordFilters(peer: Peer, filters: readonly string[]): void {
-    this.#record(
-      peer,
-      filters.map((filter) => denialOf(peer, 'subscribe', filter)),
-    );
+    for (const filter of filters) this.#record(peer, 'subscribe', filter);
   }
 
   /**
@@ -65,31 +56,18 @@ export class Denials {
     const actor: Actor = { type: 'anonymous', id: null, address, requestId: null };
     const claimed = claimedId(username) ?? null;
     const details = { operation: 'connect', clientId, username: claimed };
-    this.#options.authenticationRefusals.add(actor, details);
+    this.#denials.addFailedLogin(actor, details);
   }
 
-  #record(peer: Peer, denied: readonly RefusedPermission[]): void {
-    const { permissionRefusals, log } = this.#options;
-    permissionRefusals.record(actorOf(peer), denied).catch((error: unknown) => {
-      // Those beyond the rate of a principal are counted there.
-      if (error instanceof GatewayError && error.code === 'too-many-refusals') return;
-      const who = { clientId: peer.clientId, principal: principalKey(peer.principal) };
-      log.warn({ ...who, err: error }, 'failed to record a denied permission');
-    });
+  #record(peer: Peer, operation: DeniedOperation, topic: string | null): void {
+    const details = { operation, clientId: peer.clientId, topic };
+    this.#denials.addDeniedPermission(actorOf(peer), subjectOf(topic ?? ''), details);
   }
 }
 
 function actorOf({ principal, address }: Peer): Actor {
   const type = principal.type === 'device' ? 'device' : 'access-token';
   return { type, id: principal.id, address, requestId: null };
-}
-
-function denialOf(
-  { clientId }: Peer,
-  operation: DeniedOperation,
-  topic: string | null,
-): RefusedPermission {
-  return { subject: subjectOf(topic ?? ''), details: { operation, clientId, topic } };
 }
 
 /** The user name, if it can be the id of a device or token: anything else may be a mistyped secret. */
