@@ -459,6 +459,7 @@ export class Gateway {
     return createHttpApp({
       ...parts,
       ...{ history, audit, losses, deadLetters },
+      connections: broker.connections,
       rejections: storage.rejections,
       health: this.#health,
       publicUrl: config.http.publicUrl,

@@ -44,11 +44,9 @@ export class Publishing {
     const { client, principal } = connection;
     if (client.closed) return;
     if (!this.#isPermitted(principal, target)) {
-      const isOwnTopic = mayPublish(principal, target);
-      const reason = isOwnTopic
-        ? 'command without a manager grant'
-        : 'publish outside the own topics';
-      this.#options.denials.record(connection.peer, 'publish', packet.topic, reason);
+      const ofToken = target.type === 'command' ? 'command-without-grant' : 'topic-not-of-token';
+      const code = principal.type === 'device' ? 'topic-not-of-device' : ofToken;
+      this.#options.denials.publish(connection.peer, packet.topic, code);
       client.close();
       return;
     }

@@ -18,6 +18,7 @@ import { registerAlarms } from './routes/alarms.js';
 import { registerAsyncApiDocument } from './routes/asyncapi-document.js';
 import { registerAudit } from './routes/audit.js';
 import { registerBridges } from './routes/bridges.js';
+import { registerConnections } from './routes/connections.js';
 import { registerCustomData } from './routes/custom-data.js';
 import { registerDevices } from './routes/devices.js';
 import { registerDocs } from './routes/docs.js';
@@ -101,5 +102,6 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   registerAudit(app, services);
   registerBridges(app, services);
   registerLosses(app, services);
+  registerConnections(app, services);
   return app;
 }

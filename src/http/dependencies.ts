@@ -3,6 +3,7 @@ import type { AccessTokens } from '../site/access-tokens.js';
 import type { AlarmHistory } from '../site/alarm-history.js';
 import type { AuditReader, AuditTrail } from '../site/audit-trail.js';
 import type { BridgeList, DeadLetterStore } from '../site/bridge-list.js';
+import type { ConnectionList } from '../site/connection-list.js';
 import type { Denials } from '../site/denials.js';
 import type { Devices } from '../site/devices.js';
 import type { Footage } from '../site/footage.js';
@@ -43,6 +44,7 @@ export interface HttpDependencies {
   readonly losses: LossList;
   readonly deadLetters: Pick<DeadLetterStore, 'list'>;
   readonly denials: Denials;
+  readonly connections: ConnectionList;
   readonly presence: PresenceView;
   readonly rejections: RejectionList;
   readonly health: Health;

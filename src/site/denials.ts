@@ -109,10 +109,10 @@ export class Denials {
     details: AuditEntry['details'],
   ): void {
     const atMs = this.#options.now();
-    const shortened = Object.entries(details).map(([name, text]) => [name, shorten(text)]);
+    const pairs = Object.entries(details).map(([name, text]) => [name, shortened(text)]);
     const entry: AuditEntry = {
       ...{ action, actor, atMs, locationId, resourceId },
-      details: Object.fromEntries(shortened),
+      details: Object.fromEntries(pairs),
     };
     const nowMs = this.#options.steadyNow();
     const bucket = this.#bucketOf(JSON.stringify([action, actor.type, actor.id ?? actor.address]));
@@ -199,8 +199,8 @@ function leftAt({ left, atMs }: Bucket, nowMs: number): number {
   return Math.min(MAX_PER_SECOND, left + ((nowMs - atMs) / 1000) * MAX_PER_SECOND);
 }
 
-/** The beginning of a text, copied: a slice would keep the whole of a long one in memory. */
-function shorten(text: string | null | undefined): string | null {
+/** The first 256 characters of a text, copied: a slice would keep the whole of it in memory. */
+export function shortened(text: string | null | undefined): string | null {
   if (text === null || text === undefined || text.length <= MAX_DETAIL_LENGTH) return text ?? null;
   return Buffer.from(text.slice(0, MAX_DETAIL_LENGTH)).toString();
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DENIED_REASONS, type DeniedReason } from '../../src/site/connection-list.js';
 import type { TestDevice, TestToken } from '../harness/api.js';
 import { auditOf } from '../harness/audit.js';
 import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
@@ -37,6 +38,11 @@ function byClient(who: TestDevice | TestToken, details: Record<string, string | 
     actor: { type, id: who.id, address: '127.0.0.1', requestId: null },
     details,
   };
+}
+
+/** A reason as the log has it. */
+function reasonOf(code: DeniedReason) {
+  return { code, reason: DENIED_REASONS[code] };
 }
 
 async function returnCodeOf(
@@ -161,11 +167,11 @@ describe('denied over MQTT and in the log', () => {
     for (const username of names) await returnCodeOf(device, { clientId, password, username });
     const found = () => logged(from, clientId, 'connect error');
     await expect.poll(() => found().length).toBe(names.length);
-    const where = { address: '127.0.0.1', reason: 'bad credentials' };
+    const wrong = { address: '127.0.0.1', ...reasonOf('wrong-password') };
     expect(found()).toMatchObject([
-      { ...where, username: device.id },
-      { ...where, username: 'admin' },
-      where,
+      { ...wrong, username: device.id },
+      { ...wrong, username: 'admin' },
+      { ...wrong, ...reasonOf('unknown-user-name') },
     ]);
     expect(found()[2]).not.toHaveProperty('username');
     expect(logged(from, clientId, 'connection ended')).toEqual([]);
@@ -186,26 +192,29 @@ describe('denied over MQTT and in the log', () => {
   });
 
   it.each([
-    ['a command without the grant for it', 'command without a manager grant', 'commands/light'],
-    ['a publish elsewhere', 'publish outside the own topics', 'alarms/fall'],
-  ])('is %s: who, topic and reason, and no fault of the store', async (_what, reason, rest) => {
-    const device = await home.device();
-    const topic = home.filter(device, rest);
-    for (const qos of [0, 1, 2] as const) {
-      const clientId = `publishes-${rest}-at-${qos}`;
-      const from = home.gateway.lines.length;
-      const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId });
-      nurse.send({ ...publishPacket(topic, 'on'), qos, ...(qos > 0 && { messageId: 7 }) });
-      await nurse.closed();
-      await expect.poll(() => logged(from, clientId, 'disconnected').length).toBe(1);
-      const denied = logged(from, clientId, 'permission denied');
-      const principal = `token:${home.viewer.id}`;
-      expect(denied).toMatchObject([
-        { level: INFO, clientId, principal, operation: 'publish', topic, reason },
-      ]);
-      expect(denied[0]).not.toHaveProperty('err');
-      const others = home.gateway.lines.slice(from).join('\n');
-      expect(others).not.toMatch(/not stored|"stack"|"level":[4-6]0/);
-    }
-  });
+    ['a command without the grant for it', 'command-without-grant', 'commands/light'],
+    ['a publish elsewhere', 'topic-not-of-token', 'alarms/fall'],
+  ] as const)(
+    'is %s: who, topic and reason, and no fault of the store',
+    async (_what, code, rest) => {
+      const device = await home.device();
+      const topic = home.filter(device, rest);
+      for (const qos of [0, 1, 2] as const) {
+        const clientId = `publishes-${rest}-at-${qos}`;
+        const from = home.gateway.lines.length;
+        const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId });
+        nurse.send({ ...publishPacket(topic, 'on'), qos, ...(qos > 0 && { messageId: 7 }) });
+        await nurse.closed();
+        await expect.poll(() => logged(from, clientId, 'disconnected').length).toBe(1);
+        const denied = logged(from, clientId, 'permission denied');
+        const principal = `token:${home.viewer.id}`;
+        expect(denied).toMatchObject([
+          { level: INFO, clientId, principal, operation: 'publish', topic, ...reasonOf(code) },
+        ]);
+        expect(denied[0]).not.toHaveProperty('err');
+        const others = home.gateway.lines.slice(from).join('\n');
+        expect(others).not.toMatch(/not stored|"stack"|"level":[4-6]0/);
+      }
+    },
+  );
 });

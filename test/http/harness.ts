@@ -195,6 +195,7 @@ export class TestGateway {
       losses: this.losses,
       deadLetters: new DeadLetterStoreRedis(redis, keys),
       denials: this.denials,
+      connections: { page: () => ({ connections: [], next: undefined }), denied: () => [] },
       presence: { of: (id) => this.presence.get(id) ?? { online: false, lastSeenAtMs: null } },
       rejections: this.rejections,
       health,
