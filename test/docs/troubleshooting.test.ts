@@ -55,12 +55,6 @@ const NOT_SHOWN: ReadonlySet<string> = new Set([
 /** Logged by a method without a caller. */
 const NEVER_LOGGED: ReadonlySet<string> = new Set(['failed to record denials, trying again']);
 
-/** The calls of a log whose message is not written there: the words of faults, and the store's own. */
-const MESSAGE_IS_NAMED = [
-  ...['src/gateway.ts', 'src/site/steady-clock.ts', 'src/storage.ts'],
-  'src/store/embedded-output.ts',
-];
-
 const page = new Page('docs/troubleshooting.md');
 const shown = codeIn(page.text.replaceAll(/\s+/g, ' '));
 
@@ -87,14 +81,6 @@ describe('docs/troubleshooting.md', () => {
     expect(shown).toContain(lost);
   });
 
-  it('knows which lines have their words elsewhere', () => {
-    const unnamed = sourcesIn('src').filter((path) => {
-      const given = callsOf(codeOf(path), LOG_CALL);
-      return given.some((one) => messagesOf(one).length === 0);
-    });
-    expect(unnamed).toEqual(MESSAGE_IS_NAMED);
-  });
-
   it('has every text of a fault, a denial, a connect error and a failed start', () => {
     const texts = SPEAKERS.flatMap((path) => {
       const code = codeOf(path);
@@ -104,17 +90,6 @@ describe('docs/troubleshooting.md', () => {
     const said = texts.filter((text) => !text.startsWith('must ') && !NEVER_LOGGED.has(text));
     expect(missing(said).filter((text) => !NOT_SHOWN.has(text))).toEqual([]);
     expect([...NOT_SHOWN].filter((text) => !texts.includes(text))).toEqual([]);
-  });
-
-  it('knows where faults come from', () => {
-    const reporters = sourcesIn('src').filter((path) => REPORT_CALL.test(codeOf(path)));
-    expect(reporters).toEqual([
-      ...['src/bridge/bridge-faults.ts', 'src/delivery/backlog-watch.ts'],
-      ...['src/delivery/log-writer.ts', 'src/gateway.ts', 'src/site/health.ts'],
-      ...['src/site/losses.ts', 'src/site/site-faults.ts', 'src/site/steady-clock.ts'],
-      ...['src/store/append-only-watch.ts', 'src/store/audit/archive-faults.ts'],
-      ...['src/store/disk-monitor.ts', 'src/store/settings-watch.ts', 'src/store/store-monitor.ts'],
-    ]);
   });
 
   it('has every code of an HTTP problem', () => {
