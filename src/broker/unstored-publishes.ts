@@ -179,17 +179,19 @@ export class Share {
 }
 
 /** A publish that is to be acknowledged. */
-interface Owed {
+interface Unacknowledged {
   readonly type: AcknowledgementType;
   readonly packetIdentifier: number;
   isStored: boolean;
+  /** The one that came after it. */
+  next: Unacknowledged | undefined;
 }
 
 export interface UnstoredPublishesOptions {
   readonly backPressure: BackPressure;
   readonly share: Share;
-  readonly writer: PacketWriter;
-  readonly client: Client;
+  readonly writer: Pick<PacketWriter, 'write'>;
+  readonly client: Pick<Client, 'close'>;
 }
 
 /**
@@ -198,9 +200,10 @@ export interface UnstoredPublishesOptions {
  */
 export class UnstoredPublishes {
   readonly #options: UnstoredPublishesOptions;
-  #owed: Owed[] = [];
-  #firstAt = 0;
-  #whenNoneIsOwed: (() => void) | undefined;
+  /** The first and the last of a linked list: a client that never pauses must not make it longer. */
+  #first: Unacknowledged | undefined;
+  #last: Unacknowledged | undefined;
+  #whenAllAreAcknowledged: (() => void) | undefined;
   #hasTurnedAway = false;
   #hasTurnedAwayAlarm = false;
   #callOff: (() => void) | undefined;
@@ -237,8 +240,8 @@ export class UnstoredPublishes {
     this.#callOff ??= backPressure.whenThereIsRoom(
       () => share.isRelieved,
       () => {
-        if (this.#firstAt === this.#owed.length) end();
-        else this.#whenNoneIsOwed = end;
+        if (this.#first === undefined) end();
+        else this.#whenAllAreAcknowledged = end;
       },
     );
   }
@@ -252,34 +255,37 @@ export class UnstoredPublishes {
     const { share, client } = this.#options;
     const { bytes, acknowledgement: type, packetIdentifier } = publish;
     share.take(bytes);
-    const owed =
-      type === undefined || this.#hasTurnedAway
-        ? undefined
-        : { type, packetIdentifier, isStored: false };
-    if (owed !== undefined) this.#owed.push(owed);
+    const unacknowledged =
+      type === undefined || this.#hasTurnedAway ? undefined : this.#add(type, packetIdentifier);
     return (isStored) => {
       share.release(bytes);
       if (!isStored) {
         // The client sends it again.
         client.close();
-      } else if (owed !== undefined) {
-        owed.isStored = true;
-        if (owed === this.#owed[this.#firstAt]) this.#acknowledge();
+      } else if (unacknowledged !== undefined) {
+        unacknowledged.isStored = true;
+        this.#acknowledge();
       }
     };
   }
 
+  #add(type: AcknowledgementType, packetIdentifier: number): Unacknowledged {
+    const added = { type, packetIdentifier, isStored: false, next: undefined };
+    if (this.#last === undefined) this.#first = added;
+    else this.#last.next = added;
+    this.#last = added;
+    return added;
+  }
+
   #acknowledge(): void {
-    let owed = this.#owed[this.#firstAt];
-    while (owed?.isStored === true) {
-      this.#options.writer.write(encodeAcknowledgement(owed.type, owed.packetIdentifier));
-      this.#firstAt++;
-      owed = this.#owed[this.#firstAt];
+    while (this.#first?.isStored === true) {
+      const { type, packetIdentifier, next } = this.#first;
+      this.#options.writer.write(encodeAcknowledgement(type, packetIdentifier));
+      this.#first = next;
     }
-    if (owed !== undefined) return;
-    this.#owed = [];
-    this.#firstAt = 0;
-    this.#whenNoneIsOwed?.();
-    this.#whenNoneIsOwed = undefined;
+    if (this.#first !== undefined) return;
+    this.#last = undefined;
+    this.#whenAllAreAcknowledged?.();
+    this.#whenAllAreAcknowledged = undefined;
   }
 }

@@ -141,7 +141,7 @@ const QOS: readonly PublishQos[] = [0, 1, 2];
 
 /**
  * A sensor that publishes at each QoS, a durable and a live subscriber: the columns of the matrix in
- * the README, all under one fault.
+ * docs/guarantees.md, all under one fault.
  */
 export class Columns {
   readonly home: Home;
