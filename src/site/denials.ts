@@ -94,26 +94,21 @@ export class Denials {
   sweep(): void {
     const nowMs = this.#options.steadyNow();
     for (const [key, bucket] of this.#buckets) {
-      if (bucket.counted !== undefined && bucket.counted.untilMs <= nowMs) {
-        this.#recordCounted(bucket);
-      }
-      const isFull = leftAt(bucket, nowMs) === MAX_PER_SECOND;
-      if (isFull && bucket.counted === undefined) this.#buckets.delete(key);
+      if ((bucket.counted?.untilMs ?? nowMs) > nowMs) continue;
+      this.#recordCounted(bucket);
+      if (leftAt(bucket, nowMs) === MAX_PER_SECOND) this.#buckets.delete(key);
     }
   }
 
   #add(
     action: AuditEntry['action'],
     actor: Actor,
-    { locationId, resourceId }: AuditSubject,
+    subject: AuditSubject,
     details: AuditEntry['details'],
   ): void {
     const atMs = this.#options.now();
     const pairs = Object.entries(details).map(([name, text]) => [name, shortened(text)]);
-    const entry: AuditEntry = {
-      ...{ action, actor, atMs, locationId, resourceId },
-      details: Object.fromEntries(pairs),
-    };
+    const entry = { action, actor, atMs, ...subject, details: Object.fromEntries(pairs) };
     const nowMs = this.#options.steadyNow();
     const bucket = this.#bucketOf(JSON.stringify([action, actor.type, actor.id ?? actor.address]));
     bucket.left = leftAt(bucket, nowMs);
@@ -125,11 +120,7 @@ export class Denials {
       bucket.counted = { untilMs: nowMs + COUNTED_FOR_MS, first: entry, last: entry, count: 1 };
     } else {
       const { last } = bucket.counted;
-      bucket.counted.last = {
-        ...entry,
-        locationId: last.locationId === locationId ? locationId : null,
-        resourceId: last.resourceId === resourceId ? resourceId : null,
-      };
+      bucket.counted.last = { ...entry, ...commonSubject(last, entry) };
       bucket.counted.count++;
     }
   }
@@ -153,26 +144,26 @@ export class Denials {
     if (bucket.counted === undefined) return;
     const { first, last, count } = bucket.counted;
     bucket.counted = undefined;
-    const firstDetails = Object.entries(first.details).map(([name, text]) => [
+    const firsts = Object.entries(first.details).map(([name, text]) => [
       `first${name.charAt(0).toUpperCase()}${name.slice(1)}`,
       text,
     ]);
-    const times = { firstAt: formatTime(first.atMs), lastAt: formatTime(last.atMs) };
-    const details = { ...last.details, count: String(count), ...times };
-    const entry = { ...last, details: { ...details, ...Object.fromEntries(firstDetails) } };
-    this.#record(entry, count);
+    const details = {
+      ...{ ...last.details, ...Object.fromEntries(firsts), count: String(count) },
+      ...{ firstAt: formatTime(first.atMs), lastAt: formatTime(last.atMs) },
+    };
+    this.#record({ ...last, details }, count);
   }
 
   /** @param count of the denials that it stands for */
   #record(entry: AuditEntry, count: number): void {
-    if (this.#waiting.length >= MAX_WAITING) {
-      if (this.#lost === 0)
-        this.#options.log.error('denials are lost: too many wait for the store');
-      this.#lost += count;
+    if (this.#waiting.length < MAX_WAITING) {
+      this.#waiting.push(entry);
+      this.#writing ??= this.#write();
       return;
     }
-    this.#waiting.push(entry);
-    this.#writing ??= this.#write();
+    if (this.#lost === 0) this.#options.log.error('denials are lost: too many wait for the store');
+    this.#lost += count;
   }
 
   async #write(): Promise<void> {
@@ -195,12 +186,16 @@ export class Denials {
   }
 }
 
+function commonSubject(one: AuditSubject, other: AuditSubject): AuditSubject {
+  const common = (key: keyof AuditSubject) => (one[key] === other[key] ? one[key] : null);
+  return { locationId: common('locationId'), resourceId: common('resourceId') };
+}
+
 function leftAt({ left, atMs }: Bucket, nowMs: number): number {
   return Math.min(MAX_PER_SECOND, left + ((nowMs - atMs) / 1000) * MAX_PER_SECOND);
 }
 
-/** The first 256 characters of a text, copied: a slice would keep the whole of it in memory. */
+/** The first 256 characters of a text, copied: a part of a request would keep all of it in memory. */
 export function shortened(text: string | null | undefined): string | null {
-  if (text === null || text === undefined || text.length <= MAX_DETAIL_LENGTH) return text ?? null;
-  return Buffer.from(text.slice(0, MAX_DETAIL_LENGTH)).toString();
+  return text ? Buffer.from(text.slice(0, MAX_DETAIL_LENGTH)).toString() : (text ?? null);
 }
