@@ -99,7 +99,7 @@ export class Publishing {
     const { received } = connection.session;
     if (!received.add(identifier, done)) return;
     this.#forward(connection.principal, publish, connection, (isStored) =>
-      received.settle(identifier, isStored),
+      received.resolve(identifier, isStored),
     );
   }
 

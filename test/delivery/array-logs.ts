@@ -1,13 +1,13 @@
 import type {
   Appended,
-  KeepableLogs,
   LogEntry,
   LogName,
   NewMessage,
+  TrimmableLogs,
 } from '../../src/delivery/log-entry.js';
 
 /** Logs that a test writes into. */
-export interface TestLogs extends KeepableLogs {
+export interface TestLogs extends TrimmableLogs {
   append(log: LogName, items: readonly NewMessage[]): Promise<Appended[]>;
   /** Resolves when everything that was asked before is answered, and has run on. */
   idle(): Promise<void>;

@@ -7,7 +7,7 @@ it('a repetition waits for the first publish, and is not taken for another one',
   const add = (name: string) => received.add(7, (isStored) => answers.push(`${name} ${isStored}`));
   expect([add('first'), add('second'), add('third')]).toEqual([true, false, false]);
   expect(answers).toEqual([]);
-  received.settle(7, true);
+  received.resolve(7, true);
   expect(answers).toEqual(['first true', 'second true', 'third true']);
   expect([add('late'), answers.at(-1)]).toEqual([false, 'late true']);
 });
@@ -17,7 +17,7 @@ it('a publish that could not be stored may be sent again as the first', () => {
   const answers: boolean[] = [];
   received.add(7, (isStored) => answers.push(isStored));
   received.add(7, (isStored) => answers.push(isStored));
-  received.settle(7, false);
+  received.resolve(7, false);
   expect(answers).toEqual([false, false]);
   expect(received.add(7, () => undefined)).toBe(true);
 });

@@ -83,7 +83,7 @@ describe('routes', () => {
     routes.cancel(cancelled);
     expect(joined).toEqual([]);
     expect(routes.match('a')).toHaveLength(1);
-    routes.settle();
+    routes.applyChanges();
     expect(joined).toEqual(['one']);
   });
 });
