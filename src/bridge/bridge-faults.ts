@@ -27,9 +27,9 @@ export class BridgeFaults {
     this.#report('hang-up', words);
   }
 
-  behind(isBehind: boolean): void {
-    const words = 'is behind: its oldest message has waited for more than a minute';
-    this.#report('behind', isBehind ? words : undefined);
+  lagging(isLagging: boolean): void {
+    const words = 'lags: its oldest message has waited for more than a minute';
+    this.#report('lag', isLagging ? words : undefined);
   }
 
   commandsRefused(areRefused: boolean): void {
@@ -37,11 +37,11 @@ export class BridgeFaults {
     this.#report('commands', areRefused ? words : undefined);
   }
 
-  /** The bridge has stopped. */
+  /** Clears all faults of a bridge that has stopped. */
   clear(): void {
     this.down(undefined);
     this.hangsUpAt(undefined);
-    this.behind(false);
+    this.lagging(false);
     this.commandsRefused(false);
   }
 
