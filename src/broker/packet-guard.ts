@@ -20,8 +20,9 @@ export interface PacketLimits {
 /**
  * Bounds what a client may send, authenticated or not (DEPENDENCY-FAULTS 15 and 16).
  *
- * A packet that announces too many bytes is refused at its header, before memory is taken. What breaks
- * a rule of MQTT that neither the parser nor Aedes looks after (`faultOf`) ends the connection.
+ * A packet that announces too many bytes ends the connection at its header, before memory is taken.
+ * A packet that breaks a rule of MQTT which neither the parser nor Aedes checks (`faultOf`) ends it
+ * too.
  */
 export class PacketGuard {
   readonly #client: Client;
@@ -45,7 +46,7 @@ export class PacketGuard {
     parser._emitError = (error) => {
       const fault = levelFaultOf(parser.packet);
       if (fault === undefined) this.#end(error);
-      else this.#refuse(fault);
+      else this.#fail(fault);
     };
   }
 
@@ -53,16 +54,18 @@ export class PacketGuard {
   admits(packet: Packet): boolean {
     const fault = faultOf(packet, this.#limits);
     if (fault === undefined) return true;
-    this.#refuse(fault);
+    this.#fail(fault);
     return false;
   }
 
   /**
-   * Ends the connection, with a CONNACK before that where the fault has a return code for it and this
-   * is the first packet: to a second CONNECT there is no answer [MQTT-3.1.0-2]. Nothing that follows
-   * is read meanwhile. A client that takes no CONNACK has the time that Aedes gives for a CONNECT.
+   * Ends the connection, after a CONNACK where the fault has a return code.
+   *
+   * Only the first packet gets a CONNACK: a second CONNECT has no answer [MQTT-3.1.0-2]. Nothing
+   * more is read meanwhile. A client that does not take the CONNACK has as long as Aedes gives a
+   * CONNECT.
    */
-  #refuse({ reason, returnCode }: WireFault): void {
+  #fail({ reason, returnCode }: WireFault): void {
     const client = this.#client;
     const parser = parserOf(client);
     // The parser goes on after some of its errors, and may find another in the same packet.
@@ -84,11 +87,11 @@ export class PacketGuard {
 /** Why a packet ends its connection. */
 interface WireFault {
   readonly reason: string;
-  /** What a CONNECT is told in a CONNACK before that; undefined where it is told nothing. */
+  /** The return code of a CONNACK before that; undefined where none is sent. */
   readonly returnCode?: number;
 }
 
-/** Longer ones are nobody's; MQTT allows 65,535 bytes. */
+/** No client of ours uses longer topics; MQTT allows 65,535 bytes. */
 const MAX_TOPIC_BYTES = 1024;
 
 const IDENTIFIER_BYTES = 2;
@@ -97,7 +100,7 @@ const MAX_TOPIC_LEVELS = 128;
 /** MQTT 3.1 and 3.1.1. The parser knows 5, too. */
 const LEVELS = [3, 4];
 
-/** What neither the parser nor Aedes finds wrong with a packet; undefined when nothing is. */
+/** Finds a fault that neither the parser nor Aedes finds; undefined: none. */
 function faultOf(packet: Packet, limits: PacketLimits): WireFault | undefined {
   switch (packet.cmd) {
     case 'connect':
@@ -123,9 +126,9 @@ function faultOf(packet: Packet, limits: PacketLimits): WireFault | undefined {
 }
 
 /**
- * The fault of a packet that cannot be parsed, if it is a CONNECT of a protocol level that is not
- * spoken here: such a one is told so, whatever else the parser minds in it [MQTT-3.1.2-2].
+ * Finds a CONNECT of a protocol level that is not spoken here.
  *
+ * The client is told so, whatever else the parser finds wrong with the packet [MQTT-3.1.2-2].
  * @param packet as far as it is parsed
  */
 function levelFaultOf(packet: object): WireFault | undefined {
@@ -139,7 +142,8 @@ function because(reason: string | undefined): WireFault | undefined {
 }
 
 function connectFault(packet: IConnectPacket, limits: PacketLimits): WireFault | undefined {
-  // First: what follows are no rules of MQTT 5, which has passwords without a user name.
+  // First, because the rules below are not those of MQTT 5, which has passwords without a user
+  // name.
   const levelFault = levelFaultOf(packet);
   if (levelFault !== undefined) return levelFault;
   const { clientId, username = '', password, will } = packet;
@@ -200,7 +204,7 @@ function unsubscribeFault(packet: IUnsubscribePacket, limits: PacketLimits): str
   );
 }
 
-/** [MQTT-2.3.1-1]; where there is none, the parser says -1. */
+/** [MQTT-2.3.1-1]; the parser gives -1 where there is none. */
 function identifierFault(messageId: number | undefined): string | undefined {
   return (messageId ?? 0) < 1 ? 'no packet identifier' : undefined;
 }
@@ -211,7 +215,7 @@ function countFault(filters: number, limits: PacketLimits): string | undefined {
   return filters > limits.maxFiltersPerPacket ? 'too many filters' : undefined;
 }
 
-/** What Aedes demands of a PUBLISH, it does not demand of the will that is published one day. */
+/** Checks the topic of a will like that of a PUBLISH, which Aedes does not. */
 function isUnusableWillTopic(topic: string): boolean {
   return isUnusable(topic) || topic.includes('+') || topic.includes('#');
 }
@@ -221,9 +225,10 @@ function isUnusable(topic: string): boolean {
 }
 
 /**
- * Whether a text holds U+0000, which none may hold [MQTT-1.5.3-2], or was not UTF-8 [MQTT-1.5.3-1].
- * The parser has put U+FFFD in the place of every ill-formed byte and kept nothing of it. One that a
- * client meant is not told from that, and refused with the others: nobody names anything so.
+ * Whether a text holds U+0000 [MQTT-1.5.3-2] or was not UTF-8 [MQTT-1.5.3-1].
+ *
+ * The parser replaces every ill-formed byte by U+FFFD. A U+FFFD that the client meant cannot be
+ * told from that, and fails too: nobody names anything so.
  */
 function isIllFormed(text: string): boolean {
   return text.includes('\u0000') || text.includes('\ufffd');

@@ -145,7 +145,7 @@ describe('a publish that cannot be used', () => {
 });
 
 describe('rejected publishes while the store does not answer', () => {
-  /** `ingest/rejections.ts` */
+  /** `ingest/invalid-publishes.ts` */
   const MAX_WAITING = 256;
 
   it('are acknowledged at once, and so many wait for the list', async () => {
