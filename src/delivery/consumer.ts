@@ -127,8 +127,8 @@ export class Consumer implements Member {
   /**
    * Turns a message that the receiver never takes into a dead letter.
    *
-   * The returned function is called once the dead letter is stored. It passes the message, which
-   * counts as dropped, on a later connection too: some brokers close the connection on which they
+   * The returned function, called once the dead letter is stored, passes the message, which counts
+   * as dropped; on a later connection too, because some brokers close the connection on which they
    * reject a message, and the message would come first on the next.
    */
   deadLetter(messageId: number): () => void {
