@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { SentAhead } from '../../src/delivery/sent-ahead.js';
 
-it('keeps what is done with through a save, whatever lies between', () => {
+it('keeps entries done with through a save, whatever the gaps', () => {
   const ahead = new SentAhead(undefined);
   for (const sequence of [1_000, 1_007, 1_008, 5_000]) {
     ahead.sent(sequence, 10);
@@ -17,7 +17,7 @@ it('keeps what is done with through a save, whatever lies between', () => {
   expect(restored.inFlightCount).toBe(0);
 });
 
-it('gives back what is in flight when the cursor passes it, and forgets what is done with', () => {
+it('returns entries in flight when the cursor passes them, and forgets those done with', () => {
   const ahead = new SentAhead(undefined);
   ahead.sent(5, 50);
   ahead.sent(6, 60);
@@ -27,7 +27,7 @@ it('gives back what is in flight when the cursor passes it, and forgets what is 
   expect(ahead.state).toBeUndefined();
 });
 
-it('passes all that a jump leaves behind, in the order of the log', () => {
+it('passes all entries before the target of a jump, in the order of the log', () => {
   const ahead = new SentAhead(undefined);
   for (const sequence of [9, 5, 7, 6]) ahead.sent(sequence, sequence);
   ahead.complete(6);
@@ -39,7 +39,7 @@ it('passes all that a jump leaves behind, in the order of the log', () => {
   expect([ahead.has(6), ahead.has(9), ahead.inFlightBytes]).toEqual([false, true, 9]);
 });
 
-it('knows nothing behind the end of a log that was cut', () => {
+it('forgets entries after the end when the log is cut', () => {
   const ahead = new SentAhead(undefined);
   for (const sequence of [5, 6, 7, 8]) ahead.sent(sequence, 1);
   ahead.complete(5);
