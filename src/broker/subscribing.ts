@@ -23,12 +23,10 @@ export interface SubscribingOptions {
 }
 
 /**
- * Takes SUBSCRIBE and UNSUBSCRIBE past Aedes.
+ * Takes SUBSCRIBE and UNSUBSCRIBE past Aedes, which would store the filters that are refused
+ * (DEPENDENCY-FAULTS 5) and write each packet once for each of its filters (6).
  *
- * Aedes would store the filters that are denied (DEPENDENCY-FAULTS 5) and write each packet once
- * for each of its filters (6).
- *
- * A packet takes effect on arrival, and is acknowledged once that is stored.
+ * A packet takes effect when it comes, and is acknowledged once that is stored.
  */
 export class Subscribing {
   readonly #options: SubscribingOptions;
@@ -51,7 +49,7 @@ export class Subscribing {
       granted.push({ filter, qos: grantedQos });
       return grantedQos;
     });
-    this.#logFailed(connection, subscriptions, codes);
+    this.#logRefused(connection, subscriptions, codes);
     if (denied.length > 0) this.#options.denials.recordFilters(connection.peer, denied);
     const stored = this.#options.sessions.subscribe(connection.client.id, granted);
     const suback = encodeSuback(messageId, codes);
@@ -88,7 +86,7 @@ export class Subscribing {
     );
   }
 
-  /** Whether the session's limit allows the filter; beyond it, filters fail like denied ones. */
+  /** Filters beyond the session's limit are refused, as those without permission are. */
   #hasRoom(
     { consumer }: Connection,
     granted: readonly RequestedSubscription[],
@@ -108,16 +106,16 @@ export class Subscribing {
       });
   }
 
-  /** Logs failed filters in one line for a SUBSCRIBE, however many there are. */
-  #logFailed(
+  /** One line for a SUBSCRIBE, however many filters it has. */
+  #logRefused(
     { client, owner }: Connection,
     subscriptions: ISubscribePacket['subscriptions'],
     codes: readonly number[],
   ): void {
-    const failed = subscriptions.filter((_, index) => codes[index] === FAILURE);
-    if (failed.length === 0) return;
-    const filters = failed.slice(0, MAX_LOGGED_FILTERS).map(({ topic }) => topic);
-    const which = { clientId: client.id, principal: owner, count: failed.length, filters };
-    this.#options.log.info(which, 'subscription failed');
+    const refused = subscriptions.filter((_, index) => codes[index] === FAILURE);
+    if (refused.length === 0) return;
+    const filters = refused.slice(0, MAX_LOGGED_FILTERS).map(({ topic }) => topic);
+    const which = { clientId: client.id, principal: owner, count: refused.length, filters };
+    this.#options.log.info(which, 'subscription refused');
   }
 }

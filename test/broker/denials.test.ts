@@ -220,7 +220,7 @@ describe('while the store is frozen, what is denied over MQTT', () => {
     store.thaw();
     await recorded(clientId, viewer, ['#']);
     await expect.poll(() => topicsOf(`${clientId}-too`, device)).toHaveLength(1);
-    expect(logged(from, clientId)).toEqual(['subscription failed', 'disconnected']);
+    expect(logged(from, clientId)).toEqual(['subscription refused', 'disconnected']);
     expect(home.gateway.lines.slice(from).join('\n')).not.toContain('"level":50');
   });
 });

@@ -180,7 +180,7 @@ describe('refused over MQTT and in the log', () => {
     const foreign = Array.from({ length: 12 }, (_, index) => `elsewhere/${index}`);
     await nurse.subscribe([own, ...foreign]);
     nurse.vanish();
-    const refused = () => logged(from, clientId, 'subscription failed');
+    const refused = () => logged(from, clientId, 'subscription refused');
     await expect.poll(() => refused().length).toBe(1);
     expect(refused()).toMatchObject([{ count: 12, filters: foreign.slice(0, 10) }]);
   });
