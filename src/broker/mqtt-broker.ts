@@ -49,7 +49,7 @@ export interface MqttBrokerOptions {
   readonly stored: RedisPersistence;
   readonly permissionRefusals: PermissionRefusals;
   readonly authenticationRefusals: AuthenticationRefusals;
-  /** How long the message path has waited for an answer of the store, in milliseconds. */
+  /** For how long the store has owed the answer to a write of the message path. */
   readonly unansweredMs: () => number;
   readonly maxPacketBytes: number;
   readonly maxKeepAliveSeconds: number;
@@ -77,7 +77,7 @@ export class MqttBroker {
   readonly #clients = new WeakMap<Client, MqttClient>();
   /** Connections whose CONNACK is sent, by client id. */
   readonly #open = new Map<string, Connection>();
-  /** Authenticated connections whose network connection has not ended. */
+  /** Authenticated, and the network connection has not ended. */
   readonly #admitted = new Set<Connection>();
 
   constructor(options: MqttBrokerOptions) {
@@ -116,8 +116,7 @@ export class MqttBroker {
     this.#aedes.on('connectionError', (client, error) => {
       log.info({ address: addressOf(client), reason: error.message }, 'connect error');
     });
-    // Missing from the types of Aedes (DEPENDENCY-FAULTS 20); without a listener an error would end
-    // the process.
+    // Missing from its types (DEPENDENCY-FAULTS 20); without a listener it would end the process.
     const emitter: NodeJS.EventEmitter = this.#aedes;
     emitter.on('error', (error) => log.error({ err: error }, 'broker error'));
     await this.#aedes.listen();

@@ -67,7 +67,7 @@ export class MqttClient implements Watched {
     stream.once('close', () => this.#cancelWait?.());
   }
 
-  /** The client's CONNECT; undefined until it arrives. */
+  /** What the client asked for in its CONNECT. */
   get request(): ConnectRequest | undefined {
     return this.#request;
   }
