@@ -54,7 +54,7 @@ export class NewestRetained implements RetainedMessages {
     });
   }
 
-  /** How long requests have waited for the store, in milliseconds. */
+  /** How long the store has not answered pending requests, in milliseconds. */
   get unansweredMs(): number {
     return this.#underWay > 0 ? performance.now() - this.#answeredAtMs : 0;
   }

@@ -135,7 +135,7 @@ export class SentEntries {
     return resume.upTo;
   }
 
-  /** Keeps only these entries to be sent, besides those in flight. */
+  /** Keeps, of the entries up to a sequence, only these to be sent, besides those in flight. */
   keepOnly(sent: SentBefore): void {
     this.#resume = resumeOf(sent);
   }
