@@ -32,9 +32,9 @@ export class BridgeFaults {
     this.#report('lag', isLagging ? words : undefined);
   }
 
-  commandsRefused(areRefused: boolean): void {
-    const words = 'gets no commands: the upstream refuses the subscription';
-    this.#report('commands', areRefused ? words : undefined);
+  commandsDenied(areDenied: boolean): void {
+    const words = 'gets no commands: the upstream denies the subscription';
+    this.#report('commands', areDenied ? words : undefined);
   }
 
   /** Clears all faults of a bridge that has stopped. */
@@ -42,7 +42,7 @@ export class BridgeFaults {
     this.down(undefined);
     this.hangsUpAt(undefined);
     this.lagging(false);
-    this.commandsRefused(false);
+    this.commandsDenied(false);
   }
 
   #report(what: string, words: string | undefined): void {

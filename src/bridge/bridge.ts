@@ -92,8 +92,8 @@ export class Bridge {
         acknowledged: (messageId) => this.#acknowledged(messageId),
         deadLettered: (upstream, publish, reason) => this.#deadLetter(upstream, publish, reason),
         received: (packet) => inbound.accept(packet),
-        commandsAnswered: (areRefused) => this.#commandsAnswered(areRefused),
-        downgraded: () => this.#log.info('upstream refused MQTT 5, retrying with 3.1.1'),
+        commandsAnswered: (areDenied) => this.#commandsAnswered(areDenied),
+        downgraded: () => this.#log.info('upstream does not accept MQTT 5, retrying with 3.1.1'),
         disconnected: (upstream) => this.#disconnected(upstream),
         failed: (failure) => this.#failed(failure),
       },
@@ -195,9 +195,9 @@ export class Bridge {
     this.#log.warn({ topic: publish.topic }, 'upstream closes the connection at a message');
   }
 
-  #commandsAnswered(areRefused: boolean): void {
-    this.#faults.commandsRefused(areRefused);
-    if (areRefused) this.#log.warn('upstream refused the subscription to commands');
+  #commandsAnswered(areDenied: boolean): void {
+    this.#faults.commandsDenied(areDenied);
+    if (areDenied) this.#log.warn('upstream denied the subscription to commands');
   }
 
   #deadLetter(upstream: Upstream, publish: OutgoingPublish, reason: string): void {

@@ -26,8 +26,8 @@ export const FAILURES = {
   unavailable: { words: 'the upstream takes no connections now', ...PASSING },
   store: { words: 'the store cannot take what comes from the upstream', ...PASSING },
   tls: { words: 'no trusted TLS connection to the upstream', ...NEEDS_FIXING },
-  credentials: { words: 'the upstream refuses the credentials', ...NEEDS_FIXING },
-  'client-id': { words: 'the upstream refuses the client id', ...NEEDS_FIXING },
+  credentials: { words: 'the upstream does not accept the credentials', ...NEEDS_FIXING },
+  'client-id': { words: 'the upstream does not accept the client id', ...NEEDS_FIXING },
   'taken-over': { words: 'another client uses the client id of the bridge', ...NEEDS_FIXING },
   protocol: { words: 'the upstream does not speak this version of MQTT', ...NEEDS_FIXING },
 } as const satisfies Record<string, Treatment>;

@@ -21,8 +21,8 @@ export interface UpstreamEvents extends Omit<SenderEvents, 'giveUp'> {
   connected(): void;
   /** Rejects when the message could not be dealt with: the upstream is to send it again. */
   received(packet: IPublishPacket): Promise<void>;
-  /** Whether the upstream refused a filter of `commands`. */
-  commandsAnswered(areRefused: boolean): void;
+  /** Whether the upstream denied a filter of `commands`. */
+  commandsAnswered(areDenied: boolean): void;
   /**
    * The connection is gone; called once, and nothing after it.
    * @param suspects how many messages the next connection is to send one by one
