@@ -227,7 +227,7 @@ export class Gateway {
     const presence = new Presence(model, forwarder, storage.presence, log, now, steadyNow);
     await presence.load();
     this.#releasers.add(() => presence.stop());
-    const invalid = new InvalidPublishes(deliveries, storage.rejections, log);
+    const invalid = new InvalidPublishes(deliveries, storage.invalidPublishes, log);
     return {
       presence,
       invalid,
@@ -290,7 +290,7 @@ export class Gateway {
       ...parts,
       ...{ history, audit, losses, deadLetters },
       connections: broker.connections,
-      rejections: storage.rejections,
+      invalidPublishes: storage.invalidPublishes,
       health: this.#health,
       publicUrl: config.http.publicUrl,
       metrics,

@@ -8,7 +8,7 @@ import type { Health } from './site/health.js';
 
 export interface MetricsSources {
   readonly deliveries: Deliveries;
-  /** The consumers that are shown one by one. */
+  /** The consumers that have metrics of their own. */
   readonly consumers: () => readonly Consumer[];
   readonly invalid: InvalidPublishes;
   readonly health: Health;
@@ -20,9 +20,11 @@ export interface MetricsSources {
 }
 
 /**
- * Builds what `/metrics` shows. Everything is read on request, from where it is counted, so that
- * the numbers of one answer belong together: for every consumer and log
- * `accepted = delivered + queued + expired + dropped` (CONTRACT 4.6).
+ * Builds the metrics of `/metrics`.
+ *
+ * Values are read on request, where they are counted, so that the numbers of one answer belong
+ * together: for every consumer and log `accepted = delivered + queued + expired + dropped`
+ * (CONTRACT 4.6).
  */
 export function createMetrics(sources: MetricsSources): Registry {
   const registry = new Registry();
@@ -37,8 +39,8 @@ function addConsumers(registry: Registry, { consumers }: MetricsSources): void {
   new Gauge({
     name: 'gateway_consumer_messages',
     help:
-      'Messages accepted for a consumer, and what became of them: delivered (acknowledged), ' +
-      'queued (waiting or in flight), expired (too old), dropped (too many, or dead letters)',
+      'Messages accepted for a consumer, and their outcome: delivered (acknowledged), ' +
+      'queued (unread or in flight), expired (too old), dropped (too many, or dead letters)',
     labelNames: ['consumer', 'log', 'state'],
     registers: [registry],
     collect() {
@@ -73,7 +75,7 @@ function addGateway(registry: Registry, sources: MetricsSources): void {
   single('gateway_sessions', 'Sessions, persistent or not', () => deliveries.consumers.size);
   single(
     'gateway_unstored_bytes',
-    'Memory of publishes on their way to the store, about',
+    'Estimated memory of publishes on their way to the store',
     sources.unstoredBytes,
   );
   single(
@@ -86,7 +88,7 @@ function addGateway(registry: Registry, sources: MetricsSources): void {
     'Denials and failed logins whose record found no room while the store was away, since the start',
     sources.lostDenials,
   );
-  single('gateway_faults', 'What is wrong now, see gateway/status', () => health.faults().length);
+  single('gateway_faults', 'Present faults, see gateway/status', () => health.faults().length);
   new Gauge({
     name: 'gateway_log_last_sequence',
     help: 'The number of the newest entry of a log',
@@ -98,7 +100,7 @@ function addGateway(registry: Registry, sources: MetricsSources): void {
   });
   new Gauge({
     name: 'gateway_invalid_publishes',
-    help: 'Publishes that could not be used since the start, by reason',
+    help: 'Invalid publishes since the start, by reason',
     labelNames: ['reason'],
     registers,
     collect() {
@@ -112,7 +114,7 @@ type Labels = Readonly<Record<string, string>>;
 /** Metrics of bridges beside the counts of their consumers, which are above. */
 function addBridges(registry: Registry, sources: MetricsSources): void {
   let asked: Promise<BridgeStatus[]> | undefined;
-  // Once for all that are read at the same time.
+  // One read serves all metrics of a request.
   const bridges = () => {
     asked ??= sources.bridges().finally(() => {
       asked = undefined;
@@ -143,12 +145,14 @@ function addBridges(registry: Registry, sources: MetricsSources): void {
     });
   };
   const seconds = (timeMs: number | null) => timeMs && timeMs / 1000;
-  gauge('gateway_bridge_connected', '1 while it has a connection', ({ connected }) => [
+  gauge('gateway_bridge_connected', '1 while the bridge is connected', ({ connected }) => [
     [connected ? 1 : 0],
   ]);
-  gauge('gateway_bridge_connected_since_seconds', 'Unix time', ({ connectedSinceMs }) => [
-    [seconds(connectedSinceMs)],
-  ]);
+  gauge(
+    'gateway_bridge_connected_since_seconds',
+    'Unix time of the connection',
+    ({ connectedSinceMs }) => [[seconds(connectedSinceMs)]],
+  );
   gauge(
     'gateway_bridge_last_acknowledged_seconds',
     'Unix time at which the upstream last acknowledged a message',
@@ -156,12 +160,12 @@ function addBridges(registry: Registry, sources: MetricsSources): void {
   );
   gauge(
     'gateway_bridge_oldest_queued_seconds',
-    'Unix time at which the oldest message that waits was received',
+    'Unix time at which the oldest queued message was received',
     ({ oldestQueuedAtMs }) => [[seconds(oldestQueuedAtMs)]],
   );
   gauge(
     'gateway_bridge_dropped',
-    'Messages that were not delivered, by reason',
+    'Expired and dropped messages, by reason',
     ({ dropped: { tooOld, tooMany, refused } }) => [
       [tooOld, { reason: 'tooOld' }],
       [tooMany, { reason: 'tooMany' }],

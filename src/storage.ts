@@ -27,13 +27,13 @@ import { DeadLetterStoreRedis } from './store/dead-letter-store-redis.js';
 import { DiskMonitor } from './store/disk-monitor.js';
 import { embeddedPlace } from './store/embedded-place.js';
 import { createEmbeddedRedis } from './store/embedded-redis.js';
+import { InvalidPublishStoreRedis } from './store/invalid-publish-store-redis.js';
 import { Keys } from './store/keys.js';
 import { Leftovers } from './store/leftovers.js';
 import { LogStore } from './store/log-store.js';
 import { LossFile } from './store/loss-file.js';
 import { LossWatch } from './store/loss-watch.js';
 import { PresenceStoreRedis } from './store/presence-store-redis.js';
-import { RejectionStoreRedis } from './store/rejection-store-redis.js';
 import { checkServer } from './store/server-check.js';
 import { SessionStoreRedis } from './store/session-store-redis.js';
 import { SettingsWatch } from './store/settings-watch.js';
@@ -62,7 +62,7 @@ export interface Storage {
   readonly losses: Losses;
   readonly sessions: SessionStoreRedis;
   readonly presence: PresenceStoreRedis;
-  readonly rejections: RejectionStoreRedis;
+  readonly invalidPublishes: InvalidPublishStoreRedis;
   readonly leftovers: Leftovers;
   readonly deadLetters: DeadLetterStoreRedis;
   readonly bridgeRegister: BridgeRegisterRedis;
@@ -132,7 +132,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     losses,
     sessions: new SessionStoreRedis(state, keys),
     presence: new PresenceStoreRedis(state, keys),
-    rejections: new RejectionStoreRedis(state, keys, config.rejected.maxPerLocation),
+    invalidPublishes: new InvalidPublishStoreRedis(state, keys, config.rejected.maxPerLocation),
     leftovers: new Leftovers(state, keys, log),
     deadLetters: new DeadLetterStoreRedis(management, keys),
     bridgeRegister: new BridgeRegisterRedis(management, keys, records),

@@ -13,7 +13,7 @@ export class AckWatch {
   readonly #sentAtMs = new Map<number, number>();
   readonly #timer: NodeJS.Timeout;
   /** Time of the last acknowledgement, or of the first message since none was in flight. */
-  #progressAtMs = 0;
+  #lastAnswerAtMs = 0;
 
   /** @param onSilence called, perhaps more than once, when nothing has been acknowledged in time */
   constructor(timeoutMs: number, onSilence: () => void) {
@@ -24,13 +24,13 @@ export class AckWatch {
 
   sent(messageId: number): void {
     const nowMs = performance.now();
-    if (this.#sentAtMs.size === 0) this.#progressAtMs = nowMs;
+    if (this.#sentAtMs.size === 0) this.#lastAnswerAtMs = nowMs;
     this.#sentAtMs.set(messageId, nowMs);
   }
 
   answered(messageId: number): void {
     this.#sentAtMs.delete(messageId);
-    this.#progressAtMs = performance.now();
+    this.#lastAnswerAtMs = performance.now();
   }
 
   stop(): void {
@@ -42,6 +42,6 @@ export class AckWatch {
     if (oldestMs === undefined) return;
     const nowMs = performance.now();
     const isStuck = nowMs - oldestMs > this.#timeoutMs * LONGEST_WAIT_TIMEOUTS;
-    if (isStuck || nowMs - this.#progressAtMs > this.#timeoutMs) this.#onSilence();
+    if (isStuck || nowMs - this.#lastAnswerAtMs > this.#timeoutMs) this.#onSilence();
   }
 }

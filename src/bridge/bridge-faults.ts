@@ -27,22 +27,22 @@ export class BridgeFaults {
     this.#report('hang-up', words);
   }
 
-  behind(isBehind: boolean): void {
-    const words = 'is behind: its oldest message has waited for more than a minute';
-    this.#report('behind', isBehind ? words : undefined);
+  lagging(isLagging: boolean): void {
+    const words = 'lags: its oldest message has waited for more than a minute';
+    this.#report('lag', isLagging ? words : undefined);
   }
 
-  commandsRefused(areRefused: boolean): void {
-    const words = 'gets no commands: the upstream refuses the subscription';
-    this.#report('commands', areRefused ? words : undefined);
+  commandsDenied(areDenied: boolean): void {
+    const words = 'gets no commands: the upstream denies the subscription';
+    this.#report('commands', areDenied ? words : undefined);
   }
 
-  /** The bridge has stopped. */
+  /** Clears all faults of a bridge that has stopped. */
   clear(): void {
     this.down(undefined);
     this.hangsUpAt(undefined);
-    this.behind(false);
-    this.commandsRefused(false);
+    this.lagging(false);
+    this.commandsDenied(false);
   }
 
   #report(what: string, words: string | undefined): void {

@@ -14,7 +14,7 @@ export interface BridgeOptions extends BridgeSelection {
   readonly serverName?: string | undefined;
   readonly clientId?: string | undefined;
   readonly keepAliveSeconds: number;
-  /** Undefined: 5, and 3.1.1 where the upstream does not speak it. */
+  /** Undefined: MQTT 5, and 3.1.1 where the upstream does not speak 5. */
   readonly protocol?: '3.1.1' | 5 | undefined;
   /** A template (`parseBridgeTopic`). */
   readonly topic: string;

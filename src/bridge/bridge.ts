@@ -23,7 +23,7 @@ const CHECK_INTERVAL_MS = 5_000;
 const STATUS_INTERVAL_MS = 30_000;
 const LAST_STATUS_TIMEOUT_MS = 1_000;
 /** A queue whose oldest message waits longer has stopped moving, or grows too fast. */
-const BEHIND_AFTER_MS = 60_000;
+const LAGGING_AFTER_MS = 60_000;
 
 export interface BridgeServices {
   /** Distinguishes this gateway from others at the same upstream. */
@@ -90,10 +90,10 @@ export class Bridge {
         connected: (upstream) => this.#connected(upstream),
         writable: () => this.#queue?.wake(),
         acknowledged: (messageId) => this.#acknowledged(messageId),
-        refused: (upstream, publish, reason) => this.#refused(upstream, publish, reason),
+        deadLettered: (upstream, publish, reason) => this.#deadLetter(upstream, publish, reason),
         received: (packet) => inbound.accept(packet),
-        commandsAnswered: (areRefused) => this.#commandsAnswered(areRefused),
-        downgraded: () => this.#log.info('upstream refused MQTT 5, retrying with 3.1.1'),
+        commandsAnswered: (areDenied) => this.#commandsAnswered(areDenied),
+        downgraded: () => this.#log.info('upstream does not accept MQTT 5, retrying with 3.1.1'),
         disconnected: (upstream) => this.#disconnected(upstream),
         failed: (failure) => this.#failed(failure),
       },
@@ -139,8 +139,7 @@ export class Bridge {
     const cursors = queue === undefined ? [] : LOG_NAMES.map((log) => queue.cursors[log]);
     const sum = (of: (cursor: (typeof cursors)[number]) => number) =>
       cursors.reduce((total, cursor) => total + of(cursor), 0);
-    const refused = sum(({ deadLetterCount }) => deadLetterCount);
-    // All the rest is known without the store.
+    const deadLetters = sum(({ deadLetterCount }) => deadLetterCount);
     const oldestMs = (await this.#oldest?.receivedAtMs()) ?? null;
     return {
       name,
@@ -152,8 +151,8 @@ export class Bridge {
       delivered: sum(({ delivered }) => delivered),
       dropped: {
         tooOld: sum(({ expired }) => expired),
-        tooMany: sum(({ dropped }) => dropped) - refused,
-        refused,
+        tooMany: sum(({ dropped }) => dropped) - deadLetters,
+        refused: deadLetters,
       },
     };
   }
@@ -196,12 +195,12 @@ export class Bridge {
     this.#log.warn({ topic: publish.topic }, 'upstream closes the connection at a message');
   }
 
-  #commandsAnswered(areRefused: boolean): void {
-    this.#faults.commandsRefused(areRefused);
-    if (areRefused) this.#log.warn('upstream refused the subscription to commands');
+  #commandsAnswered(areDenied: boolean): void {
+    this.#faults.commandsDenied(areDenied);
+    if (areDenied) this.#log.warn('upstream denied the subscription to commands');
   }
 
-  #refused(upstream: Upstream, publish: OutgoingPublish, reason: string): void {
+  #deadLetter(upstream: Upstream, publish: OutgoingPublish, reason: string): void {
     // At QoS 0 the queue does not hold the message.
     if (publish.messageId === 0 || !upstream.isConnected || this.#queue === undefined) return;
     const { topic, payload } = publish;
@@ -209,12 +208,16 @@ export class Bridge {
     this.#deadLetters.add(upstream, letter, this.#queue.deadLetter(publish.messageId));
   }
 
-  /** Also while connected: on a connection that comes and goes the queue may not move. */
+  /**
+   * Reports a queue that lags, also while connected.
+   *
+   * On a connection that comes and goes the queue may not move.
+   */
   async #checkBacklog(): Promise<void> {
     const oldestMs = await this.#oldest?.receivedAtMs();
     if (oldestMs === undefined || this.#stopped.signal.aborted) return;
-    const longAgoMs = this.#services.steadyNow() - BEHIND_AFTER_MS;
-    this.#faults.behind(oldestMs !== null && oldestMs < longAgoMs);
+    const longAgoMs = this.#services.steadyNow() - LAGGING_AFTER_MS;
+    this.#faults.lagging(oldestMs !== null && oldestMs < longAgoMs);
   }
 
   #announce(): Promise<void> {

@@ -12,7 +12,7 @@ const SECONDS_PER_HOUR = 3600;
 /** How the gateway presents the bridge to its upstream. */
 export interface LinkIdentity {
   readonly clientId: string;
-  /** The largest packet it accepts. */
+  /** The largest packet that the gateway accepts. */
   readonly maxPacketBytes: number;
 }
 

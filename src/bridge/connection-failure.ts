@@ -3,7 +3,7 @@ import { ErrorWithReasonCode, ReasonCodes } from 'mqtt';
 /** Why the connection to the upstream failed or was given up. */
 export interface ConnectionFailure {
   readonly kind: FailureKind;
-  /** What the upstream or the network called it; never an exception's message. */
+  /** The upstream's or the network's name for the failure; never an exception's message. */
   readonly detail: string;
 }
 
@@ -14,7 +14,7 @@ interface Treatment {
   readonly maxRetryMs: number;
 }
 
-/** A short backoff for what passes by itself, a long one for what somebody must fix. */
+/** A short backoff for failures that pass, a long one for those that somebody must fix. */
 const PASSING = { firstRetryMs: 500, maxRetryMs: 10_000 };
 const NEEDS_FIXING = { firstRetryMs: 5_000, maxRetryMs: 60_000 };
 
@@ -26,8 +26,8 @@ export const FAILURES = {
   unavailable: { words: 'the upstream takes no connections now', ...PASSING },
   store: { words: 'the store cannot take what comes from the upstream', ...PASSING },
   tls: { words: 'no trusted TLS connection to the upstream', ...NEEDS_FIXING },
-  credentials: { words: 'the upstream refuses the credentials', ...NEEDS_FIXING },
-  'client-id': { words: 'the upstream refuses the client id', ...NEEDS_FIXING },
+  credentials: { words: 'the upstream does not accept the credentials', ...NEEDS_FIXING },
+  'client-id': { words: 'the upstream does not accept the client id', ...NEEDS_FIXING },
   'taken-over': { words: 'another client uses the client id of the bridge', ...NEEDS_FIXING },
   protocol: { words: 'the upstream does not speak this version of MQTT', ...NEEDS_FIXING },
 } as const satisfies Record<string, Treatment>;
@@ -59,7 +59,7 @@ const BY_CODE: Readonly<Record<number, FailureKind>> = {
 };
 
 /** Reason codes from here on are failures (MQTT 5, 2.4). */
-const FIRST_REFUSAL = 128;
+const FIRST_FAILURE_CODE = 128;
 
 /** A return or reason code in words. */
 export function reasonOf(code: number): string {
@@ -101,11 +101,12 @@ export const PACKET_TOO_LARGE = 149;
 
 /**
  * Whether a PUBACK or PUBREC with this reason code makes a dead letter (MQTT 5, 3.4.2.1).
- * Of the codes that refuse, only "packet identifier in use" says nothing about the message. After any
- * other, the message would be refused again, and nothing behind it would ever be sent.
+ *
+ * Of the failure codes, only "packet identifier in use" says nothing about the message. After any
+ * other, the message would fail again, and nothing after it would ever be sent.
  */
-export function isRefusedForGood(code: number): boolean {
-  return code >= FIRST_REFUSAL && code !== PACKET_IDENTIFIER_IN_USE;
+export function makesDeadLetter(code: number): boolean {
+  return code >= FIRST_FAILURE_CODE && code !== PACKET_IDENTIFIER_IN_USE;
 }
 
 /** Not authorised, topic name invalid, packet too large, payload format invalid, retain, QoS. */

@@ -20,7 +20,8 @@ interface Pending {
 
 /**
  * Stores dead letters before their messages leave the queue.
- * So that no message is lost unlisted. A message that is sent and refused again while the store is
+ *
+ * So no message is lost unlisted. A message that becomes a dead letter again while the store is
  * away is stored once.
  */
 export class DeadLetters {
@@ -43,7 +44,7 @@ export class DeadLetters {
     } else if (present.upstream === upstream) {
       present.drops.push(drop);
     } else {
-      // The same messages, refused again on a later connection.
+      // A later connection has made dead letters of the same messages.
       present.upstream = upstream;
       present.drops = [drop];
     }

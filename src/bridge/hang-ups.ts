@@ -10,7 +10,7 @@ export interface HangUpLimits {
   readonly maxHoldMs: number;
 }
 
-/** More than a restart causes, and no longer than the alarms behind the message can wait. */
+/** More than a restart causes, and no longer than alarms after the message can wait. */
 export const HANG_UP_LIMITS: HangUpLimits = {
   minHangUps: 10,
   minDurationMs: 60_000,
@@ -18,7 +18,7 @@ export const HANG_UP_LIMITS: HangUpLimits = {
   maxHoldMs: 1_000,
 };
 
-/** Up to so many messages in a row may be at fault, and the one behind them is still tried. */
+/** Up to so many messages in a row may be at fault, and the one after them is still tried. */
 const MAX_HELD = 8;
 
 /** A single hang-up at a message may be chance. */
@@ -32,11 +32,12 @@ interface Suspect {
 
 /**
  * Tells a message the upstream hangs up at from an upstream that hangs up.
- * MQTT 3.1.1 has no words for a refusal, and a broker that is full or broken hangs up as well
- * (FINDINGS R10). The suspect is the message that was alone in flight. After enough hang-ups, every
- * second connection holds the suspect back and first sends what is behind it in the queue. Only an
- * upstream that acknowledges that, and then hangs up at the suspect again, makes a dead letter of it;
- * an upstream that hangs up at everything never does.
+ *
+ * MQTT 3.1.1 cannot say that a message is rejected, and a broker that is full or broken hangs up as
+ * well (FINDINGS R10). The suspect is the message that was alone in flight. After enough hang-ups,
+ * every second connection holds the suspect back and first sends the messages after it in the
+ * queue. Only an upstream that acknowledges one of these, and then hangs up at the suspect again,
+ * makes a dead letter of the suspect; an upstream that hangs up at everything never does.
  */
 export class HangUps {
   readonly limits: HangUpLimits;
@@ -44,7 +45,9 @@ export class HangUps {
   #suspect: Suspect | undefined;
   /** Whether the present connection, or the next one while there is none, holds messages back. */
   #isHolding = false;
-  /** How many: the suspect, and what was tried in its place and met the same. */
+  /**
+   * How many messages: the suspect, and those tried in its place at which the upstream hung up too.
+   */
   #holdCount = 1;
 
   /** @param onSuspect called at the second hang-up at a message, and when that is over */
@@ -68,14 +71,13 @@ export class HangUps {
     return suspect?.messageId === messageId && suspect.topic === topic;
   }
 
-  /** The upstream has answered the message: with an acknowledgement, or with a refusal in words. */
+  /** Notes the upstream's answer to a message: an acknowledgement or a reason code. */
   answered(publish: OutgoingPublish): void {
     if (this.isSuspect(publish)) this.clear();
   }
 
   /**
-   * The upstream hung up soon after it was sent this message, alone.
-   * Returns whether the message is a dead letter.
+   * Notes a hang-up soon after this message was sent, alone. Returns whether it is a dead letter.
    */
   hungUpAt(publish: OutgoingPublish, hasAnsweredOthers: boolean): boolean {
     const suspect = this.#suspect;
@@ -88,7 +90,7 @@ export class HangUps {
     const isProven = hasAnsweredOthers && this.#hasEnough();
     suspect.hangUps++;
     if (suspect.hangUps === MIN_REPORTED) this.#onSuspect(publish);
-    // There was nothing to try behind what was held back.
+    // There was nothing to try after the held messages.
     if (this.#isHolding) this.#holdCount = 1;
     return isProven;
   }
@@ -99,9 +101,10 @@ export class HangUps {
   }
 
   /**
-   * The upstream could not be connected to.
-   * What it takes next time is found out in the queue's order: holding back would change that order
-   * for no reason.
+   * Notes an upstream that could not be connected to.
+   *
+   * The next connection sends in the queue's order: holding back would change that order for no
+   * reason.
    */
   notConnected(): void {
     this.#isHolding = false;

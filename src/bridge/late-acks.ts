@@ -9,8 +9,9 @@ export const MAX_WAITING = 100;
 type Done = (error?: Error) => void;
 
 /**
- * Acknowledges messages from the upstream in order, once they are dealt with [MQTT-4.6.0-2].
- * Left to itself, mqtt.js reads nothing while a message waits: neither acknowledgements nor PINGRESP.
+ * Acknowledges messages from the upstream in order, once they are handled [MQTT-4.6.0-2].
+ *
+ * Otherwise mqtt.js reads nothing while a message waits: neither acknowledgements nor PINGRESP.
  */
 export class LateAcks {
   readonly #client: MqttClient;

@@ -17,13 +17,13 @@ const END_TIMEOUT_MS = 2_000;
 /** A connection that lasts so long works, even if there was nothing to send. */
 const PROVEN_AFTER_MS = 10_000;
 
-export interface LinkEvents extends Omit<UpstreamEvents, 'connected' | 'refused' | 'closed'> {
+export interface LinkEvents extends Omit<UpstreamEvents, 'connected' | 'deadLettered' | 'closed'> {
   connected(upstream: Upstream): void;
-  /** The upstream will never take the message. */
-  refused(upstream: Upstream, publish: OutgoingPublish, reason: string): void;
-  /** The upstream refuses MQTT 5: the link speaks 3.1.1 from now on. */
+  /** The upstream never takes the message. */
+  deadLettered(upstream: Upstream, publish: OutgoingPublish, reason: string): void;
+  /** The upstream does not accept MQTT 5: the link speaks 3.1.1 from now on. */
   downgraded(): void;
-  /** A connection that had been `connected` is gone. */
+  /** A connection that was `connected` is gone. */
   disconnected(upstream: Upstream): void;
   /** There is no connection; the link retries by itself. */
   failed(failure: ConnectionFailure): void;
@@ -36,13 +36,15 @@ export class UpstreamLink {
   readonly #events: LinkEvents;
   readonly #template: BridgeTopic;
   #protocol: ProtocolVersion;
-  /** For one attempt, because the upstream has hung up on MQTT 5. */
+  /** Whether the next attempt is made with 3.1.1: the upstream hung up on MQTT 5. */
   #isTryingOlder = false;
   #upstream: Upstream | undefined;
   #failedAttempts = 0;
   #lastFailure: FailureKind | undefined;
   readonly #hangUps: HangUps;
-  /** The last connection may have ended for one of so many messages; the next shows for which. */
+  /**
+   * The number of messages any of which may have ended the last connection; the next shows which.
+   */
   #suspects = 0;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
@@ -107,7 +109,7 @@ export class UpstreamLink {
           if (this.#lastFailure !== 'taken-over') this.#proven();
           this.#events.acknowledged(messageId);
         },
-        refused: (publish, reason) => this.#events.refused(upstream, publish, reason),
+        deadLettered: (publish, reason) => this.#events.deadLettered(upstream, publish, reason),
         closed: (failure, suspects) => {
           if (isConnected) this.#ended(upstream, failure, suspects);
           else this.#notAccepted(failure);
@@ -117,7 +119,7 @@ export class UpstreamLink {
     this.#upstream = upstream;
   }
 
-  /** A connection that the upstream had accepted is gone. */
+  /** Handles the end of a connection that the upstream had accepted. */
   #ended(upstream: Upstream, failure: ConnectionFailure, suspects: number): void {
     this.#upstream = undefined;
     this.#isTryingOlder = false;
@@ -152,16 +154,19 @@ export class UpstreamLink {
   }
 
   /**
-   * Speaks 3.1.1 to an upstream that does not know MQTT 5. Returns whether the link retries at once.
-   * An old broker may refuse MQTT 5, or hang up before CONNACK. A refusal settles the version for good;
-   * a hang-up may have any other reason, so only the next attempt is made with 3.1.1.
+   * Speaks 3.1.1 to an upstream that does not know MQTT 5. Returns whether the link retries at
+   * once.
+   *
+   * An old broker may answer MQTT 5 with a return code, or hang up before CONNACK. A return code
+   * decides the version for good; a hang-up may have any other reason, so only the next attempt is
+   * made with 3.1.1.
    */
   #triesOther({ kind }: ConnectionFailure, wasOlder: boolean): boolean {
     if (this.#options.protocol !== undefined) return false;
     if (kind === 'closed' && this.#protocol === 5) this.#isTryingOlder = !wasOlder;
     if (kind !== 'protocol' || wasOlder) return false;
     this.#protocol = this.#protocol === 5 ? OLDER : 5;
-    // An upstream that refuses both versions is retried with a backoff.
+    // An upstream that accepts neither version is retried with a backoff.
     if (this.#isStopped || this.#protocol === 5) return false;
     this.#events.downgraded();
     this.start();

@@ -6,7 +6,7 @@ import { AckWatch } from './ack-watch.js';
 import {
   type ConnectionFailure,
   failureOfCode,
-  isRefusedForGood,
+  makesDeadLetter,
   PACKET_TOO_LARGE,
   reasonOf,
 } from './connection-failure.js';
@@ -24,19 +24,22 @@ export interface SenderOptions {
   /** Filters to subscribe to; empty for none. */
   readonly commands: readonly string[];
   readonly ackTimeoutMs: number;
-  /** So many messages are sent one by one, so that the upstream shows which of them it does not take. */
+  /**
+   * How many messages to send one by one, so that the upstream shows which of them it does not
+   * take.
+   */
   readonly suspects: number;
   readonly hangUps: HangUps;
 }
 
-/** What becomes of the messages that a connection was given to send. */
+/** Outcomes of the messages that a connection was given to send. */
 export interface SenderEvents {
   /** The connection takes messages again. */
   writable(): void;
   acknowledged(messageId: number): void;
-  /** The upstream will never take the message. */
-  refused(publish: OutgoingPublish, reason: string): void;
-  /** The connection is of no more use. */
+  /** The upstream never takes the message. */
+  deadLettered(publish: OutgoingPublish, reason: string): void;
+  /** The connection must be given up. */
   giveUp(failure: ConnectionFailure): void;
 }
 
@@ -48,7 +51,7 @@ export class UpstreamSender {
   readonly #watch: AckWatch;
   #limits: UpstreamLimits | undefined;
   readonly #unanswered = new Map<number, OutgoingPublish>();
-  /** Taken from the queue and not sent yet (`HangUps`). */
+  /** Messages that are held back (`HangUps`). */
   #held: OutgoingPublish[] = [];
   /** How many more of the next messages are to be held back. */
   #toHold: number;
@@ -100,13 +103,13 @@ export class UpstreamSender {
     if (publish.messageId === 0 && this.#isOneByOne) return;
     const topic = this.#options.topicOf(publish.topic);
     if (this.#options.commands.length > 0 && parseBridgedCommand(topic) !== undefined) {
-      this.#events.refused(publish, 'it would come back as a command');
+      this.#events.deadLettered(publish, 'it would come back as a command');
     } else if (Buffer.byteLength(topic) > MAX_TOPIC_BYTES) {
-      this.#events.refused(publish, 'its topic upstream is too long');
+      this.#events.deadLettered(publish, 'its topic upstream is too long');
     } else if (
       packetBytes(topic, publish.payload, this.#qosOf(publish, limits)) > limits.maxPacketBytes
     ) {
-      this.#events.refused(publish, reasonOf(PACKET_TOO_LARGE));
+      this.#events.deadLettered(publish, reasonOf(PACKET_TOO_LARGE));
     } else if (this.#isToHold(publish)) {
       this.#hold(publish);
     } else {
@@ -114,15 +117,15 @@ export class UpstreamSender {
     }
   }
 
-  /** The upstream ends the connection with a reason that is about a message. */
+  /** Handles a DISCONNECT whose reason is about a message. */
   sentAway(code: number): void {
     this.#suspects = this.#unanswered.size;
     if (!this.#isOneByOne) return;
-    for (const publish of this.#unanswered.values()) this.#refused(publish, reasonOf(code));
+    for (const publish of this.#unanswered.values()) this.#deadLetter(publish, reasonOf(code));
     this.#unanswered.clear();
   }
 
-  /** The upstream has ended the connection without a reason that tells anything. */
+  /** Handles a connection that the upstream has closed without a telling reason. */
   hungUp(): void {
     const [publish] = this.#unanswered.values();
     if (publish === undefined) return;
@@ -130,7 +133,7 @@ export class UpstreamSender {
     if (this.#isOneByOne || this.#answeredCount === 0) this.#suspects = this.#unanswered.size;
     const answerMs = performance.now() - this.#lastSentAtMs;
     if (this.#unanswered.size > 1 || answerMs > hangUps.limits.maxAnswerMs) return;
-    if (hangUps.hungUpAt(publish, this.#answeredCount > 0)) this.#refused(publish, HUNG_UP);
+    if (hangUps.hungUpAt(publish, this.#answeredCount > 0)) this.#deadLetter(publish, HUNG_UP);
   }
 
   /** Sends nothing new, but still takes acknowledgements. */
@@ -168,7 +171,7 @@ export class UpstreamSender {
 
   #isToHold(publish: OutgoingPublish): boolean {
     if (this.#toHold === 0) return false;
-    // Only the suspect and those right behind it: whatever comes before it is tried anyway.
+    // Only the suspect and the messages right after it: those before are tried anyway.
     return this.#held.length > 0 || this.#options.hangUps.isSuspect(publish);
   }
 
@@ -188,18 +191,18 @@ export class UpstreamSender {
 
   #answered(publish: OutgoingPublish, error: Error | undefined): void {
     const isEndOfConnection = error !== undefined && !(error instanceof ErrorWithReasonCode);
-    // `close` tells of the end of the connection.
+    // `close` reports the end of the connection.
     if (this.#isStopped || isEndOfConnection || publish.messageId === 0) return;
     this.#watch.answered(publish.messageId);
     this.#unanswered.delete(publish.messageId);
     this.#answeredCount++;
-    // In the order of the queue: what was held back goes before what is behind it.
+    // In the order of the queue: held messages go before later ones.
     this.#sendHeld();
     if (error === undefined) {
       this.#options.hangUps.answered(publish);
       this.#events.acknowledged(publish.messageId);
-    } else if (isRefusedForGood(error.code)) {
-      this.#refused(publish, reasonOf(error.code));
+    } else if (makesDeadLetter(error.code)) {
+      this.#deadLetter(publish, reasonOf(error.code));
       this.#events.writable();
     } else {
       // The message is sent again on the next connection, at its place.
@@ -207,9 +210,9 @@ export class UpstreamSender {
     }
   }
 
-  #refused(publish: OutgoingPublish, reason: string): void {
+  #deadLetter(publish: OutgoingPublish, reason: string): void {
     this.#options.hangUps.answered(publish);
-    this.#events.refused(publish, reason);
+    this.#events.deadLettered(publish, reason);
   }
 }
 

@@ -16,13 +16,13 @@ export interface UpstreamOptions extends SenderOptions {
   readonly client: IClientOptions;
 }
 
-/** What a connection tells its bridge. */
+/** Events of one connection. */
 export interface UpstreamEvents extends Omit<SenderEvents, 'giveUp'> {
   connected(): void;
   /** Rejects when the message could not be dealt with: the upstream is to send it again. */
   received(packet: IPublishPacket): Promise<void>;
-  /** Whether the upstream refused a filter of `commands`. */
-  commandsAnswered(areRefused: boolean): void;
+  /** Whether the upstream denied a filter of `commands`. */
+  commandsAnswered(areDenied: boolean): void;
   /**
    * The connection is gone; called once, and nothing after it.
    * @param suspects how many messages the next connection is to send one by one
@@ -42,20 +42,20 @@ export class Upstream implements Receiver {
   readonly #acks: LateAcks;
   #isAccepted = false;
   #failure: ConnectionFailure | undefined;
-  /** Takes nothing new, but acknowledgements. */
+  /** Whether only acknowledgements are taken. */
   #isEnding = false;
   #isClosed = false;
 
   constructor(options: UpstreamOptions, events: UpstreamEvents) {
     this.#options = options;
     this.#events = events;
-    // Throws when a certificate is none: nothing must have been started by then.
+    // Throws when a certificate is none, so nothing must have been started before.
     const client = connect(options.url, options.client);
     this.#client = client;
     this.#sender = new UpstreamSender(client, options, {
       writable: () => events.writable(),
       acknowledged: (messageId) => events.acknowledged(messageId),
-      refused: (publish, reason) => events.refused(publish, reason),
+      deadLettered: (publish, reason) => events.deadLettered(publish, reason),
       giveUp: (failure) => this.#giveUp(failure),
     });
     this.#acks = new LateAcks(client);
@@ -115,7 +115,7 @@ export class Upstream implements Receiver {
   }
 
   #subscribe(commands: readonly string[]): void {
-    // No Local (MQTT 5, 3.8.3.1): what the bridge itself has sent does not come back.
+    // No Local (MQTT 5, 3.8.3.1): messages that the bridge sent do not come back.
     this.#client.subscribe(
       [...commands],
       { qos: 1, nl: true, rap: false, rh: 2 },
@@ -151,7 +151,7 @@ export class Upstream implements Receiver {
   #closed(): void {
     if (this.#isClosed) return;
     const failure = this.#failure ?? { kind: 'closed', detail: 'without a reason' };
-    // First, because a message that becomes a dead letter by it is refused on this connection.
+    // First, because a message that this makes a dead letter was sent on this connection.
     if (failure.kind === 'closed') this.#sender.hungUp();
     this.#isClosed = true;
     this.#sender.stop();

@@ -24,7 +24,7 @@ declare module 'aedes-persistence-redis' {
   export interface RedisPersistence {
     setup(broker: object): Promise<void>;
     destroy(): Promise<void>;
-    /** Kept as it is, with whatever else is in it. */
+    /** Stores the packet with all of its fields. */
     storeRetained(packet: StoredPacket & { groupId: string | null }): Promise<void>;
     createRetainedStreamCombi(filters: string[]): Readable;
     incomingStorePacket(client: ClientRef, packet: object): Promise<void>;

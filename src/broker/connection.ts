@@ -8,7 +8,7 @@ import type { Peer } from './connection-denials.js';
 import { PacketWriter } from './packet-writer.js';
 import { type BackPressure, type Share, UnstoredPublishes } from './unstored-publishes.js';
 
-/** A client that has shown a valid credential, for as long as its connection lasts. */
+/** The connection of an authenticated client. */
 export class Connection {
   readonly client: Client;
   readonly principal: Principal;
@@ -19,7 +19,6 @@ export class Connection {
   readonly consumer: Consumer;
   readonly share: Share;
   readonly unstored: UnstoredPublishes;
-  /** From where the client comes. */
   readonly address: string;
   readonly protocol: Transport;
   readonly mqttVersion: MqttVersion;
@@ -54,12 +53,12 @@ export class Connection {
     });
   }
 
-  /** Who the client is to the audit trail. */
+  /** The client as the audit trail names it. */
   get peer(): Peer {
     return { principal: this.principal, address: this.address, clientId: this.client.id };
   }
 
-  /** Whether the client may publish nothing any more, its will included. */
+  /** Whether the credential has ended, so that nothing is published any more, the will included. */
   get isCredentialEnded(): boolean {
     return this.#isCredentialEnded;
   }
@@ -70,13 +69,13 @@ export class Connection {
     this.client.close();
   }
 
-  /** CONNACK is sent: messages may follow. */
+  /** Begins to send messages, once CONNACK is sent. */
   open(): void {
     this.#isOpen = true;
     this.consumer.connect(this.writer);
   }
 
-  /** Nothing is sent any more. Returns false when the connection was closed before, or never open. */
+  /** Stops sending. Returns false when the connection was closed before, or never open. */
   close(): boolean {
     this.unstored.close();
     if (!this.#isOpen) return false;
@@ -86,7 +85,7 @@ export class Connection {
     return true;
   }
 
-  /** Calls back once the client, which may not be read now, may be; the result calls that off. */
+  /** Calls back once the client may be read again. The returned function cancels that. */
   whenThereIsRoom(proceed: () => void): () => void {
     return this.#backPressure.whenThereIsRoom(() => this.share.mayRead, proceed);
   }

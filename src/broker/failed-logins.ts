@@ -10,7 +10,7 @@ interface Failures {
   lastAtMs: number;
 }
 
-/** Slows down whoever tries credentials: each further failure of an address is answered later. */
+/** Delays the answers to failed logins, longer with each failure of an address. */
 export class FailedLogins {
   readonly #byAddress = new Map<string, Failures>();
   readonly #now: () => number;
@@ -19,7 +19,7 @@ export class FailedLogins {
     this.#now = now;
   }
 
-  /** Counts a failure and tells how long its answer is to be held back, in milliseconds. */
+  /** Counts a failure. Returns by how many milliseconds to delay its answer. */
   delayFor(address: string): number {
     const known = this.#byAddress.get(address);
     const isRecent = known !== undefined && this.#now() - known.lastAtMs < FORGET_AFTER_MS;
@@ -30,7 +30,7 @@ export class FailedLogins {
     return Math.min(MAX_DELAY_MS, Math.max(0, failures.count - FREE_FAILURES) * DELAY_STEP_MS);
   }
 
-  /** The address has shown a valid credential. */
+  /** Forgets the failures of an address that logged in. */
   succeeded(address: string): void {
     this.#byAddress.delete(address);
   }

@@ -1,15 +1,15 @@
-const LOOK_EVERY_MS = 500;
-/** A look that comes later than this behind the last says nothing: the process was held up itself. */
-const HELD_UP_AFTER_MS = 2 * LOOK_EVERY_MS;
+const CHECK_INTERVAL_MS = 500;
+/** A check this long after the last one says nothing: the process itself was held up. */
+const HELD_UP_AFTER_MS = 2 * CHECK_INTERVAL_MS;
 /** A server closes after one and a half keep-alives [MQTT-3.1.2-24]. */
-const PATIENCE = 1.5;
+const TIMEOUT_FACTOR = 1.5;
 
-/** A connection from which something is to be heard. */
+/** A connection that is watched for silence. */
 export interface Watched {
   readonly keepAliveMs: number;
-  /** For how long nothing has come, in milliseconds. */
+  /** Milliseconds since the client was last heard. */
   readonly silentMs: number;
-  /** The client is taken for gone. */
+  /** Ends the connection of a client that is taken for gone. */
   timeOut(): void;
 }
 
@@ -17,11 +17,11 @@ export interface Watched {
 export class KeepAlive {
   readonly #watched = new Set<Watched>();
   #timer: NodeJS.Timeout | undefined;
-  #lookedAtMs = 0;
+  #checkedAtMs = 0;
 
   start(): void {
-    this.#lookedAtMs = performance.now();
-    this.#timer = setInterval(() => this.#look(), LOOK_EVERY_MS);
+    this.#checkedAtMs = performance.now();
+    this.#timer = setInterval(() => this.#check(), CHECK_INTERVAL_MS);
   }
 
   stop(): void {
@@ -37,13 +37,13 @@ export class KeepAlive {
     this.#watched.delete(connection);
   }
 
-  #look(): void {
-    const sinceLastMs = performance.now() - this.#lookedAtMs;
-    this.#lookedAtMs = performance.now();
-    // What has arrived meanwhile is still with the system, and is read before the next look.
+  #check(): void {
+    const sinceLastMs = performance.now() - this.#checkedAtMs;
+    this.#checkedAtMs = performance.now();
+    // Packets that arrived meanwhile are still with the system, and are read before the next check.
     if (sinceLastMs > HELD_UP_AFTER_MS) return;
     for (const watched of this.#watched) {
-      if (watched.silentMs <= PATIENCE * watched.keepAliveMs) continue;
+      if (watched.silentMs <= TIMEOUT_FACTOR * watched.keepAliveMs) continue;
       this.#watched.delete(watched);
       watched.timeOut();
     }

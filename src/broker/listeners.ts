@@ -9,7 +9,7 @@ import { GatewayError } from '../errors.js';
 import { logTlsFailures, SECURE_TLS } from '../tls.js';
 import type { ConnectionRate } from './connection-rate.js';
 
-/** Node would wait for two minutes. */
+/** Node's default is two minutes. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 
 /** Serves MQTT on a connection. */
@@ -20,7 +20,7 @@ export interface TcpListenerOptions {
   readonly port: number;
   /** PEM texts; without them the listener is plaintext. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
-  /** For how long a TLS handshake may take, ten seconds by default. */
+  /** Timeout of a TLS handshake, ten seconds by default. */
   readonly handshakeTimeoutMs?: number;
   readonly rate: ConnectionRate;
   readonly handle: Handle;
@@ -50,16 +50,16 @@ export class TcpListener {
         ? createServer(accept)
         : createTlsServer({ ...SECURE_TLS, ...options.tls, handshakeTimeout }, accept);
     this.#server.on('connection', (socket: Socket) => {
-      // A connection that is refused or breaks in its TLS handshake has nobody else to listen to it.
+      // Nobody else listens to errors of a connection over the rate, or of a broken TLS handshake.
       socket.on('error', (error) => options.log.debug({ err: error }, 'connection failed'));
       if (!options.rate.admits(socket.remoteAddress ?? '')) socket.destroy();
     });
     logTlsFailures(this.#server, options.log);
-    // Node leaves it open after a handshake that has taken too long.
+    // Node leaves the socket open after a handshake timeout.
     this.#server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy());
   }
 
-  /** @throws GatewayError `start-failed` when the address cannot be had */
+  /** @throws GatewayError `start-failed` when the address cannot be bound */
   async start(): Promise<BoundAddress> {
     const { host, port } = this.#options;
     await new Promise<void>((resolve, reject) => {
@@ -73,14 +73,14 @@ export class TcpListener {
     return { address: host, port: typeof bound === 'object' && bound !== null ? bound.port : port };
   }
 
-  /** Accepts no more connections; those that are open are the broker's. */
+  /** Accepts no more connections; open ones belong to the broker. */
   stop(): void {
     if (this.#server.listening) this.#server.close();
   }
 }
 
 const WEBSOCKET_PATH = '/mqtt';
-/** What an MQTT client may offer [MQTT-6.0.0-3]; the second is MQTT 3.1's name. */
+/** The subprotocols of MQTT 3.1.1 [MQTT-6.0.0-3] and MQTT 3.1. */
 const SUBPROTOCOLS = ['mqtt', 'mqttv3.1'];
 
 export interface WebSocketListenerOptions {
@@ -102,7 +102,7 @@ export class WebSocketListener {
     this.#handle = handle;
     this.#server = new WebSocketServer({
       noServer: true,
-      // A frame need not hold a whole packet, but no honest one holds more (DEPENDENCY-FAULTS 16).
+      // A frame may hold part of a packet, but no honest one holds more (DEPENDENCY-FAULTS 16).
       maxPayload: maxPacketBytes + 1024,
       handleProtocols: (offered) => SUBPROTOCOLS.find((name) => offered.has(name)) ?? false,
     });

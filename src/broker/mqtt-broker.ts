@@ -36,7 +36,7 @@ const MAX_CLIENT_ID_BYTES = 256;
 const CONNECT_TIMEOUT_MS = 10_000;
 /** The CONNACK code of success (MQTT 3.1.1, 3.2.2.3). */
 const ACCEPTED = 0;
-/** What a connection takes until the store has answered at its begin, and the same at its end. */
+/** Memory of a connection until the store has answered, at its beginning and again at its end. */
 const BYTES_OF_CONNECTION = 24 * 1024;
 
 export interface MqttBrokerOptions {
@@ -61,9 +61,11 @@ export interface MqttBrokerOptions {
 }
 
 /**
- * The MQTT side. Aedes speaks the protocol's CONNECT, PINGREQ and DISCONNECT and keeps wills; publishes
- * go into the message path, subscriptions into sessions (`MqttClient`), and what is forwarded comes
- * from our consumers. Aedes itself forwards nothing to anyone.
+ * Speaks MQTT with clients.
+ *
+ * Aedes handles CONNECT, PINGREQ and DISCONNECT and keeps wills; publishes go into the message
+ * path, subscriptions into sessions (`MqttClient`), and our consumers send the forwarded messages.
+ * Aedes itself forwards nothing to anyone.
  */
 export class MqttBroker {
   readonly #options: MqttBrokerOptions;
@@ -108,13 +110,13 @@ export class MqttBroker {
   /** Prepares for connections (`handle`). */
   async start(): Promise<void> {
     const { log } = this.#options;
-    // Not `clientReady`, which comes some moments after CONNACK: a SUBSCRIBE may come before it.
+    // Not `clientReady`, which comes some moments after CONNACK: a SUBSCRIBE may arrive earlier.
     this.#aedes.on('connackSent', ({ returnCode }, client) => {
       if (returnCode === ACCEPTED) this.#opened(client);
     });
     this.#aedes.on('clientDisconnect', (client) => this.#closed(client));
     this.#aedes.on('clientError', (client, error) => {
-      // Logged already, with who it was.
+      // Logged already, with the client's identity.
       if (error instanceof ConnectError) return;
       log.info({ clientId: client.id, reason: error.message }, 'connection ended');
     });
@@ -146,7 +148,7 @@ export class MqttBroker {
       },
     });
     this.#clients.set(client, mqttClient);
-    // Aedes does not tell of every end: of several connections under one client id it loses sight.
+    // Aedes does not report every end: it loses sight of several connections under one client id.
     stream.once('close', () => this.#ended(client, mqttClient));
   }
 
@@ -157,7 +159,7 @@ export class MqttBroker {
     }
   }
 
-  /** Memory that publishes on their way to the store take, about. */
+  /** Estimated memory of publishes on their way to the store. */
   get unstoredBytes(): number {
     return this.#backPressure.unstoredBytes;
   }
@@ -194,7 +196,7 @@ export class MqttBroker {
           },
         );
       },
-      // Of publishes Aedes sees wills alone, and of subscriptions none (`MqttClient`).
+      // Aedes sees no publishes but wills, and no subscriptions (`MqttClient`).
       authorizePublish: (client, will, done) => {
         const isLeft = client === null || this.#isLeftWill(will);
         wills.take(isLeft ? undefined : this.#connectionOf(client), will);
@@ -207,7 +209,12 @@ export class MqttBroker {
     });
   }
 
-  /** A will bears the id of the broker that stored it; the will of a client that is here bears none. */
+  /**
+   * Whether an earlier run of the gateway left the will.
+   *
+   * A stored will bears the id of the broker that stored it; the will of a connected client bears
+   * none.
+   */
   #isLeftWill(will: PublishPacket): boolean {
     const brokerId: unknown = Reflect.get(will, 'brokerId');
     return brokerId !== undefined && brokerId !== this.#aedes.id;
@@ -229,7 +236,7 @@ export class MqttBroker {
     const connection = await this.#authentication.admit(client, request, username, password);
     mqttClient.admitted(connection);
     if (client.closed || client.conn.destroyed) {
-      // Given up meanwhile: a clean session must not stay behind.
+      // The client has gone meanwhile: its clean session must go too.
       this.#closed(client);
       return;
     }
@@ -270,7 +277,7 @@ export class MqttBroker {
     client.close();
   }
 
-  /** Called when a connection ends, maybe more than once, and maybe before it was open. */
+  /** Closes a connection, maybe more than once, and maybe before it was open. */
   #closed(client: Client): void {
     const connection = this.#connectionOf(client);
     if (connection === undefined) return;
@@ -282,7 +289,11 @@ export class MqttBroker {
     log.info({ clientId: client.id, principal: connection.owner }, 'disconnected');
   }
 
-  /** The network connection is gone: only now has a device that came back before no gap. */
+  /**
+   * Handles the end of a network connection.
+   *
+   * Presence ends only here, so that a device which came back before shows no gap.
+   */
   #ended(client: Client, mqttClient: MqttClient): void {
     this.#keepAlive.leave(mqttClient);
     this.#closed(client);

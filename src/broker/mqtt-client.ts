@@ -15,7 +15,7 @@ import type { Publishing } from './publishing.js';
 import type { Releasing } from './releasing.js';
 import type { Subscribing } from './subscribing.js';
 
-/** What a client's packets are handed to. */
+/** The handlers of a client's packets. */
 export interface PacketHandlers {
   readonly publishing: Publishing;
   readonly subscribing: Subscribing;
@@ -33,10 +33,10 @@ export interface MqttClientOptions {
 }
 
 /**
- * One network connection that speaks MQTT: decides for each packet who handles it.
+ * Decides for each packet of one network connection who handles it.
  *
- * Aedes handles CONNECT, PINGREQ and DISCONNECT; publishes, subscriptions and acknowledgements are the
- * gateway's own. What comes before CONNACK is handled once the connection is open.
+ * Aedes handles CONNECT, PINGREQ and DISCONNECT; publishes, subscriptions and acknowledgements are
+ * the gateway's own. Packets that arrive before CONNACK are handled once the connection is open.
  */
 export class MqttClient implements Watched {
   readonly client: Client;
@@ -49,9 +49,9 @@ export class MqttClient implements Watched {
   #request: ConnectRequest | undefined;
   #connection: Connection | undefined;
   #isOpened = false;
-  /** Packets behind CONNECT, which is being answered. */
+  /** Packets that followed CONNECT, which is being answered. */
   #early: Packet[] = [];
-  #callOff: (() => void) | undefined;
+  #cancelWait: (() => void) | undefined;
 
   constructor(options: MqttClientOptions) {
     this.#options = options;
@@ -70,7 +70,7 @@ export class MqttClient implements Watched {
       mayRead: () => this.#mayRead(),
       isSubscriber: () => this.#connection?.principal.type === 'token',
     });
-    stream.once('close', () => this.#callOff?.());
+    stream.once('close', () => this.#cancelWait?.());
   }
 
   /** Who the client says that it is, in its CONNECT; nothing of it is checked. */
@@ -83,7 +83,7 @@ export class MqttClient implements Watched {
     return this.#request;
   }
 
-  /** Undefined until the client has shown a valid credential. */
+  /** Undefined until the client is authenticated. */
   get connection(): Connection | undefined {
     return this.#connection;
   }
@@ -100,16 +100,16 @@ export class MqttClient implements Watched {
     this.client.emit('error', new Error('keep alive timeout'));
   }
 
-  /** The client has shown a valid credential. */
+  /** Notes the connection of the client, which is authenticated now. */
   admitted(connection: Connection): void {
     this.#connection = connection;
   }
 
-  /** CONNACK is sent: what came behind CONNECT is handled, and more is read. */
+  /** Handles the packets that followed CONNECT, once CONNACK is sent, and reads on. */
   opened(): void {
     this.#isOpened = true;
     for (const packet of this.#early.splice(0)) {
-      // Behind DISCONNECT nothing is handled [MQTT-3.14.4-2].
+      // Nothing after DISCONNECT is handled [MQTT-3.14.4-2].
       if (!this.#reader.isEnded) this.#onPacket(packet);
     }
     this.#reader.resume();
@@ -130,7 +130,7 @@ export class MqttClient implements Watched {
         protocol: transportOf(this.#options),
         mqttVersion: packet.protocolVersion === 3 ? '3.1' : '3.1.1',
       };
-      // Silence is looked after for all connections together (`KeepAlive`).
+      // `KeepAlive` watches all connections together.
       packet.keepalive = 0;
       this.#handOver(packet);
       return;
@@ -174,8 +174,8 @@ export class MqttClient implements Watched {
     if (connection === undefined || !this.#isOpened) return this.#request === undefined;
     if (this.client.closed) return false;
     if (connection.share.mayRead) return true;
-    this.#callOff ??= connection.whenThereIsRoom(() => {
-      this.#callOff = undefined;
+    this.#cancelWait ??= connection.whenThereIsRoom(() => {
+      this.#cancelWait = undefined;
       this.#reader.resume();
     });
     return false;

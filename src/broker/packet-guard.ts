@@ -20,8 +20,9 @@ export interface PacketLimits {
 /**
  * Bounds what a client may send, authenticated or not (DEPENDENCY-FAULTS 15 and 16).
  *
- * A packet that announces too many bytes is refused at its header, before memory is taken. What breaks
- * a rule of MQTT that neither the parser nor Aedes looks after (`faultOf`) ends the connection.
+ * A packet that announces too many bytes ends the connection at its header, before memory is taken.
+ * A packet that breaks a rule of MQTT which neither the parser nor Aedes checks (`faultOf`) ends it
+ * too.
  */
 export class PacketGuard {
   readonly #client: Client;
@@ -89,7 +90,7 @@ interface WireFault {
   readonly code?: ConnectErrorCode;
 }
 
-/** Longer ones are nobody's; MQTT allows 65,535 bytes. */
+/** No client of ours uses longer topics; MQTT allows 65,535 bytes. */
 const MAX_TOPIC_BYTES = 1024;
 
 const IDENTIFIER_BYTES = 2;
@@ -98,7 +99,7 @@ const MAX_TOPIC_LEVELS = 128;
 /** MQTT 3.1 and 3.1.1. The parser knows 5, too. */
 const LEVELS = [3, 4];
 
-/** What neither the parser nor Aedes finds wrong with a packet; undefined when nothing is. */
+/** Finds a fault that neither the parser nor Aedes finds; undefined: none. */
 function faultOf(packet: Packet, limits: PacketLimits): WireFault | undefined {
   switch (packet.cmd) {
     case 'connect':
@@ -124,9 +125,9 @@ function faultOf(packet: Packet, limits: PacketLimits): WireFault | undefined {
 }
 
 /**
- * The fault of a packet that cannot be parsed, if it is a CONNECT of a protocol level that is not
- * spoken here: such a one is told so, whatever else the parser minds in it [MQTT-3.1.2-2].
+ * Finds a CONNECT of a protocol level that is not spoken here.
  *
+ * The client is told so, whatever else the parser finds wrong with the packet [MQTT-3.1.2-2].
  * @param packet as far as it is parsed
  */
 function levelFaultOf(packet: object): WireFault | undefined {
@@ -140,7 +141,8 @@ function because(reason: string | undefined): WireFault | undefined {
 }
 
 function connectFault(packet: IConnectPacket, limits: PacketLimits): WireFault | undefined {
-  // First: what follows are no rules of MQTT 5, which has passwords without a user name.
+  // First, because the rules below are not those of MQTT 5, which has passwords without a user
+  // name.
   const levelFault = levelFaultOf(packet);
   if (levelFault !== undefined) return levelFault;
   const { clientId, username = '', password, will } = packet;
@@ -201,7 +203,7 @@ function unsubscribeFault(packet: IUnsubscribePacket, limits: PacketLimits): str
   );
 }
 
-/** [MQTT-2.3.1-1]; where there is none, the parser says -1. */
+/** [MQTT-2.3.1-1]; the parser gives -1 where there is none. */
 function identifierFault(messageId: number | undefined): string | undefined {
   return (messageId ?? 0) < 1 ? 'no packet identifier' : undefined;
 }
@@ -212,7 +214,7 @@ function countFault(filters: number, limits: PacketLimits): string | undefined {
   return filters > limits.maxFiltersPerPacket ? 'too many filters' : undefined;
 }
 
-/** What Aedes demands of a PUBLISH, it does not demand of the will that is published one day. */
+/** Checks the topic of a will like that of a PUBLISH, which Aedes does not. */
 function isUnusableWillTopic(topic: string): boolean {
   return isUnusable(topic) || topic.includes('+') || topic.includes('#');
 }
@@ -222,9 +224,10 @@ function isUnusable(topic: string): boolean {
 }
 
 /**
- * Whether a text holds U+0000, which none may hold [MQTT-1.5.3-2], or was not UTF-8 [MQTT-1.5.3-1].
- * The parser has put U+FFFD in the place of every ill-formed byte and kept nothing of it. One that a
- * client meant is not told from that, and refused with the others: nobody names anything so.
+ * Whether a text holds U+0000 [MQTT-1.5.3-2] or was not UTF-8 [MQTT-1.5.3-1].
+ *
+ * The parser replaces every ill-formed byte by U+FFFD. A U+FFFD that the client meant cannot be
+ * told from that, and fails too: nobody names anything so.
  */
 function isIllFormed(text: string): boolean {
   return text.includes('\u0000') || text.includes('\ufffd');

@@ -1,7 +1,7 @@
 import type { Client } from 'aedes';
 import type { Packet } from 'mqtt-packet';
 
-/** The parser behind a client: private to Aedes 1.2.0, whose version is pinned for it. */
+/** The packet parser of a client: private to Aedes 1.2.0, whose version is pinned for it. */
 export interface PacketParser {
   readonly packet: { readonly length: number };
   error: Error | null;

@@ -3,7 +3,7 @@ import type { Client } from 'aedes';
 import type { Packet } from 'mqtt-packet';
 import { parserOf } from './packet-parser.js';
 
-/** So much is read in one turn, some publishes; a large packet takes many turns. */
+/** Bytes read in one turn: some publishes; a large packet takes many turns. */
 const BYTES_PER_TURN = 1_024;
 
 export interface PacketReaderOptions {
@@ -18,9 +18,9 @@ export interface PacketReaderOptions {
 }
 
 /**
- * Reads a client's packets when it is its turn: the seam between the network and Aedes.
+ * Reads a client's packets in turns: the seam between network and Aedes.
  *
- * Aedes would read whatever arrives. Here its reading finds nothing, and its parser is fed in turns.
+ * Aedes would read all that arrives. Here its reads return nothing, and its parser is fed in turns.
  */
 export class PacketReader implements TurnTaker {
   readonly #options: PacketReaderOptions;
@@ -51,7 +51,7 @@ export class PacketReader implements TurnTaker {
     });
   }
 
-  /** Whether nothing more is read: the connection is gone, or the client has said so. */
+  /** Whether reading has ended: the connection is gone, or the client has sent DISCONNECT. */
   get isEnded(): boolean {
     return this.#isEnded;
   }
@@ -64,18 +64,18 @@ export class PacketReader implements TurnTaker {
     return !this.#isEnded && this.#options.stream.readableLength > 0 && this.#options.mayRead();
   }
 
-  /** For how long nothing has been read though everything that arrived was, in milliseconds. */
+  /** Milliseconds since the last read; 0 while bytes wait to be read. */
   get silentMs(): number {
     const hasUnread = this.#options.stream.readableLength > 0;
     return hasUnread ? 0 : performance.now() - this.#readAtMs;
   }
 
-  /** Something has arrived, or may be read again. */
+  /** Asks for a turn: bytes have arrived, or reading is allowed again. */
   resume(): void {
     if (!this.#isEnded && this.#options.mayRead()) this.#options.turns.want(this);
   }
 
-  /** Nothing that follows is read. */
+  /** Ends reading. */
   end(): void {
     this.#isEnded = true;
     this.#options.turns.leave(this);
@@ -87,15 +87,15 @@ export class PacketReader implements TurnTaker {
     const bytes: unknown = this.#read(Math.min(stream.readableLength, BYTES_PER_TURN) || undefined);
     this.#readAtMs = performance.now();
     if (bytes instanceof Buffer) this.#parse(bytes);
-    // At the end of the stream this is what has it say so.
+    // At the end of the stream, this read makes it emit `end`.
     if (stream.readableLength === 0 && !stream.destroyed) this.#read(0);
     return this.#publishes;
   }
 }
 
-/** What is read in turn: one client's connection. */
+/** A client's connection, which is read in turns. */
 export interface TurnTaker {
-  /** Whether messages are sent to this client: what it acknowledges makes room for more. */
+  /** Whether the client is a subscriber, whose acknowledgements make room for messages. */
   readonly isSubscriber: boolean;
   /** Reads a bounded piece. Returns how many publishes were in it. */
   takeTurn(): number;
@@ -103,23 +103,23 @@ export interface TurnTaker {
   readonly wantsTurn: boolean;
 }
 
-/** So many publishes are taken in one round; about as many are sent to each reader in one. */
+/** Publishes read in one round; about as many are sent to each consumer in one. */
 const PUBLISHES_PER_ROUND = 100;
-/** The same while the reading consumers lag: what they acknowledge goes before what comes in. */
+/** Publishes read in one round while consumers lag: acknowledgements go before publishes. */
 const PUBLISHES_PER_ROUND_WHEN_LAGGING = 20;
 const LAG_ENTRIES = 500;
-/** Rounds are the further apart the more entries consumers lag, up to a bound. */
+/** The more entries consumers lag, the longer the pause between rounds, up to a bound. */
 const ENTRIES_PER_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 5;
 const SUBSCRIBERS_ROUND_MS = 5;
-const LAG_LOOKED_AT_EVERY_MS = 5;
+const LAG_CHECK_INTERVAL_MS = 5;
 
 /**
- * Shares the reading of connections out among them: one bounded piece each, in turn.
+ * Reads connections in turn, one bounded piece each.
  *
- * Delivery goes on however fast publishes come in: subscribers, whose acknowledgements make room for
- * messages, are read first, and publishes take a bounded part of each turn of the event loop, less the
- * more the consumers lag.
+ * Delivery goes on however fast publishes come in: subscribers, whose acknowledgements make room
+ * for messages, are read first, and publishes take a bounded part of each turn of the event loop,
+ * less the more the consumers lag.
  */
 export class ReadTurns {
   readonly #deliveries: { readonly lag: number };
@@ -127,7 +127,7 @@ export class ReadTurns {
   readonly #others = new Set<TurnTaker>();
   #isScheduled = false;
   #timer: NodeJS.Timeout | undefined;
-  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  #lagCheckedAtMs = Number.NEGATIVE_INFINITY;
   #lagEntries = 0;
   #othersNotBeforeMs = 0;
 
@@ -136,13 +136,13 @@ export class ReadTurns {
     this.#deliveries = deliveries;
   }
 
-  /** There is something to read. */
+  /** Queues a connection that has something to read. */
   want(taker: TurnTaker): void {
     (taker.isSubscriber ? this.#subscribers : this.#others).add(taker);
     this.#schedule();
   }
 
-  /** The connection is gone. */
+  /** Removes a connection that is gone. */
   leave(taker: TurnTaker): void {
     this.#subscribers.delete(taker);
     this.#others.delete(taker);
@@ -200,8 +200,8 @@ export class ReadTurns {
   }
 
   #lagAt(nowMs: number): number {
-    if (nowMs - this.#lookedAtMs > LAG_LOOKED_AT_EVERY_MS) {
-      this.#lookedAtMs = nowMs;
+    if (nowMs - this.#lagCheckedAtMs > LAG_CHECK_INTERVAL_MS) {
+      this.#lagCheckedAtMs = nowMs;
       this.#lagEntries = this.#deliveries.lag;
     }
     return this.#lagEntries;

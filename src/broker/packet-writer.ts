@@ -4,14 +4,18 @@ import type { OutgoingPublish, Receiver } from '../delivery/receiver.js';
 /** How long a client may leave its messages unread before it is disconnected; nothing is lost. */
 const DRAIN_TIMEOUT_MS = 5_000;
 /**
- * So much may wait for the network: several times what is sent in one turn of the event loop, all of
- * which waits for its end. Beyond that, QoS 0 is lost to a client that does not keep up.
+ * Bytes that may wait for the network.
+ *
+ * Several times what is sent in one turn of the event loop, all of which waits for the end of the
+ * turn. Beyond that a client that does not keep up misses QoS 0.
  */
 const MAX_UNSENT_BYTES = 256 * 1024;
 
 /**
- * The outbound side of a client's connection. Messages are written here and not through Aedes, which
- * drops what overtakes (DEPENDENCY-FAULTS 1) and lets one frozen client stall the others (10).
+ * Writes packets to a client's connection.
+ *
+ * Messages do not go through Aedes, which drops messages that overtake others (DEPENDENCY-FAULTS 1)
+ * and lets one frozen client stall the others (10).
  */
 export class PacketWriter implements Receiver {
   readonly #client: Client;
@@ -50,7 +54,7 @@ export class PacketWriter implements Receiver {
     if (conn.writableNeedDrain && this.#drainTimer === undefined) this.#awaitDrain();
   }
 
-  /** The connection is gone. */
+  /** Stops the drain timeout of a connection that is gone. */
   close(): void {
     clearTimeout(this.#drainTimer);
   }
@@ -119,7 +123,7 @@ function bytesOfLength(length: number): number {
   return bytes;
 }
 
-/** Writes the remaining length behind the first byte. Returns where the packet goes on. */
+/** Writes the remaining length after the first byte. Returns where the packet goes on. */
 function writeLength(packet: Buffer, length: number): number {
   let at = 1;
   let rest = length;

@@ -8,8 +8,9 @@ interface ClientRef {
 }
 
 /**
- * Aedes says "session present" where a session has subscriptions [MQTT-3.2.2-2]; this one stands for a
- * session. Aedes never makes any: `authorizeSubscribe` grants none.
+ * Stands for a session: Aedes says "session present" only with subscriptions [MQTT-3.2.2-2].
+ *
+ * Aedes has none of its own: `authorizeSubscribe` grants none.
  */
 const SESSION = { topic: '$session', qos: 0 } as const;
 
@@ -20,11 +21,13 @@ export interface BrokerPersistenceOptions {
 }
 
 /**
- * What Aedes asks its persistence for. Wills are with aedes-persistence-redis; sessions, queues,
- * retained messages and packet identifiers are ours, and Aedes finds none.
+ * The persistence of Aedes, which holds nothing but wills.
  *
- * Whatever a CONNECT waits for is answered without the store, so that a device can connect, and its
- * alarms reach the nurses, while the store is away (CONTRACT 4.4).
+ * Wills are with aedes-persistence-redis; sessions, queues, retained messages and packet
+ * identifiers are ours, and Aedes finds none.
+ *
+ * Calls that a CONNECT waits for are answered without the store, so that a device can connect, and
+ * its alarms reach the nurses, while the store is away (CONTRACT 4.4).
  */
 export class BrokerPersistence {
   readonly #options: BrokerPersistenceOptions;
@@ -34,7 +37,7 @@ export class BrokerPersistence {
     this.#options = options;
   }
 
-  /** Resolves when the store has answered what it was asked so far in the background. */
+  /** Resolves once the store has answered all background calls so far. */
   answered(): Promise<unknown> {
     return this.#lastInBackground;
   }
@@ -43,13 +46,15 @@ export class BrokerPersistence {
     await this.#options.stored.setup(broker);
   }
 
-  /** Clients (Paho) throw away what was not acknowledged unless CONNACK says the session is there. */
+  /**
+   * Clients (Paho) discard unacknowledged messages unless CONNACK says that the session is present.
+   */
   async subscriptionsByClient(client: ClientRef): Promise<readonly object[]> {
     const isResumed = this.#options.sessions.get(client.id)?.isResumed === true;
     return Promise.resolve(isResumed ? [SESSION] : []);
   }
 
-  /** A clean session begins: `Sessions.open` has discarded what there was. */
+  /** Does nothing: `Sessions.open` has discarded the session before. */
   async cleanSubscriptions(): Promise<void> {
     return Promise.resolve();
   }
@@ -74,7 +79,10 @@ export class BrokerPersistence {
     return Readable.from([]);
   }
 
-  /** Asked for refused clients, too, by whatever id they have claimed (DEPENDENCY-FAULTS 24). */
+  /**
+   * Does nothing: Aedes also calls this after a connect error, with any client id that was claimed
+   * (DEPENDENCY-FAULTS 24).
+   */
   async cleanIncoming(): Promise<void> {
     return Promise.resolve();
   }
@@ -93,7 +101,7 @@ export class BrokerPersistence {
     return this.#options.stored.streamWill(brokers);
   }
 
-  /** The connection to the store keeps the order: what comes later is done later there. */
+  /** Runs a call without waiting; the connection to the store keeps the order of calls. */
   #inBackground(call: Promise<unknown>): void {
     this.#lastInBackground = call.catch((error: unknown) =>
       this.#options.log.warn({ err: error }, 'failed to store a will'),

@@ -28,8 +28,9 @@ interface Publish {
 }
 
 /**
- * Takes PUBLISH past Aedes, which would acknowledge it before anything is stored (DEPENDENCY-FAULTS 2):
- * into the message path, and its acknowledgement back in order.
+ * Takes PUBLISH into the message path, past Aedes.
+ *
+ * Aedes would acknowledge a publish before anything is stored (DEPENDENCY-FAULTS 2).
  */
 export class Publishing {
   readonly #options: PublishingOptions;
@@ -54,7 +55,11 @@ export class Publishing {
     this.#keepOrTurnAway(connection, { packet, target, payload });
   }
 
-  /** A client's will; `done` is called once it is stored, or does not matter. */
+  /**
+   * Takes a client's will.
+   *
+   * @param done called once the will is stored, or must not be published
+   */
   takeWill(principal: Principal, packet: IPublishPacket, done: Done): void {
     const target = parsePublishTopic(packet.topic);
     if (!this.#isPermitted(principal, target)) {
@@ -68,7 +73,7 @@ export class Publishing {
   #keepOrTurnAway(connection: Connection, publish: Publish): void {
     const { qos, retain } = publish.packet;
     const isAlarm = publish.target.type === 'alarm';
-    // What is sent on at once, and not stored, needs no room.
+    // A publish that is sent on at once, and not stored, needs no room.
     const needsRoom = qos > 0 || retain || isAlarm;
     if (!needsRoom || connection.unstored.keeps(isAlarm, qos)) {
       this.#accept(connection, publish, needsRoom);
@@ -92,12 +97,12 @@ export class Publishing {
     else this.#forward(connection.principal, publish, connection, done);
   }
 
-  /** A repetition is not taken for another publish [MQTT-4.3.3-2]. */
+  /** Accepts a QoS 2 publish once, however often it is repeated [MQTT-4.3.3-2]. */
   #acceptOnce(connection: Connection, publish: Publish, identifier: number, done: Done): void {
     const { received } = connection.session;
     if (!received.add(identifier, done)) return;
     this.#forward(connection.principal, publish, connection, (isStored) =>
-      received.settle(identifier, isStored),
+      received.resolve(identifier, isStored),
     );
   }
 

@@ -12,8 +12,10 @@ const packetSchema = z.object({
 });
 
 /**
- * Retained messages in aedes-persistence-redis, each with the group that its device was in when it was
- * published: what happened in one group is not for those who have a grant on another.
+ * Stores retained messages in aedes-persistence-redis, each with its group.
+ *
+ * The group is the one that the device was in when the message was published: grants on other
+ * groups do not show it.
  */
 export class RetainedRedis implements RetainedMessages {
   readonly #persistence: RedisPersistence;
@@ -35,7 +37,10 @@ export class RetainedRedis implements RetainedMessages {
     return true;
   }
 
-  /** Each once: under overlapping filters, or while its hash grows, Redis tells of one twice. */
+  /**
+   * Returns each message once: Redis repeats some under overlapping filters, or while its hash
+   * grows.
+   */
   async matching(filters: readonly string[]): Promise<DirectMessage[]> {
     const messages = new Map<string, DirectMessage>();
     const found = this.#persistence.createRetainedStreamCombi(filters.map(withoutGlob));
@@ -51,8 +56,9 @@ export class RetainedRedis implements RetainedMessages {
 }
 
 /**
- * The filter, wider where a level holds what Redis takes for part of a pattern: the library hands
- * the levels before the first wildcard to HSCAN as they are.
+ * Widens the filter where a level holds characters of a Redis pattern.
+ *
+ * The library passes the levels before the first wildcard to HSCAN as they are.
  */
 function withoutGlob(filter: string): string {
   return filter.replace(/[^/]*[[\\][^/]*/g, '+');

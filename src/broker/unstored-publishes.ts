@@ -8,22 +8,25 @@ import {
 const MIB = 1024 * 1024;
 
 /**
- * What all principals together may have on its way to the store before clients are read no further:
- * some 800 publishes. A publish that comes then waits for them.
+ * Unstored bytes of all principals at which clients are read no further.
+ *
+ * Some 800 publishes; a publish that arrives then waits for them.
  */
 const HOLD_TOTAL_BYTES = 2 * MIB;
 /** Each principal's reserve, a few publishes, which the total does not touch. */
 const RESERVED_BYTES = 16 * 1024;
 
 /**
- * A store that owes an answer for longer is slow: clients are read on, so that an alarm behind
- * hundreds of others comes through in time (CONTRACT 4.4).
+ * A store that has not answered for longer is slow.
+ *
+ * Clients are then read on, so that an alarm after hundreds of others is live in time (CONTRACT
+ * 4.4).
  */
 const SLOW_AFTER_MS = 250;
 /** Bounds for one principal, and for all together, while the store is slow. */
 const MAX_OWN_BYTES = 12 * MIB;
 const MAX_TOTAL_BYTES = 64 * MIB;
-/** How many times that much is kept of alarms, and of connections. */
+/** Multiples of these bounds for alarms, and for connections. */
 const OF_ALARMS = 3;
 const OF_CONNECTIONS = 2;
 
@@ -31,9 +34,9 @@ const OF_CONNECTIONS = 2;
 const BYTES_OF_ANY = 2_048;
 const COPIES_OF_PAYLOAD = 4;
 
-const LOOK_EVERY_MS = 50;
+const CHECK_INTERVAL_MS = 50;
 
-/** How much memory a publish takes, about, until it is stored. */
+/** Estimated memory of a publish until it is stored, in bytes. */
 export function memoryOf(payloadBytes: number): number {
   return BYTES_OF_ANY + COPIES_OF_PAYLOAD * payloadBytes;
 }
@@ -44,21 +47,21 @@ interface Held {
 }
 
 /**
- * Back-pressure: clients are read as fast as the store takes what they publish.
+ * Back-pressure: clients are read as fast as the store takes their publishes.
  *
- * Bounds the memory of what is on its way to the store, while it is away as well.
+ * This bounds the memory of publishes on their way to the store, also while it is away.
  */
 export class BackPressure {
   readonly #unansweredMs: () => number;
-  /** By principal: further connections of one get no more of it. */
+  /** By principal, so that further connections of one get no more room. */
   readonly #shares = new Map<string, Share>();
   readonly #held = new Set<Held>();
   #unstoredBytes = 0;
   #unkeptCount = 0;
-  #isLooking = false;
+  #isChecking = false;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param unansweredMs for how long the store has owed the answer to a write */
+  /** @param unansweredMs how long a write has waited for the store's answer */
   constructor(unansweredMs: () => number) {
     this.#unansweredMs = unansweredMs;
   }
@@ -82,12 +85,12 @@ export class BackPressure {
     return share;
   }
 
-  /** Calls back once there is room, which is not there now; the result calls that off. */
+  /** Calls back once there is room. The returned function cancels that. */
   whenThereIsRoom(isRoom: () => boolean, proceed: () => void): () => void {
     const held = { isRoom, proceed };
     this.#held.add(held);
     // A store that turns slow may make room as well.
-    this.#timer ??= setInterval(() => this.#look(), LOOK_EVERY_MS);
+    this.#timer ??= setInterval(() => this.#check(), CHECK_INTERVAL_MS);
     return () => this.#held.delete(held);
   }
 
@@ -106,13 +109,13 @@ export class BackPressure {
 
   release(bytes: number): void {
     this.#unstoredBytes -= bytes;
-    if (this.#held.size === 0 || this.#isLooking) return;
-    this.#isLooking = true;
-    setImmediate(() => this.#look());
+    if (this.#held.size === 0 || this.#isChecking) return;
+    this.#isChecking = true;
+    setImmediate(() => this.#check());
   }
 
-  #look(): void {
-    this.#isLooking = false;
+  #check(): void {
+    this.#isChecking = false;
     for (const held of this.#held) {
       if (!held.isRoom()) continue;
       this.#held.delete(held);
@@ -145,7 +148,7 @@ export class Share {
     return this.#isWithin(isAlarm ? OF_ALARMS : 1);
   }
 
-  /** Whether what was turned away can be sent again. */
+  /** Whether the client may send again the publishes that were turned away. */
   get isRelieved(): boolean {
     return !this.#all.isStoreSlow && this.keeps(false);
   }
@@ -165,11 +168,11 @@ export class Share {
     this.#all.release(bytes);
   }
 
-  /** Something of the principal waits for the store until this settles. */
-  takeUntil(settled: Promise<unknown>, bytes: number): void {
+  /** Takes room until the promise is settled. */
+  takeUntil(stored: Promise<unknown>, bytes: number): void {
     this.take(bytes);
     const release = () => this.release(bytes);
-    settled.then(release, release);
+    stored.then(release, release);
   }
 
   #isWithin(times: number): boolean {
@@ -195,8 +198,9 @@ export interface UnstoredPublishesOptions {
 }
 
 /**
- * The publishes of one connection that are on their way to the store. Acknowledges them in the order
- * in which they came [MQTT-4.6.0-2], [MQTT-4.6.0-3].
+ * Acknowledges a connection's publishes once they are stored.
+ *
+ * Acknowledgements go out in the order in which the publishes came [MQTT-4.6.0-2], [MQTT-4.6.0-3].
  */
 export class UnstoredPublishes {
   readonly #options: UnstoredPublishesOptions;
@@ -206,20 +210,22 @@ export class UnstoredPublishes {
   #whenAllAreAcknowledged: (() => void) | undefined;
   #hasTurnedAway = false;
   #hasTurnedAwayAlarm = false;
-  #callOff: (() => void) | undefined;
+  #cancelWait: (() => void) | undefined;
 
   constructor(options: UnstoredPublishesOptions) {
     this.#options = options;
   }
 
-  /** The connection is gone. */
+  /** Stops waiting for room: the connection is gone. */
   close(): void {
-    this.#callOff?.();
+    this.#cancelWait?.();
   }
 
   /**
-   * Whether a publish can be kept until it is stored. Of one that is to be acknowledged no later one of
-   * its kind is kept either: they come again in their order.
+   * Whether a publish can be kept until it is stored.
+   *
+   * After a QoS 1 or 2 publish was turned away, later ones of its kind are not kept either: the
+   * client sends them again in their order.
    */
   keeps(isAlarm: boolean, qos: number): boolean {
     const isOutOfTurn = isAlarm ? this.#hasTurnedAwayAlarm : this.#hasTurnedAway;
@@ -227,8 +233,10 @@ export class UnstoredPublishes {
   }
 
   /**
-   * A publish that cannot be kept has come. Nothing is acknowledged after it, also what is stored
-   * [MQTT-4.6.0-2]; once there is room again the connection ends, and the client sends it again.
+   * Turns away a publish that cannot be kept.
+   *
+   * No later publish is acknowledged, even if it is stored [MQTT-4.6.0-2]. Once there is room again
+   * the connection ends, and the client sends the publish again.
    */
   turnAway(isAlarm: boolean, qos: number): void {
     const { backPressure, share, client } = this.#options;
@@ -237,7 +245,7 @@ export class UnstoredPublishes {
     if (qos === 0) return;
     this.#hasTurnedAway = true;
     if (isAlarm) this.#hasTurnedAwayAlarm = true;
-    this.#callOff ??= backPressure.whenThereIsRoom(
+    this.#cancelWait ??= backPressure.whenThereIsRoom(
       () => share.isRelieved,
       () => {
         if (this.#first === undefined) end();
@@ -246,7 +254,7 @@ export class UnstoredPublishes {
     );
   }
 
-  /** Takes room for a publish. The returned function is to be called once it is stored, or is not. */
+  /** Takes room for a publish. The returned function must be called with the outcome. */
   take(publish: {
     readonly bytes: number;
     readonly acknowledgement: AcknowledgementType | undefined;
@@ -260,7 +268,7 @@ export class UnstoredPublishes {
     return (isStored) => {
       share.release(bytes);
       if (!isStored) {
-        // The client sends it again.
+        // The client sends the publish again.
         client.close();
       } else if (unacknowledged !== undefined) {
         unacknowledged.isStored = true;

@@ -26,7 +26,7 @@ export class Wills {
    */
   take(connection: Connection | undefined, will: Readonly<WillPacket>): void {
     if (connection?.isCredentialEnded === true) return;
-    // Aedes takes retain flag and QoS off its own packet.
+    // A copy, because the broker clears retain flag and QoS of the packet of Aedes.
     const packet: IPublishPacket = { ...will, cmd: 'publish', dup: false };
     if (connection !== undefined) {
       this.#publish(connection.principal, packet);
@@ -34,7 +34,7 @@ export class Wills {
     }
     const target = parsePublishTopic(will.topic);
     if (target.type !== 'alarm' && target.type !== 'message') return;
-    // A hint only: not of a device that is back (DEPENDENCY-FAULTS 11).
+    // The will of a device that is back is not published (DEPENDENCY-FAULTS 11).
     if (this.#options.presence.of(target.deviceId).online) return;
     this.#publish({ type: 'device', id: target.deviceId }, packet);
   }

@@ -1,11 +1,11 @@
 import type { CursorState } from './cursor-state.js';
 
-/** What became of the entries that a cursor is done with (CONTRACT 4.6). */
+/** Counts the entries that a cursor is done with, by outcome (CONTRACT 4.6). */
 export class Account {
   delivered: number;
   expired: number;
   dropped: number;
-  /** Of the dropped entries, those that the receiver will never take. */
+  /** The dropped entries that the receiver never takes. */
   deadLetters: number;
 
   constructor({ delivered, expired, dropped, deadLetters = 0 }: CursorState) {

@@ -47,10 +47,10 @@ export async function countBacklogs(
 }
 
 /**
- * Sets the marks by which backlogs of before the start can be jumped over.
+ * Sets the marks for jumping over backlogs from before the start.
  *
- * Reads the logs once, in the background, however often the store fails: until then such a backlog is
- * kept whole.
+ * The logs are read once, in the background, however often the store fails. Until then such a
+ * backlog is kept whole.
  */
 export async function markBacklogs(
   deliveries: Deliveries,
@@ -58,7 +58,7 @@ export async function markBacklogs(
   upTo: LogPositions,
   signal: AbortSignal,
 ): Promise<void> {
-  // Those that are made from now on begin to count later.
+  // Selections created from now on begin to count later.
   const selections = new Set(deliveries.routes.selections());
   for (const log of LOG_NAMES) {
     const floors = [...deliveries.consumers].map(({ cursors }) => cursors[log].ackFloor);

@@ -3,10 +3,10 @@ import type { Deliveries } from './deliveries.js';
 
 const INTERVAL_MS = 10_000;
 const FAULT = 'backlogs';
-/** So many are named; a subscriber long gone must not hide the others' faults. */
+/** Consumers named in the fault; a subscriber long gone must not hide the others. */
 const MAX_NAMED = 3;
 
-/** Reports while there is still time that a backlog grows towards its bound (CONTRACT 3). */
+/** Reports backlogs that are more than half full (CONTRACT 3). */
 export class BacklogWatch {
   readonly #deliveries: Deliveries;
   readonly #health: Health;

@@ -6,12 +6,12 @@ import type { LogName, LogReader, Tail } from './log-entry.js';
 import type { Routes } from './routes.js';
 import type { Subscriptions } from './subscriptions.js';
 
-/** What all consumers are fed from. */
+/** The parts that all consumers share. */
 export interface ConsumerServices {
   readonly tails: Readonly<Record<LogName, Tail>>;
   readonly reader: LogReader;
   readonly routes: Routes;
-  /** Runs `pump` of a consumer once, after what is being handled now. */
+  /** Wakes a consumer once, after the events that are being handled now. */
   readonly pumpLater: (consumer: Consumer) => void;
   /** The steady clock. */
   readonly now: () => number;
@@ -20,17 +20,17 @@ export interface ConsumerServices {
 }
 
 export interface ConsumerOptions {
-  /** What it is called in the metrics: the client id of a session. */
+  /** The name in metrics: the client id of a session. */
   readonly name: string;
   readonly services: ConsumerServices;
   readonly cursors: Readonly<Record<LogName, CursorState>>;
   readonly subscriptions: Subscriptions;
-  /** Whether its principal may see what is about these. */
+  /** Whether the principal may see messages about this audience. */
   readonly mayReceive: (audience: Audience) => boolean;
-  /** The same for all whose `mayReceive` answers the same. */
+  /** Equal for principals whose `mayReceive` answers alike. */
   readonly audienceKey: string;
   readonly limits: ConsumerLimits;
-  /** Consumers whose cursors may have moved: what is saved next. */
+  /** Consumers whose cursors may have moved, to be saved next. */
   readonly moved: Set<Consumer>;
   /** Called when the store has lost entries, and subscriptions hold from earlier on. */
   readonly onSubscriptionsRewound: () => void;

@@ -9,14 +9,15 @@ import type { Member, Selection } from './routes.js';
 import { SendingWindow } from './sending-window.js';
 import type { QoS, Subscriptions } from './subscriptions.js';
 
-/** A consumer that was sent nothing for so long has nothing to read. */
+/** A consumer that was sent nothing for this long has nothing to read. */
 const READING_FOR_MS = 1_000;
 /** A consumer that acknowledges later is slow itself. */
 const PROMPT_WITHIN_MS = 100;
 
 /**
- * One receiver of forwarded messages: subscriptions, a cursor in each log, and while it is connected
- * a window of messages in flight. Absent, it costs nothing but its cursors.
+ * One receiver of forwarded messages: subscriptions, cursors, and a sending window.
+ *
+ * An absent consumer costs nothing but its cursors.
  */
 export class Consumer implements Member {
   readonly name: string;
@@ -41,7 +42,7 @@ export class Consumer implements Member {
       ...{ cursors: this.cursors, services: options.services },
       onReady: () => this.wake(),
       onReadFailure: options.onReadFailure,
-      // Nothing was dropped meanwhile.
+      // Nothing is dropped while a page is being loaded.
       onLoaded: () => this.checkBounds(),
     });
   }
@@ -51,8 +52,10 @@ export class Consumer implements Member {
   }
 
   /**
-   * Whether messages have lately been sent to the consumer, and it acknowledges them at once. Where it
-   * lags nevertheless, it is the gateway that keeps it waiting. Not one whose backlog is sent at a pace.
+   * Whether the consumer is being sent messages and acknowledges them promptly.
+   *
+   * The lag of a prompt consumer is the gateway's own doing. A consumer whose backlog is sent at a
+   * pace is never prompt.
    */
   get isPrompt(): boolean {
     const isBusy = this.isConnected && this.#services.now() - this.#offeredAtMs < READING_FOR_MS;
@@ -71,34 +74,35 @@ export class Consumer implements Member {
     if (this.#selection !== undefined) this.subscriptionsChanged();
   }
 
-  /** Every entry up to here, in each log, is done with. */
+  /** The ack floor in each log. */
   get ackFloors(): LogPositions {
     return { alarms: this.cursors.alarms.ackFloor, messages: this.cursors.messages.ackFloor };
   }
 
-  /** From now on what its filters match is accepted for it. */
+  /** Accepts entries that match the filters from now on. */
   open(): void {
     this.#join();
   }
 
-  /** Nothing is accepted for it any more. */
+  /** Accepts no more entries. */
   close(): void {
     this.#services.routes.cancel(this.#rejoin);
     if (this.#selection !== undefined) this.#services.routes.leave(this.#selection, this);
     this.#selection = undefined;
   }
 
-  /** Its subscriptions, or its limits, are others now. */
+  /** Joins another selection after a change of subscriptions or limits. */
   subscriptionsChanged(): void {
     this.#services.routes.changeLater(this.#rejoin);
   }
 
-  /** From now on messages go to this connection, beginning with those that are not settled. */
+  /** Sends to this connection, beginning with unacknowledged messages. */
   connect(receiver: Receiver): void {
-    // One that was taken over [MQTT-3.1.4-2] acknowledges no more: its messages are sent again.
+    // A connection that was taken over [MQTT-3.1.4-2] acknowledges no more: its messages are sent
+    // again.
     const { receiver: before } = this.#window;
     if (before !== undefined) this.disconnect(before);
-    this.#services.routes.settle();
+    this.#services.routes.applyChanges();
     this.#window.open(receiver);
     this.#selection?.connected.add(this);
     for (const log of LOG_NAMES) this.cursors[log].start();
@@ -106,7 +110,7 @@ export class Consumer implements Member {
     this.wake();
   }
 
-  /** The connection is gone: what it has not acknowledged will be sent to the next one. */
+  /** Ends a connection; unacknowledged messages are sent to the next one. */
   disconnect(receiver: Receiver): void {
     if (this.#window.receiver !== receiver) return;
     this.#window.close();
@@ -115,15 +119,17 @@ export class Consumer implements Member {
     this.#options.moved.add(this);
   }
 
-  /** The receiver has acknowledged this packet identifier. */
+  /** Handles an acknowledgement by packet identifier. */
   acknowledge(messageId: number): void {
     if (this.#window.acknowledge(messageId)) this.#services.pumpLater(this);
   }
 
   /**
-   * The receiver will never take this message. The returned function, called once that is written
-   * down, passes it, and it counts as dropped; also on a later connection: some brokers end the one on
-   * which they refuse, and the message would come first on the next.
+   * Turns a message that the receiver never takes into a dead letter.
+   *
+   * The returned function, called once the dead letter is stored, passes the message, which counts
+   * as dropped; on a later connection too, because some brokers close the connection on which they
+   * reject a message, and the message would come first on the next.
    */
   deadLetter(messageId: number): () => void {
     return this.#window.deadLetter(messageId);
@@ -140,11 +146,11 @@ export class Consumer implements Member {
     this.#window.sendNow({ topic: entry.topic, payload, retain: false });
   }
 
-  /** Drops the oldest messages beyond the bounds of a backlog; alarms leave it by age only. */
+  /** Drops the oldest messages beyond the bounds; alarms leave by age only. */
   checkBounds(): void {
     const { maxQueued, maxQueuedBytes } = this.#limits;
     const { messages } = this.cursors;
-    // Bounds are looked at when a mark is set: until the next one this much more may come.
+    // Bounds are checked when a mark is set; until the next mark this much more may arrive.
     const spacing = spacingFor(this.#limits);
     const isDropped = messages.dropBeyond(
       maxQueued - messages.inFlightCount - (spacing.entries - 1),
@@ -153,13 +159,13 @@ export class Consumer implements Member {
     if (isDropped) this.#options.moved.add(this);
   }
 
-  /** Expires what is too old, and follows the logs where nothing concerns it. */
+  /** Expires old entries, and follows logs in which nothing concerns the consumer. */
   keepBounds(): void {
     const oldestMs = this.#oldestMs();
     let isMoved = false;
     for (const log of LOG_NAMES) {
       if (this.cursors[log].expireBefore(oldestMs)) isMoved = true;
-      this.cursors[log].passUnconcerned();
+      this.cursors[log].followEnd();
     }
     if (isMoved) this.#options.moved.add(this);
     if (this.isConnected) this.wake();
@@ -169,7 +175,11 @@ export class Consumer implements Member {
     return this.cursors[entry.log].needs(entry);
   }
 
-  /** At start: all of it is counted up to here at least, unless the log has lost entries since. */
+  /**
+   * Begins the recount at start: entries up to here are counted already.
+   *
+   * A log that has lost entries since is counted from the ack floor.
+   */
   beginCount(log: LogName, countedUpTo: number): void {
     const hasLost = this.cursors[log].beginCount(countedUpTo);
     if (hasLost) this.#rewindSubscriptions(log, this.#services.tails[log].last);
@@ -179,18 +189,18 @@ export class Consumer implements Member {
     if (!this.subscriptions.hasEnded) this.cursors[entry.log].recount(entry, true);
   }
 
-  /** The same for a consumer with filters that have ended, for any entry. */
+  /** Recounts any entry for a consumer with ended subscriptions. */
   recountEnded(entry: LogEntry): void {
     this.cursors[entry.log].recount(entry, false);
   }
 
-  /** The marks that lead to what was there at the start are set. */
+  /** Allows jumps over entries from before the start: their marks are set. */
   marked(): void {
     for (const log of LOG_NAMES) this.cursors[log].marked();
     this.checkBounds();
   }
 
-  /** The store has lost its newest entries and numbers anew from here. */
+  /** Follows a store that lost its newest entries and numbers anew from here. */
   storeWentBack(log: LogName, sequence: number): void {
     const cursor = this.cursors[log];
     cursor.storeWentBack(sequence);
@@ -201,7 +211,7 @@ export class Consumer implements Member {
     this.#services.pumpLater(this);
   }
 
-  /** Sends a message that is in no log, if it is subscribed to. Dropped when nobody is connected. */
+  /** Sends a message beside the logs, if permitted. Dropped when nobody is connected. */
   offerDirect(message: DirectMessage, qos: QoS): void {
     if (!this.isConnected || !this.#options.mayReceive(message)) return;
     this.#window.noteSent(message.topic);
@@ -214,8 +224,9 @@ export class Consumer implements Member {
   }
 
   /**
-   * Sends the retained messages of new subscriptions, at QoS 1 within the window. What was sent live
-   * under the same topic since the fetch began is newer and stands.
+   * Sends the retained messages of new subscriptions, at QoS 1 within the window.
+   *
+   * A retained message is left out when a newer one of its topic was sent since the fetch began.
    */
   async offerRetained(fetch: () => Promise<readonly DirectMessage[]>): Promise<void> {
     const { receiver } = this.#window;
@@ -231,7 +242,7 @@ export class Consumer implements Member {
     this.wake();
   }
 
-  /** Sends what may be sent now. */
+  /** Sends as much as the window allows. */
   wake(): void {
     if (!this.isConnected) return;
     if (this.#window.inFlightCount > 0) this.#offeredAtMs = this.#services.now();
@@ -251,13 +262,13 @@ export class Consumer implements Member {
     });
   }
 
-  /** The log ends here now: its next entries get numbers that subscriptions know. */
+  /** Makes subscriptions cover the numbers that the log will assign again. */
   #rewindSubscriptions(log: LogName, sequence: number): void {
     this.subscriptions.rewindTo(log, sequence);
     this.#options.onSubscriptionsRewound();
   }
 
-  /** Sends what has waited at the pace that its limits set, if any. */
+  /** Replays the backlog at the pace that the limits set, if any. */
   #paceReplay(): void {
     const { replayPerSecond: perSecond } = this.#limits;
     const { tails, reader, now } = this.#services;

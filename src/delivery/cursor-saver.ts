@@ -4,32 +4,32 @@ import type { LogName, LogPositions } from './log-entry.js';
 import type { SessionPosition, SessionStore } from './session-store.js';
 import { SharedTurn } from './shared-turn.js';
 
-/** How much of what was acknowledged may be sent again after a crash. */
+/** Entries acknowledged in this time are sent again after a crash. */
 const SAVE_INTERVAL_MS = 50;
 const FAILED = 'failed to save cursors, acknowledged messages may be repeated';
 
 export interface CursorSaverOptions {
   readonly store: SessionStore;
-  /** What is to be saved of a consumer; undefined of one whose session is not kept, or is gone. */
+  /** The position to save; undefined for a session that is not persistent, or is gone. */
   readonly positionOf: (consumer: Consumer) => SessionPosition | undefined;
   readonly log: Logger;
 }
 
-/** What was saved of a session. */
+/** The last saved position of a session. */
 interface Saved {
-  /** Without what changes with every entry, whether it concerns the session or not. */
+  /** The position as JSON, without `countedUpTo`, which changes with every entry. */
   readonly text: string;
   readonly countedUpTo: LogPositions;
 }
 
-/** Saves the cursors that have moved, all of them in one write a moment later. */
+/** Saves moved cursors, all of them in one write a moment later. */
 export class CursorSaver {
   /** The consumers whose cursors may have moved since they were saved. */
   readonly moved = new Set<Consumer>();
   readonly #options: CursorSaverOptions;
-  /** What was saved last. */
+  /** By client id. */
   readonly #saved = new Map<string, Saved>();
-  /** The ack floors of each session in what is stored of it. */
+  /** Stored ack floors, by client id. */
   readonly #ackFloors = new Map<string, LogPositions>();
   readonly #saving = new SharedTurn(() => this.#save());
   #timer: NodeJS.Timeout | undefined;
@@ -49,28 +49,29 @@ export class CursorSaver {
     clearInterval(this.#timer);
   }
 
-  /** This is stored of the session. */
-  stored({ clientId, cursors: { alarms, messages } }: SessionPosition): void {
+  /** Notes the stored position of a session. */
+  noteStored({ clientId, cursors: { alarms, messages } }: SessionPosition): void {
     this.#ackFloors.set(clientId, { alarms: alarms.ackFloor, messages: messages.ackFloor });
   }
 
-  /** The lowest ack floor of the sessions in what is stored of them. */
+  /** The lowest stored ack floor of all sessions. */
   storedAckFloor(log: LogName): number {
     return Math.min(...[...this.#ackFloors.values()].map((ackFloor) => ackFloor[log]));
   }
 
-  /** The session is gone: nothing of it is to be saved any more. */
+  /** Forgets a session that has ended. */
   forget(clientId: string): void {
     this.#saved.delete(clientId);
     this.#ackFloors.delete(clientId);
   }
 
   /**
-   * Saves now; all that had moved is stored when this resolves. What could not be saved is tried
-   * again.
+   * Saves now; resolves once every moved cursor is stored.
+   *
+   * Cursors that failed to be saved are retried.
    */
   flush(): Promise<void> {
-    // One at a time: what another has taken on is stored before this resolves.
+    // Saves run one at a time: cursors that another save has taken are stored as well.
     return this.#saving.take();
   }
 
@@ -102,14 +103,14 @@ export class CursorSaver {
       await store.saveCursors([...changed.values()]);
     } catch (error) {
       for (const [consumer, { clientId }] of changed) {
-        // Not one that was forgotten meanwhile.
+        // A session forgotten meanwhile is not saved again.
         if (this.#saved.delete(clientId)) this.moved.add(consumer);
       }
       throw error;
     }
     for (const position of changed.values()) {
-      // Forgotten meanwhile, it has no say in what is kept.
-      if (this.#ackFloors.has(position.clientId)) this.stored(position);
+      // A session forgotten meanwhile no longer counts for the lowest ack floor.
+      if (this.#ackFloors.has(position.clientId)) this.noteStored(position);
     }
   }
 }
@@ -121,7 +122,11 @@ function savedOf({ cursors: { alarms, messages }, ...position }: SessionPosition
   return { text, countedUpTo: { alarms: alarmsUpTo, messages: messagesUpTo } };
 }
 
-/** Whether there is nothing to save. Where the store has lost entries, a number counted to is too high. */
+/**
+ * Whether the saved position still holds.
+ *
+ * After the store has lost entries, a saved `countedUpTo` is too high.
+ */
 function isCoveredBy({ text, countedUpTo }: Saved, before: Saved | undefined): boolean {
   return (
     before?.text === text &&

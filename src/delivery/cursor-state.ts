@@ -1,7 +1,7 @@
 import type { SentAheadState } from './sent-ahead.js';
 
 /**
- * Where a consumer is in one log, and what became of what it accepted: as it is saved.
+ * A consumer's saved position and account in one log.
  *
  * Version 1 saved the same without `unread` and `unreadBytes`, and with `toSkip`.
  */
@@ -11,24 +11,24 @@ export interface CursorState {
   readonly delivered: number;
   readonly expired: number;
   readonly dropped: number;
-  /** Of the dropped entries, those that the receiver will never take; absent: none. */
+  /** The dropped entries that the receiver never takes; absent: none. */
   readonly deadLetters?: number | undefined;
-  /** Accepted entries behind the floor that are not done with, in flight or not. */
+  /** Accepted entries after the floor that are not done with, in flight or not. */
   readonly unread?: number | undefined;
   /** The newest entry when `unread` was counted. */
   readonly countedUpTo?: number | undefined;
   readonly unreadBytes?: number | undefined;
-  /** Version 1: of the dropped entries, those that reading had not passed yet. */
+  /** Version 1: dropped entries that the offset had not passed yet. */
   readonly toSkip?: number | undefined;
-  /** The last entry that was sent; only where it awaits its acknowledgement. */
+  /** The last entry sent; present only while it is above the ack floor. */
   readonly sentUpTo?: number | undefined;
-  /** Only where something behind the floor is done with already. */
+  /** Present only when entries above the ack floor are known one by one. */
   readonly sent?: SentBefore | undefined;
-  /** Only where something was sent before its turn. */
+  /** Present only when an entry was sent before its turn. */
   readonly ahead?: SentAheadState | undefined;
 }
 
-/** Up to an entry, those that are not done with: everything else up to there is. */
+/** The entries up to `upTo` that are not done with; all others are. */
 export interface SentBefore {
   readonly upTo: number;
   readonly sequences: readonly number[];

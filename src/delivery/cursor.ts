@@ -14,11 +14,12 @@ export interface CursorOptions extends ReadAheadOptions {
 }
 
 /**
- * How far one consumer is in one log: its ack floor, its offset, and what is in flight.
+ * One consumer's position in one log: ack floor, offset, in flight.
  *
- * Live, it is handed each new entry; behind, it reads the tail in memory or pages of the store; in
- * order either way, so nothing new overtakes what waited (CONTRACT 4.3). What it accepted is unread,
- * in flight, delivered, expired or dropped, and `accepted` is their sum (CONTRACT 4.6).
+ * A live cursor is handed each new entry; a lagging one reads the tail in memory or pages of the
+ * store. Either way entries come in order, so that nothing new overtakes the backlog (CONTRACT
+ * 4.3). Each accepted entry is unread, in flight, delivered, expired or dropped, and `accepted` is
+ * their sum (CONTRACT 4.6).
  */
 export class Cursor {
   readonly log: LogName;
@@ -61,12 +62,12 @@ export class Cursor {
     return this.#sent.amount.bytes;
   }
 
-  /** Accepted and not done with: unread, or sent and unacknowledged. */
+  /** Accepted entries that are unread or in flight. */
   get queued(): number {
     return this.#unread.count + this.#sent.inTurnCount + this.#sent.aheadCount;
   }
 
-  /** The same in bytes of payload. */
+  /** Bytes of payload of the queued entries. */
   get queuedBytes(): number {
     return this.#unread.bytes + this.#sent.amount.bytes;
   }
@@ -83,7 +84,7 @@ export class Cursor {
     return this.#account.dropped;
   }
 
-  /** Of the dropped entries, those that the receiver will never take. */
+  /** The dropped entries that the receiver never takes. */
   get deadLetterCount(): number {
     return this.#account.deadLetters;
   }
@@ -120,17 +121,17 @@ export class Cursor {
     this.#unread.follow(tally, marksFrom);
   }
 
-  /** The marks that lead to what was there at the start are set. */
+  /** Allows jumps over entries from before the start: their marks are set. */
   marked(): void {
     this.#unread.marked();
   }
 
-  /** An accepted entry stands at the end of the log, and the consumer is connected. */
+  /** Hands over the newest accepted entry while the consumer is connected. */
   offer(entry: LogEntry): void {
     this.#position.offer(entry);
   }
 
-  /** The consumer has a connection: what it accepted goes there from now on. */
+  /** Goes live at the start of a connection, unless entries are queued. */
   start(): void {
     if (this.#position.isCaughtUp) this.#position.goLive();
   }
@@ -141,7 +142,7 @@ export class Cursor {
     while (!position.isCaughtUp) {
       const { next } = position;
       if (next === undefined) {
-        if (position.fallBehindEnd()) return 'not-loaded';
+        if (position.switchToLog()) return 'not-loaded';
         // The log ends before everything accepted was found: it was trimmed, or lost.
         this.#expireUnread();
         break;
@@ -155,7 +156,7 @@ export class Cursor {
     return 'caught-up';
   }
 
-  /** Whether the page that is being sent should be followed up, so that sending need not wait. */
+  /** Whether to load the next page now, so that sending need not wait. */
   get wantsPage(): boolean {
     return this.#position.wantsPage;
   }
@@ -165,48 +166,48 @@ export class Cursor {
     return this.#position.hasPage;
   }
 
-  /** Loads what follows from the store. */
+  /** Loads the next page from the store. */
   async load(): Promise<void> {
     await this.#position.load();
   }
 
-  /** Whether the entry concerns the consumer and is not done with, nor on its way. */
-  isOwed(entry: LogEntry): boolean {
-    return this.#position.isOwed(entry);
+  /** Whether the entry concerns the consumer and is neither in flight nor done with. */
+  isPending(entry: LogEntry): boolean {
+    return this.#position.isPending(entry);
   }
 
-  /** Whether the entry may still be read, or be sent again should the connection break. */
+  /** Whether the entry may still be read, or sent again after a broken connection. */
   needs(entry: LogEntry): boolean {
     if (this.#position.isCaughtUp && this.#sent.inTurnCount === 0) return false;
     return entry.sequence > this.ackFloor && this.#options.concerns(entry);
   }
 
-  /** The oldest entry that is queued; undefined also when it is not among the next ones. */
+  /** The oldest queued entry; undefined also when not among the next ones. */
   async oldestQueued(): Promise<LogEntry | undefined> {
     if (this.queued === 0) return undefined;
     const entries = await this.#options.reader.read(this.log, this.ackFloor, PAGE_ENTRIES);
-    return entries.find((one) => this.#sent.isInFlight(one.sequence) || this.isOwed(one));
+    return entries.find((one) => this.#sent.isInFlight(one.sequence) || this.isPending(one));
   }
 
-  /** The entry awaits its acknowledgement. Returns whether it had been sent before. */
+  /** Marks the entry as in flight. Returns whether it was sent before. */
   sent(entry: LogEntry): boolean {
     return this.#sent.send(entry);
   }
 
-  /** The same for an entry behind the offset: it is sent before its turn. */
+  /** Marks an entry after the offset as sent before its turn. */
   sentAhead(entry: LogEntry): void {
     this.#unread.read(entry.payload.length);
     this.#sent.sendAhead(entry);
   }
 
   acknowledged(sequence: number): void {
-    if (this.#sent.settle(sequence)) this.#account.delivered++;
+    if (this.#sent.complete(sequence)) this.#account.delivered++;
   }
 
-  /** The receiver will never take the entry, which was sent, perhaps before going back. */
+  /** Drops a sent entry that the receiver never takes, also after a rewind. */
   deadLetter(sequence: number): void {
-    if (!this.#sent.settle(sequence)) {
-      if (sequence <= this.#position.offset || !this.#sent.settleUnsent(sequence)) return;
+    if (!this.#sent.complete(sequence)) {
+      if (sequence <= this.#position.offset || !this.#sent.cancelResend(sequence)) return;
       this.#unread.read(0);
     }
     this.#account.dropped++;
@@ -216,9 +217,9 @@ export class Cursor {
   /**
    * Drops the oldest unread entries beyond the bounds, by a jump that reads none of them.
    *
-   * However fast the log is fed, deliveries go on: a page in memory is sent before what the jump leads
-   * to, and nothing is dropped while a page is on its way, which would be of no use then.
-   *
+   * Deliveries go on however fast the log is fed: a page in memory is sent before the entries that
+   * the jump leads to, and nothing is dropped while a page is being loaded, which would be useless
+   * then.
    * @returns whether any were dropped
    */
   dropBeyond(maxCount: number, maxBytes: number): boolean {
@@ -229,7 +230,7 @@ export class Cursor {
     return dropped > 0;
   }
 
-  /** Expires what was received before this time. Returns whether there was any. */
+  /** Expires entries received before this time. Returns whether there were any. */
   expireBefore(timeMs: number): boolean {
     const unread = this.#position.jump(jumpOverOlder(this.#position.standing, timeMs));
     // A client that never acknowledges must not hold the log.
@@ -239,11 +240,11 @@ export class Cursor {
   }
 
   /** Follows the end of the log while nothing in it concerns the consumer. */
-  passUnconcerned(): void {
-    this.#position.passUnconcerned();
+  followEnd(): void {
+    this.#position.followEnd();
   }
 
-  /** Goes back to the ack floor: everything behind it is sent again. */
+  /** Goes back to the ack floor; unacknowledged entries are sent again. */
   rewind(): void {
     const { ackFloor } = this;
     const { count, bytes } = this.#sent.rewind(this.#position.offset);
@@ -251,7 +252,7 @@ export class Cursor {
     this.#position.goTo(ackFloor);
   }
 
-  /** The store has lost its newest entries and numbers anew from here. */
+  /** Follows a store that lost its newest entries and numbers anew from here. */
   storeWentBack(sequence: number): void {
     this.#account.expired += this.#sent.cutAt(sequence);
     this.#unread.cutAt(sequence);
@@ -260,15 +261,16 @@ export class Cursor {
     if (hadReadMore) this.#expireUnread();
   }
 
-  /** The newest entry when what is unread was counted. */
+  /** The newest entry when the unread entries were counted. */
   get countedUpTo(): number {
     return this.#countedUpTo;
   }
 
   /**
-   * At start: what is unread was counted up to here at least. Where the log ends before that, the store
-   * has lost its newest entries, and all behind the floor is to be counted again.
+   * Begins the recount at start: unread entries are counted up to here at least.
    *
+   * A log that ends earlier has lost its newest entries: then all after the floor are counted
+   * again.
    * @returns whether the store has lost entries
    */
   beginCount(countedUpTo: number): boolean {
@@ -277,21 +279,22 @@ export class Cursor {
     if (this.#countedUpTo <= last) return false;
     this.storeWentBack(last);
     this.#countedUpTo = this.#position.offset;
-    this.#unread.leave(0, 0);
+    this.#unread.setLeft(0, 0);
     return true;
   }
 
   /**
-   * At start: an entry of the log that may not have been counted.
+   * Counts an entry at start, unless it was counted before.
    *
    * @param isSelected whether the entry is known to match the consumer's filters
    */
   recount(entry: LogEntry, isSelected: boolean): void {
     if (entry.sequence <= this.#countedUpTo) return;
-    // Most were never in flight, and their filters have not changed since: no need to match again.
+    // Most entries were never in flight, and their filters have not changed: no need to match
+    // again.
     const isPlain =
       isSelected && entry.sequence > firstTarget(this.#position.standing) && this.#toSkip === 0;
-    if (isPlain ? this.#sent.wasSentAhead(entry.sequence) : !this.isOwed(entry)) return;
+    if (isPlain ? this.#sent.wasSentAhead(entry.sequence) : !this.isPending(entry)) return;
     if (this.#toSkip > 0) {
       this.#toSkip--;
       this.#sent.skip(entry.sequence);
@@ -302,6 +305,6 @@ export class Cursor {
 
   #expireUnread(): void {
     this.#account.expired += Math.max(0, this.#unread.count);
-    this.#unread.leave(0, 0);
+    this.#unread.setLeft(0, 0);
   }
 }

@@ -7,12 +7,12 @@ import type { Announced, LogEntry, LogName, LogPositions, LogReader, Tail } from
 import { Routes } from './routes.js';
 
 const RETRY_AFTER_MS = 250;
-/** Of a tail; half of it goes at once: what a reading consumer may lag behind is in memory. */
+/** Bounds of a tail, which is then cut in half: the lag of a reading consumer stays in memory. */
 const MAX_ENTRIES = 20_000;
 const MAX_BYTES = 32 * 1024 * 1024;
 
 export interface DeliveriesOptions {
-  /** The sequence number of the newest entry in the store, of each log. */
+  /** The sequence number of each log's newest entry in the store. */
   readonly newest: LogPositions;
   readonly reader: LogReader;
   /** Called with the entries in memory that the store had acknowledged and has lost. */
@@ -23,10 +23,10 @@ export interface DeliveriesOptions {
   readonly elapsedSinceMs: (timeMs: number) => number;
 }
 
-/** Takes what was stored, or is not to be stored, to every consumer that must receive it. */
+/** Takes stored entries and direct messages to every consumer that must receive them. */
 export class Deliveries {
   readonly tails: Readonly<Record<LogName, LogTail>>;
-  /** What consumers are fed from. */
+  /** The parts that all consumers share. */
   readonly services: ConsumerServices;
   readonly #routes = new Routes();
   readonly #options: DeliveriesOptions;
@@ -57,7 +57,7 @@ export class Deliveries {
     return this.#consumers;
   }
 
-  /** The ack floor of all consumers: no entry up to here is needed any more. */
+  /** The lowest ack floor of all consumers: no entry up to here is needed. */
   floor(log: LogName): number {
     let floor = this.tails[log].last;
     for (const { cursors } of this.#consumers) floor = Math.min(floor, cursors[log].ackFloor);
@@ -76,9 +76,11 @@ export class Deliveries {
   }
 
   /**
-   * Entries now stand in their log, in this order. Those that were announced before change nothing: an
-   * alarm was published again. Before one that comes too early, because the store's answer for another
-   * was lost, the missing ones are read from the store.
+   * Announces entries that now stand in their log, in this order.
+   *
+   * An entry that was announced before changes nothing: its alarm was published again. Before an
+   * entry that follows a gap, because the store's answer for others was lost, the missing entries
+   * are read from the store.
    */
   async announce(entries: readonly Announced[]): Promise<void> {
     for (const { entry, isNew } of entries) {
@@ -90,7 +92,7 @@ export class Deliveries {
     }
   }
 
-  /** A message that is in no log: every connected subscriber gets it now. */
+  /** Sends a message beside the logs to every connected subscriber. */
   publishDirect(message: DirectMessage): void {
     for (const { selection, qos } of this.#routes.match(message.topic)) {
       for (const member of selection.connected) member.offerDirect(message, qos);
@@ -113,7 +115,7 @@ export class Deliveries {
     for (const { selection, qos } of this.#routes.match(entry.topic)) selection.accept(entry, qos);
   }
 
-  /** Waits for the store as long as it takes: what comes behind must not overtake. */
+  /** Waits for the store as long as it takes: later entries must not overtake. */
   async #announceMissing(next: LogEntry): Promise<void> {
     const { reader, log } = this.#options;
     const tail = this.tails[next.log];
@@ -131,7 +133,11 @@ export class Deliveries {
     }
   }
 
-  /** The store has lost its newest entries (a failover, a restored backup): the log ends here. */
+  /**
+   * Ends the log where the store does, which lost its newest entries.
+   *
+   * Causes are a failover or a restored backup.
+   */
   #wentBack(log: LogName, last: number): void {
     const lost = this.tails[log].entriesAfter(last);
     this.#options.log.error({ log, last }, 'the store has lost its newest log entries');
@@ -141,7 +147,7 @@ export class Deliveries {
     this.#options.onLost(log, lost);
   }
 
-  /** Once for all that is being handled now: a batch, or the acknowledgements of one read. */
+  /** Wakes the consumer once for a batch, or for all acknowledgements of one read. */
   #pumpLater(consumer: Consumer): void {
     if (this.#toPump.size === 0) queueMicrotask(() => this.#pump());
     this.#toPump.add(consumer);
@@ -154,7 +160,7 @@ export class Deliveries {
   }
 }
 
-/** The newest entries of a log in memory: whoever has caught up is served from here. */
+/** Keeps the newest entries of a log in memory, for consumers that lag a little. */
 export class LogTail implements Tail {
   #entries: LogEntry[] = [];
   #bytes = 0;
@@ -170,7 +176,7 @@ export class LogTail implements Tail {
     return this.#last;
   }
 
-  /** Adds the next entry. After a gap, entries that are in the store no more, it begins anew. */
+  /** Adds the next entry. Begins anew after a gap: the store no longer has the entries between. */
   append(entry: LogEntry): void {
     if (entry.sequence !== this.#last + 1) this.restart(entry.sequence - 1);
     this.#entries.push(entry);
@@ -179,7 +185,7 @@ export class LogTail implements Tail {
     if (this.#entries.length > MAX_ENTRIES || this.#bytes > MAX_BYTES) this.#forgetOlderHalf();
   }
 
-  /** Forgets everything: the store's newest entry is this one. */
+  /** Forgets all entries; the store's newest entry is this one. */
   restart(last: number): void {
     this.#entries = [];
     this.#bytes = 0;

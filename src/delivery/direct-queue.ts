@@ -10,7 +10,7 @@ export interface DirectMessage extends Audience {
   readonly retain: boolean;
 }
 
-/** As it is sent. */
+/** Converts a message to the PUBLISH that is sent. */
 export function directPublish(
   { topic, payload, retain }: Pick<DirectMessage, 'topic' | 'payload' | 'retain'>,
   qos: QoS,
@@ -19,27 +19,34 @@ export function directPublish(
   return { topic, payload, retain, qos, messageId, dup: false };
 }
 
-/** They are owed to nobody: a client that does not acknowledge must not take memory without bound. */
+/**
+ * Direct messages are not guaranteed: a client that does not acknowledge must not take memory
+ * without bound.
+ */
 const MAX_WAITING = 1_000;
 
 /**
- * The messages beside the logs that wait for room in a connection. A retained message must not
- * arrive after a newer one of its topic, or a subscriber would take the old state for the new.
+ * Queues messages beside the logs until a connection has room.
+ *
+ * A retained message must not arrive after a newer one of its topic, or a subscriber would take the
+ * old state for the new.
  */
 export class DirectQueue {
   readonly #queue = new Set<DirectMessage>();
   /** By topic. */
   readonly #retained = new Map<string, DirectMessage>();
-  /** For each fetch that is under way, the topics sent since it began: it would bring older ones. */
+  /**
+   * For each fetch under way, the topics sent since it began: the fetch would bring older messages.
+   */
   readonly #fetches = new Set<Set<string>>();
 
-  /** Takes its turn; when too many wait, the oldest is lost. */
+  /** Queues a message; drops the oldest when too many wait. */
   add(message: DirectMessage): void {
     this.#queue.add(message);
     if (this.#queue.size > MAX_WAITING) this.take();
   }
 
-  /** Adds what the fetch brings, but for topics under which something newer was sent meanwhile. */
+  /** Queues the fetched messages, except for topics sent meanwhile. */
   async addRetained(fetch: () => Promise<readonly DirectMessage[]>): Promise<void> {
     const sentMeanwhile = new Set<string>();
     this.#fetches.add(sentMeanwhile);
@@ -57,13 +64,13 @@ export class DirectQueue {
     return this.#queue.size + this.#retained.size + this.#fetches.size === 0;
   }
 
-  /** A message of this topic is being sent: a retained one that waits is out of date now. */
+  /** Notes that a topic is being sent: its waiting retained message is outdated. */
   noteSent(topic: string): void {
     for (const sentMeanwhile of this.#fetches) sentMeanwhile.add(topic);
     this.#retained.delete(topic);
   }
 
-  /** The next message, taken out. */
+  /** Removes and returns the next message. */
   take(): DirectMessage | undefined {
     const [message] = this.#queue;
     if (message !== undefined) {

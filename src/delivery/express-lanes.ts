@@ -12,21 +12,22 @@ export interface ExpressLanesOptions {
 }
 
 /**
- * While a long backlog is replayed, a new alarm does not wait for its end: it goes past what waits of
- * other devices, behind what waits of its own, which goes with it. So it arrives at once, and one
- * device's alarms stay in order all the same (CONTRACT 4.3).
+ * Lets new alarms pass other devices' backlog during a replay.
+ *
+ * The queued alarms of the same device go ahead of the new one, so that one device's alarms stay in
+ * order (CONTRACT 4.3).
  */
 export class ExpressLanes {
   readonly #options: ExpressLanesOptions;
-  /** What waits of each device, in order; what the cursor has passed meanwhile is in it still. */
+  /** Queued sequences by device, in order, including those that the cursor has passed since. */
   readonly #waiting = new Map<string, number[]>();
   /** Devices with a new alarm. */
   readonly #urgent = new Set<string>();
   readonly #loaded = new Map<number, LogEntry>();
-  /** New while what had waited has not been looked through; undefined after that. */
+  /** New alarms while the backlog has not been scanned; undefined afterwards. */
   #early: LogEntry[] | undefined = [];
 
-  /** What was there when it began, and has waited. */
+  /** The newest entry when the replay began: entries up to here are the backlog. */
   readonly #backlogUpTo: number;
 
   constructor(options: ExpressLanesOptions) {
@@ -34,20 +35,21 @@ export class ExpressLanes {
     this.#backlogUpTo = options.tail.last;
   }
 
-  /** Whether it is of the backlog, and not a new alarm itself. */
+  /** Whether the entry is of the backlog, and not a new alarm. */
   hasWaited({ sequence }: LogEntry): boolean {
     return sequence <= this.#backlogUpTo;
   }
 
-  /** The cursor has accepted a new alarm. */
+  /** Notes a new alarm that the cursor accepted. */
   accepted(entry: LogEntry): void {
     if (this.#early === undefined) this.#urgent.add(this.#append(entry));
     else this.#early.push(entry);
   }
 
   /**
-   * The next alarm to go ahead, which then counts as taken; or that something must be loaded first
-   * (`load`); undefined when none is to go ahead.
+   * Takes the next alarm that goes ahead.
+   *
+   * @returns `not-loaded` when `load` must come first, undefined when no alarm goes ahead
    */
   next(): LogEntry | 'not-loaded' | undefined {
     const { tail } = this.#options;
@@ -68,10 +70,10 @@ export class ExpressLanes {
     return undefined;
   }
 
-  /** Looks through what waits, the first time; then loads what is to go ahead next. */
+  /** Scans the backlog the first time; then loads the next alarms. */
   async load(): Promise<void> {
     if (this.#early !== undefined) {
-      await this.#lookThrough(this.#early);
+      await this.#scan(this.#early);
       return;
     }
     const { cursor, reader } = this.#options;
@@ -81,20 +83,20 @@ export class ExpressLanes {
     for (const entry of await reader.pick(cursor.log, wanted)) {
       this.#loaded.set(entry.sequence, entry);
     }
-    // What has been trimmed meanwhile waits no more.
+    // Trimmed entries are no longer queued.
     const gone = new Set(wanted.filter((sequence) => !this.#loaded.has(sequence)));
     const waiting = this.#waitingOf(lane).filter((sequence) => !gone.has(sequence));
     this.#waiting.set(lane, waiting);
   }
 
-  async #lookThrough(early: readonly LogEntry[]): Promise<void> {
+  async #scan(early: readonly LogEntry[]): Promise<void> {
     const { cursor, reader, tail } = this.#options;
     const { last } = tail;
     this.#waiting.clear();
     for (let after = cursor.offset; after < last; ) {
       const page = await reader.read(cursor.log, after, PAGE_ENTRIES);
       for (const entry of page) {
-        if (entry.sequence <= last && cursor.isOwed(entry)) this.#append(entry);
+        if (entry.sequence <= last && cursor.isPending(entry)) this.#append(entry);
       }
       after = page.at(-1)?.sequence ?? last;
     }

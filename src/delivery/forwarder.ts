@@ -8,11 +8,11 @@ import type { QoS } from './subscriptions.js';
 
 const NOTHING = Buffer.alloc(0);
 
-/** A message that is no alarm, as it is to reach the subscribers. */
+/** A message other than an alarm, as subscribers receive it. */
 export interface MessageToForward extends NewMessage {
   readonly qos: QoS;
   readonly retain: boolean;
-  /** Whether the message takes away what is retained under its topic [MQTT-3.3.1-10]. */
+  /** Whether the message removes its topic's retained message [MQTT-3.3.1-10]. */
   readonly removesRetained?: boolean;
 }
 
@@ -23,7 +23,7 @@ export interface ForwarderOptions {
   readonly log: Logger;
 }
 
-/** Sends everything but alarms on its way: telemetry, presence, commands, the gateway's status. */
+/** Forwards everything but alarms: telemetry, presence, commands, the gateway's status. */
 export class Forwarder {
   readonly #options: ForwarderOptions;
 
@@ -32,11 +32,11 @@ export class Forwarder {
   }
 
   /**
-   * Forwards a message. At QoS 0 a retained one reaches nobody when a newer one has come before it was
-   * stored.
+   * Forwards a message.
    *
-   * @param done called with true once the message is stored and accepted for every consumer, at QoS 0
-   *   once it is sent; with false when it could not be stored
+   * A retained QoS 0 message reaches nobody when a newer one arrives before it is stored.
+   * @param done called with true once the message is stored and accepted for every consumer, at QoS
+   *   0 once it is sent; with false when it could not be stored
    */
   forward(message: MessageToForward, done: (isStored: boolean) => void): void {
     if (!message.retain) {
@@ -59,7 +59,11 @@ export class Forwarder {
     if (!isStored) throw new GatewayError('store-unavailable', 'The message was not stored.');
   }
 
-  /** Takes away what is retained under the filter, but for these topics, without a word to anyone. */
+  /**
+   * Removes retained messages that match the filter, without telling subscribers.
+   *
+   * @param kept topics whose messages stay
+   */
   async forget(filter: string, kept: readonly string[] = []): Promise<void> {
     const { retained } = this.#options;
     for (const message of await retained.matching([filter])) {
@@ -68,7 +72,7 @@ export class Forwarder {
     }
   }
 
-  /** To every connected subscriber, at QoS 1, and to later ones as retained; queued for nobody. */
+  /** Sends to connected subscribers at QoS 1 and retains for later ones; queues nothing. */
   async announce(message: Omit<MessageToForward, 'qos' | 'retain'>): Promise<void> {
     const { deliveries, retained } = this.#options;
     deliveries.publishDirect({ ...message, qos: 1, retain: false });

@@ -5,8 +5,8 @@ import type { Health } from '../site/health.js';
 import type { Forwarder } from './forwarder.js';
 
 const INTERVAL_MS = 30_000;
-/** A store that is away must not hold up the end of the gateway. */
-const LAST_WORD_TIMEOUT_MS = 1_000;
+/** A store that is away must not delay the gateway's stop. */
+const STOP_TIMEOUT_MS = 1_000;
 
 /** The retained `gateway/status`: every 30 s, on every change of the faults, and on stop. */
 export class GatewayStatus {
@@ -42,14 +42,14 @@ export class GatewayStatus {
     clearInterval(this.#timer);
     this.#health.off('changed', this.#announceNow);
     const deadline = new Promise<void>((resolve) => {
-      setTimeout(resolve, LAST_WORD_TIMEOUT_MS).unref();
+      setTimeout(resolve, STOP_TIMEOUT_MS).unref();
     });
     await Promise.race([this.#announce(false), deadline]);
   }
 
   #announceInBackground(): void {
     this.#announce(true).catch((error: unknown) => {
-      this.#log.warn({ err: error }, 'gateway status not stored');
+      this.#log.warn({ err: error }, 'failed to store the gateway status');
     });
   }
 

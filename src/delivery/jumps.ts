@@ -3,7 +3,7 @@ import type { ReadAhead } from './read-ahead.js';
 import type { Amount, SentEntries } from './sent-entries.js';
 import type { Mark, Unread } from './tally.js';
 
-/** Where a cursor stands, as far as a jump goes by it. */
+/** The part of a cursor's position that a jump depends on. */
 export interface Standing {
   readonly offset: number;
   readonly unread: Unread;
@@ -11,27 +11,35 @@ export interface Standing {
   readonly page: ReadAhead;
 }
 
-/** A way for a cursor to pass a part of its backlog without reading it. */
+/** A cursor's move past part of its backlog, without reading it. */
 export interface Jump {
   readonly mark: Mark;
-  /** What is left to read. */
+  /** Entries left to read after the jump. */
   readonly left: Amount;
-  /** What is left of the page in memory, which is sent first; undefined: the page is passed as well. */
+  /** Entries of the page in memory, which are sent first; undefined: the page is passed as well. */
   readonly page?: readonly LogEntry[];
 }
 
-/** Where a jump may lead: not to where what was settled is known entry by entry. */
+/**
+ * The lowest target of a jump.
+ *
+ * No jump ends where the entries that are done with are known one by one.
+ */
 export function firstTarget({ offset, sent }: Pick<Standing, 'offset' | 'sent'>): number {
   return Math.max(offset, sent.knownUpTo);
 }
 
-/** Passes what was received before this time. */
+/** Jumps over entries received before this time. */
 export function jumpOverOlder(standing: Standing, timeMs: number): Jump | undefined {
   const mark = standing.unread.markBefore(timeMs, firstTarget(standing));
   return mark && jumpTo(standing, mark);
 }
 
-/** Passes as much of the oldest as must go; the page in memory stays, unless it is too much. */
+/**
+ * Jumps over the oldest entries beyond the bounds.
+ *
+ * The page in memory is kept, unless it takes more than half of a bound.
+ */
 export function jumpLeaving(
   standing: Standing,
   maxCount: number,
@@ -45,7 +53,7 @@ export function jumpLeaving(
 }
 
 function jumpTo({ unread, sent }: Standing, mark: Mark): Jump {
-  const { count, bytes } = unread.behind(mark);
+  const { count, bytes } = unread.after(mark);
   return { mark, left: { count: Math.max(0, count - sent.aheadAfter(mark.sequence)), bytes } };
 }
 
@@ -58,6 +66,6 @@ function jumpBehindPage(standing: Standing, maxCount: number, maxBytes: number):
   const from = Math.max(firstTarget(standing), page.readUpTo);
   const mark = unread.markLeaving(maxCount - kept.length, maxBytes - keptBytes, from);
   if (mark === undefined) return undefined;
-  const { count, bytes } = unread.behind(mark);
+  const { count, bytes } = unread.after(mark);
   return { mark, left: { count: kept.length + count, bytes: keptBytes + bytes }, page: kept };
 }

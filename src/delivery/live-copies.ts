@@ -2,10 +2,10 @@ import type { Deliveries } from './deliveries.js';
 import type { NewAlarm } from './log-entry.js';
 import type { LogWriter, Unstored } from './log-writer.js';
 
-/** An alarm that takes longer to be stored goes out before that (CONTRACT 4.4). */
+/** An alarm that is not stored by then goes out as a live copy (CONTRACT 4.4). */
 const LIVE_AFTER_MS = 400;
 const LOOK_EVERY_MS = 50;
-/** So much is sent in one turn of the event loop: connections take a bounded amount in each. */
+/** Bytes sent in one turn of the event loop: connections take a bounded amount in each. */
 const BYTES_PER_TURN = 128 * 1024;
 
 /** Sends live copies: alarms at QoS 0 ahead of their record, while the store is slow or away. */
@@ -41,7 +41,7 @@ export class LiveCopies {
         return;
       }
       this.#copied.add(unstored);
-      // Thousands that nobody has subscribed to delay no other.
+      // Alarms without subscribers, be they thousands, must not delay others.
       if (this.#deliveries.routes.match(unstored.item.topic).length === 0) continue;
       bytes += unstored.item.payload.length;
       this.#send(unstored.item);

@@ -12,11 +12,11 @@ export type LogPositions = Readonly<Record<LogName, number>>;
 /** A message on its way into a log. */
 export interface NewMessage extends Audience {
   readonly topic: string;
-  /** As forwarded; of an alarm with `"late":false`. */
+  /** The forwarded text; for an alarm with `"late":false`. */
   readonly payload: Buffer;
   /** By the steady clock: expiry and `late` go by it. */
   readonly receivedAtMs: number;
-  /** Of a QoS 2 publish: written together with the message, so that a repetition is known as one. */
+  /** Of a QoS 2 publish: stored together with the message, so that a repetition is recognised. */
   readonly received?: ReceivedIdentifier | undefined;
 }
 
@@ -26,7 +26,7 @@ export interface NewAlarm extends NewMessage {
   readonly context: DeviceContext;
   /** The machine's clock at receipt. */
   readonly wallReceivedAtMs: number;
-  /** What tells a retransmission where the alarm's id does not [MQTT-3.3.1-1]. */
+  /** Identifies a retransmission where the alarm's id does not [MQTT-3.3.1-1]. */
   readonly receipt: Receipt | undefined;
 }
 
@@ -47,15 +47,15 @@ export interface Receipt {
   readonly isSentAgain: boolean;
 }
 
-/** One message that every consumer whose filters match must receive. */
+/** A stored message for every consumer whose filters match. */
 export interface LogEntry extends Audience {
   readonly log: LogName;
-  /** Its place in the log; appended without gaps. */
+  /** Place in the log; appended without gaps. */
   readonly sequence: number;
   readonly topic: string;
   readonly payload: Buffer;
   readonly receivedAtMs: number;
-  /** What was appended, of an entry that this run of the gateway has appended. */
+  /** The appended item, if this run of the gateway appended it. */
   readonly source?: NewMessage | undefined;
 }
 
@@ -76,7 +76,7 @@ export interface LogReader {
   lastSequence(log: LogName): Promise<number>;
 }
 
-/** What appending one item came to. */
+/** The result of appending one item. */
 export interface Appended {
   readonly sequence: number;
   /** False when the alarm had been recorded before, under this sequence. */
@@ -90,8 +90,8 @@ export interface Announced {
 }
 
 /** Logs that can be trimmed. */
-export interface KeepableLogs extends LogReader {
-  /** Removes what no consumer needs of the entries up to and including this one. */
+export interface TrimmableLogs extends LogReader {
+  /** Removes entries up to and including this one, except those that consumers need. */
   trim(log: LogName, upToSequence: number): Promise<void>;
   /** How many messages other than alarms the store keeps. */
   messageCount(): Promise<number>;

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { GatewayError } from '../errors.js';
 import type { Announced, Appended, LogName, NewMessage } from './log-entry.js';
 
-/** More would hold the store, and everybody else, up for too long at a time. */
+/** A larger batch would hold up the store, and everybody else, for too long. */
 const MAX_BATCH_ITEMS = 250;
 const MAX_BATCH_BYTES = 1024 * 1024;
 const RETRY_AFTER_MS = 250;
@@ -12,7 +12,7 @@ export interface LogWriterOptions<Item extends NewMessage> {
   /** A batch is one atomic write, durable when the promise resolves. */
   readonly store: { append(items: readonly Item[]): Promise<Appended[]> };
   readonly deliveries: { announce(entries: readonly Announced[]): Promise<void> };
-  /** Told why the store takes nothing for now; undefined once it takes something again. */
+  /** Called with the reason while the store takes nothing, with undefined once it does again. */
   readonly onOutage: (reason: string | undefined) => void;
   readonly logger: Logger;
 }
@@ -32,24 +32,24 @@ interface Pending<Item> extends Unstored<Item> {
 /**
  * Appends, then announces: the one way into a log.
  *
- * What arrives while a batch is on its way to the store is the next batch: the store forces each of its
- * writes to the disk, which takes as long for a hundred alarms as for one. Any error of the store is an
- * outage: the batch is kept and retried in its order, and nothing of it is acknowledged. Only what is
- * wrong with one item's data holds up that item alone.
+ * Items that arrive while a batch is being stored form the next batch: the store forces each write
+ * to the disk, which takes as long for a hundred alarms as for one. Any error of the store is an
+ * outage: the batch is kept and retried in order, and nothing of it is acknowledged. Only an error
+ * about one item's data holds up that item alone.
  */
 export class LogWriter<Item extends NewMessage> {
   readonly #options: LogWriterOptions<Item>;
   #waiting: Pending<Item>[] = [];
-  /** What is being written. */
+  /** The batch that is being written. */
   #batch: readonly Pending<Item>[] = [];
   #isWriting = false;
   #isStopped = false;
   #hasFailed = false;
   #writtenAtMs = 0;
   #wakeRetry: (() => void) | undefined;
-  /** Items that the store did not take though it took others. */
-  readonly #aside: Pending<Item>[] = [];
-  #asideTimer: NodeJS.Timeout | undefined;
+  /** Items that the store did not take, though it took others; retried later. */
+  readonly #postponed: Pending<Item>[] = [];
+  #postponedTimer: NodeJS.Timeout | undefined;
 
   constructor(options: LogWriterOptions<Item>) {
     this.#options = options;
@@ -70,27 +70,27 @@ export class LogWriter<Item extends NewMessage> {
     if (!this.#isWriting) void this.#write();
   }
 
-  /** What waits for the store, or for its answer. */
+  /** Items that wait for the store, or for its answer. */
   *unstored(): Generator<Unstored<Item>> {
     for (const pending of this.#batch) if (!pending.isStored) yield pending;
     yield* this.#waiting;
-    yield* this.#aside;
+    yield* this.#postponed;
   }
 
-  /** For how long the store has owed the answer to the present write, in milliseconds. */
+  /** How long the present write has waited for the store's answer, in milliseconds. */
   get unansweredMs(): number {
     return this.#isWriting ? performance.now() - this.#writtenAtMs : 0;
   }
 
-  /** Gives up what the store has not taken; nothing of it was acknowledged. */
+  /** Gives up items that are not stored, none of which was acknowledged. */
   stop(): void {
     this.#isStopped = true;
     this.#wakeRetry?.();
-    clearTimeout(this.#asideTimer);
-    for (const { done } of [...this.#waiting.splice(0), ...this.#aside.splice(0)]) done(false);
+    clearTimeout(this.#postponedTimer);
+    for (const { done } of [...this.#waiting.splice(0), ...this.#postponed.splice(0)]) done(false);
   }
 
-  /** One batch after the other, for as long as there is any. */
+  /** Writes one batch after the other until none is left. */
   async #write(): Promise<void> {
     this.#isWriting = true;
     while (this.#waiting.length > 0) {
@@ -114,7 +114,7 @@ export class LogWriter<Item extends NewMessage> {
     return all;
   }
 
-  /** Tries until the store has taken the batch, or the writer is stopped. */
+  /** Retries until the batch is stored or the writer is stopped. */
   async #store(batch: readonly Pending<Item>[]): Promise<void> {
     while (!this.#isStopped) {
       try {
@@ -122,7 +122,7 @@ export class LogWriter<Item extends NewMessage> {
         return;
       } catch (error) {
         this.#failed(error);
-        if (isAboutData(error)) {
+        if (isDataError(error)) {
           await this.#storeSingly(batch);
           return;
         }
@@ -136,15 +136,15 @@ export class LogWriter<Item extends NewMessage> {
   async #storeSingly(batch: readonly Pending<Item>[]): Promise<void> {
     const [first] = batch;
     if (batch.length > 1) for (const pending of batch) await this.#store([pending]);
-    else if (first !== undefined) this.#putAside(first);
+    else if (first !== undefined) this.#postpone(first);
   }
 
-  /** The item is tried again and again, beside the others. */
-  #putAside(pending: Pending<Item>): void {
-    this.#aside.push(pending);
-    this.#asideTimer ??= setTimeout(() => {
-      this.#asideTimer = undefined;
-      this.#waiting.push(...this.#aside.splice(0));
+  /** Retries the item later, beside the others. */
+  #postpone(pending: Pending<Item>): void {
+    this.#postponed.push(pending);
+    this.#postponedTimer ??= setTimeout(() => {
+      this.#postponedTimer = undefined;
+      this.#waiting.push(...this.#postponed.splice(0));
       if (!this.#isWriting) void this.#write();
     }, RETRY_AFTER_MS);
   }
@@ -152,7 +152,7 @@ export class LogWriter<Item extends NewMessage> {
   async #appendAndAnnounce(batch: readonly Pending<Item>[]): Promise<void> {
     const items = batch.map(({ item }) => item);
     const appended = await this.#options.store.append(items);
-    if (this.#aside.length === 0) this.#succeeded();
+    if (this.#postponed.length === 0) this.#succeeded();
     await this.#announce(items, appended);
     for (const pending of batch) {
       pending.isStored = true;
@@ -199,7 +199,7 @@ export class LogWriter<Item extends NewMessage> {
 }
 
 /** A key of another type, or values that a script cannot handle: other items may go through. */
-function isAboutData(error: unknown): boolean {
+function isDataError(error: unknown): boolean {
   return error instanceof Error && /^(WRONGTYPE|ERR) /.test(error.message);
 }
 

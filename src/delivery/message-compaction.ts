@@ -1,29 +1,29 @@
 import type { Consumer } from './consumer.js';
 import type { Deliveries } from './deliveries.js';
-import type { KeepableLogs, LogEntry } from './log-entry.js';
+import type { LogEntry, TrimmableLogs } from './log-entry.js';
 
 const PAGE_ENTRIES = 1_000;
-/** Fewer kept messages than this are not worth a look. */
+/** Fewer stored messages than this are not worth a scan. */
 const MIN_ENTRIES = 10_000;
 
 /**
  * Removes messages from the middle of their log that no consumer needs.
  *
- * Trimming stops at the lowest ack floor: without this, a few messages that wait for an absent session
- * of a quiet home would keep every message of all other homes behind them.
+ * Trimming stops at the lowest ack floor. Without compaction, a few messages queued for an absent
+ * session of a quiet home would keep every later message of all other homes.
  */
 export class MessageCompaction {
-  readonly #logs: KeepableLogs;
+  readonly #logs: TrimmableLogs;
   readonly #deliveries: Deliveries;
-  /** How many messages were left after the last time. */
+  /** Messages left after the last run. */
   #left = 0;
 
-  constructor(logs: KeepableLogs, deliveries: Deliveries) {
+  constructor(logs: TrimmableLogs, deliveries: Deliveries) {
     this.#logs = logs;
     this.#deliveries = deliveries;
   }
 
-  /** Looks through the log once it has doubled: every message is looked at a few times at most. */
+  /** Scans the log once it has doubled, so that each message is read a few times at most. */
   async run(): Promise<void> {
     const count = await this.#logs.messageCount();
     this.#left = Math.min(this.#left, count);
@@ -32,7 +32,7 @@ export class MessageCompaction {
     this.#left = count - removed;
   }
 
-  /** Looks through the whole log. Returns how many messages were removed. */
+  /** Scans the whole log. Returns how many messages were removed. */
   async compact(): Promise<number> {
     const { last } = this.#deliveries.tails.messages;
     let removed = 0;

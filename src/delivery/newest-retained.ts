@@ -1,7 +1,7 @@
 import type { DirectMessage } from './direct-queue.js';
 import type { RetainedMessages } from './retained-messages.js';
 
-/** How many values of one topic may be on their way to the store; more wait only while it is away. */
+/** Values of one topic that may be on their way to the store; more wait only while it is away. */
 const MAX_UNDER_WAY = 16;
 
 interface Caller {
@@ -21,16 +21,17 @@ interface Lane {
 }
 
 /**
- * Keeps only the newest of the values of a topic that wait for the store: a bed mat that tells its
- * weight every second must not fill the memory with what nobody will read.
+ * Keeps only the newest waiting value of each topic.
+ *
+ * A bed mat that publishes a weight every second must not fill the memory while the store is away.
  */
 export class NewestRetained implements RetainedMessages {
   readonly #retained: RetainedMessages;
   /** By topic. */
   readonly #lanes = new Map<string, Lane>();
-  /** Of all topics together. */
+  /** Values of all topics on their way to the store. */
   #underWay = 0;
-  /** When the store answered last, or was asked while it owed no answer. */
+  /** When the store last answered, or was last asked with no request pending. */
   #answeredAtMs = 0;
 
   constructor(retained: RetainedMessages) {
@@ -38,8 +39,10 @@ export class NewestRetained implements RetainedMessages {
   }
 
   /**
-   * A value at QoS 0 that is out of date before it is stored is of use to nobody; one that will be
-   * acknowledged is stored with the newer one that takes its place.
+   * Stores a value, or the newer one that takes its place.
+   *
+   * A QoS 0 value that is outdated before it is stored is of use to nobody. A QoS 1 value counts as
+   * stored once the newer one is.
    */
   store(message: DirectMessage): Promise<boolean> {
     const lane = this.#lanes.get(message.topic) ?? { underWay: 0, next: undefined };
@@ -51,7 +54,7 @@ export class NewestRetained implements RetainedMessages {
     });
   }
 
-  /** For how long the store has owed answers and given none, in milliseconds. */
+  /** How long the store has not answered pending requests, in milliseconds. */
   get unansweredMs(): number {
     return this.#underWay > 0 ? performance.now() - this.#answeredAtMs : 0;
   }
@@ -60,7 +63,7 @@ export class NewestRetained implements RetainedMessages {
     return this.#retained.matching(filters);
   }
 
-  /** Those who wait on for the newer value. */
+  /** Callers that go on waiting for the newer value. */
   #supersede({ next }: Lane): readonly Caller[] {
     if (next === undefined || next.message.qos > 0) return next?.callers ?? [];
     const [own, ...others] = next.callers.toReversed();

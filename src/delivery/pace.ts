@@ -1,34 +1,34 @@
-/** So much may go at once after a pause: as much as comes to a tenth of a second. */
+/** A burst after a pause is a tenth of a second's messages. */
 const BURST_SECONDS = 0.1;
 
-/** Lets so many messages a second through. */
+/** Limits messages to a number per second. */
 export class Pace {
   readonly #perSecond: number;
   readonly #now: () => number;
-  #allowance: number;
+  #budget: number;
   #countedAtMs: number;
 
   /** @param now milliseconds; never goes back */
   constructor(perSecond: number, now: () => number) {
     this.#perSecond = perSecond;
     this.#now = now;
-    this.#allowance = this.#burst;
+    this.#budget = this.#burst;
     this.#countedAtMs = now();
   }
 
-  /** How long until the next may go; 0: now. */
+  /** Milliseconds until the next message may be sent; 0: now. */
   waitMs(): number {
     const nowMs = this.#now();
     const earned = ((nowMs - this.#countedAtMs) / 1000) * this.#perSecond;
-    this.#allowance = Math.min(this.#burst, this.#allowance + earned);
+    this.#budget = Math.min(this.#burst, this.#budget + earned);
     this.#countedAtMs = nowMs;
-    if (this.#allowance >= 1) return 0;
-    return Math.ceil(((1 - this.#allowance) / this.#perSecond) * 1000);
+    if (this.#budget >= 1) return 0;
+    return Math.ceil(((1 - this.#budget) / this.#perSecond) * 1000);
   }
 
-  /** One has gone. */
-  took(): void {
-    this.#allowance--;
+  /** Spends the budget of one message. */
+  spend(): void {
+    this.#budget--;
   }
 
   get #burst(): number {

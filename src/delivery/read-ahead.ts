@@ -6,17 +6,17 @@ export interface ReadAheadOptions {
   readonly log: LogName;
   readonly tail: Tail;
   readonly reader: LogReader;
-  /** Whether the consumer is to receive the entry; the same whenever it is asked. */
+  /** Whether the consumer must receive the entry; the answer never changes. */
   readonly concerns: (entry: LogEntry) => boolean;
 }
 
-/** Pages of the store that a cursor takes its next entries from. */
+/** Loads pages of a log, from which a cursor takes its next entries. */
 export class ReadAhead {
   readonly #options: ReadAheadOptions;
-  /** Only what concerns the consumer. */
+  /** Entries that concern the consumer, and no others. */
   #page: LogEntry[] = [];
   #at = 0;
-  /** Up to here the log was read. */
+  /** The log was read up to here. */
   #readUpTo = 0;
   #generation = 0;
   #isLoading = false;
@@ -29,12 +29,12 @@ export class ReadAhead {
     return this.#page[this.#at];
   }
 
-  /** What is left of the page. */
+  /** The entries left of the page. */
   get left(): readonly LogEntry[] {
     return this.#page.slice(this.#at);
   }
 
-  /** Up to here, everything that concerns the consumer is in the page or was taken from it. */
+  /** Up to here, every entry that concerns the consumer is in the page or was taken from it. */
   get readUpTo(): number {
     return this.#readUpTo;
   }
@@ -43,7 +43,7 @@ export class ReadAhead {
     return this.#isLoading;
   }
 
-  /** Whether the page should be followed up by now, so that sending need not wait. */
+  /** Whether to load the next page now, so that sending need not wait. */
   get isShort(): boolean {
     const left = this.#page.length - this.#at;
     return left > 0 && left < PAGE_ENTRIES / 2 && this.#readUpTo < this.#options.tail.last;
@@ -53,7 +53,7 @@ export class ReadAhead {
     if (this.#at < this.#page.length) this.#at++;
   }
 
-  /** Loads what follows a sequence from the store, and puts that behind what is left of the page. */
+  /** Loads the entries after a sequence and adds them to the page. */
   async load(after: number): Promise<void> {
     const generation = this.#generation;
     const { log, reader, tail, concerns } = this.#options;
@@ -62,12 +62,12 @@ export class ReadAhead {
     try {
       const entries = await reader.read(log, after, PAGE_ENTRIES);
       if (generation !== this.#generation) return;
-      // What is stored but not announced yet is read once it has been.
+      // Entries that are stored but not announced are read later.
       const page = entries.filter((entry) => entry.sequence <= newest && concerns(entry));
       this.#page = [...this.left, ...page];
       this.#at = 0;
       const end = entries.at(-1)?.sequence;
-      // Nothing there: what was between has been trimmed.
+      // The page is empty: the entries between were trimmed.
       this.#readUpTo = end === undefined ? newest : Math.min(end, newest);
     } finally {
       this.#isLoading = false;

@@ -13,14 +13,14 @@ export interface ReadPositionOptions extends ReadAheadOptions {
   readonly sent: SentEntries;
 }
 
-/** Where a cursor reads: live, what it is handed; behind, the tail in memory or pages of the store. */
+/** Supplies a cursor's next entry: live, from the tail, or from pages. */
 export class ReadPosition {
   readonly #options: ReadPositionOptions;
   readonly #live = new LiveQueue();
   readonly #page: ReadAhead;
   /** Every entry up to here was read or passed. */
   #offset: number;
-  /** Whether every accepted entry behind the offset is in `#live`. */
+  /** Whether every accepted entry after the offset is in `#live`. */
   #isLive = false;
 
   constructor(options: ReadPositionOptions) {
@@ -37,7 +37,7 @@ export class ReadPosition {
     return this.#isLive;
   }
 
-  /** Whether nothing is to be read, nor to be passed that went ahead. */
+  /** Whether nothing is unread, and nothing sent ahead is in flight. */
   get isCaughtUp(): boolean {
     const { unread, sent } = this.#options;
     return unread.count <= 0 && sent.aheadCount === 0;
@@ -52,7 +52,7 @@ export class ReadPosition {
     return this.#page.isLoading;
   }
 
-  /** Whether the page should be followed up by now. */
+  /** Whether to load the next page now. */
   get wantsPage(): boolean {
     return !this.#isLive && this.#page.isShort;
   }
@@ -72,7 +72,7 @@ export class ReadPosition {
     return tail.entryAfter(this.#offset);
   }
 
-  /** An accepted entry stands at the end of the log. */
+  /** Queues the newest accepted entry while live. */
   offer(entry: LogEntry): void {
     if (!this.#isLive) return;
     this.#live.add(entry);
@@ -88,20 +88,20 @@ export class ReadPosition {
     const { sequence, payload } = entry;
     if (sequence <= this.#offset) return false;
     this.#offset = sequence;
-    const isToSend = this.#isLive || this.isOwed(entry);
+    const isToSend = this.#isLive || this.isPending(entry);
     const { sent, unread } = this.#options;
     if (sent.pass(entry) || !isToSend) return false;
     unread.read(payload.length);
     return true;
   }
 
-  /** Whether the entry concerns the consumer and is not done with, nor on its way. */
-  isOwed(entry: LogEntry): boolean {
+  /** Whether the entry concerns the consumer and is neither in flight nor done with. */
+  isPending(entry: LogEntry): boolean {
     return this.#options.sent.isOpen(entry.sequence) && this.#options.concerns(entry);
   }
 
-  /** Nothing is in memory. Returns whether there is more in the log, which is to be loaded then. */
-  fallBehindEnd(): boolean {
+  /** Reads the log once memory has no more. Returns whether the log has entries to load. */
+  switchToLog(): boolean {
     const isMore = this.#offset < this.#options.tail.last;
     if (isMore) this.#isLive = false;
     return isMore;
@@ -115,12 +115,12 @@ export class ReadPosition {
 
   goLive(): void {
     this.#passAll();
-    this.#options.unread.leave(0, 0);
+    this.#options.unread.setLeft(0, 0);
     this.#isLive = true;
   }
 
   /** Follows the end of the log while nothing in it concerns the consumer. */
-  passUnconcerned(): void {
+  followEnd(): void {
     if (this.isCaughtUp && !this.#isLive) this.#passAll();
   }
 
@@ -129,13 +129,13 @@ export class ReadPosition {
     this.#forget();
   }
 
-  /** Returns how many unread entries are passed. */
+  /** Makes a jump. Returns how many unread entries it passes. */
   jump(jump: Jump | undefined): number {
     const { unread, sent } = this.#options;
     const before = unread.count;
     if (jump === undefined || jump.left.count >= before) return 0;
     const { mark, left, page } = jump;
-    unread.leave(left.count, left.bytes);
+    unread.setLeft(left.count, left.bytes);
     if (page === undefined) {
       sent.passAllUpTo(mark.sequence, mark.receivedAtMs);
       this.goTo(mark.sequence);

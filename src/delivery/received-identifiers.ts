@@ -8,7 +8,7 @@ type Done = (isStored: boolean) => void;
  */
 export class ReceivedIdentifiers {
   readonly #stored: Set<number>;
-  /** On their way to the store, and who waits for that. */
+  /** Identifiers being stored, with the callbacks that wait for that. */
   readonly #pending = new Map<number, Done[]>();
 
   constructor(stored: Iterable<number>) {
@@ -16,9 +16,9 @@ export class ReceivedIdentifiers {
   }
 
   /**
-   * A publish with this identifier has arrived.
+   * Registers a publish with this identifier.
    *
-   * @param done called when the first with this identifier is stored, or cannot be
+   * @param done called when the first publish with this identifier is stored, or cannot be
    * @returns whether the publish is the first with this identifier
    */
   add(packetIdentifier: number, done: Done): boolean {
@@ -35,15 +35,15 @@ export class ReceivedIdentifiers {
     return true;
   }
 
-  /** The first publish with this identifier is stored, or cannot be. */
-  settle(packetIdentifier: number, isStored: boolean): void {
+  /** Resolves a pending identifier: its first publish is stored, or cannot be. */
+  resolve(packetIdentifier: number, isStored: boolean): void {
     const waiting = this.#pending.get(packetIdentifier) ?? [];
     this.#pending.delete(packetIdentifier);
     if (isStored) this.#stored.add(packetIdentifier);
     for (const done of waiting) done(isStored);
   }
 
-  /** The client has released the identifier. Returns whether it was there. */
+  /** Forgets an identifier that the client released. Returns whether it was stored. */
   release(packetIdentifier: number): boolean {
     return this.#stored.delete(packetIdentifier);
   }

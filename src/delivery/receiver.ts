@@ -9,11 +9,11 @@ export interface OutgoingPublish {
   readonly messageId: number;
 }
 
-/** The connection to which a destination's messages go. */
+/** The connection that receives a consumer's messages. */
 export interface Receiver {
   /** False while earlier messages still wait for the network. */
   readonly isWritable: boolean;
-  /** How many it takes unacknowledged at a time, where it has said so. */
+  /** The receiver's own in-flight limit, where it has stated one. */
   readonly maxInFlight?: number | undefined;
   send(publish: OutgoingPublish): void;
 }

@@ -16,15 +16,12 @@ export interface ReplayOptions {
   readonly onReadFailure: (error: unknown) => void;
 }
 
-/**
- * Replays the backlog of one connection at a pace, and lets new alarms past what waits of other
- * devices meanwhile.
- */
+/** Replays a connection's backlog at a pace, while new alarms go ahead. */
 export class Replay {
   readonly #options: ReplayOptions;
   readonly #pace: Pace;
-  /** Those that have not caught up since the connection began: what they bring had to wait. */
-  readonly #behind: Set<Cursor>;
+  /** Cursors that have not caught up since the connection began. */
+  readonly #lagging: Set<Cursor>;
   #lanes: ExpressLanes | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isLoading = false;
@@ -33,7 +30,7 @@ export class Replay {
     this.#options = options;
     const { alarms, messages, perSecond, now } = options;
     this.#pace = new Pace(perSecond, now);
-    this.#behind = new Set([alarms, messages].filter(({ queued }) => queued > 0));
+    this.#lagging = new Set([alarms, messages].filter(({ queued }) => queued > 0));
     this.openLanes();
   }
 
@@ -41,44 +38,46 @@ export class Replay {
     clearTimeout(this.#timer);
   }
 
-  /** Looks anew through what waits. */
+  /** Opens the express lanes anew, if alarms are queued. */
   openLanes(): void {
     const { alarms, reader, tail } = this.#options;
     const isNeeded = alarms.unread > 0;
     this.#lanes = isNeeded ? new ExpressLanes({ cursor: alarms, reader, tail }) : undefined;
   }
 
-  /** Whether alarms keep the pace: telemetry does not come before them. */
+  /** Whether alarms are paced: telemetry does not go before them. */
   get holdsAlarms(): boolean {
-    return this.#behind.has(this.#options.alarms);
+    return this.#lagging.has(this.#options.alarms);
   }
 
-  /** A new alarm was accepted. */
+  /** Notes a new alarm. */
   accepted(alarm: LogEntry): void {
     this.#lanes?.accepted(alarm);
   }
 
-  /** Whether the pace lets another message of the cursor go now; if not, `onReady` says when. */
-  mayGoOn(cursor: Cursor): boolean {
-    const waitMs = this.#behind.has(cursor) ? this.#pace.waitMs() : 0;
+  /** Whether the cursor's next message may go now; if not, `onReady` follows. */
+  maySend(cursor: Cursor): boolean {
+    const waitMs = this.#lagging.has(cursor) ? this.#pace.waitMs() : 0;
     if (waitMs === 0) return true;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(this.#options.onReady, waitMs);
     return false;
   }
 
-  took(cursor: Cursor): void {
-    if (this.#behind.has(cursor)) this.#pace.took();
+  sent(cursor: Cursor): void {
+    if (this.#lagging.has(cursor)) this.#pace.spend();
   }
 
   caughtUp(cursor: Cursor): void {
-    this.#behind.delete(cursor);
+    this.#lagging.delete(cursor);
     if (cursor === this.#options.alarms) this.#lanes = undefined;
   }
 
   /**
-   * The next alarm that does not wait for the end of the backlog, nor for the pace; what waits is held
-   * back for it, so that in the end the upstream gets no more than it should.
+   * Takes the next alarm that goes ahead of backlog and pace.
+   *
+   * An alarm of the backlog that goes ahead counts towards the pace, so that in the end the
+   * upstream gets no more than it should.
    */
   takeAhead(): LogEntry | undefined {
     const lanes = this.#lanes;
@@ -88,7 +87,7 @@ export class Replay {
       this.#load(lanes);
       return undefined;
     }
-    if (entry !== undefined && lanes.hasWaited(entry)) this.#pace.took();
+    if (entry !== undefined && lanes.hasWaited(entry)) this.#pace.spend();
     return entry;
   }
 

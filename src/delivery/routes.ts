@@ -25,7 +25,7 @@ export class Routes {
   readonly #selections = new Map<string, { selection: Selection; branches: readonly Branch[] }>();
   readonly #tree = new FilterTree<Branch>();
   readonly #remembered = new Map<string, readonly Route[]>();
-  /** Changes of selections that nothing has been matched against yet. */
+  /** Changes of selections to make before the next match. */
   readonly #pending = new Set<() => void>();
 
   /**
@@ -64,7 +64,7 @@ export class Routes {
   }
 
   match(topic: string): readonly Route[] {
-    this.settle();
+    this.applyChanges();
     const known = this.#remembered.get(topic);
     if (known !== undefined) return known;
     const qosBySelection = new Map<Selection, QoS>();
@@ -78,13 +78,13 @@ export class Routes {
     return routes;
   }
 
-  /** A change that was put off is not to be made any more. */
+  /** Cancels a change that was put off. */
   cancel(change: () => void): void {
     this.#pending.delete(change);
   }
 
   /** Makes the changes that were put off. */
-  settle(): void {
+  applyChanges(): void {
     if (this.#pending.size === 0) return;
     for (const change of this.#pending) change();
     this.#pending.clear();
@@ -103,9 +103,9 @@ export class Routes {
   }
 }
 
-/** What decides which messages a consumer receives, and how many of them may wait. */
+/** Filters, permissions and limits: the consumers that share them form a selection. */
 export interface SelectionRule {
-  /** The same for all principals whose `mayReceive` answers the same. */
+  /** Equal for principals whose `mayReceive` answers alike. */
   readonly audienceKey: string;
   readonly mayReceive: (audience: Audience) => boolean;
   readonly filters: readonly { readonly filter: string; readonly qos: QoS }[];
@@ -116,22 +116,22 @@ export interface SelectionRule {
 export interface Member {
   readonly isConnected: boolean;
   readonly cursors: Readonly<Record<LogName, { readonly offset: number }>>;
-  /** A QoS 1 entry that concerns the member stands at the end of its log. */
+  /** Offers a QoS 1 entry that concerns the member, at the end of its log. */
   offer(entry: LogEntry): void;
-  /** The same at QoS 0. */
+  /** Offers an entry at QoS 0. */
   offerAtQos0(entry: LogEntry): void;
-  /** A message beside the logs, at the QoS of the member's filters. */
+  /** Offers a message beside the logs, at the QoS of the member's filters. */
   offerDirect(message: DirectMessage, qos: QoS): void;
   /** Whether the entry may still have to be sent to the member. */
   needs(entry: LogEntry): boolean;
-  /** At start: an entry in the log that may not have been counted concerns the member. */
+  /** Counts an entry at start, unless it was counted before. */
   recount(entry: LogEntry): void;
-  /** A mark was set: drops what exceeds the bounds of a backlog. */
+  /** Drops messages beyond the bounds, after a mark was set. */
   checkBounds(): void;
 }
 
 /**
- * What a group of consumers selects alike: the same filters, the same permissions.
+ * A group of consumers with the same filters, permissions and limits.
  *
  * An entry is matched and counted once for all of them, so that a thousand absent sessions cost an
  * alarm no more than one (CONTRACT 4.5).
@@ -141,7 +141,7 @@ export class Selection {
   readonly rule: SelectionRule;
   readonly tallies: Readonly<Record<LogName, Tally>>;
   readonly members = new Set<Member>();
-  /** Those members that have a connection. */
+  /** The members that have a connection. */
   readonly connected = new Set<Member>();
 
   constructor(key: string, rule: SelectionRule) {
@@ -163,7 +163,7 @@ export class Selection {
     if (isMarked) for (const member of this.members) member.checkBounds();
   }
 
-  /** Forgets the marks that no member will jump to: all members have passed them. */
+  /** Forgets marks that all members have passed. */
   forgetOldMarks(): void {
     for (const log of LOG_NAMES) {
       let oldest = Number.POSITIVE_INFINITY;
@@ -173,7 +173,7 @@ export class Selection {
   }
 }
 
-/** The same for rules that select the same. */
+/** Equal for rules that select alike. */
 function selectionKey({ audienceKey, filters, limits }: SelectionRule): string {
   const sorted = filters.map(({ filter, qos }) => `${qos}${filter}`).sort();
   return JSON.stringify([audienceKey, limits, ...sorted]);

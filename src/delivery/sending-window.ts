@@ -14,24 +14,24 @@ const LATE_AFTER_MS = 60_000;
 export interface SendingWindowOptions {
   readonly cursors: Readonly<Record<LogName, Cursor>>;
   readonly services: Pick<ConsumerServices, 'now' | 'elapsedSinceMs'>;
-  /** Called when a page has come, or could not be read. */
+  /** Called when a page was loaded, or failed to load. */
   readonly onLoaded: () => void;
   /** Called when more may be sent. */
   readonly onReady: () => void;
   readonly onReadFailure: (error: unknown) => void;
 }
 
-/** What an acknowledgement settles: an entry of a log, or a message beside the logs. */
+/** A message that awaits its acknowledgement: a log entry, or one beside the logs. */
 interface Sent {
   cursor: Cursor | undefined;
   readonly sequence: number;
-  /** The same for an entry whenever it is sent; undefined for what is sent once. */
+  /** Identifies an entry each time it is sent; undefined for a message that is sent once. */
   readonly name: string | undefined;
 }
 
-/** Sends to one connection, which has a bounded number of messages in flight. */
+/** Sends to one connection, within its in-flight limit. */
 export class SendingWindow {
-  /** Of a connection whose backlog is sent at a pace. */
+  /** Present while a connection's backlog is sent at a pace. */
   replay: Replay | undefined;
   readonly #options: SendingWindowOptions;
   readonly #inFlight = new InFlight<Sent>();
@@ -84,7 +84,7 @@ export class SendingWindow {
     return sent !== undefined;
   }
 
-  /** The receiver will never take the message. The returned function passes it. */
+  /** Turns a message into a dead letter. The returned function passes it. */
   deadLetter(messageId: number): () => void {
     const sent = this.#inFlight.get(messageId);
     if (sent === undefined) return () => undefined;
@@ -97,7 +97,7 @@ export class SendingWindow {
     };
   }
 
-  /** An answer to a lost entry says nothing of the one that gets its number. */
+  /** Detaches lost entries: other entries get their numbers. */
   storeWentBack(cursor: Cursor, sequence: number): void {
     for (const sent of [...this.#inFlight.all(), ...this.#deadLetters]) {
       if (sent.cursor === cursor && sent.sequence > sequence) sent.cursor = undefined;
@@ -105,7 +105,7 @@ export class SendingWindow {
     this.#inFlight.forgetInterrupted();
   }
 
-  /** Sends what may be sent: alarms first, and telemetry never takes more than half the window. */
+  /** Fills the window: alarms first, telemetry in at most half of it. */
   fill({ maxInFlight, maxAgeMs }: ConsumerLimits): void {
     const { cursors, services } = this.#options;
     const window = Math.min(maxInFlight, this.#receiver?.maxInFlight ?? Number.POSITIVE_INFINITY);
@@ -116,17 +116,17 @@ export class SendingWindow {
     this.#sendFrom(alarms, oldestMs, () => this.#inFlight.size < window);
     if (this.#direct !== undefined) this.#sendDirect(this.#direct, half);
     const hasRoom = () => this.#inFlight.size < window && messages.inFlightCount < half;
-    // While alarms are being read or keep a pace, telemetry does not come before them.
+    // While alarms are being read or are paced, telemetry does not go before them.
     const mustWait = this.replay?.holdsAlarms === true || this.#loading.has(alarms);
     if (!mustWait) this.#sendFrom(messages, oldestMs, hasRoom);
   }
 
-  /** At most once: a receiver that cannot keep up misses it rather than queueing without bound. */
+  /** Sends at most once: a receiver that cannot keep up misses the message. */
   sendNow(message: Pick<DirectMessage, 'topic' | 'payload' | 'retain'>): void {
     if (this.#receiver?.isWritable === true) this.#receiver.send(directPublish(message, 0, 0));
   }
 
-  /** A message of this topic is being sent: a retained one that waits is out of date now. */
+  /** Notes that a topic is being sent: its waiting retained message is outdated. */
   noteSent(topic: string): void {
     this.#direct?.noteSent(topic);
   }
@@ -140,7 +140,7 @@ export class SendingWindow {
   #sendFrom(cursor: Cursor, oldestMs: number, hasRoom: () => boolean): void {
     const { replay } = this;
     while (this.#receiver?.isWritable === true && hasRoom() && !this.#isHeldUp(cursor)) {
-      if (replay?.mayGoOn(cursor) === false) return;
+      if (replay?.maySend(cursor) === false) return;
       const entry = cursor.next(oldestMs);
       if (entry === 'caught-up') {
         replay?.caughtUp(cursor);
@@ -150,7 +150,7 @@ export class SendingWindow {
         this.#load(cursor);
         return;
       }
-      replay?.took(cursor);
+      replay?.sent(cursor);
       this.#send(this.#receiver, cursor, entry, cursor.sent(entry));
       if (cursor.wantsPage) this.#load(cursor);
     }
@@ -212,13 +212,13 @@ const BESIDE_THE_LOGS: Sent = { cursor: undefined, sequence: 0, name: undefined 
 /** The messages that await their acknowledgement, by packet identifier. */
 export class InFlight<Message extends { readonly name: string | undefined }> {
   readonly #messages = new Map<number, Message>();
-  /** Packet identifiers of what was on its way when the connection broke, by name. */
+  /** Packet identifiers of entries in flight when the connection broke, by name. */
   readonly #interrupted = new Map<string, number>();
-  /** The same packet identifiers: nothing else gets one of them. */
+  /** The interrupted packet identifiers, which no other message gets. */
   readonly #reserved = new Set<number>();
   /**
-   * Not from 1 on each time the gateway has started: a client may send an acknowledgement that it had
-   * put off on its next connection (mqtt.js does), and it must not settle what has the same number there.
+   * Starts at random, not at 1: a client may send a delayed acknowledgement on its next connection
+   * (mqtt.js does), which must not acknowledge another message of the same number.
    */
   #lastMessageId = Math.floor(Math.random() * MAX_MESSAGE_ID);
   /** One message at a time is timed. */
@@ -253,7 +253,7 @@ export class InFlight<Message extends { readonly name: string | undefined }> {
     return this.#messages.get(messageId);
   }
 
-  /** The message of this packet identifier, which awaits nothing any more. */
+  /** Removes and returns the message of this packet identifier. */
   acknowledge(messageId: number): Message | undefined {
     if (messageId === this.#timed?.messageId) {
       this.#lastRoundTripMs = performance.now() - this.#timed.sentAtMs;
@@ -268,7 +268,7 @@ export class InFlight<Message extends { readonly name: string | undefined }> {
     return this.#messages.values();
   }
 
-  /** The connection broke: whatever has a name is to be sent again, unless it expires before. */
+  /** Interrupts all messages: entries keep their packet identifiers for the next connection. */
   interrupt(): void {
     for (const [messageId, { name }] of this.#messages) {
       if (name === undefined) continue;
@@ -280,14 +280,14 @@ export class InFlight<Message extends { readonly name: string | undefined }> {
     this.#lastRoundTripMs = 0;
   }
 
-  /** What was on its way before the connection broke is not sent again. */
+  /** Frees the packet identifiers of interrupted entries. */
   forgetInterrupted(): void {
     this.#interrupted.clear();
     this.#reserved.clear();
   }
 
   #unused(): number {
-    // What has expired is never sent again: it must not keep its packet identifiers for ever.
+    // Expired entries are never sent again: they must not keep their packet identifiers for ever.
     if (this.#messages.size + this.#reserved.size >= MAX_MESSAGE_ID) this.forgetInterrupted();
     do {
       this.#lastMessageId = (this.#lastMessageId % MAX_MESSAGE_ID) + 1;

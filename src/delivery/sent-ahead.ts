@@ -1,4 +1,4 @@
-/** The entries that are done with, as a bit each, so that a long backlog is small when saved. */
+/** Entries done with, one bit each, so that a long backlog stays small. */
 export interface SentAheadState {
   /** The sequence that the first bit is for. */
   readonly first: number;
@@ -7,7 +7,7 @@ export interface SentAheadState {
 
 const BITS = 8;
 
-/** The entries behind a cursor's offset that were sent before their turn. */
+/** The entries after a cursor's offset that were sent before their turn. */
 export class SentAhead {
   /** Sequence → bytes of payload. */
   readonly #inFlight = new Map<number, number>();
@@ -47,7 +47,7 @@ export class SentAhead {
     return this.#inFlight.has(sequence) || this.#done.has(sequence);
   }
 
-  /** How many entries behind this sequence were sent ahead, done with or not. */
+  /** How many entries after this sequence were sent ahead, done with or not. */
   countAfter(sequence: number): number {
     let count = 0;
     for (const sent of this.#inFlight.keys()) if (sent > sequence) count++;
@@ -59,14 +59,14 @@ export class SentAhead {
     this.#inFlight.set(sequence, bytes);
   }
 
-  /** The entry awaits no acknowledgement any more. Returns whether it did. */
-  settle(sequence: number): boolean {
+  /** Takes an entry out of flight. Returns whether it was in flight. */
+  complete(sequence: number): boolean {
     if (!this.#inFlight.delete(sequence)) return false;
     this.#done.add(sequence);
     return true;
   }
 
-  /** The cursor passes an entry. Returns the bytes of one in flight; undefined for one not ahead. */
+  /** Passes an entry. Returns the bytes of one in flight; undefined for one not ahead. */
   pass(sequence: number): number | 'done' | undefined {
     const bytes = this.#inFlight.get(sequence);
     if (bytes !== undefined) {
@@ -76,7 +76,7 @@ export class SentAhead {
     return this.#done.delete(sequence) ? 'done' : undefined;
   }
 
-  /** The entries in flight up to this one, which the cursor passes with all that is done with. */
+  /** Passes all entries up to this one. Returns those in flight. */
   passAllUpTo(sequence: number): [sequence: number, bytes: number][] {
     for (const done of this.#done) if (done <= sequence) this.#done.delete(done);
     const passed = [...this.#inFlight].filter(([sent]) => sent <= sequence);
@@ -84,12 +84,12 @@ export class SentAhead {
     return passed.sort(([one], [other]) => one - other);
   }
 
-  /** What was in flight is to be sent again. */
+  /** Forgets the entries in flight, which are sent again. */
   rewind(): void {
     this.#inFlight.clear();
   }
 
-  /** The log ends at this sequence now. Returns how many lost entries were in flight. */
+  /** Cuts at the log's new end. Returns how many lost entries were in flight. */
   cutAt(sequence: number): number {
     for (const done of this.#done) if (done > sequence) this.#done.delete(done);
     const lost = [...this.#inFlight.keys()].filter((sent) => sent > sequence);
@@ -97,7 +97,7 @@ export class SentAhead {
     return lost.length;
   }
 
-  /** The cursor reads nothing any more up to the end of its log. */
+  /** Forgets the entries done with, once the cursor is at the end of its log. */
   forgetDone(): void {
     this.#done.clear();
   }

@@ -14,13 +14,15 @@ export interface Amount {
   readonly bytes: number;
 }
 
-/** What one cursor has sent: what is in flight, and what is settled though the floor is below it. */
+/** The entries one cursor sent: in flight, or done with above the ack floor. */
 export class SentEntries {
   /** In the order of the log. */
   readonly #inFlight = new Map<number, Flight>();
-  /** What was sent before its turn; undefined when nothing was. */
+  /** Entries sent before their turn; undefined when there are none. */
   #ahead: SentAhead | undefined;
-  /** Up to a sequence, all that is not done with and not in flight; undefined: there is nothing. */
+  /**
+   * Entries up to a sequence that are neither done with nor in flight; undefined: there are none.
+   */
   #resume: { upTo: number; readonly open: Set<number> } | undefined;
   #sentUpTo: number;
 
@@ -40,7 +42,7 @@ export class SentEntries {
     return this.#ahead?.inFlightCount ?? 0;
   }
 
-  /** In flight, sent in its turn or before. */
+  /** All entries in flight, sent in their turn or before. */
   get amount(): Amount {
     let bytes = this.#ahead?.inFlightBytes ?? 0;
     for (const flight of this.#inFlight.values()) bytes += flight.bytes;
@@ -53,12 +55,12 @@ export class SentEntries {
     return oldest;
   }
 
-  /** Up to here, what was sent and dropped is known entry by entry. */
+  /** Up to here, sent and dropped entries are known one by one. */
   get knownUpTo(): number {
     return this.#resume?.upTo ?? 0;
   }
 
-  /** The parts of a cursor's saved state: those that say more than its floor does. */
+  /** The saved state beyond what the ack floor says. */
   stateAt(ackFloor: number, offset: number, isCaughtUp: boolean): Partial<CursorState> {
     const sent = this.#sentAt(offset);
     const ahead = isCaughtUp && this.#inFlight.size === 0 ? undefined : this.#ahead?.state;
@@ -73,24 +75,24 @@ export class SentEntries {
     return this.#inFlight.has(sequence);
   }
 
-  /** Whether the entry is neither in flight nor done with, as far as is known of it here. */
+  /** Whether the entry is neither in flight nor known to be done with. */
   isOpen(sequence: number): boolean {
     if (this.wasSentAhead(sequence) || this.#inFlight.has(sequence)) return false;
     const resume = this.#resume;
     return resume === undefined || sequence > resume.upTo || resume.open.has(sequence);
   }
 
-  /** Whether the entry, behind what is known, was sent before its turn. */
+  /** Whether the entry was sent before its turn. */
   wasSentAhead(sequence: number): boolean {
     return this.#ahead?.has(sequence) === true;
   }
 
-  /** How many entries behind a sequence were sent before their turn. */
+  /** How many entries after a sequence were sent before their turn. */
   aheadAfter(sequence: number): number {
     return this.#ahead?.countAfter(sequence) ?? 0;
   }
 
-  /** The entry awaits its acknowledgement. Returns whether it had been sent before. */
+  /** Puts the entry in flight. Returns whether it was sent before. */
   send({ sequence, payload, receivedAtMs }: LogEntry): boolean {
     const isRepeated = sequence <= this.#sentUpTo;
     this.#inFlight.set(sequence, { bytes: payload.length, receivedAtMs });
@@ -103,7 +105,7 @@ export class SentEntries {
     this.#ahead.sent(sequence, payload.length);
   }
 
-  /** The cursor passes an entry. Returns whether the entry was sent before its turn. */
+  /** Passes an entry. Returns whether the entry was sent before its turn. */
   pass({ sequence, receivedAtMs }: LogEntry): boolean {
     const ahead = this.#ahead?.pass(sequence);
     this.#resume?.open.delete(sequence);
@@ -112,20 +114,20 @@ export class SentEntries {
     return true;
   }
 
-  /** The cursor passes all entries up to this one, received about then. */
+  /** Passes all entries up to this one, received about then. */
   passAllUpTo(sequence: number, receivedAtMs: number): void {
     for (const [sent, bytes] of this.#ahead?.passAllUpTo(sequence) ?? []) {
       this.#inFlight.set(sent, { bytes, receivedAtMs });
     }
   }
 
-  /** The cursor has passed the whole log. */
+  /** Passes the whole log. */
   passAll(): void {
     if (this.aheadCount === 0) this.#ahead = undefined;
     else this.#ahead?.forgetDone();
   }
 
-  /** Where a cursor can go on from without missing anything: behind what is known to be settled. */
+  /** The offset to read from, past entries known to be done with. */
   nextFrom(offset: number): number {
     const resume = this.#resume;
     if (resume === undefined || resume.upTo <= offset) return offset;
@@ -133,22 +135,22 @@ export class SentEntries {
     return resume.upTo;
   }
 
-  /** Up to a sequence only these are to be sent still, besides what is in flight. */
+  /** Keeps, of the entries up to a sequence, only these to be sent, besides those in flight. */
   keepOnly(sent: SentBefore): void {
     this.#resume = resumeOf(sent);
   }
 
-  /** The entry awaits nothing any more. Returns whether it was in flight. */
-  settle(sequence: number): boolean {
-    return this.#ahead?.settle(sequence) === true || this.#inFlight.delete(sequence);
+  /** Takes an entry out of flight. Returns whether it was in flight. */
+  complete(sequence: number): boolean {
+    return this.#ahead?.complete(sequence) === true || this.#inFlight.delete(sequence);
   }
 
-  /** An entry that is to be sent again need not be. Returns whether it was to be. */
-  settleUnsent(sequence: number): boolean {
+  /** Cancels sending an entry again. Returns whether it was to be sent. */
+  cancelResend(sequence: number): boolean {
     return !this.wasSentAhead(sequence) && this.#resume?.open.delete(sequence) === true;
   }
 
-  /** Gives up entries in flight that were received before this time. Returns how many. */
+  /** Expires entries in flight received before this time. Returns how many. */
   expireBefore(timeMs: number): number {
     let expired = 0;
     for (const [sequence, { receivedAtMs }] of this.#inFlight) {
@@ -159,7 +161,7 @@ export class SentEntries {
     return expired;
   }
 
-  /** What is in flight will be sent again. Returns how much that is. */
+  /** Takes all entries out of flight, to be sent again. Returns how many. */
   rewind(offset: number): Amount {
     const { amount } = this;
     if (amount.count > 0) this.#resume = resumeOf(this.#sentAt(offset));
@@ -168,7 +170,7 @@ export class SentEntries {
     return amount;
   }
 
-  /** The log ends at this sequence now. Returns how many entries in flight were lost. */
+  /** Cuts at the log's new end. Returns how many lost entries were in flight. */
   cutAt(sequence: number): number {
     let lost = this.#ahead?.cutAt(sequence) ?? 0;
     for (const sent of this.#inFlight.keys()) {
@@ -186,13 +188,13 @@ export class SentEntries {
     return lost;
   }
 
-  /** Of version 1: a dropped entry that had not been passed yet. */
+  /** Version 1: passes a dropped entry that the offset had not passed yet. */
   skip(sequence: number): void {
     this.#resume ??= { upTo: sequence, open: new Set() };
     if (!this.#resume.open.delete(sequence)) this.#resume.upTo = sequence;
   }
 
-  /** What was sent, now or before the cursor last went back, and is not done with. */
+  /** Sent entries that are not done with, also from before the last rewind. */
   #sentAt(offset: number): SentBefore {
     const sequences = [...this.#inFlight.keys()];
     const resume = this.#resume;

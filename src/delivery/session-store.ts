@@ -2,10 +2,10 @@ import type { CursorState } from './cursor-state.js';
 import type { LogName, LogPositions } from './log-entry.js';
 import type { Subscription } from './subscriptions.js';
 
-/** Where a session is in each log, and what became of what it accepted. */
+/** A session's position and account in each log. */
 export type SessionCursors = Readonly<Record<LogName, CursorState>>;
 
-/** A persistent session as it is kept. */
+/** A persistent session as it is stored. */
 export interface SessionRecord extends SessionPosition {
   /** `principalKey` of the principal it belongs to. */
   readonly owner: string;
@@ -19,7 +19,7 @@ export interface SessionPosition {
   readonly seenAtMs: number;
 }
 
-/** What the store holds of the sessions. */
+/** All stored sessions. */
 export interface StoredSessions {
   readonly sessions: readonly (SessionRecord & {
     /** The packet identifiers of QoS 2 publishes that the client has not released. */
@@ -31,13 +31,13 @@ export interface StoredSessions {
   readonly countedUpTo: LogPositions;
 }
 
-/** Where persistent sessions are kept. */
+/** Stores persistent sessions. */
 export interface SessionStore {
   load(): Promise<StoredSessions>;
   save(session: SessionRecord): Promise<void>;
   saveCursors(sessions: readonly SessionPosition[]): Promise<void>;
   saveCountedUpTo(positions: LogPositions): Promise<void>;
-  /** The client has released these QoS 2 packet identifiers. */
+  /** Forgets QoS 2 packet identifiers that the client released. */
   release(clientId: string, packetIdentifiers: readonly number[]): Promise<void>;
   delete(clientId: string): Promise<void>;
 }

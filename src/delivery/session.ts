@@ -10,20 +10,20 @@ export interface RequestedSubscription {
   readonly qos: QoS;
 }
 
-/** To whom a session belongs, and what that principal may see. */
+/** The principal that owns a session, and its permissions. */
 export interface SessionOwner {
   /** `principalKey` */
   readonly key: string;
   readonly mayReceive: (audience: Audience) => boolean;
-  /** The same for all whose `mayReceive` answers the same. */
+  /** Equal for principals whose `mayReceive` answers alike. */
   readonly audienceKey: string;
-  /** Left out: those of all sessions. */
+  /** Absent: the limits of all sessions. */
   readonly limits?: ConsumerLimits | undefined;
   /** Whether the owner's sessions are kept however long they are away. */
   readonly isKept?: boolean | undefined;
 }
 
-/** What a client finds again when it connects: its consumer, and what it has not released. */
+/** A client's consumer, and its packet identifiers that are not released. */
 export interface Session {
   readonly clientId: string;
   readonly owner: SessionOwner;
@@ -32,6 +32,6 @@ export interface Session {
   readonly received: ReceivedIdentifiers;
   /** Whether the newest connection has found the session there [MQTT-3.2.2-2]. */
   readonly isResumed: boolean;
-  /** Whether its subscriptions are stored as they are. */
+  /** Whether the present subscriptions are stored. */
   readonly isSaved: boolean;
 }

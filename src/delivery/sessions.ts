@@ -12,7 +12,7 @@ import { SharedTurn } from './shared-turn.js';
 import { Subscriptions } from './subscriptions.js';
 
 interface KeptSession extends Session {
-  /** Stores all of it: a thousand SUBSCRIBEs that come at once are one write. */
+  /** Stores the whole session: a thousand SUBSCRIBEs at once are one write. */
   readonly saving: SharedTurn;
   seenAtMs: number;
   isResumed: boolean;
@@ -32,7 +32,7 @@ export interface SessionsOptions {
 }
 
 const FORGET_INTERVAL_MS = 60_000;
-/** In place of the time at which a session was last connected: it is. */
+/** Stored instead of a time while the session is connected. */
 const CONNECTED = 0;
 
 /** The sessions of MQTT clients, by client id: each with a consumer of forwarded messages. */
@@ -65,7 +65,7 @@ export class Sessions {
       const seenAtMs = record.seenAtMs === CONNECTED ? now() : record.seenAtMs;
       if (owner === undefined) await store.delete(record.clientId);
       else {
-        this.#saver.stored(record);
+        this.#saver.noteStored(record);
         this.#open({ ...record, seenAtMs }, owner, true, received).isSaved = true;
       }
     }
@@ -80,12 +80,12 @@ export class Sessions {
     await this.saveAll();
   }
 
-  /** Every cursor that has moved is stored when this resolves. */
+  /** Saves every cursor that has moved. */
   async saveCursors(): Promise<void> {
     await this.#saver.flush();
   }
 
-  /** The same of every session, and up to where they are counted: a later start counts from there. */
+  /** Saves every cursor, and up to where they are counted: a later start counts from there. */
   async saveAll(): Promise<void> {
     const countedUpTo = this.#options.deliveries.newest;
     for (const { consumer } of this.#sessions.values()) this.#saver.moved.add(consumer);
@@ -93,7 +93,7 @@ export class Sessions {
     await this.#options.store.saveCountedUpTo(countedUpTo);
   }
 
-  /** The ack floor of all stored sessions, going by what is stored of them. */
+  /** The lowest stored ack floor of all sessions. */
   storedFloor(log: LogName): number {
     return this.#saver.storedAckFloor(log);
   }
@@ -115,9 +115,11 @@ export class Sessions {
   }
 
   /**
-   * The session of a client that connects: its persistent one, or a new one. A clean session ends
-   * with its connection (`closed`) and leaves nothing behind. Does not wait for the store, so that a
-   * device gets in while it is away (CONTRACT 4.4); a SUBSCRIBE does, and comes behind it there.
+   * Opens a client's session: its persistent one, or a new one.
+   *
+   * A clean session ends with its connection (`closed`) and leaves nothing behind. Opening does not
+   * wait for the store, so that a device can connect while the store is away (CONTRACT 4.4). A
+   * SUBSCRIBE does wait, and is written after the session.
    */
   open(clientId: string, owner: SessionOwner, isPersistent: boolean): Session {
     const session = this.#sessions.get(clientId);
@@ -137,16 +139,18 @@ export class Sessions {
     };
     const opened = this.#open(record, owner, isPersistent, []);
     if (isPersistent) {
-      // Until more of it is stored, the session accepts what comes from now on.
-      this.#saver.stored(record);
+      // Until its next save, the session counts with this ack floor.
+      this.#saver.noteStored(record);
       this.#inBackground(clientId, this.#options.store.save(record));
     }
     return opened;
   }
 
   /**
-   * The client's connection is gone, and a clean session with it; unless another connection has
-   * taken the client id over and has a session of its own [MQTT-3.1.4-2].
+   * Ends a connection, and a clean session with it.
+   *
+   * A connection that has taken over the client id has a session of its own, which stays
+   * [MQTT-3.1.4-2].
    */
   closed({ clientId, consumer }: Session): void {
     const session = this.#sessions.get(clientId);
@@ -192,13 +196,13 @@ export class Sessions {
     if (session.isPersistent) await this.#options.store.delete(clientId);
   }
 
-  /** Ends all sessions of a principal that is no more. */
+  /** Ends all sessions of a deleted principal. */
   async discardAllOf(owner: string): Promise<void> {
     const owned = [...this.#sessions].filter(([, session]) => session.owner.key === owner);
     await Promise.all(owned.map(([clientId]) => this.discard(clientId)));
   }
 
-  /** A session that is away for too long is forgotten, with its backlog (CONTRACT 5). */
+  /** Forgets sessions that were away for too long, with their backlogs (CONTRACT 5). */
   #forgetUnused(): void {
     const { now, forgetAfterMs, log } = this.#options;
     for (const [clientId, { consumer, owner, seenAtMs }] of this.#sessions) {
@@ -244,7 +248,12 @@ export class Sessions {
     return session;
   }
 
-  /** Undefined also of a discarded session, whose connection ends later: that is not written again. */
+  /**
+   * The position to save.
+   *
+   * Undefined also for a discarded session whose connection ends later: it must not be written
+   * again.
+   */
   #positionOf(consumer: Consumer): SessionPosition | undefined {
     const session = this.#sessions.get(consumer.name);
     if (session?.consumer !== consumer) return undefined;
@@ -252,7 +261,7 @@ export class Sessions {
     return session.isPersistent ? positionOf(session) : undefined;
   }
 
-  /** For a persistent session, its subscriptions are stored when this resolves. */
+  /** Applies changed subscriptions; of a persistent session they are stored when this resolves. */
   async #changed(session: KeptSession): Promise<void> {
     session.consumer.subscriptionsChanged();
     session.isSaved = false;
@@ -260,9 +269,9 @@ export class Sessions {
   }
 
   async #save(session: KeptSession): Promise<void> {
-    // Discarded since: it must not be written again.
+    // A discarded session must not be written again.
     if (this.#sessions.get(session.clientId) !== session) return;
-    // Before the answer: what changes meanwhile is for the next save.
+    // Set before the answer: later changes are for the next save.
     session.isSaved = true;
     try {
       await this.#options.store.save({
@@ -277,8 +286,11 @@ export class Sessions {
   }
 
   /**
-   * A new session has nothing to lose yet: CONNACK does not wait for the store, so that a device can
-   * connect while it is away. Its first subscription is stored, with all the rest, before SUBACK.
+   * Writes without waiting for the store; a failure is logged.
+   *
+   * A new session has nothing to lose yet: CONNACK does not wait for the store, so that a device
+   * can connect while the store is away. The first subscription is stored, with the whole session,
+   * before SUBACK.
    */
   #inBackground(clientId: string, work: Promise<void>): void {
     work.catch((error: unknown) => {

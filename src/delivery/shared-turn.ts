@@ -1,6 +1,7 @@
 /**
- * Does a piece of work one at a time. Whoever asks for it while it is being done shares the next turn
- * with all others who do: it sees what had changed until it began.
+ * Runs a piece of work one turn at a time.
+ *
+ * Callers that ask during a turn share the next one, which sees all changes made until it begins.
  */
 export class SharedTurn {
   readonly #work: () => Promise<void>;
@@ -17,7 +18,7 @@ export class SharedTurn {
       this.#next = undefined;
       return this.#work();
     });
-    // Whoever shares it is told of a failure; the turn after it only waits for its end.
+    // The callers of a turn are told of its failure; the turn after it only waits for its end.
     this.#last = Promise.allSettled([this.#next]);
     return this.#next;
   }

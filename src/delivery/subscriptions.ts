@@ -3,13 +3,13 @@ import type { LogEntry, LogName, LogPositions } from './log-entry.js';
 
 export type QoS = 0 | 1;
 
-/** One subscription of a session, and from and up to where in the logs it holds. */
+/** One subscription of a session, and its range in each log. */
 export interface Subscription {
   readonly filter: string;
   readonly qos: QoS;
-  /** The newest entries when it was made: they are not meant for it. */
+  /** The newest entries when subscribed: entries up to here are not covered. */
   readonly after: LogPositions;
-  /** The newest entries when it was ended: what was owed until then still is. */
+  /** The newest entries when unsubscribed: entries up to here are still covered. */
   readonly until?: LogPositions | undefined;
 }
 
@@ -17,7 +17,7 @@ export interface Subscription {
 export class Subscriptions {
   #current = new Map<string, Subscription>();
   #ended: Subscription[] = [];
-  /** All of them; put together when it is asked for, after a change. */
+  /** All subscriptions by filter; built on demand after a change. */
   #byFilter: FilterTree<Subscription> | undefined;
 
   constructor(subscriptions: readonly Subscription[]) {
@@ -31,12 +31,12 @@ export class Subscriptions {
     return this.#current.size;
   }
 
-  /** Those in force. */
+  /** The subscriptions in force. */
   list(): Subscription[] {
     return [...this.#current.values()];
   }
 
-  /** With those that have ended but may still be owed something. */
+  /** The subscriptions in force, and ended ones that may still have queued entries. */
   all(): Subscription[] {
     return [...this.#current.values(), ...this.#ended];
   }
@@ -46,8 +46,9 @@ export class Subscriptions {
   }
 
   /**
-   * Subscribes, or changes the QoS of a filter that is subscribed to already [MQTT-3.8.4-3]: what is
-   * owed so far stays owed at the QoS at which it was accepted.
+   * Subscribes, or changes the QoS of a filter [MQTT-3.8.4-3].
+   *
+   * Entries accepted so far keep the QoS at which they were accepted.
    */
   put(filter: string, qos: QoS, newest: LogPositions): void {
     const before = this.#current.get(filter);
@@ -78,7 +79,7 @@ export class Subscriptions {
     this.#ended = kept;
   }
 
-  /** Whether subscriptions have ended to which messages may still be owed. */
+  /** Whether there are ended subscriptions that may still have queued entries. */
   get hasEnded(): boolean {
     return this.#ended.length > 0;
   }
@@ -91,7 +92,7 @@ export class Subscriptions {
     return since;
   }
 
-  /** The store has lost its newest entries: what is appended anew is meant for all that hold. */
+  /** Covers entries that are appended anew after the store lost its newest. */
   rewindTo(log: LogName, sequence: number): void {
     this.#byFilter = undefined;
     const back = (at: LogPositions) => ({ ...at, [log]: Math.min(at[log], sequence) });
@@ -110,7 +111,7 @@ export class Subscriptions {
     return highest(this.#matching(topic), ({ until }) => until === undefined);
   }
 
-  /** The same for an entry of a log, as it was when the entry was appended. */
+  /** The highest QoS granted when the entry was appended, undefined when no filter matched. */
   qosForEntry({ log, sequence, topic }: LogEntry): QoS | undefined {
     return highest(
       this.#matching(topic),

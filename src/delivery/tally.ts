@@ -7,7 +7,7 @@ export interface MarkSpacing {
   readonly ms: number;
 }
 
-/** How many entries a selection has accepted up to a place in the log. */
+/** A selection's count at a place in the log. */
 export interface Mark {
   readonly sequence: number;
   readonly count: number;
@@ -15,7 +15,9 @@ export interface Mark {
   readonly receivedAtMs: number;
 }
 
-/** More than a bound needs; beyond it jumps become coarser, over all but the newest of these. */
+/**
+ * More marks than a bound needs; beyond that jumps become coarser, over all but the newest marks.
+ */
 const MAX_MARKS = 512;
 const NEWEST_MARKS = 192;
 
@@ -31,7 +33,7 @@ export class Tally {
   #count = 0;
   #bytes = 0;
   #last: Mark | undefined;
-  /** Where the entry counted last stands. */
+  /** The place of the entry counted last. */
   #newest: Mark | undefined;
 
   constructor(spacing: MarkSpacing) {
@@ -58,7 +60,7 @@ export class Tally {
       this.#count - last.count >= entries ||
       this.#bytes - last.bytes >= bytes ||
       hasPassed;
-    // Before a pause, so that what came before is not as young as what came after.
+    // A mark before a pause keeps earlier entries from passing for as young as later ones.
     if (hasPassed && this.#newest !== undefined && this.#newest !== last) this.#mark(this.#newest);
     const { sequence, receivedAtMs } = entry;
     this.#newest = { sequence, count: this.#count, bytes: this.#bytes, receivedAtMs };
@@ -71,7 +73,7 @@ export class Tally {
     return this.#marks.filter(({ sequence }) => sequence >= fromSequence);
   }
 
-  /** The first mark from a sequence on behind which no more than this lies. */
+  /** The first mark from a sequence on with no more than this after it. */
   leaving(maxCount: number, maxBytes: number, fromSequence: number): Mark | undefined {
     return this.#marks.find(
       ({ sequence, count, bytes }) =>
@@ -81,7 +83,11 @@ export class Tally {
     );
   }
 
-  /** The last mark, from a sequence on, of an entry received before this time; the newest also unmarked. */
+  /**
+   * The last mark, from a sequence on, received before this time.
+   *
+   * The newest entry counts though it may be unmarked.
+   */
   before(timeMs: number, fromSequence: number): Mark | undefined {
     const isBefore = ({ receivedAtMs }: Mark) => receivedAtMs < timeMs;
     const newest = this.#newest;
@@ -91,8 +97,9 @@ export class Tally {
   }
 
   /**
-   * Puts the marks of another tally before all others: of the entries that were in the log before this
-   * one began to count, at zero.
+   * Puts the marks of a tally of earlier entries before all others.
+   *
+   * The earlier entries were in the log before this tally began to count, at zero.
    */
   prepend(before: Tally): void {
     const end = before.#newest === before.#last ? undefined : before.#newest;
@@ -105,13 +112,13 @@ export class Tally {
     this.#thin();
   }
 
-  /** Forgets the marks before a sequence: no consumer is behind it. */
+  /** Forgets the marks before a sequence, which all consumers have passed. */
   forgetBefore(sequence: number): void {
     const kept = this.#marks.findIndex((mark) => mark.sequence >= sequence);
     if (kept !== 0) this.#marks = kept < 0 ? [] : this.#marks.slice(kept);
   }
 
-  /** The log ends here now. */
+  /** Forgets the marks after the log's new end. */
   cutAt(sequence: number): void {
     this.#marks = this.#marks.filter((mark) => mark.sequence <= sequence);
     this.#last = this.#marks.at(-1);
@@ -124,7 +131,7 @@ export class Tally {
     this.#thin();
   }
 
-  /** Takes out the mark that is missed least: the next one is not much further on. */
+  /** Removes the mark that is missed least: the next one is not much further on. */
   #thin(): void {
     while (this.#marks.length > MAX_MARKS) {
       const marks = this.#marks;
@@ -138,7 +145,7 @@ export class Tally {
   }
 }
 
-/** Counts what a cursor has accepted and not read: what its selection's tally counts behind it. */
+/** Counts a cursor's unread entries by its selection's tally. */
 export class Unread {
   #tally: Tally | undefined;
   /** The cursor's offset as a position in the tally. */
@@ -179,20 +186,20 @@ export class Unread {
     this.#marksFrom = marksFrom;
   }
 
-  /** An entry was read. */
+  /** Counts an entry as read. */
   read(bytes: number): void {
     this.#readCount++;
     this.#readBytes += bytes;
   }
 
-  /** Entries are to be read again, or have been found in the log. */
+  /** Adds entries that are to be read again, or were found in the log. */
   add(count: number, bytes: number): void {
     this.#readCount -= count;
     this.#readBytes -= bytes;
   }
 
-  /** Only so much is left to read. */
-  leave(count: number, bytes: number): void {
+  /** Sets how much is left to read. */
+  setLeft(count: number, bytes: number): void {
     this.#readCount = (this.#tally?.count ?? 0) - count;
     this.#readBytes = (this.#tally?.bytes ?? 0) - bytes;
     if (count > 0) return;
@@ -200,26 +207,27 @@ export class Unread {
     this.#isUnmarked = false;
   }
 
-  /** The marks that lead to what was there at the start are set. */
+  /** Allows jumps over entries from before the start: their marks are set. */
   marked(): void {
     this.#isUnmarked = false;
   }
 
-  /** How many entries and bytes lie behind a mark. */
-  behind({ count, bytes }: Mark): { readonly count: number; readonly bytes: number } {
+  /** The entries and bytes after a mark. */
+  after({ count, bytes }: Mark): { readonly count: number; readonly bytes: number } {
     const tally = this.#tally;
     return { count: (tally?.count ?? 0) - count, bytes: (tally?.bytes ?? 0) - bytes };
   }
 
   /**
-   * The first mark from a sequence on behind which no more than this lies. Undefined as long as there
-   * are no marks in a backlog of before the start: it would be dropped whole.
+   * The first mark from a sequence on with no more than this after it.
+   *
+   * Undefined while a backlog from before the start has no marks: it would be dropped whole.
    */
   markLeaving(maxCount: number, maxBytes: number, fromSequence: number): Mark | undefined {
     const tally = this.#tally;
     if (tally === undefined || this.#isUnmarked) return undefined;
     const isWithin = (mark: Mark): boolean => {
-      const { count, bytes } = this.behind(mark);
+      const { count, bytes } = this.after(mark);
       return mark.sequence >= fromSequence && count <= maxCount && bytes <= maxBytes;
     };
     return (
@@ -236,7 +244,7 @@ export class Unread {
     return mark ?? this.#earlierMarks.findLast(isEarlier);
   }
 
-  /** The log ends at this sequence now. */
+  /** Adjusts to the log's new end. */
   cutAt(sequence: number): void {
     this.#marksFrom = Math.min(this.#marksFrom, sequence);
     this.#earlierMarks = this.#earlierMarks.filter((mark) => mark.sequence <= sequence);
@@ -251,7 +259,7 @@ export class Unread {
     const before = this.#tally;
     if (before === undefined) return [];
     return [...this.#earlierMarks, ...before.marksFrom(this.#marksFrom)].map((mark) => {
-      const { count, bytes } = this.behind(mark);
+      const { count, bytes } = this.after(mark);
       return { ...mark, count: tally.count - count, bytes: tally.bytes - bytes };
     });
   }

@@ -1,18 +1,18 @@
 import type { Logger } from 'pino';
 import type { Deliveries } from './deliveries.js';
-import { type KeepableLogs, LOG_NAMES, type LogPositions } from './log-entry.js';
+import { LOG_NAMES, type LogPositions, type TrimmableLogs } from './log-entry.js';
 import { MessageCompaction } from './message-compaction.js';
 import type { Sessions } from './sessions.js';
 
 const INTERVAL_MS = 1_000;
-/** Bounds by age are looked after, and logs trimmed, every so many intervals. */
+/** Entries are expired, and logs trimmed, every so many intervals. */
 const INTERVALS_PER_KEEPING = 10;
-/** So much is counted again after a crash, at most, before the gateway is ready. */
+/** Entries to count again after a crash, at most, before the gateway is ready. */
 const UNCOUNTED_ENTRIES = 5_000;
 const INTERVALS_PER_CHECKPOINT = 60;
 
 export interface UpkeepOptions {
-  readonly logs: KeepableLogs;
+  readonly logs: TrimmableLogs;
   readonly deliveries: Deliveries;
   readonly sessions: Sessions;
   readonly log: Logger;
@@ -77,7 +77,7 @@ export class Upkeep {
     const ofAlarms = alarms - this.#savedAt.alarms;
     const ofMessages = messages - this.#savedAt.messages;
     const appended = ofAlarms + ofMessages;
-    // The store has lost entries: what is saved counts some that are no more.
+    // The store has lost entries: the saved counts include them.
     if (ofAlarms < 0 || ofMessages < 0) return true;
     if (appended === 0) return false;
     return appended >= UNCOUNTED_ENTRIES || this.#intervals % INTERVALS_PER_CHECKPOINT === 0;
@@ -90,15 +90,17 @@ export class Upkeep {
     this.#savedAt = newest;
   }
 
-  /** The ack floor of all consumers. */
+  /** The lowest ack floor of all consumers, in each log. */
   #floors(): LogPositions {
     const { deliveries } = this.#options;
     return { alarms: deliveries.floor('alarms'), messages: deliveries.floor('messages') };
   }
 
   /**
-   * Saves before anything is trimmed: a gateway that starts from what is stored must not look for what
-   * is gone. A full store takes no cursors; then room is made below the floors that it has.
+   * Saves before anything is trimmed, making room when the store is full.
+   *
+   * A gateway that starts from stored cursors must not look for trimmed entries. A full store takes
+   * no cursors: then entries below the stored ack floors are trimmed first.
    */
   async #makeRoom(save: () => Promise<void>): Promise<void> {
     try {

@@ -37,21 +37,22 @@ export interface Alarm {
   readonly id: string;
   readonly kind: AlarmKind;
   readonly detectedAtMs: number;
-  /** JSON text of the detection time as sent, where it could not be believed. */
+  /** JSON text of the detection time as sent, where it is plainly wrong. */
   readonly reportedAt: string | undefined;
-  /** Object keys of the recordings there are. */
+  /** Object keys of the recordings. */
   readonly footage: Readonly<Partial<Record<FootageType, string>>>;
   /** JSON text of the object of all other fields, undefined when there are none. */
   readonly data: string | undefined;
   /**
-   * Whether the same publish sent again gives the same `id`. Where it does not, only the packet
-   * identifier of a retransmission tells a repetition from a second alarm.
+   * Whether the same publish sent again gives the same `id`.
+   *
+   * Otherwise only the packet identifier tells a retransmission from a second alarm.
    */
   readonly idIsStable: boolean;
 }
 
-/** Why a publish cannot be used, as the `reason` on the rejected topics. */
-export const REJECTION_REASONS = [
+/** Why a publish is invalid: the `reason` on the `rejected` topics. */
+export const INVALID_PUBLISH_REASONS = [
   'payload-too-large',
   'not-json',
   'not-an-object',
@@ -60,14 +61,15 @@ export const REJECTION_REASONS = [
   'reserved-topic',
   'invalid-topic',
 ] as const;
-export type RejectionReason = (typeof REJECTION_REASONS)[number];
+export type InvalidPublishReason = (typeof INVALID_PUBLISH_REASONS)[number];
 
-export type AlarmResult = { readonly alarm: Alarm } | { readonly reason: RejectionReason };
+export type AlarmResult = { readonly alarm: Alarm } | { readonly reason: InvalidPublishReason };
 
 /**
- * Reads the payload of `devices/<deviceId>/alarms`. Lenient where refusing would lose an alarm over
- * a detail: a wrong time is replaced, an `id` that is no UUID is kept in `data` and one is derived
- * from it.
+ * Parses the payload of `devices/<deviceId>/alarms`.
+ *
+ * Lenient, because no alarm must be lost over a detail: a wrong time is replaced, an `id` that is
+ * no UUID is kept in `data` and one is derived from it.
  */
 export function parseAlarm(
   payload: Uint8Array,
@@ -88,7 +90,7 @@ export function parseAlarm(
   const sentId = own(value, 'id');
   const isIdUsed = sentId === undefined || sentId === null || isUuidText(sentId);
   const isTimeReported = believed === undefined && sentTime !== undefined && sentTime !== null;
-  // The texts as they were sent are scanned for only where something of them is kept.
+  // The texts as sent are scanned for only where some of them are kept.
   const hasRest = Object.keys(value).some((key) => !KNOWN_KEYS.has(key));
   const members =
     hasRest || !isIdUsed || isTimeReported ? (objectMembers(text) ?? NO_MEMBERS) : NO_MEMBERS;
@@ -114,12 +116,12 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A member of the device's own, never one that every object inherits. */
+/** An own member of the object, never an inherited one. */
 function own(value: object, key: string): unknown {
   return Object.hasOwn(value, key) ? Reflect.get(value, key) : undefined;
 }
 
-/** The JSON text of all fields that mean nothing to the gateway. */
+/** The JSON text of all fields that the gateway does not interpret. */
 function dataOf(members: ReadonlyMap<string, string>, isIdUsed: boolean): string {
   const rest = new Map(members);
   for (const key of KNOWN_KEYS) if (key !== 'id' || isIdUsed) rest.delete(key);
@@ -137,9 +139,10 @@ function isUuidText(value: unknown): value is string {
 }
 
 /**
- * A derived id must never make two alarms one. Without a believable time there is nothing to derive
- * from: a device whose clock stands still would have a single alarm for ever.
+ * Takes the id as sent, derives one, or makes a new one.
  *
+ * A derived id must never make two alarms one. Without a plausible time there is nothing to derive
+ * from: a device whose clock stands still would have a single alarm for ever.
  * @param sentText JSON text of an `id` that is no UUID
  */
 function identify(
@@ -158,9 +161,11 @@ function identify(
 }
 
 /**
- * The part of the time that goes into the id (CONTRACT 3): all that was sent, because two falls within one
- * millisecond are two. Nothing but the milliseconds where nothing finer was sent: such ids are in
- * histories, and devices repeat their alarms after an update of the gateway, too.
+ * The part of the time that goes into the id (CONTRACT 3).
+ *
+ * All digits that were sent count, because two falls within one millisecond are two. Without finer
+ * digits the part is the milliseconds alone: histories hold such ids, and devices repeat their
+ * alarms after an update of the gateway, too.
  */
 function instantName({ timeMs, finerDigits }: Instant): string {
   return finerDigits === '' ? String(timeMs) : `${timeMs}.${finerDigits}`;
@@ -168,7 +173,7 @@ function instantName({ timeMs, finerDigits }: Instant): string {
 
 const NO_FOOTAGE: Alarm['footage'] = {};
 
-/** Undefined when the device names a recording that is not its own. */
+/** Parses `footage`; undefined when a recording is not the device's own. */
 function parseFootage(sent: unknown, deviceId: string): Alarm['footage'] | undefined {
   if (sent === undefined || sent === null) return NO_FOOTAGE;
   if (!isObject(sent)) return undefined;
@@ -207,7 +212,7 @@ const NOT_LATE = ',"late":false}';
 const NOT_LATE_BYTES = NOT_LATE.length;
 
 /**
- * `care-homes/<l>/devices/<d>/alarms/<kind>`, with `"late":false`.
+ * Renders `care-homes/<l>/devices/<d>/alarms/<kind>`, with `"late":false`.
  *
  * @param contextText `DeviceContext.text` as of the alarm: live from memory, later from its record
  */

@@ -1,4 +1,4 @@
-/** Topics of a bridge: what it sends, and what it takes from its upstream. */
+/** Topics of a bridge: of messages to its upstream, and of commands from there. */
 
 import type { AlarmKind } from './alarms.js';
 import { isUuid } from './notation.js';
@@ -28,8 +28,10 @@ export function parseBridgeTopic(template: string): BridgeTopic | undefined {
 }
 
 /**
- * The topic upstream of a forwarded topic. `{kind}` is the alarm's kind, and of any other message
- * what follows its device: `status`, `battery/level`.
+ * The upstream topic of a forwarded topic.
+ *
+ * `{kind}` is the alarm's kind, and of any other message the levels after its device: `status`,
+ * `battery/level`.
  */
 export function bridgedTopic(template: BridgeTopic, topic: string): string {
   const { locationId = '', deviceId = '' } = parseForwardedTopic(topic) ?? {};
@@ -39,7 +41,7 @@ export function bridgedTopic(template: BridgeTopic, topic: string): string {
   return template.map((part) => ('text' in part ? part.text : values[part.placeholder])).join('');
 }
 
-/** Which of the forwarded messages a bridge sends. */
+/** The forwarded messages that a bridge sends. */
 export interface BridgeSelection {
   /** Undefined: of all locations. */
   readonly locations?: readonly string[] | undefined;
@@ -50,7 +52,7 @@ export interface BridgeSelection {
   readonly filters?: readonly string[] | undefined;
 }
 
-/** The same as topic filters, so that a bridge is a subscriber like any other. */
+/** Converts a selection to topic filters: a bridge subscribes like any other client. */
 export function selectedFilters({ locations, send, kinds, filters }: BridgeSelection): string[] {
   const rests = send === 'all' ? ['#'] : (kinds ?? ['+']).map((kind) => ALARMS_LEVEL + kind);
   const selected = (locations ?? ['+']).flatMap((location) =>
@@ -76,7 +78,7 @@ function intersection(one: string, other: string): string | undefined {
   return levels.join('/');
 }
 
-/** A command as it comes from upstream. */
+/** A command from upstream. */
 export interface BridgedCommand {
   /** Undefined where the topic names none. */
   readonly locationId: string | undefined;
@@ -84,7 +86,7 @@ export interface BridgedCommand {
   readonly rest: string;
 }
 
-/** Reads `…/devices/<id>/commands/<rest>`, whatever the upstream has in front of it. */
+/** Parses `…/devices/<id>/commands/<rest>`, whatever the upstream puts before it. */
 export function parseBridgedCommand(topic: string): BridgedCommand | undefined {
   const [, place = '', deviceId = '', rest = ''] =
     /^(.*?)(?:^|\/)devices\/([^/]+)\/commands\/(.+)$/.exec(topic) ?? [];

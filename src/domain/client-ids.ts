@@ -1,2 +1,2 @@
-/** Sessions with such a client id are queues of bridges; no MQTT client may have one. */
+/** Prefix of the client ids of bridges' queues; no MQTT client may have one. */
 export const BRIDGE_CLIENT_ID_PREFIX = 'bridge/';

@@ -10,22 +10,26 @@ export function newSecret(): string {
 }
 
 /**
- * Whether it has the form of a secret that the gateway makes. Such a one cannot be guessed; what an
- * administrator has made up for a configuration may be.
+ * Whether a secret has the form of a generated one.
+ *
+ * A generated secret cannot be guessed; one that an administrator made up for a configuration may
+ * be.
  */
 export function looksGenerated(secret: string | Uint8Array): boolean {
   return GENERATED.test(Buffer.from(secret).toString('latin1'));
 }
 
 /**
- * Digests a secret for the store. A plain SHA-256 is enough: 256 random bits cannot be guessed, so there
- * is nothing that a slow hash would protect.
+ * Digests a secret for the store.
+ *
+ * A plain SHA-256 is enough: 256 random bits cannot be guessed, so there is nothing that a slow
+ * hash would protect.
  */
 export function hashSecret(secret: string | Uint8Array): string {
   return createHash('sha256').update(secret).digest('hex');
 }
 
-/** Whether the secret is the one behind the hash; takes the same time whatever the answer. */
+/** Whether the secret has this hash; takes the same time either way. */
 export function secretMatches(secret: string | Uint8Array, hash: string): boolean {
   const given = Buffer.from(hashSecret(secret), 'hex');
   const expected = Buffer.from(hash, 'hex');

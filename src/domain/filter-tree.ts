@@ -1,4 +1,4 @@
-/** Topic filters as a tree of levels: finds whose filters match a topic without trying them all. */
+/** Topic filters as a tree of levels: matches a topic without trying each filter. */
 
 interface Node<T> {
   readonly children: Map<string, Node<T>>;
@@ -56,7 +56,7 @@ function collect<T>(node: Node<T>, levels: readonly string[], depth: number, fou
   }
 }
 
-/** Returns whether the node is empty now and can go. */
+/** Removes a value. Returns whether the node is empty now and can go. */
 function removeFrom<T>(node: Node<T>, levels: readonly string[], value: T): boolean {
   const [level, ...rest] = levels;
   if (level === undefined) {

@@ -3,8 +3,9 @@ import { FOOTAGE_TYPES, type FootageType } from './alarms.js';
 import { newId } from './notation.js';
 
 /**
- * A media type of video or audio, without parameters (RFC 6838, 4.2). Of the characters that it allows
- * in a subtype those are left out that no registered one has and that mean something in a URL.
+ * A media type of video or audio, without parameters (RFC 6838, 4.2).
+ *
+ * Subtypes lack the characters that no registered one has and that mean something in a URL.
  */
 const CONTENT_TYPE = /^(video|audio)\/([a-z0-9][a-z0-9.+_-]{0,63})$/;
 const UUID_IN_LOWER_CASE = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
@@ -14,8 +15,10 @@ const KEY = new RegExp(
 const typeSchema = z.enum(FOOTAGE_TYPES);
 
 /**
- * A recording that a camera uploads, as its object key tells it. The key has everything there is to
- * know, the content type included, so that nothing else need be stored beside the recording.
+ * An uploaded recording, as its object key describes it.
+ *
+ * The key says all there is to know, the content type included, so that nothing else need be stored
+ * beside the recording.
  */
 export interface Recording {
   /** `<deviceId>/<type>/<id>.<subtype>` */
@@ -23,7 +26,7 @@ export interface Recording {
   readonly deviceId: string;
   readonly type: FootageType;
   readonly id: string;
-  /** Of the form `video/mp4`. */
+  /** For example `video/mp4`. */
   readonly contentType: string;
 }
 
@@ -39,7 +42,7 @@ export function newRecording(deviceId: string, type: FootageType, contentType: s
   return { key: `${deviceId}/${type}/${id}.${subtype}`, deviceId, type, id, contentType };
 }
 
-/** Reads the key of an upload; undefined for any other key, of which nothing was uploaded here. */
+/** Parses the key of an upload; undefined for any other key. */
 export function parseRecordingKey(key: string): Recording | undefined {
   const [, deviceId = '', type, id = '', subtype = ''] = KEY.exec(key) ?? [];
   const parsed = typeSchema.safeParse(type);

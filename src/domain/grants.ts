@@ -1,4 +1,4 @@
-/** Who may do what. Every permission of HTTP and of MQTT is decided here (CONTRACT 2 and 3). */
+/** Decides every permission of HTTP and of MQTT (CONTRACT 2 and 3). */
 
 import {
   BRIDGE_TOPICS,
@@ -40,8 +40,9 @@ export function permits(grants: readonly Grant[], role: Role, scope: Scope): boo
 }
 
 /**
- * The groups of a location that the grants give the role over; undefined when they give it over the
- * whole location.
+ * The groups of a location over which the grants give the role.
+ *
+ * Undefined when they give it over the whole location.
  */
 export function permittedGroups(
   grants: readonly Grant[],
@@ -53,7 +54,7 @@ export function permittedGroups(
   return [...new Set(groupIds)].filter((groupId) => permits(grants, role, { locationId, groupId }));
 }
 
-/** Whether the grants give the role over anything of the location at all, a single group included. */
+/** Whether the grants give the role over any part of the location. */
 export function touchesLocation(
   grants: readonly Grant[],
   locationId: string,
@@ -102,8 +103,9 @@ function isWildcard(level: string): boolean {
 }
 
 /**
- * Whether a topic is one of those on which the principal publishes at all. Whether a manager's grant
- * covers the device of a command is decided when the command comes.
+ * Whether the principal may publish to topics of this kind at all.
+ *
+ * Whether a manager's grant covers the device of a command is decided when the command arrives.
  */
 export function mayPublish(principal: Principal, target: PublishTarget): boolean {
   if (principal.type === 'device') {
@@ -124,8 +126,10 @@ export interface Audience {
 }
 
 /**
- * Whether a message that matches one of the principal's filters may be shown to it: a grant on a
- * group lets its holder subscribe to the location, but see only what concerns the group's devices.
+ * Whether the principal may see a message that matches its filters.
+ *
+ * A grant on a group lets its holder subscribe to the location, but see only what concerns the
+ * group's devices.
  */
 export function mayReceive(principal: Principal, audience: Audience): boolean {
   if (principal.type === 'device') return true;

@@ -1,11 +1,13 @@
 /**
- * Schemas of the messages of CONTRACT 3, for their receivers. They are put together as text
- * (`messages.ts`), so nothing here makes or reads one: `/asyncapi.json` is generated from these
- * schemas, and the tests hold every message that they receive against them.
+ * Schemas of the messages of CONTRACT 3, for their receivers.
+ *
+ * Messages are composed as text (`messages.ts`), so nothing here makes or parses one:
+ * `/asyncapi.json` is generated from these schemas, and the tests hold every message that they
+ * receive against them.
  */
 
 import { z } from 'zod';
-import { ALARM_KINDS, FOOTAGE_TYPES, REJECTION_REASONS } from './alarms.js';
+import { ALARM_KINDS, FOOTAGE_TYPES, INVALID_PUBLISH_REASONS } from './alarms.js';
 
 const time = z.iso.datetime({ precision: 3 }).describe('UTC, with milliseconds.');
 const named = z.strictObject({ id: z.guid(), name: z.string() });
@@ -13,7 +15,7 @@ const kind = z.enum(ALARM_KINDS);
 const anyJson = z.unknown().describe('Any JSON value, the same text as the device sent.');
 const base64 = z.base64();
 
-/** Where the device is and what belongs to it, as of when the message was accepted. */
+/** The device's place and custom data, as of when the message was accepted. */
 const place = {
   device: named,
   location: named,
@@ -31,7 +33,7 @@ export const forwardedAlarmSchema = z.strictObject({
     .optional()
     .describe('The time of detection that the device sent, where it could not be believed.'),
   late: z.boolean().describe('Whether it is forwarded more than 60 s after it was received.'),
-  footage: z.array(z.enum(FOOTAGE_TYPES)).describe('What recordings there are.'),
+  footage: z.array(z.enum(FOOTAGE_TYPES)).describe('The types of the recordings.'),
   data: z.looseObject({}).optional().describe('The other fields that the device sent.'),
   ...place,
 });
@@ -47,27 +49,27 @@ export const forwardedMessageSchema = z.union([
 
 export const deviceStatusSchema = z.strictObject({ online: z.boolean(), since: time, ...place });
 
-const rejection = {
-  reason: z.enum(REJECTION_REASONS),
+const invalidPublish = {
+  reason: z.enum(INVALID_PUBLISH_REASONS),
   topic: z.string().describe('The topic on which it was published.'),
-  base64: base64.describe('What was published.'),
+  base64: base64.describe('The payload that was published.'),
   receivedAt: time,
 };
-export const deviceRejectionSchema = z.strictObject(rejection);
-export const forwardedRejectionSchema = z.strictObject({ ...rejection, ...place });
+export const deviceInvalidPublishSchema = z.strictObject(invalidPublish);
+export const forwardedInvalidPublishSchema = z.strictObject({ ...invalidPublish, ...place });
 
 export const gatewayStatusSchema = z.strictObject({
   online: z.boolean(),
   at: time,
   version: z.string(),
-  faults: z.array(z.string()).describe('What is wrong now.'),
+  faults: z.array(z.string()).describe('The present faults, in words.'),
 });
 
 const messageCount = z.int().nonnegative();
 
 export const bridgeStatusSchema = z.strictObject({
   name: z.string(),
-  url: z.string().describe('Of the upstream.'),
+  url: z.string().describe('The URL of the upstream.'),
   connected: z.boolean(),
   connectedSince: time.nullable(),
   lastAcknowledgedAt: time.nullable(),

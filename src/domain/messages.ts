@@ -1,9 +1,13 @@
-/** The texts of forwarded messages (CONTRACT 3): assembled from JSON texts, never re-serialised. Alarms: `alarms.ts`. */
+/**
+ * Texts of forwarded messages (CONTRACT 3), composed of JSON texts, never re-serialised.
+ *
+ * Alarms are in `alarms.ts`.
+ */
 
 import { decodeUtf8, formatTime, isJson } from './notation.js';
 import type { Device, Group, Location, Room } from './site.js';
 
-/** A device with its place at one moment, and the text of both for every message until it changes. */
+/** A device with its place at one moment, and both as text for every message. */
 export interface DeviceContext {
   readonly device: Device;
   readonly location: Location;
@@ -27,7 +31,7 @@ interface NamedContext {
   readonly customData: string;
 }
 
-/** Puts a device's context together. */
+/** Composes a device's context. */
 export function deviceContext(
   device: Device,
   location: Location,
@@ -54,7 +58,7 @@ function named(thing: Named | null): string {
   return thing === null ? 'null' : JSON.stringify({ id: thing.id, name: thing.name });
 }
 
-/** `care-homes/<l>/devices/<d>/<anything>`: the device's JSON value as sent, else its bytes. */
+/** Renders `care-homes/<l>/devices/<d>/<anything>`: the JSON value as sent, else the bytes. */
 export function messageText(payload: Buffer, context: DeviceContext, receivedAtMs: number): string {
   const text = decodeUtf8(payload);
   const value =
@@ -64,26 +68,29 @@ export function messageText(payload: Buffer, context: DeviceContext, receivedAtM
   return `{"receivedAt":"${formatTime(receivedAtMs)}",${value},${context.text}}`;
 }
 
-/** `care-homes/<l>/devices/<d>/status`. */
+/** Renders `care-homes/<l>/devices/<d>/status`. */
 export function statusText(online: boolean, sinceMs: number, context: DeviceContext): string {
   return `{"online":${online},"since":"${formatTime(sinceMs)}",${context.text}}`;
 }
 
-/** A publish that could not be used. */
-export interface Rejection {
+/** A publish that cannot be used. */
+export interface InvalidPublish {
   readonly reason: string;
   readonly topic: string;
   readonly payload: Buffer;
   readonly receivedAtMs: number;
 }
 
-/** `care-homes/<l>/devices/<d>/rejected`; without a context, as the device itself gets it. */
-export function rejectedText(rejection: Rejection, context: DeviceContext | undefined): string {
+/** Renders `care-homes/<l>/devices/<d>/rejected`; without a context, the device's own message. */
+export function invalidPublishText(
+  invalidPublish: InvalidPublish,
+  context: DeviceContext | undefined,
+): string {
   const parts = [
-    `"reason":${JSON.stringify(rejection.reason)}`,
-    `"topic":${JSON.stringify(rejection.topic)}`,
-    `"base64":"${rejection.payload.toString('base64')}"`,
-    `"receivedAt":"${formatTime(rejection.receivedAtMs)}"`,
+    `"reason":${JSON.stringify(invalidPublish.reason)}`,
+    `"topic":${JSON.stringify(invalidPublish.topic)}`,
+    `"base64":"${invalidPublish.payload.toString('base64')}"`,
+    `"receivedAt":"${formatTime(invalidPublish.receivedAtMs)}"`,
   ];
   if (context !== undefined) parts.push(context.text);
   return `{${parts.join(',')}}`;

@@ -3,13 +3,14 @@ const CONTROL_CHARACTER = /\p{Cc}/u;
 /** Everything that Unicode or JavaScript calls white space; `trim` alone would leave U+0085 there. */
 const OUTER_SPACE = /^[\p{White_Space}\uFEFF]+|[\p{White_Space}\uFEFF]+$/gu;
 
-/** A name as it is kept, or what is wrong with it. */
+/** A valid name, or its fault. */
 export type NameResult = { readonly name: string } | { readonly fault: string };
 
 /**
- * The rule for the names of locations, rooms, groups, devices and access tokens: trimmed, then 1 to
- * 120 Unicode code points, without control characters or lone surrogates (specification 8,
- * CONTRACT 2).
+ * Parses the name of a location, room, group, device or access token.
+ *
+ * Trimmed, then 1 to 120 Unicode code points, without control characters or lone surrogates
+ * (specification 8, CONTRACT 2).
  */
 export function parseName(text: string): NameResult {
   if (!text.isWellFormed())

@@ -1,11 +1,13 @@
-/** How the interface writes things: JSON texts, times (RFC 3339), identifiers (UUID). */
+/** Notation of the interface: JSON texts, times (RFC 3339), identifiers (UUID). */
 
 import { isUtf8 } from 'node:buffer';
 import { hash, randomUUID } from 'node:crypto';
 
 /**
- * JSON as text. What a device or a customer sent is spliced into messages exactly as it was written,
- * so that integers beyond 2^53, `1.10`, the order of keys and a key such as `__proto__` survive
+ * JSON as text.
+ *
+ * Values from a device or a customer are spliced into messages exactly as they were written, so
+ * that integers beyond 2^53, `1.10`, the order of keys and a key such as `__proto__` survive
  * (CONTRACT 2, custom data). `JSON.parse` decides what is valid; the scanner below relies on that.
  */
 
@@ -30,9 +32,9 @@ export function parseJson(text: string): unknown {
 }
 
 /**
- * The members of a JSON object, key to the text of its value, in their order. A key that stands
- * there twice keeps its first place and its last value, as `JSON.parse` has it.
+ * Splits a JSON object into its keys and the texts of their values, in order.
  *
+ * A key that occurs twice keeps its first place and its last value, as `JSON.parse` has it.
  * @param text one valid JSON value (see `isJson`)
  * @returns undefined when the value is not an object
  */
@@ -131,8 +133,9 @@ export interface Instant {
 }
 
 /**
- * The instant of an RFC 3339 date-time; undefined when the text is none, also for a day that its
- * month does not have.
+ * Parses an RFC 3339 date-time.
+ *
+ * Undefined when the text is none, also for a day that its month does not have.
  */
 export function parseInstant(text: string): Instant | undefined {
   const match = RFC3339.exec(text);
@@ -152,8 +155,10 @@ export function parseInstant(text: string): Instant | undefined {
 export type Rounding = 'down' | 'up';
 
 /**
- * The instant of an RFC 3339 date-time in milliseconds since 1970, finer fractions cut off, or with
- * `up` taken for a whole one; undefined when the text is none.
+ * Parses an RFC 3339 date-time to milliseconds since 1970.
+ *
+ * Finer fractions are cut off, or with `up` taken for a whole millisecond. Undefined when the text
+ * is none.
  */
 export function parseRfc3339(text: string, rounding: Rounding = 'down'): number | undefined {
   const instant = parseInstant(text);
@@ -162,7 +167,7 @@ export function parseRfc3339(text: string, rounding: Rounding = 'down'): number 
   return rounding === 'up' && finerDigits !== '' ? timeMs + 1 : timeMs;
 }
 
-/** By hand: the regular expression that does it takes quadratic time for zeros that do not trail. */
+/** Without a regular expression, which takes quadratic time for zeros that do not trail. */
 function withoutTrailingZeros(digits: string): string {
   let end = digits.length;
   while (end > 0 && digits[end - 1] === '0') end--;
@@ -193,9 +198,9 @@ export function newId(): string {
 }
 
 /**
- * The version 5 UUID (RFC 9562, 5.5) of a name within a namespace: the same two always give the
- * same identifier.
+ * The version 5 UUID (RFC 9562, 5.5) of a name within a namespace.
  *
+ * Equal namespaces and names always give the same identifier.
  * @param namespace a UUID
  */
 export function derivedId(namespace: string, name: string): string {

@@ -50,7 +50,7 @@ export interface AccessToken {
   readonly isExpiryNoted: boolean;
 }
 
-/** Everything of it, as it is loaded at start. */
+/** All records of the site, as they are loaded at start. */
 export interface SiteRecords {
   readonly locations: readonly Location[];
   readonly groups: readonly Group[];

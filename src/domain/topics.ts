@@ -1,12 +1,14 @@
-/** Every topic of CONTRACT 3, made and read in this one place. */
+/** Composes and parses every topic of CONTRACT 3. */
 
 /** Second topic level under `devices/<id>/` on which a device must not publish by itself. */
 const RESERVED = new Set(['status', 'rejected', 'commands']);
 const MAX_MESSAGE_LEVELS = 6;
-/** MQTT lets a receiver close the connection for such a topic [MQTT-1.5.3], and Mosquitto's do. */
+/**
+ * Characters for which a receiver may close the connection [MQTT-1.5.3]; Mosquitto's clients do.
+ */
 const UNSAFE = /[\p{Cc}\p{Noncharacter_Code_Point}]/u;
 
-/** Whether a receiver of the topic may be expected to take it. */
+/** Whether a receiver can be expected to accept the topic. */
 export function isSafeTopic(topic: string): boolean {
   return !UNSAFE.test(topic);
 }
@@ -15,7 +17,7 @@ export const GATEWAY_STATUS_TOPIC = 'gateway/status';
 /** Prefix of every topic about a bridge. */
 export const BRIDGE_TOPICS = 'gateway/bridges/';
 
-/** How a bridge is doing, retained. */
+/** The topic of a bridge's retained status. */
 export function bridgeStatusTopic(name: string): string {
   return `${BRIDGE_TOPICS}${name}/status`;
 }
@@ -24,12 +26,12 @@ export function deviceTopic(deviceId: string, rest: string): string {
   return `devices/${deviceId}/${rest}`;
 }
 
-/** The topic under which subscribers see what a device sent. */
+/** The topic under which subscribers receive a device's message. */
 export function forwardedTopic(locationId: string, deviceId: string, rest: string): string {
   return `care-homes/${locationId}/devices/${deviceId}/${rest}`;
 }
 
-/** Whose messages subscribers see under the topic, undefined for other topics. */
+/** Parses a forwarded topic; undefined for other topics. */
 export function parseForwardedTopic(
   topic: string,
 ): { readonly locationId: string; readonly deviceId: string } | undefined {
@@ -55,7 +57,7 @@ export type PublishTarget =
     }
   | { readonly type: 'unknown' };
 
-/** Reads the topic of a PUBLISH. */
+/** Parses the topic of a PUBLISH. */
 export function parsePublishTopic(topic: string): PublishTarget {
   const levels = topic.split('/');
   const [first, second = '', third = '', fourth = '', fifth] = levels;
@@ -87,7 +89,7 @@ function devicePublish(deviceId: string, levels: readonly string[]): PublishTarg
 /** Whether a topic matches a filter; `$` topics match no leading wildcard [MQTT-4.7.2-1]. */
 export function matchesFilter(filter: string, topic: string): boolean {
   if (topic.startsWith('$') && !filter.startsWith('$')) return false;
-  // By positions and not by `split`: this is asked for every filter of every subscriber.
+  // By positions and not by `split`, because this runs for every filter of every subscriber.
   let [from, at] = [0, 0];
   for (;;) {
     const filterEnd = endOfLevel(filter, from);

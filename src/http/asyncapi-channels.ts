@@ -2,11 +2,11 @@ import type { z } from 'zod';
 import { ALARM_KINDS } from '../domain/alarms.js';
 import {
   bridgeStatusSchema,
-  deviceRejectionSchema,
+  deviceInvalidPublishSchema,
   deviceStatusSchema,
   forwardedAlarmSchema,
+  forwardedInvalidPublishSchema,
   forwardedMessageSchema,
-  forwardedRejectionSchema,
   gatewayStatusSchema,
   publishedAlarmSchema,
 } from '../domain/message-schemas.js';
@@ -60,7 +60,7 @@ export const CHANNELS: Readonly<Record<string, Channel>> = {
     summary: 'The device is told that a publish of its own could not be used.',
     qos: 1,
     retain: false,
-    payload: deviceRejectionSchema,
+    payload: deviceInvalidPublishSchema,
   },
   alarm: {
     address: `${FORWARDED}/alarms/{kind}`,
@@ -91,7 +91,7 @@ export const CHANNELS: Readonly<Record<string, Channel>> = {
     summary: 'Subscribers are told that a publish of a device could not be used.',
     qos: 1,
     retain: false,
-    payload: forwardedRejectionSchema,
+    payload: forwardedInvalidPublishSchema,
   },
   gatewayStatus: {
     address: 'gateway/status',

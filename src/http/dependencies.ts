@@ -9,10 +9,10 @@ import type { Devices } from '../site/devices.js';
 import type { Footage } from '../site/footage.js';
 import type { FootageFiles } from '../site/footage-store.js';
 import type { Groups } from '../site/groups.js';
+import type { InvalidPublishList } from '../site/invalid-publish-list.js';
 import type { Locations } from '../site/locations.js';
 import type { LossList } from '../site/losses.js';
 import type { PresenceView } from '../site/presence-view.js';
-import type { RejectionList } from '../site/rejection-list.js';
 import type { Rooms } from '../site/rooms.js';
 import type { SiteModel } from '../site/site-model.js';
 
@@ -46,7 +46,7 @@ export interface HttpDependencies {
   readonly denials: Denials;
   readonly connections: ConnectionList;
   readonly presence: PresenceView;
-  readonly rejections: RejectionList;
+  readonly invalidPublishes: InvalidPublishList;
   readonly health: Health;
   readonly footage: Footage;
   /** The recordings that are served under `/footage/`; undefined when another server does it. */

@@ -6,10 +6,10 @@ import type { SiteModel } from '../site/site-model.js';
 
 /** A command to a device, from a principal that may give it. */
 export interface Command {
-  /** Where the device must be; undefined: anywhere. */
+  /** Locations in which the device must be; undefined: anywhere. */
   readonly locationIds: readonly string[] | undefined;
   readonly deviceId: string;
-  /** The topic levels behind `commands/`. */
+  /** The topic levels after `commands/`. */
   readonly rest: string;
   readonly payload: Buffer;
   readonly qos: 0 | 1 | 2;
@@ -30,7 +30,7 @@ export class Commands {
   }
 
   /**
-   * Forwards a command; one to a device outside of the locations goes nowhere.
+   * Forwards a command, unless the device is outside the locations.
    *
    * @param done called once the command may be acknowledged; with false when it could not be stored
    */

@@ -8,7 +8,7 @@ import { forwardedTopic, type PublishTarget } from '../domain/topics.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { InvalidPublishes } from './invalid-publishes.js';
 
-/** A PUBLISH as it came from a device, on a topic of its own. */
+/** A device's PUBLISH on a topic of its own. */
 export interface DevicePublish {
   readonly deviceId: string;
   readonly topic: string;
@@ -18,7 +18,7 @@ export interface DevicePublish {
   readonly retain: boolean;
   /** At QoS 1 and 2: the packet identifier and the DUP flag. */
   readonly packet: { readonly identifier: number; readonly isSentAgain: boolean } | undefined;
-  /** At QoS 2 of a persistent session: written down with the message. */
+  /** At QoS 2 of a persistent session: stored with the message. */
   readonly received: ReceivedIdentifier | undefined;
 }
 
@@ -35,7 +35,7 @@ export interface DevicePublishesOptions {
 
 type Done = (isStored: boolean) => void;
 
-/** The way of a device's publish: parse, enrich from memory, record, forward. */
+/** Takes a device's publish: parse, enrich from memory, record, forward. */
 export class DevicePublishes {
   readonly #options: DevicePublishesOptions;
 
@@ -46,13 +46,13 @@ export class DevicePublishes {
   /**
    * Takes a publish.
    *
-   * @param done called with true once the publish may be acknowledged: it is stored, or cannot be used
-   *   and that was reported; with false when it could not be stored
+   * @param done called with true once the publish may be acknowledged, which is stored, or invalid
+   *   and reported; with false when it could not be stored
    */
   accept(publish: DevicePublish, done: Done): void {
     const context = this.#options.model.context(publish.deviceId);
     if (context === undefined) {
-      // Deleted a moment ago; its connection is being closed.
+      // The device was deleted a moment ago; its connection is being closed.
       done(true);
       return;
     }

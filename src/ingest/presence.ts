@@ -8,7 +8,7 @@ import { forwardedTopic, parseForwardedTopic } from '../domain/topics.js';
 import type { SiteModel } from '../site/site-model.js';
 import { StatusRenewal } from './status-renewal.js';
 
-/** Where presence outlives the process. */
+/** Stores presence across restarts. */
 export interface PresenceStore {
   load(): Promise<PresenceRecord[]>;
   save(record: PresenceRecord): Promise<void>;
@@ -22,15 +22,15 @@ export interface PresenceRecord {
 
 /** A device's connection. */
 export interface DeviceConnection {
-  /** For how long nothing has come over it, in milliseconds. */
+  /** Milliseconds since the device was last heard. */
   readonly silentMs: number;
 }
 
 interface Seen {
   readonly connections: Set<DeviceConnection>;
-  /** Before the present connections. */
+  /** When the device was last heard before the present connections. */
   lastSeenAtMs: number;
-  /** When it was last announced to have come or gone. */
+  /** When the device was last announced online or offline. */
   sinceMs: number;
 }
 
@@ -40,12 +40,12 @@ interface Status {
   readonly retain: boolean;
 }
 
-/** Of the three seconds that the gateway has for what is not the store (`gateway.ts`). */
-const LAST_WORD_TIMEOUT_MS = 2_500;
+/** A part of the three seconds that the gateway has for all but the store (`gateway.ts`). */
+const STOP_TIMEOUT_MS = 2_500;
 const CLOSING_LOOK_EVERY_MS = 10;
 const ALL_STATUSES = forwardedTopic('+', '+', 'status');
 
-/** Which devices are connected, and when each was last heard of. */
+/** Tracks which devices are connected, and when each was last heard. */
 export class Presence {
   readonly #model: SiteModel;
   readonly #forwarder: Forwarder;
@@ -55,7 +55,7 @@ export class Presence {
   readonly #steadyNow: () => number;
   readonly #seen = new Map<string, Seen>();
   readonly #announcing = new Set<Promise<unknown>>();
-  /** Online when the gateway ended, and not announced offline since. */
+  /** Devices that were online when the gateway ended, and are not announced offline since. */
   readonly #leftOnline = new Set<string>();
   readonly #renewal: StatusRenewal;
 
@@ -76,7 +76,9 @@ export class Presence {
     this.#renewal = new StatusRenewal((deviceId) => this.#renew(deviceId), log);
   }
 
-  /** Only reads: a store that cannot take writes must not hold up the start (CONTRACT 4.7). */
+  /**
+   * Loads presence; writes nothing, so that a full store does not hold up the start (CONTRACT 4.7).
+   */
   async load(): Promise<void> {
     for (const { deviceId, online, lastSeenAtMs } of await this.#store.load()) {
       this.#seen.set(deviceId, { connections: new Set(), lastSeenAtMs, sinceMs: lastSeenAtMs });
@@ -84,11 +86,11 @@ export class Presence {
     }
   }
 
-  /** Resolves when what was announced is stored, or soon anyway: the store may be away. */
+  /** Resolves once announcements are stored, or after a timeout: the store may be away. */
   async stop(): Promise<void> {
-    const untilMs = performance.now() + LAST_WORD_TIMEOUT_MS;
-    const deadline = delay(LAST_WORD_TIMEOUT_MS, undefined, { ref: false });
-    // The ends of the connections that the broker has closed come one after the other.
+    const untilMs = performance.now() + STOP_TIMEOUT_MS;
+    const deadline = delay(STOP_TIMEOUT_MS, undefined, { ref: false });
+    // Connections that the broker has closed end one after the other.
     do {
       const stored = Promise.allSettled([this.#renewal.done(), ...this.#announcing]);
       await Promise.race([stored, deadline]);
@@ -117,8 +119,10 @@ export class Presence {
   }
 
   /**
-   * The device has shown its credentials on a connection. Of two connections that overlap, as when a
-   * device comes back before its old one is found dead, the end of the first changes nothing.
+   * Notes an authenticated connection of a device.
+   *
+   * Of two connections that overlap, as when a device comes back before its old one is found dead,
+   * the end of the first changes nothing.
    */
   connected(deviceId: string, connection: DeviceConnection): void {
     this.#leftOnline.delete(deviceId);
@@ -130,7 +134,7 @@ export class Presence {
     if (seen.connections.size === 1) this.#announce(deviceId, true);
   }
 
-  /** A connection of the device has ended. */
+  /** Notes the end of a device's connection. */
   disconnected(deviceId: string, connection: DeviceConnection): void {
     const seen = this.#seen.get(deviceId);
     if (seen === undefined) return;
@@ -140,16 +144,19 @@ export class Presence {
   }
 
   /**
-   * Publishes the device's retained status anew, in the background: what it shows besides presence has
-   * changed. A device that never connected has no status and gets none.
+   * Publishes the device's retained status anew, in the background.
+   *
+   * To be called after a change to anything but presence. A device that never connected has no
+   * status and gets none.
    */
   changed(deviceId: string): void {
     if (this.#seen.has(deviceId)) this.#renewal.request(deviceId);
   }
 
   /**
-   * Publishes anew the statuses that a crash, or an earlier version, left as they were before a change.
-   * To be called once, after `start`.
+   * Publishes outdated statuses anew; to be called once, after `start`.
+   *
+   * A crash, or an earlier version, may have left statuses as they were before a change.
    */
   async renewOutdated(retained: RetainedMessages): Promise<void> {
     for (const { topic, payload } of await retained.matching([ALL_STATUSES])) {
@@ -161,8 +168,10 @@ export class Presence {
   }
 
   /**
-   * Announces the device offline at the place that it has left, by a move or for good: a subscriber to
-   * that place must not go on taking it for online.
+   * Announces the device offline at the place that it has left.
+   *
+   * After a move or a deletion, subscribers to that place must not go on taking the device for
+   * online.
    */
   left(before: Device): void {
     const context = this.#model.contextOf(before);
@@ -171,7 +180,7 @@ export class Presence {
     this.#keepTrackOf(before.id, this.#forward(context, gone));
   }
 
-  /** When something last came from the device; a keep-alive counts. */
+  /** When the device was last heard; a keep-alive counts. */
   #lastSeenAtMs({ connections, lastSeenAtMs }: Seen): number {
     const nowMs = this.#now();
     const heardAtMs = Array.from(connections, ({ silentMs }) => Math.round(nowMs - silentMs));

@@ -6,8 +6,10 @@ const SLICE_LENGTH = 50;
 const RETRY_AFTER_MS = 500;
 
 /**
- * Publishes the statuses of changed devices anew, a slice at a time. Each is made when its turn comes:
- * of several changes to a device meanwhile, the newest state is what goes out.
+ * Publishes the statuses of changed devices anew, a slice at a time.
+ *
+ * Each status is composed when its turn comes: of several changes to a device meanwhile, the newest
+ * state goes out.
  */
 export class StatusRenewal {
   readonly #publish: (deviceId: string) => Promise<void>;
@@ -29,7 +31,7 @@ export class StatusRenewal {
     });
   }
 
-  /** Resolves when all that was requested is stored. */
+  /** Resolves once all requested statuses are stored. */
   async done(): Promise<void> {
     await this.#run;
   }

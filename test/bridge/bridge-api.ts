@@ -42,7 +42,7 @@ export async function untilBridge(
     .toMatchObject(status);
 }
 
-/** What the bridge's upstream would never take, the newest first. */
+/** The bridge's dead letters, the newest first. */
 export async function deadLettersOf(home: Home, name: string) {
   return deadLetterSchema.parse(await home.api.json('GET', `/bridges/${name}/dead-letters`));
 }

@@ -4,13 +4,13 @@ import { configured, useParts } from './parts.js';
 
 const world = useParts();
 
-it('no upstream hears of the bridges until they may connect, and nothing is lost meanwhile', async () => {
+it('bridges only queue until they may connect, and lose nothing', async () => {
   const upstream = await world.upstream();
   const parts = world.parts();
   const bridges = new Bridges(parts.services);
   await bridges.apply([configured({ url: upstream.url })]);
   await parts.alarm('bed');
-  // Whoever connected at once would have by the time at which this one, added later, has.
+  // A bridge that connected at once would have done so before this one, added later.
   await parts.bridges.apply([configured({ name: 'other', url: upstream.url })]);
   await expect.poll(() => parts.status()).toMatchObject({ connected: true });
   expect(upstream.protocolVersions).toHaveLength(1);
@@ -35,7 +35,7 @@ it('a change that fails does not prevent the next', async () => {
   expect(parts.bridges.has('next')).toBe(true);
 });
 
-it('a session that stands in place of the queue gives way, also when it cannot be deleted', async () => {
+it('the queue replaces a client’s session of its id, also when that cannot be deleted', async () => {
   const parts = world.parts({ store: { delete: () => Promise.reject(new Error('away')) } });
   const owner = { key: 'token:other', mayReceive: () => false, audienceKey: '' };
   parts.sessions.open('bridge/region', owner, true);
@@ -44,7 +44,7 @@ it('a session that stands in place of the queue gives way, also when it cannot b
   expect(await parts.status()).toMatchObject({ queued: 1 });
 });
 
-it('the log tells of bridges that are added, changed and removed, and how much went with them', async () => {
+it('logs bridges that are added, changed and removed, with the number of discarded messages', async () => {
   const parts = world.parts();
   await parts.bridges.apply([configured()]);
   await parts.bridges.apply([configured({ qos: 2 })]);

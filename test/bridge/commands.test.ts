@@ -15,7 +15,7 @@ async function commanded(keys: object = {}) {
   world.onEnd(async () => sensor.vanish());
   expect(await sensor.subscribe([`devices/${device.id}/commands/#`])).toEqual([1]);
   await untilBridge(home, 'region', { connected: true });
-  // The last one of all shows that no other is to come.
+  // The last command shows that no other is to come.
   const received = async () => {
     await subscriber.publish(`devices/${device.id}/commands/last`, '');
     const isLast = (topic: string) => topic.endsWith('/commands/last');
@@ -45,7 +45,7 @@ it('a command from upstream reaches the device as one of a manager', async () =>
   ]);
 });
 
-it('a command that comes while the gateway is down is not lost', async () => {
+it('a command that is sent while the gateway is down is not lost', async () => {
   const { subscriber, home, device, session } = await commanded();
   await home.gateway.kill();
   await subscriber.publish(home.filter(device, 'commands/light'), 'on');
@@ -58,7 +58,7 @@ it('a command that comes while the gateway is down is not lost', async () => {
 });
 
 it.each(['3.1.1', 5])(
-  'what the bridge sends does not come back, with protocol %s',
+  'messages that the bridge sent do not come back, with protocol %s',
   async (protocol) => {
     const { subscriber, home, device, received } = await commanded({ protocol });
     const sensor = world.sensorOf(home, await home.device());

@@ -61,7 +61,7 @@ it('a line that is cut again and again under load loses nothing and keeps the or
   await reconciled(home, subscriber, sensors);
 });
 
-it('an upstream that cannot be reached is tried ever less often', async () => {
+it('an unreachable upstream is retried with a growing backoff', async () => {
   const { proxy, subscriber, home } = await line();
   const [sensor] = await world.sensors(home, 1);
   const { attempts } = proxy;

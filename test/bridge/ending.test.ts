@@ -9,7 +9,7 @@ const COMMAND: IPublishPacket = {
   topic: 'devices/6f1b1c1e-1111-4111-8111-111111111111/commands/door',
 };
 
-it('a bridge that is removed closes its connection, also when the upstream owes an acknowledgement, and takes no command from then on', async () => {
+it('a removed bridge closes its connection and takes no more commands, also while acknowledgements are missing', async () => {
   const upstream = await world.upstream({ onPublish: () => 'nothing' });
   const commands: string[] = [];
   const parts = world.parts({

@@ -8,7 +8,7 @@ const world = useParts();
 const NOT_AUTHORIZED = 135;
 const FAR_TOO_LONG = 70_000;
 
-it('commands that the upstream refuses are a fault until it grants them', async () => {
+it('commands that the upstream denies are a fault until it grants them', async () => {
   const upstream = await world.upstream({
     onSubscribe: (connection) => (connection === 1 ? NOT_AUTHORIZED : 1),
   });
@@ -19,21 +19,21 @@ it('commands that the upstream refuses are a fault until it grants them', async 
   await expect.poll(() => parts.health.faults(), { timeout: 5_000 }).toEqual([]);
 });
 
-it('a connection that comes and goes does not end the fault that the bridge is behind', async () => {
+it('a flapping connection does not end the fault that the bridge lags', async () => {
   const upstream = await world.upstream({ onPublish: () => 'hang up' });
   const parts = world.parts();
   await parts.bridges.apply([configured({ url: upstream.url })]);
   await parts.alarm('bed', '{}', Date.now() - 61_000);
-  const isBehind = () => parts.health.faults().some((fault) => fault.includes('is behind'));
-  await expect.poll(isBehind, { timeout: 10_000 }).toBe(true);
-  const wasBehind: boolean[] = [];
-  parts.health.on('changed', () => wasBehind.push(isBehind()));
+  const isLagging = () => parts.health.faults().some((fault) => fault.includes('lags'));
+  await expect.poll(isLagging, { timeout: 10_000 }).toBe(true);
+  const wasLagging: boolean[] = [];
+  parts.health.on('changed', () => wasLagging.push(isLagging()));
   const { length } = upstream.protocolVersions;
   await expect
     .poll(() => upstream.protocolVersions.length, { timeout: 20_000 })
     .toBeGreaterThan(length);
-  await expect.poll(() => wasBehind.length).toBeGreaterThan(0);
-  expect(wasBehind).not.toContain(false);
+  await expect.poll(() => wasLagging.length).toBeGreaterThan(0);
+  expect(wasLagging).not.toContain(false);
 });
 
 it('a message whose topic upstream is too long for MQTT becomes a dead letter', async () => {
@@ -48,7 +48,7 @@ it('a message whose topic upstream is too long for MQTT becomes a dead letter', 
   expect(upstream.topics).toHaveLength(1);
 });
 
-it('a certificate that is none leaves nothing running', () => {
+it('an invalid certificate leaves nothing running', () => {
   const timers = () => process.getActiveResourcesInfo().filter((one) => one === 'Timeout').length;
   const before = timers();
   const nothing = () => undefined;
@@ -62,7 +62,7 @@ it('a certificate that is none leaves nothing running', () => {
         hangUps: new HangUps(HANG_UP_LIMITS, nothing),
       },
       {
-        ...{ connected: nothing, writable: nothing, acknowledged: nothing, refused: nothing },
+        ...{ connected: nothing, writable: nothing, acknowledged: nothing, deadLettered: nothing },
         ...{ commandsAnswered: nothing, closed: nothing, received: () => Promise.resolve() },
       },
     );

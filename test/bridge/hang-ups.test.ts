@@ -3,7 +3,7 @@ import { configured, type Parts, useParts } from './parts.js';
 
 const world = useParts();
 
-/** Reached within seconds; the backoff between two attempts is what it is. */
+/** Limits reached within seconds; the backoff between two attempts stays as it is. */
 const SOON = { minHangUps: 3, minDurationMs: 500, maxHoldMs: 200 };
 const LONG = { timeout: 30_000, interval: 25 };
 const TEST_TIMEOUT_MS = 60_000;
@@ -11,7 +11,7 @@ const OLDER = { protocol: '3.1.1' } as const;
 
 const isPoison = (topic: string) => topic.includes('/poison');
 
-/** Each fault that was shown while the bridge went on. */
+/** Collects each fault that was shown. */
 function faultsOf(parts: Parts): Set<string> {
   const faults = new Set<string>();
   parts.health.on('changed', () => {
@@ -83,7 +83,8 @@ it(
         const [, , , device = ''] = topic.split('/');
         if (!isBroken) taken.push(device);
         else {
-          // From the second connection on they come one by one: others than the first in its place.
+          // From the second connection on messages come one by one: others than the first in its
+          // place.
           if (connection > 1 && device === 'bed-2') isBroken = false;
           return 'hang up';
         }
@@ -105,7 +106,7 @@ it(
 );
 
 it(
-  'does not hold up new messages for one that nothing else is behind',
+  'does not hold up new messages for a suspect that was last in the queue',
   async () => {
     const upstream = await world.upstream({
       onPublish: ({ topic }) => (isPoison(topic) ? 'hang up' : 0),

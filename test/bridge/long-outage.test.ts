@@ -1,16 +1,16 @@
 import { expect, it } from 'vitest';
 import { Api } from '../harness/api.js';
 import { untilBridge } from './bridge-api.js';
-import { alarmsOwed, bridgeTo, reconciled, useWorld } from './world.js';
+import { bridgeTo, queuedAlarms, reconciled, useWorld } from './world.js';
 
 const world = useWorld();
 
-/** Takes some minutes: only when it is asked for, with GATEWAY_TEST_LONG=1. */
+/** Takes some minutes, so it runs only with GATEWAY_TEST_LONG=1. */
 const isLong = process.env['GATEWAY_TEST_LONG'] !== undefined;
 
 const BACKLOG = 100_000;
 const DEVICES = 100;
-/** So many of a device's alarms are on their way at a time. */
+/** Alarms of a device under way at a time. */
 const AT_ONCE = 100;
 const LATE_AFTER_MS = 60_000;
 /** CONTRACT 4.4. */
@@ -29,7 +29,7 @@ it.runIf(isLong)(
       for (const sensor of sensors) sensor.alarms(AT_ONCE);
       await Promise.all(sensors.map((sensor) => sensor.settled()));
     }
-    expect(await alarmsOwed(home, sensors)).toBe(BACKLOG);
+    expect(await queuedAlarms(home, sensors)).toBe(BACKLOG);
     const last = sensors.at(-1);
     if (last === undefined) throw new Error('there are devices');
     const { events } = await new Api(home.gateway).alarms(last.device, '?limit=1');
@@ -41,7 +41,7 @@ it.runIf(isLong)(
     const fresh = await world.sensors(home, 5);
     await mosquitto.start();
     const subscriber = await world.subscriber(mosquitto);
-    // What is published before the bridge is back is part of the outage.
+    // Alarms published before the bridge is back are part of the outage.
     await untilBridge(home, 'region', { connected: true });
     const startedMs = performance.now();
     const delays: number[] = [];

@@ -10,7 +10,7 @@ const world = useWorld();
 const HOUR_MS = 3_600_000;
 /** CONTRACT 3: forwarded more than 60 s after receipt. */
 const LATE_MS = 61_000;
-/** The bounds are looked after every 10 s. */
+/** Entries expire every 10 s. */
 const SWEPT_WITHIN_MS = 20_000;
 
 async function withClock(...bridges: object[]): Promise<{ clock: MovableClock; home: Home }> {
@@ -37,7 +37,7 @@ it('what had to wait is marked late, and what is new is not', async () => {
   }
 });
 
-it('guarantee 6: what is older than the bridge keeps falls out, is counted, and takes nothing else along', async () => {
+it('guarantee 6: entries older than the bridge keeps expire and are counted, and no others', async () => {
   const mosquitto = await world.deadMosquitto();
   const { clock, home } = await withClock(
     bridgeTo(mosquitto, {

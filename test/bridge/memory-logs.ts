@@ -1,6 +1,6 @@
 import type { LogEntry, LogName, LogReader } from '../../src/delivery/log-entry.js';
 
-/** The logs as arrays: what the port promises and nothing else. */
+/** Keeps the logs in arrays: the promises of the port and nothing else. */
 export class MemoryLogs implements LogReader {
   readonly #entries: Record<LogName, LogEntry[]> = { alarms: [], messages: [] };
 

@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
 import { accountOf } from '../harness/metrics.js';
 import { bridgeOf, untilBridge } from './bridge-api.js';
-import { alarmsOwed, bridgeTo, isAlarmKey, reconciled, useWorld } from './world.js';
+import { bridgeTo, isAlarmKey, queuedAlarms, reconciled, useWorld } from './world.js';
 
 const world = useWorld();
 
 const MAX_QUEUED = 100;
 
-/** While the rest of the test goes on. */
+/** Publishes alarms while the rest of the test goes on. */
 function alarming(sensors: readonly { keepAlarming: Alarming }[], perSecond = 50) {
   const calm = new AbortController();
   const alarms = Promise.all(sensors.map((one) => one.keepAlarming(perSecond, calm.signal)));
@@ -63,7 +63,7 @@ it('an upstream that is down from the start gets everything when it comes', asyn
     }
     await sensor.settled();
   }
-  expect(await alarmsOwed(home, sensors)).toBe(100);
+  expect(await queuedAlarms(home, sensors)).toBe(100);
   await untilBridge(home, 'region', { connected: false, delivered: 0 });
   await mosquitto.start();
   const subscriber = await world.subscriber(mosquitto);
@@ -88,10 +88,10 @@ it.each(['kill', 'stop'] as const)('a backlog outlives a %s of the gateway', asy
   await Promise.all(sensors.map((sensor) => sensor.settled()));
   await home.gateway[way]();
   await home.gateway.start();
-  expect(await alarmsOwed(home, sensors)).toBe(600);
+  expect(await queuedAlarms(home, sensors)).toBe(600);
   await mosquitto.start();
   const subscriber = await world.subscriber(mosquitto);
-  // And again in the middle of the replay.
+  // Ends the gateway again, in the middle of the replay.
   await subscriber.untilDistinct(100);
   await home.gateway[way]();
   await home.gateway.start();

@@ -32,7 +32,7 @@ export interface PartsOptions {
   readonly hangUpLimits?: Partial<HangUpLimits>;
 }
 
-/** Bridges and their queues in this process, so that a test decides what the store and upstream do. */
+/** Bridges and their queues in this process, with a store and upstream under the test's control. */
 export class Parts {
   readonly logs = new MemoryLogs();
   readonly sessions: Sessions;
@@ -40,7 +40,7 @@ export class Parts {
   readonly services: BridgeServices;
   readonly health = new Health();
   readonly deadLetters: DeadLetter[] = [];
-  /** What is logged. */
+  /** Lines of the log. */
   readonly lines: string[] = [];
   readonly #deliveries: Deliveries;
 
@@ -114,7 +114,7 @@ export class Parts {
   }
 }
 
-/** One bridge as the configuration has it, with these keys. */
+/** A bridge's options, with these keys. */
 export function configured(keys: Partial<BridgeOptions> = {}): BridgeOptions {
   return {
     name: 'region',
@@ -135,7 +135,7 @@ export function configured(keys: Partial<BridgeOptions> = {}): BridgeOptions {
   };
 }
 
-/** Takes down after each test what it has started. */
+/** Stops after each test the parts that it started. */
 export function useParts() {
   const ends: (() => Promise<void>)[] = [];
   afterEach(async () => {

@@ -43,7 +43,7 @@ it.each<[string, Answer, number]>([
   },
 );
 
-it('an upstream that ends each connection for another reason is owed everything', async () => {
+it('an upstream that ends each connection for another reason gets everything in the end', async () => {
   const upstream = await world.upstream({
     onPublish: (_publish, connection) => (connection <= 4 ? { disconnect: 139 } : 0),
   });

@@ -6,7 +6,7 @@ const world = useParts();
 const UNSUPPORTED_VERSION = 132;
 const UNACCEPTABLE_VERSION = 1;
 
-it('an upstream that hangs up once is spoken to in MQTT 5 again', async () => {
+it('speaks MQTT 5 again to an upstream that hung up once', async () => {
   const upstream = await world.upstream({
     onConnect: (connection) => (connection === 1 ? 'hang up' : 0),
   });
@@ -19,7 +19,7 @@ it('an upstream that hangs up once is spoken to in MQTT 5 again', async () => {
 });
 
 it.each([UNACCEPTABLE_VERSION, UNSUPPORTED_VERSION])(
-  'an upstream that refuses MQTT 5 with %s is spoken to in 3.1.1, at once and from then on',
+  'speaks 3.1.1 at once and from then on to an upstream that answers MQTT 5 with %s',
   async (code) => {
     const upstream = await world.upstream({
       onConnect: (_connection, protocolVersion) => (protocolVersion === 5 ? code : 0),
@@ -33,7 +33,7 @@ it.each([UNACCEPTABLE_VERSION, UNSUPPORTED_VERSION])(
   },
 );
 
-it('an upstream that refuses every version is not hammered', async () => {
+it('retries with a backoff when an upstream accepts no version', async () => {
   const upstream = await world.upstream({ onConnect: () => UNACCEPTABLE_VERSION });
   const parts = world.parts();
   await parts.bridges.apply([configured({ url: upstream.url })]);

@@ -4,12 +4,12 @@ import { configured, useParts } from './parts.js';
 
 const world = useParts();
 
-it('an alarm that comes while the choice of alarms is changed is owed, also when the store fails at first', async () => {
+it('queues an alarm that arrives while the selection changes, also when the store fails at first', async () => {
   let store: () => Promise<void> = () => Promise.resolve();
   const parts = world.parts({ store: { save: () => store() } });
   const { signal } = new AbortController();
   const queue = await openQueue(parts.services, configured(), signal);
-  // Before each attempt to store the change, successful or not, comes an alarm.
+  // An alarm arrives before each attempt to store the change, successful or not.
   let alarms = 0;
   store = async () => {
     alarms++;

@@ -10,7 +10,7 @@ import { bridgeThrough, bridgeTo, reconciled, useWorld } from './world.js';
 
 const world = useWorld();
 
-it('guarantee 5: bridges are added, changed and removed by SIGHUP, and nobody else notices', async () => {
+it('guarantee 5: SIGHUP adds, changes and removes bridges, and disturbs nobody else', async () => {
   const mosquitto = await world.mosquitto();
   const kept = await world.proxy(mosquitto);
   const subscriber = await world.subscriber(mosquitto);
@@ -71,7 +71,7 @@ it('guarantee 5: bridges are added, changed and removed by SIGHUP, and nobody el
   await nurse.end();
 });
 
-it('what is queued for a bridge reaches the upstream to which it is changed', async () => {
+it('messages queued for a bridge reach its new upstream after a change', async () => {
   const dead = await world.deadMosquitto();
   const mosquitto = await world.mosquitto();
   const subscriber = await world.subscriber(mosquitto);
@@ -84,7 +84,7 @@ it('what is queued for a bridge reaches the upstream to which it is changed', as
   await reconciled(home, subscriber, sensors);
 });
 
-it('a faulty file changes nothing and says why', async () => {
+it('a faulty file changes nothing, and the log says why', async () => {
   const mosquitto = await world.mosquitto();
   const proxy = await world.proxy(mosquitto);
   const subscriber = await world.subscriber(mosquitto);
@@ -107,7 +107,7 @@ it('a faulty file changes nothing and says why', async () => {
   }
   expect(proxy.attempts).toBe(1);
 
-  // Corrected, it takes effect.
+  // The corrected file takes effect.
   await home.gateway.configure({ bridges: [bridge, bridgeTo(mosquitto, { name: 'other' })] });
   home.gateway.reload();
   await expect.poll(() => bridgesOf(home)).toHaveLength(2);

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { Mosquitto } from '../harness/mosquitto.js';
 import type { UpstreamSubscriber } from '../harness/upstream-subscriber.js';
 import type { Sensor } from './sensor.js';
-import { alarmsOwed, bridgeTo, isAlarmKey, reconciled, useWorld } from './world.js';
+import { bridgeTo, isAlarmKey, queuedAlarms, reconciled, useWorld } from './world.js';
 
 const world = useWorld();
 
@@ -11,7 +11,7 @@ const BACKLOG_DEVICES = 40;
 const REPLAY_PER_SECOND = 1_000;
 /** CONTRACT 4.4. */
 const LIVE_WITHIN_MS = 1_000;
-/** Beside the pace: what is let through at once after a pause, and how exactly a busy machine keeps time. */
+/** Allowance for the burst after a pause, and for the timing of a busy machine. */
 const PACE_TOLERANCE = 1.25;
 
 async function withBacklog(upstream: Mosquitto, count: number, devices: number, keys: object) {
@@ -26,7 +26,7 @@ it('guarantee 3: new alarms arrive within a second while a backlog is replayed i
   const mosquitto = await world.deadMosquitto();
   const keys = { send: 'alarms', replayPerSecond: REPLAY_PER_SECOND };
   const { home, sensors } = await withBacklog(mosquitto, BACKLOG, BACKLOG_DEVICES, keys);
-  expect(await alarmsOwed(home, sensors)).toBe(BACKLOG);
+  expect(await queuedAlarms(home, sensors)).toBe(BACKLOG);
   const fresh = await world.sensors(home, 3);
   await mosquitto.start();
   const subscriber = await world.subscriber(mosquitto);
@@ -38,14 +38,14 @@ it('guarantee 3: new alarms arrive within a second while a backlog is replayed i
   expect(Math.max(...delays), `${delays}`).toBeLessThan(LIVE_WITHIN_MS);
   await isAtPace(subscriber);
 
-  // Devices of which much is queued: that must not be overtaken, and goes with what is new.
+  // Devices with a long backlog: it must not be overtaken, and goes ahead with new alarms.
   for (const sensor of sensors.slice(0, 5)) {
     expect(await delayOf(sensor, subscriber)).toBeLessThan(LIVE_WITHIN_MS);
   }
   await isAtPace(subscriber);
-  expect(await alarmsOwed(home, [...sensors, ...fresh])).toBeGreaterThan(BACKLOG / 2);
+  expect(await queuedAlarms(home, [...sensors, ...fresh])).toBeGreaterThan(BACKLOG / 2);
 
-  // The rest at another pace: that, too, is changed without losing the place.
+  // The rest goes at another pace, changed without losing the position.
   await home.gateway.configure({
     bridges: [bridgeTo(mosquitto, { send: 'alarms', replayPerSecond: 50_000 })],
   });
@@ -80,7 +80,7 @@ it('alarms are replayed before telemetry, and telemetry does not hold up new ala
   }
 });
 
-/** Since the first arrival, no more has come than the pace lets through. */
+/** Waits and checks that since the first arrival no more came than the pace allows. */
 async function isAtPace(subscriber: UpstreamSubscriber): Promise<void> {
   const [firstMs = 0] = subscriber.arrivals.map(({ atMs }) => atMs);
   const perSecond = () => {
@@ -93,7 +93,7 @@ async function isAtPace(subscriber: UpstreamSubscriber): Promise<void> {
   expect(perSecond()).toBeGreaterThan(REPLAY_PER_SECOND / 3);
 }
 
-/** From the publish to the arrival upstream. */
+/** The time from the publish to the arrival upstream. */
 async function delayOf(sensor: Sensor, subscriber: UpstreamSubscriber): Promise<number> {
   const startedMs = performance.now();
   const id = sensor.alarm();

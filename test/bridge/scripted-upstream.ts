@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { generate, type IPublishPacket, type Packet, parser } from 'mqtt-packet';
 
-/** What it does with a PUBLISH: answers with this reason code, says nothing, hangs up, or says good-bye with one. */
+/** The answer to a PUBLISH: a reason code, nothing, a hang-up, or a DISCONNECT with a code. */
 export type Answer = number | 'nothing' | 'hang up' | { readonly disconnect: number };
 
 export interface Script {
@@ -16,11 +16,11 @@ export interface Script {
 
 /** An upstream broker that does what a real one does rarely, and a faulty one always. */
 export class ScriptedUpstream {
-  /** The topics of all that it was sent, of all connections, in order. */
+  /** The topics of all messages that it was sent, over all connections, in order. */
   readonly topics: string[] = [];
-  /** Of each connection, in order. */
+  /** The protocol version of each connection, in order. */
   readonly protocolVersions: number[] = [];
-  /** What else came than PUBLISH and CONNECT. */
+  /** All packets but PUBLISH and CONNECT. */
   readonly packets: Packet[] = [];
   readonly #server: Server;
   readonly #script: Script;
@@ -51,7 +51,7 @@ export class ScriptedUpstream {
     return this.#sockets.size;
   }
 
-  /** To all that are connected. */
+  /** Sends a packet to all connections. */
   send(packet: Packet): void {
     for (const [socket, protocolVersion] of this.#sockets) {
       socket.write(generate(packet, { protocolVersion }));

@@ -7,12 +7,13 @@ const RECONNECT_MS = 50;
 const WAIT_MS = 30_000;
 
 /**
- * A device that publishes in order, several at a time, and each again after a reconnect until it is
- * acknowledged; and its own book of what that was.
+ * A device that publishes in order, several messages at a time, and keeps a record of them.
+ *
+ * After a reconnect unacknowledged messages are sent again.
  */
 export class Sensor {
   readonly device: TestDevice;
-  /** What tells its messages apart upstream (`Arrival.key`), in the order of their publishing. */
+  /** The keys of its messages upstream (`Arrival.key`), in order of publishing. */
   readonly published: string[] = [];
   readonly #client: MqttClient;
   #acknowledged = 0;
@@ -59,7 +60,7 @@ export class Sensor {
     }
   }
 
-  /** Resolves when all of it is acknowledged: from then on nothing of it may be lost. */
+  /** Resolves when all is acknowledged: from then on nothing may be lost. */
   async settled(): Promise<void> {
     if (this.#acknowledged === this.published.length) return;
     await new Promise<void>((resolve, reject) => {

@@ -11,7 +11,7 @@ const world = useWorld();
 const CLOCKS_APART_MS = 1_000;
 const BACKLOG_LOOKED_AT_MS = 15_000;
 
-it('how a bridge is doing is shown on its retained topic, over HTTP, in the metrics and as a fault', async () => {
+it('shows a bridge’s status on its retained topic, over HTTP, in the metrics and as a fault', async () => {
   const mosquitto = await world.mosquitto();
   const filters = ['+/+/devices/+/alarms/#', '+/+/devices/+/temperature'];
   const home = await world.home([bridgeTo(mosquitto, { filters, maxQueuedMessages: 10 })]);
@@ -50,7 +50,7 @@ it('how a bridge is doing is shown on its retained topic, over HTTP, in the metr
     lastError: { kind: 'unreachable' },
   });
   const down = await bridgeOf(home, 'region');
-  // By the gateway's steady clock, which need not show the same millisecond.
+  // The gateway's steady clock need not show the same millisecond.
   expect(Date.parse(down.oldestQueuedAt ?? '')).toBeGreaterThan(downMs - CLOCKS_APART_MS);
   const metrics = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
   const accounts = {
@@ -79,7 +79,7 @@ it('how a bridge is doing is shown on its retained topic, over HTTP, in the metr
 
   await mosquitto.start();
   await admin.until(() => statuses().at(-1)?.connected === true);
-  // Backlogs are looked at every ten seconds, perhaps also while the bridge had one.
+  // Backlogs are checked every ten seconds, perhaps while the bridge had one.
   await expect.poll(faults, { timeout: BACKLOG_LOOKED_AT_MS }).toEqual([]);
   await untilBridge(home, 'region', { delivered: 25, queued: 0, dropped: { tooMany: 2 } });
   await admin.end();

@@ -5,7 +5,7 @@ const world = useParts();
 
 const NOT_AUTHORIZED = 135;
 
-it('a message that is refused again and again while the store is away waits for it once, and is said once', async () => {
+it('a message that becomes a dead letter again and again while the store is away is stored and logged once', async () => {
   let away = true;
   let attempts = 0;
   const upstream = await world.upstream({ onPublish: () => NOT_AUTHORIZED });
@@ -23,7 +23,7 @@ it('a message that is refused again and again while the store is away waits for 
     await expect.poll(() => upstream.topics, { timeout: 10_000 }).toHaveLength(connection);
     if (connection < 3) upstream.hangUp();
   }
-  // At a pace of one a second; each connection for itself would triple it.
+  // The pace is one attempt a second; one for each connection would triple it.
   const startedMs = performance.now();
   const attemptsBefore = attempts;
   await expect.poll(() => attempts, { timeout: 5_000 }).toBe(attemptsBefore + 2);
@@ -37,7 +37,7 @@ it('a message that is refused again and again while the store is away waits for 
     .toMatchObject({ queued: 0, dropped: { refused: 1 } });
 });
 
-it('two messages that differ in nothing become two dead letters', async () => {
+it('two equal messages become two dead letters', async () => {
   const upstream = await world.upstream({ onPublish: () => NOT_AUTHORIZED });
   const parts = world.parts();
   await parts.bridges.apply([configured({ url: upstream.url })]);
@@ -47,7 +47,7 @@ it('two messages that differ in nothing become two dead letters', async () => {
   expect(parts.deadLetters).toHaveLength(2);
 });
 
-it('how a bridge is doing is told without the store, which is asked once at a time', async () => {
+it('shows a bridge’s status without the store, which is asked once at a time', async () => {
   const reads: string[] = [];
   const parts = world.parts({
     read: (log) => {

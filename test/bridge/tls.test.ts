@@ -47,7 +47,7 @@ it('an upstream with a certificate of a foreign authority is told nothing', asyn
   expect(said, said.join('\n')).toHaveLength(1);
   expect(mosquitto.lines.join('\n')).not.toContain('New client connected');
 
-  // Put right while it runs: what was queued is not lost.
+  // The option is corrected while the gateway runs: the backlog is not lost.
   const right = { caFile: mosquitto.authority.certFile };
   await home.gateway.configure({ bridges: [bridgeThrough(proxy, mosquitto, right)] });
   home.gateway.reload();
@@ -56,7 +56,7 @@ it('an upstream with a certificate of a foreign authority is told nothing', asyn
   await reconciled(home, subscriber, [sensor]);
 });
 
-it('a certificate for another name is refused, unless that is the name that is expected', async () => {
+it('does not accept a certificate for another name, unless that name is expected', async () => {
   const mosquitto = await world.mosquitto({ tls: { name: 'DNS:broker.example' } });
   const caFile = mosquitto.authority.certFile;
   const subscriber = await world.subscriber(mosquitto, {
@@ -72,7 +72,7 @@ it('a certificate for another name is refused, unless that is the name that is e
   await untilBridge(home, 'wrong', { ...TLS_FAILURE, queued: 5 });
 });
 
-it('over WebSocket with TLS the certificate must be of the expected authority and name too', async () => {
+it('checks the certificate’s authority and name over WebSocket too', async () => {
   const authority = await world.authority();
   const foreign = await world.authority();
   const upstream = await world.aedes(await authority.server('DNS:broker.example'));
@@ -97,7 +97,7 @@ it('over WebSocket with TLS the certificate must be of the expected authority an
   }
 });
 
-it('an upstream that wants a client certificate and gets none is told apart', async () => {
+it('reports a missing client certificate as a failure of TLS', async () => {
   const tls = { name: ADDRESS, requiresClientCertificate: true };
   const mosquitto = await world.mosquitto({ tls });
   const home = await world.home([bridgeTo(mosquitto, { caFile: mosquitto.authority.certFile })]);

@@ -34,7 +34,7 @@ async function commanded(keys: Partial<BridgeOptions> = {}) {
   return { upstream, parts, accepted, store, subscribed, acknowledged };
 }
 
-it('while a command waits for the store, what is sent is acknowledged', async () => {
+it('takes acknowledgements while a command waits for the store', async () => {
   const { upstream, parts, accepted, store, acknowledged } = await commanded();
   upstream.send(command('first', 1));
   upstream.send(command('second', 2));
@@ -46,7 +46,7 @@ it('while a command waits for the store, what is sent is acknowledged', async ()
   await expect.poll(acknowledged).toEqual([1, 2]);
 });
 
-it('a command that waits for the store and comes again is carried out once; the same one given anew is another', async () => {
+it('carries out a repeated command once while the first waits for the store, and an equal new command again', async () => {
   const { upstream, accepted, store, subscribed, acknowledged } = await commanded();
   upstream.send(command('door', 1));
   await expect.poll(() => accepted).toEqual(['door']);
@@ -60,7 +60,7 @@ it('a command that waits for the store and comes again is carried out once; the 
   expect(accepted).toEqual(['door', 'door']);
 });
 
-it('what none of the configured filters matches is no command, though the upstream sends it', async () => {
+it('ignores a message that no configured filter matches', async () => {
   const { upstream, accepted, acknowledged, store } = await commanded({
     commands: ['$share/site/+/+/commands/a/#'],
   });
@@ -71,8 +71,8 @@ it('what none of the configured filters matches is no command, though the upstre
   expect(accepted).toEqual(['a/1']);
 });
 
-// With 5 the upstream is told in CONNECT, and does not send it.
-it('a command that is larger than a packet may be is dropped with 3.1.1', async () => {
+// With MQTT 5 the limit is in CONNECT, and the upstream does not send it.
+it('drops a command that exceeds the packet limit with 3.1.1', async () => {
   const { upstream, accepted, acknowledged, store, parts } = await commanded({
     protocol: '3.1.1',
   });

@@ -7,13 +7,13 @@ import { bridgeTo, isAlarmKey, reconciled, useWorld } from './world.js';
 
 const world = useWorld();
 
-/** Of devices' own messages, not of their presence. */
+/** Whether an arrival is a device's own message, and not its presence. */
 function isMessage({ topic, key }: Arrival): boolean {
   return key !== undefined && !topic.endsWith('/status');
 }
 
-describe('a bridge of which name and URL are given', () => {
-  it('sends everything under its own topic, as a subscriber sees it, at QoS 1', async () => {
+describe('a bridge with only name and URL', () => {
+  it('sends everything at QoS 1 under its forwarded topic', async () => {
     const mosquitto = await world.mosquitto();
     const subscriber = await world.subscriber(mosquitto);
     const home = await world.home([{ name: 'region', url: mosquitto.url }]);
@@ -42,8 +42,8 @@ describe('a bridge of which name and URL are given', () => {
   });
 });
 
-describe('what is sent', () => {
-  it('is chosen by location, kind and filter, and goes under the topic of the template', async () => {
+describe('a configured bridge', () => {
+  it('selects by location, kind and filter, and publishes under the template’s topic', async () => {
     const mosquitto = await world.mosquitto();
     const subscriber = await world.subscriber(mosquitto);
     const home = await world.home([]);
@@ -74,7 +74,7 @@ describe('what is sent', () => {
       sensor.message('battery/level', { percent: sensor.device.id });
       await sensor.settled();
     }
-    // A last message for each shows that there is no more to come.
+    // A last message for each bridge shows that there is no more to come.
     for (const sensor of [here, there]) {
       for (const kind of ['fall', 'noise']) sensor.alarm(kind, { last: true });
       sensor.message('door', { last: sensor.device.id });
@@ -105,7 +105,7 @@ describe('what is sent', () => {
     }
   });
 
-  it('is retained upstream where that is asked for', async () => {
+  it('publishes retained when configured', async () => {
     const mosquitto = await world.mosquitto();
     const home = await world.home([
       bridgeTo(mosquitto, { retain: true, topic: 'x/{kind}', send: 'alarms' }),
@@ -121,7 +121,7 @@ describe('what is sent', () => {
   });
 });
 
-it('goes at the QoS that is asked for, in the protocol that is asked for', async () => {
+it('publishes at the configured QoS and protocol version', async () => {
   const mosquitto = await world.mosquitto();
   const subscriber = await world.subscriber(mosquitto);
   const bridges = (['3.1.1', 5] as const).flatMap((protocol) =>
@@ -151,21 +151,21 @@ it('goes at the QoS that is asked for, in the protocol that is asked for', async
     expect(new Set(came().map((one) => one.qos))).toEqual(new Set([qos]));
     const alarms = came().flatMap(({ key = '{}' }) => (isAlarmKey(key) ? key : []));
     expect(alarms).toEqual(sensor.published.filter(isAlarmKey));
-    // As Mosquitto names 3.1.1, p2, and 5, p5.
+    // Mosquitto's log names 3.1.1 p2, and 5 p5.
     expect(mosquitto.lines.join('\n')).toMatch(
       new RegExp(`as ${name} \\(${name.slice(0, 2)}, c1, k30`),
     );
   }
 });
 
-it('the protocol is 5 where the upstream speaks it and none is asked for', async () => {
+it('speaks MQTT 5 by default when the upstream does', async () => {
   const mosquitto = await world.mosquitto();
   const home = await world.home([bridgeTo(mosquitto, { clientId: 'haus' })]);
   await untilBridge(home, 'region', { connected: true });
   expect(mosquitto.lines.join('\n')).toMatch(/as haus \(p5,/);
 });
 
-it('an upstream that speaks 3.1.1 only is spoken to in that, without being asked for', async () => {
+it('falls back to 3.1.1 by default when the upstream speaks no other', async () => {
   const { url } = await world.aedes();
   const subscriber = await world.subscriberAt(url);
   const home = await world.home([bridgeTo({ url })]);
@@ -175,7 +175,7 @@ it('an upstream that speaks 3.1.1 only is spoken to in that, without being asked
   expect(await bridgeOf(home, 'region')).toMatchObject({ connected: true });
 });
 
-it('MQTT over WebSocket serves as well', async () => {
+it('sends over WebSocket', async () => {
   const { webSocketUrl } = await world.aedes();
   const subscriber = await world.subscriberAt(webSocketUrl);
   const home = await world.home([bridgeTo({ url: webSocketUrl })]);
@@ -184,7 +184,7 @@ it('MQTT over WebSocket serves as well', async () => {
   await reconciled(home, subscriber, sensors);
 });
 
-it('two gateways of the same configuration do not throw each other out of their upstream', async () => {
+it('two gateways with the same configuration do not take over each other’s session upstream', async () => {
   const mosquitto = await world.mosquitto();
   const subscriber = await world.subscriber(mosquitto);
   const homes = [

@@ -18,7 +18,7 @@ import { Sensor } from './sensor.js';
 export const ACK_TIMEOUT_SECONDS = 1;
 const WAIT_MS = 30_000;
 
-/** What a test has started, taken down in reverse after it. */
+/** Resources of a test, released in reverse after it. */
 export class World {
   readonly #cleanups: (() => Promise<unknown>)[] = [];
 
@@ -26,7 +26,7 @@ export class World {
     return this.#keep(Mosquitto.start(options), (one) => one.remove());
   }
 
-  /** Nothing listens on its port until it is started. */
+  /** Creates a Mosquitto that is not started: nothing listens on its port. */
   deadMosquitto(options?: MosquittoOptions): Promise<Mosquitto> {
     return this.#keep(Mosquitto.create(options), (one) => one.remove());
   }
@@ -35,7 +35,7 @@ export class World {
     return this.#keep(AedesUpstream.start(certificate), (one) => one.remove());
   }
 
-  /** Its certificates are removed after the test. */
+  /** Creates an authority, whose certificates are removed after the test. */
   async authority(): Promise<Authority> {
     const directory = await mkdtemp(join(tmpdir(), 'gateway-authority-'));
     this.onEnd(() => rm(directory, { recursive: true }));
@@ -46,7 +46,7 @@ export class World {
     return this.#keep(CutProxy.start(target), (one) => one.close());
   }
 
-  /** Sees everything at that upstream, also what comes while it has no connection. */
+  /** Subscribes to everything at that upstream, with a persistent session. */
   async subscriber(mosquitto: Mosquitto, options?: IClientOptions): Promise<UpstreamSubscriber> {
     const subscriber = await this.subscriberAt(mosquitto.url, options);
     await mosquitto.save();
@@ -86,7 +86,7 @@ export class World {
     this.#cleanups.push(cleanup);
   }
 
-  /** All of it, also when one part cannot be taken down. */
+  /** Releases all resources, also when one of them fails. */
   async end(): Promise<void> {
     const failures: unknown[] = [];
     for (const cleanup of this.#cleanups.splice(0).reverse()) {
@@ -102,7 +102,7 @@ export class World {
   }
 }
 
-/** Longer than all that is waited for in it, which fails with a better complaint. */
+/** Longer than any wait in a test, so that the wait fails first, with a better message. */
 const TEST_TIMEOUT_MS = 120_000;
 
 export function useWorld(): World {
@@ -112,19 +112,21 @@ export function useWorld(): World {
   return world;
 }
 
-/** A bridge that forwards everything to the upstream, but for other keys given. */
+/** A bridge to the upstream that forwards everything, with other keys as given. */
 export function bridgeTo(upstream: { readonly url: string }, keys: object = {}) {
   return { name: 'region', url: upstream.url, ackTimeoutSeconds: ACK_TIMEOUT_SECONDS, ...keys };
 }
 
-/** The same through the proxy. */
+/** A bridge to Mosquitto through the proxy. */
 export function bridgeThrough(proxy: CutProxy, mosquitto: Mosquitto, keys: object = {}) {
   return bridgeTo({ url: mosquitto.urlAt('127.0.0.1', proxy.port) }, keys);
 }
 
 /**
- * Holds every message that was acknowledged to the sensors against what came upstream: all of them,
- * each device's in its order; and the gateway's own account of the bridge against the alarms' number.
+ * Checks every message acknowledged to the sensors against the arrivals upstream.
+ *
+ * All must have arrived, each device's in order, and the gateway's account of the bridge must match
+ * the number of alarms.
  */
 export async function reconciled(
   home: Home,
@@ -144,8 +146,8 @@ export async function reconciled(
     .toEqual({ accepted: alarms, delivered: alarms, queued: 0, expired: 0, dropped: 0 });
 }
 
-/** Every alarm of the sensors is queued for the bridge or delivered; resolves to how many are queued. */
-export async function alarmsOwed(home: Home, sensors: readonly Sensor[], name = 'region') {
+/** Checks that every alarm of the sensors is queued or delivered. Returns how many are queued. */
+export async function queuedAlarms(home: Home, sensors: readonly Sensor[], name = 'region') {
   const account = await accountOf(home.gateway, `bridge/${name}`, 'alarms');
   const { accepted, delivered, queued, ...lost } = account;
   expect(lost).toEqual({ expired: 0, dropped: 0 });
@@ -158,7 +160,7 @@ function alarmsOf(sensors: readonly Sensor[]): number {
   return sensors.reduce((sum, { published }) => sum + published.filter(isAlarmKey).length, 0);
 }
 
-/** Whether it is an alarm's id, and not another message's value. */
+/** Whether the key is an alarm's id, and not another message's value. */
 export function isAlarmKey(key: string): boolean {
   return !key.startsWith('{');
 }

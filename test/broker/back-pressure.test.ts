@@ -3,11 +3,11 @@ import { BackPressure, memoryOf } from '../../src/broker/unstored-publishes.js';
 
 const MIB = 1024 * 1024;
 const KIB = 1024;
-/** How much all principals together may have on its way to the store. */
+/** Unstored bytes of all principals at which clients are read no further. */
 const TOTAL = 2 * MIB;
-/** What each may have though all together have too much. */
+/** Each principal's reserve, although all together have too much. */
 const RESERVED = 16 * KIB;
-/** Longer than a store may owe an answer before it counts as slow. */
+/** A store that does not answer for this long is slow. */
 const SLOW_MS = 251;
 
 let unansweredMs: number;
@@ -20,7 +20,7 @@ beforeEach(() => {
 
 afterEach(() => backPressure.stop());
 
-/** Resolves when a client of the principal, which may not be read now, may be. */
+/** Resolves when a client of the principal may be read again. */
 function room(owner: string): Promise<void> {
   const share = backPressure.shareOf(owner);
   expect(share.mayRead).toBe(false);
@@ -36,7 +36,7 @@ describe('while the store answers in time', () => {
     expect(backPressure.shareOf('device:2').mayRead).toBe(true);
   });
 
-  it('lets a principal have hundreds of publishes on their way', () => {
+  it('lets a principal have hundreds of unstored publishes', () => {
     const share = backPressure.shareOf('device:1');
     for (let count = 0; count < 500; count++) share.take(memoryOf(400));
     expect(share.mayRead).toBe(true);
@@ -55,7 +55,7 @@ describe('while the store answers in time', () => {
 });
 
 describe('while the store is slow', () => {
-  it('reads on, so that an alarm behind others is seen in time', () => {
+  it('reads on, so that an alarm after others is seen in time', () => {
     const share = backPressure.shareOf('device:1');
     share.take(TOTAL);
     expect(share.mayRead).toBe(false);
@@ -63,7 +63,7 @@ describe('while the store is slow', () => {
     expect(share.mayRead).toBe(true);
   });
 
-  it('keeps a bounded amount of each principal; alarms have room of their own', () => {
+  it('keeps a bounded amount of each principal, and separate room for alarms', () => {
     unansweredMs = SLOW_MS;
     const share = backPressure.shareOf('device:1');
     const state = () => [share.keeps(false), share.hasRoomForConnection, share.keeps(true)];
@@ -78,7 +78,7 @@ describe('while the store is slow', () => {
     expect([other.keeps(false), other.keeps(true), other.mayRead]).toEqual([true, true, true]);
   });
 
-  it('keeps a bounded amount of all together, and of each its reserve', () => {
+  it('keeps a bounded amount of all together, beside each principal’s reserve', () => {
     unansweredMs = SLOW_MS;
     for (let number = 0; number < 20; number++) {
       backPressure.shareOf(`device:${number}`).take(10 * MIB);
@@ -103,7 +103,7 @@ describe('a held client', () => {
     await resumed;
   });
 
-  it('is read again when others made room', async () => {
+  it('is read again when others have made room', async () => {
     const other = backPressure.shareOf('device:1');
     other.take(TOTAL);
     backPressure.shareOf('device:2').take(RESERVED);
@@ -119,7 +119,7 @@ describe('a held client', () => {
     await resumed;
   });
 
-  it('waits on as long as there is no room, and for ever when that is called off', async () => {
+  it('waits while there is no room, and for ever when the wait is cancelled', async () => {
     const share = backPressure.shareOf('device:1');
     share.take(TOTAL + 2);
     const resumed: string[] = [];
@@ -137,8 +137,8 @@ describe('a held client', () => {
   });
 });
 
-describe('what waits for the store', () => {
-  it('is in its principal’s share until the store has answered, or failed', async () => {
+describe('an unstored publish', () => {
+  it('counts in its principal’s share until the store has answered, or failed', async () => {
     const share = backPressure.shareOf('device:1');
     const stored = Promise.resolve();
     const failed = Promise.reject(new Error('no answer'));

@@ -42,7 +42,7 @@ describe('a command from a manager', () => {
     sensor.vanish();
   });
 
-  it('waits for a device with a persistent session that is away', async () => {
+  it('is queued for an absent device with a persistent session', async () => {
     const target = await home.device();
     const session = { clientId: target.id, clean: false };
     const before = await RawClient.connect(home.gateway, target, session);
@@ -84,7 +84,10 @@ describe('a command from a manager', () => {
 });
 
 describe('an access token loses its connection, and nothing is forwarded, when it publishes', () => {
-  /** Its connection is closed, and the device has seen nothing but the manager's command after it. */
+  /**
+   * Expects that the connection is closed, and that the device gets only the manager's next
+   * command.
+   */
   async function expectClosed(token: TestToken, topic: string): Promise<void> {
     const sensor = await commanded(device);
     for (const qos of [0, 1, 2] as const) {

@@ -25,7 +25,9 @@ beforeAll(async () => {
 
 afterAll(() => gateway.remove());
 
-/** The return code of the CONNACK; a refused connection must be closed after it [MQTT-3.2.2-5]. */
+/**
+ * The return code of the CONNACK; after a connect error the connection must close [MQTT-3.2.2-5].
+ */
 async function returnCodeFor(options: Partial<IConnectPacket>): Promise<number | undefined> {
   const client = await RawClient.open(gateway);
   client.send(connectPacket(options));
@@ -39,7 +41,7 @@ async function returnCodeFor(options: Partial<IConnectPacket>): Promise<number |
   return returnCode;
 }
 
-describe('a CONNECT is refused', () => {
+describe('a CONNECT is answered with an error', () => {
   it('with 5 without credentials', async () => {
     expect(await returnCodeFor({})).toBe(NOT_AUTHORIZED);
   });
@@ -72,7 +74,7 @@ describe('a CONNECT is refused', () => {
 
   it('fault 14: with 2 for a zero-length client id and a session that persists', async () => {
     const bytes = generate(connectPacket({ ...credentials(viewer), clientId: '' }));
-    // What no library sends: the flag of the clean session taken off.
+    // No library sends this: the flag of the clean session is cleared.
     const flagsAt = bytes.indexOf('MQTT') + 5;
     bytes.writeUInt8(bytes.readUInt8(flagsAt) & ~0x02, flagsAt);
     const client = await RawClient.open(gateway);
@@ -132,7 +134,7 @@ describe('a CONNECT is accepted', () => {
 });
 
 describe('a client id', () => {
-  it('in use by another principal is refused with 2, and its holder stays', async () => {
+  it('in use by another principal is answered with 2, and its holder stays', async () => {
     const clientId = 'held-live';
     const holder = await RawClient.connect(gateway, viewer, { clientId });
     const thief = { ...credentials(device), clientId };
@@ -141,7 +143,7 @@ describe('a client id', () => {
     holder.vanish();
   });
 
-  it('of a persistent session is refused to another principal while its owner is away', async () => {
+  it('of a persistent session is not given to another principal while its owner is away', async () => {
     const clientId = 'held-away';
     const owner = await RawClient.connect(gateway, viewer, { clientId, clean: false });
     owner.send({ cmd: 'disconnect' });
@@ -165,7 +167,7 @@ describe('a client id', () => {
   it('of a client that gave up before its CONNACK is free again', async () => {
     const clientIds = Array.from({ length: 50 }, (_, number) => `gave-up-${number}`);
     const clients = await Promise.all(clientIds.map(() => RawClient.open(gateway)));
-    // All at once, so that the gateway finds CONNECT and end of most of them together.
+    // All connect at once, so that the gateway finds CONNECT and end of most of them together.
     for (const [number, client] of clients.entries()) {
       const clientId = clientIds[number] ?? '';
       client.send(connectPacket({ ...credentials(viewer), clientId }));
@@ -204,7 +206,7 @@ describe('a persistent session without a subscription', () => {
   }
 
   it('is there at the next connection, also after a restart, until a clean one ends it', async () => {
-    // Paho throws away what it has not got acknowledged where CONNACK says that there is none.
+    // Paho discards unacknowledged messages when CONNACK says that there is no session.
     expect(await isPresent(device)).toBe(false);
     expect(await isPresent(device)).toBe(true);
     await gateway.stop();
@@ -215,7 +217,7 @@ describe('a persistent session without a subscription', () => {
     expect(await isPresent(device)).toBe(false);
   });
 
-  it('is there when its only filter was refused, and when the last one has ended', async () => {
+  it('is there when its only filter was denied, and when the last one has ended', async () => {
     const own = { ...persistent, clientId: 'none-left' };
     const first = await RawClient.connect(gateway, viewer, own);
     expect(await first.subscribe(['elsewhere/#', '$session'])).toEqual([0x80, 0x80]);
@@ -236,7 +238,7 @@ describe('a persistent session without a subscription', () => {
 });
 
 describe('a second connection under the same client id', () => {
-  /** A message for every subscriber of the location, and the sign that it came. */
+  /** Expects that an alarm for every subscriber of the location reaches this one. */
   async function alarmReaches(subscriber: RawClient): Promise<void> {
     const sensor = await RawClient.connect(gateway, device);
     await sensor.publish(`devices/${device.id}/alarms`, '{"kind":"fall"}', 1);
@@ -244,7 +246,7 @@ describe('a second connection under the same client id', () => {
     sensor.vanish();
   }
 
-  /** Those that are still connected, when there is but one. */
+  /** Resolves to the connections still open, when there is but one. */
   async function theOneLeft(all: readonly RawClient[]): Promise<RawClient[]> {
     const left = () => all.filter(({ isClosed }) => !isClosed);
     await vi.waitFor(() => expect(left()).toHaveLength(1), { timeout: 5_000 });
@@ -281,7 +283,7 @@ describe('a second connection under the same client id', () => {
     }
   });
 
-  it('keeps the filters it subscribes to in the same breath', async () => {
+  it('keeps the filters of a SUBSCRIBE in the same write as CONNECT', async () => {
     const clientId = 'takeover-at-once';
     const filter = `care-homes/${device.locationId}/+/+/alarms/#`;
     const before = await RawClient.connect(gateway, viewer, { clientId });
@@ -300,7 +302,7 @@ describe('a second connection under the same client id', () => {
   });
 
   it.each([true, false])(
-    'and 20 more at once leave one, which works (clean: %s)',
+    'leaves one that works when 20 more connect at once (clean: %s)',
     async (clean) => {
       const clientId = `takeover-many-${clean}`;
       const filter = `care-homes/${device.locationId}/+/+/alarms/#`;
@@ -320,7 +322,7 @@ describe('a second connection under the same client id', () => {
     },
   );
 
-  it('leaves a device online, and offline when it goes', async () => {
+  it('leaves a device online until it ends', async () => {
     const sensor = await api.createDevice(device.locationId, 'Bett 2');
     const commands = [`devices/${sensor.id}/commands/#`];
     const before = await RawClient.connect(gateway, sensor, { clientId: sensor.id });
@@ -355,12 +357,12 @@ describe('before CONNECT', () => {
 });
 
 describe('a SUBSCRIBE that is sent before CONNACK has come', () => {
-  it('is stored if it is granted, however the packets fall', async () => {
+  it('is stored if it is granted, however the packets are split', async () => {
     for (let attempt = 0; attempt < 100; attempt++) {
       const options = { ...credentials(viewer), clientId: `early-${attempt}`, clean: false };
       const early = await RawClient.open(gateway);
       early.send(connectPacket(options));
-      // In a packet of its own, which the gateway reads while it is busy with the first.
+      // A segment of its own, which the gateway reads while it is busy with the first.
       await new Promise((resolve) => setImmediate(resolve));
       expect(await early.subscribe([`care-homes/${device.locationId}/#`])).toEqual([1]);
       early.vanish();

@@ -38,7 +38,7 @@ describe('an access token that is deleted', () => {
     expect(await returnCodeFor(token)).toBe(BAD_CREDENTIALS);
   });
 
-  it('leaves no session behind: its client id is free, and its queue gone', async () => {
+  it('leaves no session: its client id is free, and its backlog gone', async () => {
     const token = await home.api.viewer(home.locationId);
     const clientId = 'session-of-a-deleted-token';
     const client = await RawClient.connect(home.gateway, token, { clientId, clean: false });
@@ -52,7 +52,7 @@ describe('an access token that is deleted', () => {
     store.close();
   });
 
-  it('receives nothing that comes after', async () => {
+  it('receives no later message', async () => {
     const token = await home.api.viewer(home.locationId);
     const device = await home.device();
     const nurse = await RawClient.connect(home.gateway, token);
@@ -67,7 +67,7 @@ describe('an access token that is deleted', () => {
 });
 
 describe('a device whose secret is replaced', () => {
-  it('has its connections closed, and gets in with the new one only', async () => {
+  it('has its connections closed, and connects with the new one only', async () => {
     const device = await home.device();
     const live = await RawClient.connect(home.gateway, device);
     const { secret } = Object(await home.api.json('POST', `${pathOf(device)}/secret`));
@@ -76,7 +76,7 @@ describe('a device whose secret is replaced', () => {
     expect(await returnCodeFor({ ...device, secret: String(secret) })).toBe(0);
   });
 
-  it('keeps its session and what waits in it', async () => {
+  it('keeps its session and backlog', async () => {
     const device = await home.device();
     const session = { clientId: device.id, clean: false };
     const live = await RawClient.connect(home.gateway, device, session);
@@ -93,7 +93,7 @@ describe('a device whose secret is replaced', () => {
 });
 
 describe('a device that is deleted', () => {
-  it('has its connections closed, and is refused', async () => {
+  it('has its connections closed, and cannot connect again', async () => {
     const device = await home.device();
     const live = await RawClient.connect(home.gateway, device);
     await live.publish(`devices/${device.id}/alarms`, '{"kind":"fall"}', 1);

@@ -28,7 +28,7 @@ function publishAlarms(sensor: MqttClient, device: TestDevice, from: number, to:
   );
 }
 
-/** The numbers of the alarms, in the order in which they came. */
+/** The numbers of the alarms, in order of arrival. */
 function alarmNumbers(received: readonly Received[]): unknown[] {
   return received
     .filter(({ topic }) => topic.includes('/alarms/'))
@@ -115,7 +115,7 @@ describe('fault 1: 200 alarms reach a live subscriber', () => {
 });
 
 describe('fault 4: after a restart', () => {
-  it('each session has its own messages, all of them, and no other', async () => {
+  it('each session gets all of its own messages, and no others', async () => {
     const devices = [await home.device(), await home.device()];
     const clientIds = devices.map(({ id }) => `own-${id}`);
     for (const [index, device] of devices.entries()) {
@@ -163,18 +163,18 @@ describe('fault 4: after a restart', () => {
 });
 
 describe('fault 8: a backlog of 2,500 alarms', () => {
-  it('comes whole on one connection, in order, and what is new after it', async () => {
+  it('comes whole and in order on one connection, before new alarms', async () => {
     const device = await home.device();
     const session = { clientId: `backlog-${device.id}`, clean: false };
     await (await persistentNurse(device, session.clientId)).end();
     const before = await connectDevice(home.gateway, device);
     await publishAlarms(before, device, 0, 2_500);
-    // So that all of it has to come from the store.
+    // A restart, so that all of it must come from the store.
     await home.gateway.kill();
     await home.gateway.start();
     const nurse = await Subscriber.connect(home.gateway, home.viewer, session);
     const sensor = await connectDevice(home.gateway, device);
-    // New ones arrive while the old ones are on their way.
+    // New alarms arrive while the backlog is being sent.
     await publishAlarms(sensor, device, 2_500, 2_700);
     await nurse.untilCount(2_700);
     expect(alarmNumbers(nurse.received)).toEqual(numbers(0, 2_700));
@@ -182,8 +182,8 @@ describe('fault 8: a backlog of 2,500 alarms', () => {
   });
 });
 
-describe('fault 9: what a session kept', () => {
-  it('is gone when its client comes back with a clean session', async () => {
+describe('fault 9: the state of a session', () => {
+  it('is gone when its client reconnects with a clean session', async () => {
     const device = await home.device();
     const clientId = `leaves-nothing-${device.id}`;
     const store = await Store.of(home.gateway);
@@ -218,7 +218,7 @@ describe('fault 9: what a session kept', () => {
     store.close();
   });
 
-  it('grows by no key a message under overlapping filters', async () => {
+  it('does not grow by a key for each message under overlapping filters', async () => {
     const device = await home.device();
     const clientId = `overlaps-${device.id}`;
     const nurse = await persistentNurse(device, clientId);
@@ -259,7 +259,7 @@ describe('fault 10: a subscriber that stops reading', () => {
     const nurse = await home.nurse(device, 'alarms/#');
     const sensor = await connectDevice(home.gateway, device);
 
-    // Far more than all buffers between the gateway and the frozen one hold.
+    // Far more than all buffers between the gateway and the frozen subscriber hold.
     const bulk = 'x'.repeat(200 * 1024);
     let slowestMs = 0;
     for (const number of numbers(0, 60)) {
@@ -293,13 +293,13 @@ describe('fault 10: a subscriber that stops reading', () => {
         alarmNumbers(received).includes(59) &&
         received.filter(({ topic }) => topic.endsWith('/bulk')).length >= 60,
     );
-    // It had acknowledged nothing.
+    // The frozen subscriber had acknowledged nothing.
     for (const one of [device, ...others]) {
       const own = () => back.received.filter(({ topic }) => topic.includes(one.id));
       await back.until(() => alarmNumbers(own()).includes(59));
       expect(alarmNumbers(own())).toEqual(numbers(0, 60));
     }
-    // A live one is owed nothing of that.
+    // A live subscriber has no backlog.
     const backLive = await Subscriber.connect(home.gateway, home.viewer, live);
     await backLive.subscribe(...filters, ...otherFilters);
     await publishAlarms(sensor, device, 60, 61);

@@ -28,7 +28,7 @@ export class Home {
     return Home.at(await GatewayProcess.start(environment));
   }
 
-  /** In a gateway that runs. */
+  /** Creates a home in a running gateway. */
   static async at(gateway: GatewayProcess): Promise<Home> {
     const api = new Api(gateway);
     const { id } = await api.createLocation();
@@ -45,7 +45,7 @@ export class Home {
     return this.api.createDevice(this.locationId, name);
   }
 
-  /** The filter of everything, or of the rest given, that a device's subscribers see. */
+  /** The filter of a device's forwarded messages, or of the given rest. */
   filter(device: TestDevice, rest = '#'): string {
     return `care-homes/${this.locationId}/devices/${device.id}/${rest}`;
   }
@@ -56,7 +56,7 @@ export class Home {
     return nurse.subscribe(...rests.map((rest) => this.filter(device, rest)));
   }
 
-  /** Publishes one more message of the device, which comes after whatever was accepted before it. */
+  /** Publishes one more message of the device, after all that were accepted before. */
   async publishLast(device: TestDevice, rest: string, payload: string): Promise<void> {
     const sensor = await connectDevice(this.gateway, device);
     await sensor.publishAsync(`devices/${device.id}/${rest}`, payload, { qos: 1 });

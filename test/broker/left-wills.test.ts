@@ -7,7 +7,7 @@ import { RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
 import { Home } from './home.js';
 
-/** Aedes looks for wills that nobody has published after so long. */
+/** Interval at which Aedes looks for unpublished wills. */
 const SWEEP_MS = 240_000;
 
 let home: Home;
@@ -23,7 +23,7 @@ afterEach(async () => {
   await home.remove();
 });
 
-/** The gateway as it is built, in this process: so that the clock can be put forward. */
+/** The built gateway in this process, so that the test can move the clock. */
 async function startAgain(): Promise<{ mqttPort: number; lines: string[] }> {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const lines: string[] = [];
@@ -44,7 +44,7 @@ function will(device: TestDevice) {
   return { topic: `devices/${device.id}/gone`, payload: `"${device.name}"`, qos: 1 as const };
 }
 
-it('fault 11: after a crash the wills of those that are not back are published', async () => {
+it('fault 11: publishes the wills of clients that are not back after a crash', async () => {
   const [back, elsewhere, gone] = [
     await home.device('back'),
     await home.device('back under another client id'),
@@ -64,13 +64,13 @@ it('fault 11: after a crash the wills of those that are not back are published',
   vi.advanceTimersByTime(SWEEP_MS);
   expect((await nurse.next('publish')).payload.toString()).toContain('"data":"gone"');
 
-  // What is published now comes after whatever the sweep had passed on.
+  // A message published now comes after all that the sweep passed on.
   await returned.publish(`devices/${back.id}/gone`, '"last"', 1);
   expect((await nurse.next('publish')).payload.toString()).toContain('"data":"last"');
   for (const client of [nurse, returned, other]) client.vanish();
 });
 
-it('fault 7: an error of the store while it looks for them is logged, and ends nothing', async () => {
+it('fault 7: logs an error of the store while looking for wills, and goes on', async () => {
   const device = await home.device();
   await home.gateway.kill();
   const { mqttPort, lines } = await startAgain();

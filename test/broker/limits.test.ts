@@ -26,7 +26,7 @@ function publishHeader(remainingBytes: number): Buffer {
   return Buffer.from([0x30, ...length]);
 }
 
-/** Opens a connection, with CONNECT behind it or not. */
+/** Opens a connection, with or without CONNECT. */
 function open(isConnected: boolean): Promise<RawClient> {
   return isConnected ? RawClient.connect(home.gateway, device) : RawClient.open(home.gateway);
 }
@@ -36,7 +36,7 @@ function residentBytes(): number {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) * 1024;
 }
 
-/** Resolves when everything written has gone out, or will never. */
+/** Resolves when the bytes have gone out, or never will. */
 function written(client: RawClient, bytes: Buffer): Promise<void> {
   return new Promise((resolve) => {
     client.stream.once('close', resolve);
@@ -62,7 +62,7 @@ describe.each([
     const packet = Buffer.concat([publishHeader(2 * MIB), Buffer.alloc(2 * MIB - 1)]);
     const before = residentBytes();
     await Promise.all(clients.map((client) => written(client, packet)));
-    // Answered after whatever it has read of them.
+    // The ping is answered after all that was read of them.
     const witness = await RawClient.connect(home.gateway, device);
     await witness.ping();
     expect(residentBytes() - before).toBeLessThan(60 * MIB);
@@ -125,7 +125,7 @@ describe('fault 16: too long', () => {
     other.vanish();
   });
 
-  it('a topic in the same breath as CONNECT does not end the gateway', async () => {
+  it('a topic in the same write as CONNECT does not end the gateway', async () => {
     const client = await RawClient.open(home.gateway);
     client.send(connectPacket(), publishPacket('x'.repeat(1025), ''));
     await client.closed();
@@ -136,7 +136,7 @@ describe('fault 16: too long', () => {
 });
 
 describe('many publishes at once', () => {
-  it('are all taken, though the store has not answered for most of them', async () => {
+  it('are all taken while the store has not answered for most of them', async () => {
     const busy = await home.device();
     const sensor = await RawClient.connect(home.gateway, busy);
     const packets = Array.from({ length: 2000 }, (_, index) => ({

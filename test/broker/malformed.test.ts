@@ -18,10 +18,10 @@ beforeAll(async () => {
 
 afterAll(() => home.remove());
 
-/** Sends the bytes, split where told, then FIN; resolves when the gateway has let go of it all. */
+/** Sends the chunks, then FIN; resolves when the gateway has closed the connection. */
 async function sendAndEnd(chunks: readonly Uint8Array[]): Promise<void> {
   const { stream } = await RawClient.open(home.gateway);
-  // Not `once`: that the gateway resets the connection is as good an end.
+  // Not `once`: a reset by the gateway is as good an end.
   const closed = new Promise<void>((resolve) => stream.once('close', () => resolve()));
   for (const chunk of chunks) {
     if (!stream.destroyed) await new Promise<void>((next) => stream.write(chunk, () => next()));
@@ -36,7 +36,7 @@ async function expectServing(): Promise<void> {
   client.vanish();
 }
 
-/** The gateway is the same process and serves, whatever was sent; the first failure is the one. */
+/** Checks that the gateway is the same process and serves, whatever was sent. */
 function holds(chunks: fc.Arbitrary<readonly Uint8Array[]>, numRuns: number): Promise<void> {
   const property = fc.asyncProperty(chunks, async (bytes) => {
     await sendAndEnd(bytes);
@@ -48,7 +48,7 @@ function holds(chunks: fc.Arbitrary<readonly Uint8Array[]>, numRuns: number): Pr
 const uint16 = fc.integer({ min: 0, max: 65_535 });
 const qos = fc.constantFrom<(0 | 1 | 2)[]>(0, 1, 2);
 
-/** Topics and filters of every sort; those that name the device are its own. */
+/** Topics and filters of every sort; those with a device id name the device. */
 function topics(): fc.Arbitrary<string> {
   const own = `devices/${device.id}`;
   return fc.oneof(
@@ -124,7 +124,7 @@ function packets(): fc.Arbitrary<Packet> {
   );
 }
 
-/** The bytes of a packet; of a ping where not even the library will write it. */
+/** The bytes of a packet; of a ping where the library cannot write the packet. */
 function bytesOf(packet: Packet): Buffer {
   try {
     return generate(packet);
@@ -152,7 +152,7 @@ describe('the gateway outlives', () => {
     await holds(fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 4 }), 150);
   });
 
-  it('random bytes behind a CONNECT', async () => {
+  it('random bytes after a CONNECT', async () => {
     const admitted = () => generate(connectPacket(credentials(device)));
     const bytes = fc.uint8Array({ maxLength: 300 });
     await holds(
@@ -177,7 +177,7 @@ describe('the gateway outlives', () => {
     await holds(cut, 200);
   });
 
-  it('packets with a bit turned over', async () => {
+  it('packets with a flipped bit', async () => {
     const turned = fc
       .tuple(conversations(), fc.nat(), fc.nat({ max: 7 }))
       .map(([chunks, at, bit]) => {
@@ -199,7 +199,7 @@ describe('the gateway outlives', () => {
     await expectServing();
   });
 
-  it('and lets go of every connection, its will too', async () => {
+  it('and frees every connection and its will', async () => {
     const count = (message: string) =>
       home.gateway.lines.filter((line) => line.includes(`"msg":"${message}"`)).length;
     await expect.poll(() => count('disconnected')).toBe(count('connected'));
@@ -209,14 +209,14 @@ describe('the gateway outlives', () => {
     store.close();
   });
 
-  it('and nothing of it went wrong unseen', () => {
+  it('without an unhandled rejection or fatal log line', () => {
     const wrong = home.gateway.lines.filter((line) => /unhandled rejection|"level":60/.test(line));
     expect(wrong).toEqual([]);
   });
 });
 
 describe('a subscriber', () => {
-  it('that is connected meanwhile sees only well-formed messages', async () => {
+  it('gets only well-formed messages meanwhile', async () => {
     const nurse = await home.nurse(device, '#');
     await holds(conversations(), 150);
     await home.publishLast(device, 'last', '"last"');

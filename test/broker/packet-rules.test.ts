@@ -19,7 +19,7 @@ const WRONG_LENGTH = 'a packet of the wrong length';
 const NO_IDENTIFIER = 'no packet identifier';
 const NO_QOS_2 = 'acknowledges a QoS 2 message: none is sent';
 
-/** A message of the device in which this text is. */
+/** A message of the device with this text in it. */
 function telemetry(text: string, messageId: number) {
   const message = publishPacket(`devices/${device.id}/x`, JSON.stringify(text));
   return { ...message, qos: 1, messageId } as const;
@@ -29,7 +29,7 @@ function has(text: string) {
   return (received: readonly Received[]) => received.some((one) => one.text.includes(text));
 }
 
-/** What of the device came up to a message that is published now. */
+/** The device's messages up to one that is published now. */
 async function textsUpToNow(nurse: Subscriber): Promise<string> {
   await home.publishLast(device, 'x', '"last"');
   await nurse.until(has('"last"'));
@@ -67,7 +67,7 @@ describe('[MQTT-4.8.0-1] the connection is ended by', () => {
     await home.gateway.logged(`${said}"msg":"${said ? 'connection ended' : 'disconnected'}"`, from);
   });
 
-  it('what follows is not handled, though it comes in the same write', async () => {
+  it('later packets are not handled, even in the same write', async () => {
     const nurse = await home.nurse(device, 'x');
     const sensor = await RawClient.connect(home.gateway, device);
     sensor.stream.write(
@@ -99,7 +99,7 @@ describe('a QoS 1 message', () => {
   });
 });
 
-describe('[MQTT-3.14.4-2] what follows DISCONNECT is not handled', () => {
+describe('[MQTT-3.14.4-2] a packet after DISCONNECT is not handled', () => {
   it('in the same write', async () => {
     const nurse = await home.nurse(device, 'x');
     const sensor = await RawClient.connect(home.gateway, device);
@@ -121,7 +121,7 @@ describe('[MQTT-3.14.4-2] what follows DISCONNECT is not handled', () => {
     await nurse.end();
   });
 
-  it('also when all of it comes with CONNECT', async () => {
+  it('in the same write as CONNECT', async () => {
     const nurse = await home.nurse(device, 'x');
     const sensor = await RawClient.open(home.gateway);
     const connect = connectPacket(credentials(device));
@@ -174,7 +174,7 @@ describe('packets in one write with CONNECT', () => {
     sensor.vanish();
   });
 
-  it('are not handled when it is refused', async () => {
+  it('are not handled when CONNECT gets an error', async () => {
     const nurse = await home.nurse(device, 'x');
     const sensor = await RawClient.open(home.gateway);
     const connect = connectPacket({ ...credentials(device), password: Buffer.from('wrong') });
@@ -195,7 +195,7 @@ describe('several SUBSCRIBE and UNSUBSCRIBE in one write', () => {
       const unsubscriptions = [topic];
       const subscriptions = [{ topic, qos: 1 as const }];
       const messageId = 3 * index + 1;
-      // Of every other filter the last word is UNSUBSCRIBE.
+      // The last packet about every other filter is UNSUBSCRIBE.
       const all: Packet[] = [
         { cmd: 'subscribe', subscriptions, messageId },
         { cmd: 'unsubscribe', unsubscriptions, messageId: messageId + 1 },

@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 afterAll(() => home.remove());
 
-/** What the subscriber had received when a message came that was accepted after all others. */
+/** The messages received before one that was accepted after all others. */
 async function receivedBy(nurse: Subscriber, device: TestDevice): Promise<unknown[]> {
   await home.publishLast(device, 'last', '"last"');
   await nurse.until((received) => received.some(({ text }) => text.includes('"last"')));
@@ -53,7 +53,7 @@ describe('a device publishing', () => {
     await nurse.end();
   });
 
-  it('thousands of values at QoS 0 at once are all forwarded to a subscriber that reads', async () => {
+  it('thousands of values at QoS 0 are all forwarded to a subscriber that reads', async () => {
     const device = await home.device();
     const nurse = await home.nurse(device, 'x', 'last');
     const sensor = await RawClient.connect(home.gateway, device);
@@ -104,7 +104,7 @@ describe('a device publishing', () => {
     const nurse = await home.nurse(device, '+');
     const sensor = await RawClient.connect(home.gateway, device);
     const topic = topicOf(device);
-    // Written as bytes: `generate` refuses an empty topic.
+    // Written as bytes: `generate` does not write an empty topic.
     const length = Buffer.from([Buffer.byteLength(topic) >> 8, Buffer.byteLength(topic) & 0xff]);
     const body = Buffer.concat([length, Buffer.from(topic), Buffer.from('1')]);
     sensor.stream.write(Buffer.concat([Buffer.from([0x30, body.length]), body]));
@@ -132,7 +132,7 @@ describe('a device publishing', () => {
 });
 
 describe('PUBACKs', () => {
-  it('come in the order of the publishes, whatever becomes of each', async () => {
+  it('come in the order of the publishes, valid or not', async () => {
     const device = await home.device();
     const sensor = await RawClient.connect(home.gateway, device);
     const topics = ['alarms', 'x', 'rejected', 'x', 'alarms', 'commands', 'a/b/c/d/e/f/g'];
@@ -170,7 +170,7 @@ describe('an alarm published again', () => {
     const nurse = await home.nurse(device, 'alarms/#', 'last');
     const alarm = publishPacket(`devices/${device.id}/alarms`, '{"kind":"fall"}');
     for (const dup of [false, true, true]) {
-      // Each time on a new connection, as after one that broke before the PUBACK.
+      // A new connection each time, as after one that broke before the PUBACK.
       const sensor = await RawClient.connect(home.gateway, device);
       sensor.send({ ...alarm, qos: 1, dup, messageId: 7 });
       await sensor.next('puback');
@@ -181,7 +181,7 @@ describe('an alarm published again', () => {
     expect((await home.api.alarms(device)).events).toHaveLength(1);
   });
 
-  it('without an id is told from one of the same millisecond by its finer time', async () => {
+  it('without an id is another alarm when its time differs below a millisecond', async () => {
     const device = await home.device();
     const nurse = await home.nurse(device, 'alarms/#', 'last');
     const sensor = await RawClient.connect(home.gateway, device);
@@ -205,7 +205,7 @@ describe('an alarm published again', () => {
     expect(events.map(({ detectedAt }) => detectedAt)).toEqual(Array(2).fill(`${second}.782Z`));
   });
 
-  it('without an id is a second alarm when it is none', async () => {
+  it('without an id is a second alarm when it is no retransmission', async () => {
     const device = await home.device();
     const sensor = await RawClient.connect(home.gateway, device);
     const alarm = publishPacket(`devices/${device.id}/alarms`, '{"kind":"fall"}');

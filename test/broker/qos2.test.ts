@@ -6,7 +6,7 @@ import { publishPacket, RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
 import { Home } from './home.js';
 
-/** Nothing in it tells it from another one: neither id nor time. */
+/** An alarm without id or time, so that nothing in it identifies it. */
 const ALARM = '{"kind":"helpCall"}';
 
 let home: Home;
@@ -26,7 +26,7 @@ function alarmOf(device: TestDevice, messageId: number, dup = false) {
   return { ...packet, qos: 2 as const, messageId, dup };
 }
 
-/** A session that is owed the device's alarms and is away. */
+/** Creates an absent session subscribed to the device's alarms. Returns its client id. */
 async function absentNurse(device: TestDevice): Promise<string> {
   const session = { clientId: `nurse-${device.id}`, clean: false };
   const nurse = await Subscriber.connect(home.gateway, home.viewer, session);
@@ -35,7 +35,7 @@ async function absentNurse(device: TestDevice): Promise<string> {
   return session.clientId;
 }
 
-/** What the session was owed, up to an alarm and a message that are published now. */
+/** The session's backlog, up to an alarm and a message that are published now. */
 async function backlogOf(device: TestDevice, clientId: string) {
   await home.publishLast(device, 'alarms', '{"kind":"noise"}');
   await home.publishLast(device, 'x', '"last"');
@@ -79,7 +79,7 @@ describe('guarantee 2: a QoS 2 alarm is recorded and forwarded once when between
     await home.gateway.start();
 
     const after = await RawClient.connect(home.gateway, device, sessionOf(device));
-    // Of the first it has seen the PUBREC, of the others not.
+    // The client has seen the PUBREC of the first, not of the others.
     const again = [alarmOf(device, 8, true), { ...message, dup: true }];
     after.send({ cmd: 'pubrel', messageId: 7 }, ...again);
     expect((await after.next('pubcomp')).messageId).toBe(7);
@@ -100,7 +100,7 @@ describe('guarantee 2: a QoS 2 alarm is recorded and forwarded once when between
 });
 
 it.each(['with a wrong secret', 'as another device'])(
-  'guarantee 2: a QoS 2 message stays received when somebody connects in vain under its client id, %s',
+  'guarantee 2: a QoS 2 message stays received when a CONNECT with its client id fails, %s',
   async (how) => {
     const device = await home.device();
     const clientId = await absentNurse(device);
@@ -125,7 +125,7 @@ it.each(['with a wrong secret', 'as another device'])(
 );
 
 describe('guarantee 1: a packet identifier of a session that has ended', () => {
-  it('does not swallow the alarm of the next session, though it was stored only then', async () => {
+  it('does not swallow an alarm of the next session when stored only then', async () => {
     const device = await home.device();
     const store = await Store.of(home.gateway);
     const session = { clientId: `sensor-${device.id}`, clean: true };
@@ -145,13 +145,13 @@ describe('guarantee 1: a packet identifier of a session that has ended', () => {
   });
 });
 
-describe('a QoS 2 alarm of which the store takes everything but the packet identifier', () => {
-  it('is acknowledged once it takes that too, on the same connection', async () => {
+describe('a QoS 2 alarm whose packet identifier alone cannot be stored', () => {
+  it('is acknowledged on the same connection once the identifier is stored', async () => {
     const device = await home.device();
     const store = await Store.of(home.gateway);
     const session = { clientId: `sensor-${device.id}`, clean: false };
     const sensor = await RawClient.connect(home.gateway, device, session);
-    // No hash: what writes into it is refused.
+    // The key is no hash: writes into it fail.
     const key = `{site}:broker:incoming:${session.clientId}`;
     await store.redis.set(key, 'x');
     sensor.send(alarmOf(device, 1));
@@ -202,7 +202,7 @@ describe('guarantee 4: a device at QoS 2, while the store does not answer', () =
     store.close();
   });
 
-  it('keeps its connection however many packet identifiers it has not released', async () => {
+  it('keeps its connection with any number of unreleased packet identifiers', async () => {
     const device = await home.device();
     const sensor = await RawClient.connect(home.gateway, device);
     const topic = `devices/${device.id}/x`;
@@ -217,7 +217,7 @@ describe('guarantee 4: a device at QoS 2, while the store does not answer', () =
   });
 });
 
-it('guarantee 3: alarms of one device keep their order though their QoS differ', async () => {
+it('guarantee 3: alarms of one device keep their order across QoS levels', async () => {
   const device = await home.device();
   const nurse = await Subscriber.connect(home.gateway, home.viewer);
   await nurse.subscribe(home.filter(device, 'alarms/#'));

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { ReadTurns, type TurnTaker } from '../../src/broker/packet-reader.js';
 
-/** Publishes of other than subscribers that are taken in one turn of the event loop. */
+/** Publishes of others than subscribers that are read in one turn of the event loop. */
 const BUDGET = 100;
 const BUDGET_WHEN_LAGGING = 20;
-/** More entries than the least of consumers may lag. */
+/** A lag at which fewer publishes are read. */
 const MUCH_LAG = 501;
 
-/** A connection with so many pieces to read, and as many publishes in each as told. */
+/** A connection with pieces to read, and a number of publishes in each. */
 class Connection implements TurnTaker {
   readonly isSubscriber: boolean;
   readonly #publishes: number;
@@ -37,7 +37,7 @@ class Connection implements TurnTaker {
   }
 }
 
-/** One turn of the event loop: the round that is scheduled is over. */
+/** Waits for one turn of the event loop: the scheduled round is over. */
 function round(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
@@ -113,7 +113,7 @@ describe('reading in turns', () => {
     await round();
     expect(order.at(-1)).toBe('device');
     expect(order.length).toBeLessThan(10);
-    // Those that were not read then come before those that were.
+    // Connections not read in the last round come before those that were.
     while (order.length < 11) await round();
     expect(new Set(order).size).toBe(11);
     for (const subscriber of subscribers) turns.leave(subscriber);

@@ -56,8 +56,8 @@ const useless: Useless[] = [
   topic('a trailing slash', 'invalid-topic', 'a/'),
 ];
 
-describe.each([1, 2] as const)('a publish that cannot be used, at QoS %i', (qos) => {
-  it.each(useless)('$what is acknowledged and told on both topics', async (one) => {
+describe.each([1, 2] as const)('an invalid publish at QoS %i', (qos) => {
+  it.each(useless)('$what is acknowledged and reported on both topics', async (one) => {
     const { reason, rest, payload } = one;
     const device = await home.device();
     const nurse = await home.nurse(device, '+', 'alarms/#', 'commands/#');
@@ -76,7 +76,7 @@ describe.each([1, 2] as const)('a publish that cannot be used, at QoS %i', (qos)
     expect(own).toMatchObject({ topic: `devices/${device.id}/rejected`, qos: 1, retain: false });
     expect(JSON.parse(own.payload.toString())).toEqual(told);
 
-    // The connection is there, and what follows is forwarded as ever.
+    // The connection stays, and later publishes are forwarded as ever.
     await sensor.publish(`devices/${device.id}/alarms`, ALARM, qos, 2);
     await nurse.until((received) => received.some(({ text }) => text.includes('"kind":"fall",')));
     const seen = nurse.received.filter((message) => !message.topic.endsWith('/status'));
@@ -100,8 +100,8 @@ describe.each([1, 2] as const)('a publish that cannot be used, at QoS %i', (qos)
   });
 });
 
-describe('a publish that cannot be used', () => {
-  it('is told at QoS 0 too', async () => {
+describe('an invalid publish', () => {
+  it('is reported at QoS 0 too', async () => {
     const device = await home.device();
     const nurse = await home.nurse(device, 'rejected');
     const sensor = await RawClient.connect(home.gateway, device);
@@ -113,7 +113,7 @@ describe('a publish that cannot be used', () => {
     await nurse.end();
   });
 
-  it('is told to the subscribers of its location only', async () => {
+  it('is reported to the subscribers of its location only', async () => {
     const device = await home.device();
     const elsewhere = (await home.api.createLocation('Elsewhere')).id;
     const foreign = await RawClient.connect(home.gateway, await home.api.viewer(elsewhere));
@@ -134,7 +134,7 @@ describe('a publish that cannot be used', () => {
     await nurse.end();
   });
 
-  it('is not in the log of the gateway with its payload', async () => {
+  it('is logged without its payload', async () => {
     const device = await home.device();
     await home.publishLast(device, 'alarms', 'Frau Geheim');
     const lines = home.gateway.lines.join('\n');
@@ -144,11 +144,11 @@ describe('a publish that cannot be used', () => {
   });
 });
 
-describe('rejected publishes while the store does not answer', () => {
-  /** `ingest/rejections.ts` */
+describe('invalid publishes while the store does not answer', () => {
+  /** `ingest/invalid-publishes.ts` */
   const MAX_WAITING = 256;
 
-  it('are acknowledged at once, and so many wait for the list', async () => {
+  it('are acknowledged at once, and a bounded number wait for the list', async () => {
     const store = await Store.of(home.gateway);
     const own = await Home.at(home.gateway);
     const device = await own.device();

@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 afterAll(() => home.remove());
 
-/** Publishes to be retained, and waits until it is accepted. */
+/** Publishes a retained message, and waits until it is accepted. */
 async function publishRetained(
   device: TestDevice,
   rest: string,
@@ -24,9 +24,9 @@ async function publishRetained(
   await sensor.endAsync();
 }
 
-/** The retained messages that a subscriber which comes now is given. */
+/** The retained messages that a new subscriber gets. */
 async function retainedFor(device: TestDevice, ...rests: string[]) {
-  // One more of them shows that they have come, and a live one after it that these were all.
+  // A retained marker shows that they have come, and a live one after it that these were all.
   await publishRetained(device, 'marker', '1');
   const nurse = await home.nurse(device, ...rests, 'marker');
   const isMarker = ({ topic }: { topic: string }) => topic.endsWith('/marker');
@@ -38,22 +38,25 @@ async function retainedFor(device: TestDevice, ...rests: string[]) {
 }
 
 describe('a retained message', () => {
-  it.each([0, 1, 2] as const)('at QoS %i comes live without, later with the flag', async (qos) => {
-    const device = await home.device();
-    const live = await home.nurse(device, 'temperature');
-    const sensor = await connectDevice(home.gateway, device);
-    const topic = `devices/${device.id}/temperature`;
-    await sensor.publishAsync(topic, '21.50', { qos, retain: true });
-    await live.untilCount(1);
-    expect(live.received[0]).toMatchObject({ retain: false, qos: Math.min(qos, 1) });
+  it.each([0, 1, 2] as const)(
+    'at QoS %i comes without the flag live, and with it later',
+    async (qos) => {
+      const device = await home.device();
+      const live = await home.nurse(device, 'temperature');
+      const sensor = await connectDevice(home.gateway, device);
+      const topic = `devices/${device.id}/temperature`;
+      await sensor.publishAsync(topic, '21.50', { qos, retain: true });
+      await live.untilCount(1);
+      expect(live.received[0]).toMatchObject({ retain: false, qos: Math.min(qos, 1) });
 
-    const late = await home.nurse(device, 'temperature');
-    await late.untilCount(1);
-    expect(late.received[0]).toMatchObject({ retain: true, qos: Math.min(qos, 1) });
-    expect(late.received[0]?.text).toContain('"data":21.50');
-    expect(late.received[0]?.text).toBe(live.received[0]?.text);
-    await Promise.all([live.end(), late.end(), sensor.endAsync()]);
-  });
+      const late = await home.nurse(device, 'temperature');
+      await late.untilCount(1);
+      expect(late.received[0]).toMatchObject({ retain: true, qos: Math.min(qos, 1) });
+      expect(late.received[0]?.text).toContain('"data":21.50');
+      expect(late.received[0]?.text).toBe(live.received[0]?.text);
+      await Promise.all([live.end(), late.end(), sensor.endAsync()]);
+    },
+  );
 
   it('is the last one of its topic', async () => {
     const device = await home.device();
@@ -94,7 +97,7 @@ describe('a retained message', () => {
     },
   );
 
-  it('is sent again for each new SUBSCRIBE, not for a session that is taken up', async () => {
+  it('is sent again for each new SUBSCRIBE, not when a session is resumed', async () => {
     const device = await home.device();
     await publishRetained(device, 'temperature', '21');
     const session = { clientId: `retained-${device.id}`, clean: false };
@@ -112,7 +115,7 @@ describe('a retained message', () => {
     await second.end();
   });
 
-  it('comes again for a filter that was given up, right behind its live copy', async () => {
+  it('is sent for a filter subscribed to again, right after the live message', async () => {
     const device = await home.device();
     const filter = home.filter(device);
     const nurse = await RawClient.connect(home.gateway, home.viewer);
@@ -139,7 +142,7 @@ describe('a retained message', () => {
     for (const client of [nurse, sensor]) client.vanish();
   });
 
-  it('comes to a durable client that comes back and subscribes again', async () => {
+  it('is sent to a durable client that reconnects and subscribes again', async () => {
     const device = await home.device();
     const filter = home.filter(device);
     const session = { clientId: `comes-back-${device.id}`, clean: false };
@@ -167,7 +170,7 @@ describe('a retained message', () => {
     sensor.vanish();
   });
 
-  it('outlives the gateway', async () => {
+  it('survives a restart of the gateway', async () => {
     const device = await home.device();
     await publishRetained(device, 'temperature', '21');
     await home.gateway.kill();
@@ -178,7 +181,7 @@ describe('a retained message', () => {
     await late.end();
   });
 
-  it('is never made of an alarm', async () => {
+  it('is never an alarm', async () => {
     const device = await home.device();
     await publishRetained(device, 'alarms', '{"kind":"fall"}');
     expect((await home.api.alarms(device)).events).toHaveLength(1);
@@ -205,7 +208,7 @@ describe('a retained message', () => {
 });
 
 describe('the status of a device', () => {
-  it('is retained: a subscriber that comes later knows who is online', async () => {
+  it('is retained, so that a later subscriber knows who is online', async () => {
     const device = await home.device();
     const sensor = await connectDevice(home.gateway, device);
     const nurse = await home.nurse(device, 'status');
@@ -218,7 +221,7 @@ describe('the status of a device', () => {
     await Promise.all([nurse.end(), late.end()]);
   });
 
-  it("is not the device's to publish", async () => {
+  it('cannot be published by the device', async () => {
     const device = await home.device();
     const nurse = await home.nurse(device, 'rejected');
     const sensor = await RawClient.connect(home.gateway, device);
@@ -235,7 +238,7 @@ describe('the status of a device', () => {
 });
 
 describe('gateway/status', () => {
-  it('is there at once for whoever may subscribe to it', async () => {
+  it('is sent at once to everybody who may subscribe to it', async () => {
     const nurse = await Subscriber.connect(home.gateway, home.viewer);
     await nurse.subscribe('gateway/status');
     await nurse.untilCount(1);

@@ -18,7 +18,7 @@ function times<T>(count: number, call: () => T): T[] {
 }
 
 describe('failed logins of an address', () => {
-  it('are answered later and later, up to a limit', () => {
+  it('are answered with a growing delay, up to a limit', () => {
     const failures = new FailedLogins(clock().now);
     const delays = times(40, () => failures.delayFor('10.0.0.1'));
     expect(delays.slice(0, 5)).toEqual([0, 0, 0, 250, 500]);
@@ -26,7 +26,7 @@ describe('failed logins of an address', () => {
     expect(delays.at(-1)).toBe(5_000);
   });
 
-  it('do not slow another address down', () => {
+  it('do not delay another address', () => {
     const failures = new FailedLogins(clock().now);
     times(10, () => failures.delayFor('10.0.0.1'));
     expect(failures.delayFor('10.0.0.2')).toBe(0);
@@ -45,7 +45,7 @@ describe('failed logins of an address', () => {
     expect(failures.delayFor('10.0.0.1')).toBe(0);
   });
 
-  it('are remembered of so many addresses only', () => {
+  it('are remembered for a bounded number of addresses', () => {
     const failures = new FailedLogins(clock().now);
     times(10, () => failures.delayFor('10.0.0.1'));
     for (let number = 0; number < 10_000; number++) failures.delayFor(`10.1.0.${number}`);

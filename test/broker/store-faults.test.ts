@@ -25,7 +25,7 @@ afterAll(async () => {
   await home.remove();
 });
 
-/** From now on every write is answered with an error, as by a store that is full. */
+/** Makes every write fail, as in a full store. */
 async function fillStore(): Promise<void> {
   await store.redis.config('SET', 'maxmemory', '1');
 }
@@ -34,7 +34,7 @@ async function emptyStore(): Promise<void> {
   await store.redis.config('SET', 'maxmemory', '0');
 }
 
-/** A session that is away and owed the device's alarms. */
+/** Creates an absent session subscribed to the device's alarms. Returns its client id. */
 async function absentNurse(of: Home, device: TestDevice): Promise<string> {
   const clientId = `absent-${device.id}`;
   const session = { clientId, clean: false };
@@ -59,7 +59,7 @@ describe('guarantee 1, fault 2: the acknowledgement of an alarm', () => {
   ] as const)('at QoS %i does not come before it is stored', async (qos, acknowledgement) => {
     const device = await home.device();
     const sensor = await RawClient.connect(home.gateway, device);
-    // A second connection, whose pings are answered whatever the first one waits for.
+    // A second connection, whose pings are answered while the first one waits.
     const witness = await RawClient.connect(home.gateway, device);
     store.freeze();
     sensor.send({ ...publishPacket(`devices/${device.id}/alarms`, ALARM), qos, messageId: 1 });
@@ -72,7 +72,7 @@ describe('guarantee 1, fault 2: the acknowledgement of an alarm', () => {
     for (const client of [sensor, witness]) client.vanish();
   });
 
-  it('means that it survives the end of the gateway at that very moment', async () => {
+  it('means that the alarm survives the end of the gateway at that very moment', async () => {
     const device = await home.device();
     const clientId = await absentNurse(home, device);
     const ids: string[] = [];
@@ -92,7 +92,7 @@ describe('guarantee 1, fault 2: the acknowledgement of an alarm', () => {
     await nurse.end();
   });
 
-  it('waits, on the same connection, as long as the store is full', async () => {
+  it('is delayed, on the same connection, while the store is full', async () => {
     const device = await home.device();
     const clientId = await absentNurse(home, device);
     const sensor = await RawClient.connect(home.gateway, device);
@@ -135,10 +135,10 @@ describe('PUBACKs', () => {
   });
 });
 
-describe('fault 3: a QoS 2 alarm that the store refused', () => {
+describe('fault 3: a QoS 2 alarm that the store did not take', () => {
   const history = '{site}:history';
 
-  it('is recorded once, and acknowledged, when the store takes it', async () => {
+  it('is recorded once, and acknowledged, when the store takes writes again', async () => {
     const device = await home.device();
     await home.publishLast(device, 'alarms', '{"kind":"fall"}');
     const session = { clientId: device.id, clean: false };
@@ -165,7 +165,7 @@ describe('fault 3: a QoS 2 alarm that the store refused', () => {
     await nurse.end();
   });
 
-  it('for a sequence that is no number or behind is recorded at once (FINDINGS R11)', async () => {
+  it('is recorded at once when the counter was no number or too low (FINDINGS R11)', async () => {
     const sequence = '{site}:sequence:alarms';
     const device = await home.device();
     const sensor = await RawClient.connect(home.gateway, device);
@@ -181,31 +181,34 @@ describe('fault 3: a QoS 2 alarm that the store refused', () => {
 });
 
 describe('while the store does not answer', () => {
-  it.each([true, false])('a device gets in, and its alarm is live (clean: %s)', async (clean) => {
-    const device = await home.device();
-    const session = { clientId: `${device.id}-${clean}`, clean };
-    (await RawClient.connect(home.gateway, device, session)).vanish();
-    const nurse = await home.nurse(device, 'alarms/#');
-    store.freeze();
-    const sensor = await RawClient.connect(home.gateway, device, session);
-    const sentAt = performance.now();
-    const alarm = publishPacket(`devices/${device.id}/alarms`, ALARM);
-    sensor.send({ ...alarm, qos: 1, messageId: 1 });
-    await nurse.untilCount(1);
-    expect(performance.now() - sentAt).toBeLessThan(1_000);
-    expect(sensor.packets.map(({ cmd }) => cmd)).toEqual(['connack']);
-    store.thaw();
-    await sensor.next('puback');
-    await nurse.untilCount(2);
-    expect(nurse.received.map(({ qos }) => qos)).toEqual([0, 1]);
-    expect(new Set(nurse.messages().map(({ id }) => id)).size).toBe(1);
-    sensor.vanish();
-    await nurse.end();
-  });
+  it.each([true, false])(
+    'a device can connect, and its alarm is live (clean: %s)',
+    async (clean) => {
+      const device = await home.device();
+      const session = { clientId: `${device.id}-${clean}`, clean };
+      (await RawClient.connect(home.gateway, device, session)).vanish();
+      const nurse = await home.nurse(device, 'alarms/#');
+      store.freeze();
+      const sensor = await RawClient.connect(home.gateway, device, session);
+      const sentAt = performance.now();
+      const alarm = publishPacket(`devices/${device.id}/alarms`, ALARM);
+      sensor.send({ ...alarm, qos: 1, messageId: 1 });
+      await nurse.untilCount(1);
+      expect(performance.now() - sentAt).toBeLessThan(1_000);
+      expect(sensor.packets.map(({ cmd }) => cmd)).toEqual(['connack']);
+      store.thaw();
+      await sensor.next('puback');
+      await nurse.untilCount(2);
+      expect(nurse.received.map(({ qos }) => qos)).toEqual([0, 1]);
+      expect(new Set(nurse.messages().map(({ id }) => id)).size).toBe(1);
+      sensor.vanish();
+      await nurse.end();
+    },
+  );
 });
 
 describe('the live copy of an alarm', () => {
-  it('comes half a second after it at the latest, so that a second is kept on a busy machine', async () => {
+  it('comes within half a second, which leaves room for a busy machine', async () => {
     const device = await home.device();
     const nurse = await home.nurse(device, 'alarms/#');
     const sensor = await RawClient.connect(home.gateway, device);
@@ -248,8 +251,8 @@ describe('fault 7: the will of a client', () => {
   });
 });
 
-describe('fault 7: a store that is out of reach for longer than 20 attempts', () => {
-  /** Of each connection of the gateway; what ioredis gives up after, when it is left to its own. */
+describe('fault 7: a store that is unreachable for more than 20 attempts', () => {
+  /** Attempts of each connection of the gateway, after which ioredis gives up by default. */
   const ATTEMPTS = 21;
   const CONNECTIONS = 5;
   let remote: RemoteStore;

@@ -6,8 +6,8 @@ import { connectPacket, credentials, publishPacket, RawClient } from '../harness
 import { Store } from '../harness/store.js';
 import { Home } from './home.js';
 
-const REFUSED = 0x80;
-/** CONTRACT 5, as far as it has a number; both are defaults of the configuration or the broker. */
+const DENIED = 0x80;
+/** Defaults of the configuration or the broker (CONTRACT 5). */
 const MAX_FILTERS = 1000;
 
 let home: Home;
@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 afterAll(() => home.remove());
 
-/** The topics of everything that came up to the message of the home's own device. */
+/** The topics of all messages up to the one of the home's own device. */
 async function topicsUpToOwnMessage(subscriber: RawClient): Promise<string[]> {
   const foreign = await RawClient.connect(home.gateway, stranger);
   await foreign.publish(`devices/${stranger.id}/alarms`, '{"kind":"fall"}', 1);
@@ -60,31 +60,31 @@ const foreignToViewer: [string, () => string][] = [
 ];
 
 describe('an access token of one location', () => {
-  it.each(foreignToViewer)('is refused %s, and its good filter works', async (_what, filter) => {
+  it.each(foreignToViewer)('is denied %s, and its good filter works', async (_what, filter) => {
     const nurse = await RawClient.connect(home.gateway, home.viewer);
     const good = `care-homes/${home.locationId}/#`;
-    expect(await nurse.subscribe([filter(), good])).toEqual([REFUSED, 1]);
+    expect(await nurse.subscribe([filter(), good])).toEqual([DENIED, 1]);
     expect(await topicsUpToOwnMessage(nurse)).toEqual([home.filter(device, 'x')]);
     nurse.vanish();
   });
 
-  it.each(foreignToViewer)('fault 5: is still refused %s after a reconnect', async (_w, filter) => {
+  it.each(foreignToViewer)('fault 5: is still denied %s after a reconnect', async (_w, filter) => {
     const session = { clientId: `foreign-${randomUUID()}`, clean: false };
     const good = `care-homes/${home.locationId}/#`;
     const before = await RawClient.connect(home.gateway, home.viewer, session);
-    expect(await before.subscribe([filter(), good])).toEqual([REFUSED, 1]);
+    expect(await before.subscribe([filter(), good])).toEqual([DENIED, 1]);
     before.vanish();
     const after = await RawClient.connect(home.gateway, home.viewer, session);
     expect(await topicsUpToOwnMessage(after)).toEqual([home.filter(device, 'x')]);
     after.vanish();
   });
 
-  it('fault 5: is still refused after a restart of the gateway', async () => {
+  it('fault 5: is still denied after a restart of the gateway', async () => {
     const session = { clientId: 'foreign-restart', clean: false };
     const filters = foreignToViewer.map(([, filter]) => filter());
     const good = `care-homes/${home.locationId}/#`;
     const before = await RawClient.connect(home.gateway, home.viewer, session);
-    expect(await before.subscribe([...filters, good])).toEqual([...filters.map(() => REFUSED), 1]);
+    expect(await before.subscribe([...filters, good])).toEqual([...filters.map(() => DENIED), 1]);
     await home.gateway.kill();
     await home.gateway.start();
     const after = await RawClient.connect(home.gateway, home.viewer, session);
@@ -127,13 +127,13 @@ describe('an access token of every location', () => {
 
   it('fault 13: is denied a shared subscription', async () => {
     const nurse = await RawClient.connect(home.gateway, admin());
-    expect(await nurse.subscribe(['$share/g/care-homes/#'])).toEqual([REFUSED]);
+    expect(await nurse.subscribe(['$share/g/care-homes/#'])).toEqual([DENIED]);
     nurse.vanish();
   });
 });
 
 describe('a device', () => {
-  it('may subscribe to its commands and what is rejected, and to nothing else', async () => {
+  it('may subscribe to its commands and invalid publishes, and to nothing else', async () => {
     const client = await RawClient.connect(home.gateway, device);
     const own = `devices/${device.id}`;
     const granted = [`${own}/commands/#`, `${own}/commands/+`, `${own}/rejected`];
@@ -144,7 +144,7 @@ describe('a device', () => {
     ];
     expect(await client.subscribe([...granted, ...refused])).toEqual([
       ...granted.map(() => 1),
-      ...refused.map(() => REFUSED),
+      ...refused.map(() => DENIED),
     ]);
     await client.ping();
     client.vanish();
@@ -234,7 +234,7 @@ describe('many filters', () => {
     const nurse = await RawClient.connect(home.gateway, home.viewer, session);
     await store.redis.config('RESETSTAT');
     expect(await nurse.subscribe(filters(MAX_FILTERS))).toEqual(filters(MAX_FILTERS).map(() => 1));
-    // One for the session; a few for cursors and presence may fall into the same moment.
+    // One write for the session; a few for cursors and presence may fall into the same moment.
     expect(await store.calls('hset')).toBeLessThan(20);
     nurse.vanish();
     const again = await RawClient.connect(home.gateway, home.viewer, session);
@@ -250,7 +250,7 @@ describe('many filters', () => {
     const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId, clean });
     await nurse.subscribe(filters(MAX_FILTERS));
     const [known = ''] = filters(1);
-    expect(await nurse.subscribe([home.filter(device, 'one/more'), known])).toEqual([REFUSED, 1]);
+    expect(await nurse.subscribe([home.filter(device, 'one/more'), known])).toEqual([DENIED, 1]);
     nurse.vanish();
   });
 
@@ -265,7 +265,7 @@ describe('many filters', () => {
   });
 });
 
-describe('a filter that is none', () => {
+describe('an ill-formed filter', () => {
   it.each(['', 'a#', 'a/#/b', 'a+', 'a\u0000'])('"%s" closes the connection', async (rest) => {
     const nurse = await RawClient.connect(home.gateway, home.viewer);
     const filter = rest === '' ? '' : `care-homes/${home.locationId}/${rest}`;
@@ -282,7 +282,7 @@ describe('a filter that is none', () => {
   });
 });
 
-describe('a SUBSCRIBE in the same breath as CONNECT', () => {
+describe('a SUBSCRIBE in the same write as CONNECT', () => {
   it.each([true, false])('is granted and stored (clean session: %s)', async (clean) => {
     const options = { ...credentials(home.viewer), clientId: `at-once-${clean}`, clean };
     const nurse = await RawClient.open(home.gateway);

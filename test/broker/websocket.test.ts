@@ -22,7 +22,7 @@ function url(path: string): string {
   return `${home.gateway.httpUrl.replace('http:', 'ws:')}${path}`;
 }
 
-/** The status of the answer to the handshake: 101 when it is a WebSocket. */
+/** The HTTP status of the handshake: 101 when it succeeds. */
 async function statusOf(path: string, protocols: string[] = ['mqtt']): Promise<number> {
   const socket = new WebSocket(url(path), protocols);
   return new Promise((resolve, reject) => {
@@ -75,7 +75,7 @@ describe('MQTT over WebSocket', () => {
     socket.terminate();
   });
 
-  it('is refused to who speaks no MQTT', async () => {
+  it('needs the subprotocol of MQTT', async () => {
     await expect(statusOf('/mqtt', ['chat'])).rejects.toThrow(/subprotocol/);
   });
 
@@ -93,7 +93,7 @@ describe('MQTT over WebSocket', () => {
     expect(await statusOf('/healthz')).toBe(200);
   });
 
-  it('answers a handshake that is none as the HTTP interface does', async () => {
+  it('answers an invalid handshake as the HTTP interface does', async () => {
     const headers = { connection: 'upgrade', upgrade: 'websocket', 'sec-websocket-version': '13' };
     const request = get({ port: home.gateway.addresses.http.port, path: '/mqtt', headers });
     const [response] = await once(request, 'response');
@@ -109,7 +109,7 @@ describe('MQTT over WebSocket', () => {
     await client.closed();
   });
 
-  it('takes packets that lie across frames', async () => {
+  it('takes packets that span frames', async () => {
     const { socket, client } = await open();
     client.send(connectPacket(credentials(device)));
     await client.next('connack');
@@ -120,7 +120,7 @@ describe('MQTT over WebSocket', () => {
 
   it('fault 15: closes at the header of a packet that is too large', async () => {
     const { client } = await open();
-    // A PUBLISH that announces 2 MiB.
+    // A header of a PUBLISH of 2 MiB.
     client.stream.write(Buffer.from([0x30, 0x80, 0x80, 0x80, 0x01]));
     await client.closed();
   });
@@ -132,7 +132,7 @@ describe('MQTT over WebSocket', () => {
     expect((await closed)[0]).toBe(1009);
   });
 
-  it('ends with the credential', async () => {
+  it('is closed when the credential ends', async () => {
     const token = await home.api.viewer(home.locationId);
     const { client } = await open();
     client.send(connectPacket(credentials(token)));

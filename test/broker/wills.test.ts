@@ -66,7 +66,7 @@ describe('the will of a device that vanishes', () => {
     await Promise.all([nurse.end(), late.end()]);
   });
 
-  it('that cannot be used is told as rejected', async () => {
+  it('is reported when it is an invalid publish', async () => {
     const device = await home.device();
     const nurse = await home.nurse(device, 'rejected');
     const client = await withWill(device, `devices/${device.id}/alarms`, 'gone!');
@@ -76,7 +76,7 @@ describe('the will of a device that vanishes', () => {
     await nurse.end();
   });
 
-  it('comes when its keep-alive has run out', async () => {
+  it('is published when its keep-alive has run out', async () => {
     const device = await home.device();
     const nurse = await home.nurse(device, 'gone');
     const topic = `devices/${device.id}/gone`;
@@ -86,7 +86,7 @@ describe('the will of a device that vanishes', () => {
     await nurse.end();
   });
 
-  it('comes when another connection takes its client id over', async () => {
+  it('is published when another connection takes its client id over', async () => {
     const device = await home.device();
     const nurse = await home.nurse(device, 'gone');
     const { id: clientId } = device;
@@ -98,7 +98,7 @@ describe('the will of a device that vanishes', () => {
     await nurse.end();
   });
 
-  it('comes when it publishes outside its own topics', async () => {
+  it('is published when the device publishes outside its own topics', async () => {
     const device = await home.device();
     const nurse = await home.nurse(device, 'gone');
     const client = await withWill(device, `devices/${device.id}/gone`, '1');
@@ -116,7 +116,7 @@ describe('the will of a device that vanishes', () => {
   });
 });
 
-describe('the will of a client that says DISCONNECT', () => {
+describe('the will of a client that sends DISCONNECT', () => {
   it('is forgotten', async () => {
     const device = await home.device();
     const nurse = await home.nurse(device, '+');
@@ -131,7 +131,7 @@ describe('the will of a client that says DISCONNECT', () => {
 });
 
 describe('the will of an access token', () => {
-  it('refuses nobody, and is published where a command of its owner would be', async () => {
+  it('lets its owner connect, and is published where its commands may be', async () => {
     const device = await home.device();
     const bed = await RawClient.connect(home.gateway, device);
     await bed.subscribe([`devices/${device.id}/commands/#`]);
@@ -143,7 +143,7 @@ describe('the will of an access token', () => {
       await withWill(home.manager, topic, 'by a manager', { qos: 2 }),
     ];
     const nurse = await home.nurse(device, 'gone');
-    // One after the other, so that what should not come would have come before the last.
+    // One after the other, so that a will that must not come would have come before the last.
     for (const client of willed) {
       const from = home.gateway.lines.length;
       client.vanish();
@@ -163,7 +163,7 @@ describe('the will of an access token', () => {
 });
 
 describe('the will of a device whose secret is replaced', () => {
-  it('is dropped: whoever has the old secret says nothing more', async () => {
+  it('is dropped, as the old secret is no longer valid', async () => {
     const device = await home.device();
     const nurse = await home.nurse(device, 'gone', 'last');
     const client = await withWill(device, `devices/${device.id}/gone`, '1');

@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 afterAll(() => home.remove());
 
-/** A text as MQTT writes it: two bytes of length before it. Of characters, or of any bytes. */
+/** A text as MQTT writes it, of characters or of any bytes: two bytes of length first. */
 function text(...parts: (string | readonly number[])[]): Buffer {
   const bytes = Buffer.concat(
     parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : Buffer.from(part))),
@@ -40,7 +40,7 @@ interface Connect {
   readonly level?: number;
   readonly flags?: number;
   readonly clientId?: Buffer;
-  /** Topic and payload of a will, if the flags say that there is one. */
+  /** Topic and payload of a will, if the flags announce one. */
   readonly will?: readonly Buffer[];
   readonly username?: Buffer;
 }
@@ -51,7 +51,7 @@ const WILL_QOS_3 = 0x18;
 const PASSWORD = 0x40;
 const USER_NAME = 0x80;
 
-/** A CONNECT with the credentials of the device, and whatever is told. */
+/** A CONNECT with the credentials of the device, and these options. */
 function connect(options: Connect = {}): Buffer {
   const { username, password } = credentials(device);
   const flags = options.flags ?? USER_NAME | PASSWORD | CLEAN | (options.will ? WILL : 0);
@@ -85,7 +85,7 @@ const own = (...rest: (string | readonly number[])[]) => text(`devices/${device.
 const commands = (...rest: (string | readonly number[])[]) => own('commands/', ...rest);
 const gone = Buffer.from('"gone"');
 
-/** What came in answer to the bytes, up to the end of the connection, which must come. */
+/** Sends the bytes. Resolves to the answers, once the connection has ended. */
 async function endedBy(client: RawClient, bytes: Buffer): Promise<unknown[]> {
   client.stream.write(bytes);
   await client.closed();
@@ -138,7 +138,7 @@ describe.each(ILL_FORMED)(
   },
 );
 
-describe('what is well-formed is taken', () => {
+describe('well-formed input is accepted', () => {
   it.each(['名前', '\u{10ffff}', '\ufeffx', '\ufffc', '\u0001'])('as a text: %j', async (name) => {
     const client = await RawClient.open(home.gateway);
     client.stream.write(connect({ clientId: text(name), will: [own(name), text([...gone])] }));
@@ -168,7 +168,7 @@ describe('the protocol level of a CONNECT [MQTT-3.1.2-2]', () => {
   it.each([0, 1, 2, 5, 6, 9, 127])('%i is answered with 1', async (level) => {
     const from = home.gateway.lines.length;
     const client = await RawClient.open(home.gateway);
-    // With all that a client may send without waiting for CONNACK.
+    // CONNECT with all that a client may send without waiting for CONNACK.
     const bytes = Buffer.concat([connect({ level }), publish(0x32, own('x'), 1)]);
     expect(await endedBy(client, bytes)).toEqual([['connack', 1]]);
     const reason = 'unacceptable protocol version';
@@ -177,12 +177,12 @@ describe('the protocol level of a CONNECT [MQTT-3.1.2-2]', () => {
 
   it('5 is answered with 1 once, though the parser finds two faults in it', async () => {
     const client = await RawClient.open(home.gateway);
-    // A property that there is not, and no client id.
+    // A property that does not exist, and no client id.
     const bytes = packet(0x10, text('MQTT'), Buffer.from([5, CLEAN, 0, 60, 1, 0x7f]));
     expect(await endedBy(client, bytes)).toEqual([['connack', 1]]);
   });
 
-  it('5 is answered with 1 also where it follows rules that 4 does not have', async () => {
+  it('5 is answered with 1 also when it is well-formed for MQTT 5 only', async () => {
     const client = await RawClient.open(home.gateway);
     // A password without a user name, and no properties before the client id.
     const clientId = Buffer.concat([Buffer.from([0]), text('wire')]);
@@ -215,14 +215,14 @@ describe('a client id that is too long [MQTT-3.1.3-9]', () => {
     await home.gateway.logged('"reason":"client id too long","msg":"connect error"', from);
   });
 
-  it('is answered over WebSocket, too', async () => {
+  it('is answered over WebSocket', async () => {
     const socket = new WebSocket(`${home.gateway.httpUrl.replace('http', 'ws')}/mqtt`, ['mqtt']);
     const client = new RawClient(createWebSocketStream(socket));
     await once(socket, 'open');
     expect(await endedBy(client, connect({ clientId }))).toEqual([['connack', 2]]);
   });
 
-  it('is not answered where more is wrong than that', async () => {
+  it('is not answered when the packet has another fault', async () => {
     const client = await RawClient.open(home.gateway);
     const will = [own('x'), text([...gone])];
     const flags = USER_NAME | PASSWORD | CLEAN | WILL | WILL_QOS_3;
@@ -238,7 +238,7 @@ describe('a second CONNECT gets no answer [MQTT-3.1.0-2]', () => {
     const client = await RawClient.connect(home.gateway, device);
     expect(await endedBy(client, packetOf())).toEqual([['connack', 0]]);
     const hasty = await RawClient.open(home.gateway);
-    // Both before the answer to the first.
+    // Both CONNECTs are sent before the answer to the first.
     expect(await endedBy(hasty, Buffer.concat([connect(), packetOf()]))).toEqual([]);
   });
 });

@@ -48,7 +48,7 @@ function value(rest: string, messageId: number, qos: 0 | 1): IPublishPacket {
   return qos === 0 ? { ...packet, retain: true } : { ...packet, qos, messageId };
 }
 
-/** Resolves once the alarm is live, which it is in time. */
+/** Expects that the alarm is live in time. */
 async function isLive(observer: Subscriber, id: string, sentAt: number): Promise<void> {
   await observer.until((received) => received.some(({ text }) => text.includes(id)));
   expect(performance.now() - sentAt).toBeLessThan(LIVE_WITHIN_MS);
@@ -65,9 +65,9 @@ const SENT_BEFORE: readonly (readonly [
   ['retained values of many topics', 1_000, (number) => value(`x/${number}`, number, 0)],
 ];
 
-// Between a disk that is busy and a store that counts as silent; that one is in behind-values.test.ts.
+// Delays between a busy disk and a silent store; behind-values.test.ts has the latter.
 describe.each([40, 100, 190, 400])(
-  'guarantee 4: with a store that takes %i ms to answer, an alarm behind what its device sent at once',
+  'guarantee 4: with a store that takes %i ms to answer, an alarm after other publishes of its device',
   (delayMs) => {
     it.each(SENT_BEFORE)('%s, %i, is live within a second', async (_name, count, make) => {
       const packets = Array.from({ length: count }, (_, index) => make(index + 1));
@@ -78,11 +78,13 @@ describe.each([40, 100, 190, 400])(
       sensor.send(last);
       await isLive(nurse, JSON.parse(last.payload.toString()).id, sentAt);
       remote.slowDown(0);
-      const owed = [...packets, last].flatMap(({ qos, messageId }) => (qos > 0 ? [messageId] : []));
+      const expected = [...packets, last].flatMap(({ qos, messageId }) =>
+        qos > 0 ? [messageId] : [],
+      );
       const acknowledged = () =>
         sensor.packets.flatMap((one) => (one.cmd === 'puback' ? [one.messageId] : []));
-      await sensor.until(() => acknowledged().length === owed.length, 'not all acknowledged');
-      expect(acknowledged()).toEqual(owed);
+      await sensor.until(() => acknowledged().length === expected.length, 'not all acknowledged');
+      expect(acknowledged()).toEqual(expected);
       expect(sensor.isClosed).toBe(false);
       const sentIds = [...packets, last].flatMap(({ topic, payload }) =>
         topic.endsWith('/alarms') ? [JSON.parse(payload.toString()).id] : [],
@@ -93,7 +95,7 @@ describe.each([40, 100, 190, 400])(
   },
 );
 
-it('guarantee 4: behind 1,000 alarms of another device, with a slow store, an alarm is live within a second', async () => {
+it('guarantee 4: an alarm after 1,000 alarms of another device is live within a second when the store is slow', async () => {
   const other = await home.device();
   const quiet = await RawClient.connect(home.gateway, other);
   const watching = await home.nurse(other, 'alarms/#');

@@ -11,7 +11,7 @@ import { eventually } from './faults.js';
 /** CONTRACT 4.4. */
 const LIVE_WITHIN_MS = 1_000;
 
-/** What the gateway keeps of all clients but for alarms (`broker/back-pressure.ts`). */
+/** Memory for unstored publishes of all clients, except alarms (`broker/back-pressure.ts`). */
 const MAX_UNSTORED_BYTES = 64 * 1024 * 1024;
 
 let home: Home;
@@ -50,7 +50,7 @@ async function unstoredBytes(): Promise<number> {
 
 type Make = (number: number) => IPublishPacket;
 
-/** What a device has sent before its alarm. */
+/** Publishes of a device before its alarm. */
 const VALUES: readonly (readonly [name: string, make: Make])[] = [
   ['values at QoS 1', (number) => value('x', number, 1, false)],
   ['values at QoS 0', (number) => value('x', number, 0, false)],
@@ -60,7 +60,7 @@ const VALUES: readonly (readonly [name: string, make: Make])[] = [
   ['alarms at QoS 0', () => alarm(randomUUID(), 0, 0)],
 ];
 
-/** Sends them and then an alarm at QoS 1, which comes live in time. */
+/** Sends publishes and then an alarm at QoS 1, and expects that the alarm is live in time. */
 async function isLiveBehind(
   sensor: RawClient,
   packets: IPublishPacket[],
@@ -69,7 +69,7 @@ async function isLiveBehind(
   withinMs = LIVE_WITHIN_MS,
 ): Promise<void> {
   sensor.send(...packets);
-  // Read or not, it has been sent when the alarm is.
+  // The publishes have been sent, read or not, when the alarm is.
   const sentAt = performance.now();
   sensor.send(alarm(id, 1, messageId));
   await nurse.until((received) => received.some(({ text }) => text.includes(id)));
@@ -85,7 +85,7 @@ async function recordedIds(): Promise<string[]> {
   return events.map(({ id }) => id);
 }
 
-describe.each([150, 700])('guarantee 4: while the store is silent, an alarm behind %i', (count) => {
+describe.each([150, 700])('guarantee 4: while the store is silent, an alarm after %i', (count) => {
   it.each(VALUES)('%s is live within a second; then all is stored once', async (_name, make) => {
     const packets = Array.from({ length: count }, (_, index) => make(index + 1));
     const sensor = await RawClient.connect(home.gateway, device);
@@ -94,14 +94,14 @@ describe.each([150, 700])('guarantee 4: while the store is silent, an alarm behi
     await isLiveBehind(sensor, packets, id);
     expect(acknowledged(sensor)).toEqual([]);
     store.thaw();
-    const owed = packets.filter(({ qos }) => qos > 0).length + 1;
-    await sensor.until(() => acknowledged(sensor).length === owed, 'not all acknowledged');
+    const expected = packets.filter(({ qos }) => qos > 0).length + 1;
+    await sensor.until(() => acknowledged(sensor).length === expected, 'not all acknowledged');
     expect(acknowledged(sensor)).toEqual(
-      Array.from({ length: owed }, (_, index) => packets.length + 2 - owed + index),
+      Array.from({ length: expected }, (_, index) => packets.length + 2 - expected + index),
     );
     const sentAlarms = packets.filter(({ topic }) => topic.endsWith('/alarms'));
     const ids = [...sentAlarms.map(({ payload }) => JSON.parse(payload.toString()).id), id];
-    // In no other order than that in which they were sent.
+    // The alarms are acknowledged in the order in which they were sent.
     expect((await recordedIds()).toSorted()).toEqual(ids.toSorted());
     const stored = () =>
       nurse.received.filter(({ topic, qos }) => topic.includes('/alarms/') && qos === 1);
@@ -110,7 +110,7 @@ describe.each([150, 700])('guarantee 4: while the store is silent, an alarm behi
   });
 });
 
-it('of the retained values that wait for the store, the newest is there in the end', async () => {
+it('keeps the newest of the retained values that wait for the store', async () => {
   const sensor = await RawClient.connect(home.gateway, device);
   store.freeze();
   for (let number = 1; number <= 500; number++) sensor.send(value('state', number, 0, true));
@@ -127,7 +127,7 @@ it('of the retained values that wait for the store, the newest is there in the e
   sensor.vanish();
 });
 
-describe('beyond what is kept of one client', () => {
+describe('beyond the bound of one client', () => {
   const COUNT = 6_000;
 
   it.each([
@@ -152,7 +152,7 @@ describe('beyond what is kept of one client', () => {
       await nurse.until((received) => received.some(({ text }) => text.includes(second)));
       await sensor.ping();
       store.thaw();
-      // As a device does it: what was not acknowledged is sent again on the next connection.
+      // As a device does, unacknowledged publishes are sent again on the next connection.
       let waiting = [...packets, alarm(first, 1, COUNT + 1), alarm(second, 1, COUNT + 2)].filter(
         ({ qos }) => qos > 0,
       );
@@ -162,7 +162,7 @@ describe('beyond what is kept of one client', () => {
           'neither acknowledged nor closed',
         );
         const settled = acknowledged(sensor);
-        // In their order, from the first one on.
+        // The acknowledgements are in order, from the first one on.
         expect(settled).toEqual(waiting.slice(0, settled.length).map(({ messageId }) => messageId));
         waiting = waiting.slice(settled.length);
         if (waiting.length === 0) break;
@@ -178,7 +178,7 @@ describe('beyond what is kept of one client', () => {
   );
 });
 
-it('a device whose neighbours have filled all the room is served as ever', async () => {
+it('serves a device as before when its neighbours have filled all the room', async () => {
   const payload = JSON.stringify('x'.repeat(200_000));
   const floods = await Promise.all(
     Array.from({ length: 30 }, async () => {
@@ -205,7 +205,7 @@ it('a device whose neighbours have filled all the room is served as ever', async
   sensor.vanish();
 });
 
-// Neither tells anything about the store: the one is not stored, the other not used.
+// Neither kind says anything about the store: one is not stored, the other is invalid.
 it.each([
   ['values at QoS 0', 20, 6_000, 'x', JSON.stringify('x'), 0],
   ['long values at QoS 0', 10, 300, 'x', JSON.stringify('x'.repeat(60_000)), 0],
@@ -224,7 +224,7 @@ it.each([
       neighbour.send(qos === 0 ? packet : { ...packet, qos, messageId });
     }, intervalMs);
     const packets = Array.from({ length: count }, (_, index) => value('x', index + 1, 1, false));
-    // Reading thousands takes its time, too: 0.7 s without a neighbour.
+    // Reading thousands takes time too: 0.7 s without a neighbour.
     await isLiveBehind(sensor, packets, randomUUID(), count + 1, 2 * LIVE_WITHIN_MS);
     clearInterval(sending);
     neighbour.vanish();

@@ -11,10 +11,10 @@ const HOUR_MS = 3_600_000;
 const KEEP_ALIVE_SECONDS = 300;
 const STEP_MS = 400_000;
 const LATE_MS = 61_000;
-/** The bounds are looked after every 10 s. */
+/** Entries expire every 10 s. */
 const SWEPT_WITHIN_MS = 15_000;
 
-/** In the order in which they are to be undone: the last one first. */
+/** Clean-ups, undone from the last one on. */
 const cleanups: (() => unknown)[] = [];
 
 afterEach(async () => {
@@ -29,8 +29,8 @@ async function start(environment: Record<string, string> = {}) {
   return { clock, gateway, home: await Home.at(gateway) };
 }
 
-/** Five alarms of each QoS for a durable subscriber who is away. */
-async function owed(home: Home): Promise<Columns> {
+/** Queues five alarms of each QoS for an absent durable subscriber. */
+async function withBacklog(home: Home): Promise<Columns> {
   const columns = await Columns.of(home);
   await columns.watchers[0]?.subscriber.end();
   for (let count = 0; count < 5; count++) columns.alarm();
@@ -41,14 +41,14 @@ async function owed(home: Home): Promise<Columns> {
 describe('guarantee 7: a clock that jumps', () => {
   it('is told of, drops nothing that waits, and delays no live alarm, at each QoS', async () => {
     const { clock, gateway, home } = await start();
-    const columns = await owed(home);
+    const columns = await withBacklog(home);
     const [, live] = columns.watchers;
     clock.jump(gateway, 1_000 * HOUR_MS);
     await eventually(async () =>
       expect(await saysReady(home)).toMatch(/clock .* jumped by 3600000 s/),
     );
     await live?.seesFault(/clock .* has jumped/);
-    // What nobody is owed is gone when the bounds have been looked after.
+    // Expired entries are gone after the next sweep.
     const store = await Store.of(gateway);
     await home.publishLast(columns.anyDevice, 'x', '1');
     await eventually(async () => {
@@ -78,9 +78,9 @@ describe('guarantee 6: what waits', () => {
     });
     const live = await RawClient.connect(gateway, home.viewer, { keepalive: KEEP_ALIVE_SECONDS });
     await live.subscribe([`care-homes/${home.locationId}/devices/+/alarms/#`]);
-    const columns = await owed(home);
+    const columns = await withBacklog(home);
     const count = columns.sensors.length * 5;
-    // In steps, with a sign of life of the live one in each: no keep-alive ends it.
+    // In steps, with a ping of the live subscriber in each, so that no keep-alive ends it.
     for (let passedMs = STEP_MS; passedMs <= 2 * HOUR_MS; passedMs += STEP_MS) {
       clock.pass(gateway, passedMs);
       await live.ping();
@@ -106,7 +106,7 @@ describe('guarantee 6: what waits', () => {
 
   it('for more than 60 s is marked as late at each QoS', async () => {
     const { clock, gateway, home } = await start();
-    const columns = await owed(home);
+    const columns = await withBacklog(home);
     clock.pass(gateway, LATE_MS);
     const back = await Watcher.back(home);
     for (const sensor of columns.sensors) await back.seesStored(sensor);

@@ -2,20 +2,20 @@ import { z } from 'zod';
 
 const messageSchema = z.object({ id: z.string(), data: z.object({ number: z.number() }) });
 
-/** What one subscriber received of one device's alarms. */
+/** The alarms of one device that one subscriber received. */
 export class DeviceDeliveries {
-  /** How often each alarm came at QoS 1, by its number. */
+  /** Copies of each alarm at QoS 1, by number. */
   readonly counts: number[] = [];
-  /** Under which ids each alarm came, by its number. */
+  /** The ids of each alarm, by number. */
   readonly ids: Set<string>[] = [];
-  /** Numbers that came for the first time after a later alarm had come. */
+  /** Numbers that first came after a later alarm. */
   readonly outOfOrder: number[] = [];
   #newest = -1;
 
   add(number: number, id: string, qos: number): void {
     const ids = this.ids[number] ?? new Set();
     this.ids[number] = ids.add(id);
-    // At QoS 0 come those that are not accepted yet (CONTRACT 4.4): they are owed again, in order.
+    // QoS 0 messages are live copies (CONTRACT 4.4): the alarms come again, in order.
     if (qos === 0) return;
     const count = this.counts[number] ?? 0;
     this.counts[number] = count + 1;
@@ -25,12 +25,12 @@ export class DeviceDeliveries {
   }
 }
 
-/** What one subscriber received. */
+/** All alarms that one subscriber received. */
 export class Deliveries {
   received = 0;
-  /** Received again. */
+  /** Copies beyond the first. */
   repeated = 0;
-  /** Received before they were stored. */
+  /** Live copies, received before the record. */
   early = 0;
   readonly #byDevice = new Map<string, DeviceDeliveries>();
 

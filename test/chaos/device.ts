@@ -9,17 +9,17 @@ const KINDS = ['fall', 'noise', 'helpCall', 'outOfBed'] as const;
 const CHANCE_OF_ID = 0.6;
 const CHANCE_OF_TIME = 0.5;
 
-/** An alarm that a device has published; its place in the device's list is its number. */
+/** An alarm that a device has published; its index in the device's list is its number. */
 export interface PublishedAlarm {
-  /** What the device called it; undefined when it left that to the gateway. */
+  /** The id that the device gave; undefined when it left that to the gateway. */
   readonly id: string | undefined;
-  /** Whether only the packet identifier of a retransmission tells it from a second alarm. */
+  /** Whether only the packet identifier tells a retransmission from a second alarm. */
   readonly isAnonymous: boolean;
   readonly publishedMs: number;
   isAcknowledged: boolean;
 }
 
-/** Sends again with the DUP flag [MQTT-3.3.1-1], which mqtt.js by itself never sets. */
+/** Sets the DUP flag on retransmissions [MQTT-3.3.1-1], which mqtt.js never does. */
 class DupStore extends Store {
   readonly #unacknowledged = new Map<number, IPublishPacket>();
 
@@ -43,16 +43,17 @@ class DupStore extends Store {
 }
 
 /**
- * A sensor: publishes its alarms in order at QoS 1, several at a time, and each again after every
- * reconnect until its PUBACK has come.
+ * A sensor that publishes its alarms in order at QoS 1, several at a time.
+ *
+ * Each is sent again after every reconnect until its PUBACK has come.
  */
 export class ChaosDevice {
   readonly alarms: PublishedAlarm[] = [];
-  /** With a session that persists, it marks what it sends again; without one it does not. */
+  /** Whether the session persists; only then are retransmissions marked with DUP. */
   readonly isPersistent: boolean;
   readonly device: TestDevice;
   acknowledged = 0;
-  /** Numbers whose PUBACK came after the one of a later alarm. */
+  /** Numbers whose PUBACK came after that of a later alarm. */
   readonly acknowledgedOutOfOrder: number[] = [];
   readonly #client: MqttClient;
   readonly #random: Random;
@@ -91,7 +92,7 @@ export class ChaosDevice {
     });
   }
 
-  /** Something happens before the sensor. */
+  /** Publishes an alarm: something happens before the sensor. */
   alarm(): void {
     this.#happened++;
     this.#publish();
@@ -129,7 +130,7 @@ export class ChaosDevice {
     const payload = JSON.stringify({
       kind: this.#random.pick(KINDS),
       ...(id !== undefined && { id }),
-      // Never twice the same, as the gateway makes an id of it.
+      // Never the same time twice, as the gateway derives an id from it.
       ...(hasTime && { detectedAt: new Date(Date.UTC(2026, 0, 1) + number).toISOString() }),
       number,
     });

@@ -14,14 +14,14 @@ const DISK_BYTES = 16 * 1024 * 1024;
 const TRUNCATED_BYTES = 3;
 const NO_MOUNT = 'mounting a small file system is not permitted here';
 
-/** In the order in which they are to be undone: the last one first. */
+/** Clean-ups, undone from the last one on. */
 const cleanups: (() => unknown)[] = [];
 
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-/** A file system of its own, undefined where mounting is not permitted. */
+/** Mounts a small file system; undefined where mounting is not permitted. */
 function smallDisk(): string | undefined {
   const directory = mkdtempSync(join(tmpdir(), 'gateway-disk-'));
   const options = ['-t', 'tmpfs', '-o', `size=${DISK_BYTES},mode=0700`, 'tmpfs', directory];
@@ -33,7 +33,7 @@ function smallDisk(): string | undefined {
   return isMounted ? directory : undefined;
 }
 
-/** Takes all the room there is. Returns how to give it back. */
+/** Takes all room on the disk. Returns a function that gives it back. */
 function fill(directory: string): () => void {
   const file = join(directory, 'filler');
   for (let chunkBytes = 1024 * 1024; chunkBytes >= 1; chunkBytes = Math.floor(chunkBytes / 2)) {
@@ -52,7 +52,7 @@ function fillWith(file: string, chunk: Buffer): void {
   }
 }
 
-/** A home whose data directory is on a small disk of its own. */
+/** A home with its data directory on a small disk. */
 async function homeOn(dataDir: string, bridges: readonly object[] = []): Promise<Home> {
   const gateway = await GatewayProcess.create({ GATEWAY_DATA_DIR: dataDir });
   cleanups.push(() => gateway.remove());
@@ -61,7 +61,7 @@ async function homeOn(dataDir: string, bridges: readonly object[] = []): Promise
   return Home.at(gateway);
 }
 
-/** Fills the disk, and has the sensors send until the store has ended over it. */
+/** Fills the disk, and has the sensors send until the store ends because of it. */
 async function fillUp(dataDir: string, columns: Columns): Promise<() => void> {
   const free = fill(dataDir);
   cleanups.push(free);
@@ -86,7 +86,7 @@ describe('guarantee 7: a full disk', () => {
 
     await saysOverHttp(columns.home, columns.anyDevice, /disk .* is full/);
     for (const watcher of columns.watchers) await watcher.seesFault(/disk .* is full/);
-    // The store is started again and again, and ends with every write.
+    // The store restarts again and again, and ends with every write.
     for (let count = 0; count < 5; count++) await columns.see();
     await columns.areServed();
     for (const { qos, acknowledged, sent } of columns.sensors) {
@@ -135,7 +135,7 @@ describe('guarantee 7: an append-only file without its end', () => {
     for (const { subscriber } of columns.watchers) await subscriber.end();
     for (let count = 0; count < 20; count++) columns.alarm();
     await columns.areStored();
-    // The end that is lost is after what was acknowledged: that is what fsync is for.
+    // The lost end is after all that was acknowledged: fsync sees to that.
     const endOfAlarms = statSync(await appendOnlyFile(gateway)).size;
     await home.api.setCustomData(columns.anyDevice, '{"cut":true}');
     await killAll(gateway);
@@ -168,7 +168,7 @@ async function killAll(gateway: GatewayProcess): Promise<void> {
   await eventually(() => expect(storeProcessId(gateway.dataDir)).toBeUndefined());
 }
 
-/** The file that is being written. */
+/** The append-only file in use. */
 async function appendOnlyFile({ dataDir }: GatewayProcess): Promise<string> {
   const directory = join(dataDir, 'redis', 'appendonlydir');
   const newest = (await readdir(directory)).filter((name) => name.endsWith('.incr.aof')).at(-1);

@@ -5,7 +5,7 @@ import { Store } from '../harness/store.js';
 import { becomesReady, Columns, eventually, isRecorded, Sensor, Watcher } from './faults.js';
 import { storeProcessId } from './victim.js';
 
-/** In the order in which they are to be undone: the last one first. */
+/** Clean-ups, undone from the last one on. */
 const cleanups: (() => unknown)[] = [];
 
 afterEach(async () => {
@@ -48,9 +48,9 @@ describe('guarantee 2: a gateway that is', () => {
       const liveAgain = await Watcher.connect(home, 'live');
       const after = await Columns.with(home, await Columns.devices(home), [back, liveAgain]);
       for (const { device, sent } of before.sensors) {
-        // What it had acknowledged in the last 50 ms may come once more.
-        const owed = () => back.storedOf(device).filter((id) => id !== sent[0]);
-        await eventually(() => expect(owed()).toEqual(sent.slice(1)));
+        // Entries acknowledged in the last 50 ms may come once more.
+        const later = () => back.storedOf(device).filter((id) => id !== sent[0]);
+        await eventually(() => expect(later()).toEqual(sent.slice(1)));
         await isRecorded(home, device, sent);
       }
       after.alarm();

@@ -19,19 +19,19 @@ const CONNECT_AGAIN_MS = 50;
 /** The client id of the subscriber whose session persists. */
 const DURABLE = 'durable';
 
-/** Resolves when the check passes, which is tried again and again. */
+/** Retries the check until it passes. */
 export async function eventually<T>(check: () => T | Promise<T>, withinMs = 15_000): Promise<T> {
   return vi.waitFor(check, { timeout: withinMs, interval: 25 });
 }
 
 export type PublishQos = 0 | 1 | 2;
 
-/** A sensor that shows every packet, and the alarms that it has sent. */
+/** A sensor over bare packets, and the alarms that it has sent. */
 export class Sensor {
   readonly device: TestDevice;
   readonly client: RawClient;
   readonly qos: PublishQos;
-  /** Ids, in the order in which they were sent; the first with packet identifier 1. */
+  /** Ids in the order of sending; the first has packet identifier 1. */
   readonly sent: string[] = [];
 
   private constructor(device: TestDevice, client: RawClient, qos: PublishQos) {
@@ -51,7 +51,7 @@ export class Sensor {
     return new Sensor(device, client, qos);
   }
 
-  /** Sends an alarm, a new one or one again, and waits for nothing. Returns its id. */
+  /** Sends a new alarm, or one again, and waits for nothing. Returns its id. */
   alarm(id: string = randomUUID()): string {
     this.sent.push(id);
     const payload = JSON.stringify({ kind: 'fall', id });
@@ -61,7 +61,7 @@ export class Sensor {
     return id;
   }
 
-  /** Packet identifiers, in the order of their PUBACKs or PUBRECs. */
+  /** Packet identifiers in the order of their PUBACKs or PUBRECs. */
   get acknowledged(): unknown[] {
     const acknowledgement = this.qos === 2 ? 'pubrec' : 'puback';
     return this.client.packets.flatMap((one) =>
@@ -70,8 +70,9 @@ export class Sensor {
   }
 
   /**
-   * Resolves when every alarm is acknowledged, and fails unless that happened in their order. At QoS
-   * 0 there is nothing to wait for.
+   * Resolves when every alarm is acknowledged, and fails unless in order.
+   *
+   * At QoS 0 there is nothing to wait for.
    */
   async allAcknowledged(): Promise<void> {
     if (this.qos === 0) return;
@@ -79,14 +80,14 @@ export class Sensor {
     expect(this.acknowledged).toEqual(this.sent.map((_, index) => index + 1));
   }
 
-  /** Still connected, and served. */
+  /** Checks that the sensor is connected and served. */
   async isServed(): Promise<void> {
     await this.client.ping();
     expect(this.client.isClosed).toBe(false);
   }
 }
 
-/** A nurse-call system that sees all alarms of the home and the status of the gateway. */
+/** A nurse-call system that gets all alarms of the home and the gateway's status. */
 export class Watcher {
   readonly subscriber: Subscriber;
 
@@ -101,24 +102,24 @@ export class Watcher {
     return new Watcher(await subscriber.subscribe(alarms, 'gateway/status'));
   }
 
-  /** The durable one again, with the subscriptions that its session has. */
+  /** Reconnects the durable watcher, with the subscriptions of its session. */
   static async back(home: Home): Promise<Watcher> {
     const session = { clientId: DURABLE, clean: false };
     return new Watcher(await Subscriber.connect(home.gateway, home.viewer, session));
   }
 
-  /** Resolves when the alarm has come, in whichever way. */
+  /** Resolves when the alarm has arrived, at whatever QoS. */
   async has(id: string): Promise<void> {
     await this.subscriber.until((all) => all.some(({ text }) => text.includes(`"id":"${id}"`)));
   }
 
-  /** The QoS at which each copy of the alarm has come. */
+  /** The QoS of each copy of the alarm. */
   copiesOf(id: string): number[] {
     const copies = this.subscriber.received.filter(({ text }) => text.includes(`"id":"${id}"`));
     return copies.map(({ qos }) => qos);
   }
 
-  /** Resolves when everything the sensor sent has come at QoS 1, once and in its order. */
+  /** Resolves when all of the sensor's alarms have come at QoS 1, once and in order. */
   async seesStored(sensor: Sensor): Promise<void> {
     await eventually(() => expect(this.storedOf(sensor.device)).toEqual(sensor.sent));
   }
@@ -159,7 +160,7 @@ export class Columns {
     return Columns.with(home, await Columns.devices(home), watchers);
   }
 
-  /** A device for each QoS. */
+  /** Creates a device for each QoS. */
   static devices(home: Home): Promise<TestDevice[]> {
     return Promise.all(QOS.map((qos) => home.device(`Bett ${qos}`)));
   }
@@ -176,19 +177,19 @@ export class Columns {
     return new Columns(home, await Promise.all(sensors), watchers);
   }
 
-  /** What only a sensor is needed for, at the QoS that matters least. */
+  /** A device for parts of a test that need just one. */
   get anyDevice(): TestDevice {
     const [sensor] = this.sensors;
     if (sensor === undefined) throw new Error('no sensor');
     return sensor.device;
   }
 
-  /** Each sensor sends an alarm and waits for nothing. */
+  /** Sends an alarm from each sensor, and waits for nothing. */
   alarm(): void {
     for (const sensor of this.sensors) sensor.alarm();
   }
 
-  /** Each sends an alarm, which must reach everybody in time, whether it can be stored or not. */
+  /** Sends alarms that must reach everybody in time, whether they can be stored or not. */
   async see(): Promise<void> {
     const sentMs = performance.now();
     const ids = this.sensors.map((sensor) => sensor.alarm());
@@ -196,7 +197,7 @@ export class Columns {
     expect(performance.now() - sentMs).toBeLessThan(LIVE_WITHIN_MS);
   }
 
-  /** The same, though it cannot be stored, and must not be acknowledged. */
+  /** Sends alarms that must be live, but cannot be stored and must not be acknowledged. */
   async seeLive(): Promise<void> {
     const acknowledged = () => this.sensors.map((sensor) => sensor.acknowledged.length);
     const before = acknowledged();
@@ -211,7 +212,7 @@ export class Columns {
     await Promise.all(this.sensors.map((sensor) => sensor.isServed()));
   }
 
-  /** What was sent up to now is acknowledged and in the history. */
+  /** Checks that all alarms are acknowledged and in the history. */
   async areStored(): Promise<void> {
     for (const sensor of this.sensors) {
       await sensor.allAcknowledged();
@@ -219,7 +220,7 @@ export class Columns {
     }
   }
 
-  /** What was sent is acknowledged, forwarded as stored, and in the history, each once, in order. */
+  /** Checks that all alarms are acknowledged, forwarded and in the history, once and in order. */
   async loseNothing(): Promise<void> {
     await this.areStored();
     for (const watcher of this.watchers) {
@@ -232,7 +233,7 @@ function isStatus(topic: string, text: string, fault: RegExp): boolean {
   return topic === 'gateway/status' && fault.test(JSON.stringify(JSON.parse(text).faults));
 }
 
-/** `GET /readyz` names the fault, changes over HTTP are refused for now. */
+/** Checks that `GET /readyz` names the fault, and changes over HTTP fail for now. */
 export async function saysOverHttp(home: Home, device: TestDevice, fault: RegExp): Promise<void> {
   await eventually(async () => {
     const ready = await home.api.request('GET', '/readyz');
@@ -244,7 +245,7 @@ export async function saysOverHttp(home: Home, device: TestDevice, fault: RegExp
   expect(Number(change.headers.get('retry-after'))).toBeGreaterThan(0);
 }
 
-/** What `GET /readyz` answers. */
+/** The answer of `GET /readyz`. */
 export async function saysReady(home: Home): Promise<string> {
   return (await home.api.request('GET', '/readyz')).text();
 }
@@ -257,20 +258,20 @@ export async function becomesReady(home: Home): Promise<void> {
   }, RECOVERED_WITHIN_MS);
 }
 
-/** The history of the device consists of these alarms, each once. */
+/** Checks that the device's history consists of these alarms, each once. */
 export async function isRecorded(
   home: Home,
   device: TestDevice,
   sent: readonly string[],
 ): Promise<void> {
-  // Its connection to the store may come back a moment after the one of the alarms.
+  // The connection of the history may come back a moment after that of the alarms.
   await eventually(async () => {
     const history = await home.api.allAlarms(device, '?limit=100&order=asc');
     expect(history.map(({ id }) => id).sort()).toEqual([...sent].sort());
   });
 }
 
-/** A Redis server of the operator's own, on a TCP port. */
+/** An operator's own Redis server, on a TCP port. */
 export class OwnRedis {
   readonly port: number;
   readonly redis: Redis;
@@ -289,7 +290,7 @@ export class OwnRedis {
     this.redis.on('error', () => undefined);
   }
 
-  /** Not started yet; nothing listens on its port. */
+  /** Creates a server that is not started: nothing listens on its port. */
   static async create(): Promise<OwnRedis> {
     const listener = createServer().listen(0, '127.0.0.1');
     await once(listener, 'listening');
@@ -312,17 +313,17 @@ export class OwnRedis {
       String(value),
     ]);
     this.#process = spawn('redis-server', args, { stdio: 'ignore' });
-    // The first attempt comes too early; what is asked waits for one that does not.
+    // The first attempt is too early; commands wait for one that succeeds.
     if (this.redis.status === 'wait') this.redis.connect().catch(() => undefined);
     await this.redis.ping();
   }
 
-  /** From now on it takes commands and answers none. */
+  /** Freezes the server: it takes commands and answers none. */
   freeze(): void {
     this.#process?.kill('SIGSTOP');
   }
 
-  /** Ends it at once; what it has acknowledged is on the disk, and there after the next start. */
+  /** Kills the server; acknowledged data are on disk for the next start. */
   async kill(): Promise<void> {
     const process = this.#process;
     if (process === undefined || process.exitCode !== null || process.signalCode !== null) return;

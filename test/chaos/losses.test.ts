@@ -14,7 +14,7 @@ import { unusedPort } from '../harness/unused-port.js';
 import { becomesReady, eventually, OwnRedis, saysReady } from './faults.js';
 import { storeProcessId } from './victim.js';
 
-/** Behind the alarms of the site that the configuration names by default. */
+/** The counter of alarms, of the site in the default configuration. */
 const SEQUENCE = '{site}:sequence:alarms';
 
 const losses = z.array(
@@ -27,7 +27,7 @@ const losses = z.array(
   }),
 );
 
-/** In the order in which they are to be undone: the last one first. */
+/** Clean-ups, undone from the last one on. */
 const cleanups: (() => unknown)[] = [];
 
 afterEach(async () => {
@@ -40,7 +40,7 @@ async function homeWith(environment: Record<string, string> = {}): Promise<Home>
   return Home.at(gateway);
 }
 
-/** Has a device send alarms until all are acknowledged, and the gateway has noted how many there are. */
+/** Records alarms of a device, and waits until the gateway has noted their number. */
 async function recordAlarms(home: Home, count: number, total = count): Promise<void> {
   const device = await home.device();
   const sensor = await connectDevice(home.gateway, device);
@@ -55,7 +55,7 @@ async function recordAlarms(home: Home, count: number, total = count): Promise<v
   });
 }
 
-/** The losses are listed and are faults, until each of them is acknowledged; also after a restart. */
+/** Checks that losses are listed and are faults until acknowledged, also after a restart. */
 async function areFaultsUntilSeen(home: Home, alarms: number): Promise<void> {
   const list = async () => losses.parse(await home.api.json('GET', '/losses'));
   await eventually(async () => expect((await list()).length).toBeGreaterThanOrEqual(2));
@@ -71,7 +71,7 @@ async function areFaultsUntilSeen(home: Home, alarms: number): Promise<void> {
   for (const { acknowledgedAt } of await list()) expect(acknowledgedAt).not.toBeNull();
 }
 
-it('says what is lost when the append-only directory is missing at start, and serves', async () => {
+it('reports the loss and serves when the append-only directory is missing at start', async () => {
   const home = await homeWith();
   await recordAlarms(home, 7);
   await home.gateway.stop();
@@ -81,7 +81,7 @@ it('says what is lost when the append-only directory is missing at start, and se
   expect(await home.api.createLocation()).toBeDefined();
 });
 
-it("says what is lost when the operator's store is flushed while running", async () => {
+it("reports the loss when the operator's store is flushed while running", async () => {
   const store = await OwnRedis.create();
   cleanups.push(() => store.remove());
   await store.start();
@@ -91,7 +91,7 @@ it("says what is lost when the operator's store is flushed while running", async
   await areFaultsUntilSeen(home, 5);
 });
 
-it('loses nothing when the append-only files are removed under it and both are killed', async () => {
+it('loses nothing when the append-only files are removed while running and both are killed', async () => {
   const home = await homeWith();
   const { gateway } = home;
   await recordAlarms(home, 3);
@@ -110,7 +110,7 @@ it('loses nothing when the append-only files are removed under it and both are k
   expect(events.parse(page).events).toHaveLength(5);
 });
 
-it('acknowledges alarms again after their counter was set back', async () => {
+it('acknowledges alarms again when their counter was set back', async () => {
   const store = await OwnRedis.create();
   cleanups.push(() => store.remove());
   await store.start();
@@ -122,7 +122,7 @@ it('acknowledges alarms again after their counter was set back', async () => {
   expect(await home.api.json('GET', '/losses')).toEqual([]);
 });
 
-it('says how many alarms are missing and which after the store was a replica of an older one', async () => {
+it('reports number and range of missing alarms after the store was a replica of an older one', async () => {
   const [store, older] = [await OwnRedis.create(), await OwnRedis.create()];
   for (const one of [store, older]) {
     cleanups.push(() => one.remove());
@@ -146,7 +146,7 @@ it('says how many alarms are missing and which after the store was a replica of 
   expect(await saysReady(home)).toMatch(/lost up to 4 alarms .numbers 4 to 7/);
 });
 
-it('names a Sentinel in one line when redis.url has its port', async () => {
+it('reports a Sentinel in one line when redis.url has its port', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'gateway-sentinel-'));
   cleanups.push(() => rmSync(directory, { recursive: true, force: true }));
   const port = await unusedPort();
@@ -165,7 +165,7 @@ it('names a Sentinel in one line when redis.url has its port', async () => {
   expect(last).not.toContain('stack');
 });
 
-it('records alarms again that the store has lost and memory still has', async () => {
+it('records alarms again when the store has lost them and memory still has them', async () => {
   const [store, older] = [await OwnRedis.create(), await OwnRedis.create()];
   for (const one of [store, older]) {
     cleanups.push(() => one.remove());
@@ -187,7 +187,7 @@ it('records alarms again that the store has lost and memory still has', async ()
   await store.redis.replicaof('127.0.0.1', older.port);
   await eventually(async () => expect(await store.redis.get(SEQUENCE)).toBe('3'));
   await store.redis.replicaof('NO', 'ONE');
-  // The first alarm afterwards shows how far back the store is.
+  // The first alarm after the loss shows how far back the store is.
   await recordAlarms(home, 1, 8);
   const events = z.object({ events: z.array(z.unknown()) });
   await eventually(async () => {

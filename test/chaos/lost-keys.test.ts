@@ -31,7 +31,7 @@ async function damage(change: () => Promise<unknown>): Promise<void> {
   await home.gateway.start();
 }
 
-/** `GET /readyz` and `gateway/status` name the fault, and the gateway is ready for all that. */
+/** Checks that `GET /readyz` and `gateway/status` name the fault while the gateway is ready. */
 async function namesFault(fault: RegExp): Promise<void> {
   const ready = await home.api.request('GET', '/readyz');
   expect(ready.status).toBe(200);
@@ -45,7 +45,7 @@ async function namesFault(fault: RegExp): Promise<void> {
   await watcher.end();
 }
 
-/** An alarm of the device reaches the subscriber whose session persists, and the history. */
+/** Checks that an alarm reaches the persistent subscriber, and the history. */
 async function serves(): Promise<void> {
   const before = await home.api.allAlarms(device, '?limit=100');
   const watcher = await Watcher.back(home);
@@ -68,13 +68,13 @@ it.each([
   await damage(() => store.redis.del(key(set)));
   await namesFault(fault);
   await serves();
-  // The next process finds the store repaired.
+  // The next gateway process finds the store repaired.
   await damage(() => Promise.resolve());
   const ready = await home.api.request('GET', '/readyz');
   expect(await ready.json()).toEqual({ ready: true, faults: [] });
 });
 
-it('deletes no location that has devices when the set of its devices was gone', async () => {
+it('does not delete a location with devices when the set of its devices was gone', async () => {
   await damage(() => store.redis.del(key('location-devices', home.locationId)));
   await namesFault(/^The store's list of devices was wrong for 1 location, rebuilt/);
   await serves();
@@ -82,7 +82,7 @@ it('deletes no location that has devices when the set of its devices was gone', 
   expect(deletion.status).toBe(409);
 });
 
-it('leaves out the one device whose record is gone', async () => {
+it('leaves out a device when its record is gone', async () => {
   const record = key('device', other.id);
   const before = await store.redis.hgetall(record);
   await damage(() => store.redis.del(record));
@@ -102,7 +102,7 @@ it('serves a location under its id when its record is gone', async () => {
   await damage(() => store.redis.hset(record, before));
 });
 
-it('keeps what waits for a token with an unknown role until its record is restored', async () => {
+it('keeps the backlog of a token with an unknown role until its record is restored', async () => {
   const record = key('access-token', home.viewer.id);
   const before = await store.redis.hget(record, 'grants');
   const grants = before?.replace('viewer', 'emperor') ?? '';
@@ -119,7 +119,7 @@ it('keeps what waits for a token with an unknown role until its record is restor
   await watcher.subscriber.end();
 });
 
-it('removes lists of locations that were deleted, left there by an earlier version', async () => {
+it('removes lists of deleted locations that an earlier version left', async () => {
   const gone = '00000000-0000-4000-8000-000000000000';
   await damage(async () => {
     await store.redis.lpush(key('rejected', gone), '{}');

@@ -8,12 +8,12 @@ import { Store } from '../harness/store.js';
 import { eventually } from './faults.js';
 
 const MIB = 1024 * 1024;
-/** What the gateway takes in of all clients while the store is away (`broker/back-pressure.ts`). */
+/** Memory for unstored publishes of all clients (`broker/back-pressure.ts`). */
 const MAX_UNSTORED_BYTES = 64 * MIB;
-/** Of values, and three times that with the alarms. */
+/** Bounds of values, and of values and alarms together. */
 const MAX_UNSTORED_VALUES_BYTES = 2 * MAX_UNSTORED_BYTES;
 const MAX_UNSTORED_WITH_ALARMS_BYTES = 3 * MAX_UNSTORED_BYTES;
-/** What each device may have though the others have filled the room, and one publish more. */
+/** The reserve of each device when others have filled the room, and one publish more. */
 const MAX_RESERVED_BYTES = 3 * 64 * 1024;
 const ANY_PUBLISH_BYTES = 8_192;
 
@@ -41,7 +41,7 @@ function residentBytes(): number {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) * 1024;
 }
 
-/** As a device does it: what was not acknowledged is sent again, on one connection after another. */
+/** Sends as a device does: again on one connection after another, until acknowledged. */
 async function sendAll(device: TestDevice, client: RawClient, packets: IPublishPacket[]) {
   let waiting = packets;
   for (let connection = client; waiting.length > 0; ) {
@@ -58,7 +58,7 @@ async function sendAll(device: TestDevice, client: RawClient, packets: IPublishP
   }
 }
 
-it('a store that is away costs bounded memory, and everything is taken once it is back', async () => {
+it('an outage of the store costs bounded memory, and everything is stored after it', async () => {
   const [devices, messages, messageBytes] = [20, 40, 200_000];
   await start();
   const sensors = await Promise.all(
@@ -85,7 +85,7 @@ it('a store that is away costs bounded memory, and everything is taken once it i
     expect(most).toBeGreaterThanOrEqual(MAX_UNSTORED_BYTES);
   });
   for (let look = 0; look < 20; look++) most = Math.max(most, await unstoredBytes());
-  // Each device may have one message that came when the bound was not reached yet.
+  // Each device may have one message that arrived before the bound was reached.
   expect(most).toBeLessThanOrEqual(MAX_UNSTORED_VALUES_BYTES + devices * 6 * messageBytes);
 
   store.thaw();
@@ -128,13 +128,13 @@ it('a thousand hostile connections take bounded memory while the store is silent
   const alarm = publishPacket(`devices/${honest.id}/alarms`, '{"kind":"fall"}');
   sensor.send({ ...alarm, qos: 1, messageId: 1 });
   await nurse.untilCount(1);
-  // Measured: 0.4 s. The machine is busy with the thousand clients of this very test.
+  // Measured: 0.4 s. The thousand clients of this very test keep the machine busy.
   expect(performance.now() - sentAt).toBeLessThan(2_000);
   most = Math.max(most, await unstoredBytes());
   expect(most).toBeLessThanOrEqual(
     MAX_UNSTORED_WITH_ALARMS_BYTES + devices * (MAX_RESERVED_BYTES + ANY_PUBLISH_BYTES),
   );
-  // What it would take otherwise: 400,000 publishes of 8 KB.
+  // Without the bound: 400,000 publishes of 8 KB.
   expect(residentBytes() - before).toBeLessThan(700 * MIB);
   store.thaw();
   await sensor.next('puback');
@@ -159,12 +159,12 @@ it('a device that connects over and over while the store is silent takes bounded
     answers.set(returnCode, (answers.get(returnCode) ?? 0) + 1);
     client.vanish();
   }
-  // Served for some hundred connections, then told that the server is unavailable (3).
+  // The device is served for some hundred connections, then gets "server unavailable" (3).
   expect(answers.get(0)).toBeGreaterThan(300);
   expect(answers.get(0)).toBeLessThan(1_000);
   expect(answers.get(3)).toBe(connections - (answers.get(0) ?? 0));
   expect(await unstoredBytes()).toBeLessThan(maxBytes + 100_000);
-  // What it would take otherwise: 45 KB each.
+  // Without the bound: 45 KB for each connection.
   expect(residentBytes() - before).toBeLessThan(120 * MIB);
 
   const sensor = await RawClient.connect(home.gateway, honest);

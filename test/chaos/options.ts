@@ -1,13 +1,13 @@
 import { parseArgs } from 'node:util';
 
-/** What a run does. */
+/** Options of a run. */
 export interface ChaosOptions {
-  /** How long alarms are published and processes killed; draining comes after it. */
+  /** Duration of publishing and killing; draining comes after it. */
   readonly durationMs: number;
   readonly kills: number;
-  /** How often the bridge's upstream is killed. */
+  /** Kills of the bridge's upstream. */
   readonly upstreamKills: number;
-  /** Publishing goes on after the last kill until there are so many. */
+  /** Publishing goes on after the last kill until there are this many alarms. */
   readonly minAlarms: number;
   readonly seed: number;
   readonly devices: number;

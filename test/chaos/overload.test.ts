@@ -5,7 +5,7 @@ import type { OverloadCase } from '../harness/overload-ward.js';
 const MIN_RATIO = 0.8;
 const MAX_PROBE_P99_MS = 250;
 const RECOVERED_WITHIN_MS = 5_000;
-/** Of memory that an overload may add: 50 devices and what is on its way to 5 readers. */
+/** Memory that an overload may add: 50 devices and messages under way to 5 readers. */
 const MAX_ADDED_BYTES = 256 * 1024 * 1024;
 const TIMES = { quietMs: 500, saturationMs: 3_000, offeredMs: 6_000, recoveryMs: 10_000 };
 
@@ -17,8 +17,9 @@ const CASES: readonly OverloadCase[] = [
 ];
 
 /**
- * The lower of before and after, as the machine may have had less time for the gateway at one of them:
- * compared are seconds of one run, never one with a figure from elsewhere.
+ * The lower saturation of before and after, as the machine may have been busier at one of them.
+ *
+ * Seconds of one run are compared, never with a figure from elsewhere.
  */
 function saturationOf(result: OverloadResult): number {
   const { saturationPerSecond, saturationAfterPerSecond } = result;
@@ -28,7 +29,7 @@ function saturationOf(result: OverloadResult): number {
 describe.each(CASES)(
   'guarantee 6: $kind at QoS $qos, three times what can be forwarded, $readers $session readers',
   (overload) => {
-    it('serves whoever reads, disconnects nobody and delays no alarm of others', async () => {
+    it('serves subscribers that read, disconnects nobody and delays no alarm of others', async () => {
       const result = await runOverload(overload, TIMES);
       const text = JSON.stringify(result);
       expect(result.closedConnections, text).toBe(0);
@@ -39,7 +40,7 @@ describe.each(CASES)(
       for (const { isLevel, missing, outOfOrder, received } of report.readers) {
         expect(outOfOrder, text).toBe(0);
         if (overload.kind !== 'alarms') continue;
-        // More than acknowledged: the power was cut before an acknowledgement came.
+        // More than were acknowledged: the power was cut before an acknowledgement came.
         expect(received, text).toBeGreaterThanOrEqual(report.acknowledged);
         expect([isLevel, missing], text).toEqual([true, 0]);
       }
@@ -49,7 +50,7 @@ describe.each(CASES)(
         expect(account, text).toMatchObject({ delivered: received, queued: 0, expired: 0 });
         expect(accepted, text).toBe(delivered + dropped);
         expect(accepted, text).toBeGreaterThanOrEqual(report.acknowledged);
-        // And the newest of a device, behind which nothing came that would show the gap.
+        // The newest of a device may be missing too, with nothing after it that would show the gap.
         expect(dropped, text).toBeGreaterThanOrEqual(missing);
       }
 
@@ -58,7 +59,7 @@ describe.each(CASES)(
         expect(meanPerSecond, text).toBeGreaterThanOrEqual(least);
       }
       expect(result.missingProbes, text).toBe(0);
-      // Whatever else this machine does at this hour delays the probe without any load as well.
+      // Other work on this machine delays the probe without any load as well.
       const machineMs = result.quietProbe.p99Ms;
       expect(result.probe.p99Ms, text).toBeLessThan(MAX_PROBE_P99_MS + machineMs);
       const addedBytes = result.peakResidentBytes - result.residentBytesBefore;

@@ -4,19 +4,19 @@ import { type Account, accountOf } from '../harness/metrics.js';
 import type { Deliveries } from './deliveries.js';
 import type { ChaosDevice } from './device.js';
 
-/** Whoever receives every alarm. */
+/** A receiver of every alarm. */
 export interface ChaosReceiver {
   readonly name: string;
-  /** Whether it must receive each, and not only those that come while it is connected. */
+  /** Whether every alarm must arrive, and not only those sent while it is connected. */
   readonly isDurable: boolean;
-  /** What it is called in the metrics. */
-  readonly destination: string;
+  /** The name in the metrics. */
+  readonly consumer: string;
   readonly deliveries: Deliveries;
-  /** Connections at which the gateway did not know the session any more. */
+  /** Connections for which the gateway no longer knew the session. */
   readonly sessionsLost: number;
 }
 
-/** A promise that was not kept, and for which alarms. */
+/** A broken promise, and its alarms. */
 export interface Violation {
   readonly what: string;
   readonly alarms: readonly string[];
@@ -24,16 +24,17 @@ export interface Violation {
 
 export interface Reconciliation {
   readonly violations: readonly Violation[];
-  /** Acknowledged, and missing in the history or at a durable subscriber. */
+  /** Alarms acknowledged, but missing in the history or at a durable subscriber. */
   readonly lost: number;
   readonly orderViolations: number;
-  /** Recorded twice, where the device gave nothing to tell a repetition by. */
+  /** Alarms recorded twice where the device gave nothing to identify a repetition. */
   readonly untellableRepeats: number;
 }
 
 /**
- * Holds every id against the history and against what each subscriber received, and the gateway's
- * own account of each durable subscriber against how many alarms there are.
+ * Checks every id against the history and against each subscriber's deliveries.
+ *
+ * The gateway's own account of each durable subscriber must match the number of alarms.
  */
 export async function reconcile(
   gateway: GatewayProcess,
@@ -54,13 +55,13 @@ export async function reconcile(
   for (const { name, sessionsLost } of subscribers) {
     if (sessionsLost > 0) report.add(`session of ${name} lost`, [`${sessionsLost} times`]);
   }
-  for (const { name, isDurable, destination } of subscribers) {
-    if (isDurable) compareAccount(report, name, await accountOf(gateway, destination), recorded);
+  for (const { name, isDurable, consumer } of subscribers) {
+    if (isDurable) compareAccount(report, name, await accountOf(gateway, consumer), recorded);
   }
   return report.result();
 }
 
-/** CONTRACT 4.6, and nothing may have fallen out of a queue that is not bounded. */
+/** Checks CONTRACT 4.6; an unbounded backlog must have dropped and expired nothing. */
 function compareAccount(report: Report, name: string, account: Account, recorded: number): void {
   const { accepted, delivered, queued, expired, dropped } = account;
   const isBalanced = accepted === delivered + queued + expired + dropped;
@@ -131,7 +132,7 @@ function compareHistory(
   report.add('in the history and forwarded to nobody', [...history.keys()]);
 }
 
-/** Under which ids the alarm is known: to the device, and to whoever received it. */
+/** The ids of an alarm, as the device and the receivers know it. */
 function idsOf(
   { alarms, device }: ChaosDevice,
   number: number,
@@ -158,7 +159,7 @@ function compareDeliveries(report: Report, device: ChaosDevice, subscriber: Chao
   report.addOrder(`out of order at ${name}`, namesOf(device, deliveries.outOfOrder));
 }
 
-/** Numbers of the acknowledged alarms that the subscriber has not received as recorded ones. */
+/** Numbers of acknowledged alarms that the subscriber has not received at QoS 1. */
 export function undelivered(
   { alarms, device }: ChaosDevice,
   { deliveries }: ChaosReceiver,

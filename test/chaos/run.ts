@@ -11,10 +11,10 @@ import { Victim } from './victim.js';
 
 const TICK_MS = 20;
 const PROGRESS_EVERY_MS = 10_000;
-/** Draining is given up when nothing at all has come for so long. */
+/** Timeout of draining without any arrival. */
 const STALLED_AFTER_MS = 30_000;
 
-/** What a run came to. */
+/** The result of a run. */
 export interface ChaosReport extends Reconciliation {
   readonly options: ChaosOptions;
   readonly kills: Readonly<Record<KillTarget, number>>;
@@ -73,7 +73,7 @@ class Run {
   readonly #api: Api;
   readonly #devices: ChaosDevice[] = [];
   readonly #subscribers: ChaosSubscriber[] = [];
-  /** Not the one of the schedule, which must not depend on how often somebody draws. */
+  /** A generator apart from the schedule's, which must not depend on the number of draws. */
   readonly #random: Random;
   readonly #calm = new AbortController();
   #flapping: Promise<void> | undefined;
@@ -177,7 +177,9 @@ class Run {
     }
   }
 
-  /** Until every alarm is acknowledged and has reached every durable subscriber, and upstream. */
+  /**
+   * Waits until every alarm is acknowledged and has reached every durable subscriber, and upstream.
+   */
   async #drain(): Promise<void> {
     let [before, sinceMs] = [-1, performance.now()];
     while (!this.#isDrained()) {

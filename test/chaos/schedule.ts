@@ -2,14 +2,14 @@ import type { ChaosOptions } from './options.js';
 import { Random } from './random.js';
 
 export const KILL_TARGETS = ['gateway', 'store', 'both'] as const;
-/** What dies by SIGKILL. */
+/** Processes killed by SIGKILL. */
 export type KillTarget = (typeof KILL_TARGETS)[number];
 
 export interface PlannedKill {
   /** Since the start of the run. */
   readonly atMs: number;
   readonly target: KillTarget;
-  /** A second kill in the middle of the recovery from the first. */
+  /** A second kill during the recovery from the first. */
   readonly again: { readonly afterMs: number; readonly target: KillTarget } | undefined;
 }
 
@@ -17,7 +17,7 @@ const FIRST_AFTER_MS = 500;
 const CHANCE_OF_SECOND = 0.3;
 const MAX_SECOND_AFTER_MS = 300;
 
-/** The schedule of kills: the same for the same options. */
+/** Plans the kills: the same for the same options. */
 export function planKills(
   options: Pick<ChaosOptions, 'seed' | 'kills' | 'durationMs'>,
 ): PlannedKill[] {
@@ -37,11 +37,11 @@ export function planKills(
   return plan.sort((one, other) => one.atMs - other.atMs);
 }
 
-/** An upstream's death. */
+/** A kill of the upstream. */
 export interface PlannedOutage {
   /** Since the start of the run. */
   readonly atMs: number;
-  /** It does nothing for so long before it dies. */
+  /** Time for which the upstream hangs before it is killed. */
   readonly hangMs: number;
   readonly downMs: number;
 }
@@ -49,7 +49,7 @@ export interface PlannedOutage {
 const MAX_HANG_MS = 500;
 const MAX_DOWN_MS = 2_000;
 
-/** The schedule of the upstream's deaths: of its own, so that it changes nothing for the others. */
+/** Plans the upstream's kills, by a generator of its own, so that other schedules stay the same. */
 export function planOutages(
   options: Pick<ChaosOptions, 'seed' | 'upstreamKills' | 'durationMs'>,
 ): PlannedOutage[] {

@@ -13,7 +13,7 @@ import { holdStoreDown, storeProcessId } from './victim.js';
 /** CONTRACT 1, stop: ten seconds, with room for a machine that is busy. */
 const STOPPED_WITHIN_MS = 8_000;
 
-/** In the order in which they are to be undone: the last one first. */
+/** Clean-ups, undone from the last one on. */
 const cleanups: (() => unknown)[] = [];
 
 afterEach(async () => {
@@ -31,7 +31,7 @@ function alarmOf(device: TestDevice, id: string, messageId: number) {
   return { ...alarm, qos: 1 as const, messageId };
 }
 
-/** A device with one alarm acknowledged. */
+/** A device with one acknowledged alarm. */
 async function deviceOf(home: Home): Promise<{ device: TestDevice; ids: string[] }> {
   const device = await home.device();
   const sensor = await RawClient.connect(home.gateway, device);
@@ -42,14 +42,14 @@ async function deviceOf(home: Home): Promise<{ device: TestDevice; ids: string[]
   return { device, ids: [id] };
 }
 
-/** A subscriber whose cursor is to be saved at the end. */
+/** A subscriber whose cursor must be saved at the end. */
 async function durableNurse(home: Home, device: TestDevice): Promise<Subscriber> {
   const session = { clientId: 'durable', clean: false };
   const nurse = await Subscriber.connect(home.gateway, home.viewer, session);
   return nurse.subscribe(home.filter(device, 'alarms/#'));
 }
 
-/** Another alarm of the device has come in, and is live; the store does not have it. */
+/** Brings in an alarm that is live and not stored. */
 async function alarmInHand(home: Home, device: TestDevice, nurse: Subscriber): Promise<void> {
   const sensor = await RawClient.connect(home.gateway, device);
   sensor.send(alarmOf(device, randomUUID(), 2));
@@ -63,7 +63,9 @@ async function endsInTime({ gateway }: Home): Promise<void> {
   expect(performance.now() - startedAt).toBeLessThan(STOPPED_WITHIN_MS);
 }
 
-/** Everything acknowledged is there, and what was in hand is taken when it is sent again. */
+/**
+ * Checks that acknowledged alarms are there, and that the unstored one is taken when sent again.
+ */
 async function nothingIsLost(home: Home, device: TestDevice, ids: string[]): Promise<void> {
   const sensor = await RawClient.connect(home.gateway, device);
   const inHand = randomUUID();
@@ -74,8 +76,8 @@ async function nothingIsLost(home: Home, device: TestDevice, ids: string[]): Pro
   sensor.vanish();
 }
 
-describe('SIGTERM, with an alarm in hand that is not stored,', () => {
-  it('ends the gateway with 0 while its own store is frozen, and says what is given up', async () => {
+describe('SIGTERM, with an unstored alarm,', () => {
+  it('ends the gateway with 0 while its own store is frozen, and logs what is given up', async () => {
     const home = await homeOf();
     const { device, ids } = await deviceOf(home);
     const nurse = await durableNurse(home, device);
@@ -92,7 +94,7 @@ describe('SIGTERM, with an alarm in hand that is not stored,', () => {
     await nothingIsLost(home, device, ids);
   });
 
-  it('ends the gateway with 0 while its own store is dead and does not come back', async () => {
+  it('ends the gateway with 0 while its own store cannot be restarted', async () => {
     const home = await homeOf();
     const { device, ids } = await deviceOf(home);
     const nurse = await durableNurse(home, device);
@@ -117,7 +119,7 @@ describe('SIGTERM, with an alarm in hand that is not stored,', () => {
     await disturb(redis);
     await alarmInHand(home, device, nurse);
     await endsInTime(home);
-    // It takes what was sent to it before it froze, for a gateway that is no more.
+    // The thawed store takes the commands sent before, of a gateway that has ended.
     await redis.kill();
     await redis.start();
     await home.gateway.start();
@@ -125,8 +127,8 @@ describe('SIGTERM, with an alarm in hand that is not stored,', () => {
   });
 });
 
-describe('SIGTERM, with a cursor that cannot be saved,', () => {
-  it('ends the gateway with 0; what the subscriber had acknowledged may come again', async () => {
+describe('SIGTERM, with an unsaved cursor,', () => {
+  it('ends the gateway with 0; acknowledged alarms may be repeated', async () => {
     const home = await homeOf();
     const { device, ids } = await deviceOf(home);
     const session = { clientId: 'durable', clean: false };

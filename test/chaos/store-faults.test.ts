@@ -15,7 +15,7 @@ import {
 } from './faults.js';
 import { holdStoreDown } from './victim.js';
 
-/** In the order in which they are to be undone: the last one first. */
+/** Clean-ups, undone from the last one on. */
 const cleanups: (() => unknown)[] = [];
 
 afterEach(async () => {
@@ -40,7 +40,7 @@ describe('guarantee 4: a store that does not answer', () => {
     await columns.seeLive();
     await saysOverHttp(columns.home, columns.anyDevice, /store does not answer/);
     for (const watcher of columns.watchers) await watcher.seesFault(/store does not answer/);
-    // Whoever comes now is served as well, with and without a session that persists.
+    // New subscribers are served as well, with and without a persistent session.
     const { watchers } = columns;
     const all = [
       columns,
@@ -64,12 +64,12 @@ describe('guarantee 4: a store that is slow', () => {
     const columns = await Columns.of(await homeOf({ GATEWAY_REDIS_URL: remote.url }));
     remote.slowDown(300);
     for (const watcher of columns.watchers) await watcher.seesFault(/store is slow/);
-    // The gateway does its work all the same.
+    // The gateway goes on working.
     expect((await columns.home.api.request('GET', '/readyz')).status).toBe(200);
     expect(await saysReady(columns.home)).toContain('The store is slow.');
     await columns.see();
     await columns.areStored();
-    // From now on they go out before they are stored.
+    // From now on alarms go out before they are stored.
     remote.slowDown(700);
     for (let round = 0; round < 2; round++) {
       await columns.seeLive();
@@ -115,7 +115,7 @@ describe('a store that is not there yet', () => {
     const before = home.gateway.lines.length;
 
     const ready = home.gateway.start();
-    // It is looked at below; until then it must not count as unhandled.
+    // The promise is checked below; until then it must not count as unhandled.
     ready.catch(() => undefined);
     const log = () => home.gateway.lines.slice(before).join('\n');
     await eventually(() => expect(log()).toContain('the store is unreachable'));

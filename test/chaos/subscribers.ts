@@ -16,7 +16,7 @@ export class ChaosSubscriber implements ChaosReceiver {
   readonly isDurable: boolean;
   readonly deliveries = new Deliveries();
   readonly client: MqttClient;
-  readonly destination: string;
+  readonly consumer: string;
   sessionsLost = 0;
   #isKnown = false;
 
@@ -29,9 +29,9 @@ export class ChaosSubscriber implements ChaosReceiver {
   ) {
     this.name = name;
     this.isDurable = isDurable;
-    this.destination = `chaos-${name}`;
+    this.consumer = `chaos-${name}`;
     this.client = mqtt.connect(gateway.mqttUrl, {
-      clientId: this.destination,
+      clientId: this.consumer,
       username: token.id,
       password: token.token,
       clean: !isDurable,
@@ -60,7 +60,7 @@ export class ChaosSubscriber implements ChaosReceiver {
   }
 }
 
-/** Lets every so many messages wait for their PUBACK, and with it all that come after. */
+/** Delays the PUBACK of every so many messages, and with it all later ones. */
 export function acknowledgeSlowly(subscriber: ChaosSubscriber, random: Random): void {
   let count = 0;
   subscriber.client.handleMessage = (_packet, done) => {
@@ -70,7 +70,7 @@ export function acknowledgeSlowly(subscriber: ChaosSubscriber, random: Random): 
   };
 }
 
-/** Cuts its own connection at random and stays away for a while, until the signal. */
+/** Cuts the connection at random and stays away for a while, until the signal. */
 export async function flap(
   subscriber: ChaosSubscriber,
   random: Random,

@@ -7,13 +7,13 @@ import type { PlannedOutage } from './schedule.js';
 
 const BRIDGE = 'upstream';
 
-/** A bridge's far end that is killed: a real Mosquitto, and a subscriber to whom it passes all on. */
+/** A bridge's upstream that is killed: a real Mosquitto with a subscriber to everything. */
 export class ChaosUpstream implements ChaosReceiver {
   readonly name = BRIDGE;
   readonly isDurable = true;
-  readonly destination = `bridge/${BRIDGE}`;
+  readonly consumer = `bridge/${BRIDGE}`;
   readonly deliveries = new Deliveries();
-  /** The gateway's sessions are none of its. */
+  /** The upstream has no session at the gateway. */
   readonly sessionsLost = 0;
   kills = 0;
   readonly #mosquitto: Mosquitto;
@@ -32,14 +32,14 @@ export class ChaosUpstream implements ChaosReceiver {
     return new ChaosUpstream(mosquitto, subscriber);
   }
 
-  /** The bridge to it, which keeps everything: what falls out by a bound would look like a loss. */
+  /** The bridge to the upstream, without bounds: dropped entries would look like a loss. */
   get bridge(): object {
     return {
       name: BRIDGE,
       url: this.#mosquitto.url,
       send: 'alarms',
       maxQueuedMessages: 100_000_000,
-      // Small, so that much of what had to wait is still waiting when something new comes.
+      // Small, so that much of the backlog is still queued when new alarms arrive.
       maxInFlight: 20,
       replayPerSecond: 300,
       ackTimeoutSeconds: 2,
@@ -47,9 +47,11 @@ export class ChaosUpstream implements ChaosReceiver {
   }
 
   /**
-   * Kills it and starts it again later. It dies when its subscriber has what it had for him: what it
-   * acknowledged to the bridge and kept in memory would be lost by it, and not by the gateway. Before
-   * that it hangs for a moment, so that something is always on its way to it.
+   * Kills the upstream and starts it again later.
+   *
+   * The upstream dies once its subscriber has everything: messages that it acknowledged and kept in
+   * memory would be lost by it, not by the gateway. Before that it hangs for a moment, so that
+   * messages are always on their way to it.
    */
   async kill({ hangMs, downMs }: PlannedOutage): Promise<void> {
     await this.#subscriber.caughtUp();

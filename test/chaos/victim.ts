@@ -4,19 +4,19 @@ import { lockFile } from '../../src/store/file-lock.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import type { KillTarget } from './schedule.js';
 
-/** Nothing may fall out of a queue by its bound here, or it would look like a loss. */
+/** Sessions without bounds: dropped entries would look like a loss. */
 const ENVIRONMENT = { GATEWAY_SESSIONS_MAX_QUEUED_MESSAGES: '100000000' };
 const MAX_FAILED_STARTS = 20;
 
-/** The gateway that is killed, and started again at once as systemd does. */
+/** The gateway under test, killed, and restarted at once as systemd does. */
 export class Victim {
   readonly gateway: GatewayProcess;
-  /** From the last kill of the gateway to the ready line. */
+  /** Times from the last kill of the gateway to the ready line. */
   readonly readyAfterMs: number[] = [];
-  /** From the last kill of anything to the first PUBACK of an alarm published after it. */
+  /** Times from the last kill of anything to the first PUBACK of an alarm published after it. */
   readonly acknowledgingAfterMs: number[] = [];
   readonly kills: Record<KillTarget, number> = { gateway: 0, store: 0, both: 0 };
-  /** Starts that ended by themselves, because the store was killed under them. */
+  /** Starts that failed because the store was killed meanwhile. */
   failedStarts = 0;
   #isStopping = false;
   #restarting: Promise<void> | undefined;
@@ -35,13 +35,14 @@ export class Victim {
   }
 
   /**
-   * Resolves when what was killed is dead; the gateway is being started again by then. Where there is
-   * no store to kill, because it is down already, the gateway dies alone.
+   * Kills; resolves once the processes are dead and the gateway is being restarted.
+   *
+   * Where the store is down already, the gateway dies alone.
    */
   async kill(target: KillTarget): Promise<void> {
     const store = target === 'gateway' ? undefined : storeProcessId(this.gateway.dataDir);
     const actual = store === undefined ? 'gateway' : target;
-    // Both at one instant: the gateway must not see the store die first.
+    // Both at once: the gateway must not see the store die first.
     const dead = actual === 'store' ? undefined : this.gateway.kill();
     if (store !== undefined) process.kill(store, 'SIGKILL');
     const nowMs = performance.now();
@@ -55,7 +56,7 @@ export class Victim {
     });
   }
 
-  /** An alarm has been acknowledged. */
+  /** Notes an acknowledged alarm. */
   acknowledged(publishedMs: number): void {
     if (this.#lastKillMs === undefined || publishedMs < this.#lastKillMs) return;
     this.acknowledgingAfterMs.push(performance.now() - this.#lastKillMs);
@@ -73,7 +74,7 @@ export class Victim {
     await this.gateway.remove();
   }
 
-  /** Leaves its data and its log for whoever wants to know why; resolves to where they are. */
+  /** Keeps data and log for an investigation. Resolves to their directory. */
   async keep(): Promise<string> {
     await this.#calm();
     await this.gateway.keep();
@@ -91,7 +92,7 @@ export class Victim {
       try {
         await this.gateway.start();
       } catch (error) {
-        // Killed again before it was ready, or the store was killed under it.
+        // The gateway was killed again before it was ready, or its store was.
         if (killedMs !== this.#gatewayKilledMs) continue;
         this.failedStarts++;
         if (this.failedStarts > MAX_FAILED_STARTS) throw error;
@@ -104,7 +105,11 @@ export class Victim {
   }
 }
 
-/** The store on this data, undefined when none runs: a process id in an old file may be anybody's. */
+/**
+ * The store's process on this data, undefined when none runs.
+ *
+ * A process id in an old file may be anybody's.
+ */
 export function storeProcessId(dataDir: string): number | undefined {
   try {
     const directory = join(dataDir, 'redis');
@@ -116,14 +121,15 @@ export function storeProcessId(dataDir: string): number | undefined {
   }
 }
 
-/** Kills the store, and holds its lock in its stead until the returned descriptor is closed. */
+/** Kills the store, and holds its lock until the returned descriptor is closed. */
 export function holdStoreDown({ dataDir }: GatewayProcess): number {
   const processId = storeProcessId(dataDir);
   if (processId === undefined) throw new Error('no store runs');
   process.kill(processId, 'SIGKILL');
   const file = join(dataDir, 'redis', 'redis.lock');
   for (;;) {
-    // Free as soon as the killed process is gone; the gateway waits a moment before it tries.
+    // The lock is free as soon as the killed process is gone; the gateway waits a moment before it
+    // tries.
     const lock = lockFile(file);
     if (lock !== undefined) return lock;
   }

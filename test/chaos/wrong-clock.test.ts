@@ -17,7 +17,7 @@ import { eventually, isRecorded, Sensor, saysReady, Watcher } from './faults.js'
 
 const DAY_SECONDS = 86_400;
 const ALARMS_AT_A_TIME = 5;
-/** More than any interval between two sweeps of the hurried gateway. */
+/** More than the interval between two sweeps of a gateway with fast timers. */
 const SWEPT_AFTER_MS = 4_000;
 const BRIDGE = 'upstream';
 const VIDEO = 'video/mp4';
@@ -26,7 +26,7 @@ const CLOCK = /clock of this machine/;
 
 const prepared = z.object({ key: z.string(), uploadUrl: z.url() });
 
-/** Seconds that a box without a battery-backed clock is behind when it boots. */
+/** Seconds by which a box without a battery-backed clock is slow when it boots. */
 const sinceBoot1970 = () => 60 - Math.round(Date.now() / 1000);
 
 const WRONG = [
@@ -38,10 +38,10 @@ const WRONG = [
   { wrong: 'in 1970', offset: sinceBoot1970 },
 ];
 
-/** Those of different kinds. */
+/** A selection of different kinds. */
 const FIRST_WRONG = WRONG.filter(({ wrong }) => /400|5 days|1970/.test(wrong));
 
-/** A box with an absent nurse call, a bridge that is down, and a camera that goes on. */
+/** A box with an absent nurse call, a bridge that is down, and a working camera. */
 class Box {
   readonly clock: WrongClock;
   readonly gateway: GatewayProcess;
@@ -77,7 +77,7 @@ class Box {
     await this.gateway.start();
   }
 
-  /** Alarms that are acknowledged, and a recording. */
+  /** Sends alarms until acknowledged, and a recording. */
   async work(): Promise<void> {
     const sensor = await Sensor.connect(this.#home, this.#camera);
     for (let count = 0; count < ALARMS_AT_A_TIME; count++) sensor.alarm();
@@ -87,7 +87,7 @@ class Box {
     this.#recordings.push(await this.#record());
   }
 
-  /** Every sweep has been made by the clock as it is now. */
+  /** Waits until every sweep has run by the present clock. */
   async isSwept(): Promise<void> {
     const store = await Store.of(this.gateway);
     const seenMs = async () => Number(await store.redis.hget('{site}:clock', 'steadyMs'));
@@ -98,7 +98,7 @@ class Box {
     store.close();
   }
 
-  /** A viewer's token that is valid for so long. */
+  /** Creates a viewer's token that is valid for this long. */
   async tokenFor(seconds: number): Promise<TestToken> {
     const expiresAt = new Date(Date.now() + seconds * 1000).toISOString();
     const grants = [{ location: this.#home.locationId, role: 'viewer' }];
@@ -212,7 +212,7 @@ describe.concurrent('guarantee 7: nothing acknowledged is removed, expired or fo
   );
 });
 
-/** Of this machine, as its neighbours know it: loopback is exempt from the limits. */
+/** An address of this machine that is not loopback, which is exempt from the limits. */
 const ADDRESS = Object.values(networkInterfaces())
   .flatMap((addresses) => addresses ?? [])
   .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;

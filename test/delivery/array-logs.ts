@@ -1,26 +1,26 @@
 import type {
   Appended,
-  KeepableLogs,
   LogEntry,
   LogName,
   NewMessage,
+  TrimmableLogs,
 } from '../../src/delivery/log-entry.js';
 
 /** Logs that a test writes into. */
-export interface TestLogs extends KeepableLogs {
+export interface TestLogs extends TrimmableLogs {
   append(log: LogName, items: readonly NewMessage[]): Promise<Appended[]>;
-  /** Resolves when everything that was asked before is answered, and has run on. */
+  /** Resolves when every request made before is answered and handled. */
   idle(): Promise<void>;
 }
 
-/** The logs as arrays: what the port promises and nothing else. */
+/** Keeps the logs in arrays: the promises of the port and nothing else. */
 export class ArrayLogs implements TestLogs {
   readonly #entries: Record<LogName, LogEntry[]> = { alarms: [], messages: [] };
   readonly #last: Record<LogName, number> = { alarms: 0, messages: 0 };
   /** How often a page was read. */
   reads = 0;
 
-  /** As when a replica is promoted that lags: what comes behind this entry is gone. */
+  /** Loses the entries after this one, as when a lagging replica is promoted. */
   lose(log: LogName, last: number): void {
     this.#entries[log] = this.#entries[log].filter(({ sequence }) => sequence <= last);
     this.#last[log] = Math.min(this.#last[log], last);
@@ -74,7 +74,7 @@ export class ArrayLogs implements TestLogs {
   }
 }
 
-/** Where the entries behind a sequence number begin. */
+/** The index of the first entry after a sequence number. */
 function indexAfter(entries: readonly LogEntry[], sequence: number): number {
   let [from, to] = [0, entries.length];
   while (from < to) {

@@ -7,7 +7,7 @@ import { Connection, LIMITS, numbered, numberIn, World } from './world.js';
 const MAX_QUEUED = 640;
 const limits = { ...LIMITS, maxQueued: MAX_QUEUED };
 
-/** Logs that cannot be read for the first times. */
+/** Logs whose first reads fail. */
 class FailingLogs extends ArrayLogs {
   failures = 0;
 
@@ -31,7 +31,7 @@ async function startedWithBacklog(topic = 'a') {
   return { logs, store, world: await World.begin({ logs, store, limits }) };
 }
 
-it('keeps a full backlog of before the start whole until its marks are set, and then to its bound', async () => {
+it('keeps a backlog from before the start whole until its marks are set, then cuts it to its bound', async () => {
   const { world } = await startedWithBacklog();
   const upTo = world.deliveries.newest;
   await append(world, 'a', MAX_QUEUED, MAX_QUEUED + 50);
@@ -42,7 +42,7 @@ it('keeps a full backlog of before the start whole until its marks are set, and 
   expect(messages.queued).toBeGreaterThan(MAX_QUEUED - 30);
 });
 
-it('sets the marks also when the store cannot be read at first', async () => {
+it('sets the marks when the first reads of the store fail', async () => {
   const { logs, world } = await startedWithBacklog();
   const upTo = world.deliveries.newest;
   await append(world, 'a', MAX_QUEUED, MAX_QUEUED + 50);
@@ -51,7 +51,7 @@ it('sets the marks also when the store cannot be read at first', async () => {
   expect(world.consumer('nurse').cursors.messages.queued).toBeLessThanOrEqual(MAX_QUEUED);
 });
 
-it('drops no more of a backlog than it must after its filters have changed', async () => {
+it('drops no more of a backlog than it must when its filters have changed', async () => {
   const world = await World.begin({ limits });
   const nurse = await world.subscribed('nurse', 'a');
   await append(world, 'a', 0, MAX_QUEUED - 10);
@@ -74,7 +74,7 @@ it('drops no more of a backlog than it must after its filters have changed', asy
   expect(seen).toEqual(Array.from({ length: seen.length }, (_, at) => (seen[0] ?? 0) + at));
 });
 
-it('counts of what a session with an ended filter was not counted only what its filters match', async () => {
+it('recounts only entries that the filters match when one of them has ended', async () => {
   const [logs, store] = [new ArrayLogs(), new MemorySessions()];
   const before = await World.begin({ logs, store, limits });
   await before.subscribed('nurse', 'a', 'b');
@@ -82,7 +82,7 @@ it('counts of what a session with an ended filter was not counted only what its 
   await before.sessions.unsubscribe('nurse', ['b']);
   await append(before, 'a', 1, 3);
   await append(before, 'c', 3, 10);
-  // Killed: what came since the filter was ended is not in what was saved.
+  // The kill lost the entries counted since the filter ended.
   const { messages } = (await World.begin({ logs, store, limits })).consumer('nurse').cursors;
   expect([messages.queued, messages.accepted]).toEqual([3, 3]);
 });

@@ -22,7 +22,7 @@ const ENDS: [string, () => Promise<unknown>][] = [
   [', also after a kill', () => gateway.kill().then(() => gateway.start())],
 ];
 
-/** A ward for each QoS of alarms, and in each an absent session, of that client id, that is owed as much. */
+/** A ward for each QoS of alarms, each with an absent session that has this backlog. */
 async function filled(name: string, messages: number, alarms: number): Promise<Map<string, Ward>> {
   const wards = new Map<string, Ward>();
   for (const qos of EACH_QOS) {

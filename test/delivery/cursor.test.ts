@@ -7,7 +7,7 @@ import { Tally } from '../../src/delivery/tally.js';
 import { ArrayLogs } from './array-logs.js';
 import { numbered } from './world.js';
 
-/** A log of so many entries, and cursors in it that have accepted all of them. */
+/** A log of this many entries, and cursors that have accepted all of them. */
 async function logOf(count: number) {
   const logs = new ArrayLogs();
   const tail = new LogTail(0);
@@ -28,7 +28,7 @@ async function logOf(count: number) {
     for (const entry of entries) cursor.recount(entry, true);
     return cursor;
   };
-  /** As saved now; or as saved when nothing had been appended, its entries counted at the start. */
+  /** A cursor restarted from its saved state, or from one saved before anything was appended. */
   const restarted = (state: CursorState): Cursor => {
     const cursor = new Cursor({ ...options, state: JSON.parse(JSON.stringify(state)) });
     cursor.beginCount(0);
@@ -47,7 +47,7 @@ function send(cursor: Cursor): number {
 }
 
 it.each([true, false])(
-  'does not owe again after a crash what was sent before its turn, once its turn has come (counted: %s)',
+  'does not send an entry again after a crash when it was sent before its turn (counted: %s)',
   async (isCounted) => {
     const { entries, fresh, restarted } = await logOf(7);
     const cursor = fresh();
@@ -68,7 +68,7 @@ it.each([true, false])(
   },
 );
 
-it('does not owe again after a crash what went ahead of the last entry in flight', async () => {
+it('does not send an entry again after a crash when it went ahead of the last one in flight', async () => {
   const { entries, fresh, restarted } = await logOf(5);
   const cursor = fresh();
   for (const ahead of entries.slice(3)) {
@@ -85,7 +85,7 @@ it('does not owe again after a crash what went ahead of the last entry in flight
   }
 });
 
-it('sends what was being read when it dropped, and then what the drop left', async () => {
+it('sends the page that was being read when it dropped entries, then the entries kept', async () => {
   const { fresh, tail } = await logOf(1_000);
   tail.restart(tail.last);
   const cursor = fresh();
@@ -93,12 +93,12 @@ it('sends what was being read when it dropped, and then what the drop left', asy
   await cursor.load();
   expect([send(cursor), send(cursor)]).toEqual([1, 2]);
   expect(cursor.dropBeyond(100, 1e9)).toBe(true);
-  // More than half of what may wait was in memory: it is dropped with the rest.
+  // More than half of the bound was in memory: it is dropped with the rest.
   expect(cursor.queued).toBeLessThanOrEqual(102);
   expect(cursor.accepted).toBe(1_000);
 });
 
-it('keeps a page at hand when it drops, also when it goes back and starts again', async () => {
+it('keeps the page in memory when it drops, also after a rewind and a restart', async () => {
   const { fresh, restarted, tail } = await logOf(2_000);
   tail.restart(tail.last);
   const cursor = fresh();
@@ -126,7 +126,7 @@ it('keeps a page at hand when it drops, also when it goes back and starts again'
   }
 });
 
-it('drops nothing while a page is on its way, which would be of no use then', async () => {
+it('drops nothing while a page is being loaded', async () => {
   const { fresh, tail } = await logOf(1_000);
   tail.restart(tail.last);
   const cursor = fresh();

@@ -32,7 +32,7 @@ describe('guarantee 3: a backlog', () => {
       await ward.alarm(count);
 
       const nurse = await ward.nurse(`backlog-${count}`);
-      // In small lots, each when the one before is acknowledged: all through the drain.
+      // In small batches, each sent when the one before is acknowledged, all through the drain.
       let isDrained = false;
       const live = (async () => {
         do await ward.alarm(20);
@@ -65,7 +65,7 @@ describe('guarantee 3: a backlog', () => {
       parts.push(nurse);
       const missing = ward.alarmCount - came().size;
       await nurse.untilCount(Math.min(missing, 600));
-      // As a cut cable, with messages in flight.
+      // A cut cable, with messages in flight.
       await nurse.client.endAsync(true);
       if (parts.length < 3) await ward.alarm(30);
     }
@@ -73,7 +73,7 @@ describe('guarantee 3: a backlog', () => {
     ward.expectAllInOrder(...parts.map(({ received }) => received));
   });
 
-  it('comes with the telemetry of QoS 1 that waited as well', async () => {
+  it('comes with the queued telemetry of QoS 1', async () => {
     ward = await Ward.open(gateway);
     await ward.absentNurse('telemetry', ward.filter('alarms/#'), ward.filter('x'));
     await Promise.all([ward.sensor.message(300), ward.sensor.alarm(300)]);
@@ -134,7 +134,7 @@ describe('guarantee 2: the gateway ending in the middle of a drain', () => {
       ward = await Ward.open(gateway, 3, EACH_QOS);
       const clientId = `outlives-${_how.length}`;
       await ward.absentNurse(clientId);
-      // In lots: at QoS 2 a device may have 1,000 packet identifiers in use.
+      // In batches: at QoS 2 a device may have 1,000 packet identifiers in use.
       for (let lot = 0; lot < 3; lot++) await ward.alarm(2_000);
       await ward.recorded();
       const before = await rawNurse(clientId);
@@ -142,7 +142,7 @@ describe('guarantee 2: the gateway ending in the middle of a drain', () => {
         await untilPublishes(before, from + MAX_IN_FLIGHT);
         acknowledge(before, from, from + MAX_IN_FLIGHT);
       }
-      // As many again are in flight and stay so.
+      // As many again stay in flight.
       await untilPublishes(before, acknowledged + MAX_IN_FLIGHT);
       await untilSaved(clientId, acknowledged);
       await end();
@@ -210,7 +210,7 @@ describe('messages that were not acknowledged', () => {
     second.vanish();
   });
 
-  it('are never sent again on the same connection, acknowledged out of order or twice', async () => {
+  it('are not sent again on the same connection when acknowledged out of order or twice', async () => {
     ward = await Ward.open(gateway);
     const nurse = await rawNurse('disorderly');
     await nurse.subscribe([ward.alarmFilter]);
@@ -228,7 +228,7 @@ describe('messages that were not acknowledged', () => {
     again.vanish();
   });
 
-  it('are never more than the window, alarms and telemetry together', async () => {
+  it('never exceed the in-flight limit, alarms and telemetry together', async () => {
     ward = await Ward.open(gateway);
     await ward.absentNurse('window', ward.filter('alarms/#'), ward.filter('x'));
     await Promise.all([ward.sensor.alarm(250), ward.sensor.message(250)]);
@@ -240,7 +240,8 @@ describe('messages that were not acknowledged', () => {
       acknowledge(nurse, acknowledged, acknowledged + 40);
       // Telemetry may take half of the window only, when there are no alarms any more.
       const sent = publishesOf(nurse).length;
-      // The first is answered before what follows from the acknowledgements is sent.
+      // The ping before is answered before the messages that follow from the acknowledgements are
+      // sent.
       await nurse.ping();
       await nurse.ping();
       const inFlight = publishesOf(nurse).length - acknowledged - 40;
@@ -274,7 +275,7 @@ describe('messages that were not acknowledged', () => {
 });
 
 describe('a persistent session', () => {
-  it('is owed nothing under a filter of QoS 0, and gets what is live', async () => {
+  it('gets live messages only when its filter is of QoS 0', async () => {
     ward = await Ward.open(gateway);
     const before = await ward.nurse('qos-0');
     await before.client.subscribeAsync(ward.alarmFilter, { qos: 0 });
@@ -288,7 +289,7 @@ describe('a persistent session', () => {
     expect(nurse.received[0]?.qos).toBe(0);
   });
 
-  it('gets a message that several of its filters match once', async () => {
+  it('gets a message once when several of its filters match', async () => {
     ward = await Ward.open(gateway);
     const location = `care-homes/${ward.locationId}`;
     await ward.absentNurse('overlap', ward.alarmFilter, ward.filter('alarms/+'), `${location}/#`);
@@ -303,7 +304,7 @@ describe('a persistent session', () => {
     expect(numbersOf(alarms())).toEqual(range(0, 11));
   });
 
-  it('that unsubscribes gets what it was owed until then, and nothing new', async () => {
+  it('gets the entries accepted until it unsubscribed, and no later ones', async () => {
     ward = await Ward.open(gateway);
     await ward.absentNurse('leaving', ward.alarmFilter, ward.filter('x'));
     await ward.alarm(300);
@@ -314,7 +315,7 @@ describe('a persistent session', () => {
     await ward.alarm(10);
     nurse.vanish();
 
-    // Still owed after a restart, although the filter is gone.
+    // The entries are still queued after a restart, although the filter is gone.
     await gateway.kill();
     await gateway.start();
     const again = await ward.nurse('leaving');
@@ -327,7 +328,7 @@ describe('a persistent session', () => {
     );
   });
 
-  it('ends, with what it was owed, when its client connects clean', async () => {
+  it('ends with its backlog when its client connects with a clean session', async () => {
     ward = await Ward.open(gateway);
     await ward.absentNurse('fresh');
     await ward.alarm(5);

@@ -16,16 +16,16 @@ function deviceOf(n: number): string {
   return DEVICES[n % DEVICES.length] ?? '';
 }
 
-/** A bridge that was away while the devices published in turn, and is back. */
-async function behind(logs: ArrayLogs) {
+/** A bridge that was away while the devices published in turn, and has reconnected. */
+async function withBacklog(logs: ArrayLogs) {
   const run = await Run.begin(logs, [BRIDGE]);
-  await run.fallBehind(BACKLOG);
+  await run.buildBacklog(BACKLOG);
   return { run, bridge: run.peer(BRIDGE.name) };
 }
 
-it('guarantee 3: a new alarm goes past what waits of others, behind what waits of its device', async () => {
+it('guarantee 3: a new alarm goes ahead of other devices’ backlog, after that of its own device', async () => {
   const logs = new ArrayLogs();
-  const { run, bridge } = await behind(logs);
+  const { run, bridge } = await withBacklog(logs);
   const isNew = BACKLOG + 1;
   await run.append('alarms', deviceOf(0));
   const seen: number[] = [];
@@ -39,14 +39,14 @@ it('guarantee 3: a new alarm goes past what waits of others, behind what waits o
   }
   const ofDevice = (n: number) => n % DEVICES.length === 1;
   expect(seen.filter(ofDevice)).toEqual([1, 4, 7, 10, 13, 16, 19, 22, 25, 28, isNew]);
-  // Whatever else had gone before there was a new alarm; far from all of it.
+  // Other alarms went before there was a new one; far from all of them.
   expect(seen.filter((n) => !ofDevice(n)).length).toBeLessThan(8);
   await run.drain();
 });
 
 it('guarantee 3: one device’s alarms stay in order when the line is cut again and again while they are replayed', async () => {
   const logs = new ArrayLogs();
-  const { run, bridge } = await behind(logs);
+  const { run, bridge } = await withBacklog(logs);
   for (let cut = 0; cut < 20; cut++) {
     for (let turn = 0; turn < 4; turn++) {
       await run.append('alarms', deviceOf(cut));

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.remove());
 
-it('frees a full store of what was delivered, so far as that is stored', async () => {
+it('trims delivered entries from a full store, up to the stored ack floor', async () => {
   const { redis } = server;
   const keys = new Keys('full');
   const logs = new LogStore(redis, redis, keys);
@@ -64,7 +64,7 @@ it('frees a full store of what was delivered, so far as that is stored', async (
   await sessions.saveCursors();
   acknowledge(ENTRIES / 2);
   await redis.config('SET', 'maxmemory', '1');
-  // It has no room all the same, but what is known of it to be delivered is gone.
+  // The store has no room all the same, but entries known to be delivered are gone.
   await expect(upkeep.keep()).rejects.toThrow('OOM');
   expect(await logs.messageCount()).toBe(ENTRIES - ENTRIES / 4);
   await redis.config('SET', 'maxmemory', '0');

@@ -1,10 +1,10 @@
 import type { LogEntry, LogName, LogReader } from '../../src/delivery/log-entry.js';
 import type { TestLogs } from './array-logs.js';
 
-/** Small pages: more of what can go wrong. */
+/** Small pages, so that more can go wrong. */
 const PAGE_ENTRIES = 5;
 
-/** Reads that wait until the run lets them be answered, or fail. */
+/** Holds reads until the run lets them be answered, or fail. */
 export class GatedReader implements LogReader {
   readonly #logs: TestLogs;
   readonly #waiting: { answer: () => void; fail: () => void }[] = [];
@@ -37,7 +37,7 @@ export class GatedReader implements LogReader {
     return oldest !== undefined;
   }
 
-  /** What is stored when it is answered. */
+  /** Reads when the answer is let through, not when asked. */
   #gated(read: () => Promise<LogEntry[]>): Promise<LogEntry[]> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({

@@ -14,7 +14,7 @@ let told: DirectMessage[];
 let status: GatewayStatus;
 let nowMs = START_MS;
 
-/** It appends to no log. */
+/** A writer that appends to no log. */
 const noLog = () => Promise.reject(new Error('not to be stored'));
 
 beforeEach(async () => {
@@ -49,7 +49,7 @@ async function pass(ms: number): Promise<void> {
   await vi.advanceTimersByTimeAsync(ms);
 }
 
-it('gateway/status comes every 30 s, with what is wrong then, and a last time on stop', async () => {
+it('gateway/status is published every 30 s with the present faults, and a last time on stop', async () => {
   status.start();
   await pass(INTERVAL_MS - 1);
   expect(told).toMatchObject([{ topic: 'gateway/status', qos: 1, retain: true }]);

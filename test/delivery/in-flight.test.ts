@@ -20,7 +20,7 @@ it('packet identifiers are those of MQTT, and each is in use once', () => {
   expect(inFlight.add(entry('another'))).toEqual({ messageId: given[7], isRepeated: false });
 });
 
-it('what is sent again after its connection broke keeps its packet identifier, which nothing else gets', () => {
+it('an entry keeps its packet identifier when it is sent again after a broken connection', () => {
   const inFlight = numbered();
   const first = inFlight.add(entry('a'));
   const second = inFlight.add(entry('b'));
@@ -35,12 +35,12 @@ it('what is sent again after its connection broke keeps its packet identifier, w
   expect(taken).not.toContain(first.messageId);
   expect(taken).not.toContain(second.messageId);
   expect(inFlight.add(entry('b'))).toEqual({ messageId: second.messageId, isRepeated: true });
-  // Its connection broke again before the first one was sent.
+  // The connection broke again before the first one was sent.
   inFlight.interrupt();
   expect(inFlight.add(entry('a'))).toEqual({ messageId: first.messageId, isRepeated: true });
 });
 
-it('what fell out while its connection was broken does not keep its packet identifier for ever', () => {
+it('an entry that expired while its connection was broken does not keep its packet identifier for ever', () => {
   const inFlight = numbered();
   for (let n = 0; n < MAX_MESSAGE_ID; n++) inFlight.add(entry(`old ${n}`));
   inFlight.interrupt();
@@ -48,7 +48,7 @@ it('what fell out while its connection was broken does not keep its packet ident
   expect(inFlight.size).toBe(1);
 });
 
-/** An entry, which is sent again after its connection broke. */
+/** An entry that is sent again after a broken connection. */
 function entry(name: string) {
   return { name };
 }

@@ -5,14 +5,14 @@ import { Subscriber } from '../harness/mqtt-clients.js';
 import { RawClient } from '../harness/raw-client.js';
 import { numbersOf, range, Ward } from './ward.js';
 
-/** Generous, for a machine that runs other tests beside; the bench holds the 99th percentile. */
+/** Generous, for a machine that runs other tests too; the benchmark holds the 99th percentile. */
 const PROMPT_MS = 1_000;
 const MEDIAN_PROMPT_MS = 100;
 const ALARMS = 200;
-/** Fills the sockets' buffers of whoever stops reading, so that the gateway feels it. */
+/** Fills the socket buffers of a subscriber that stops reading, so that the gateway feels it. */
 const FILLING = 4_000;
 const FILTERS = 1_000;
-/** Generous, too; it took up to three seconds when each filter cost as much as all that were there. */
+/** Generous, too; before filters were indexed this took up to three seconds. */
 const HELD_UP_MS = 1_000;
 
 let gateway: GatewayProcess;
@@ -35,7 +35,7 @@ afterEach(async () => {
 
 afterAll(() => gateway.remove());
 
-/** The longest that a ping of another client waited for its answer while something was done. */
+/** The longest time that a ping of another client waited while something was done. */
 async function worstPingMs(doing: () => Promise<void>): Promise<number> {
   const other = await RawClient.connect(gateway, ward.viewer);
   let worstMs = 0;
@@ -53,7 +53,7 @@ async function worstPingMs(doing: () => Promise<void>): Promise<number> {
   return worstMs;
 }
 
-/** Publishes one alarm after the other; how long each took to reach the good one, sorted. */
+/** Publishes one alarm after the other. Returns the latencies to the good subscriber, sorted. */
 async function latenciesMs(nurse: Subscriber, count: number): Promise<number[]> {
   const latencies: number[] = [];
   for (let left = count; left > 0; left--) {
@@ -84,7 +84,7 @@ describe('guarantee 5: a subscriber is served promptly beside one that', () => {
     await expectPrompt();
   });
 
-  it('does any of that, all of them at once', async () => {
+  it('does any of these, all at once', async () => {
     for (const begin of BAD_SUBSCRIBERS.values()) {
       bad.push(await begin(gateway, ward.viewer, ward.locationId));
     }

@@ -4,23 +4,23 @@ import type { LogName } from '../../src/delivery/log-entry.js';
 
 /** An entry as the model knows it. */
 export interface Item {
-  /** Unlike its sequence, never used again. */
+  /** A number that, unlike the sequence, is never used again. */
   readonly n: number;
   readonly sequence: number;
   readonly topic: string;
   readonly receivedAtMs: number;
-  /** The store has lost it. */
+  /** Whether the store has lost the entry. */
   isLost: boolean;
 }
 
-/** What has happened that makes some figures inexact. */
+/** Events that make some figures inexact. */
 export interface Happened {
   hasAged: boolean;
   hasCrashed: boolean;
   hasLost: boolean;
 }
 
-/** What one subscriber accepted of one log, and what it has seen of it: the model. */
+/** The model of one subscriber and log: what it accepted and was sent. */
 export class Ledger {
   readonly accepted = new Map<number, Item>();
   readonly acknowledged = new Set<number>();
@@ -38,14 +38,17 @@ export class Ledger {
     this.#lastOnConnection.clear();
   }
 
-  /** Was accepted, on this connection only once, and in order; on a paced one that of its device. */
+  /**
+   * Checks a sent entry: accepted, once a connection, and in order; if paced, in its device's
+   * order.
+   */
   sent(n: number, happened: Happened): void {
     const item = this.accepted.get(n);
     expect(item, `${this.log} ${n} was never accepted`).toBeDefined();
     const lane = this.isPaced ? (item?.topic ?? '') : '';
     expect(n).toBeGreaterThan(this.#lastOnConnection.get(lane) ?? 0);
     this.#lastOnConnection.set(lane, n);
-    // What was dropped may come back after a crash that forgot of it; alarms are not dropped.
+    // A dropped entry may come back after a crash that forgot the drop; alarms are not dropped.
     const isForgotten = happened.hasCrashed && (this.log !== 'alarms' || happened.hasAged);
     if (this.#firstSent.has(n) || isForgotten) return;
     this.#firstSent.add(n);
@@ -53,7 +56,7 @@ export class Ledger {
     this.#newestSent.set(lane, n);
   }
 
-  /** The account is right, and nothing is passed that was not delivered, expired or dropped. */
+  /** Checks the account: no entry is passed that was not delivered, expired or dropped. */
   check(cursor: Cursor, oldestMs: number, happened: Happened): void {
     const { delivered, expired, dropped, queued, accepted, ackFloor } = cursor;
     const { hasAged, hasCrashed, hasLost } = happened;
@@ -64,11 +67,11 @@ export class Ledger {
     if (this.log === 'alarms') expect(dropped).toBe(0);
     const passed = this.#unseen((item) => item.sequence <= ackFloor);
     if (this.log === 'alarms') this.#checkAged(passed, oldestMs);
-    // Of telemetry behind a loss of the store it is not known how much of it was lost (CONTRACT 4.6).
+    // How much telemetry was lost after a loss of the store is not known (CONTRACT 4.6).
     else if (!hasLost) expect(passed.length).toBeLessThanOrEqual(expired + dropped);
   }
 
-  /** Everything was sent and acknowledged: nothing may remain. */
+  /** Checks that nothing remains once all was sent and acknowledged. */
   checkDrained(cursor: Cursor, oldestMs: number, happened: Happened): void {
     const { delivered, expired, dropped, queued } = cursor;
     expect(queued).toBe(0);
@@ -84,7 +87,7 @@ export class Ledger {
     expect(young, 'neither delivered nor too old').toEqual([]);
   }
 
-  /** Neither acknowledged nor lost. */
+  /** Items that are neither acknowledged nor lost. */
   #unseen(isMeant: (item: Item) => boolean): Item[] {
     return [...this.accepted.values()].filter(
       (item) => !item.isLost && isMeant(item) && !this.acknowledged.has(item.n),

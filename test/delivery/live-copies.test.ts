@@ -15,7 +15,7 @@ const device = {
 let connection: Connection;
 let writer: LogWriter<NewAlarm>;
 let liveCopies: LiveCopies;
-/** Each makes the store take the batch that it has been given. */
+/** Functions that make the store take the batch it was given. */
 let answers: (() => void)[];
 
 beforeEach(async () => {
@@ -57,14 +57,15 @@ function append(n: number): void {
   writer.append(alarm, () => undefined);
 }
 
-/** What was sent, as its number and QoS. */
+/** The sent alarms by number and QoS. */
 function sent(): [n: number, qos: number][] {
   return connection.sent.map((publish) => [numberIn(publish), publish.qos]);
 }
 
-it('sends alarms that are not stored in time ahead of their record, at QoS 0 and in their order', async () => {
+it('sends alarms at QoS 0 in their order when they are not stored in time', async () => {
   for (const n of [1, 2, 3]) append(n);
-  // The first is a batch of its own, and is stored in time; the others wait for the next answer.
+  // The first alarm is a batch of its own, and is stored in time; the others wait for the next
+  // answer.
   await vi.advanceTimersByTimeAsync(200);
   answers.shift()?.();
   await vi.advanceTimersByTimeAsync(0);
@@ -84,7 +85,7 @@ it('sends alarms that are not stored in time ahead of their record, at QoS 0 and
   ]);
 });
 
-it('sends each when its own time is over, and none after the end', async () => {
+it('sends each copy when its own time is over, and none after the stop', async () => {
   append(1);
   await vi.advanceTimersByTimeAsync(300);
   append(2);

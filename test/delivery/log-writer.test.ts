@@ -6,7 +6,7 @@ import { numbered, numberIn, silent } from './world.js';
 const RETRY_MS = 250;
 const MIB = 1024 * 1024;
 
-/** A store of which a test decides what it takes, and when. */
+/** A store whose answers a test decides. */
 class Store {
   readonly batches: number[][] = [];
   readonly bytes: number[] = [];
@@ -14,7 +14,7 @@ class Store {
   readonly outages: (string | undefined)[] = [];
   readonly writer: LogWriter<NewMessage>;
   readonly answers: string[] = [];
-  /** What a batch fails with; undefined: it is taken. */
+  /** The error of every batch; undefined: batches are taken. */
   fault: (numbers: readonly number[]) => Error | undefined = () => undefined;
   #isOpen = true;
   #waiting: (() => void)[] = [];
@@ -36,7 +36,7 @@ class Store {
     }
   }
 
-  /** From now on nothing is answered. */
+  /** Answers nothing from now on. */
   hold(): void {
     this.#isOpen = false;
   }
@@ -83,7 +83,7 @@ afterEach(() => {
 });
 
 describe('a log writer', () => {
-  it('appends what arrives while a batch is on its way as the next one, of 250 items at most', async () => {
+  it('appends items that arrive during a write as the next batch, of 250 at most', async () => {
     store.hold();
     store.append(...many(0, 1_201));
     expect(store.batches).toEqual([[0]]);
@@ -104,7 +104,7 @@ describe('a log writer', () => {
     expect(store.bytes.filter((bytes) => bytes > MIB)).toEqual([2 * MIB]);
   });
 
-  it('answers once an item is stored and announced, not before', async () => {
+  it('answers only when an item is stored and announced', async () => {
     store.hold();
     store.append(...many(0, 2));
     await settle();
@@ -118,7 +118,7 @@ describe('a log writer', () => {
     expect(store.writer.unansweredMs).toBe(0);
   });
 
-  it('retries a batch in its order while the store fails, and tells of one outage', async () => {
+  it('retries a batch in its order while the store fails, and reports one outage', async () => {
     store.fault = () => new Error('OOM command not allowed');
     store.append(...many(0, 3));
     await vi.advanceTimersByTimeAsync(2 * RETRY_MS);
@@ -134,7 +134,7 @@ describe('a log writer', () => {
     );
   });
 
-  it('does not let an item with bad data hold up others, and tries that item again', async () => {
+  it('retries an item with bad data without holding up others', async () => {
     const isBad = (numbers: readonly number[]) => numbers.includes(3);
     store.fault = (numbers) =>
       isBad(numbers) ? new Error('ERR value is out of range') : undefined;
@@ -152,7 +152,7 @@ describe('a log writer', () => {
     expect(store.outages.at(-1)).toBeUndefined();
   });
 
-  it('gives up with false what is not stored when it stops, and takes nothing more', async () => {
+  it('answers false for unstored items when it stops, and takes no more', async () => {
     store.fault = () => new Error('READONLY');
     store.append(...many(0, 3));
     await settle();
@@ -164,7 +164,7 @@ describe('a log writer', () => {
     expect(store.announced).toEqual([]);
   });
 
-  it('gives up what was put aside as well when it stops', async () => {
+  it('answers false for postponed items when it stops', async () => {
     store.fault = (numbers) =>
       numbers.includes(1) ? new Error('WRONGTYPE Operation against a key') : undefined;
     store.append(...many(0, 3));

@@ -6,13 +6,13 @@ import type {
   StoredSessions,
 } from '../../src/delivery/session-store.js';
 
-/** What the port of stored sessions promises, in memory. */
+/** Keeps stored sessions in memory, as the port promises. */
 export class MemorySessions implements SessionStore {
   readonly records = new Map<string, SessionRecord>();
   countedUpTo: LogPositions = { alarms: 0, messages: 0 };
   readonly released: number[] = [];
   isAway = false;
-  /** How many more cursors are stored before the store goes away. */
+  /** Cursors that are still stored before the store goes away. */
   writesLeft = Number.POSITIVE_INFINITY;
 
   load(): Promise<StoredSessions> {
@@ -60,7 +60,7 @@ export class MemorySessions implements SessionStore {
   }
 }
 
-/** As JSON, as the store has it. */
+/** Copies a value through JSON, as the store does. */
 function copy<T>(value: T): T {
   return JSON.parse(JSON.stringify(value));
 }

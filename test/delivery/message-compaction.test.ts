@@ -9,7 +9,7 @@ const BUSY = 225_000;
 const BATCH = 500;
 const limits = { ...LIMITS, maxQueued: 10_000 };
 
-it('keeps the few messages that wait for a quiet home and hardly any of a busy one', async () => {
+it('keeps the few messages queued for a quiet home, and hardly any of a busy one', async () => {
   const [logs, store] = [new ArrayLogs(), new MemorySessions()];
   let world = await World.begin({ logs, store, limits });
   await world.subscribed('quiet', 'quiet/#');
@@ -43,7 +43,7 @@ it('keeps the few messages that wait for a quiet home and hardly any of a busy o
   expect(away.sent.map(numberIn)).toEqual([0, BUSY / 3, (2 * BUSY) / 3]);
 });
 
-it('removes what no selection needs, and keeps what ended filters are owed', async () => {
+it('removes messages that no selection needs, and keeps those of ended filters', async () => {
   const logs = new ArrayLogs();
   const world = await World.begin({ logs, limits });
   const nurse = await world.subscribed('nurse', 'a', 'b');

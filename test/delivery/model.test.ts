@@ -9,7 +9,7 @@ import { RedisLogs } from './redis-logs.js';
 interface Step {
   readonly text: string;
   readonly run: (run: Run) => unknown;
-  /** For the counterexample. */
+  /** The step's text in a counterexample. */
   readonly [fc.toStringMethod]: () => string;
 }
 
@@ -17,7 +17,7 @@ function step(text: string, run: Step['run']): Step {
   return { text, run, [fc.toStringMethod]: () => text };
 }
 
-/** Saving, until the store goes away. */
+/** Saves until the store goes away. */
 async function saveSome(run: Run, writes: number): Promise<void> {
   run.store.writesLeft = writes;
   await run.world.sessions.saveAll().catch(() => undefined);
@@ -25,7 +25,7 @@ async function saveSome(run: Run, writes: number): Promise<void> {
 }
 
 const RUNS = Number(process.env['MODEL_RUNS'] ?? 150);
-/** Of a slow bridge, before it connects. */
+/** Backlog of a slow bridge, before it connects. */
 const BACKLOG = 30;
 const RUNS_OVER_REDIS = 15;
 
@@ -118,7 +118,7 @@ async function runAll(
   schedule: readonly Step[],
 ): Promise<void> {
   const run = await Run.begin(logs, peers);
-  if (peers.includes(SLOW_BRIDGE)) await run.fallBehind(BACKLOG);
+  if (peers.includes(SLOW_BRIDGE)) await run.buildBacklog(BACKLOG);
   for (const { run: take } of schedule) {
     await take(run);
     await logs.idle();

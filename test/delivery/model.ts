@@ -14,7 +14,7 @@ import { Connection, numbered, numberIn, World } from './world.js';
 
 const MAX_IN_FLIGHT = 4;
 const MAX_AGE_MS = 1_000;
-/** In which a slow bridge may send the next. */
+/** Time after which a slow bridge may send the next message. */
 const PACE_MS = 50;
 const LIMITS: ConsumerLimits = {
   maxInFlight: MAX_IN_FLIGHT,
@@ -26,7 +26,7 @@ const LIMITS: ConsumerLimits = {
 export interface PeerOptions {
   readonly name: string;
   readonly filters: readonly string[];
-  /** As of a bridge: new alarms go past the backlog of other devices. */
+  /** As a bridge's: new alarms go ahead of other devices' backlog. */
   readonly replayPerSecond?: number;
 }
 
@@ -47,10 +47,10 @@ export const PEERS: readonly PeerOptions[] = [
 export const BRIDGE: PeerOptions = {
   name: 'bridge',
   filters: DEVICES.map(filterOf),
-  // As fast as it is acknowledged: time does not pass by itself here.
+  // As fast as acknowledged: time does not pass by itself here.
   replayPerSecond: 1e9,
 };
-/** Most of its backlog has to wait for its pace. */
+/** A pace at which most of a backlog has to wait. */
 export const SLOW_BRIDGE: PeerOptions = { ...BRIDGE, replayPerSecond: 20 };
 
 /** A subscriber: its ledgers, and its connection while it has one. */
@@ -63,14 +63,14 @@ export class Peer {
   checked = 0;
   /** Whether the filters have changed since the backlog of messages was empty. */
   hasChanged = false;
-  /** Whether marks into that backlog may be missing: then the next entries make room. */
+  /** Whether marks in that backlog may be missing: then the next entries make room. */
   lacksMarks = false;
 
   constructor({ name, filters, replayPerSecond }: PeerOptions) {
     this.name = name;
     this.limits = { ...LIMITS, replayPerSecond };
     this.filters = new Map(filters.map((filter) => [filter, 1]));
-    // Only alarms go past others.
+    // Only alarms go ahead of others.
     this.ledgers = {
       alarms: new Ledger('alarms', replayPerSecond !== undefined),
       messages: new Ledger('messages', false),
@@ -82,7 +82,7 @@ export class Peer {
   }
 }
 
-/** One run: the real parts beside the model, compared after each step. */
+/** One run of the real parts beside the model, compared after each step. */
 export class Run {
   readonly logs: TestLogs;
   readonly store = new MemorySessions();
@@ -141,8 +141,8 @@ export class Run {
     }
   }
 
-  /** The devices publish in turn while all are away; then all connect. */
-  async fallBehind(count: number): Promise<void> {
+  /** Publishes from all devices in turn while all peers are away; then all connect. */
+  async buildBacklog(count: number): Promise<void> {
     for (let n = 0; n < count; n++) await this.append('alarms', DEVICES[n % DEVICES.length] ?? '');
     this.world.forgetTails();
     for (const peer of this.peers) this.connect(peer);
@@ -175,7 +175,7 @@ export class Run {
     await this.world.sessions.unsubscribe(peer.name, [filter]);
   }
 
-  /** One of those that await it is acknowledged, not always the oldest. */
+  /** Acknowledges one of the messages in flight, not always the oldest. */
   acknowledge(peer: Peer, which: number): boolean {
     const waiting = peer.connection?.unacknowledged ?? [];
     const [publish] = waiting.splice(which % Math.max(1, waiting.length), 1);
@@ -184,7 +184,7 @@ export class Run {
     const consumer = this.consumer(peer);
     const before = consumer.cursors[log].delivered;
     consumer.acknowledge(publish.messageId);
-    // Otherwise it came too late: in flight, the entry had become too old, or was lost.
+    // Otherwise the acknowledgement came too late: the entry had expired, or was lost.
     const isInTime = consumer.cursors[log].delivered > before;
     if (isInTime) peer.ledgers[log].acknowledged.add(numberIn(publish));
     else expect(this.#happened.hasAged || this.#happened.hasLost).toBe(true);
@@ -203,9 +203,9 @@ export class Run {
     vi.advanceTimersByTime(ms);
   }
 
-  /** A kill loses what was not saved; a stop saves first. */
+  /** Restarts; a kill loses unsaved state, a stop saves first. */
   async restart(isKill: boolean, marksAtOnce: boolean): Promise<void> {
-    // What a session had counted of what is lost now, a start cannot tell.
+    // A start cannot tell what a session had counted of entries lost now.
     this.#happened.hasCrashed ||= isKill || this.#happened.hasLost;
     if (!isKill) await this.world.sessions.stop();
     for (const peer of this.peers) {
@@ -216,7 +216,7 @@ export class Run {
     if (marksAtOnce) await this.mark();
   }
 
-  /** The look through the logs that a start leaves to the background. */
+  /** Sets the marks, which a start leaves to the background. */
   async mark(): Promise<void> {
     if (!this.#isMarked) await this.world.markBacklogs(this.#markUpTo);
     this.#isMarked = true;
@@ -236,8 +236,9 @@ export class Run {
   }
 
   /**
-   * The store has lost its newest entries, as those that were not replicated. The gateway notices when
-   * it appends, or starts, and saves what it counts then within a second.
+   * Loses the store's newest entries, as when they were not replicated.
+   *
+   * The gateway notices at the next append, or at a start, and saves its counts within a second.
    */
   async lose(
     log: LogName,
@@ -267,10 +268,10 @@ export class Run {
     }
   }
 
-  /** Everybody is there, takes and acknowledges everything: nothing may remain. */
+  /** Connects everybody and acknowledges everything: nothing may remain. */
   async drain(): Promise<void> {
     await this.mark();
-    // Whoever is connected still is taken over.
+    // A connection that is still open is taken over.
     for (const peer of this.peers) this.connect(peer);
     let isMoving = true;
     while (isMoving) {
@@ -295,7 +296,7 @@ export class Run {
     expect(await this.logs.read('messages', 0, 1)).toEqual([]);
   }
 
-  /** Whether something waits for a pace. */
+  /** Whether a backlog waits for its pace. */
   get #isSlowed(): boolean {
     return this.peers.some((peer) => {
       const { alarms, messages } = this.consumer(peer).cursors;
@@ -327,7 +328,7 @@ export class Run {
       peer.hasChanged = false;
       peer.lacksMarks = false;
     }
-    // While a page is on its way nothing is dropped.
+    // Nothing is dropped while a page is being loaded.
     if (!this.#isMarked || peer.lacksMarks || !this.#reader.isIdle) return;
     expect(queued).toBeLessThanOrEqual(LIMITS.maxQueued);
     expect(queuedBytes).toBeLessThanOrEqual(LIMITS.maxQueuedBytes);

@@ -5,21 +5,21 @@ import { Connection, LIMITS, numbered, World } from './world.js';
 
 const PAGE_ENTRIES = 500;
 const STEPS = 200;
-/** As many as fill the backlog at the beginning, before any is counted. */
+/** Steps that fill the backlog at the beginning, before any is counted. */
 const WARM_UP_STEPS = 10;
 
 interface Fed {
   readonly log: LogName;
-  /** How many the reader acknowledges in a step. */
+  /** Entries that the reader acknowledges in a step. */
   readonly reads: number;
-  /** How many arrive in a step. */
+  /** Entries that arrive in a step. */
   readonly arrive: number;
   readonly maxQueued: number;
-  /** How many steps the store takes to answer a read. */
+  /** Steps that the store takes to answer a read. */
   readonly answersAfter: number;
 }
 
-/** Reads that are answered so many steps later. */
+/** Logs whose reads are answered some steps later. */
 class SlowLogs extends ArrayLogs {
   readonly #answersAfter: number;
   #waiting: { left: number; readonly answer: () => void }[] = [];
@@ -44,7 +44,7 @@ class SlowLogs extends ArrayLogs {
   }
 }
 
-/** How many the reader got and how many pages were read, of the steps after the first ones. */
+/** Feeds a log. Returns how many entries the reader got and how many pages were read. */
 async function feed({ log, reads, arrive, maxQueued, answersAfter }: Fed) {
   const logs = new SlowLogs(answersAfter);
   const limits = { ...LIMITS, maxInFlight: 2 * reads, maxQueued, maxQueuedBytes: 1e9 };
@@ -84,13 +84,13 @@ describe('guarantee 6: a subscriber that reads is served at its rate, however fa
     { log: 'messages', reads: 50, arrive: 1_000, maxQueued: 10_000, answersAfter: 0 },
     { log: 'messages', reads: 50, arrive: 5_000, maxQueued: 10_000, answersAfter: 0 },
     { log: 'messages', reads: 50, arrive: 1_000, maxQueued: 1_000, answersAfter: 0 },
-    // Each answer comes when the oldest of its page would be beyond the bound by far.
+    // Each answer comes when the oldest entry of its page is far beyond the bound.
     { log: 'messages', reads: 50, arrive: 1_000, maxQueued: 10_000, answersAfter: 3 },
     { log: 'alarms', reads: 50, arrive: 1_000, maxQueued: 10_000, answersAfter: 3 },
   ])('%o', async (fed) => {
     const { perStep, pages, wanted } = await feed(fed);
     expect(perStep).toBeGreaterThanOrEqual(0.9 * fed.reads);
-    // Independent of how much arrives: what is read is what is sent.
+    // Reads do not depend on how much arrives: pages that are read are sent.
     expect(pages).toBeLessThanOrEqual(1.5 * wanted + 5);
   });
 });

@@ -19,7 +19,7 @@ async function rawNurse(clientId: string): Promise<RawClient> {
   return RawClient.connect(gateway, ward.viewer, { clientId, clean: false });
 }
 
-it('what was not acknowledged comes again under its packet identifier, marked as a duplicate', async () => {
+it('an unacknowledged message is sent again with DUP under its packet identifier', async () => {
   // [MQTT-4.4.0-1], [MQTT-3.3.1-1]
   ward = await Ward.open(gateway, 1);
   const first = await rawNurse('same-identifiers');
@@ -40,7 +40,7 @@ it('what was not acknowledged comes again under its packet identifier, marked as
   );
   expect(again.map(({ dup }) => dup)).toEqual([true, true, true]);
   expect(fresh.map(({ dup }) => dup)).toEqual([false, false]);
-  // After a restart they have others; what was sent is known all the same.
+  // After a restart the messages have other identifiers, but are still known as sent.
   await gateway.stop();
   await gateway.start();
   const third = await rawNurse('same-identifiers');
@@ -51,8 +51,8 @@ it('what was not acknowledged comes again under its packet identifier, marked as
   third.vanish();
 });
 
-describe('an acknowledgement that a client had put off', () => {
-  it('settles no other message on its next connection, after a restart of the gateway', async () => {
+describe('a delayed acknowledgement of a client', () => {
+  it('acknowledges no other message when it arrives after a restart of the gateway', async () => {
     ward = await Ward.open(gateway, 1);
     const first = await rawNurse('put-off');
     await first.subscribe([ward.alarmFilter]);
@@ -60,7 +60,7 @@ describe('an acknowledgement that a client had put off', () => {
     await untilPublishes(first, 100);
     acknowledge(first, 0, 50);
     await untilPublishes(first, 150);
-    // mqtt.js keeps what it could not send, and sends it behind its next CONNECT.
+    // mqtt.js keeps acknowledgements that it could not send, and sends them after its next CONNECT.
     const putOff = publishesOf(first)[99]?.messageId ?? 0;
     await gateway.stop();
     await gateway.start();

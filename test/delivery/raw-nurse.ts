@@ -1,4 +1,4 @@
-/** What tests ask of a subscriber over bare packets, which acknowledges nothing by itself. */
+/** Helpers for a subscriber over bare packets, which acknowledges nothing by itself. */
 
 import type { RawClient } from '../harness/raw-client.js';
 

@@ -1,28 +1,28 @@
 import { expect, it } from 'vitest';
 import { ReceivedIdentifiers } from '../../src/delivery/received-identifiers.js';
 
-it('a repetition waits for the first publish, and is not taken for another one', () => {
+it('a repetition waits for the first publish, and does not count as another', () => {
   const received = new ReceivedIdentifiers([]);
   const answers: string[] = [];
   const add = (name: string) => received.add(7, (isStored) => answers.push(`${name} ${isStored}`));
   expect([add('first'), add('second'), add('third')]).toEqual([true, false, false]);
   expect(answers).toEqual([]);
-  received.settle(7, true);
+  received.resolve(7, true);
   expect(answers).toEqual(['first true', 'second true', 'third true']);
   expect([add('late'), answers.at(-1)]).toEqual([false, 'late true']);
 });
 
-it('a publish that could not be stored may be sent again as the first', () => {
+it('a publish counts as the first again when it could not be stored', () => {
   const received = new ReceivedIdentifiers([]);
   const answers: boolean[] = [];
   received.add(7, (isStored) => answers.push(isStored));
   received.add(7, (isStored) => answers.push(isStored));
-  received.settle(7, false);
+  received.resolve(7, false);
   expect(answers).toEqual([false, false]);
   expect(received.add(7, () => undefined)).toBe(true);
 });
 
-it('an identifier is another publish’s once it is released, also one from before a start', () => {
+it('an identifier is free for another publish when released, also after a start', () => {
   const received = new ReceivedIdentifiers([3]);
   expect(received.add(3, () => undefined)).toBe(false);
   expect([received.release(3), received.release(3)]).toEqual([true, false]);

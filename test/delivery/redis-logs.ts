@@ -57,14 +57,14 @@ export class RedisLogs implements TestLogs {
     return this.#store.removeMessages(sequences);
   }
 
-  /** Answers come in the order of the questions. */
+  /** Waits for one more answer: answers come in the order of the requests. */
   async idle(): Promise<void> {
     for (let turn = 0; turn < 3; turn++) await this.#redis.ping();
     await new Promise((resolve) => setImmediate(resolve));
   }
 }
 
-/** The alarm whose rendering has the same number as the payload. */
+/** An alarm whose rendering has the same number as the payload. */
 function alarmOf({ payload }: NewMessage) {
   return {
     id: randomUUID(),
@@ -77,7 +77,7 @@ function alarmOf({ payload }: NewMessage) {
   };
 }
 
-/** Of the device and location in the topic, under which the alarm is read again. */
+/** The context of the device and location in the topic, under which the alarm is read again. */
 function contextOf(topic: string) {
   const parsed = parseForwardedTopic(topic);
   if (parsed === undefined) throw new Error(`no device in ${topic}`);

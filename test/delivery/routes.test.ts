@@ -22,7 +22,7 @@ function rule(...filters: readonly (readonly [string, QoS])[]): SelectionRule {
 }
 
 describe('routes', () => {
-  it('put members of the same filters, permissions and limits together, in whatever order', () => {
+  it('put members with the same filters, permissions and limits in one selection', () => {
     const routes = new Routes();
     const one = routes.join(rule(['a', 1], ['b/#', 0]), member());
     expect(routes.join(rule(['b/#', 0], ['a', 1]), member())).toBe(one);
@@ -42,7 +42,7 @@ describe('routes', () => {
     expect(routes.match('b')).toEqual([]);
   });
 
-  it('forget what was remembered of a topic when a selection comes or goes', () => {
+  it('match a topic anew when a selection is added or removed', () => {
     const routes = new Routes();
     const one = member();
     expect(routes.match('a')).toEqual([]);
@@ -68,7 +68,7 @@ describe('routes', () => {
     expect(selection.connected.size).toBe(0);
   });
 
-  it('make a change that was put off before the next match, once, and not when it was cancelled', () => {
+  it('make a pending change once before the next match, unless it was cancelled', () => {
     const routes = new Routes();
     const joined: string[] = [];
     const change = () => {
@@ -83,7 +83,7 @@ describe('routes', () => {
     routes.cancel(cancelled);
     expect(joined).toEqual([]);
     expect(routes.match('a')).toHaveLength(1);
-    routes.settle();
+    routes.applyChanges();
     expect(joined).toEqual(['one']);
   });
 });

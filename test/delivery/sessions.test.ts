@@ -31,7 +31,7 @@ async function begin(): Promise<void> {
   await sessions.start();
 }
 
-/** Alarms under this topic, numbered from the next in the log. */
+/** Appends alarms under this topic, numbered from the next in the log. */
 async function append(topic: string, count = 1): Promise<void> {
   for (let left = count; left > 0; left--) {
     const item = numbered(deliveries.newest.alarms + 1, topic, nowMs);
@@ -41,12 +41,12 @@ async function append(topic: string, count = 1): Promise<void> {
   }
 }
 
-/** What is waiting to be sent goes out at the end of what is being handled. */
+/** Resolves when pending messages have been sent, at the end of the microtasks. */
 function pumped(): Promise<void> {
   return Promise.resolve();
 }
 
-/** The clock goes on by as much; and so does the timer, by what it needs to notice. */
+/** Moves the clock, and the timers as far as they need to notice. */
 async function pass(ms: number): Promise<void> {
   nowMs += ms;
   await vi.advanceTimersByTimeAsync(A_MINUTE_MS);
@@ -99,7 +99,7 @@ describe('a persistent session', () => {
     expect(sessions.get('connected')).toBeUndefined();
   });
 
-  it('is gone after a restart when its principal is', async () => {
+  it('is gone after a restart when its principal was deleted', async () => {
     sessions.open('nurse', { ...owner, key: 'token:2' }, true);
     expect(store.records.size).toBe(1);
     await sessions.stop();
@@ -108,7 +108,7 @@ describe('a persistent session', () => {
     expect(store.records.size).toBe(0);
   });
 
-  it('is owed each alarm once when a filter was ended that still owed something', async () => {
+  it('gets each alarm once when an ended filter still has queued alarms', async () => {
     const { consumer: nurse } = sessions.open('nurse', owner, true);
     const first = new Connection();
     nurse.connect(first);
@@ -127,7 +127,7 @@ describe('a persistent session', () => {
     expect(second.sent).toHaveLength(9);
   });
 
-  it('whose cursor could not be saved is saved with the next that can', async () => {
+  it('is saved with the next save when its cursor could not be saved', async () => {
     const session = sessions.open('nurse', owner, true);
     const { consumer } = session;
     await sessions.subscribe('nurse', [{ filter: 'a/#', qos: 1 }]);
@@ -160,7 +160,7 @@ describe('a session that does not persist', () => {
 });
 
 describe('a store that has lost its newest entries', () => {
-  it('keeps no subscriber waiting until it has as many again', async () => {
+  it('sends new entries at once, under the numbers of lost ones', async () => {
     const session = sessions.open('nurse', owner, true);
     const { consumer } = session;
     const connection = new Connection();
@@ -175,8 +175,8 @@ describe('a store that has lost its newest entries', () => {
   });
 });
 
-describe('messages that are owed to nobody', () => {
-  it('are lost, the oldest first, when a client takes too many without acknowledging', async () => {
+describe('direct messages', () => {
+  it('are dropped, the oldest first, when a client acknowledges too few', async () => {
     const session = sessions.open('nurse', owner, true);
     const { consumer } = session;
     await sessions.subscribe('nurse', [{ filter: 'a', qos: 1 }]);

@@ -17,7 +17,7 @@ function tallyOf(count: number, receivedAtMs = (_n: number) => 0): Tally {
 }
 
 describe('a tally', () => {
-  it('counts entries and bytes, and sets a mark after so many of either, or so much time', () => {
+  it('sets a mark when enough entries, bytes or time have passed', () => {
     const tally = new Tally(SPACING);
     const marked = (one: LogEntry) => tally.add(one);
     expect([marked(entry(1)), marked(entry(2))]).toEqual([true, false]);
@@ -31,7 +31,7 @@ describe('a tally', () => {
     expect([tally.count, tally.bytes]).toEqual([15, bytes + 999 + 20]);
   });
 
-  it('finds the first mark that leaves no more than a bound, from a sequence on', () => {
+  it('finds the first mark from a sequence on with no more than a bound after it', () => {
     const tally = tallyOf(101);
     expect(tally.leaving(50, FAR, 0)).toMatchObject({ sequence: 51, count: 51 });
     expect(tally.leaving(55, FAR, 0)?.sequence).toBe(51);
@@ -42,19 +42,19 @@ describe('a tally', () => {
     expect(tally.leaving(50, FAR, 102)).toBeUndefined();
   });
 
-  it('finds the last mark of what is older than a time, and what came before a pause as such', () => {
+  it('finds the last mark before a time, also just before a pause', () => {
     const tally = tallyOf(25, (n) => (n <= 5 ? 0 : 1_000));
-    // Five entries, then a pause: only the first of them was due for a mark.
+    // Five entries, then a pause: only the first entry was due for a mark.
     expect(tally.before(1_000, 0)).toMatchObject({ sequence: 5, count: 5 });
     expect(tally.before(1_000, 6)).toBeUndefined();
     expect(tally.before(0, 0)).toBeUndefined();
   });
 
-  it('finds the newest entry when all are older, so that nothing of a quiet log is kept for ever', () => {
+  it('finds the newest entry when all are older, so that a quiet log keeps nothing for ever', () => {
     expect(tallyOf(6).before(1, 0)).toMatchObject({ sequence: 6, count: 6 });
   });
 
-  it('puts marks of before its beginning in front, and goes on from the last of them', () => {
+  it('goes on from the last of the marks that were prepended', () => {
     const before = new Tally(SPACING);
     for (let sequence = 1; sequence <= 21; sequence++) before.add(entry(sequence));
     const tally = new Tally(SPACING);
@@ -64,7 +64,7 @@ describe('a tally', () => {
     expect(tally.leaving(10, FAR, 0)?.sequence).toBe(21);
   });
 
-  it('keeps the number of its marks in bounds, and the newest of them', () => {
+  it('thins out its marks beyond a number, except the newest', () => {
     const tally = tallyOf(100_001);
     expect(tally.marksFrom(0).length).toBeLessThanOrEqual(512);
     expect(tally.leaving(0, FAR, 0)?.sequence).toBe(100_001);
@@ -73,7 +73,7 @@ describe('a tally', () => {
     expect(coarse).toBeLessThan(52_000);
   });
 
-  it('forgets the marks that no consumer will jump to, and those behind the end of a cut log', () => {
+  it('forgets marks that all consumers have passed, and marks after the end of a cut log', () => {
     const tally = tallyOf(101);
     tally.forgetBefore(40);
     expect(tally.marksFrom(0)[0]?.sequence).toBe(41);

@@ -29,12 +29,12 @@ export class Sensor {
     this.device = device;
   }
 
-  /** So many more alarms, all on their way at once; at QoS 1 and 2 they are acknowledged then. */
+  /** Publishes more alarms at once. At QoS 1 and 2 they are acknowledged when this resolves. */
   async alarm(count = 1): Promise<void> {
     await this.#publish('alarms', count, this.#qos, () => `{"kind":"fall","n":${this.alarms++}}`);
   }
 
-  /** Messages that are no alarms, at QoS 1. */
+  /** Publishes messages other than alarms, at QoS 1. */
   async message(count = 1): Promise<void> {
     await this.#publish('x', count, 1, () => `{"n":${this.messages++}}`);
   }
@@ -59,7 +59,7 @@ export class Sensor {
   }
 }
 
-/** A care home of a test's own, with sensors in it and someone who may see them. */
+/** A test's own care home, with sensors and a viewer. */
 export class Ward {
   readonly gateway: GatewayProcess;
   readonly locationId: string;
@@ -78,7 +78,7 @@ export class Ward {
     this.sensors = sensors;
   }
 
-  /** The sensors publish at these QoS in turn. */
+  /** Opens a ward whose sensors publish at these QoS in turn. */
   static async open(
     gateway: GatewayProcess,
     sensors = 1,
@@ -110,7 +110,7 @@ export class Ward {
     return `care-homes/${this.locationId}/devices/+/${rest}`;
   }
 
-  /** So many more alarms of all sensors together, acknowledged when this resolves. */
+  /** Publishes more alarms from all sensors together, acknowledged when this resolves. */
   async alarm(count = 1): Promise<void> {
     const each = Math.ceil(count / this.sensors.length);
     await Promise.all(this.sensors.map((sensor) => sensor.alarm(each)));
@@ -129,12 +129,12 @@ export class Ward {
     return this.sensors.reduce((sum, { alarms }) => sum + alarms, 0);
   }
 
-  /** A nurse-call system with a persistent session, back where it was. */
+  /** Connects a nurse-call system to its persistent session. */
   nurse(clientId: string): Promise<Subscriber> {
     return Subscriber.connect(this.gateway, this.viewer, { clientId, clean: false });
   }
 
-  /** The same, which has subscribed and is gone again. */
+  /** Creates a nurse-call system's session, subscribed and disconnected. */
   async absentNurse(clientId: string, ...filters: string[]): Promise<void> {
     const nurse = await this.nurse(clientId);
     await nurse.subscribe(...(filters.length > 0 ? filters : [this.alarmFilter]));
@@ -145,7 +145,7 @@ export class Ward {
     await Promise.all(this.sensors.map((sensor) => sensor.end()));
   }
 
-  /** Each alarm of each sensor came, and for the first time in the order of publishing. */
+  /** Expects each alarm of each sensor, for the first time in the order of publishing. */
   expectAllInOrder(...received: readonly (readonly { readonly text: string }[])[]): void {
     for (const sensor of this.sensors) {
       const numbers = numbersOf(received.flat(), sensor.device.id);
@@ -154,7 +154,7 @@ export class Ward {
   }
 }
 
-/** The numbers of the messages, as they came; of one device or of all. */
+/** The numbers of the messages, in order of arrival; of one device or of all. */
 export function numbersOf(received: readonly { text: string }[], deviceId?: string): number[] {
   return received
     .map(({ text }) => numbered.parse(JSON.parse(text)))
@@ -166,7 +166,7 @@ export function range(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, index) => from + index);
 }
 
-/** Whether everything that the sensors published has come, by number. */
+/** Whether all numbers that the sensors published have come. */
 export function hasAll(ward: Ward, received: readonly Received[]): boolean {
   if (received.length < ward.alarmCount) return false;
   const ids = new Set(received.map(({ text }) => text));

@@ -26,7 +26,7 @@ export const LIMITS: ConsumerLimits = {
   maxAgeMs: 1_000,
 };
 
-/** A client's connection: what it was sent, and what it has not acknowledged. */
+/** A client's connection, with the messages sent and those not acknowledged. */
 export class Connection implements Receiver {
   isWritable = true;
   readonly sent: OutgoingPublish[] = [];
@@ -40,7 +40,7 @@ export class Connection implements Receiver {
 
 export interface WorldOptions {
   readonly logs: TestLogs;
-  /** What consumers read from; slower or more faulty than the logs themselves. */
+  /** The reader of the consumers; slower or more faulty than the logs themselves. */
   readonly reader: LogReader;
   readonly store: SessionStore;
   readonly ownerOf: (key: string) => SessionOwner;
@@ -48,7 +48,7 @@ export interface WorldOptions {
   readonly now: () => number;
 }
 
-/** One life of the delivery, begun as the gateway does: everything but brokers and bridges. */
+/** One run of the delivery, started like the gateway: everything but brokers and bridges. */
 export class World {
   readonly deliveries: Deliveries;
   readonly sessions: Sessions;
@@ -91,7 +91,7 @@ export class World {
     return world;
   }
 
-  /** The gateway does so in the background. */
+  /** Sets the marks, which the gateway does in the background. */
   async markBacklogs(upTo = this.deliveries.newest): Promise<void> {
     const { signal } = new AbortController();
     await markBacklogs(this.deliveries, this.#options.logs, upTo, signal);
@@ -123,7 +123,7 @@ export class World {
     return session.consumer;
   }
 
-  /** From now on everything older must be read from the store. */
+  /** Empties the tails: older entries must be read from the store. */
   forgetTails(): void {
     for (const log of LOG_NAMES) {
       const tail = this.deliveries.tails[log];
@@ -131,7 +131,7 @@ export class World {
     }
   }
 
-  /** Resolves when everything that is under way has come to its end. */
+  /** Resolves when all pending work is done. */
   async settled(): Promise<void> {
     for (let turn = 0; turn < 5; turn++) await this.#options.logs.idle();
   }
@@ -145,13 +145,13 @@ export function nurseOwner(key: string): SessionOwner {
   return { key, mayReceive: () => true, audienceKey: '' };
 }
 
-/** An item for a log, its number in it; of about as many bytes as wanted. */
+/** An item with its number in the payload, of about as many bytes as wanted. */
 export function numbered(n: number, topic: string, receivedAtMs = 0, bytes = 0): NewMessage {
   const payload = Buffer.from(`{"data":{"n":${n}}}`.padEnd(bytes));
   return { topic, payload, receivedAtMs, locationId: null, groupId: null };
 }
 
-/** The number in what was sent. */
+/** The number in a sent message. */
 export function numberIn({ payload }: { readonly payload: Buffer }): number {
   return Number(JSON.parse(payload.toString()).data.n);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { FAILURES } from '../../src/bridge/connection-failure.js';
-import { REJECTION_REASONS } from '../../src/domain/alarms.js';
+import { INVALID_PUBLISH_REASONS } from '../../src/domain/alarms.js';
 import { DENIED_REASONS } from '../../src/site/connection-list.js';
 import { codeIn, Page } from './page.js';
 import {
@@ -109,7 +109,7 @@ describe('docs/troubleshooting.md', () => {
 
   it('has every reason of an invalid publish', () => {
     const reasons = codeIn(page.section('Invalid publishes'));
-    expect(REJECTION_REASONS.filter((reason) => !reasons.includes(reason))).toEqual([]);
+    expect(INVALID_PUBLISH_REASONS.filter((reason) => !reasons.includes(reason))).toEqual([]);
   });
 
   it('has every failure of a bridge, as docs/bridges.md has its kind', () => {

@@ -24,7 +24,7 @@ interface Notation {
   readonly offsetMinutes: number;
 }
 
-/** An offset as RFC 3339 writes it; UTC in the shorter of its two ways. */
+/** An offset in RFC 3339; UTC in the shorter of its two forms. */
 function offsetText(minutes: number): string {
   if (minutes === 0) return 'Z';
   const part = (value: number) => String(value).padStart(2, '0');
@@ -52,7 +52,7 @@ describe('the payload of an alarm', () => {
     expect(parse(payload)).toEqual({ reason });
   });
 
-  it('is anything at all without an exception', () => {
+  it('may be anything without an exception', () => {
     fc.assert(
       fc.property(fc.uint8Array(), (bytes) => {
         expect('reason' in parseAlarm(bytes, deviceId, receivedAtMs)).toBe(true);
@@ -128,10 +128,10 @@ describe('the id of an alarm', () => {
     expect(alarmOf({ kind: 'fall', detectedAt: sent }).id).toBe(id);
   });
 
-  it('is another for each instant, however fine, and the same in each notation of it', () => {
+  it('differs for each instant, however fine, and is the same in each notation of it', () => {
     const minuteMs = Date.parse('2026-11-21T09:58:00.000Z');
     const digits = fc.stringMatching(/^[0-9]{1,12}$/);
-    // Many of those that differ in no more than what is beyond the milliseconds.
+    // Many instants that differ only beyond the milliseconds.
     const fraction = fc.oneof(digits, fc.stringMatching(/^78200?[01]0{0,3}$/));
     const notation: fc.Arbitrary<Notation> = fc.record({
       zeros: fc.integer({ min: 0, max: 15 }),
@@ -156,7 +156,7 @@ describe('the id of an alarm', () => {
     );
   });
 
-  it('differs for two alarms without a believable time', () => {
+  it('differs for two alarms without a plausible time', () => {
     for (const payload of [
       { kind: 'fall' },
       { kind: 'fall', detectedAt: '1970-01-01T00:00:00Z' },

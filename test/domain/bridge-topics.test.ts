@@ -18,7 +18,7 @@ function render(template: string, topic: string): string | undefined {
   return parsed && bridgedTopic(parsed, topic);
 }
 
-describe('the topic upstream', () => {
+describe('the upstream topic', () => {
   it.each([
     ['{topic}', ALARM, ALARM],
     ['home/{topic}', ALARM, `home/${ALARM}`],
@@ -34,7 +34,7 @@ describe('the topic upstream', () => {
   });
 });
 
-describe('what is selected', () => {
+describe('the filters of a selection', () => {
   it.each([
     [{ send: 'all' as const }, ['care-homes/+/devices/+/#']],
     [{ send: 'alarms' as const }, ['care-homes/+/devices/+/alarms/+']],
@@ -55,7 +55,7 @@ describe('what is selected', () => {
     expect(selectedFilters(selection)).toEqual(filters);
   });
 
-  it('is what both match, for any filter', () => {
+  it('match what both match, for any filter', () => {
     const level = fc.constantFrom('care-homes', 'devices', 'alarms', 'fall', 'a');
     const filterLevel = fc.oneof(level, fc.constant('+'));
     const filter = fc

@@ -19,7 +19,7 @@ interface Held {
 }
 
 describe('a filter tree', () => {
-  it('finds the values of exactly those filters that match, after any adds and removes', () => {
+  it('finds the values of exactly the matching filters, after any adds and removes', () => {
     fc.assert(
       fc.property(fc.array(change, { maxLength: 40 }), fc.array(topic), (changes, topics) => {
         const tree = new FilterTree<number>();
@@ -40,7 +40,7 @@ describe('a filter tree', () => {
     );
   });
 
-  it('tells filters apart by themselves: each is its own value', () => {
+  it('tells filters apart when each is its own value', () => {
     fc.assert(
       fc.property(fc.uniqueArray(filter, { maxLength: 30 }), topic, (filters, topic) => {
         const tree = new FilterTree<string>();
@@ -52,7 +52,7 @@ describe('a filter tree', () => {
     );
   });
 
-  it('matches as the standard has it', () => {
+  it('matches as the standard says', () => {
     const tree = new FilterTree<string>();
     const filters = ['#', '+', 'a/#', 'a/+', '+/+', '/+', 'a/b', '$s/#', '+/b/#'];
     for (const one of filters) tree.add(one, one);

@@ -10,7 +10,7 @@ const contentTypes = fc
   .filter(({ type, contentType }) => isFootageContentType(contentType, type));
 
 describe('the key of a recording', () => {
-  it('says everything of it, and may be named in an alarm of its device', () => {
+  it('describes the recording, and may be named in an alarm of its device', () => {
     fc.assert(
       fc.property(fc.uuid(), contentTypes, (deviceId, { type, contentType }) => {
         const recording = newRecording(deviceId, type, contentType);

@@ -8,7 +8,7 @@ import {
   objectMembers,
 } from '../../src/domain/notation.js';
 
-/** RFC 7396, section 2, on values, as the RFC writes it. */
+/** Applies RFC 7396, section 2, to values, as the RFC writes it. */
 function referenceMerge(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;
   const result: Record<string, unknown> = isObject(target) ? { ...target } : {};
@@ -84,19 +84,19 @@ describe('mergePatch', () => {
   });
 });
 
-describe('what is text and what is JSON', () => {
-  it('takes no malformed UTF-8', () => {
+describe('text and JSON', () => {
+  it('does not accept malformed UTF-8', () => {
     expect(decodeUtf8(Buffer.from([0x22, 0xff, 0x22]))).toBeUndefined();
     expect(decodeUtf8(Buffer.from('"ü"'))).toBe('"ü"');
   });
 
-  it('takes no byte order mark, trailing comma or second value', () => {
+  it('does not accept a byte order mark, a trailing comma or a second value', () => {
     for (const text of ['\ufeff{}', '{"a":1,}', '1 2', '', "{'a':1}", 'NaN']) {
       expect(isJson(text), text).toBe(false);
     }
   });
 
-  it('bears any depth', () => {
+  it('accepts any depth', () => {
     expect(isJson('['.repeat(50_000) + ']'.repeat(50_000))).toBe(true);
   });
 });

@@ -102,7 +102,7 @@ describe('topics', () => {
     expect(matchesFilter(filter, topic)).toBe(matches);
   });
 
-  it('knows a filter from what is none', () => {
+  it('tells well-formed filters from others', () => {
     for (const filter of ['#', '+', 'a/+/b', 'a/#', '/']) expect(isFilter(filter)).toBe(true);
     for (const filter of ['', 'a#', 'a/#/b', 'a+/b', '+a', 'a\u0000']) {
       expect(isFilter(filter)).toBe(false);

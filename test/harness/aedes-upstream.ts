@@ -8,8 +8,9 @@ import { createWebSocketStream, WebSocketServer } from 'ws';
 import type { Certificate } from './certificates.js';
 
 /**
- * A broker that speaks MQTT 3.1.1 only, and also over WebSocket, which is over TLS
- * if there is a certificate: stock Aedes, all in memory.
+ * A stock Aedes broker that speaks MQTT 3.1.1 only, all in memory.
+ *
+ * WebSocket is served as well, over TLS if there is a certificate.
  */
 export class AedesUpstream {
   readonly url: string;

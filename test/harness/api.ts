@@ -30,7 +30,7 @@ export class Api {
     this.#token = token;
   }
 
-  /** Fails when the answer is not as the gateway's own OpenAPI document says. */
+  /** Sends a request; fails when the answer does not match the gateway's OpenAPI document. */
   async request(method: string, path: string, body?: string, contentType = 'application/json') {
     const described = await describedBy(this.#gateway);
     const response = await fetch(this.#gateway.httpUrl + path, {
@@ -103,7 +103,7 @@ export class Api {
   }
 }
 
-/** Read once: every gateway of a test is the same program. */
+/** Read once, as every gateway of a test is the same program. */
 let description: Promise<DescribedHttp> | undefined;
 
 function describedBy(gateway: GatewayProcess): Promise<DescribedHttp> {

@@ -21,7 +21,7 @@ const pageSchema = z.object({
   ),
 });
 
-/** The newest hundred records of the audit trail that match, newest first. */
+/** The newest hundred matching records of the audit trail, newest first. */
 export async function auditOf(api: Api, query = '') {
   return pageSchema.parse(await api.json('GET', `/audit?${query}`)).events;
 }

@@ -10,7 +10,7 @@ type Begin = (gateway: MqttAddress, token: TestToken, locationId: string) => Pro
 
 const FILTERS = 1_000;
 
-/** Subscribes, and from then on takes nothing more from its socket; comes back when thrown out. */
+/** Subscribes, then reads nothing more from its socket; reconnects when disconnected. */
 const stopsReading: Begin = async (gateway, token, locationId) => {
   let isEnded = false;
   const clientId = `stops-reading-${locationId}`;
@@ -45,7 +45,7 @@ const neverAcknowledges: Begin = async (gateway, token, locationId) => {
   return { end: () => client.vanish() };
 };
 
-/** Breaks its connection as soon as it has one, and makes the next without a pause. */
+/** Breaks each connection as soon as it is made, and reconnects without a pause. */
 const reconnects: Begin = async (gateway, token, locationId) => {
   let isEnded = false;
   const clientId = `reconnects-${locationId}`;
@@ -65,7 +65,7 @@ const reconnects: Begin = async (gateway, token, locationId) => {
   };
 };
 
-/** Has as many filters as it may, most of which match nothing, and acknowledges as it should. */
+/** Has as many filters as allowed, most of which match nothing, and acknowledges as it should. */
 const hasManyFilters: Begin = async (gateway, token, locationId) => {
   const devices = `care-homes/${locationId}/devices`;
   const useless = Array.from({ length: FILTERS - 1 }, (_, at) => `${devices}/+/alarms/${at}`);

@@ -12,7 +12,7 @@ export interface Certificate {
   readonly keyFile: string;
 }
 
-/** A certificate authority of the test's own, whose files are in the given directory. */
+/** A test's own certificate authority, with its files in the given directory. */
 export class Authority {
   readonly certFile: string;
   readonly #keyFile: string;
@@ -37,7 +37,7 @@ export class Authority {
     return authority;
   }
 
-  /** For a server of that name, `DNS:localhost` or `IP:127.0.0.1`. */
+  /** Issues a server certificate for a name: `DNS:localhost` or `IP:127.0.0.1`. */
   server(name: string): Promise<Certificate> {
     return this.#issue(
       'server',

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import type { TestDevice, TestToken } from './api.js';
 import type { GatewayProcess } from './gateway-process.js';
 
-/** A command-line client at work: its lines, and a way to wait for them. */
+/** A running command-line client: its lines, and a way to wait for them. */
 export class CommandLine {
   readonly lines: string[] = [];
   readonly #child: ChildProcess;
@@ -80,7 +80,7 @@ export async function mosquittoSub(
   filter: string,
   ...options: readonly string[]
 ): Promise<CommandLine> {
-  // Into a pipe it would keep its lines back until there are some thousand bytes of them.
+  // Into a pipe it would buffer its lines up to some thousand bytes.
   const subscriber = new CommandLine('stdbuf', [
     ...['-oL', 'mosquitto_sub'],
     ...['-p', String(gateway.mqttPort), '-u', token.id, '-P', token.token, '-q', '1', '-d'],

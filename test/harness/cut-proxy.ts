@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
-/** What comes from whoever connects goes up, what is answered comes down. */
+/** The direction of bytes: up from the client, down from its target. */
 export type Direction = 'up' | 'down' | 'both';
 
 const WAIT_MS = 30_000;
@@ -12,9 +12,9 @@ interface Connection {
   swallowed: { up: boolean; down: boolean };
 }
 
-/** A network between two parties that a test can break, and that counts the connections. */
+/** A network that a test can break, and that counts connections. */
 export class CutProxy {
-  /** When each connection was attempted, refused ones included, by `performance.now()`. */
+  /** When each connection was attempted, broken ones included, by `performance.now()`. */
   readonly attemptsMs: number[] = [];
   readonly #targetPort: number;
   readonly #server: Server;
@@ -45,33 +45,34 @@ export class CutProxy {
     return this.attemptsMs.length;
   }
 
-  /** Connections that whoever made them has not ended yet. */
+  /** Connections that the client has not ended yet. */
   get open(): number {
     return [...this.#connections].filter(({ client }) => !client.closed).length;
   }
 
-  /** New connections go through. One that has lost bytes stays dead until it ends. */
+  /** Lets new connections through. A connection that has lost bytes stays dead until it ends. */
   pass(): void {
     this.#isRefusing = false;
     this.#swallowed = { up: false, down: false };
   }
 
   /**
-   * From now on bytes in this direction are taken and lost, of the connections there are and of new
-   * ones. Nobody is told: this is the dead line that looks alive.
+   * Takes and loses bytes in this direction, of present and new connections.
+   *
+   * Neither end notices: the line is dead and looks alive.
    */
   swallow(direction: Direction = 'both'): void {
     this.#swallowed = { up: direction !== 'down', down: direction !== 'up' };
     for (const connection of this.#connections) connection.swallowed = this.#swallowed;
   }
 
-  /** Connections break, and new ones break at once, until `pass`. */
+  /** Breaks connections, and new ones at once, until `pass`. */
   refuse(): void {
     this.#isRefusing = true;
     this.reset();
   }
 
-  /** The connections break; new ones go through. */
+  /** Breaks the present connections; new ones go through. */
   reset(): void {
     for (const { client, target } of this.#connections) {
       client.resetAndDestroy();
@@ -79,7 +80,7 @@ export class CutProxy {
     }
   }
 
-  /** Resolves when so many connections have been attempted since the start. */
+  /** Resolves after this many connection attempts since the start. */
   async untilAttempts(count: number): Promise<void> {
     await this.#until(() => this.attempts >= count, `${count} attempts`);
   }
@@ -111,7 +112,7 @@ export class CutProxy {
     join(target, client, () => connection.swallowed.down);
     for (const socket of [client, target]) {
       socket.on('close', () => {
-        // Cut off in silence, one end does not hear of the other's.
+        // When cut off in silence, one end does not hear of the other's end.
         if (client.closed && target.closed) this.#connections.delete(connection);
         this.#changed();
       });
@@ -140,7 +141,7 @@ export class CutProxy {
   }
 }
 
-/** What comes from one goes to the other, with the one slowed down as the other is. */
+/** Pipes one socket to the other, with back-pressure. */
 function join(from: Socket, to: Socket, isSwallowed: () => boolean): void {
   from.on('data', (chunk) => {
     if (isSwallowed()) return;

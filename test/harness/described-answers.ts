@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DescribedHttp } from './described-http.js';
 
-/** Before every test file: what a gateway answers to a `fetch` is held against its own document. */
+/** Checks, in every test file, a gateway's answers to `fetch` against its own document. */
 
 const titleSchema = z.looseObject({
   info: z.looseObject({ title: z.literal('Care-home gateway') }),
@@ -9,7 +9,7 @@ const titleSchema = z.looseObject({
 const originalFetch = globalThis.fetch;
 const documents = new Map<string, Promise<DescribedHttp | undefined>>();
 
-/** What the gateway there says of itself; undefined when nobody is there, or somebody else. */
+/** The description of the gateway at the origin; undefined when there is none. */
 export function describedAt(origin: string): Promise<DescribedHttp | undefined> {
   const known = documents.get(origin);
   if (known !== undefined) return known;
@@ -23,7 +23,8 @@ async function ask(origin: string): Promise<DescribedHttp | undefined> {
     const document: unknown = await (await originalFetch(`${origin}/openapi.json`)).json();
     return titleSchema.safeParse(document).success ? new DescribedHttp(document) : undefined;
   } catch {
-    // It has ended meanwhile, or is no gateway: a store for recordings, for one.
+    // The gateway has ended meanwhile, or the server is no gateway: a store for recordings, for
+    // one.
     documents.delete(origin);
     return undefined;
   }

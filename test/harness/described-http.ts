@@ -2,14 +2,14 @@ import { Ajv2020, type AnySchema, type ValidateFunction } from 'ajv/dist/2020.js
 import addFormats from 'ajv-formats';
 import { z } from 'zod';
 
-/** One exchange with the gateway, as far as its description can say whether it is right. */
+/** One exchange with the gateway, as far as its description covers it. */
 export interface Exchange {
   readonly method: string;
-  /** With its query. */
+  /** The path with its query. */
   readonly path: string;
   readonly request: { readonly mediaType: string | undefined; readonly text: string | undefined };
   readonly status: number;
-  /** Header fields by their names in lower case. */
+  /** Header fields by lower-case name. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
 }
@@ -21,7 +21,7 @@ const responseSchema = z.looseObject({
   headers: headersSchema.optional(),
 });
 const operationSchema = z.looseObject({
-  // Not needed here: that each has one is a test of its own.
+  // Not needed here: a test of its own checks that each operation has one.
   operationId: z.string().optional(),
   requestBody: z.looseObject({ content: contentSchema }).optional(),
   responses: z.record(z.string(), responseSchema),
@@ -37,18 +37,19 @@ const documentSchema = z.looseObject({
 type Operation = z.infer<typeof operationSchema>;
 type Response = z.infer<typeof responseSchema>;
 
-/** To an unknown path or method, or to what is no request at all. */
+/** Answers to an unknown path or method, or to an invalid request. */
 const STATUSES_WITHOUT_ROUTE = [400, 404, 405, 408, 431];
-/** Of those, what is answered before it is known which route was meant. */
+/** Answers given before the route is known. */
 const STATUSES_BEFORE_ROUTE = [408, 431];
 
-/** OpenAPI's own format, unknown to JSON Schema. */
+/** A format of OpenAPI, unknown to JSON Schema. */
 export const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /**
- * Holds what the gateway answers against its own OpenAPI document: the status must be documented for
- * the operation, the content type and header fields too, and the body must match the schema, without
- * a field that is not in it.
+ * Checks answers of the gateway against its own OpenAPI document.
+ *
+ * The status must be documented for the operation, the content type and header fields too, and the
+ * body must match the schema, without a field that is not in it.
  */
 export class DescribedHttp {
   readonly #document: z.infer<typeof documentSchema>;
@@ -103,7 +104,7 @@ export class DescribedHttp {
     return [...this.#headerFaults(exchange, names), ...this.#bodyFaults(exchange, response)];
   }
 
-  /** Of templates that match, the one with the fewest parameters. */
+  /** Of the templates that match, the one with the fewest parameters. */
   #operation(method: string, path: string): Operation | undefined {
     const pathname = normalized(path);
     const templates = Object.keys(this.#document.paths)
@@ -133,7 +134,7 @@ export class DescribedHttp {
     return this.#jsonFaults(mediaType, text, content[documented]?.schema, 'the body');
   }
 
-  /** What was accepted must have been acceptable, or generated clients could not send it. */
+  /** Requests that were accepted must be documented, or generated clients could not send them. */
   #requestFaults({ status, request }: Exchange, { requestBody }: Operation): string[] {
     if (status >= 300 || requestBody === undefined || request.text === undefined) return [];
     const mediaType = request.mediaType?.split(';')[0]?.trim().toLowerCase() ?? '';
@@ -163,7 +164,7 @@ export class DescribedHttp {
   }
 }
 
-/** With the dots of its levels followed, as the gateway reads it (RFC 3986, 6.2.2.3). */
+/** Resolves the dots in a path, as the gateway does (RFC 3986, 6.2.2.3). */
 function normalized(path: string): string {
   return URL.canParse(`http://gateway${path}`) ? new URL(`http://gateway${path}`).pathname : path;
 }
@@ -192,8 +193,10 @@ const objectSchema = z.record(z.string(), z.unknown());
 const listSchema = z.array(z.unknown());
 
 /**
- * The schema with objects closed that the document leaves open: clients must put up with fields to
- * come, the tests must not. Of an `allOf` only the whole is closed, not its parts.
+ * Closes the objects that the document leaves open.
+ *
+ * Clients must tolerate future fields, the tests must not. Of an `allOf` only the whole is closed,
+ * not its parts.
  */
 function closed(schema: unknown): AnySchema {
   const object = objectSchema.safeParse(schema);
@@ -205,7 +208,7 @@ function closed(schema: unknown): AnySchema {
     : inside;
 }
 
-/** The same for what is inside of it, itself left open. */
+/** Closes the schemas inside, but not the schema itself. */
 function closedInside(schema: unknown): AnySchema {
   const object = objectSchema.safeParse(schema);
   if (!object.success) return z.boolean().parse(schema);

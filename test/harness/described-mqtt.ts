@@ -35,7 +35,7 @@ const documentSchema = z.looseObject({
 interface Channel {
   readonly name: string;
   readonly pattern: RegExp;
-  /** Characters of the address that are no parameters: the more, the closer it describes a topic. */
+  /** Characters of the address that are no parameters; the most decide between two channels. */
   readonly weight: number;
   readonly maxQos: number;
   readonly isNeverRetained: boolean;
@@ -44,8 +44,10 @@ interface Channel {
 }
 
 /**
- * Holds every message against the AsyncAPI document: its topic must be one of those on which the
- * gateway sends, its payload what the schema says and nothing besides, its QoS and retain flag too.
+ * Checks messages against the AsyncAPI document.
+ *
+ * The topic must be one on which the gateway sends; payload, QoS and retain flag must match the
+ * schema, without a field that is not in it.
  */
 export class DescribedMqtt {
   readonly #channels: readonly Channel[];
@@ -95,5 +97,5 @@ function patternOf(address: string): RegExp {
   return new RegExp(`^${pattern}$`, 'su');
 }
 
-/** The gateway's own. */
+/** The gateway's own document. */
 export const describedMqtt = new DescribedMqtt(asyncApiDocument('0.0.0'));

@@ -23,10 +23,10 @@ const START_TIMEOUT_MS = 60_000;
 
 export const ADMIN_TOKEN = 'admin-token-of-the-tests';
 
-/** Variables for the gateway; undefined takes away one that it has otherwise. */
+/** Variables for the gateway; undefined removes one that it has by default. */
 type Environment = Record<string, string | undefined>;
 
-/** The built gateway as a process of its own, on a data directory of its own and free ports. */
+/** The built gateway as a process, on its own data directory and free ports. */
 export class GatewayProcess {
   readonly dataDir: string;
   readonly #log = new Lines();
@@ -46,17 +46,17 @@ export class GatewayProcess {
     return gateway;
   }
 
-  /** Not started yet. */
+  /** Creates a gateway that is not started yet. */
   static async create(environment: Environment = {}): Promise<GatewayProcess> {
     return new GatewayProcess(await mkdtemp(join(tmpdir(), 'gateway-test-')), environment);
   }
 
-  /** Not started yet, on a data directory that is there already and removed in the end. */
+  /** A gateway on an existing data directory, which is removed in the end; not started yet. */
   static on(dataDir: string, environment: Environment = {}): GatewayProcess {
     return new GatewayProcess(dataDir, environment);
   }
 
-  /** Every line of its log so far, over all its starts. */
+  /** All lines of its log, over all its starts. */
   get lines(): readonly string[] {
     return this.#log.all;
   }
@@ -87,7 +87,7 @@ export class GatewayProcess {
     return child !== undefined && child.exitCode === null && child.signalCode === null;
   }
 
-  /** Starts it, again after `stop` or `kill`: on the same ports, as a box does. */
+  /** Starts the gateway; after `stop` or `kill` on the same ports, as a box does. */
   async start(timeoutMs = START_TIMEOUT_MS): Promise<void> {
     const child = spawn(process.execPath, ['dist/main.js'], {
       env: {
@@ -114,45 +114,45 @@ export class GatewayProcess {
     });
   }
 
-  /** What is in its configuration file from the next start or `reload` on: keys, or the text. */
+  /** Writes its configuration file for the next start or `reload`: keys, or the text. */
   async configure(content: object | string): Promise<void> {
     this.#configFile = join(this.dataDir, 'gateway.yaml');
     await writeFile(this.#configFile, typeof content === 'string' ? content : stringify(content));
   }
 
-  /** It is to read its configuration file again. */
+  /** Makes the gateway read its configuration file again. */
   reload(): void {
     this.#child?.kill('SIGHUP');
   }
 
-  /** Resolves to the first line of its log in which the text is, from the given one on. */
+  /** Resolves to the first log line with the text, from the given line on. */
   logged(text: string | RegExp, from = 0, timeoutMs?: number): Promise<string> {
     return this.#log.next(text, from, timeoutMs);
   }
 
-  /** Ends it as an operator does; returns its exit status. */
+  /** Ends the gateway as an operator does. Returns its exit status. */
   async stop(): Promise<number | null> {
     return this.#end('SIGTERM');
   }
 
-  /** Ends it as a power cut does. */
+  /** Ends the gateway as a power cut does. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL');
   }
 
-  /** Stops it, its store included, and removes its data. */
+  /** Stops the gateway with its store, and removes its data. */
   async remove(): Promise<void> {
     await this.#stopWithStore();
     await rm(this.dataDir, { recursive: true, force: true });
   }
 
-  /** Stops it, its store included, and leaves its data, with its log beside them. */
+  /** Stops the gateway with its store, and leaves its data and log. */
   async keep(): Promise<void> {
     await this.#stopWithStore();
     await writeFile(join(this.dataDir, 'gateway.log'), `${this.lines.join('\n')}\n`);
   }
 
-  /** A gateway that was killed has left its store running; another takes it over and ends it. */
+  /** Stops a store that a killed gateway left running: another gateway adopts and ends it. */
   async #stopWithStore(): Promise<void> {
     if (!this.isRunning) await this.start();
     await this.stop();

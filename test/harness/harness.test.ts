@@ -8,7 +8,7 @@ import { CutProxy } from './cut-proxy.js';
 import { Mosquitto, type MosquittoOptions } from './mosquitto.js';
 import { UpstreamSubscriber } from './upstream-subscriber.js';
 
-// A harness that breaks nothing proves nothing: what the tests of the bridges lean on.
+// A harness that breaks nothing proves nothing: these tests hold what those of the bridges rely on.
 
 const cleanups: (() => Promise<unknown>)[] = [];
 
@@ -35,7 +35,7 @@ async function subscriberAt(url: string, options?: IClientOptions): Promise<Upst
   return subscriber;
 }
 
-it('an upstream that was killed comes back on its port, with its subscriber', async () => {
+it('an upstream restarts on its port with its subscriber after a kill', async () => {
   const mosquitto = await started();
   const subscriber = await subscriberAt(mosquitto.url);
   await mosquitto.save();
@@ -97,7 +97,7 @@ it('an ACL, a limit of size and TLS with client certificates work', async () => 
   });
 });
 
-it('a foreign authority makes certificates that nobody of this one trusts', async () => {
+it('certificates of a foreign authority are not trusted by clients of this one', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'gateway-authority-'));
   cleanups.push(() => rm(directory, { recursive: true }));
   const mosquitto = await started({ tls: { name: 'IP:127.0.0.1' } });

@@ -1,4 +1,4 @@
-// Preloaded into a gateway (`--import`): what it does every ten seconds or more seldom comes twenty times as often.
+// Preloaded into a gateway (`--import`): intervals of ten seconds or more run twenty times as often.
 const HURRIED_FROM_MS = 10_000;
 const TIMES_AS_OFTEN = 20;
 const original = globalThis.setInterval;

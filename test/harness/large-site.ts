@@ -6,12 +6,12 @@ import { type Login, loginSchema, type Plan } from './load/plan.js';
 import { loginOf } from './raw-client.js';
 
 const AT_A_TIME = 32;
-/** Devices that have sent what waits. */
+/** Devices that sent the backlogs. */
 const SENDERS = 40;
 const WINDOW = 20;
 const DEVICES_PER_HOME = 100;
 const SESSIONS_PER_TOKEN = 10;
-/** Of the loads that send the alarms, the telemetry, and what is sent later (`load/plan.ts`). */
+/** First numbers of the loads that send alarms, telemetry, and later messages (`load/plan.ts`). */
 const [FIRST_ALARM_NUMBER, FIRST_VALUE_NUMBER] = [10, 50];
 export const FIRST_LATER_NUMBER = 90;
 
@@ -19,21 +19,21 @@ export interface SiteSize {
   readonly alarms: number;
   readonly devices: number;
   readonly sessions: number;
-  /** Of telemetry, for each session. */
+  /** Telemetry messages for each session. */
   readonly values: number;
 }
 
 const siteSchema = z.object({
   port: z.number(),
-  /** Of every session: what the senders send. */
+  /** The filters of every session: all that the senders send. */
   filter: z.string(),
   senders: z.array(loginSchema),
-  /** Each with the credentials of its token. */
+  /** Sessions, each with the credentials of its token. */
   sessions: z.array(loginSchema),
 });
 type Site = z.infer<typeof siteSchema>;
 
-/** A site with much in it, made over HTTP and MQTT; every absent session is owed all that was sent. */
+/** A large site, made over HTTP and MQTT; every absent session has all of it queued. */
 export class LargeSite {
   readonly #site: Site;
 
@@ -64,7 +64,7 @@ export class LargeSite {
     return site;
   }
 
-  /** Of `text`, on a gateway whose ports are the same. */
+  /** Restores a site from `text`, on a gateway with the same ports. */
   static from(text: string): LargeSite {
     return new LargeSite(siteSchema.parse(JSON.parse(text)));
   }
@@ -77,7 +77,7 @@ export class LargeSite {
     return this.#site.sessions;
   }
 
-  /** A load of one reader, which takes an absent session up. */
+  /** Opens a load of one reader, which resumes an absent session. */
   takeUp(session: Login): Promise<Load> {
     const { port, filter } = this.#site;
     const readers = [{ ...session, isClean: false }];
@@ -85,7 +85,7 @@ export class LargeSite {
     return Load.open({ ...nothing, port, filter, devices: [], readers });
   }
 
-  /** A load of one device that sends alarms to a live reader. */
+  /** Opens a load of one device that sends alarms to a live reader. */
   live(firstNumber: number): Promise<Load> {
     const { port, filter, senders, sessions } = this.#site;
     const readers = sessions.slice(0, 1).map((session) => ({
@@ -108,7 +108,7 @@ export class LargeSite {
   }
 }
 
-/** Homes in which nothing happens, for their devices. */
+/** Creates homes in which nothing happens, for their devices. */
 async function makeQuietHomes(api: Api, devices: number): Promise<void> {
   for (let left = devices; left > 0; left -= DEVICES_PER_HOME) {
     const { id } = await api.createLocation();
@@ -120,10 +120,14 @@ function times<T>(count: number, make: () => Promise<T>): Promise<T[]> {
   return each(Array.from({ length: count }), make);
 }
 
-/** So many at a time: one after the other takes minutes, all at once is no load that a site sees. */
+/**
+ * Works on a few items at a time.
+ *
+ * One after the other takes minutes, and all at once is a load that no site sees.
+ */
 async function each<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
-  // Shared: each worker takes the next one.
+  // A shared iterator: each worker takes the next item.
   const queue = items.entries();
   const worker = async () => {
     for (const [index, item] of queue) results[index] = await work(item);

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 
 const WAIT_MS = 15_000;
 
-/** What a process says, line by line, and a way to wait for it. */
+/** The output of a process, line by line, and a way to wait for it. */
 export class Lines {
   readonly all: string[] = [];
   #waiting: (() => void)[] = [];
@@ -17,7 +17,7 @@ export class Lines {
     for (const check of [...this.#waiting]) check();
   }
 
-  /** Resolves to the first line from there on in which the text is; `from` counts lines. */
+  /** Resolves to the first line with the text, counted from `from` on. */
   next(text: string | RegExp, from = this.all.length, timeoutMs = WAIT_MS): Promise<string> {
     const isIt = (line: string) =>
       typeof text === 'string' ? line.includes(text) : text.test(line);
@@ -42,7 +42,7 @@ export class Lines {
           new Error(`${text} was never said; the last lines:\n${this.all.slice(-30).join('\n')}`),
         );
       }, timeoutMs);
-      // Who waits for a process that has ended must not keep his own from ending.
+      // A wait for a process that has ended must not keep this process from ending.
       timer.unref();
       this.#waiting.push(check);
       check();

@@ -38,7 +38,7 @@ export class LoadProcess {
     return load;
   }
 
-  /** Resolves with the report of the moment when the offer is over. */
+  /** Makes an offer. Resolves to the report when the offer is over. */
   offer(offer: Partial<Offer> & Pick<Offer, 'window'>): Promise<Report> {
     const unbounded = { perSecond: null, durationMs: null, maxEach: null };
     const offered = { ...unbounded, underWayTo: 'acknowledgement', ...offer } as const;
@@ -57,7 +57,7 @@ export class LoadProcess {
     return this.#call({ call: 'report' });
   }
 
-  /** Its clients disconnect in order. */
+  /** Disconnects the clients in order. */
   async end(): Promise<void> {
     await this.#call({ call: 'end' });
     const ended = once(this.#child, 'exit');
@@ -78,7 +78,7 @@ export class LoadProcess {
 
 let compiled: string | undefined;
 
-/** Compiled beside this file in a benchmark; Vitest runs the sources, and Node.js 20 cannot. */
+/** The compiled program; Vitest runs the sources, and Node.js 20 cannot. */
 function program(): string {
   const here = fileURLToPath(import.meta.url);
   if (here.endsWith('.js')) return join(dirname(here), 'load/main.js');

@@ -12,7 +12,7 @@ const accountSchema = z.object({
 });
 export type Account = z.infer<typeof accountSchema>;
 
-/** What `/metrics` says became of the messages for a session, both logs together or in one of them. */
+/** A session's account at `/metrics`, of both logs together or of one. */
 export async function accountOf(
   gateway: GatewayProcess,
   clientId: string,

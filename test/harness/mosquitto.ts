@@ -11,12 +11,12 @@ import { unusedPort } from './unused-port.js';
 const run = promisify(execFile);
 
 export interface MosquittoOptions {
-  /** Names and passwords; left out, anybody may connect. */
+  /** Names and passwords; absent: anybody may connect. */
   readonly users?: Readonly<Record<string, string>>;
-  /** Lines of its ACL file; left out, everybody may everything. */
+  /** Lines of its ACL file; absent: everything is permitted. */
   readonly acl?: readonly string[];
   readonly tls?: {
-    /** What its certificate is for: `DNS:localhost`, `IP:127.0.0.1`. */
+    /** The name in its certificate: `DNS:localhost`, `IP:127.0.0.1`. */
     readonly name: string;
     readonly requiresClientCertificate?: boolean;
   };
@@ -25,16 +25,18 @@ export interface MosquittoOptions {
 }
 
 /**
- * By default nothing is limited, and all that it has for a subscriber who is there goes to his socket
- * before the publisher's PUBACK does, so that a kill loses nothing that it acknowledged.
+ * Default settings, without limits.
+ *
+ * Messages go to the socket of a connected subscriber before the publisher's PUBACK, so that a kill
+ * loses nothing that Mosquitto acknowledged.
  */
 const SETTINGS = {
-  // It gives up root for a user who cannot read the test's files.
+  // Mosquitto would drop root for a user who cannot read the test's files.
   user: 'root',
   log_dest: 'stderr',
   connection_messages: true,
   persistence: true,
-  // Only when told to (`save`), and at its end.
+  // Saves only on `save`, and at its end.
   autosave_interval: 0,
   max_inflight_messages: 0,
   // Not 0, for unlimited: with that, Mosquitto 2.0 ends a connection after any refused PUBLISH.
@@ -44,11 +46,11 @@ const SETTINGS = {
 };
 const LOG_TYPES = ['error', 'warning', 'notice', 'information'];
 
-/** A real Mosquitto as a bridge's far end, in a directory of its own, on the same port all its life. */
+/** A real Mosquitto as a bridge's upstream, in its own directory, always on the same port. */
 export class Mosquitto {
   readonly port: number;
   readonly directory: string;
-  /** The one that its certificate is from. */
+  /** The authority of its certificate. */
   readonly authority: Authority;
   readonly #log = new Lines();
   #options: MosquittoOptions;
@@ -77,7 +79,7 @@ export class Mosquitto {
     return mosquitto;
   }
 
-  /** Not started yet; nothing listens on its port. */
+  /** Creates a Mosquitto that is not started: nothing listens on its port. */
   static async create(options: MosquittoOptions = {}): Promise<Mosquitto> {
     const directory = await mkdtemp(join(tmpdir(), 'gateway-mosquitto-'));
     const authority = await Authority.create(directory);
@@ -88,7 +90,7 @@ export class Mosquitto {
     return this.urlAt('127.0.0.1', this.port);
   }
 
-  /** The same, by another name or through a proxy. */
+  /** Its URL by another name or through a proxy. */
   urlAt(host: string, port: number): string {
     return `mqtt${this.#options.tls ? 's' : ''}://${host}:${port}`;
   }
@@ -102,11 +104,11 @@ export class Mosquitto {
     return child !== undefined && child.exitCode === null && child.signalCode === null;
   }
 
-  /** Resolves when it listens; after `stop` or `kill` on the same port, with what it had saved. */
+  /** Starts it. Resolves once it listens; after `stop` or `kill` with its saved state. */
   async start(): Promise<void> {
     const configFile = await this.#configure();
     const child = spawn('mosquitto', ['-c', configFile], {
-      // Debian keeps it in /usr/sbin, which is not on an ordinary user's PATH.
+      // Debian keeps the program in /usr/sbin, which is not on an ordinary user's PATH.
       env: { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin` },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
@@ -119,12 +121,12 @@ export class Mosquitto {
     await Promise.race([running, ended]);
   }
 
-  /** From the next start on. */
+  /** Changes its options from the next start on. */
   change(options: MosquittoOptions): void {
     this.#options = { ...this.#options, ...options };
   }
 
-  /** Who may connect from now on; those who may not any more are thrown out. */
+  /** Changes who may connect; connections that are no longer permitted are closed. */
   async setUsers(users: Readonly<Record<string, string>>): Promise<void> {
     this.change({ users });
     await this.#configure();
@@ -133,14 +135,14 @@ export class Mosquitto {
     await reloading;
   }
 
-  /** What it has in memory is what it will have after a kill. */
+  /** Saves its memory, as the state to have after a kill. */
   async save(): Promise<void> {
     const saving = this.#log.next('Saving in-memory database');
     this.#child?.kill('SIGUSR1');
     await saving;
   }
 
-  /** Takes connections and bytes as far as the kernel does, and answers none, until `thaw`. */
+  /** Freezes the process until `thaw`: the kernel takes connections and bytes, nothing answers. */
   freeze(): void {
     this.#child?.kill('SIGSTOP');
   }
@@ -149,12 +151,12 @@ export class Mosquitto {
     this.#child?.kill('SIGCONT');
   }
 
-  /** Ends it as an operator does. */
+  /** Ends Mosquitto as an operator does. */
   stop(): Promise<void> {
     return this.#end('SIGTERM');
   }
 
-  /** Ends it as a power cut does. */
+  /** Ends Mosquitto as a power cut does. */
   kill(): Promise<void> {
     return this.#end('SIGKILL');
   }
@@ -172,7 +174,7 @@ export class Mosquitto {
     await ended;
   }
 
-  /** Writes its files; the paths are the same each time. */
+  /** Writes its files, always under the same paths. */
   async #configure(): Promise<string> {
     const { users, acl, tls, settings } = this.#options;
     const file = (name: string) => join(this.directory, name);

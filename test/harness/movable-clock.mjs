@@ -1,4 +1,4 @@
-// Preloaded into a gateway (`--import`), whose clocks go by what a file says from the next SIGUSR2 on.
+// Preloaded into a gateway (`--import`), whose clocks follow a file, read anew at each SIGUSR2.
 import { readFileSync } from 'node:fs';
 
 const now = Date.now.bind(Date);

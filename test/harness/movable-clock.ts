@@ -3,23 +3,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { GatewayProcess } from './gateway-process.js';
 
-/** The clocks of a gateway, which a test moves. */
+/** The clocks of a gateway, moved by a test. */
 export class MovableClock {
   readonly #directory = mkdtempSync(join(tmpdir(), 'gateway-clock-'));
   readonly #file = join(this.#directory, 'ahead.json');
 
-  /** For the gateway; it must not be stopped and started again, its clock would begin anew. */
+  /** Variables for the gateway, which must not be restarted: its clock would begin anew. */
   get environment(): Record<string, string> {
     const preload = new URL('./movable-clock.mjs', import.meta.url);
     return { NODE_OPTIONS: `--import=${preload}`, MOVABLE_CLOCK_FILE: this.#file };
   }
 
-  /** The machine's clock is set; no time passes. */
+  /** Sets the machine's clock; no time passes. */
   jump(gateway: GatewayProcess, ms: number): void {
     this.#move(gateway, { wallMs: ms, elapsedMs: 0 });
   }
 
-  /** Time passes. */
+  /** Lets time pass. */
   pass(gateway: GatewayProcess, ms: number): void {
     this.#move(gateway, { wallMs: ms, elapsedMs: ms });
   }

@@ -12,7 +12,7 @@ export interface Received {
   readonly dup: boolean;
 }
 
-/** A client that does not reconnect by itself unless told to. */
+/** Connects a client, which does not reconnect unless told to. */
 export function connect(gateway: GatewayProcess, options: IClientOptions): Promise<MqttClient> {
   return mqtt.connectAsync(gateway.mqttUrl, { reconnectPeriod: 0, ...options });
 }
@@ -26,8 +26,9 @@ export function connectDevice(
 }
 
 /**
- * A nurse-call system: remembers what it receives and lets a test wait for it. A message that is not
- * as the gateway's own AsyncAPI document says fails whatever is asked of it afterwards.
+ * A nurse-call system that records what it receives.
+ *
+ * A message that does not match the gateway's AsyncAPI document fails all later calls.
  */
 export class Subscriber {
   readonly client: MqttClient;
@@ -51,7 +52,7 @@ export class Subscriber {
     token: TestToken,
     options: IClientOptions = {},
   ): Promise<Subscriber> {
-    // Created before it connects: a persistent session's backlog follows CONNACK at once.
+    // Listen before it connects: a persistent session's backlog follows CONNACK at once.
     const client = mqtt.connect(gateway.mqttUrl, {
       reconnectPeriod: 0,
       username: token.id,
@@ -94,7 +95,7 @@ export class Subscriber {
     await this.until((received) => received.length >= count, timeoutMs);
   }
 
-  /** The JSON of the messages on topics that contain the text. */
+  /** The parsed messages on topics that contain the text. */
   messages(topicPart = ''): Record<string, unknown>[] {
     this.#requireNoFault();
     return this.received

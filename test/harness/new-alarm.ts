@@ -3,7 +3,7 @@ import { type Alarm, alarmText } from '../../src/domain/alarms.js';
 import type { DeviceContext } from '../../src/domain/messages.js';
 import { forwardedTopic } from '../../src/domain/topics.js';
 
-/** An alarm on its way into its log, as the ingest makes it, by a wall clock that is right. */
+/** An alarm on its way into its log, as made by ingest, with a correct wall clock. */
 export function newAlarm(alarm: Alarm, context: DeviceContext, receivedAtMs: number): NewAlarm {
   const { device, location, group } = context;
   return {

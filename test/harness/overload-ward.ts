@@ -12,7 +12,7 @@ const PROBES = 2;
 const FIRST_PROBE_NUMBER = 90;
 const KIB = 1024;
 
-/** What is offered, and to whom. */
+/** The load that is offered, and its readers. */
 export interface OverloadCase {
   readonly kind: 'alarms' | 'telemetry';
   readonly qos: 1 | 2;
@@ -21,8 +21,10 @@ export interface OverloadCase {
 }
 
 /**
- * A gateway under load: fifty devices with readers, and two devices of another home, the probe, with
- * a reader of their own. Each of the two is a process.
+ * A gateway under load, with a probe.
+ *
+ * The load is fifty devices with readers; the probe is two devices of another home with a reader of
+ * their own. Each is a process.
  */
 export class OverloadWard {
   readonly gateway: GatewayProcess;
@@ -30,7 +32,7 @@ export class OverloadWard {
   readonly probe: LoadProcess;
   readonly #durableReaders: readonly string[];
   readonly #log: 'alarms' | 'messages';
-  /** Whether the load may be dropped from a backlog, also the newest of a device: telemetry. */
+  /** Whether the load is telemetry, which may be dropped from a backlog, even the newest. */
   readonly mayDrop: boolean;
 
   private constructor(
@@ -78,14 +80,14 @@ export class OverloadWard {
     );
   }
 
-  /** What `/metrics` says became of the load for each durable reader. */
+  /** The accounts at `/metrics` of the durable readers. */
   accounts(): Promise<Account[]> {
     return Promise.all(
       this.#durableReaders.map((name) => accountOf(this.gateway, name, this.#log)),
     );
   }
 
-  /** The most memory that the gateway's process has had so far. */
+  /** The peak resident memory of the gateway's process. */
   async peakResidentBytes(): Promise<number> {
     const status = await readFile(`/proc/${this.gateway.processId}/status`, 'utf8');
     return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) * KIB;

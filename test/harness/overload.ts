@@ -4,7 +4,7 @@ import type { Account } from './metrics.js';
 import { type OverloadCase, OverloadWard } from './overload-ward.js';
 
 const SATURATION_WINDOW = 10;
-/** Fewer than there are packet identifiers: a device beyond it has only its socket to slow it. */
+/** Fewer than there are packet identifiers: beyond it only the socket slows a device. */
 const UNLIMITED_WINDOW = 60_000;
 const TIMES_OFFERED = 3;
 const PROBING = { perSecond: 100, window: UNLIMITED_WINDOW } as const;
@@ -18,7 +18,7 @@ export interface OverloadTimes {
   readonly quietMs: number;
   readonly saturationMs: number;
   readonly offeredMs: number;
-  /** How long the end of the overload is waited for. */
+  /** Time to wait for the recovery. */
   readonly recoveryMs: number;
 }
 
@@ -28,11 +28,11 @@ export interface ReaderRates {
   readonly minPerSecond: number;
 }
 
-/** How long after the end of the overload; null: not within the time that there was. */
+/** Times after the end of the overload; null: not reached in time. */
 export interface Recovery {
-  /** The readers have all they are owed, nothing more comes, and `/metrics` shows nothing queued. */
+  /** When the readers have everything, and `/metrics` shows nothing queued. */
   readonly levelMs: number | null;
-  /** Fresh alarms of others are quick again, and all come. */
+  /** When all fresh alarms of others are quick again. */
   readonly quickMs: number | null;
 }
 
@@ -42,16 +42,16 @@ export interface ProbeResult {
 }
 
 export interface OverloadResult {
-  /** Received by the slowest reader while few publishes are under way to the readers at a time. */
+  /** Rate of the slowest reader while few publishes are under way to the readers. */
   readonly saturationPerSecond: number;
-  /** The same once more, after the overload; null when nothing was level after it. */
+  /** The saturation after the overload; null when it did not recover. */
   readonly saturationAfterPerSecond: number | null;
-  /** Acknowledged to the devices meanwhile. */
+  /** Rate of acknowledgements to the devices at saturation. */
   readonly acknowledgedAtSaturationPerSecond: number;
   readonly offeredPerSecond: number;
   readonly acknowledgedPerSecond: number;
   readonly readers: readonly ReaderRates[];
-  /** Without any load: what the machine makes of it at this hour. */
+  /** The probe without any load, as a measure of the machine. */
   readonly quietProbe: ProbeResult;
   readonly probe: ProbeResult;
   readonly missingProbes: number;
@@ -59,12 +59,12 @@ export interface OverloadResult {
   readonly peakResidentBytes: number;
   readonly closedConnections: number;
   readonly recovery: Recovery;
-  /** After the recovery, for each durable reader. */
+  /** Accounts of the durable readers after the recovery. */
   readonly accounts: readonly Account[];
   readonly report: Report;
 }
 
-/** Offers three times what the gateway forwards at saturation, and measures what becomes of it. */
+/** Offers three times what the gateway forwards at saturation, and measures. */
 export async function runOverload(
   overload: OverloadCase,
   times: OverloadTimes,
@@ -89,7 +89,7 @@ async function measure(ward: OverloadWard, times: OverloadTimes): Promise<Overlo
     load.offer({ perSecond: offeredPerSecond, window: UNLIMITED_WINDOW, durationMs }),
     probe.offer({ ...PROBING, durationMs }),
   ]);
-  // Otherwise the end would come only once the kernel has nothing left of what was offered.
+  // Otherwise the end would come only once the kernel has sent all that was offered.
   await load.powerOff();
   const recovery = await recover(ward, times.recoveryMs);
   const [report, probeReport] = [await load.report(), await probe.report()];
@@ -142,7 +142,7 @@ async function saturate(ward: OverloadWard, { saturationMs, recoveryMs }: Overlo
   };
 }
 
-/** Without the first, in which the load sets in; those in which nothing came are seconds as well. */
+/** The full seconds, without the first, in which the load sets in; empty seconds count. */
 function fullSeconds(perSecond: readonly number[], durationMs: number): number[] {
   const seconds = Math.floor(durationMs / SECOND_MS);
   return Array.from({ length: seconds - 1 }, (_, index) => perSecond[index + 1] ?? 0);
@@ -166,7 +166,7 @@ async function recover(ward: OverloadWard, withinMs: number): Promise<Recovery> 
   return { levelMs, quickMs };
 }
 
-/** After which time nothing was owed or came any more; null when that was not so in time. */
+/** The time after which nothing was queued or arrived; null: not in time. */
 async function levelAfter(ward: OverloadWard, withinMs: number): Promise<number | null> {
   const beganMs = performance.now();
   let changedMs = beganMs;
@@ -193,7 +193,7 @@ async function isQuick({ probe }: OverloadWard): Promise<boolean> {
   return reader !== undefined && isLevel(report) && reader.latencyMs.max < FRESH_ALARM_WITHIN_MS;
 }
 
-/** How long it took until the condition held; null when it did not in time. */
+/** The time until the condition held; null: not in time. */
 async function elapsedUntil(withinMs: number, condition: () => Promise<boolean>) {
   const beganMs = performance.now();
   while (!(await condition())) {

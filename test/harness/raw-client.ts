@@ -5,10 +5,10 @@ import { generate, type IConnectPacket, type Packet, parser } from 'mqtt-packet'
 import type { TestDevice, TestToken } from './api.js';
 import type { Login } from './load/plan.js';
 
-/** Nothing that a test waits for takes this long; what never comes fails it with its name. */
+/** Timeout of a wait, which then fails with its name. */
 const WAIT_MS = 10_000;
 
-/** Where to connect to. */
+/** The address to connect to. */
 export interface MqttAddress {
   readonly mqttPort: number;
 }
@@ -16,7 +16,7 @@ export interface MqttAddress {
 type Command = Packet['cmd'];
 type PacketOf<C extends Command> = Extract<Packet, { cmd: C }>;
 
-/** A client of bare MQTT packets, for what a well-behaved library never sends or never shows. */
+/** A client of bare MQTT packets, for packets that no library sends or shows. */
 export class RawClient {
   /** Everything received, in order. */
   readonly packets: Packet[] = [];
@@ -45,7 +45,7 @@ export class RawClient {
     return client;
   }
 
-  /** Connected and admitted. */
+  /** Connects and waits for CONNACK. */
   static async connect(
     gateway: MqttAddress,
     who: TestDevice | TestToken,
@@ -62,12 +62,12 @@ export class RawClient {
     return this.#isClosed;
   }
 
-  /** All in one write. */
+  /** Sends packets in one write. */
   send(...packets: Packet[]): void {
     this.stream.write(Buffer.concat(packets.map((packet) => generate(packet))));
   }
 
-  /** The next packet of the kind that no call of this has returned yet. */
+  /** The next packet of the kind that no call has returned yet. */
   async next<C extends Command>(cmd: C): Promise<PacketOf<C>> {
     const find = () => this.packets.find((one) => isOf(one, cmd) && !this.#taken.has(one));
     await this.until(() => find() !== undefined || this.#isClosed, `no ${cmd} came`);
@@ -82,7 +82,7 @@ export class RawClient {
     await this.until(() => this.#isClosed, 'the connection was not closed');
   }
 
-  /** Resolves when the condition holds, looked at after each packet and at the end. */
+  /** Resolves when the condition holds, checked after each packet and at the end. */
   until(condition: (packets: readonly Packet[]) => boolean, complaint: string): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
@@ -100,13 +100,13 @@ export class RawClient {
     });
   }
 
-  /** The connection is there and served: a ping is answered. */
+  /** Checks that the connection is served: a ping is answered. */
   async ping(): Promise<void> {
     this.send({ cmd: 'pingreq' });
     await this.next('pingresp');
   }
 
-  /** Publishes at QoS 1 or 2 and sees the handshake through. */
+  /** Publishes at QoS 1 or 2 and completes the handshake. */
   async publish(topic: string, payload: string | Buffer, qos: 1 | 2, messageId = 1): Promise<void> {
     this.send({ ...publishPacket(topic, payload), qos, messageId });
     if (qos === 1) {
@@ -118,14 +118,14 @@ export class RawClient {
     await this.next('pubcomp');
   }
 
-  /** The return codes of the SUBACK. */
+  /** Subscribes. Returns the return codes of the SUBACK. */
   async subscribe(filters: readonly string[], qos: 0 | 1 | 2 = 1): Promise<unknown[]> {
     const subscriptions = filters.map((topic) => ({ topic, qos }));
     this.send({ cmd: 'subscribe', messageId: 1, subscriptions });
     return [...(await this.next('suback')).granted];
   }
 
-  /** From now on every QoS 1 message is acknowledged at once. */
+  /** Acknowledges every QoS 1 message at once from now on. */
   acknowledgeAll(): void {
     const acknowledge = (packet: Packet) => {
       if (packet.cmd !== 'publish' || packet.messageId === undefined) return;
@@ -135,7 +135,7 @@ export class RawClient {
     this.#parser.on('packet', acknowledge);
   }
 
-  /** From now on every PUBREC is answered with PUBREL [MQTT-4.3.3-1]. */
+  /** Answers every PUBREC with PUBREL from now on [MQTT-4.3.3-1]. */
   releaseAll(): void {
     this.#parser.on('packet', (packet) => {
       if (packet.cmd !== 'pubrec' || packet.messageId === undefined) return;
@@ -143,7 +143,7 @@ export class RawClient {
     });
   }
 
-  /** Ends it as a power cut of the device does, without DISCONNECT. */
+  /** Ends the connection as a power cut of the device does, without DISCONNECT. */
   vanish(): void {
     this.stream.destroy();
   }
@@ -168,14 +168,14 @@ export function credentials(who: TestDevice | TestToken): { username: string; pa
   return { username: who.id, password: Buffer.from(password) };
 }
 
-/** The same for a client of a load. */
+/** The login of a device or an access token for a client of a load. */
 export function loginOf(who: TestDevice | TestToken, clientId: string): Login {
   return { clientId, username: who.id, password: 'secret' in who ? who.secret : who.token };
 }
 
 let clients = 0;
 
-/** A CONNECT that lacks nothing but credentials, with a client id of its own. */
+/** A CONNECT with everything but credentials, and a new client id. */
 export function connectPacket(options: Partial<IConnectPacket> = {}): IConnectPacket {
   clients++;
   return {

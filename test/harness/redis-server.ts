@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 
-/** A `redis-server` of the test's own, on a socket in a directory of its own. */
+/** A test's own `redis-server`, on a socket in its own directory. */
 export class RedisServer {
   readonly redis: Redis;
   readonly socketPath: string;
@@ -21,7 +21,7 @@ export class RedisServer {
       maxRetriesPerRequest: null,
       retryStrategy: () => 20,
     });
-    // Until it listens.
+    // Retries until the server listens.
     this.redis.on('error', () => undefined);
   }
 

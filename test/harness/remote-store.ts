@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-/** A Redis of its own behind a network that can be cut, or slow. */
+/** A Redis behind a network that can be cut, or slow. */
 export class RemoteStore {
   readonly #directory: string;
   readonly #redis: ChildProcess;
@@ -46,7 +46,7 @@ export class RemoteStore {
     return `redis://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
   }
 
-  /** All connections break, and new ones break at once. */
+  /** Breaks all connections, and new ones at once. */
   cut(): void {
     this.#isCut = true;
     this.#refused = 0;
@@ -57,12 +57,12 @@ export class RemoteStore {
     this.#isCut = false;
   }
 
-  /** Every command, and all that is sent with it, reaches the store so much later from now on. */
+  /** Delays every command on its way to the store from now on. */
   slowDown(delayMs: number): void {
     this.#delayMs = delayMs;
   }
 
-  /** Resolves when so many connections have been attempted in vain since the cut. */
+  /** Resolves after this many failed connection attempts since the cut. */
   async refused(count: number): Promise<void> {
     while (this.#refused < count) {
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -97,7 +97,7 @@ export class RemoteStore {
       });
     }
     upstream.pipe(socket);
-    // Each timer sends what has waited longest: nothing overtakes when the delay changes.
+    // Each timer sends the oldest chunk, so that nothing overtakes when the delay changes.
     const waiting: Buffer[] = [];
     socket.on('data', (commands: Buffer) => {
       waiting.push(commands);

@@ -1,4 +1,4 @@
-/** The parts of the S3 server that the tests use; it comes without types. */
+/** The parts of the S3 server that the tests use, which has no types. */
 declare module '@20minutes/s3rver' {
   export default class S3rver {
     constructor(options: {

@@ -3,13 +3,13 @@ import { readFile } from 'node:fs/promises';
 import type { GatewayProcess } from './gateway-process.js';
 import { Store } from './store.js';
 
-/** Of `/proc/<pid>/stat`: `USER_HZ` is 100 on every Linux that Node.js runs on. */
+/** The tick of `/proc/<pid>/stat`: `USER_HZ` is 100 on every Linux that Node.js runs on. */
 const TICK_MS = 10;
 
 /** Ends a gateway that runs; the store may run on. */
 type End = (gateway: GatewayProcess) => Promise<void>;
 
-/** How a gateway may have ended before it is started again. */
+/** Ways in which a gateway ends before it is started again. */
 export const ENDINGS: ReadonlyMap<string, End> = new Map<string, End>([
   [
     'SIGTERM',
@@ -21,7 +21,7 @@ export const ENDINGS: ReadonlyMap<string, End> = new Map<string, End>([
   ['SIGKILL of the gateway, whose store is adopted', (gateway) => gateway.kill()],
 ]);
 
-/** As a power cut does: the gateway must not see the store die first. */
+/** Kills gateway and store as a power cut does: the gateway must not see the store die first. */
 async function killBoth(gateway: GatewayProcess): Promise<void> {
   const store = await Store.of(gateway);
   const storeClosed = once(store.redis, 'close');
@@ -34,7 +34,9 @@ async function killBoth(gateway: GatewayProcess): Promise<void> {
 export interface StartTimes {
   /** From the spawn to the ready line. */
   readonly readyMs: number;
-  /** Of the gateway until then, the store not counted: a busy machine changes that little. */
+  /**
+   * Processor time of the gateway until then, without the store: a busy machine changes it little.
+   */
   readonly processorMs: number;
 }
 
@@ -47,7 +49,7 @@ export async function timedStart(gateway: GatewayProcess, timeoutMs?: number): P
 
 async function processorMs(processId: number): Promise<number> {
   const stat = await readFile(`/proc/${processId}/stat`, 'utf8');
-  // Behind the name in brackets, which may contain spaces: state, ten numbers, utime, stime.
+  // After the name in brackets, which may contain spaces: state, ten numbers, utime, stime.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }

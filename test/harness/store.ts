@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import type { GatewayProcess } from './gateway-process.js';
 
-/** The embedded store of a gateway, looked at and disturbed from outside. */
+/** Access to the embedded store of a gateway, to inspect and disturb it. */
 export class Store {
   readonly redis: Redis;
   readonly #processId: number;
@@ -21,12 +21,12 @@ export class Store {
     return new Store(redis, processId);
   }
 
-  /** It takes commands, but answers none, until `thaw`. */
+  /** Freezes the store until `thaw`: it takes commands, but answers none. */
   freeze(): void {
     process.kill(this.#processId, 'SIGSTOP');
   }
 
-  /** Ends it as a power cut does; a gateway that runs starts it again. */
+  /** Kills the store; a running gateway starts it again. */
   kill(): void {
     process.kill(this.#processId, 'SIGKILL');
   }

@@ -5,9 +5,11 @@ const LOWEST = 15_000;
 const HIGHEST = 32_000;
 
 /**
- * A port on which nothing listens, for a server that is to have the same one after a restart. Below
- * those that Linux gives to outgoing connections: who connects again and again to a dead port among
- * them gets through to itself sooner or later, by TCP's simultaneous open.
+ * A port on which nothing listens, for a server that keeps it over a restart.
+ *
+ * The port is below those that Linux gives to outgoing connections: a client that connects again
+ * and again to a dead port among them connects to itself sooner or later, by TCP's simultaneous
+ * open.
  */
 export async function unusedPort(): Promise<number> {
   for (;;) {

@@ -6,7 +6,7 @@ import type { Received } from './mqtt-clients.js';
 const RECONNECT_MS = 20;
 const WAIT_MS = 30_000;
 
-/** What tells a forwarded message from every other: an alarm's id, a number in any other's data. */
+/** Identifies a forwarded message: an alarm's id, or a number in any other's data. */
 const forwardedSchema = z.object({
   id: z.string().optional(),
   device: z.object({ id: z.string() }),
@@ -17,17 +17,18 @@ export interface Arrival extends Received {
   /** By `performance.now()`. */
   readonly atMs: number;
   readonly deviceId: string | undefined;
-  /** The id of an alarm, the JSON text of what any other message of a device carries. */
+  /** The id of an alarm, or the JSON text of any other message's data. */
   readonly key: string | undefined;
 }
 
 /**
- * Everything that reaches a bridge's far end. Its session there persists, and it comes back at once
- * when that was away.
+ * Records everything that reaches a bridge's upstream.
+ *
+ * Its session there persists, and it reconnects at once after an outage.
  */
 export class UpstreamSubscriber {
   readonly arrivals: Arrival[] = [];
-  /** Told of each message as well. */
+  /** Called with each message as well. */
   onArrival: ((topic: string, payload: Buffer, qos: number) => void) | undefined;
   readonly #client: MqttClient;
   readonly #firstByDevice = new Map<string, Set<string>>();
@@ -51,7 +52,7 @@ export class UpstreamSubscriber {
     client.on('connect', () => this.#changed());
   }
 
-  /** Subscribed when it resolves, at QoS 2, so that each message shows its own. */
+  /** Connects and subscribes at QoS 2, so that each message shows its own QoS. */
   static async connect(url: string, options: IClientOptions = {}): Promise<UpstreamSubscriber> {
     const client = mqtt.connect(url, {
       clientId: 'upstream-subscriber',
@@ -66,12 +67,12 @@ export class UpstreamSubscriber {
     return subscriber;
   }
 
-  /** The keys of a device's messages, in the order in which each came for the first time. */
+  /** The keys of a device's messages, in the order of their first arrival. */
   firstOf(deviceId: string): string[] {
     return [...(this.#firstByDevice.get(deviceId) ?? [])];
   }
 
-  /** How many messages of devices came, each counted once. */
+  /** The number of different messages of devices. */
   get distinct(): number {
     let count = 0;
     for (const keys of this.#firstByDevice.values()) count += keys.size;
@@ -82,7 +83,7 @@ export class UpstreamSubscriber {
     return this.#client.connected;
   }
 
-  /** Resolves when all of these have come at least once. */
+  /** Resolves when all of these have arrived at least once. */
   async untilKeys(deviceId: string, keys: Iterable<string>, timeoutMs = WAIT_MS): Promise<void> {
     const missing = new Set(keys);
     const condition = () => {
@@ -101,7 +102,7 @@ export class UpstreamSubscriber {
     await this.until(() => this.distinct >= count, complaint, timeoutMs);
   }
 
-  /** Resolves to the first message that fits, of those that came and of those to come. */
+  /** Resolves to the first message that fits, past or future. */
   async arrival(fits: (arrival: Arrival) => boolean, timeoutMs = WAIT_MS): Promise<Arrival> {
     let at = 0;
     const condition = () => {
@@ -118,7 +119,7 @@ export class UpstreamSubscriber {
     return found;
   }
 
-  /** Resolves when the condition holds, looked at whenever something has come. */
+  /** Resolves when the condition holds, checked on each arrival. */
   until(condition: () => boolean, complaint: () => string, timeoutMs = WAIT_MS): Promise<void> {
     return new Promise((resolve, reject) => {
       const end = () => {
@@ -140,9 +141,10 @@ export class UpstreamSubscriber {
   }
 
   /**
-   * Resolves when it is connected, and has everything that the upstream had for it: a message of its
-   * own has come behind all that. An upstream that dies from now on takes nothing with it that it had
-   * acknowledged.
+   * Resolves when connected, and no message is left at the upstream.
+   *
+   * A message of its own has come after all others. If the upstream dies from now on, nothing that
+   * it acknowledged is lost.
    */
   async caughtUp(): Promise<void> {
     await this.until(
@@ -158,7 +160,7 @@ export class UpstreamSubscriber {
     );
   }
 
-  /** As any other client of the upstream: a command for a device, say. */
+  /** Publishes as any other client of the upstream: a command for a device, say. */
   async publish(topic: string, payload: string, retain = false): Promise<void> {
     await this.#client.publishAsync(topic, payload, { qos: 1, retain });
   }

@@ -2,13 +2,14 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Debian's package `faketime` has it in a directory of the machine's architecture. */
+/** The directory of libraries: Debian's `faketime` is in that of the machine's architecture. */
 const LIBRARIES = '/usr/lib';
 const LIBRARY = 'faketime/libfaketimeMT.so.1';
 
 /**
- * The wall clock of a gateway, which a test sets wrong, also between two of its starts (libfaketime). The
- * monotonic clock is right all the while, as a machine's is.
+ * The wall clock of a gateway, set wrong by a test, also between starts (libfaketime).
+ *
+ * The monotonic clock stays right, as a machine's does.
  */
 export class WrongClock {
   readonly #directory = mkdtempSync(join(tmpdir(), 'gateway-clock-'));
@@ -18,7 +19,7 @@ export class WrongClock {
     this.set(offsetSeconds);
   }
 
-  /** For the gateway; its sweeps come often. The store of its own is not affected. */
+  /** Variables for the gateway, with frequent sweeps. Its store is not affected. */
   get environment(): Record<string, string> {
     return {
       LD_PRELOAD: library(),
@@ -26,13 +27,13 @@ export class WrongClock {
       FAKETIME_CACHE_DURATION: '1',
       FAKETIME_DONT_FAKE_MONOTONIC: '1',
       DONT_FAKE_MONOTONIC: '1',
-      // The dates of files are set by the kernel, whose clock is the machine's.
+      // The kernel sets the dates of files, by the machine's clock.
       NO_FAKE_STAT: '1',
       NODE_OPTIONS: `--import=${new URL('./hurried-intervals.mjs', import.meta.url)}`,
     };
   }
 
-  /** So far ahead of the real time, or behind; a gateway that runs sees that within a second. */
+  /** Sets the offset from the real time; a running gateway sees it within a second. */
   set(offsetSeconds: number): void {
     writeFileSync(this.#file, `${offsetSeconds < 0 ? '' : '+'}${offsetSeconds}`);
   }

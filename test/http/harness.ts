@@ -40,10 +40,10 @@ import { AuditArchiveFaults } from '../../src/store/audit/archive-faults.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
 import { AuditTrailRedis } from '../../src/store/audit/trail-redis.js';
 import { DeadLetterStoreRedis } from '../../src/store/dead-letter-store-redis.js';
+import { InvalidPublishStoreRedis } from '../../src/store/invalid-publish-store-redis.js';
 import { Keys } from '../../src/store/keys.js';
 import { LogStore } from '../../src/store/log-store.js';
 import { LossFile } from '../../src/store/loss-file.js';
-import { RejectionStoreRedis } from '../../src/store/rejection-store-redis.js';
 import { SiteStoreRedis } from '../../src/store/site-store-redis.js';
 import { DescribedHttp } from '../harness/described-http.js';
 import { newAlarm } from '../harness/new-alarm.js';
@@ -52,7 +52,7 @@ import { type Answer, type CallOptions, call } from './client.js';
 export const ADMIN_TOKEN = 'the-admin-token-of-the-tests';
 export const MAX_BODY_BYTES = 4096;
 export const MAX_UPLOAD_BYTES = 10 * 1024 * 1024;
-const MAX_REJECTIONS = 5;
+const MAX_INVALID_PUBLISHES = 5;
 const VERSION = '1.2.3';
 
 export interface HarnessOptions {
@@ -141,7 +141,7 @@ export class TestGateway {
   readonly audit: AuditTrailRedis;
   readonly denials: Denials;
   readonly losses: Losses;
-  readonly rejections: RejectionStoreRedis;
+  readonly invalidPublishes: InvalidPublishStoreRedis;
   readonly footageStore: FootageStore;
   readonly footageDirectory: string;
   /** Lines of the log. */
@@ -178,7 +178,7 @@ export class TestGateway {
       ...{ audit: this.audit, health, log, now },
     });
     this.denials = new Denials({ audit: this.audit, log, now, steadyNow: now });
-    this.rejections = new RejectionStoreRedis(redis, keys, MAX_REJECTIONS);
+    this.invalidPublishes = new InvalidPublishStoreRedis(redis, keys, MAX_INVALID_PUBLISHES);
     const signatures = new UrlSignatures(Buffer.from('the footage key of the tests'), now);
     this.footageStore = options.footageStore ?? new FolderFootageStore(signatures);
     this.footageDirectory = join(directory, 'footage');
@@ -197,7 +197,7 @@ export class TestGateway {
       denials: this.denials,
       connections: { page: () => ({ connections: [], next: undefined }), denied: () => [] },
       presence: { of: (id) => this.presence.get(id) ?? { online: false, lastSeenAtMs: null } },
-      rejections: this.rejections,
+      invalidPublishes: this.invalidPublishes,
       health,
       footage: new Footage(this.footageStore, options.footageAudit ?? this.audit, now),
       footageFiles: new FootageFolder({

@@ -16,7 +16,7 @@ it('the newest rejected publishes of a location are listed, newest first', async
     [one, null],
     [other, group],
   ] as const) {
-    await gateway.rejections.add({ locationId, groupId }, deviceId, {
+    await gateway.invalidPublishes.add({ locationId, groupId }, deviceId, {
       reason: 'not-json',
       topic: `devices/${deviceId}/alarms`,
       payload: Buffer.from([0xff, 0x00]),

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { principalKey } from '../../src/domain/grants.js';
 import { newId } from '../../src/domain/notation.js';
 import { createLog } from '../../src/log.js';
+import { InvalidPublishStoreRedis } from '../../src/store/invalid-publish-store-redis.js';
 import { Leftovers } from '../../src/store/leftovers.js';
 import { PresenceStoreRedis } from '../../src/store/presence-store-redis.js';
-import { RejectionStoreRedis } from '../../src/store/rejection-store-redis.js';
 import { eventually } from '../chaos/faults.js';
 import { RedisServer } from '../harness/redis-server.js';
 import { entry, SiteWorld } from './site-world.js';
@@ -263,7 +263,12 @@ it('announces what a reading shows to have changed', async () => {
 });
 
 describe('what belongs to the deleted goes with them', () => {
-  const rejection = { reason: 'not-json', topic: 't', payload: Buffer.from('x'), receivedAtMs: 1 };
+  const invalidPublish = {
+    reason: 'not-json',
+    topic: 't',
+    payload: Buffer.from('x'),
+    receivedAtMs: 1,
+  };
   const log = createLog({ level: 'silent', destination: { write: () => undefined } });
 
   it('removes what earlier versions left behind, and nothing else', async () => {
@@ -283,11 +288,12 @@ describe('what belongs to the deleted goes with them', () => {
   it('keeps nothing for a location or device that was deleted a moment ago', async () => {
     const world = await SiteWorld.create(server);
     const { redis, keys, store, location, device, placed } = world;
-    const rejections = new RejectionStoreRedis(redis, keys, 2);
+    const invalidPublishes = new InvalidPublishStoreRedis(redis, keys, 2);
     const presence = new PresenceStoreRedis(redis, keys);
     const place = { locationId: location.id, groupId: null };
-    for (let round = 0; round < 3; round++) await rejections.add(place, device.id, rejection);
-    expect(await rejections.list(location.id)).toHaveLength(2);
+    for (let round = 0; round < 3; round++)
+      await invalidPublishes.add(place, device.id, invalidPublish);
+    expect(await invalidPublishes.list(location.id)).toHaveLength(2);
     await presence.save({ deviceId: device.id, online: true, lastSeenAtMs: 5 });
     expect(await redis.hgetall(keys.lastSeen)).toEqual({ [device.id]: '5+' });
     for (const { id: deviceId } of [device, placed]) {
@@ -295,7 +301,7 @@ describe('what belongs to the deleted goes with them', () => {
       await store.deleteDevice(key, entry('device.deleted', location.id));
     }
     await store.deleteLocation(location.id, entry('location.deleted', location.id));
-    await rejections.add(place, device.id, rejection);
+    await invalidPublishes.add(place, device.id, invalidPublish);
     await presence.save({ deviceId: device.id, online: false, lastSeenAtMs: 6 });
     expect(await redis.exists(keys.rejected(location.id), keys.lastSeen)).toBe(0);
   });

@@ -3,7 +3,7 @@ import { permits } from '../../domain/grants.js';
 import { callerOf, type HttpApp } from '../http-env.js';
 import { jsonResponse, problems } from '../openapi.js';
 import { locationPathSchema } from '../schemas/common.js';
-import { rejectionSchema, rejectionView } from '../schemas/rejection.js';
+import { invalidPublishSchema, invalidPublishView } from '../schemas/invalid-publish.js';
 import type { RouteServices } from './services.js';
 
 const list = createRoute({
@@ -14,7 +14,7 @@ const list = createRoute({
   tags: ['Devices'],
   request: { params: locationPathSchema },
   responses: {
-    200: jsonResponse('The newest of them.', z.array(rejectionSchema)),
+    200: jsonResponse('The newest of them.', z.array(invalidPublishSchema)),
     ...problems.resource,
     ...problems.store,
   },
@@ -22,16 +22,16 @@ const list = createRoute({
 
 /** Invalid publishes of a location's devices (CONTRACT 3). */
 export function registerRejected(app: HttpApp, services: RouteServices): void {
-  const { rejections, access } = services;
+  const { invalidPublishes, access } = services;
 
   app.openapi({ ...list, middleware: [access.partOfLocation('manager')] }, async (c) => {
     const { locationId } = c.req.valid('param');
     const { grants } = callerOf(c);
-    const records = await rejections.list(locationId);
+    const records = await invalidPublishes.list(locationId);
     // By the group at that time: a publish from elsewhere is for those who manage that place.
     const visible = records.filter(({ groupId }) =>
       permits(grants, 'manager', { locationId, groupId }),
     );
-    return c.json(visible.map(rejectionView), 200);
+    return c.json(visible.map(invalidPublishView), 200);
   });
 }

@@ -7,7 +7,7 @@ const CONNACK = 2;
 /** Longer than any run leaves a client idle: no client of the load sends pings. */
 const KEEP_ALIVE_SECONDS = 300;
 
-/** What the owner of a connection does with what comes. */
+/** Callbacks of a connection's owner. */
 export interface Owner {
   readonly take: TakeFrame;
   /** Called after each chunk, when all its packets are taken: answers go out in one write. */
@@ -34,7 +34,7 @@ export class Connection {
       owner.chunkTaken();
     });
     socket.on('drain', () => owner.drained());
-    // The close that follows says it all.
+    // The close event that follows is enough.
     socket.on('error', () => undefined);
     socket.on('close', () => {
       this.#isClosed = true;
@@ -42,7 +42,7 @@ export class Connection {
     });
   }
 
-  /** Connected and admitted. */
+  /** Connects and waits for CONNACK. */
   static async open(port: number, login: Login, isClean: boolean, owner: Owner) {
     const socket = connect(port, '127.0.0.1');
     const connection = new Connection(socket, owner);
@@ -71,12 +71,12 @@ export class Connection {
     return this.#isClosed && !this.#isEnding;
   }
 
-  /** Returns whether the socket takes more at once. */
+  /** Writes bytes. Returns whether the socket takes more at once. */
   write(bytes: Buffer): boolean {
     return this.#isEnding || this.#isClosed ? false : this.#socket.write(bytes);
   }
 
-  /** Ends it as a power cut of the device does: what its socket still holds is never sent. */
+  /** Ends the connection as a power cut does: the socket's buffer is never sent. */
   reset(): void {
     this.#isEnding = true;
     this.#socket.resetAndDestroy();
@@ -86,7 +86,7 @@ export class Connection {
   async end(): Promise<void> {
     this.#isEnding = true;
     if (this.#isClosed) return;
-    // The gateway may reset it at this moment: an error is an end as well.
+    // The gateway may reset the connection at this moment: an error is an end as well.
     const closed = new Promise<void>((resolve) => this.#socket.once('close', () => resolve()));
     this.#socket.end(generate({ cmd: 'disconnect' }));
     await closed;

@@ -6,8 +6,8 @@ const EMPTY = Buffer.alloc(0);
 /**
  * Splits a stream of bytes into MQTT packets.
  *
- * A generator of load must cost less than what it loads: the bodies are left as they are, so that a
- * reader looks at no more of a PUBLISH than it counts.
+ * A load generator must cost less than its target: bodies stay as they are, so that a reader looks
+ * at no more of a PUBLISH than it counts.
  */
 export class Frames {
   #rest: Buffer = EMPTY;
@@ -27,7 +27,10 @@ export class Frames {
   }
 }
 
-/** Behind the remaining length, which is 1 to 4 bytes [MQTT-2.2.3]; undefined while part is missing. */
+/**
+ * The position after the remaining length, which is 1 to 4 bytes [MQTT-2.2.3]; undefined while part
+ * is missing.
+ */
 function bodyStart(bytes: Buffer, at: number): number | undefined {
   for (let next = at + 1; next < bytes.length; next++) {
     if (((bytes[next] ?? 0) & 0x80) === 0) return next + 1;

@@ -5,9 +5,9 @@ import { Reader } from './reader.js';
 
 const TICK_MS = 5;
 
-/** Devices that publish, and readers of what they publish. */
+/** Devices that publish, and readers of their publishes. */
 export class Load {
-  /** By their number. */
+  /** Publishers by number. */
   readonly #publishers: ReadonlyMap<number, Publisher>;
   readonly #readers: readonly Reader[];
 
@@ -34,7 +34,10 @@ export class Load {
     return new Load(new Map(publishers), readers);
   }
 
-  /** Resolves when the time is over, or each device has made the most publishes it is to make. */
+  /**
+   * Makes the devices publish. Resolves when the time is over, or each device has published its
+   * most.
+   */
   offer({ perSecond, window, underWayTo, durationMs, maxEach }: Offer): Promise<void> {
     for (const reader of this.#readers) reader.restart();
     const begunMs = performance.now();
@@ -70,7 +73,7 @@ export class Load {
     for (const publisher of this.#publishers.values()) publisher.powerOff();
   }
 
-  /** The devices connect again and number on behind what the readers have. */
+  /** Connects the devices again; they number on from what the readers have. */
   async powerOn(): Promise<void> {
     await Promise.all(
       [...this.#publishers].map(([number, publisher]) =>
@@ -79,7 +82,7 @@ export class Load {
     );
   }
 
-  /** Resolves when everything sent is acknowledged, and fails when a connection is closed before. */
+  /** Resolves when everything is acknowledged; fails when a connection is closed before. */
   async acknowledged(): Promise<void> {
     for (;;) {
       const { unacknowledged, closedDevices } = this.report();
@@ -94,12 +97,12 @@ export class Load {
     const total = (of: (publisher: Publisher) => number) =>
       publishers.reduce((sum, [, publisher]) => sum + of(publisher), 0);
     const connected = publishers.filter(([, { wasClosed }]) => !wasClosed);
-    const newest = new Map(connected.map(([number, { owed }]) => [number, owed]));
+    const newest = new Map(connected.map(([number, { expected }]) => [number, expected]));
     return {
       sent: total((publisher) => publisher.sent),
       acknowledged: total((publisher) => publisher.acknowledged),
-      unacknowledged: total(({ wasClosed, owed, acknowledged }) =>
-        wasClosed ? 0 : owed - acknowledged,
+      unacknowledged: total(({ wasClosed, expected, acknowledged }) =>
+        wasClosed ? 0 : expected - acknowledged,
       ),
       closedDevices: total(({ wasClosed }) => (wasClosed ? 1 : 0)),
       readers: this.#readers.map((reader) => reader.report(newest)),

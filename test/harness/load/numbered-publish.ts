@@ -16,7 +16,7 @@ export class NumberedPublish {
   readonly #identifierAt: number;
   readonly #numberAt: number;
   readonly #timeAt: number;
-  /** Where an alarm's id ends in the number; an id of its own makes a publish recognisable. */
+  /** The position where an alarm's id ends in the number; an id of its own identifies a publish. */
   readonly #idAt: number | undefined;
 
   constructor({ kind, qos }: Pick<Plan, 'kind' | 'qos'>, deviceId: string, deviceNumber: number) {
@@ -38,7 +38,7 @@ export class NumberedPublish {
     return this.#packet.length;
   }
 
-  /** So many packets behind one another, the first being this publish of the device, from 1 on. */
+  /** Consecutive packets of the device, from this publish on, counted from 1. */
   batch(first: number, count: number): Buffer {
     const { length } = this.#packet;
     this.#packet.write(String(nowMicroseconds()), this.#timeAt, 'latin1');
@@ -55,19 +55,22 @@ export class NumberedPublish {
   }
 }
 
-/** From 1 to 65,535, and again: no more than that may await an acknowledgement [MQTT-2.3.1-4]. */
+/**
+ * Packet identifiers from 1 to 65,535 and round again: no more may await an acknowledgement
+ * [MQTT-2.3.1-4].
+ */
 function packetIdentifier(publish: number): number {
   return ((publish - 1) % 65_535) + 1;
 }
 
-/** What a forwarded publish says of itself. */
+/** The numbers in a forwarded publish. */
 export interface Numbered {
   readonly deviceNumber: number;
   readonly publish: number;
   readonly sentAtMicroseconds: number;
 }
 
-/** Undefined for what is no publish of a load, such as a device's status. */
+/** Parses a publish of a load; undefined for others, such as a device's status. */
 export function numberedIn(bytes: Buffer, start: number, end: number): Numbered | undefined {
   const numberAt = bytes.indexOf(NUMBER_ANCHOR, start) + NUMBER_ANCHOR.length;
   const timeAt = numberAt + NUMBER_DIGITS + TIME_ANCHOR.length;
@@ -86,7 +89,7 @@ function digits(bytes: Buffer, at: number, count: number): number {
   return value;
 }
 
-/** Of a steady clock; 16 digits. */
+/** A steady clock; 16 digits. */
 export function nowMicroseconds(): number {
   return Math.round((performance.timeOrigin + performance.now()) * 1000);
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What a load consists of, and what becomes of it: all that two processes tell each other. */
+/** The messages between a load process and its owner: its plan, its offers, its reports. */
 
 export const loginSchema = z.object({
   clientId: z.string(),
@@ -13,7 +13,7 @@ const planSchema = z.object({
   port: z.number(),
   kind: z.enum(['alarms', 'telemetry']),
   qos: z.union([z.literal(1), z.literal(2)]),
-  /** 10 to 99, a range for each load: no two messages at one gateway have the same number. */
+  /** 10 to 99, a range for each load, so that all messages at a gateway have different numbers. */
   firstNumber: z.number(),
   devices: z.array(loginSchema),
   readers: z.array(loginSchema.extend({ isClean: z.boolean() })),
@@ -22,31 +22,34 @@ const planSchema = z.object({
 export type Plan = z.infer<typeof planSchema>;
 
 const offerSchema = z.object({
-  /** Of all devices together; null: as fast as the window lets them. */
+  /** Rate of all devices together; null: as fast as the window allows. */
   perSecond: z.number().nullable(),
-  /** How many publishes of one device may be under way. */
+  /** Publishes of one device that may be under way. */
   window: z.number(),
-  /** To where: to their acknowledgement, or on to the slowest of the readers. */
+  /** Where publishes are under way to: their acknowledgement, or the slowest of the readers. */
   underWayTo: z.enum(['acknowledgement', 'readers']),
   durationMs: z.number().nullable(),
-  /** How many publishes each device makes at most. */
+  /** The most publishes that each device makes. */
   maxEach: z.number().nullable(),
 });
 export type Offer = z.infer<typeof offerSchema>;
 
 const readerReportSchema = z.object({
-  /** At QoS 1. */
+  /** Messages at QoS 1. */
   received: z.number(),
-  /** At QoS 0 though the device published at another: an alarm ahead of its record. */
+  /** Live copies: alarms at QoS 0 ahead of their record. */
   liveCopies: z.number(),
-  /** Publishes passed over: dropped, as every device numbers its own without a gap. */
+  /** Missing publishes, which were dropped: every device numbers its own without a gap. */
   missing: z.number(),
-  /** Received again, or behind a later one of the same device. */
+  /** Publishes received again, or after a later one of the same device. */
   outOfOrder: z.number(),
-  /** Since the last offer began. */
+  /** Messages in each second since the last offer began. */
   perSecond: z.array(z.number()),
   latencyMs: z.object({ p50: z.number(), p99: z.number(), max: z.number() }),
-  /** Whether the newest publish of every device has come; of one that is off, the newest acknowledged. */
+  /**
+   * Whether the newest publish of every device has arrived; of a device that is off, the newest
+   * acknowledged.
+   */
   isLevel: z.boolean(),
   wasClosed: z.boolean(),
 });
@@ -55,7 +58,7 @@ export type ReaderReport = z.infer<typeof readerReportSchema>;
 const reportSchema = z.object({
   sent: z.number(),
   acknowledged: z.number(),
-  /** Without those of devices that are not connected: nothing comes for them any more. */
+  /** Unacknowledged publishes, without those of disconnected devices. */
   unacknowledged: z.number(),
   closedDevices: z.number(),
   readers: z.array(readerReportSchema),

@@ -5,10 +5,10 @@ import type { Login, Plan } from './plan.js';
 
 const [PUBACK, PUBREC, PUBCOMP] = [4, 5, 7];
 const PUBREL_HEADER = 0x62;
-/** Written at a time; a socket that is slowed down says so between two of them. */
+/** Bytes written at a time, so that a slowed socket can say so in between. */
 const MAX_BATCH_BYTES = 16_384;
 
-/** A device that publishes as far as it may, and as its socket takes. */
+/** A device that publishes as far as allowed, and as its socket takes. */
 export class Publisher {
   sent = 0;
   acknowledged = 0;
@@ -19,7 +19,7 @@ export class Publisher {
   #isBlocked = false;
   #mayHaveSent = 0;
   #window = 0;
-  /** How many of the publishes every reader has; only where the window reaches to them. */
+  /** Publishes that every reader has; only where the window reaches to the readers. */
   #received: (() => number) | undefined;
   /** Packet identifiers of PUBRECs to be answered with the next write. */
   #toRelease: number[] = [];
@@ -51,34 +51,35 @@ export class Publisher {
   }
 
   /**
-   * Opens a window of publishes under way to their acknowledgement.
+   * Limits the publishes under way to their acknowledgement.
    *
-   * @param received given when the window reaches on to the readers: how many every reader has
+   * @param received given when the window reaches on to the readers: how many publishes every
+   *   reader has
    */
   limit(window: number, received: (() => number) | undefined): void {
     this.#window = window;
     this.#received = received;
   }
 
-  /** Raises how many publishes there may have been in all. */
+  /** Raises the number of publishes that may have been made in all. */
   allow(mayHaveSent: number): void {
     this.#mayHaveSent = mayHaveSent;
     this.pump();
   }
 
-  /** How many of its publishes must reach the readers: all, but for those that a power cut took. */
-  get owed(): number {
+  /** Publishes that must reach the readers: all, except those lost in a power cut. */
+  get expected(): number {
     return this.#isOff ? this.acknowledged : this.sent;
   }
 
-  /** Power is cut. */
+  /** Cuts the device's power. */
   powerOff(): void {
     this.stop();
     this.#isOff = true;
     this.#connection?.reset();
   }
 
-  /** @param arrived how many of its publishes have reached the gateway; the next has the number behind */
+  /** @param arrived publishes that reached the gateway; the next gets the following number */
   async powerOn(arrived: number): Promise<void> {
     this.#connection = await this.#connect();
     this.sent = arrived;
@@ -88,7 +89,7 @@ export class Publisher {
     this.stop();
   }
 
-  /** Publishes no more. */
+  /** Stops publishing. */
   stop(): void {
     this.#mayHaveSent = this.sent;
   }
@@ -124,7 +125,7 @@ export class Publisher {
   }
 }
 
-/** Packets of a packet identifier and nothing else, behind one another. */
+/** Consecutive packets of a packet identifier and nothing else. */
 export function identified(header: number, identifiers: readonly number[]): Buffer {
   const packets = Buffer.allocUnsafe(identifiers.length * 4);
   for (const [index, identifier] of identifiers.entries()) {

@@ -9,7 +9,7 @@ import { identified } from './publisher.js';
 const [PUBLISH, SUBACK] = [3, 9];
 const PUBACK_HEADER = 0x40;
 
-/** A subscriber that reads all that comes, acknowledges at once, and counts. */
+/** A subscriber that reads and counts everything, and acknowledges at once. */
 export class Reader {
   readonly #owner: Owner;
   #connection: Connection | undefined;
@@ -36,7 +36,7 @@ export class Reader {
     };
   }
 
-  /** @param chunkTaken called after what has come at a time is counted */
+  /** @param chunkTaken called after each chunk is counted */
   static async open(
     plan: Plan,
     login: Plan['readers'][number],
@@ -60,12 +60,12 @@ export class Reader {
     this.#latencies = new Latencies();
   }
 
-  /** The newest publish of the device that has come. */
+  /** The newest publish received from the device. */
   newestOf(deviceNumber: number): number {
     return this.#newest.get(deviceNumber) ?? 0;
   }
 
-  /** @param newest publish of each device that is to come, by its number */
+  /** @param newest the last expected publish of each device, by its number */
   report(newest: ReadonlyMap<number, number>): ReaderReport {
     return {
       received: this.#received,

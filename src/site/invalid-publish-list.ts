@@ -1,5 +1,5 @@
-/** One publish that could not be used (CONTRACT 3). */
-export interface RejectionRecord {
+/** A publish that cannot be used, as it is listed (CONTRACT 3). */
+export interface InvalidPublishRecord {
   readonly deviceId: string;
   /** The group that the device was in. */
   readonly groupId: string | null;
@@ -11,11 +11,11 @@ export interface RejectionRecord {
 }
 
 /** The bounded list of invalid publishes of each location (CONTRACT 5). */
-export interface RejectionList {
+export interface InvalidPublishList {
   /**
-   * Newest first.
+   * Lists a location's invalid publishes, newest first.
    *
    * @throws GatewayError `store-unavailable`
    */
-  list(locationId: string): Promise<RejectionRecord[]>;
+  list(locationId: string): Promise<InvalidPublishRecord[]>;
 }

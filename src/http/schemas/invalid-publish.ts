@@ -1,9 +1,9 @@
 import { z } from '@hono/zod-openapi';
 import { formatTime } from '../../domain/notation.js';
-import type { RejectionRecord } from '../../site/rejection-list.js';
+import type { InvalidPublishRecord } from '../../site/invalid-publish-list.js';
 import { idSchema, timestampSchema } from './common.js';
 
-export const rejectionSchema = z
+export const invalidPublishSchema = z
   .object({
     deviceId: idSchema,
     reason: z.string(),
@@ -13,8 +13,10 @@ export const rejectionSchema = z
   })
   .openapi('RejectedPublish');
 
-/** An invalid publish as responses show it; the field names are those of the rejected topics. */
-export function rejectionView(record: RejectionRecord): z.infer<typeof rejectionSchema> {
+/** Renders an invalid publish for responses, with the field names of the `rejected` topics. */
+export function invalidPublishView(
+  record: InvalidPublishRecord,
+): z.infer<typeof invalidPublishSchema> {
   const { deviceId, reason, topic, base64, receivedAtMs } = record;
   return { deviceId, reason, topic, base64, receivedAt: formatTime(receivedAtMs) };
 }

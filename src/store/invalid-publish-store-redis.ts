@@ -1,15 +1,15 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { Rejection } from '../domain/messages.js';
-import type { RejectionPlace, RejectionStore } from '../ingest/invalid-publishes.js';
-import type { RejectionList, RejectionRecord } from '../site/rejection-list.js';
+import type { InvalidPublish } from '../domain/messages.js';
+import type { InvalidPublishPlace, InvalidPublishStore } from '../ingest/invalid-publishes.js';
+import type { InvalidPublishList, InvalidPublishRecord } from '../site/invalid-publish-list.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';
 import { Script } from './scripts.js';
 
 const pushOfExisting = new Script('push-of-existing', z.number());
 
-/** More of a refused payload than anyone reads; the list must not fill the store. */
+/** More of a payload than anyone reads; the list must not fill the store. */
 const MAX_KEPT_PAYLOAD_BYTES = 16 * 1024;
 
 const recordSchema = z.object({
@@ -21,8 +21,8 @@ const recordSchema = z.object({
   receivedAtMs: z.number(),
 });
 
-/** The newest rejected publishes of each location. */
-export class RejectionStoreRedis implements RejectionStore, RejectionList {
+/** Stores the newest invalid publishes of each location. */
+export class InvalidPublishStoreRedis implements InvalidPublishStore, InvalidPublishList {
   readonly #redis: Redis;
   readonly #keys: Keys;
   readonly #maxPerLocation: number;
@@ -33,20 +33,24 @@ export class RejectionStoreRedis implements RejectionStore, RejectionList {
     this.#maxPerLocation = maxPerLocation;
   }
 
-  /** Nothing for a location that was deleted meanwhile: its list would stay for ever (FINDINGS R13). */
+  /**
+   * Adds an invalid publish, unless its location is gone.
+   *
+   * A location that was deleted meanwhile gets no list, which would stay for ever (FINDINGS R13).
+   */
   async add(
-    { locationId, groupId }: RejectionPlace,
+    { locationId, groupId }: InvalidPublishPlace,
     deviceId: string,
-    rejection: Rejection,
+    invalidPublish: InvalidPublish,
   ): Promise<void> {
-    const { reason, topic, payload, receivedAtMs } = rejection;
+    const { reason, topic, payload, receivedAtMs } = invalidPublish;
     const base64 = payload.subarray(0, MAX_KEPT_PAYLOAD_BYTES).toString('base64');
-    const record: RejectionRecord = { deviceId, groupId, reason, topic, base64, receivedAtMs };
+    const record: InvalidPublishRecord = { deviceId, groupId, reason, topic, base64, receivedAtMs };
     const keys = [this.#keys.location(locationId), this.#keys.rejected(locationId)];
     await pushOfExisting.run(this.#redis, keys, [JSON.stringify(record), this.#maxPerLocation]);
   }
 
-  async list(locationId: string): Promise<RejectionRecord[]> {
+  async list(locationId: string): Promise<InvalidPublishRecord[]> {
     const texts = await answering(() => this.#redis.lrange(this.#keys.rejected(locationId), 0, -1));
     return texts.map((text) => recordSchema.parse(JSON.parse(text)));
   }
