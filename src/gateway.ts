@@ -1,27 +1,12 @@
 import type { Logger } from 'pino';
-import { bridgeNameOf, bridgeOwner } from './bridge/bridge-queue.js';
-import { Bridges } from './bridge/bridges.js';
-import { sessionOwner } from './broker/authentication.js';
+import type { Bridges } from './bridge/bridges.js';
+import { openBridgeRegister, openBridges } from './bridging.js';
 import { MqttBroker } from './broker/mqtt-broker.js';
-import { RetainedRedis } from './broker/retained-redis.js';
 import type { Config } from './config/schema.js';
-import { countBacklogs, markBacklogs } from './delivery/backlog-count.js';
-import { BacklogWatch } from './delivery/backlog-watch.js';
-import { Deliveries } from './delivery/deliveries.js';
-import { Forwarder } from './delivery/forwarder.js';
+import { type DeliveryParts, openDelivery } from './delivering.js';
 import { GatewayStatus } from './delivery/gateway-status.js';
-import { LiveCopies } from './delivery/live-copies.js';
-import { isAlarm, type LogReader, type NewAlarm, type NewMessage } from './delivery/log-entry.js';
-import { LogWriter } from './delivery/log-writer.js';
-import { NewestRetained } from './delivery/newest-retained.js';
-import type { SessionOwner } from './delivery/session.js';
-import { Sessions } from './delivery/sessions.js';
-import { Upkeep } from './delivery/upkeep.js';
-import type { Principal } from './domain/grants.js';
-import { bridgeStatusTopic } from './domain/topics.js';
 import { firstAdminToken } from './first-admin.js';
 import { type FootageParts, openFootage } from './footage-storage.js';
-import { heldOwner } from './held-sessions.js';
 import { createHttpApp } from './http/app.js';
 import { Commands } from './ingest/commands.js';
 import { DevicePublishes } from './ingest/device-publishes.js';
@@ -33,12 +18,10 @@ import { createMetrics } from './metrics.js';
 import { openRefusals, type RefusalParts } from './refusals.js';
 import { Releasers } from './releasers.js';
 import { AccessTokens } from './site/access-tokens.js';
-import { BridgeRegister } from './site/bridge-register.js';
 import { Devices } from './site/devices.js';
 import { Groups } from './site/groups.js';
 import { Health } from './site/health.js';
 import { Locations } from './site/locations.js';
-import { Principals } from './site/principals.js';
 import { Rooms } from './site/rooms.js';
 import { SiteEvents } from './site/site-events.js';
 import { SiteFaults } from './site/site-faults.js';
@@ -49,15 +32,12 @@ import { TokenExpiry } from './site/token-expiry.js';
 import { followSite } from './site-following.js';
 import { openStorage, type Storage } from './storage.js';
 
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 /** While a record of the site is lost or unreadable; reading 20,000 devices holds up other work. */
 const SITE_RECHECK_MS = 300_000;
 /** Of the ten seconds that stopping may take (CONTRACT 1, stop); the embedded store needs the rest. */
 const STOP_PATIENCE_MS = 3_000;
 const GIVEN_UP =
   'the store does not answer: what is not stored is given up; nothing of it was acknowledged';
-const MAX_NAMED_SESSIONS = 3;
 
 export interface GatewayOptions {
   readonly config: Config;
@@ -68,6 +48,12 @@ export interface GatewayOptions {
   readonly now: () => number;
   /** Milliseconds since any moment; never jumps. */
   readonly elapsed: () => number;
+}
+
+interface SharedParts extends GatewayOptions {
+  readonly health: Health;
+  readonly releasers: Releasers;
+  readonly steady: SteadyClock;
 }
 
 type TakeUpBridges = (configured: Config['bridges']) => Promise<void>;
@@ -81,15 +67,6 @@ interface SiteParts extends RefusalParts {
   readonly devices: Devices;
   readonly accessTokens: AccessTokens;
   readonly adminToken: string;
-}
-
-interface DeliveryParts {
-  readonly deliveries: Deliveries;
-  readonly sessions: Sessions;
-  readonly alarms: LogWriter<NewAlarm>;
-  readonly messages: LogWriter<NewMessage>;
-  readonly forwarder: Forwarder;
-  readonly retained: NewestRetained;
 }
 
 interface IngestParts {
@@ -112,6 +89,8 @@ export class Gateway {
   readonly #releasers = new Releasers();
   readonly #health = new Health();
   readonly #steady: SteadyClock;
+  /** For every part that is opened. */
+  readonly #shared: SharedParts;
   /** Takes up the bridges of a configuration; resolves at the end of the start. */
   readonly #takingUp: Promise<TakeUpBridges>;
   #bridgesStarted: (takeUp: TakeUpBridges) => void = () => undefined;
@@ -119,6 +98,8 @@ export class Gateway {
   constructor(options: GatewayOptions) {
     this.#options = options;
     this.#steady = new SteadyClock({ ...options, health: this.#health });
+    const [health, releasers, steady] = [this.#health, this.#releasers, this.#steady];
+    this.#shared = { ...options, health, releasers, steady };
     this.#takingUp = new Promise((resolve) => {
       this.#bridgesStarted = resolve;
     });
@@ -157,32 +138,29 @@ export class Gateway {
     const { log, now, version } = this.#options;
     this.#steady.start();
     this.#releasers.add(() => this.#steady.stop());
-    const storage = await openStorage({
-      ...this.#options,
-      health: this.#health,
-      releasers: this.#releasers,
-      steady: this.#steady,
-    });
+    const storage = await openStorage(this.#shared);
     const site = await this.#openSite(storage);
-    const delivery = await this.#openDelivery(storage, site);
+    const { model, accessTokens } = site;
+    const delivery = await openDelivery({ ...this.#shared, storage, model, accessTokens });
     const ingest = await this.#openIngest(storage, site, delivery);
     const broker = await this.#openBroker(storage, site, delivery, ingest);
     const installation = await Installation.load(this.#options.config.dataDir, log);
-    const bridges = await this.#openBridges(storage, delivery, ingest, installation);
+    const { commands } = ingest;
+    const bridging = { ...this.#shared, storage, delivery, commands, installation };
+    const bridges = await openBridges(bridging);
     const status = new GatewayStatus(delivery.forwarder, this.#health, version, log, now);
     this.#releasers.add(() => status.stop());
-    const releasers = this.#releasers;
     const steadyNow = this.#steady.now;
-    const footage = await openFootage({ ...this.#options, ...storage, releasers, steadyNow });
+    const footage = await openFootage({ ...this.#shared, ...storage, steadyNow });
     const app = this.#openHttp({
       ...{ storage, broker, bridges, installation },
       ...{ ...site, ...delivery, ...ingest, ...footage },
     });
-    const addresses = await openListeners({ ...this.#options, broker, app, releasers });
+    const addresses = await openListeners({ ...this.#shared, broker, app });
     this.#steady.startSaving();
     // Not before: a gateway that cannot listen must not take the place of one that runs.
     bridges.connect();
-    const register = this.#openBridgeRegister(storage, installation);
+    const register = openBridgeRegister(bridging);
     register(this.#options.config.bridges);
     this.#bridgesStarted((configured) => {
       register(configured);
@@ -233,118 +211,6 @@ export class Gateway {
       devices: new Devices(storage.site, model, events, now),
       accessTokens: new AccessTokens(storage.site, model, events, adminToken, now),
     };
-  }
-
-  async #openDelivery(storage: Storage, site: SiteParts): Promise<DeliveryParts> {
-    const { log } = this.#options;
-    const { logs } = storage;
-    const deliveries = new Deliveries({
-      newest: {
-        alarms: await logs.lastSequence('alarms'),
-        messages: await logs.lastSequence('messages'),
-      },
-      reader: logs,
-      log,
-      now: this.#steady.now,
-      elapsedSinceMs: this.#steady.elapsedSinceMs,
-      // What memory still has is recorded again; alarms under the ids that they had (FINDINGS R7).
-      onLost: (_log, entries) => {
-        for (const { source } of entries) {
-          if (source === undefined) continue;
-          if (isAlarm(source)) alarms.append(source, () => undefined);
-          else messages.append(source, () => undefined);
-        }
-      },
-    });
-    const alarms = new LogWriter<NewAlarm>({
-      ...{ log: 'alarms', store: logs.alarms, deliveries, logger: log },
-      onOutage: (reason) => this.#health.report('alarm-log', reason),
-    });
-    const messages = new LogWriter<NewMessage>({
-      ...{ log: 'messages', store: logs.messages, deliveries, logger: log },
-      onOutage: (reason) => this.#health.report('message-log', reason),
-    });
-    const liveCopies = new LiveCopies(alarms, deliveries);
-    const sessions = await this.#openSessions(storage, site, deliveries);
-    liveCopies.start();
-    this.#releasers.add(() => {
-      liveCopies.stop();
-      alarms.stop();
-      messages.stop();
-    });
-    const watch = new BacklogWatch(deliveries, this.#health);
-    watch.start();
-    this.#releasers.add(() => watch.stop());
-    const retained = new NewestRetained(new RetainedRedis(storage.broker));
-    const forwarder = new Forwarder({ deliveries, writer: messages, retained, log });
-    return { deliveries, sessions, alarms, messages, forwarder, retained };
-  }
-
-  /** The sessions, with what each has accepted counted; afterwards anything may be appended. */
-  async #openSessions(
-    storage: Storage,
-    site: SiteParts,
-    deliveries: Deliveries,
-  ): Promise<Sessions> {
-    const { config, log } = this.#options;
-    const { logs } = storage;
-    const principals = new Principals(site.model, site.accessTokens);
-    const sessions = new Sessions({
-      ...{ store: storage.sessions, deliveries, log },
-      ownerOf: (key) =>
-        this.#bridgeOwner(key) ??
-        ownerOf(principals.byKey(key)) ??
-        heldOwner(key, site.model, principals),
-      limits: {
-        maxInFlight: config.mqtt.maxInFlight,
-        maxQueued: config.sessions.maxQueuedMessages,
-        maxQueuedBytes: config.sessions.maxQueuedBytes,
-        maxAgeMs: config.sessions.maxQueuedHours * HOUR_MS,
-      },
-      forgetAfterMs: config.sessions.forgetAfterDays * DAY_MS,
-      now: this.#steady.now,
-    });
-    const { unreadable, countedUpTo } = await sessions.start();
-    this.#reportUnreadable(unreadable);
-    this.#releasers.add(() => sessions.stop());
-    await countBacklogs(deliveries, logs, countedUpTo);
-    this.#markBacklogs(deliveries, logs);
-    storage.startRetention(
-      () => Math.min(deliveries.floor('alarms'), sessions.storedFloor('alarms')) + 1,
-    );
-    const upkeep = new Upkeep({ logs, deliveries, sessions, log });
-    upkeep.start();
-    this.#releasers.add(() => upkeep.stop());
-    return sessions;
-  }
-
-  /** In the background: a start does not wait for a look through the logs. */
-  #markBacklogs(deliveries: Deliveries, reader: LogReader): void {
-    const stopping = new AbortController();
-    this.#releasers.add(() => stopping.abort());
-    const marked = markBacklogs(deliveries, reader, deliveries.newest, stopping.signal);
-    marked.catch((error: unknown) => {
-      this.#options.log.warn({ err: error }, 'failed to look through the logs');
-    });
-  }
-
-  #reportUnreadable(clientIds: readonly string[]): void {
-    if (clientIds.length === 0) return;
-    this.#options.log.error({ clientIds }, 'failed to read stored sessions');
-    const names = clientIds.slice(0, MAX_NAMED_SESSIONS).join(', ');
-    const fault = `${clientIds.length} stored sessions cannot be read, their backlogs are lost: ${names}`;
-    this.#health.reportElsewhere('sessions', fault);
-  }
-
-  /** The owner of a bridge's stored queue, undefined when no bridge of the configuration is. */
-  #bridgeOwner(key: string): SessionOwner | undefined {
-    const name = bridgeNameOf(key);
-    const { config, log } = this.#options;
-    const options = config.bridges.find((bridge) => bridge.name === name);
-    if (name !== undefined && options === undefined) {
-      log.warn({ bridge: name }, 'queue discarded: its bridge is no longer configured');
-    }
-    return options && bridgeOwner(options);
   }
 
   async #openIngest(
@@ -404,42 +270,6 @@ export class Gateway {
     return broker;
   }
 
-  async #openBridges(
-    storage: Storage,
-    { sessions, forwarder }: DeliveryParts,
-    { commands }: IngestParts,
-    installation: Installation,
-  ): Promise<Bridges> {
-    const { config, log, now } = this.#options;
-    const bridges = new Bridges({
-      ...{ sessions, forwarder, log, now },
-      commands: { accept: (command) => commands.acceptAndWait(command) },
-      installation: installation.name,
-      health: this.#health,
-      deadLetters: storage.deadLetters,
-      maxPacketBytes: config.mqtt.maxPacketBytes,
-      steadyNow: this.#steady.now,
-      wallTimeOf: this.#steady.wallTimeOf,
-    });
-    this.#releasers.add(() => bridges.stop());
-    // Only of bridges that are no more: a start on a full disk must not wait for a write.
-    const kept = config.bridges.map(({ name }) => bridgeStatusTopic(name));
-    await forwarder.forget(bridgeStatusTopic('+'), kept).catch((error: unknown) => {
-      log.warn({ err: error }, 'failed to remove the status of former bridges');
-    });
-    await bridges.apply(config.bridges);
-    return bridges;
-  }
-
-  /** Resolves to what writes down which bridges there are from now on. */
-  #openBridgeRegister(storage: Storage, installation: Installation) {
-    const { log, now } = this.#options;
-    const register = new BridgeRegister(storage.bridgeRegister, log, now);
-    this.#releasers.add(() => register.stop());
-    return (configured: Config['bridges']) =>
-      register.note(new Map(configured.map((one) => [one.name, installation.fingerprint(one)])));
-  }
-
   #openHttp(parts: AllParts): ReturnType<typeof createHttpApp> {
     const { storage, deliveries, sessions, invalid, broker, bridges, installation } = parts;
     const { config, log, now, elapsed, version } = this.#options;
@@ -471,8 +301,4 @@ export class Gateway {
       elapsed,
     });
   }
-}
-
-function ownerOf(principal: Principal | undefined): SessionOwner | undefined {
-  return principal && sessionOwner(principal);
 }

@@ -6,7 +6,7 @@ import { createServer as createTlsServer } from 'node:tls';
 import type { Logger } from 'pino';
 import { createWebSocketStream, WebSocketServer } from 'ws';
 import { GatewayError } from '../errors.js';
-import { logTlsFailures } from '../tls-failures.js';
+import { logTlsFailures, SECURE_TLS } from '../tls.js';
 import type { ConnectionRate } from './connection-rate.js';
 
 /** Node's default is two minutes. */
@@ -48,7 +48,7 @@ export class TcpListener {
     this.#server =
       options.tls === undefined
         ? createServer(accept)
-        : createTlsServer({ ...options.tls, handshakeTimeout }, accept);
+        : createTlsServer({ ...SECURE_TLS, ...options.tls, handshakeTimeout }, accept);
     this.#server.on('connection', (socket: Socket) => {
       // Nobody else listens to errors of a connection over the rate, or of a broken TLS handshake.
       socket.on('error', (error) => options.log.debug({ err: error }, 'connection failed'));

@@ -182,17 +182,19 @@ export class Share {
 }
 
 /** A publish whose acknowledgement is pending. */
-interface PendingAck {
+interface Unacknowledged {
   readonly type: AcknowledgementType;
   readonly packetIdentifier: number;
   isStored: boolean;
+  /** The publish that came next. */
+  next: Unacknowledged | undefined;
 }
 
 export interface UnstoredPublishesOptions {
   readonly backPressure: BackPressure;
   readonly share: Share;
-  readonly writer: PacketWriter;
-  readonly client: Client;
+  readonly writer: Pick<PacketWriter, 'write'>;
+  readonly client: Pick<Client, 'close'>;
 }
 
 /**
@@ -202,9 +204,10 @@ export interface UnstoredPublishesOptions {
  */
 export class UnstoredPublishes {
   readonly #options: UnstoredPublishesOptions;
-  #pending: PendingAck[] = [];
-  #firstAt = 0;
-  #whenNoneIsPending: (() => void) | undefined;
+  /** The first and the last of a linked list: a client that never pauses must not make it longer. */
+  #first: Unacknowledged | undefined;
+  #last: Unacknowledged | undefined;
+  #whenAllAreAcknowledged: (() => void) | undefined;
   #hasTurnedAway = false;
   #hasTurnedAwayAlarm = false;
   #cancelWait: (() => void) | undefined;
@@ -245,8 +248,8 @@ export class UnstoredPublishes {
     this.#cancelWait ??= backPressure.whenThereIsRoom(
       () => share.isRelieved,
       () => {
-        if (this.#firstAt === this.#pending.length) end();
-        else this.#whenNoneIsPending = end;
+        if (this.#first === undefined) end();
+        else this.#whenAllAreAcknowledged = end;
       },
     );
   }
@@ -260,34 +263,37 @@ export class UnstoredPublishes {
     const { share, client } = this.#options;
     const { bytes, acknowledgement: type, packetIdentifier } = publish;
     share.take(bytes);
-    const pending =
-      type === undefined || this.#hasTurnedAway
-        ? undefined
-        : { type, packetIdentifier, isStored: false };
-    if (pending !== undefined) this.#pending.push(pending);
+    const unacknowledged =
+      type === undefined || this.#hasTurnedAway ? undefined : this.#add(type, packetIdentifier);
     return (isStored) => {
       share.release(bytes);
       if (!isStored) {
         // The client sends the publish again.
         client.close();
-      } else if (pending !== undefined) {
-        pending.isStored = true;
-        if (pending === this.#pending[this.#firstAt]) this.#acknowledge();
+      } else if (unacknowledged !== undefined) {
+        unacknowledged.isStored = true;
+        this.#acknowledge();
       }
     };
   }
 
+  #add(type: AcknowledgementType, packetIdentifier: number): Unacknowledged {
+    const added = { type, packetIdentifier, isStored: false, next: undefined };
+    if (this.#last === undefined) this.#first = added;
+    else this.#last.next = added;
+    this.#last = added;
+    return added;
+  }
+
   #acknowledge(): void {
-    let pending = this.#pending[this.#firstAt];
-    while (pending?.isStored === true) {
-      this.#options.writer.write(encodeAcknowledgement(pending.type, pending.packetIdentifier));
-      this.#firstAt++;
-      pending = this.#pending[this.#firstAt];
+    while (this.#first?.isStored === true) {
+      const { type, packetIdentifier, next } = this.#first;
+      this.#options.writer.write(encodeAcknowledgement(type, packetIdentifier));
+      this.#first = next;
     }
-    if (pending !== undefined) return;
-    this.#pending = [];
-    this.#firstAt = 0;
-    this.#whenNoneIsPending?.();
-    this.#whenNoneIsPending = undefined;
+    if (this.#first !== undefined) return;
+    this.#last = undefined;
+    this.#whenAllAreAcknowledged?.();
+    this.#whenAllAreAcknowledged = undefined;
   }
 }

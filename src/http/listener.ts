@@ -8,7 +8,7 @@ import { getRequestListener, RequestError } from '@hono/node-server';
 import type { Logger } from 'pino';
 import { isLoopbackAddress } from '../domain/addresses.js';
 import { GatewayError } from '../errors.js';
-import { logTlsFailures } from '../tls-failures.js';
+import { logTlsFailures, SECURE_TLS } from '../tls.js';
 import { refusalsFor } from './answers-under-way.js';
 import { type ConnectionLimits, limitConnections } from './connection-limit.js';
 import { limitPipelining } from './pipelining.js';
@@ -26,6 +26,8 @@ const TIMEOUT_CHECK_INTERVAL_MS = 2_000;
 const STALLED_AFTER_MS = 15_000;
 /** As long as the head of a request may take; Node would wait for two minutes. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
+/** A year: a browser that has come over HTTPS comes over nothing else (RFC 6797). */
+const HSTS_SECONDS = 365 * 24 * 3600;
 const MAX_CONNECTIONS = 10_000;
 const MAX_CONNECTIONS_PER_ADDRESS = 1_000;
 
@@ -126,8 +128,11 @@ function createServer(
     IncomingMessage: requestClass((request) => protocolSwitch?.takes(request) ?? false),
   };
   if (tls === undefined) return createHttpServer(settings, listener);
-  const secured = { ...settings, ...tls, handshakeTimeout: handshakeTimeoutMs };
+  const secured = { ...settings, ...SECURE_TLS, ...tls, handshakeTimeout: handshakeTimeoutMs };
   const server = createHttpsServer(secured, listener);
+  server.prependListener('request', (_request, response) => {
+    response.setHeader('Strict-Transport-Security', `max-age=${HSTS_SECONDS}`);
+  });
   // Where no handshake was done nothing can be answered: it would wait for the handshake for good.
   server.prependListener('tlsClientError', (_error, socket) => socket.destroy());
   return server;

@@ -91,6 +91,13 @@ export const problems = {
   conflict: { 409: problem('The change conflicts with what there is; `code` says how.') },
 };
 
+/** A 201 with JSON. */
+export function createdResponse<Schema extends z.ZodType>(description: string, schema: Schema) {
+  const location = { schema: { type: 'string', format: 'uri-reference' }, required: true } as const;
+  const headers = { Location: { description: 'Where it is.', ...location } };
+  return { ...jsonResponse(description, schema), headers };
+}
+
 /** A response with JSON. */
 export function jsonResponse<Schema extends z.ZodType>(description: string, schema: Schema) {
   return { description, content: { [JSON_MEDIA_TYPE]: { schema } } };

@@ -35,7 +35,7 @@ export class Groups {
   /** @throws GatewayError `group-not-found` */
   async rename(actor: Actor, key: GroupKey, name: string): Promise<Group> {
     await this.#store.renameGroup(key, name, this.#entry(actor, 'group.changed', key, { name }));
-    const group = { ...this.#get(key), name };
+    const group = { ...this.get(key), name };
     this.#model.putGroup(group);
     const rooms = this.#model.roomsOf(key.locationId).filter(({ groupId }) => groupId === group.id);
     const roomIds = new Set(rooms.map(({ id }) => id));
@@ -52,7 +52,7 @@ export class Groups {
   }
 
   /** @throws GatewayError `group-not-found` when it is not in this location */
-  #get(key: GroupKey): Group {
+  get(key: GroupKey): Group {
     const group = this.#model.groupIn(key);
     if (group === undefined) throw GatewayError.of(NO_GROUP);
     return group;

@@ -42,7 +42,7 @@ export class Locations {
       name,
       this.#entry(actor, 'location.changed', id, { name }),
     );
-    const location = { ...this.#get(id), name };
+    const location = { ...this.get(id), name };
     this.#model.putLocation(location);
     for (const deviceId of this.#model.deviceIdsIn(id))
       this.#events.emit('deviceChanged', deviceId);
@@ -61,7 +61,7 @@ export class Locations {
   }
 
   /** @throws GatewayError `location-not-found` */
-  #get(id: string): Location {
+  get(id: string): Location {
     const location = this.#model.location(id);
     if (location === undefined) throw GatewayError.of(NO_LOCATION);
     return location;

@@ -44,7 +44,7 @@ export class Rooms {
       change,
       this.#entry(actor, 'room.changed', key, given(change)),
     );
-    const room = this.#get(key);
+    const room = this.get(key);
     const { name = room.name, groupId = room.groupId } = change;
     return this.#replace({ ...room, name, groupId });
   }
@@ -57,7 +57,7 @@ export class Rooms {
   async move(actor: Actor, key: RoomKey, fromGroupId: string, toGroupId: string): Promise<void> {
     const entry = this.#entry(actor, 'room.moved', key, { groupId: toGroupId });
     await this.#store.moveRoom(key, fromGroupId, toGroupId, entry);
-    this.#replace({ ...this.#get(key), groupId: toGroupId });
+    this.#replace({ ...this.get(key), groupId: toGroupId });
   }
 
   /** @throws GatewayError `room-not-found`, `room-has-devices` */
@@ -67,7 +67,7 @@ export class Rooms {
   }
 
   /** @throws GatewayError `room-not-found` when it is not in this location */
-  #get(key: RoomKey): Room {
+  get(key: RoomKey): Room {
     const room = this.#model.roomIn(key);
     if (room === undefined) throw GatewayError.of(NO_ROOM);
     return room;

@@ -83,7 +83,7 @@ export async function unsafeSettings(redis: Redis): Promise<string[]> {
 async function check(redis: Redis, { name, warning }: Setting): Promise<string | undefined> {
   const value = await readSetting(redis, name);
   if (value !== undefined) return warning(value);
-  return `${name} cannot be checked, because the server does not answer CONFIG GET: see to it that it is as the README says.`;
+  return `${name} cannot be checked, because the server does not answer CONFIG GET: see to it that it is as docs/install.md says.`;
 }
 
 async function readSetting(redis: Redis, name: string): Promise<string | undefined> {

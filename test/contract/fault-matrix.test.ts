@@ -6,9 +6,9 @@ const REFERENCE = /\[([a-z-]+)\]/g;
 
 /** The rows of the tables of the section, each without its head. */
 function tables(): string[][][] {
-  const readme = readFileSync('README.md', 'utf8');
-  const from = readme.indexOf(HEADING);
-  const section = readme.slice(from, readme.indexOf('\n## ', from));
+  const page = readFileSync('docs/guarantees.md', 'utf8');
+  const from = page.indexOf(HEADING);
+  const section = page.slice(from, page.indexOf('\n## ', from));
   const blocks = section.match(/(?:^\|.*\n)+/gm) ?? [];
   return blocks.map((block) => block.trim().split('\n').slice(2).map(cellsOf));
 }
@@ -35,7 +35,7 @@ const named = new Map(
   ]),
 );
 
-describe('the matrix of faults in the README', () => {
+describe('the matrix of faults in docs/guarantees.md', () => {
   it('has its rows and columns, and its tests', () => {
     expect(promises).toHaveLength(17);
     for (const row of promises) expect(row).toHaveLength(5);

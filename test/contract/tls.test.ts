@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { request as requestPlain } from 'node:http';
 import { request } from 'node:https';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { connect as connectTls } from 'node:tls';
+import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import mqtt from 'mqtt';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Home } from '../broker/home.js';
 import { connectPacket, RawClient } from '../harness/raw-client.js';
 
@@ -102,4 +103,72 @@ it('a client without the certificate is told apart, and the others go on', async
   });
   await expect(stranger).rejects.toThrow(/self-signed certificate/);
   await home.publishLast(device, 'alarms', '{"kind":"fall"}');
+});
+
+/** The version and suite that a handshake ends with; undefined when it fails. */
+async function handshake(
+  listener: 'mqtts' | 'https',
+  options: ConnectionOptions,
+): Promise<string | undefined> {
+  const socket = connectTls({ ca, host: 'localhost', port: portOf(listener), ...options });
+  try {
+    await once(socket, 'secureConnect');
+    return `${socket.getProtocol()} ${socket.getCipher().name}`;
+  } catch {
+    return undefined;
+  } finally {
+    socket.destroy();
+  }
+}
+
+describe.each(['mqtts', 'https'] as const)('a handshake of %s', (listener) => {
+  it('is made with TLS 1.3, and with TLS 1.2 where that is forward secret', async () => {
+    expect(await handshake(listener, {})).toBe('TLSv1.3 TLS_AES_128_GCM_SHA256');
+    const options = { maxVersion: 'TLSv1.2' } as const;
+    expect(await handshake(listener, options)).toBe('TLSv1.2 ECDHE-ECDSA-AES128-GCM-SHA256');
+  });
+
+  it.each([
+    ['CBC', 'ECDHE-ECDSA-AES128-SHA256'],
+    ['CBC with SHA-1', 'ECDHE-ECDSA-AES128-SHA'],
+    ['CCM with a short tag', 'ECDHE-ECDSA-AES128-CCM8'],
+  ])('fails when the client only offers %s', async (_name, ciphers) => {
+    // Level 0 has the client offer what OpenSSL no longer offers by itself.
+    const options = { maxVersion: 'TLSv1.2', ciphers: `${ciphers}:@SECLEVEL=0` } as const;
+    expect(await handshake(listener, options)).toBeUndefined();
+  });
+
+  it('fails with TLS 1.1', async () => {
+    const ciphers = 'ALL:@SECLEVEL=0';
+    const options = { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers } as const;
+    expect(await handshake(listener, options)).toBeUndefined();
+  });
+
+  it('is short for a client that comes again with a session ticket', async () => {
+    const port = portOf(listener);
+    const first = connectTls({ ca, host: 'localhost', port });
+    const [session]: Buffer[] = await once(first, 'session');
+    first.destroy();
+    const second = connectTls({ ca, host: 'localhost', port, session });
+    await once(second, 'secureConnect');
+    expect(second.isSessionReused()).toBe(true);
+    second.destroy();
+  });
+});
+
+it('answers over HTTPS tell a browser to stay with it, those over HTTP do not', async () => {
+  const answered = async (address: string, options: object) =>
+    new Promise<string | undefined>((resolve, reject) => {
+      const get = address.startsWith('https') ? request : requestPlain;
+      get(address, options, (answer) => {
+        answer.resume();
+        resolve(answer.headers['strict-transport-security']);
+      })
+        .on('error', reject)
+        .end();
+    });
+  expect(await answered(`https://localhost:${portOf('https')}/healthz`, { ca })).toBe(
+    'max-age=31536000',
+  );
+  expect(await answered(`${home.gateway.httpUrl}/healthz`, {})).toBeUndefined();
 });

@@ -14,6 +14,8 @@ type Need =
   | 'manager of the location'
   | 'manager of the group'
   | 'manager of the room'
+  | 'viewer of the group'
+  | 'viewer of the room'
   | 'viewer of the device'
   | 'manager of the device'
   | 'admin';
@@ -24,15 +26,18 @@ const NEEDS: Readonly<Record<string, Need>> = {
   'GET /bridges/:name/dead-letters': 'admin',
   'GET /care-homes': 'a token',
   'POST /care-homes': 'admin',
+  'GET /care-homes/:locationId': 'viewer of some',
   'PATCH /care-homes/:locationId': 'manager of the location',
   'DELETE /care-homes/:locationId': 'admin',
   'GET /care-homes/:locationId/groups': 'viewer of some',
   'POST /care-homes/:locationId/groups': 'manager of the location',
+  'GET /care-homes/:locationId/groups/:groupId': 'viewer of the group',
   'PATCH /care-homes/:locationId/groups/:groupId': 'manager of the group',
   'DELETE /care-homes/:locationId/groups/:groupId': 'manager of the group',
   'POST /care-homes/:locationId/groups/:groupId/rooms/:roomId/move': 'manager of the group',
   'GET /care-homes/:locationId/rooms': 'viewer of some',
   'POST /care-homes/:locationId/rooms': 'manager of some',
+  'GET /care-homes/:locationId/rooms/:roomId': 'viewer of the room',
   'PATCH /care-homes/:locationId/rooms/:roomId': 'manager of the room',
   'DELETE /care-homes/:locationId/rooms/:roomId': 'manager of the room',
   'GET /care-homes/:locationId/devices': 'viewer of some',
@@ -55,7 +60,13 @@ const NEEDS: Readonly<Record<string, Need>> = {
   'POST /losses/:lossId/acknowledge': 'admin',
 };
 
-const VIEWER: readonly Need[] = ['a token', 'viewer of some', 'viewer of the device'];
+const VIEWER: readonly Need[] = [
+  'a token',
+  'viewer of some',
+  'viewer of the group',
+  'viewer of the room',
+  'viewer of the device',
+];
 const GROUP_MANAGER: readonly Need[] = [
   ...VIEWER,
   'manager of some',

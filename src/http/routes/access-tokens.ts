@@ -1,7 +1,8 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { actorOf } from '../actor.js';
+import { createdHeaders } from '../created.js';
 import type { HttpApp } from '../http-env.js';
-import { jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
+import { createdResponse, jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
 import { invalidRequest } from '../problem.js';
 import {
   accessTokenSchema,
@@ -36,7 +37,7 @@ const create = createRoute({
   tags,
   request: { body: jsonRequestBody(newAccessTokenSchema) },
   responses: {
-    201: jsonResponse('The access token, with the token itself.', issuedTokenSchema),
+    201: createdResponse('The access token, with the token itself.', issuedTokenSchema),
     ...problems.granted,
     ...problems.body,
     ...problems.store,
@@ -55,7 +56,7 @@ const remove = createRoute({
 
 /** Access tokens, for the administrator (CONTRACT 2). */
 export function registerAccessTokens(app: HttpApp, services: RouteServices): void {
-  const { accessTokens, access, readsJson, now } = services;
+  const { accessTokens, access, readsJson, now, publicUrl } = services;
 
   app.openapi({ ...list, middleware: [access.admin()] }, (c) =>
     c.json(accessTokens.list().map(accessTokenView), 200),
@@ -68,7 +69,8 @@ export function registerAccessTokens(app: HttpApp, services: RouteServices): voi
     }
     const request = { name, grants, expiresAtMs };
     const { record, token } = await accessTokens.create(actorOf(c), request);
-    return c.json({ ...accessTokenView(record), token }, 201);
+    const headers = createdHeaders(c, record.id, publicUrl);
+    return c.json({ ...accessTokenView(record), token }, 201, headers);
   });
 
   app.openapi({ ...remove, middleware: [access.admin()] }, async (c) => {

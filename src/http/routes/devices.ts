@@ -1,7 +1,8 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { actorOf } from '../actor.js';
+import { createdHeaders } from '../created.js';
 import { callerOf, type HttpApp } from '../http-env.js';
-import { jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
+import { createdResponse, jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
 import { devicePathSchema, locationPathSchema, nameBodySchema } from '../schemas/common.js';
 import {
   createdDeviceSchema,
@@ -34,7 +35,7 @@ const create = createRoute({
   tags,
   request: { params: locationPathSchema, body: jsonRequestBody(newDeviceSchema) },
   responses: {
-    201: jsonResponse('The device, with its secret.', createdDeviceSchema),
+    201: createdResponse('The device, with its secret.', createdDeviceSchema),
     ...problems.change,
     ...problems.conflict,
   },
@@ -89,7 +90,7 @@ const replaceSecret = createRoute({
 
 /** The devices of a location (specification 4, CONTRACT 2). */
 export function registerDevices(app: HttpApp, services: RouteServices): void {
-  const { devices, presence, coverage, access, readsJson } = services;
+  const { devices, presence, coverage, access, readsJson, publicUrl } = services;
 
   app.openapi({ ...list, middleware: [access.partOfLocation('viewer')] }, (c) => {
     const { locationId } = c.req.valid('param');
@@ -102,7 +103,8 @@ export function registerDevices(app: HttpApp, services: RouteServices): void {
     const { name, id } = c.req.valid('json');
     const { locationId } = c.req.valid('param');
     const { device, secret } = await devices.create(actorOf(c), locationId, name, id);
-    return c.json({ ...deviceView(device, presence), secret }, 201);
+    const headers = createdHeaders(c, device.id, publicUrl);
+    return c.json({ ...deviceView(device, presence), secret }, 201, headers);
   });
 
   app.openapi({ ...get, middleware: [access.device('viewer')] }, (c) => {

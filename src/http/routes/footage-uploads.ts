@@ -2,7 +2,7 @@ import { createRoute } from '@hono/zod-openapi';
 import type { MiddlewareHandler } from 'hono';
 import { formatTime } from '../../domain/notation.js';
 import { deviceOf, type HttpApp, type HttpEnv } from '../http-env.js';
-import { jsonRequestBody, jsonResponse, problems } from '../openapi.js';
+import { createdResponse, jsonRequestBody, problems } from '../openapi.js';
 import { deviceIdPathSchema } from '../schemas/common.js';
 import { newFootageSchema, preparedUploadSchema } from '../schemas/footage.js';
 import { urlReceiver } from '../url-receiver.js';
@@ -17,7 +17,7 @@ const prepare = createRoute({
   security: [{ device: [] }],
   request: { params: deviceIdPathSchema, body: jsonRequestBody(newFootageSchema) },
   responses: {
-    201: jsonResponse('Where to upload it, and its key.', preparedUploadSchema),
+    201: createdResponse('Where to upload it, and its key.', preparedUploadSchema),
     ...problems.device,
     ...problems.body,
     ...problems.store,
@@ -43,6 +43,7 @@ export function registerFootageUploads(app: HttpApp, services: FootageUploadServ
     const receiver = urlReceiver(c, publicUrl);
     const prepared = await footage.prepareUpload(deviceOf(c), type, contentType, receiver);
     const { key, uploadUrl, expiresAtMs } = prepared;
-    return c.json({ key, uploadUrl, expiresAt: formatTime(expiresAtMs) }, 201);
+    const body = { key, uploadUrl, expiresAt: formatTime(expiresAtMs) };
+    return c.json(body, 201, { Location: uploadUrl });
   });
 }

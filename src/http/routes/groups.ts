@@ -1,7 +1,8 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { actorOf } from '../actor.js';
+import { createdHeaders } from '../created.js';
 import { callerOf, type HttpApp } from '../http-env.js';
-import { jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
+import { createdResponse, jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
 import { groupPathSchema, locationPathSchema, nameBodySchema } from '../schemas/common.js';
 import { groupSchema, groupView } from '../schemas/group.js';
 import type { RouteServices } from './services.js';
@@ -27,7 +28,17 @@ const create = createRoute({
   summary: 'Create a group',
   tags,
   request: { params: locationPathSchema, body: jsonRequestBody(nameBodySchema) },
-  responses: { 201: jsonResponse('The group.', groupSchema), ...problems.change },
+  responses: { 201: createdResponse('The group.', groupSchema), ...problems.change },
+});
+
+const get = createRoute({
+  method: 'get',
+  path: item,
+  operationId: 'getGroup',
+  summary: 'Get a group',
+  tags,
+  request: { params: groupPathSchema },
+  responses: { 200: jsonResponse('The group.', groupSchema), ...problems.resource },
 });
 
 const rename = createRoute({
@@ -52,7 +63,7 @@ const remove = createRoute({
 
 /** The groups of a location (specification 4). */
 export function registerGroups(app: HttpApp, services: RouteServices): void {
-  const { groups, model, coverage, access, readsJson } = services;
+  const { groups, model, coverage, access, readsJson, publicUrl } = services;
 
   app.openapi({ ...list, middleware: [access.partOfLocation('viewer')] }, (c) => {
     const { locationId } = c.req.valid('param');
@@ -65,7 +76,13 @@ export function registerGroups(app: HttpApp, services: RouteServices): void {
   app.openapi({ ...create, middleware: [access.location('manager'), readsJson] }, async (c) => {
     const { locationId } = c.req.valid('param');
     const group = await groups.create(actorOf(c), locationId, c.req.valid('json').name);
-    return c.json(groupView(group), 201);
+    return c.json(groupView(group), 201, createdHeaders(c, group.id, publicUrl));
+  });
+
+  app.openapi({ ...get, middleware: [access.group('viewer')] }, (c) => {
+    const key = c.req.valid('param');
+    const group = groups.get(key);
+    return c.json(groupView(group, model.roomIdsByGroup(key.locationId).get(group.id)), 200);
   });
 
   app.openapi({ ...rename, middleware: [access.group('manager'), readsJson] }, async (c) => {

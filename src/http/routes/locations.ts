@@ -1,8 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { touchesLocation } from '../../domain/grants.js';
+import { type Grant, touchesLocation } from '../../domain/grants.js';
+import type { Location } from '../../domain/site.js';
 import { actorOf } from '../actor.js';
+import { createdHeaders } from '../created.js';
 import { callerOf, type HttpApp } from '../http-env.js';
-import { jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
+import { createdResponse, jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
 import { locationPathSchema, nameBodySchema } from '../schemas/common.js';
 import { locationSchema, locationView } from '../schemas/location.js';
 import type { RouteServices } from './services.js';
@@ -28,11 +30,21 @@ const create = createRoute({
   tags,
   request: { body: jsonRequestBody(nameBodySchema) },
   responses: {
-    201: jsonResponse('The location.', locationSchema),
+    201: createdResponse('The location.', locationSchema),
     ...problems.granted,
     ...problems.body,
     ...problems.store,
   },
+});
+
+const get = createRoute({
+  method: 'get',
+  path: item,
+  operationId: 'getLocation',
+  summary: 'Get a location',
+  tags,
+  request: { params: locationPathSchema },
+  responses: { 200: jsonResponse('The location.', locationSchema), ...problems.resource },
 });
 
 const rename = createRoute({
@@ -57,7 +69,14 @@ const remove = createRoute({
 
 /** Locations (specification 4). */
 export function registerLocations(app: HttpApp, services: RouteServices): void {
-  const { locations, coverage, access, readsJson } = services;
+  const { locations, coverage, access, readsJson, publicUrl } = services;
+  const viewOf = (location: Location, grants: readonly Grant[]) => {
+    const devices = coverage.devicesOf(grants, 'viewer', location.id);
+    return locationView(
+      location,
+      devices.map(({ id }) => id),
+    );
+  };
 
   app.openapi(list, (c) => {
     const { grants } = callerOf(c);
@@ -71,15 +90,18 @@ export function registerLocations(app: HttpApp, services: RouteServices): void {
 
   app.openapi({ ...create, middleware: [access.admin(), readsJson] }, async (c) => {
     const location = await locations.create(actorOf(c), c.req.valid('json').name);
-    return c.json(locationView(location, []), 201);
+    return c.json(locationView(location, []), 201, createdHeaders(c, location.id, publicUrl));
+  });
+
+  app.openapi({ ...get, middleware: [access.partOfLocation('viewer')] }, (c) => {
+    const location = locations.get(c.req.valid('param').locationId);
+    return c.json(viewOf(location, callerOf(c).grants), 200);
   });
 
   app.openapi({ ...rename, middleware: [access.location('manager'), readsJson] }, async (c) => {
     const { locationId } = c.req.valid('param');
     const location = await locations.rename(actorOf(c), locationId, c.req.valid('json').name);
-    const devices = coverage.devicesOf(callerOf(c).grants, 'viewer', locationId);
-    const deviceIds = devices.map(({ id }) => id);
-    return c.json(locationView(location, deviceIds), 200);
+    return c.json(viewOf(location, callerOf(c).grants), 200);
   });
 
   app.openapi({ ...remove, middleware: [access.adminOfLocation()] }, async (c) => {

@@ -1,7 +1,8 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { actorOf } from '../actor.js';
+import { createdHeaders } from '../created.js';
 import { callerOf, type HttpApp } from '../http-env.js';
-import { jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
+import { createdResponse, jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
 import { locationPathSchema, roomPathSchema } from '../schemas/common.js';
 import { newRoomSchema, roomChangeSchema, roomSchema, roomView } from '../schemas/room.js';
 import type { RouteServices } from './services.js';
@@ -27,7 +28,17 @@ const create = createRoute({
   summary: 'Create a room',
   tags,
   request: { params: locationPathSchema, body: jsonRequestBody(newRoomSchema) },
-  responses: { 201: jsonResponse('The room.', roomSchema), ...problems.change },
+  responses: { 201: createdResponse('The room.', roomSchema), ...problems.change },
+});
+
+const get = createRoute({
+  method: 'get',
+  path: item,
+  operationId: 'getRoom',
+  summary: 'Get a room',
+  tags,
+  request: { params: roomPathSchema },
+  responses: { 200: jsonResponse('The room.', roomSchema), ...problems.resource },
 });
 
 const change = createRoute({
@@ -52,7 +63,7 @@ const remove = createRoute({
 
 /** The rooms of a location (specification 4). */
 export function registerRooms(app: HttpApp, services: RouteServices): void {
-  const { rooms, model, coverage, access, readsJson } = services;
+  const { rooms, model, coverage, access, readsJson, publicUrl } = services;
 
   app.openapi({ ...list, middleware: [access.partOfLocation('viewer')] }, (c) => {
     const { locationId } = c.req.valid('param');
@@ -69,7 +80,13 @@ export function registerRooms(app: HttpApp, services: RouteServices): void {
     const { name, groupId = null } = c.req.valid('json');
     access.requireScope(c, 'manager', { locationId, groupId });
     const room = await rooms.create(actorOf(c), locationId, name, groupId);
-    return c.json(roomView(room), 201);
+    return c.json(roomView(room), 201, createdHeaders(c, room.id, publicUrl));
+  });
+
+  app.openapi({ ...get, middleware: [access.room('viewer')] }, (c) => {
+    const key = c.req.valid('param');
+    const room = rooms.get(key);
+    return c.json(roomView(room, model.deviceIdsByRoom(key.locationId).get(room.id)), 200);
   });
 
   app.openapi({ ...change, middleware: [access.room('manager'), readsJson] }, async (c) => {

@@ -1,7 +1,7 @@
 /**
- * What the README does with curl, with the client that is generated from `/openapi.json`. Compiled and
- * run by generated-client.test.ts, beside the client; a step that is not answered as it should be ends
- * it with a status other than 0.
+ * What the README and docs/http.md do with curl, with the client that is generated from
+ * `/openapi.json`. Compiled and run by generated-client.test.ts, beside the client; a step that is not
+ * answered as it should be ends it with a status other than 0.
  *
  *     node walk.js prepare                       prints what the alarm is published with
  *     node walk.js history <location> <device>   prints the events

@@ -1,0 +1,167 @@
+import type { Logger } from 'pino';
+import { bridgeNameOf, bridgeOwner } from './bridge/bridge-queue.js';
+import { sessionOwner } from './broker/authentication.js';
+import { RetainedRedis } from './broker/retained-redis.js';
+import type { Config } from './config/schema.js';
+import { countBacklogs, markBacklogs } from './delivery/backlog-count.js';
+import { BacklogWatch } from './delivery/backlog-watch.js';
+import { Deliveries } from './delivery/deliveries.js';
+import { Forwarder } from './delivery/forwarder.js';
+import { LiveCopies } from './delivery/live-copies.js';
+import { isAlarm, type LogReader, type NewAlarm, type NewMessage } from './delivery/log-entry.js';
+import { LogWriter } from './delivery/log-writer.js';
+import { NewestRetained } from './delivery/newest-retained.js';
+import type { SessionOwner } from './delivery/session.js';
+import { Sessions } from './delivery/sessions.js';
+import { Upkeep } from './delivery/upkeep.js';
+import type { Principal } from './domain/grants.js';
+import { heldOwner } from './held-sessions.js';
+import type { Releasers } from './releasers.js';
+import type { AccessTokens } from './site/access-tokens.js';
+import type { Health } from './site/health.js';
+import { Principals } from './site/principals.js';
+import type { SiteModel } from './site/site-model.js';
+import type { SteadyClock } from './site/steady-clock.js';
+import type { Storage } from './storage.js';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const MAX_NAMED_SESSIONS = 3;
+
+export interface DeliveringOptions {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly health: Health;
+  readonly releasers: Releasers;
+  readonly steady: SteadyClock;
+  readonly storage: Storage;
+  readonly model: SiteModel;
+  readonly accessTokens: AccessTokens;
+}
+
+/** The two logs' writers, and everyone who is fed from the logs. */
+export interface DeliveryParts {
+  readonly deliveries: Deliveries;
+  readonly sessions: Sessions;
+  readonly alarms: LogWriter<NewAlarm>;
+  readonly messages: LogWriter<NewMessage>;
+  readonly forwarder: Forwarder;
+  readonly retained: NewestRetained;
+}
+
+/** Opens the delivery: its writers, its sessions, and what looks after both. */
+export async function openDelivery(options: DeliveringOptions): Promise<DeliveryParts> {
+  const { log, health, releasers, steady, storage } = options;
+  const { logs } = storage;
+  const deliveries = new Deliveries({
+    newest: {
+      alarms: await logs.lastSequence('alarms'),
+      messages: await logs.lastSequence('messages'),
+    },
+    reader: logs,
+    log,
+    now: steady.now,
+    elapsedSinceMs: steady.elapsedSinceMs,
+    // What memory still has is recorded again; alarms under the ids that they had (FINDINGS R7).
+    onLost: (_log, entries) => {
+      for (const { source } of entries) {
+        if (source === undefined) continue;
+        if (isAlarm(source)) alarms.append(source, () => undefined);
+        else messages.append(source, () => undefined);
+      }
+    },
+  });
+  const alarms = new LogWriter<NewAlarm>({
+    ...{ log: 'alarms', store: logs.alarms, deliveries, logger: log },
+    onOutage: (reason) => health.report('alarm-log', reason),
+  });
+  const messages = new LogWriter<NewMessage>({
+    ...{ log: 'messages', store: logs.messages, deliveries, logger: log },
+    onOutage: (reason) => health.report('message-log', reason),
+  });
+  const sessions = await openSessions(deliveries, options);
+  const liveCopies = new LiveCopies(alarms, deliveries);
+  liveCopies.start();
+  releasers.add(() => {
+    liveCopies.stop();
+    alarms.stop();
+    messages.stop();
+  });
+  const watch = new BacklogWatch(deliveries, health);
+  watch.start();
+  releasers.add(() => watch.stop());
+  const retained = new NewestRetained(new RetainedRedis(storage.broker));
+  const forwarder = new Forwarder({ deliveries, writer: messages, retained, log });
+  return { deliveries, sessions, alarms, messages, forwarder, retained };
+}
+
+/** The sessions, with what each has accepted counted; afterwards anything may be appended. */
+async function openSessions(deliveries: Deliveries, options: DeliveringOptions): Promise<Sessions> {
+  const { config, log, health, releasers, steady, storage } = options;
+  const { logs } = storage;
+  const sessions = new Sessions({
+    ...{ store: storage.sessions, deliveries, log },
+    ownerOf: ownersOf(options),
+    limits: {
+      maxInFlight: config.mqtt.maxInFlight,
+      maxQueued: config.sessions.maxQueuedMessages,
+      maxQueuedBytes: config.sessions.maxQueuedBytes,
+      maxAgeMs: config.sessions.maxQueuedHours * HOUR_MS,
+    },
+    forgetAfterMs: config.sessions.forgetAfterDays * DAY_MS,
+    now: steady.now,
+  });
+  const { unreadable, countedUpTo } = await sessions.start();
+  releasers.add(() => sessions.stop());
+  reportUnreadable(unreadable, health, log);
+  await countBacklogs(deliveries, logs, countedUpTo);
+  markInBackground(deliveries, logs, options);
+  storage.startRetention(
+    () => Math.min(deliveries.floor('alarms'), sessions.storedFloor('alarms')) + 1,
+  );
+  const upkeep = new Upkeep({ logs, deliveries, sessions, log });
+  upkeep.start();
+  releasers.add(() => upkeep.stop());
+  return sessions;
+}
+
+/** Finds the owner of a stored session: a bridge, a principal, or one whose record is unreadable. */
+function ownersOf({ config, log, model, accessTokens }: DeliveringOptions) {
+  const principals = new Principals(model, accessTokens);
+  const bridgeOwnerOf = (key: string): SessionOwner | undefined => {
+    const name = bridgeNameOf(key);
+    const configured = config.bridges.find((bridge) => bridge.name === name);
+    if (name !== undefined && configured === undefined) {
+      log.warn({ bridge: name }, 'queue discarded: its bridge is no longer configured');
+    }
+    return configured && bridgeOwner(configured);
+  };
+  return (key: string): SessionOwner | undefined =>
+    bridgeOwnerOf(key) ?? ownerOf(principals.byKey(key)) ?? heldOwner(key, model, principals);
+}
+
+function ownerOf(principal: Principal | undefined): SessionOwner | undefined {
+  return principal && sessionOwner(principal);
+}
+
+function reportUnreadable(clientIds: readonly string[], health: Health, log: Logger): void {
+  if (clientIds.length === 0) return;
+  log.error({ clientIds }, 'failed to read stored sessions');
+  const names = clientIds.slice(0, MAX_NAMED_SESSIONS).join(', ');
+  const fault = `${clientIds.length} stored sessions cannot be read, their backlogs are lost: ${names}`;
+  health.reportElsewhere('sessions', fault);
+}
+
+/** A start does not wait for a look through the logs. */
+function markInBackground(
+  deliveries: Deliveries,
+  reader: LogReader,
+  { releasers, log }: DeliveringOptions,
+): void {
+  const stopping = new AbortController();
+  releasers.add(() => stopping.abort());
+  const marked = markBacklogs(deliveries, reader, deliveries.newest, stopping.signal);
+  marked.catch((error: unknown) => {
+    log.warn({ err: error }, 'failed to look through the logs');
+  });
+}

@@ -1,0 +1,171 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { Checkout, Shell } from './checkout.js';
+import { commandsOf, STARTS } from './commands.js';
+import { codeIn, Page, rowsOf } from './page.js';
+
+const [demo = '', helpers = '', home = '', token = '', subscribe = '', publish = '', ...later] =
+  commandsOf('README.md');
+const [comeBack = '', history = ''] = later;
+
+let checkout: Checkout;
+let shell: Shell;
+
+beforeAll(async () => {
+  checkout = await Checkout.make();
+  await checkout.start(STARTS.fromReadme);
+});
+afterEach(() => shell.end());
+afterAll(() => checkout.remove());
+
+describe('README.md', () => {
+  it('shows the demo', async () => {
+    shell = new Shell(checkout);
+    expect(await shell.run(demo)).toContain('3 published, 3 forwarded, 0 lost');
+  });
+
+  it('leads from empty to a received alarm, and to one that has waited', async () => {
+    shell = new Shell(checkout);
+    for (const block of [helpers, home, token, subscribe]) await shell.run(block);
+    // Who types is slower than mosquitto_sub.
+    await expect.poll(hasSubscribed).toBe(true);
+    await shell.run(publish);
+    const line = await shell.lines.next(/\/alarms\/fall \{/, 0);
+    const [, shown = ''] =
+      /alarms\/fall (\{[\s\S]*?\})\n```/.exec(new Page('README.md').text) ?? [];
+    expect(shapeOf(JSON.parse(line.slice(line.indexOf('{'))))).toEqual(shapeOf(JSON.parse(shown)));
+    expect(await shell.run(comeBack)).toMatch(
+      /\/alarms\/helpCall \{.*"customData":\{"nurseCallId":"7a"/,
+    );
+    const { events } = historySchema.parse(
+      JSON.parse(lineWith(await shell.run(history), 'events')),
+    );
+    expect(events.map(({ kind }) => kind)).toEqual(['helpCall', 'fall']);
+    expect(later).toHaveLength(2);
+  });
+});
+
+/** Whether the subscriber gets what is published now. */
+async function hasSubscribed(): Promise<boolean> {
+  await shell.run(publish.replace('"kind":"fall"', '"kind":"noise"'));
+  return shell.lines.all.some((line) => line.includes('/alarms/noise {'));
+}
+
+const historySchema = z.object({ events: z.array(z.object({ kind: z.string() })) });
+
+/** The same for two values that differ in numbers and texts only. */
+function shapeOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(shapeOf);
+  if (typeof value !== 'object' || value === null) return value === null ? null : typeof value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, shapeOf(inner)]));
+}
+
+function lineWith(printed: string, text: string): string {
+  return printed.split('\n').find((line) => line.includes(text)) ?? '';
+}
+
+/** Runs a page in the shell of the five minutes; what each of its blocks has printed. */
+async function run(path: string): Promise<string[]> {
+  shell = new Shell(checkout);
+  for (const block of [helpers, home, token]) await shell.run(block);
+  const printed: string[] = [];
+  for (const block of commandsOf(path)) printed.push(await shell.run(block));
+  return printed;
+}
+
+describe('the commands of', () => {
+  it('docs/mqtt.md', async () => {
+    const [published, received, command] = await run('docs/mqtt.md');
+    expect(published).not.toContain('rror');
+    expect(received).toMatch(/\/battery \{"receivedAt":.*"data":\{"percent":81\}/);
+    expect(received).toMatch(/^gateway\/status \{"online":true,.*"faults":\[/m);
+    expect(command).toMatch(/^devices\/\S+\/commands\/led on$/m);
+    const rejected = () => shell.run('api localhost:8080/care-homes/$LOCATION/rejected');
+    await expect.poll(rejected).toContain('"reason":"unknown-kind"');
+  });
+
+  it('docs/http.md, which has every route', async () => {
+    const [listed, , merged, , page, ready, metrics] = await run('docs/http.md');
+    expect(listed).toContain('"name":"Haus am See"');
+    expect(merged).toContain('{"nurseCallId":"7a","bed":2}');
+    expect(page).toContain('{"nextCursor":null,"events":[]}');
+    expect(ready).toContain('"ready":true');
+    expect(metrics).toMatch(
+      /^gateway_consumer_messages\{consumer=".+",log="alarms",state="accepted"\}/m,
+    );
+    const csv = readFileSync(join(checkout.directory, 'alarms.csv'), 'utf8');
+    const columns = codeIn(
+      new Page('docs/http.md').text.split('The columns are')[1]?.split('\n\n')[0] ?? '',
+    );
+    expect(csv.split('\r\n')[0]).toBe(columns.join(','));
+    const document = readFileSync(join(checkout.directory, 'openapi.json'), 'utf8');
+    expect(documentedRoutes()).toEqual(routesIn(JSON.parse(document)));
+  });
+
+  it('docs/roles.md', async () => {
+    const [listed] = await run('docs/roles.md');
+    expect(listed).toContain('"name":"temporary staff"');
+    expect(await shell.run('api localhost:8080/access-tokens')).not.toContain('temporary staff');
+  });
+
+  it('docs/footage.md', async () => {
+    const [walk] = await run('docs/footage.md');
+    expect(walk).toMatch(/^100$/m);
+  });
+
+  it('docs/audit.md', async () => {
+    const [records] = await run('docs/audit.md');
+    expect(records).toMatch(
+      /"action":"device.created","actor":\{"type":"access-token","id":"admin"/,
+    );
+  });
+
+  it('docs/bridges.md', async () => {
+    expect(await run('docs/bridges.md')).toEqual([expect.stringMatching(/^\[\]/)]);
+  });
+
+  it('docs/guarantees.md', async () => {
+    expect(await run('docs/guarantees.md')).toEqual([expect.stringMatching(/^\[\]/)]);
+  });
+
+  it('docs/configuration.md', async () => {
+    const valid = expect.stringContaining('the configuration is valid');
+    expect(await run('docs/configuration.md')).toEqual([valid, valid]);
+  });
+});
+
+it('Ctrl-C ends the gateway in order; docs/install.md starts it with a file', async () => {
+  shell = new Shell(checkout);
+  expect(await checkout.interrupt()).toBe(true);
+  expect(new Page('docs/install.md').blocks('sh')).toContain(STARTS.withFile);
+  await checkout.start(STARTS.withFile);
+  expect(await shell.run('curl -sS localhost:8080/readyz')).toContain('"ready":true');
+  expect(await checkout.interrupt()).toBe(true);
+});
+
+/** `get /care-homes/<location>` and so on, as the tables of docs/http.md have them. */
+function documentedRoutes(): string[] {
+  const rows = rowsOf(new Page('docs/http.md').section('Resources'));
+  const routes = rows.flatMap(([methods = '', paths = '']) =>
+    codeIn(methods).flatMap((method) =>
+      codeIn(paths).map((path) => `${method.toLowerCase()} ${path}`),
+    ),
+  );
+  return routes.toSorted();
+}
+
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
+
+function routesIn(document: unknown): string[] {
+  const { paths } = z
+    .object({ paths: z.record(z.string(), z.record(z.string(), z.unknown())) })
+    .parse(document);
+  const routes = Object.entries(paths).flatMap(([path, item]) =>
+    Object.keys(item)
+      .filter((method) => METHODS.includes(method))
+      .map((method) => `${method} ${path.replaceAll(/\{(\w+?)(?:Id)?\}/g, '<$1>')}`),
+  );
+  return routes.toSorted();
+}

@@ -1,0 +1,31 @@
+import { Page } from './page.js';
+
+/** Blocks that no test can run, by how they begin, and why. */
+export const NOT_RUN: ReadonlyMap<string, string> = new Map([
+  ['cd /opt/care-home-gateway\nnpm ci', 'needs root, and systemd'],
+  ['node /opt/care-home-gateway/dist/main.js check-config', 'the same'],
+  ['systemctl stop care-home-gateway\ncd', 'the same'],
+  ['systemctl stop care-home-gateway\ntar', 'the same'],
+  ['systemctl stop care-home-gateway\nrm', 'the same'],
+  ['docker build', 'needs Docker, and a registry'],
+  ['npm run bench', 'takes many minutes'],
+  ['npm run chaos', 'takes many minutes; test/chaos/chaos.test.ts is a short run'],
+  ['GATEWAY_TEST_LONG=1', 'takes many minutes'],
+]);
+
+/** Commands after which a gateway runs. */
+export const STARTS = {
+  fromReadme: 'npm start\n',
+  withFile: 'node dist/main.js --config config/gateway.yaml\n',
+};
+
+/** Whether a test runs the block. */
+export function isRun(block: string): boolean {
+  return [...NOT_RUN.keys()].every((beginning) => !block.startsWith(beginning));
+}
+
+/** The commands of a page that are run, in their order, but for those that start a gateway. */
+export function commandsOf(path: string): string[] {
+  const starts = Object.values(STARTS);
+  return new Page(path).blocks('sh').filter((block) => isRun(block) && !starts.includes(block));
+}

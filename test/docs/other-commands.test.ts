@@ -1,0 +1,36 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { commandsOf, isRun, NOT_RUN } from './commands.js';
+import { PAGES, Page } from './page.js';
+
+describe('of the commands that no test runs', () => {
+  const all = PAGES.flatMap((path) => new Page(path).blocks('sh'));
+  const others = all.filter((block) => !isRun(block));
+
+  it('each is known, and why it is not run', () => {
+    for (const beginning of NOT_RUN.keys()) {
+      expect(others.filter((block) => block.startsWith(beginning))).toHaveLength(1);
+    }
+    const runs = PAGES.filter((path) => commandsOf(path).length > 0);
+    expect(runs.toSorted()).toEqual([
+      ...['README.md', 'docs/audit.md', 'docs/bridges.md', 'docs/configuration.md'],
+      ...['docs/footage.md', 'docs/guarantees.md', 'docs/http.md', 'docs/mqtt.md', 'docs/roles.md'],
+    ]);
+  });
+
+  it.each(others)('bash reads %s', (block) => {
+    expect(spawnSync('bash', ['-n'], { input: block, encoding: 'utf8' }).stderr).toBe('');
+  });
+
+  it.each(others)('there are the files and scripts that it names: %s', (block) => {
+    const files = block.match(/(?<=\s)(?:systemd|config|test)\/[\w./-]+/g) ?? [];
+    expect(files.filter((file) => !existsSync(file))).toEqual([]);
+    const { scripts } = z
+      .object({ scripts: z.record(z.string(), z.string()) })
+      .parse(JSON.parse(readFileSync('package.json', 'utf8')));
+    const named = [...block.matchAll(/npm run ([a-z]+)/g)].map(([, name = '']) => name);
+    expect(named.filter((name) => !(name in scripts))).toEqual([]);
+  });
+});

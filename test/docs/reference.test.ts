@@ -1,0 +1,36 @@
+import { expect, it } from 'vitest';
+import { AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
+import { readOptions } from '../chaos/options.js';
+import { codeIn, Page, rowsOf } from './page.js';
+import { codeOf, textsIn } from './program-texts.js';
+
+it('docs/http.md has every metric of the gateway, and no other', () => {
+  const metrics = textsIn(codeOf('src/metrics.ts')).filter((text) =>
+    /^gateway_[a-z_]+$/.test(text),
+  );
+  const rows = rowsOf(new Page('docs/http.md').section('Metrics'));
+  const documented = rows.flatMap(([name = '']) => codeIn(name));
+  expect(documented.toSorted()).toEqual([...new Set(metrics)].toSorted());
+});
+
+it('docs/audit.md has every action, and no other', () => {
+  const rows = rowsOf(new Page('docs/audit.md').section('Actions'));
+  const documented = rows.flatMap(([name = '']) => codeIn(name));
+  expect(documented.toSorted()).toEqual([...AUDIT_ACTIONS].toSorted());
+});
+
+it('docs/performance.md has every part of the benchmarks, and no other', () => {
+  const { 0: parts = '' } =
+    /new Map<string, Part>\(\[[\s\S]*?\]\);/.exec(codeOf('test/bench/main.ts')) ?? [];
+  const rows = rowsOf(new Page('docs/performance.md').section('Measure it yourself'));
+  const documented = rows.flatMap(([name = '']) => codeIn(name));
+  expect(documented.toSorted()).toEqual(textsIn(parts).toSorted());
+});
+
+it('docs/guarantees.md runs the chaos harness with options that it has', () => {
+  const [command = ''] = new Page('docs/guarantees.md')
+    .blocks('sh')
+    .filter((block) => block.startsWith('npm run chaos'));
+  const options = readOptions(command.trim().split(' ').slice(3));
+  expect(options).toMatchObject({ durationMs: 480_000, kills: 400, seed: 7 });
+});

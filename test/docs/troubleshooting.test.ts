@@ -1,0 +1,112 @@
+import { describe, expect, it } from 'vitest';
+import { FAILURES } from '../../src/bridge/connection-failure.js';
+import { INVALID_PUBLISH_REASONS } from '../../src/domain/alarms.js';
+import { codeIn, Page } from './page.js';
+import {
+  callsOf,
+  codeOf,
+  LOG_CALL,
+  messagesOf,
+  phrasesIn,
+  sourcesIn,
+  textsIn,
+} from './program-texts.js';
+
+const REPORT_CALL = /\b(?:health\.report|reportElsewhere|onOutage)\b/;
+const DEBUG_CALL = /\blog\.debug\(/g;
+
+/** Where the words of a fault, a denial, a connect error or a failed start are. */
+const SPEAKERS: readonly string[] = [
+  ...['src/broker', 'src/bridge', 'src/config'].flatMap(sourcesIn),
+  ...['src/field-faults.ts', 'src/site/clock-doubt.ts', 'src/store/failures.ts'],
+  ...sourcesIn('src').filter((path) => {
+    const code = codeOf(path);
+    return REPORT_CALL.test(code) || code.includes("GatewayError('start-failed'");
+  }),
+].filter((path) => !path.startsWith('src/http/'));
+
+/** What nobody meets, or meets as a part of another text. */
+const NOT_SHOWN: ReadonlySet<string> = new Set([
+  // Errors of the program, which end with a stack.
+  'authentication without CONNECT',
+  'aedes has no packet parser where version 1.2.0 has it',
+  // Between the parts of the program.
+  'not acknowledged yet',
+  'append-only files',
+  'loss of …',
+  // Parts of texts.
+  'private key',
+  'unknown error',
+  'one fault',
+  'access token',
+  'access tokens',
+  'up to … …',
+  'a whole number',
+  'true or false',
+  'a number',
+  'a list',
+  'an object with keys',
+  'at least',
+  'at most',
+  // Said by the problem of an HTTP answer.
+  'There is no such loss.',
+]);
+
+/** Logged by a method without a caller. */
+const NEVER_LOGGED: ReadonlySet<string> = new Set(['failed to record denials, trying again']);
+
+const page = new Page('docs/troubleshooting.md');
+const shown = codeIn(page.text.replaceAll(/\s+/g, ' '));
+
+/** Whether the page has the text, with anything where the program fills something in. */
+function isShown(text: string): boolean {
+  const parts = text.split(/…+/).map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  const pattern = new RegExp(parts.join('.+?'));
+  return shown.some((code) => pattern.test(code));
+}
+
+function missing(texts: readonly string[]): string[] {
+  return [...new Set(texts)].filter((text) => !isShown(text));
+}
+
+describe('docs/troubleshooting.md', () => {
+  it('has every log line but those for debugging', () => {
+    const messages = sourcesIn('src').flatMap((path) =>
+      callsOf(codeOf(path), LOG_CALL).flatMap(messagesOf),
+    );
+    expect(messages.length).toBeGreaterThan(100);
+    expect(missing(messages.filter((message) => !NEVER_LOGGED.has(message)))).toEqual([]);
+    // The one line that is not written through the log.
+    const [, lost = ''] = /msg: '([^']+)'/.exec(codeOf('src/log.ts')) ?? [];
+    expect(shown).toContain(lost);
+  });
+
+  it('has every text of a fault, a denial, a connect error and a failed start', () => {
+    const texts = SPEAKERS.flatMap((path) => {
+      const code = codeOf(path);
+      const debug = callsOf(code, DEBUG_CALL).flatMap(textsIn);
+      return phrasesIn(code).filter((text) => !debug.includes(text));
+    });
+    const said = texts.filter((text) => !text.startsWith('must ') && !NEVER_LOGGED.has(text));
+    expect(missing(said).filter((text) => !NOT_SHOWN.has(text))).toEqual([]);
+    expect([...NOT_SHOWN].filter((text) => !texts.includes(text))).toEqual([]);
+  });
+
+  it('has every code of an HTTP problem', () => {
+    const [, union = ''] = /type ErrorCode =([^;]*);/.exec(codeOf('src/errors.ts')) ?? [];
+    expect(textsIn(union).length).toBeGreaterThan(30);
+    expect(textsIn(union).filter((code) => !shown.includes(code))).toEqual([]);
+  });
+
+  it('has every reason of an invalid publish', () => {
+    const reasons = codeIn(page.section('Invalid publishes'));
+    expect(INVALID_PUBLISH_REASONS.filter((reason) => !reasons.includes(reason))).toEqual([]);
+  });
+
+  it('has every failure of a bridge, as docs/bridges.md has its kind', () => {
+    const words = Object.values(FAILURES).map((failure) => `is down: ${failure.words}`);
+    expect(words.filter((text) => !shown.includes(text))).toEqual([]);
+    const kinds = codeIn(new Page('docs/bridges.md').section('When the upstream fails'));
+    expect(Object.keys(FAILURES).filter((kind) => !kinds.includes(kind))).toEqual([]);
+  });
+});
