@@ -25,7 +25,6 @@ export type ErrorCode =
   | 'headers-too-large'
   | 'request-timeout'
   | 'too-many-requests'
-  | 'too-many-refusals'
   | 'changed-meanwhile'
   | 'range-not-satisfiable'
   | 'insufficient-storage'
@@ -55,20 +54,17 @@ export class GatewayError extends Error {
   readonly code: ErrorCode;
   readonly detail: string;
   readonly faults: readonly FieldFault[];
-  /** After how many milliseconds it is worth trying again, where that is known. */
-  readonly retryAfterMs: number | undefined;
 
   constructor(
     code: ErrorCode,
     detail: string,
-    options: { faults?: readonly FieldFault[]; retryAfterMs?: number; cause?: unknown } = {},
+    options: { faults?: readonly FieldFault[]; cause?: unknown } = {},
   ) {
     super(`${code}: ${detail}`, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'GatewayError';
     this.code = code;
     this.detail = detail;
     this.faults = options.faults ?? [];
-    this.retryAfterMs = options.retryAfterMs;
   }
 
   static of({ code, detail }: Failure): GatewayError {

@@ -15,9 +15,9 @@ import { Presence } from './ingest/presence.js';
 import { Installation } from './installation.js';
 import { type GatewayAddresses, openListeners } from './listening.js';
 import { createMetrics } from './metrics.js';
-import { openRefusals, type RefusalParts } from './refusals.js';
 import { Releasers } from './releasers.js';
 import { AccessTokens } from './site/access-tokens.js';
+import { Denials } from './site/denials.js';
 import { Devices } from './site/devices.js';
 import { Groups } from './site/groups.js';
 import { Health } from './site/health.js';
@@ -58,7 +58,8 @@ interface SharedParts extends GatewayOptions {
 
 type TakeUpBridges = (configured: Config['bridges']) => Promise<void>;
 
-interface SiteParts extends RefusalParts {
+interface SiteParts {
+  readonly denials: Denials;
   readonly model: SiteModel;
   readonly events: SiteEvents;
   readonly locations: Locations;
@@ -189,9 +190,10 @@ export class Gateway {
   async #openSite(storage: Storage): Promise<SiteParts> {
     const { log, now } = this.#options;
     const adminToken = await firstAdminToken({ ...this.#options, audit: storage.audit });
-    const steadyNow = this.#steady.now;
-    const releasers = this.#releasers;
-    const refusals = openRefusals({ ...storage, log, releasers, now, steadyNow });
+    const { audit } = storage;
+    const denials = new Denials({ audit, log, now, steadyNow: this.#steady.now });
+    denials.start();
+    this.#releasers.add(() => denials.stop());
     const model = new SiteModel();
     const events = new SiteEvents();
     const faults = new SiteFaults(this.#health, log);
@@ -204,7 +206,7 @@ export class Gateway {
       model,
       events,
       adminToken,
-      ...refusals,
+      denials,
       locations: new Locations(storage.site, model, events, now),
       groups: new Groups(storage.site, model, events, now),
       rooms: new Rooms(storage.site, model, events, now),
@@ -280,14 +282,14 @@ export class Gateway {
       connections: () => broker.connectionCount,
       unstoredBytes: () => broker.unstoredBytes,
       unkeptPublishes: () => broker.unkeptCount,
-      turnedAwayRefusals: () => parts.permissionRefusals.turnedAwayCount,
-      lostAuditEntries: () => parts.backgroundAudit.lost,
+      lostDenials: () => parts.denials.lost,
       bridges: () => bridges.statuses(),
     });
     const { history, audit, losses, deadLetters } = storage;
     return createHttpApp({
       ...parts,
       ...{ history, audit, losses, deadLetters },
+      connections: broker.connections,
       invalidPublishes: storage.invalidPublishes,
       health: this.#health,
       publicUrl: config.http.publicUrl,

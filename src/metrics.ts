@@ -15,8 +15,7 @@ export interface MetricsSources {
   readonly connections: () => number;
   readonly unstoredBytes: () => number;
   readonly unkeptPublishes: () => number;
-  readonly turnedAwayRefusals: () => number;
-  readonly lostAuditEntries: () => number;
+  readonly lostDenials: () => number;
   readonly bridges: () => Promise<BridgeStatus[]>;
 }
 
@@ -85,14 +84,9 @@ function addGateway(registry: Registry, sources: MetricsSources): void {
     sources.unkeptPublishes,
   );
   single(
-    'gateway_refusals_turned_away',
-    "Denials beyond the rate at which a principal's are recorded, since the start",
-    sources.turnedAwayRefusals,
-  );
-  single(
-    'gateway_audit_entries_lost',
-    'Invalid credentials whose record found no room while the store was away, since the start',
-    sources.lostAuditEntries,
+    'gateway_denials_lost',
+    'Denials and failed logins whose record found no room while the store was away, since the start',
+    sources.lostDenials,
   );
   single('gateway_faults', 'Present faults, see gateway/status', () => health.faults().length);
   new Gauge({

@@ -59,8 +59,6 @@ export interface Storage {
   readonly logs: LogStore;
   readonly history: AlarmHistoryRedis;
   readonly audit: AuditTrailRedis;
-  /** The same, but waits for the store as long as it takes. */
-  readonly patientAudit: AuditTrailRedis;
   readonly losses: Losses;
   readonly sessions: SessionStoreRedis;
   readonly presence: PresenceStoreRedis;
@@ -132,7 +130,6 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     history: new AlarmHistoryRedis(management, keys, log),
     audit,
     losses,
-    patientAudit: new AuditTrailRedis({ redis: state, keys, records, archive }),
     sessions: new SessionStoreRedis(state, keys),
     presence: new PresenceStoreRedis(state, keys),
     invalidPublishes: new InvalidPublishStoreRedis(state, keys, config.rejected.maxPerLocation),

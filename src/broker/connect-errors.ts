@@ -1,6 +1,58 @@
-/** The CONNACK return codes of connect errors (MQTT 3.1.1, 3.2.2.3). */
-export const UNACCEPTABLE_PROTOCOL_VERSION = 1;
-export const IDENTIFIER_REJECTED = 2;
-export const SERVER_UNAVAILABLE = 3;
-export const BAD_CREDENTIALS = 4;
-export const NOT_AUTHORIZED = 5;
+import type { Principal } from '../domain/grants.js';
+import { DENIED_REASONS } from '../site/connection-list.js';
+
+/** The CONNACK return codes of connect errors (MQTT 3.1.1, 3.2.2.3); null: closed without a CONNACK. */
+const RETURN_CODES = {
+  'unknown-version': 1,
+  'client-id-missing': 2,
+  'client-id-too-long': 2,
+  'client-id-in-use': 2,
+  'client-id-of-bridge': 2,
+  'store-unavailable': 3,
+  'unknown-user-name': 4,
+  'wrong-password': 4,
+  'no-credentials': 5,
+  'keep-alive-out-of-range': 5,
+  'will-not-permitted': 5,
+  'malformed-connect': null,
+  'no-connect': null,
+} as const;
+
+export type ConnectErrorCode = keyof typeof RETURN_CODES;
+
+/** The permission that a client with a valid credential lacks. */
+export interface LackedPermission {
+  readonly principal: Principal;
+  /** Null where it is no topic that was denied. */
+  readonly topic: string | null;
+}
+
+/** Why a CONNECT fails. */
+export class ConnectError extends Error {
+  readonly code: ConnectErrorCode;
+  /** Aedes writes it into the CONNACK. */
+  readonly returnCode: number | null;
+  /** Undefined where the error is no want of permission. */
+  readonly lacked: LackedPermission | undefined;
+
+  /** @param reason for the log, where there is more to say than in `DENIED_REASONS` */
+  constructor(
+    code: ConnectErrorCode,
+    { reason, lacked }: { reason?: string; lacked?: LackedPermission } = {},
+  ) {
+    super(reason ?? DENIED_REASONS[code]);
+    this.code = code;
+    this.returnCode = RETURN_CODES[code];
+    this.lacked = lacked;
+  }
+}
+
+/** In the words of Aedes. */
+const NO_CONNECT = 'connect did not arrive in time';
+
+/** The connect error behind what ends a connection before its CONNECT is accepted. */
+export function connectErrorOf(error: Error): ConnectError {
+  if (error instanceof ConnectError) return error;
+  const { message: reason } = error;
+  return new ConnectError(reason === NO_CONNECT ? 'no-connect' : 'malformed-connect', { reason });
+}

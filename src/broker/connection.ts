@@ -2,7 +2,9 @@ import type { Client } from 'aedes';
 import type { Consumer } from '../delivery/consumer.js';
 import type { Session } from '../delivery/session.js';
 import { type Principal, principalKey } from '../domain/grants.js';
-import type { Peer } from './denials.js';
+import type { MqttVersion, Transport } from '../site/connection-list.js';
+import type { ConnectRequest } from './authentication.js';
+import type { Peer } from './connection-denials.js';
 import { PacketWriter } from './packet-writer.js';
 import { type BackPressure, type Share, UnstoredPublishes } from './unstored-publishes.js';
 
@@ -18,6 +20,8 @@ export class Connection {
   readonly share: Share;
   readonly unstored: UnstoredPublishes;
   readonly address: string;
+  readonly protocol: Transport;
+  readonly mqttVersion: MqttVersion;
   readonly keepAliveMs: number;
   readonly #backPressure: BackPressure;
   #isOpen = false;
@@ -26,7 +30,7 @@ export class Connection {
   constructor(options: {
     readonly client: Client;
     readonly principal: Principal;
-    readonly address: string;
+    readonly request: ConnectRequest;
     readonly keepAliveMs: number;
     readonly session: Session;
     readonly backPressure: BackPressure;
@@ -34,7 +38,9 @@ export class Connection {
     this.client = options.client;
     this.principal = options.principal;
     this.owner = principalKey(options.principal);
-    this.address = options.address;
+    this.address = options.request.address;
+    this.protocol = options.request.protocol;
+    this.mqttVersion = options.request.mqttVersion;
     this.keepAliveMs = options.keepAliveMs;
     this.session = options.session;
     this.consumer = options.session.consumer;

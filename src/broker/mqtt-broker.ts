@@ -6,20 +6,23 @@ import type { Logger } from 'pino';
 import type { Deliveries } from '../delivery/deliveries.js';
 import type { RetainedMessages } from '../delivery/retained-messages.js';
 import type { Sessions } from '../delivery/sessions.js';
+import { systemErrorCode } from '../errors.js';
 import type { Commands } from '../ingest/commands.js';
 import type { DevicePublishes } from '../ingest/device-publishes.js';
 import type { Presence } from '../ingest/presence.js';
 import type { AccessTokens } from '../site/access-tokens.js';
-import type { AuthenticationRefusals } from '../site/authentication-refusals.js';
+import type { ConnectionList } from '../site/connection-list.js';
+import type { Denials } from '../site/denials.js';
 import type { Devices } from '../site/devices.js';
-import type { PermissionRefusals } from '../site/permission-refusals.js';
 import type { SiteModel } from '../site/site-model.js';
-import { Authentication, ConnectError } from './authentication.js';
+import { Authentication } from './authentication.js';
+import { ConnectError, connectErrorOf } from './connect-errors.js';
 import type { Connection } from './connection.js';
-import { claimedId, Denials } from './denials.js';
+import { ConnectionDenials } from './connection-denials.js';
 import { FailedLogins } from './failed-logins.js';
 import { KeepAlive } from './keep-alive.js';
 import { MqttClient, type PacketHandlers } from './mqtt-client.js';
+import { OpenConnections } from './open-connections.js';
 import { ReadTurns } from './packet-reader.js';
 import { BrokerPersistence } from './persistence.js';
 import { Publishing } from './publishing.js';
@@ -47,9 +50,8 @@ export interface MqttBrokerOptions {
   readonly commands: Commands;
   readonly presence: Presence;
   readonly stored: RedisPersistence;
-  readonly permissionRefusals: PermissionRefusals;
-  readonly authenticationRefusals: AuthenticationRefusals;
-  /** For how long the store has owed the answer to a write of the message path. */
+  readonly denials: Denials;
+  /** How long the message path has waited for an answer of the store, in milliseconds. */
   readonly unansweredMs: () => number;
   readonly maxPacketBytes: number;
   readonly maxKeepAliveSeconds: number;
@@ -75,20 +77,25 @@ export class MqttBroker {
   readonly #turns: ReadTurns;
   readonly #keepAlive = new KeepAlive();
   readonly #clients = new WeakMap<Client, MqttClient>();
-  /** Connections whose CONNACK is sent, by client id. */
-  readonly #open = new Map<string, Connection>();
-  /** Authenticated, and the network connection has not ended. */
+  readonly #denials: ConnectionDenials;
+  readonly #open: OpenConnections;
+  /** Authenticated connections whose network connection has not ended. */
   readonly #admitted = new Set<Connection>();
 
   constructor(options: MqttBrokerOptions) {
     this.#options = options;
-    const denials = new Denials(options);
+    const { model, accessTokens } = options;
+    const isKnown = (id: string) =>
+      model.device(id) !== undefined || accessTokens.owner(id) !== undefined;
+    const denials = new ConnectionDenials({ ...options, isKnown });
+    this.#denials = denials;
+    this.#open = new OpenConnections(options.now);
     const publishing = new Publishing({ ...options, denials });
     this.#backPressure = new BackPressure(options.unansweredMs);
     this.#turns = new ReadTurns(options.deliveries);
     this.#authentication = new Authentication({
       ...options,
-      ...{ denials, backPressure: this.#backPressure },
+      ...{ isKnown, backPressure: this.#backPressure },
       failedLogins: new FailedLogins(options.now),
     });
     this.#handlers = {
@@ -113,10 +120,9 @@ export class MqttBroker {
       if (error instanceof ConnectError) return;
       log.info({ clientId: client.id, reason: error.message }, 'connection ended');
     });
-    this.#aedes.on('connectionError', (client, error) => {
-      log.info({ address: addressOf(client), reason: error.message }, 'connect error');
-    });
-    // Missing from its types (DEPENDENCY-FAULTS 20); without a listener it would end the process.
+    this.#aedes.on('connectionError', (client, error) => this.#connectFailed(client, error));
+    // Missing from the types of Aedes (DEPENDENCY-FAULTS 20); without a listener an error would end
+    // the process.
     const emitter: NodeJS.EventEmitter = this.#aedes;
     emitter.on('error', (error) => log.error({ err: error }, 'broker error'));
     await this.#aedes.listen();
@@ -127,7 +133,7 @@ export class MqttBroker {
   async stop(): Promise<void> {
     this.#keepAlive.stop();
     this.#backPressure.stop();
-    for (const { client } of this.#open.values()) client.close();
+    for (const { client } of this.#open.all()) client.close();
     await new Promise<void>((resolve) => this.#aedes.close(resolve));
   }
 
@@ -135,8 +141,7 @@ export class MqttBroker {
   handle(stream: Duplex, request?: IncomingMessage): void {
     const client = this.#aedes.handle(stream, request);
     const mqttClient = new MqttClient({
-      ...{ stream, client, turns: this.#turns, handlers: this.#handlers },
-      address: addressOf(client),
+      ...{ stream, client, request, turns: this.#turns, handlers: this.#handlers },
       limits: {
         maxPacketBytes: this.#options.maxPacketBytes,
         maxFiltersPerPacket: MAX_FILTERS_PER_PACKET,
@@ -169,6 +174,14 @@ export class MqttBroker {
     return this.#open.size;
   }
 
+  /** The open connections, and the newest denials. */
+  get connections(): ConnectionList {
+    return {
+      page: (limit, from) => this.#open.page(limit, from),
+      denied: () => this.#denials.newest(),
+    };
+  }
+
   #createAedes(wills: Wills): Aedes {
     return new Aedes({
       // No `id`: a fixed one corrupts what is stored after a restart (DEPENDENCY-FAULTS 4).
@@ -179,7 +192,7 @@ export class MqttBroker {
         this.#authenticate(client, username, password).then(
           () => done(null, true),
           (error) => {
-            this.#logConnectError(client, username, error);
+            if (error instanceof ConnectError) this.#connectFailed(client, error);
             done(error, null);
           },
         );
@@ -233,10 +246,15 @@ export class MqttBroker {
     if (principal.type === 'device') this.#options.presence.connected(principal.id, mqttClient);
   }
 
-  #logConnectError(client: Client, username: string | undefined, error: unknown): void {
-    if (!(error instanceof ConnectError)) return;
-    const who = { address: addressOf(client), clientId: client.id, username: claimedId(username) };
-    this.#options.log.info({ ...who, reason: error.message }, 'connect error');
+  #connectFailed(client: Client, error: Error): void {
+    const mqttClient = this.#clients.get(client);
+    if (mqttClient === undefined) return;
+    if (systemErrorCode(error) === undefined) {
+      this.#denials.connect(mqttClient, connectErrorOf(error));
+      return;
+    }
+    const { address } = mqttClient;
+    this.#options.log.info({ address, reason: error.message }, 'connection ended');
   }
 
   #opened(client: Client): void {
@@ -244,7 +262,7 @@ export class MqttBroker {
     const connection = mqttClient?.connection;
     if (mqttClient === undefined || connection === undefined || client.closed) return;
     this.#takeOver(client.id);
-    this.#open.set(client.id, connection);
+    this.#open.add(connection);
     this.#keepAlive.watch(mqttClient);
     connection.open();
     connection.share.takeUntil(this.#persistence.answered(), BYTES_OF_CONNECTION);
@@ -268,7 +286,7 @@ export class MqttBroker {
     const wasOpen = connection.close();
     sessions.closed(connection.session);
     if (!wasOpen) return;
-    if (this.#open.get(client.id) === connection) this.#open.delete(client.id);
+    this.#open.remove(connection);
     log.info({ clientId: client.id, principal: connection.owner }, 'disconnected');
   }
 
@@ -286,10 +304,4 @@ export class MqttBroker {
     const { principal } = connection;
     if (principal.type === 'device') this.#options.presence.disconnected(principal.id, mqttClient);
   }
-}
-
-function addressOf(client: Client): string {
-  const socket = client.req?.socket ?? client.conn;
-  const address: unknown = Reflect.get(socket, 'remoteAddress');
-  return typeof address === 'string' ? address : 'unknown';
 }

@@ -1,8 +1,12 @@
+import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { TLSSocket } from 'node:tls';
 import type { Client } from 'aedes';
 import type { Packet } from 'mqtt-packet';
+import type { Transport } from '../site/connection-list.js';
 import type { ConnectRequest } from './authentication.js';
 import type { Connection } from './connection.js';
+import type { ConnectClaims } from './connection-denials.js';
 import type { Watched } from './keep-alive.js';
 import { PacketGuard, type PacketLimits } from './packet-guard.js';
 import { parserOf } from './packet-parser.js';
@@ -21,7 +25,8 @@ export interface PacketHandlers {
 export interface MqttClientOptions {
   readonly stream: Duplex;
   readonly client: Client;
-  readonly address: string;
+  /** The HTTP request of a WebSocket. */
+  readonly request: IncomingMessage | undefined;
   readonly limits: PacketLimits;
   readonly turns: ReadTurns;
   readonly handlers: PacketHandlers;
@@ -40,6 +45,7 @@ export class MqttClient implements Watched {
   readonly #guard: PacketGuard;
   readonly #reader: PacketReader;
   readonly #handOver: (packet: Packet) => void;
+  #claims: ConnectClaims | undefined;
   #request: ConnectRequest | undefined;
   #connection: Connection | undefined;
   #isOpened = false;
@@ -50,7 +56,7 @@ export class MqttClient implements Watched {
   constructor(options: MqttClientOptions) {
     this.#options = options;
     this.client = options.client;
-    this.address = options.address;
+    this.address = addressOf(options.client);
     const { stream, client, limits, turns } = options;
     this.#guard = new PacketGuard(client, limits);
     const parser = parserOf(client);
@@ -67,7 +73,12 @@ export class MqttClient implements Watched {
     stream.once('close', () => this.#cancelWait?.());
   }
 
-  /** What the client asked for in its CONNECT. */
+  /** The identity that the client claims in its CONNECT, unchecked. */
+  get claims(): ConnectClaims | undefined {
+    return this.#claims;
+  }
+
+  /** The client's CONNECT; undefined until it arrives. */
   get request(): ConnectRequest | undefined {
     return this.#request;
   }
@@ -105,6 +116,9 @@ export class MqttClient implements Watched {
   }
 
   #onPacket(packet: Packet): void {
+    if (packet.cmd === 'connect' && this.#claims === undefined) {
+      this.#claims = { clientId: packet.clientId, username: packet.username };
+    }
     if (!this.#guard.admits(packet)) return;
     if (packet.cmd === 'connect' && this.#request === undefined) {
       this.#request = {
@@ -113,6 +127,8 @@ export class MqttClient implements Watched {
         isPersistent: packet.clean !== true,
         keepAliveSeconds: packet.keepalive ?? 0,
         willTopic: packet.will?.topic,
+        protocol: transportOf(this.#options),
+        mqttVersion: packet.protocolVersion === 3 ? '3.1' : '3.1.1',
       };
       // `KeepAlive` watches all connections together.
       packet.keepalive = 0;
@@ -164,4 +180,16 @@ export class MqttClient implements Watched {
     });
     return false;
   }
+}
+
+/** The transport of the client's connection. */
+function transportOf({ stream, request }: MqttClientOptions): Transport {
+  if (request === undefined) return stream instanceof TLSSocket ? 'mqtts' : 'mqtt';
+  return request.socket instanceof TLSSocket ? 'wss' : 'ws';
+}
+
+function addressOf(client: Client): string {
+  const socket = client.req?.socket ?? client.conn;
+  const address: unknown = Reflect.get(socket, 'remoteAddress');
+  return typeof address === 'string' ? address : 'unknown';
 }

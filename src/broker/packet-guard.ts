@@ -8,7 +8,7 @@ import {
   type Packet,
 } from 'mqtt-packet';
 import { isFilter } from '../domain/topics.js';
-import { IDENTIFIER_REJECTED, UNACCEPTABLE_PROTOCOL_VERSION } from './connect-errors.js';
+import { ConnectError, type ConnectErrorCode } from './connect-errors.js';
 import { parserOf } from './packet-parser.js';
 
 export interface PacketLimits {
@@ -46,7 +46,7 @@ export class PacketGuard {
     parser._emitError = (error) => {
       const fault = levelFaultOf(parser.packet);
       if (fault === undefined) this.#end(error);
-      else this.#refuse(fault);
+      else this.#fail(fault);
     };
   }
 
@@ -54,29 +54,32 @@ export class PacketGuard {
   admits(packet: Packet): boolean {
     const fault = faultOf(packet, this.#limits);
     if (fault === undefined) return true;
-    this.#refuse(fault);
+    this.#fail(fault);
     return false;
   }
 
   /**
-   * Ends the connection, with a CONNACK before that where the fault has a return code for it and this
-   * is the first packet: to a second CONNECT there is no answer [MQTT-3.1.0-2]. Nothing that follows
-   * is read meanwhile. A client that takes no CONNACK has the time that Aedes gives for a CONNECT.
+   * Ends the connection, after a CONNACK where the fault has a code.
+   *
+   * Only the first packet gets a CONNACK: a second CONNECT has no answer [MQTT-3.1.0-2]. Nothing
+   * more is read meanwhile. A client that does not take the CONNACK has as long as Aedes gives a
+   * CONNECT.
    */
-  #refuse({ reason, returnCode }: WireFault): void {
+  #fail({ reason, code }: WireFault): void {
     const client = this.#client;
     const parser = parserOf(client);
     // The parser goes on after some of its errors, and may find another in the same packet.
     if (parser.error) return;
-    const error = new Error(reason);
     const { conn } = client;
     const isFirst = !client.connecting && !client.connected && !client.closed && !conn.destroyed;
-    if (returnCode === undefined || !isFirst) {
-      this.#end(error);
+    if (code === undefined || !isFirst) {
+      this.#end(new Error(reason));
       return;
     }
+    const error = new ConnectError(code, { reason });
     parser.error = error;
     conn.removeAllListeners('readable');
+    const returnCode = error.returnCode ?? 0;
     const connack = generate({ cmd: 'connack', returnCode, sessionPresent: false });
     conn.write(connack, () => this.#end(error));
   }
@@ -85,8 +88,8 @@ export class PacketGuard {
 /** Why a packet ends its connection. */
 interface WireFault {
   readonly reason: string;
-  /** What a CONNECT is told in a CONNACK before that; undefined where it is told nothing. */
-  readonly returnCode?: number;
+  /** The code of a CONNACK before that; undefined where none is sent. */
+  readonly code?: ConnectErrorCode;
 }
 
 /** No client of ours uses longer topics; MQTT allows 65,535 bytes. */
@@ -132,7 +135,7 @@ function faultOf(packet: Packet, limits: PacketLimits): WireFault | undefined {
 function levelFaultOf(packet: object): WireFault | undefined {
   const level: unknown = Reflect.get(packet, 'protocolVersion');
   if (typeof level !== 'number' || LEVELS.includes(level)) return undefined;
-  return { reason: 'unacceptable protocol version', returnCode: UNACCEPTABLE_PROTOCOL_VERSION };
+  return { reason: 'unacceptable protocol version', code: 'unknown-version' };
 }
 
 function because(reason: string | undefined): WireFault | undefined {
@@ -158,7 +161,7 @@ function connectFault(packet: IConnectPacket, limits: PacketLimits): WireFault |
   if ((will?.qos ?? 0) > 2) return { reason: 'unusable QoS of the will' };
   // [MQTT-3.1.3-9]
   return Buffer.byteLength(clientId) > limits.maxClientIdBytes
-    ? { reason: 'client id too long', returnCode: IDENTIFIER_REJECTED }
+    ? { reason: 'client id too long', code: 'client-id-too-long' }
     : undefined;
 }
 

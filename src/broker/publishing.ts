@@ -5,14 +5,14 @@ import type { Commands } from '../ingest/commands.js';
 import type { DevicePublishes } from '../ingest/device-publishes.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { Connection } from './connection.js';
-import type { Denials } from './denials.js';
+import type { ConnectionDenials } from './connection-denials.js';
 import { memoryOf } from './unstored-publishes.js';
 
 export interface PublishingOptions {
   readonly publishes: DevicePublishes;
   readonly commands: Commands;
   readonly model: SiteModel;
-  readonly denials: Denials;
+  readonly denials: ConnectionDenials;
 }
 
 type Done = (isStored: boolean) => void;
@@ -45,11 +45,9 @@ export class Publishing {
     const { client, principal } = connection;
     if (client.closed) return;
     if (!this.#isPermitted(principal, target)) {
-      const isOwnTopic = mayPublish(principal, target);
-      const reason = isOwnTopic
-        ? 'command without a manager grant'
-        : 'publish outside the own topics';
-      this.#options.denials.record(connection.peer, 'publish', packet.topic, reason);
+      const ofToken = target.type === 'command' ? 'command-without-grant' : 'topic-not-of-token';
+      const code = principal.type === 'device' ? 'topic-not-of-device' : ofToken;
+      this.#options.denials.publish(connection.peer, packet.topic, code);
       client.close();
       return;
     }

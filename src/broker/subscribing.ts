@@ -4,29 +4,29 @@ import type { RetainedMessages } from '../delivery/retained-messages.js';
 import type { RequestedSubscription } from '../delivery/session.js';
 import type { Sessions } from '../delivery/sessions.js';
 import { maySubscribe } from '../domain/grants.js';
+import type { DeniedReason } from '../site/connection-list.js';
 import type { Connection } from './connection.js';
-import type { Denials } from './denials.js';
+import { type ConnectionDenials, SUBACK_FAILURE } from './connection-denials.js';
 import { encodeAcknowledgement, encodeSuback } from './packet-writer.js';
 import { memoryOf } from './unstored-publishes.js';
 
-/** The SUBACK code of a filter that is not granted (MQTT 3.1.1, 3.9.3). */
-const FAILURE = 0x80;
 const BYTES_OF_FILTER = 200;
 const MAX_LOGGED_FILTERS = 10;
 
 export interface SubscribingOptions {
   readonly sessions: Sessions;
   readonly retained: RetainedMessages;
-  readonly denials: Denials;
+  readonly denials: ConnectionDenials;
   readonly maxFiltersPerSession: number;
   readonly log: Logger;
 }
 
 /**
- * Takes SUBSCRIBE and UNSUBSCRIBE past Aedes, which would store the filters that are refused
- * (DEPENDENCY-FAULTS 5) and write each packet once for each of its filters (6).
+ * Takes SUBSCRIBE and UNSUBSCRIBE past Aedes.
  *
- * A packet takes effect when it comes, and is acknowledged once that is stored.
+ * Aedes would store the filters that are denied (DEPENDENCY-FAULTS 5) and write each packet once
+ * for each of its filters (6). A packet takes effect on arrival, and is acknowledged once that is
+ * stored.
  */
 export class Subscribing {
   readonly #options: SubscribingOptions;
@@ -38,19 +38,17 @@ export class Subscribing {
   subscribe(connection: Connection, packet: ISubscribePacket): void {
     const { messageId = 0, subscriptions } = packet;
     const granted: RequestedSubscription[] = [];
-    const denied: string[] = [];
     const codes = subscriptions.map(({ topic: filter, qos }) => {
-      if (!maySubscribe(connection.principal, filter)) {
-        denied.push(filter);
-        return FAILURE;
+      const code = this.#denialOf(connection, granted, filter);
+      if (code !== undefined) {
+        this.#options.denials.filter(connection.peer, filter, code);
+        return SUBACK_FAILURE;
       }
-      if (!this.#hasRoom(connection, granted, filter)) return FAILURE;
       const grantedQos = qos === 0 ? 0 : 1;
       granted.push({ filter, qos: grantedQos });
       return grantedQos;
     });
-    this.#logRefused(connection, subscriptions, codes);
-    if (denied.length > 0) this.#options.denials.recordFilters(connection.peer, denied);
+    this.#logDenied(connection, subscriptions, codes);
     const stored = this.#options.sessions.subscribe(connection.client.id, granted);
     const suback = encodeSuback(messageId, codes);
     this.#acknowledge(connection, stored, suback, subscriptions.length, () => {
@@ -86,15 +84,18 @@ export class Subscribing {
     );
   }
 
-  /** Filters beyond the session's limit are refused, as those without permission are. */
-  #hasRoom(
-    { consumer }: Connection,
+  /** Why a filter gets 0x80, undefined if it is granted. */
+  #denialOf(
+    { consumer, principal }: Connection,
     granted: readonly RequestedSubscription[],
     filter: string,
-  ): boolean {
+  ): DeniedReason | undefined {
+    if (!maySubscribe(principal, filter)) {
+      return principal.type === 'device' ? 'filter-not-of-device' : 'filter-outside-grants';
+    }
     const { subscriptions } = consumer;
-    if (subscriptions.has(filter)) return true;
-    return subscriptions.size + granted.length < this.#options.maxFiltersPerSession;
+    const isFull = subscriptions.size + granted.length >= this.#options.maxFiltersPerSession;
+    return isFull && !subscriptions.has(filter) ? 'too-many-filters' : undefined;
   }
 
   #sendRetained({ consumer }: Connection, granted: readonly RequestedSubscription[]): void {
@@ -106,16 +107,16 @@ export class Subscribing {
       });
   }
 
-  /** One line for a SUBSCRIBE, however many filters it has. */
-  #logRefused(
+  /** Logs denied filters in one line for a SUBSCRIBE, however many there are. */
+  #logDenied(
     { client, owner }: Connection,
     subscriptions: ISubscribePacket['subscriptions'],
     codes: readonly number[],
   ): void {
-    const refused = subscriptions.filter((_, index) => codes[index] === FAILURE);
-    if (refused.length === 0) return;
-    const filters = refused.slice(0, MAX_LOGGED_FILTERS).map(({ topic }) => topic);
-    const which = { clientId: client.id, principal: owner, count: refused.length, filters };
-    this.#options.log.info(which, 'subscription refused');
+    const denied = subscriptions.filter((_, index) => codes[index] === SUBACK_FAILURE);
+    if (denied.length === 0) return;
+    const filters = denied.slice(0, MAX_LOGGED_FILTERS).map(({ topic }) => topic);
+    const which = { clientId: client.id, principal: owner, count: denied.length, filters };
+    this.#options.log.info(which, 'subscription denied');
   }
 }

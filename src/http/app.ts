@@ -18,6 +18,7 @@ import { registerAlarms } from './routes/alarms.js';
 import { registerAsyncApiDocument } from './routes/asyncapi-document.js';
 import { registerAudit } from './routes/audit.js';
 import { registerBridges } from './routes/bridges.js';
+import { registerConnections } from './routes/connections.js';
 import { registerCustomData } from './routes/custom-data.js';
 import { registerDevices } from './routes/devices.js';
 import { registerDocs } from './routes/docs.js';
@@ -42,10 +43,10 @@ import { rejectInvalid } from './validation.js';
  * `refuseUnknownParameters` has rules of its own for its query.
  */
 export function createHttpApp(dependencies: HttpDependencies): HttpApp {
-  const { accessTokens, health, log, maxBodyBytes, model, now, elapsed, version } = dependencies;
-  const { permissionRefusals, authenticationRefusals } = dependencies;
+  const { accessTokens, denials, health, log, maxBodyBytes, model, now, elapsed, version } =
+    dependencies;
   const app: HttpApp = new OpenAPIHono<HttpEnv>({ defaultHook: rejectInvalid });
-  app.onError(errorResponder(log, permissionRefusals));
+  app.onError(errorResponder(log, denials));
   app.use(requestContext(log, now));
   app.use(wellFormedRequest());
   app.use(knownRoute(app));
@@ -63,7 +64,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
 
   const isTrusted = dependencies.isTrustedAddress ?? isLoopbackAddress;
   const throttle = new FailureThrottle(isTrusted, elapsed);
-  const authenticate = authentication(accessTokens, throttle, authenticationRefusals);
+  const authenticate = authentication(accessTokens, throttle, denials);
   const coverage = new Coverage(model);
   const existence = new Existence(model);
   const access = new Access(model, coverage, existence);
@@ -76,7 +77,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   });
   const readsJson = jsonBody(maxBodyBytes);
   const { devices } = dependencies;
-  const authenticateDevice = deviceAuthentication(devices, throttle, authenticationRefusals);
+  const authenticateDevice = deviceAuthentication(devices, throttle, denials);
   registerFootageUploads(app, { ...dependencies, readsJson, authenticateDevice });
   app.use(authenticate);
 
@@ -101,5 +102,6 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   registerAudit(app, services);
   registerBridges(app, services);
   registerLosses(app, services);
+  registerConnections(app, services);
   return app;
 }

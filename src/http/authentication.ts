@@ -2,7 +2,7 @@ import type { Context, MiddlewareHandler } from 'hono';
 import { looksGenerated } from '../domain/credentials.js';
 import { GatewayError } from '../errors.js';
 import type { AccessTokens } from '../site/access-tokens.js';
-import type { AuthenticationRefusals } from '../site/authentication-refusals.js';
+import type { Denials } from '../site/denials.js';
 import { actorOf, addressOf, requestDetails } from './actor.js';
 import type { FailureThrottle } from './failure-throttle.js';
 import type { HttpEnv } from './http-env.js';
@@ -20,7 +20,7 @@ const BEARER = /^Bearer +(\S+)$/i;
 export function authentication(
   accessTokens: AccessTokens,
   throttle: FailureThrottle,
-  refusals: AuthenticationRefusals,
+  denials: Denials,
 ): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
     const token = BEARER.exec(c.req.header('Authorization') ?? '')?.[1];
@@ -32,7 +32,7 @@ export function authentication(
     if (principal?.type !== 'token') {
       requirePatience(c, throttle);
       throttle.add(addressOf(c) ?? '');
-      refusals.add(actorOf(c), requestDetails(c));
+      denials.addFailedLogin(actorOf(c), requestDetails(c));
       throw invalidToken();
     }
     c.set('caller', { id: principal.id, grants: principal.grants });

@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from 'hono';
 import { GatewayError } from '../errors.js';
-import type { AuthenticationRefusals } from '../site/authentication-refusals.js';
+import type { Denials } from '../site/denials.js';
 import type { Devices } from '../site/devices.js';
 import { actorOf, addressOf, requestDetails } from './actor.js';
 import { requirePatience } from './authentication.js';
@@ -20,7 +20,7 @@ const BASIC = /^Basic +([A-Za-z0-9+/]+={0,2})$/i;
 export function deviceAuthentication(
   devices: Devices,
   throttle: FailureThrottle,
-  refusals: AuthenticationRefusals,
+  denials: Denials,
 ): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
     c.set('challenge', CHALLENGE);
@@ -33,7 +33,7 @@ export function deviceAuthentication(
     if (device === undefined) {
       requirePatience(c, throttle);
       throttle.add(addressOf(c) ?? '');
-      refusals.add(actorOf(c), requestDetails(c));
+      denials.addFailedLogin(actorOf(c), requestDetails(c));
       throw invalidCredentials();
     }
     c.set('device', device);

@@ -37,6 +37,7 @@ const TAGS = [
   { name: 'Access tokens', description: 'Who may do what. For administrators.' },
   { name: 'Audit trail', description: 'Who did what, when and from where. For administrators.' },
   { name: 'Bridges', description: 'Connections to other brokers. For administrators.' },
+  { name: 'Connections', description: 'Who is connected over MQTT. For administrators.' },
   { name: 'Operation', description: 'For whoever runs the gateway. Mostly open to everybody.' },
 ];
 

@@ -16,17 +16,8 @@ const behindAuthentication = {
   500: failed,
 };
 
-const unwritten = 'The store does not answer: what is refused cannot be written down.';
-
 /** Of a route that needs a grant. */
-const grant = {
-  403: problem('The access token has no grant for this.'),
-  429: problem(
-    'Too many invalid access tokens came from this address, or too much was refused of this one; ' +
-      '`code` says which.',
-  ),
-  503: problem(unwritten),
-};
+const grant = { 403: problem('The access token has no grant for this.') };
 const invalid = problem('The request is invalid; `errors` says where.');
 
 const unsupported = problem('The content type is not supported.');
@@ -68,21 +59,16 @@ export const problems = {
     400: invalid,
     401: problem('Id and secret of a device are missing, or not valid.'),
     403: problem('This is another device.'),
-    429: problem(
-      'Too many invalid credentials came from this address, or too much was refused of this device; ' +
-        '`code` says which.',
-    ),
+    429: problem('Too many invalid credentials came from this address.'),
     500: failed,
-    503: problem(unwritten),
   },
   /** Of a signed URL. */
   signed: {
     400: invalid,
     403: problem('The URL was altered, is for something else, or has expired.'),
     404: problem('There is no such recording.'),
-    429: problem('Too many URLs of this address were refused.'),
     500: failed,
-    503: problem(`The recordings cannot be reached. Or: ${unwritten}`),
+    503: problem('The recordings cannot be reached.'),
   },
   body,
   /** Of a route that reads its body by itself. */

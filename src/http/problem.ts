@@ -54,7 +54,6 @@ const PROBLEMS: Readonly<Record<ErrorCode, ProblemKind>> = {
   'headers-too-large': { status: 431, title: 'Headers too large' },
   'request-timeout': { status: 408, title: 'Request timeout' },
   'too-many-requests': { status: 429, title: 'Too many requests' },
-  'too-many-refusals': { status: 429, title: 'Too many refusals' },
   'store-unavailable': { status: 503, title: 'Store unavailable' },
   'not-ready': { status: 503, title: 'Not ready' },
   'insufficient-storage': { status: 507, title: 'Insufficient storage' },
@@ -106,14 +105,8 @@ export function problemReply(
   };
   const headers: Record<string, string> = { 'Content-Type': PROBLEM_MEDIA_TYPE };
   if (status === 401) headers['WWW-Authenticate'] = challenge;
-  const retryAfterSeconds = retryAfterSecondsOf(error);
-  if (retryAfterSeconds !== undefined) headers['Retry-After'] = String(retryAfterSeconds);
+  if (status === 503) headers['Retry-After'] = String(RETRY_AFTER_SECONDS);
   return { status, headers, body: JSON.stringify(problem) };
-}
-
-function retryAfterSecondsOf({ code, retryAfterMs }: GatewayError): number | undefined {
-  if (retryAfterMs !== undefined) return Math.ceil(retryAfterMs / 1000);
-  return PROBLEMS[code].status === 503 ? RETRY_AFTER_SECONDS : undefined;
 }
 
 /** The faults of the input (CONTRACT 2); without particular ones, of the request as a whole. */

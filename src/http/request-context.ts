@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { Logger } from 'pino';
-import type { GatewayError } from '../errors.js';
-import type { PermissionRefusals } from '../site/permission-refusals.js';
+import type { Denials } from '../site/denials.js';
 import { actorOf, requestDetails, subjectOf } from './actor.js';
 import { type HttpEnv, pathOf } from './http-env.js';
 import { isOwnFailure, problemReply, toGatewayError } from './problem.js';
@@ -52,39 +51,23 @@ export function requestContext(log: Logger, now: () => number): MiddlewareHandle
 
 /**
  * Turns a thrown error into a problem response. The gateway's own failures are logged; every denied
- * permission of a caller with a credential, wherever it was denied, is in the audit trail before the
- * response goes out.
+ * permission of a caller with a credential, wherever it was denied, goes to the audit trail.
  */
 export function errorResponder(
   log: Logger,
-  refusals: PermissionRefusals,
-): (thrown: Error, c: Context<HttpEnv>) => Promise<Response> {
-  return async (thrown, c) => {
-    const error = await writtenDown(toGatewayError(thrown), c, refusals);
+  denials: Denials,
+): (thrown: Error, c: Context<HttpEnv>) => Response {
+  return (thrown, c) => {
+    const error = toGatewayError(thrown);
+    if (error.code === 'forbidden' && showsCredential(c)) {
+      denials.addDeniedPermission(actorOf(c), subjectOf(c), requestDetails(c));
+    }
     const requestId = c.get('requestId');
     if (isOwnFailure(error)) log.error({ err: error, requestId }, 'http request failed');
     const options = { challenge: c.get('challenge') };
     const { status, headers, body } = problemReply(error, pathOf(c), requestId, options);
     return c.body(body, status, headers);
   };
-}
-
-/**
- * Records a denied permission and resolves to its error, or to the reason why it cannot be recorded. So
- * a caller without a permission learns no more than that he has none.
- */
-async function writtenDown(
-  error: GatewayError,
-  c: Context<HttpEnv>,
-  refusals: PermissionRefusals,
-): Promise<GatewayError> {
-  if (error.code !== 'forbidden' || !showsCredential(c)) return error;
-  try {
-    await refusals.record(actorOf(c), [{ subject: subjectOf(c), details: requestDetails(c) }]);
-    return error;
-  } catch (failure) {
-    return toGatewayError(failure);
-  }
 }
 
 /**

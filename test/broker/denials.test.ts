@@ -81,16 +81,16 @@ async function recorded(clientId: string, who: TestDevice | TestToken, topics: u
 }
 
 describe('what is denied over MQTT stands in the audit trail soon', () => {
-  it('each of many filters, a record of its own, in one SUBSCRIBE and in many', async () => {
+  it('each of ten filters, a record of its own, in one SUBSCRIBE and in many', async () => {
     const [viewer, clientId] = [await newViewer(), 'asks-for-much'];
     const nurse = await RawClient.connect(home.gateway, viewer, { clientId });
-    expect(await nurse.subscribe(filters(350))).toEqual(Array(350).fill(DENIED));
-    await recorded(clientId, viewer, filters(350));
-    const more = filters(300, 350);
+    expect(await nurse.subscribe(filters(6))).toEqual(Array(6).fill(DENIED));
+    await recorded(clientId, viewer, filters(6));
+    const more = filters(4, 6);
     nurse.send(...more.map((filter, index) => subscribePacket([filter], index + 1)));
     const isSuback = ({ cmd }: { cmd?: string }) => cmd === 'suback';
-    await nurse.until((came) => came.filter(isSuback).length === 301, 'not all answered');
-    await recorded(clientId, viewer, filters(650));
+    await nurse.until((came) => came.filter(isSuback).length === 5, 'not all answered');
+    await recorded(clientId, viewer, filters(10));
     nurse.vanish();
   });
 
@@ -126,14 +126,14 @@ describe('while the store is frozen, what is denied over MQTT', () => {
     });
     const nurse = await RawClient.connect(home.gateway, viewer, { clientId: 'asks-frozen' });
     const sensor = await RawClient.connect(home.gateway, device, { clientId: 'sends-frozen' });
-    const [asked, topic, will] = [filters(300), `devices/${randomUUID()}/x`, willElsewhere()];
+    const [asked, topic, will] = [filters(8), `devices/${randomUUID()}/x`, willElsewhere()];
     store.freeze();
     const sentAt = performance.now();
     nurse.send(subscribePacket([home.filter(device, 'alarms/#'), ...asked]));
     sensor.send({ ...publishPacket(topic, 'x'), qos: 1, messageId: 1 });
     const willing = await sendConnect(device, { clientId: 'wills-frozen', will });
     const other = await sendConnect(viewer, { clientId: sessionId });
-    expect((await nurse.next('suback')).granted).toEqual([1, ...Array(300).fill(DENIED)]);
+    expect((await nurse.next('suback')).granted).toEqual([1, ...Array(8).fill(DENIED)]);
     expect((await willing.next('connack')).returnCode).toBe(5);
     expect((await other.next('connack')).returnCode).toBe(2);
     await sensor.closed();
@@ -220,7 +220,7 @@ describe('while the store is frozen, what is denied over MQTT', () => {
     store.thaw();
     await recorded(clientId, viewer, ['#']);
     await expect.poll(() => topicsOf(`${clientId}-too`, device)).toHaveLength(1);
-    expect(logged(from, clientId)).toEqual(['subscription refused', 'disconnected']);
+    expect(logged(from, clientId)).toEqual(['subscription denied', 'disconnected']);
     expect(home.gateway.lines.slice(from).join('\n')).not.toContain('"level":50');
   });
 });
@@ -293,9 +293,9 @@ describe('a SUBSCRIBE with filters that are denied', () => {
 });
 
 describe('a principal that is denied too much', () => {
-  it('is answered as before, and the number is counted; what is permitted goes on', async () => {
+  it('is answered as before, and has a bounded number of records; what is permitted goes on', async () => {
     const [viewer, clientId] = [await newViewer(), 'denied-too-much'];
-    const before = await metric('gateway_refusals_turned_away');
+    const startedAt = performance.now();
     const nurse = await RawClient.connect(home.gateway, viewer, { clientId });
     expect(await nurse.subscribe(filters(1_000))).toEqual(Array(1_000).fill(DENIED));
     const own = `care-homes/${home.locationId}/#`;
@@ -304,8 +304,16 @@ describe('a principal that is denied too much', () => {
       expect(await nurse.subscribe(asked)).toEqual([...Array(900).fill(DENIED), 1]);
     }
     await nurse.ping();
-    await expect.poll(() => metric('gateway_refusals_turned_away')).toBe(before + 3);
-    await recorded(clientId, viewer, filters(1_000));
-    nurse.vanish();
+    const tookSeconds = (performance.now() - startedAt) / 1_000;
+    // The denial of another one is written behind those.
+    const other = await newViewer();
+    const witness = await RawClient.connect(home.gateway, other, { clientId: 'witness' });
+    await witness.subscribe(['#']);
+    await recorded('witness', other, ['#']);
+    const written = await topicsOf(clientId, viewer);
+    expect(written.slice(0, 10)).toEqual(filters(10));
+    expect(written.length).toBeLessThanOrEqual(10 + Math.ceil(10 * tookSeconds));
+    expect(await metric('gateway_denials_lost')).toBe(0);
+    for (const client of [nurse, witness]) client.vanish();
   }, 60_000);
 });

@@ -44,11 +44,18 @@ it('the interface is served over HTTPS', async () => {
 it.each([
   ['mqtts', () => `mqtts://localhost:${portOf('mqtts')}`],
   ['wss', () => `wss://localhost:${portOf('https')}/mqtt`],
-])('an alarm comes in over %s', async (_name, url) => {
+])('an alarm comes in over %s', async (name, url) => {
   const device = await home.device();
   const nurse = await home.nurse(device, 'alarms/#');
   const { id: username, secret: password } = device;
   const sensor = await mqtt.connectAsync(url(), { ca, username, password, reconnectPeriod: 0 });
+  await expect
+    .poll(() => home.api.json('GET', '/connections'))
+    .toMatchObject({
+      connections: expect.arrayContaining([
+        expect.objectContaining({ principal: { type: 'device', id: device.id }, protocol: name }),
+      ]),
+    });
   await sensor.publishAsync(`devices/${device.id}/alarms`, '{"kind":"fall"}', { qos: 1 });
   await nurse.untilCount(1);
   expect(nurse.messages()).toMatchObject([{ kind: 'fall', device: { id: device.id } }]);

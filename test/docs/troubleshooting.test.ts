@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { FAILURES } from '../../src/bridge/connection-failure.js';
 import { INVALID_PUBLISH_REASONS } from '../../src/domain/alarms.js';
+import { DENIED_REASONS } from '../../src/site/connection-list.js';
 import { codeIn, Page } from './page.js';
 import {
   callsOf,
@@ -18,7 +19,12 @@ const DEBUG_CALL = /\blog\.debug\(/g;
 /** Where the words of a fault, a denial, a connect error or a failed start are. */
 const SPEAKERS: readonly string[] = [
   ...['src/broker', 'src/bridge', 'src/config'].flatMap(sourcesIn),
-  ...['src/field-faults.ts', 'src/site/clock-doubt.ts', 'src/store/failures.ts'],
+  ...[
+    'src/field-faults.ts',
+    'src/site/clock-doubt.ts',
+    'src/site/connection-list.ts',
+    'src/store/failures.ts',
+  ],
   ...sourcesIn('src').filter((path) => {
     const code = codeOf(path);
     return REPORT_CALL.test(code) || code.includes("GatewayError('start-failed'");
@@ -52,9 +58,6 @@ const NOT_SHOWN: ReadonlySet<string> = new Set([
   'There is no such loss.',
 ]);
 
-/** Logged by a method without a caller. */
-const NEVER_LOGGED: ReadonlySet<string> = new Set(['failed to record denials, trying again']);
-
 const page = new Page('docs/troubleshooting.md');
 const shown = codeIn(page.text.replaceAll(/\s+/g, ' '));
 
@@ -75,7 +78,7 @@ describe('docs/troubleshooting.md', () => {
       callsOf(codeOf(path), LOG_CALL).flatMap(messagesOf),
     );
     expect(messages.length).toBeGreaterThan(100);
-    expect(missing(messages.filter((message) => !NEVER_LOGGED.has(message)))).toEqual([]);
+    expect(missing(messages)).toEqual([]);
     // The one line that is not written through the log.
     const [, lost = ''] = /msg: '([^']+)'/.exec(codeOf('src/log.ts')) ?? [];
     expect(shown).toContain(lost);
@@ -87,7 +90,7 @@ describe('docs/troubleshooting.md', () => {
       const debug = callsOf(code, DEBUG_CALL).flatMap(textsIn);
       return phrasesIn(code).filter((text) => !debug.includes(text));
     });
-    const said = texts.filter((text) => !text.startsWith('must ') && !NEVER_LOGGED.has(text));
+    const said = texts.filter((text) => !text.startsWith('must '));
     expect(missing(said).filter((text) => !NOT_SHOWN.has(text))).toEqual([]);
     expect([...NOT_SHOWN].filter((text) => !texts.includes(text))).toEqual([]);
   });
@@ -96,6 +99,12 @@ describe('docs/troubleshooting.md', () => {
     const [, union = ''] = /type ErrorCode =([^;]*);/.exec(codeOf('src/errors.ts')) ?? [];
     expect(textsIn(union).length).toBeGreaterThan(30);
     expect(textsIn(union).filter((code) => !shown.includes(code))).toEqual([]);
+  });
+
+  it('has every code of a denial over MQTT and of a connect error', () => {
+    const sections = ['Connect errors', 'Denied over MQTT'].map((name) => page.section(name));
+    const codes = codeIn(sections.join('\n'));
+    expect(Object.keys(DENIED_REASONS).filter((code) => !codes.includes(code))).toEqual([]);
   });
 
   it('has every reason of an invalid publish', () => {

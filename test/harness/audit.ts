@@ -26,6 +26,11 @@ export async function auditOf(api: Api, query = '') {
   return pageSchema.parse(await api.json('GET', `/audit?${query}`)).events;
 }
 
+/** How many denials the records stand for: of those beyond ten a second there is one with their number. */
+export function denialCount(events: readonly { readonly details: Record<string, unknown> }[]) {
+  return events.reduce((sum, { details }) => sum + Number(details['count'] ?? 1), 0);
+}
+
 /** All records that match, page after page. */
 export async function allAuditOf(api: Api, query: string) {
   const events: z.infer<typeof pageSchema>['events'] = [];

@@ -22,8 +22,7 @@ import { createHttpListener } from '../../src/http/listener.js';
 import { openApiDocument } from '../../src/http/openapi-document.js';
 import { AccessTokens } from '../../src/site/access-tokens.js';
 import { AUDIT_ACTIONS, type AuditTrail } from '../../src/site/audit-trail.js';
-import { AuthenticationRefusals } from '../../src/site/authentication-refusals.js';
-import { BackgroundAudit } from '../../src/site/background-audit.js';
+import { Denials } from '../../src/site/denials.js';
 import { Devices } from '../../src/site/devices.js';
 import { Footage } from '../../src/site/footage.js';
 import type { FootageStore } from '../../src/site/footage-store.js';
@@ -31,7 +30,6 @@ import { Groups } from '../../src/site/groups.js';
 import { Health } from '../../src/site/health.js';
 import { Locations } from '../../src/site/locations.js';
 import { Losses } from '../../src/site/losses.js';
-import { PermissionRefusals } from '../../src/site/permission-refusals.js';
 import type { DevicePresence } from '../../src/site/presence-view.js';
 import { Rooms } from '../../src/site/rooms.js';
 import { SiteEvents } from '../../src/site/site-events.js';
@@ -141,6 +139,7 @@ export class TestGateway {
   readonly presence = new Map<string, DevicePresence>();
   readonly store: SiteStoreRedis;
   readonly audit: AuditTrailRedis;
+  readonly denials: Denials;
   readonly losses: Losses;
   readonly invalidPublishes: InvalidPublishStoreRedis;
   readonly footageStore: FootageStore;
@@ -148,8 +147,6 @@ export class TestGateway {
   /** Lines of the log. */
   readonly logged: string[] = [];
   readonly #redis: Redis;
-  readonly #background: BackgroundAudit;
-  readonly #authenticationRefusals: AuthenticationRefusals;
   readonly #prefix: string;
   readonly #logStore: LogStore;
   readonly #listener: ReturnType<typeof createHttpListener>;
@@ -180,12 +177,7 @@ export class TestGateway {
       store: new LossFile(join(directory, 'losses.json'), log),
       ...{ audit: this.audit, health, log, now },
     });
-    this.#background = new BackgroundAudit(this.audit, log);
-    const clocks = { now, steadyNow: now };
-    this.#authenticationRefusals = new AuthenticationRefusals({
-      audit: this.#background,
-      ...clocks,
-    });
+    this.denials = new Denials({ audit: this.audit, log, now, steadyNow: now });
     this.invalidPublishes = new InvalidPublishStoreRedis(redis, keys, MAX_INVALID_PUBLISHES);
     const signatures = new UrlSignatures(Buffer.from('the footage key of the tests'), now);
     this.footageStore = options.footageStore ?? new FolderFootageStore(signatures);
@@ -202,11 +194,8 @@ export class TestGateway {
       bridges: { statuses: async () => [], has: () => false },
       losses: this.losses,
       deadLetters: new DeadLetterStoreRedis(redis, keys),
-      permissionRefusals: new PermissionRefusals({
-        ...{ audit: this.audit, patientAudit: this.audit, log },
-        ...clocks,
-      }),
-      authenticationRefusals: this.#authenticationRefusals,
+      denials: this.denials,
+      connections: { page: () => ({ connections: [], next: undefined }), denied: () => [] },
       presence: { of: (id) => this.presence.get(id) ?? { online: false, lastSeenAtMs: null } },
       invalidPublishes: this.invalidPublishes,
       health,
@@ -247,8 +236,7 @@ export class TestGateway {
 
   async stop(): Promise<void> {
     await this.#listener.stop(0);
-    this.#authenticationRefusals.stop();
-    await this.#background.stop();
+    await this.denials.stop();
   }
 
   /** Has the store lose 200 alarms: the id of the loss. */

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { DENIED_REASONS, type DeniedReason } from '../../src/site/connection-list.js';
 import type { TestDevice, TestToken } from '../harness/api.js';
 import { auditOf } from '../harness/audit.js';
 import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
 import { Home } from './home.js';
 
-const REFUSED = 0x80;
+const DENIED = 0x80;
 /** The level of a line of the log that nobody need act on. */
 const INFO = 30;
 
@@ -17,7 +18,7 @@ beforeAll(async () => {
 
 afterAll(() => home.remove());
 
-/** What is written down of the client's refusals. */
+/** What the audit trail has of the client's denials. */
 async function recordsOf(clientId: string) {
   const query = 'actions=permission.refused,authentication.refused&order=asc';
   const events = await auditOf(home.api, query);
@@ -39,7 +40,12 @@ function byClient(who: TestDevice | TestToken, details: Record<string, string | 
   };
 }
 
-async function refusedAt(
+/** A reason as the log has it. */
+function reasonOf(code: DeniedReason) {
+  return { code, reason: DENIED_REASONS[code] };
+}
+
+async function returnCodeOf(
   who: TestDevice | TestToken,
   options: Parameters<typeof connectPacket>[0],
 ) {
@@ -50,12 +56,12 @@ async function refusedAt(
   return returnCode;
 }
 
-describe('refused over MQTT and in the audit trail', () => {
+describe('denied over MQTT and in the audit trail', () => {
   it('is each filter of a SUBSCRIBE that is not granted, and only those', async () => {
     const [elsewhere, clientId] = [randomUUID(), 'subscribes-elsewhere'];
     const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId });
     const [foreign, own] = [`care-homes/${elsewhere}/#`, `care-homes/${home.locationId}/#`];
-    expect(await nurse.subscribe([foreign, own, '#'])).toEqual([REFUSED, 1, REFUSED]);
+    expect(await nurse.subscribe([foreign, own, '#'])).toEqual([DENIED, 1, DENIED]);
     nurse.vanish();
     const records = await recordedOf(clientId, 2);
     expect(records).toMatchObject([
@@ -109,14 +115,14 @@ describe('refused over MQTT and in the audit trail', () => {
       clientId: 'wills-elsewhere',
       will: { ...will, qos: 0, retain: false },
     } as const;
-    expect(await refusedAt(device, willing)).toBe(5);
+    expect(await returnCodeOf(device, willing)).toBe(5);
     const { clientId } = willing;
     const details = { operation: 'will', clientId, topic: will.topic };
     expect(await recordedOf(clientId, 1)).toMatchObject([byClient(device, details)]);
 
     const session = { clientId: 'session-of-the-nurse', clean: false };
     const nurse = await RawClient.connect(home.gateway, home.viewer, session);
-    expect(await refusedAt(device, session)).toBe(2);
+    expect(await returnCodeOf(device, session)).toBe(2);
     nurse.vanish();
     expect(await recordedOf(session.clientId, 1)).toMatchObject([
       byClient(device, { operation: 'connect', clientId: session.clientId, topic: null }),
@@ -127,8 +133,8 @@ describe('refused over MQTT and in the audit trail', () => {
     const device = await home.device();
     const password = Buffer.from('no-such-password');
     const clientId = 'guesses';
-    expect(await refusedAt(device, { clientId, password })).toBe(4);
-    expect(await refusedAt(device, { clientId, password, username: 'hunter2' })).toBe(4);
+    expect(await returnCodeOf(device, { clientId, password })).toBe(4);
+    expect(await returnCodeOf(device, { clientId, password, username: 'hunter2' })).toBe(4);
     const records = await recordedOf(clientId, 2);
     expect(records).toMatchObject(
       [device.id, null].map((username) => ({
@@ -141,7 +147,7 @@ describe('refused over MQTT and in the audit trail', () => {
   });
 });
 
-describe('refused over MQTT and in the log', () => {
+describe('denied over MQTT and in the log', () => {
   /** What is logged from there on, of this client and with this message. */
   function logged(from: number, clientId: string, message: string): unknown[] {
     return home.gateway.lines
@@ -158,16 +164,16 @@ describe('refused over MQTT and in the log', () => {
     const password = Buffer.from('no-such-password');
     const from = home.gateway.lines.length;
     const names = [device.id.toUpperCase(), 'admin', 'hunter2'];
-    for (const username of names) await refusedAt(device, { clientId, password, username });
-    const refused = () => logged(from, clientId, 'connect error');
-    await expect.poll(() => refused().length).toBe(names.length);
-    const where = { address: '127.0.0.1', reason: 'bad credentials' };
-    expect(refused()).toMatchObject([
-      { ...where, username: device.id },
-      { ...where, username: 'admin' },
-      where,
+    for (const username of names) await returnCodeOf(device, { clientId, password, username });
+    const found = () => logged(from, clientId, 'connect error');
+    await expect.poll(() => found().length).toBe(names.length);
+    const wrong = { address: '127.0.0.1', ...reasonOf('wrong-password') };
+    expect(found()).toMatchObject([
+      { ...wrong, username: device.id },
+      { ...wrong, username: 'admin' },
+      { ...wrong, ...reasonOf('unknown-user-name') },
     ]);
-    expect(refused()[2]).not.toHaveProperty('username');
+    expect(found()[2]).not.toHaveProperty('username');
     expect(logged(from, clientId, 'connection ended')).toEqual([]);
     expect(home.gateway.lines.slice(from).join()).not.toMatch(/hunter2|no-such-password/);
   });
@@ -180,32 +186,35 @@ describe('refused over MQTT and in the log', () => {
     const foreign = Array.from({ length: 12 }, (_, index) => `elsewhere/${index}`);
     await nurse.subscribe([own, ...foreign]);
     nurse.vanish();
-    const refused = () => logged(from, clientId, 'subscription refused');
-    await expect.poll(() => refused().length).toBe(1);
-    expect(refused()).toMatchObject([{ count: 12, filters: foreign.slice(0, 10) }]);
+    const found = () => logged(from, clientId, 'subscription denied');
+    await expect.poll(() => found().length).toBe(1);
+    expect(found()).toMatchObject([{ count: 12, filters: foreign.slice(0, 10) }]);
   });
 
   it.each([
-    ['a command without the grant for it', 'command without a manager grant', 'commands/light'],
-    ['a publish elsewhere', 'publish outside the own topics', 'alarms/fall'],
-  ])('is %s: who, topic and reason, and no fault of the store', async (_what, reason, rest) => {
-    const device = await home.device();
-    const topic = home.filter(device, rest);
-    for (const qos of [0, 1, 2] as const) {
-      const clientId = `publishes-${rest}-at-${qos}`;
-      const from = home.gateway.lines.length;
-      const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId });
-      nurse.send({ ...publishPacket(topic, 'on'), qos, ...(qos > 0 && { messageId: 7 }) });
-      await nurse.closed();
-      await expect.poll(() => logged(from, clientId, 'disconnected').length).toBe(1);
-      const denied = logged(from, clientId, 'permission denied');
-      const principal = `token:${home.viewer.id}`;
-      expect(denied).toMatchObject([
-        { level: INFO, clientId, principal, operation: 'publish', topic, reason },
-      ]);
-      expect(denied[0]).not.toHaveProperty('err');
-      const others = home.gateway.lines.slice(from).join('\n');
-      expect(others).not.toMatch(/not stored|"stack"|"level":[4-6]0/);
-    }
-  });
+    ['a command without the grant for it', 'command-without-grant', 'commands/light'],
+    ['a publish elsewhere', 'topic-not-of-token', 'alarms/fall'],
+  ] as const)(
+    'is %s: who, topic and reason, and no fault of the store',
+    async (_what, code, rest) => {
+      const device = await home.device();
+      const topic = home.filter(device, rest);
+      for (const qos of [0, 1, 2] as const) {
+        const clientId = `publishes-${rest}-at-${qos}`;
+        const from = home.gateway.lines.length;
+        const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId });
+        nurse.send({ ...publishPacket(topic, 'on'), qos, ...(qos > 0 && { messageId: 7 }) });
+        await nurse.closed();
+        await expect.poll(() => logged(from, clientId, 'disconnected').length).toBe(1);
+        const denied = logged(from, clientId, 'permission denied');
+        const principal = `token:${home.viewer.id}`;
+        expect(denied).toMatchObject([
+          { level: INFO, clientId, principal, operation: 'publish', topic, ...reasonOf(code) },
+        ]);
+        expect(denied[0]).not.toHaveProperty('err');
+        const others = home.gateway.lines.slice(from).join('\n');
+        expect(others).not.toMatch(/not stored|"stack"|"level":[4-6]0/);
+      }
+    },
+  );
 });

@@ -2,8 +2,8 @@ import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { newId } from '../../src/domain/notation.js';
-import { AUDIT_ACTIONS, type AuditEntry, GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
-import { BackgroundAudit } from '../../src/site/background-audit.js';
+import { type Actor, AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
+import { Denials } from '../../src/site/denials.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
 import { AuditTrailRedis } from '../../src/store/audit/trail-redis.js';
 import { Keys } from '../../src/store/keys.js';
@@ -12,6 +12,7 @@ import { openArchive } from '../store/audit-world.js';
 
 const place = useRedis();
 
+/** Denials over a store that takes writes or refuses them; every denial one millisecond after the other. */
 async function start() {
   const redis = new Redis({ path: place.socketPath });
   const keys = new Keys(newId());
@@ -21,14 +22,23 @@ async function start() {
   });
   const lines: string[] = [];
   const log = pino({ level: 'info' }, { write: (line: string) => lines.push(line) });
-  const background = new BackgroundAudit(trail, log);
-  /** Whether the store takes what is written. */
+  let nowMs = 0;
+  const now = () => nowMs;
+  const denials = new Denials({ audit: trail, log, now, steadyNow: now });
   const accept = (isAccepting: boolean) =>
     redis.config('SET', 'maxmemory', isAccepting ? '0' : '1');
   onTestFinished(async () => {
     await accept(true);
     redis.disconnect();
   });
+  const deny = (principals: number, of = 1) => {
+    for (let index = 0; index < principals; index++) {
+      nowMs++;
+      const id = `${nowMs}`;
+      const actor: Actor = { type: 'access-token', id, address: null, requestId: null };
+      for (let count = 0; count < of; count++) denials.addFailedLogin(actor, {});
+    }
+  };
   const written = async () => {
     const all = { actions: AUDIT_ACTIONS, order: 'asc', limit: 100 } as const;
     const anything = { locationId: undefined, actorId: undefined, resourceId: undefined };
@@ -37,44 +47,51 @@ async function start() {
     const page = await trail.page({ ...all, ...anything, ...anytime, ...first });
     return { times: page.records.map(({ atMs }) => atMs), count: page.upToSequence };
   };
-  return { background, accept, written, lines };
-}
-
-function entry(atMs: number): AuditEntry {
-  const nothing = { locationId: null, resourceId: null, details: {} };
-  return { action: 'authentication.refused', actor: GATEWAY_ACTOR, atMs, ...nothing };
+  return { denials, deny, accept, written, lines };
 }
 
 it('what the store refuses is written as soon as it takes it, once and in order', async () => {
-  const { background, accept, written, lines } = await start();
+  const { denials, deny, accept, written, lines } = await start();
   await accept(false);
-  for (let atMs = 1; atMs <= 30; atMs++) background.add(entry(atMs));
-  await expect.poll(() => lines.join('')).toContain('trying again');
+  deny(30);
+  await expect.poll(() => lines.join('')).toContain('failed to record denials, retrying');
   await accept(true);
   await expect.poll(async () => (await written()).count).toBe(30);
   expect((await written()).times).toEqual(Array.from({ length: 30 }, (_, index) => index + 1));
-  await background.stop();
+  await denials.stop();
   expect((await written()).count).toBe(30);
-  expect(background.lost).toBe(0);
+  expect(denials.lost).toBe(0);
 });
 
-it('takes a bounded number while the store is away; the log and a count say what is lost', async () => {
-  const { background, accept, written, lines } = await start();
+it('10,000 records wait while the store is away; beyond that denials are counted and logged as lost', async () => {
+  const { denials, deny, accept, written, lines } = await start();
   await accept(false);
-  for (let atMs = 1; atMs <= 10_007; atMs++) background.add(entry(atMs));
-  expect(background.lost).toBe(7);
-  expect(lines.filter((line) => line.includes('audit entries are lost')).length).toBe(1);
+  deny(1_000, 10);
+  expect(denials.lost).toBe(0);
+  deny(7);
+  expect(denials.lost).toBe(7);
+  expect(lines.filter((line) => line.includes('denials are lost')).length).toBe(1);
   await accept(true);
   await expect.poll(async () => (await written()).count, { timeout: 20_000 }).toBe(10_000);
-  background.add(entry(20_000));
-  await background.stop();
+  deny(1);
+  await denials.stop();
   expect((await written()).count).toBe(10_001);
 }, 30_000);
 
-it('at the stop what waits is tried once more, and else said to be lost', async () => {
-  const { background, accept, lines } = await start();
+it('a record with a number that finds no room is lost with all that it stands for', async () => {
+  const { denials, deny, accept } = await start();
   await accept(false);
-  background.add(entry(1));
-  await background.stop();
-  expect(lines.join('')).toContain('"lost":1');
+  deny(1_000, 10);
+  deny(1, 35);
+  expect(denials.lost).toBe(10);
+  await denials.stop();
+  expect(denials.lost).toBe(35);
+});
+
+it('at the stop what waits is tried once more, and else said to be lost', async () => {
+  const { denials, deny, accept, lines } = await start();
+  await accept(false);
+  deny(1);
+  await denials.stop();
+  expect(lines.join('')).toMatch(/"lost":1,.*failed to record denials before the stop/);
 });

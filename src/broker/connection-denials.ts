@@ -1,0 +1,154 @@
+import type { Logger } from 'pino';
+import { type Principal, principalKey } from '../domain/grants.js';
+import { isUuid } from '../domain/notation.js';
+import type { Actor, AuditSubject } from '../site/audit-trail.js';
+import {
+  DENIED_REASONS,
+  type DeniedConnection,
+  type DeniedOperation,
+  type DeniedReason,
+} from '../site/connection-list.js';
+import { type Denials, shortened } from '../site/denials.js';
+import type { ConnectError } from './connect-errors.js';
+
+const MAX_SHOWN = 1_000;
+/** The SUBACK code of a filter that is not granted (MQTT 3.1.1, 3.9.3). */
+export const SUBACK_FAILURE = 0x80;
+
+/** Who is at the other end of a connection. */
+export interface Peer {
+  readonly principal: Principal;
+  readonly address: string;
+  readonly clientId: string;
+}
+
+/** What a CONNECT says of its sender, also one that breaks a rule; nothing of it is checked. */
+export interface ConnectClaims {
+  readonly clientId: string;
+  readonly username: string | undefined;
+}
+
+/** A client that could not connect. */
+export interface UnconnectedPeer {
+  readonly address: string;
+  /** Undefined when no CONNECT could be read. */
+  readonly claims: ConnectClaims | undefined;
+}
+
+export interface ConnectionDenialsOptions {
+  readonly denials: Denials;
+  /** Whether a device or an access token has the id. */
+  readonly isKnown: (id: string) => boolean;
+  readonly log: Logger;
+  readonly now: () => number;
+}
+
+/**
+ * Takes note of what MQTT clients are denied, and of connect errors: in the audit trail as far as it is
+ * a want of permission or a failed login, and the newest 1,000 for `GET /connections/denied`.
+ */
+export class ConnectionDenials {
+  readonly #options: ConnectionDenialsOptions;
+  readonly #shown: DeniedConnection[] = [];
+
+  constructor(options: ConnectionDenialsOptions) {
+    this.#options = options;
+  }
+
+  /** The newest 1,000 since the start, the newest first. */
+  newest(): DeniedConnection[] {
+    return this.#shown.toReversed();
+  }
+
+  /** Takes note of a CONNECT that failed. */
+  connect({ address, claims }: UnconnectedPeer, error: ConnectError): void {
+    const { code, lacked, returnCode, message: reason } = error;
+    const clientId = claims?.clientId ?? null;
+    const username = claimedId(claims?.username);
+    this.#options.log.info({ address, clientId, username, code, reason }, 'connect error');
+    const operation = code === 'will-not-permitted' ? 'will' : 'connect';
+    const topic = lacked?.topic ?? null;
+    const words = DENIED_REASONS[code];
+    // Which rule of MQTT a packet breaks is known to its error alone.
+    const detail = code === 'malformed-connect' ? `${words} (${reason})` : words;
+    this.#show({ address, clientId, username, operation, topic, returnCode, code, detail });
+    if (lacked !== undefined) {
+      this.#record({ address, principal: lacked.principal, clientId }, operation, topic);
+    } else if (code === 'wrong-password' || code === 'unknown-user-name') {
+      const actor: Actor = { type: 'anonymous', id: null, address, requestId: null };
+      const details = { operation, clientId, username: username ?? null };
+      this.#options.denials.addFailedLogin(actor, details);
+    }
+  }
+
+  /** Takes note of a PUBLISH that its sender may not make. */
+  publish(peer: Peer, topic: string, code: DeniedReason): void {
+    const { clientId, principal } = peer;
+    const who = { clientId, principal: principalKey(principal) };
+    const what = { operation: 'publish', topic, code, reason: DENIED_REASONS[code] };
+    this.#options.log.info({ ...who, ...what }, 'permission denied');
+    this.#deny(peer, { operation: 'publish', topic, returnCode: null, code });
+    this.#record(peer, 'publish', topic);
+  }
+
+  /** Takes note of a filter that is not granted; beyond the session's limit it is no want of permission. */
+  filter(peer: Peer, topic: string, code: DeniedReason): void {
+    this.#deny(peer, { operation: 'subscribe', topic, returnCode: SUBACK_FAILURE, code });
+    if (code !== 'too-many-filters') this.#record(peer, 'subscribe', topic);
+  }
+
+  #deny(
+    { address, clientId, principal }: Peer,
+    what: Pick<DeniedConnection, 'operation' | 'topic' | 'returnCode' | 'code'>,
+  ): void {
+    const detail = DENIED_REASONS[what.code];
+    this.#show({ ...what, address, clientId, username: principal.id, detail });
+  }
+
+  #record(
+    { clientId, ...actor }: Omit<Peer, 'clientId'> & { readonly clientId: string | null },
+    operation: DeniedOperation,
+    topic: string | null,
+  ): void {
+    const details = { operation, clientId, topic };
+    this.#options.denials.addDeniedPermission(actorOf(actor), subjectOf(topic ?? ''), details);
+  }
+
+  #show({
+    username,
+    ...what
+  }: Omit<DeniedConnection, 'atMs' | 'username'> & { username: string | undefined }): void {
+    const { isKnown, now } = this.#options;
+    this.#shown.push({
+      ...{ ...what, atMs: now() },
+      ...{ clientId: shortened(what.clientId), topic: shortened(what.topic) },
+      username: username !== undefined && isKnown(username) ? username : null,
+    });
+    if (this.#shown.length > MAX_SHOWN) this.#shown.shift();
+  }
+}
+
+function actorOf({ principal, address }: Omit<Peer, 'clientId'>): Actor {
+  const type = principal.type === 'device' ? 'device' : 'access-token';
+  return { type, id: principal.id, address, requestId: null };
+}
+
+/** The user name, if it can be the id of a device or token: anything else may be a mistyped secret. */
+function claimedId(username: string | undefined): string | undefined {
+  const id = username?.toLowerCase();
+  return id !== undefined && (isUuid(id) || id === 'admin') ? id : undefined;
+}
+
+function subjectOf(topic: string): AuditSubject {
+  const [first, second, third, fourth] = topic.split('/');
+  if (first === 'devices') return { locationId: null, resourceId: idOrNull(second) };
+  if (first !== 'care-homes') return { locationId: null, resourceId: null };
+  return {
+    locationId: idOrNull(second),
+    resourceId: third === 'devices' ? idOrNull(fourth) : null,
+  };
+}
+
+function idOrNull(text: string | undefined): string | null {
+  return text !== undefined && isUuid(text) ? text.toLowerCase() : null;
+}

@@ -1,0 +1,94 @@
+import { z } from '@hono/zod-openapi';
+import { formatTime } from '../../domain/notation.js';
+import {
+  type ConnectionView,
+  DENIED_OPERATIONS,
+  DENIED_REASONS,
+  type DeniedConnection,
+  MQTT_VERSIONS,
+  TRANSPORTS,
+} from '../../site/connection-list.js';
+import { timestampSchema } from './common.js';
+import { cursorParameter, limitParameter } from './listing.js';
+
+export const connectionsQuerySchema = z.object({ limit: limitParameter, cursor: cursorParameter });
+
+const countSchema = z.int().min(0);
+const addressSchema = z.string().openapi({ example: '192.0.2.7' });
+
+const connectionSchema = z
+  .object({
+    clientId: z.string().openapi({ example: 'nurse-call' }),
+    principal: z.object({
+      type: z.enum(['access-token', 'device']),
+      id: z.string().openapi({ description: 'A UUID, or `admin`.' }),
+    }),
+    address: addressSchema,
+    since: timestampSchema,
+    protocol: z.enum(TRANSPORTS).openapi({
+      description: 'TCP (`mqtt`) or WebSocket (`ws`); with an `s`, over TLS.',
+    }),
+    mqttVersion: z.enum(MQTT_VERSIONS),
+    keepAliveSeconds: z.number().openapi({
+      description: 'The one that the gateway goes by: at most `mqtt.maxKeepAliveSeconds`.',
+      example: 60,
+    }),
+    backlog: z
+      .object({ alarms: countSchema, messages: countSchema })
+      .openapi({ description: 'Waiting or in flight for the session.' }),
+  })
+  .openapi('Connection');
+
+export const connectionPageSchema = z
+  .object({
+    nextCursor: z.string().nullable().openapi({ description: 'Null on the last page.' }),
+    connections: z.array(connectionSchema),
+  })
+  .openapi('ConnectionPage');
+
+const codes = Object.keys(DENIED_REASONS);
+
+export const deniedConnectionSchema = z
+  .object({
+    at: timestampSchema,
+    address: addressSchema,
+    clientId: z
+      .string()
+      .nullable()
+      .openapi({ description: 'Null when it could not be read.', example: 'nurse-call' }),
+    username: z.string().nullable().openapi({
+      description: 'Only the id of a device or access token; null for anything else.',
+    }),
+    operation: z.enum(DENIED_OPERATIONS),
+    topic: z.string().nullable().openapi({
+      description: 'The filter or topic, 256 characters at most; null where none was denied.',
+      example: 'care-homes/+/devices/+/alarms/#',
+    }),
+    returnCode: z.int().nullable().openapi({
+      description:
+        'In the CONNACK, or of the filter in the SUBACK (128); null: closed without a CONNACK.',
+      example: 128,
+    }),
+    code: z.enum(codes).openapi({ example: 'filter-outside-grants' }),
+    detail: z.string().openapi({
+      description: 'The reason in words.',
+      example: DENIED_REASONS['filter-outside-grants'],
+    }),
+  })
+  .openapi('DeniedConnection');
+
+/** An open connection as it is shown. */
+export function connectionView({
+  sinceMs,
+  ...shown
+}: ConnectionView): z.infer<typeof connectionSchema> {
+  return { ...shown, since: formatTime(sinceMs) };
+}
+
+/** A denial over MQTT, or a connect error, as it is shown. */
+export function deniedConnectionView({
+  atMs,
+  ...shown
+}: DeniedConnection): z.infer<typeof deniedConnectionSchema> {
+  return { ...shown, at: formatTime(atMs) };
+}

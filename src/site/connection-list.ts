@@ -1,0 +1,91 @@
+/** Why MQTT clients are denied something, or cannot connect: every code there is, and its words. */
+export const DENIED_REASONS = {
+  'unknown-user-name': 'No device and no access token has this user name as its id.',
+  'wrong-password':
+    'The password is not the secret of the device, or not the access token, or the token has expired.',
+  'no-credentials': 'A user name and a password are required.',
+  'client-id-missing': 'A persistent session needs a client id.',
+  'client-id-too-long': 'The client id is longer than 256 bytes.',
+  'client-id-in-use': 'The session with this client id belongs to another device or access token.',
+  'client-id-of-bridge': 'The client id begins as those of bridges do, which are reserved.',
+  'keep-alive-out-of-range':
+    'A device must ask for a keep-alive of at most mqtt.maxKeepAliveSeconds (300 by default).',
+  'will-not-permitted': 'The will of a device must be on one of its own topics.',
+  'store-unavailable':
+    'Too many connections of this device or access token wait for the store, which does not answer.',
+  'unknown-version': 'The gateway speaks MQTT 3.1 and 3.1.1.',
+  'malformed-connect': 'The first packet is not a CONNECT as MQTT prescribes it.',
+  'no-connect': 'No CONNECT came within ten seconds.',
+  'filter-not-of-device':
+    'A device may subscribe to its own commands (devices/<id>/commands/#) and devices/<id>/rejected.',
+  'filter-outside-grants':
+    'The filter is not within care-homes/<location> of a location that the grants of the token cover.',
+  'too-many-filters': 'The session has as many filters as it may have.',
+  'topic-not-of-device': 'A device may publish on its own topics (devices/<id>/…) only.',
+  'topic-not-of-token': 'An access token may publish commands to devices, and nothing else.',
+  'command-without-grant': 'A command needs a manager grant that covers the device.',
+} as const;
+
+export type DeniedReason = keyof typeof DENIED_REASONS;
+
+export const DENIED_OPERATIONS = ['connect', 'will', 'subscribe', 'publish'] as const;
+export type DeniedOperation = (typeof DENIED_OPERATIONS)[number];
+
+/** Something that an MQTT client was denied, or a CONNECT that failed. */
+export interface DeniedConnection {
+  readonly atMs: number;
+  readonly address: string;
+  /** Null when the gateway could not read it. */
+  readonly clientId: string | null;
+  /** Only the id of a device or access token: anything else may be a mistyped secret. */
+  readonly username: string | null;
+  readonly operation: DeniedOperation;
+  /** The filter or the topic, null where it is none that was denied. */
+  readonly topic: string | null;
+  /** In the CONNACK or SUBACK; null where the connection was closed without one. */
+  readonly returnCode: number | null;
+  readonly code: DeniedReason;
+  /** The reason in words. */
+  readonly detail: string;
+}
+
+export const TRANSPORTS = ['mqtt', 'mqtts', 'ws', 'wss'] as const;
+export type Transport = (typeof TRANSPORTS)[number];
+
+export const MQTT_VERSIONS = ['3.1', '3.1.1'] as const;
+export type MqttVersion = (typeof MQTT_VERSIONS)[number];
+
+/** An open MQTT connection. */
+export interface ConnectionView {
+  readonly clientId: string;
+  readonly principal: { readonly type: 'access-token' | 'device'; readonly id: string };
+  readonly address: string;
+  readonly sinceMs: number;
+  readonly protocol: Transport;
+  readonly mqttVersion: MqttVersion;
+  /** The one that the gateway goes by. */
+  readonly keepAliveSeconds: number;
+  /** Accepted for the client's session, and not acknowledged. */
+  readonly backlog: { readonly alarms: number; readonly messages: number };
+}
+
+/** Where a page of connections starts, and ends at the latest: by their numbers. */
+export interface ConnectionPosition {
+  readonly after: number;
+  /** Connections opened later are left out: they came after the first page was read. */
+  readonly upTo: number;
+}
+
+export interface ConnectionPage {
+  readonly connections: readonly ConnectionView[];
+  /** Where the next page starts, undefined on the last one. */
+  readonly next: ConnectionPosition | undefined;
+}
+
+/** Who is connected over MQTT, and who was denied something. */
+export interface ConnectionList {
+  /** In the order in which they were opened. */
+  page(limit: number, from: ConnectionPosition | undefined): ConnectionPage;
+  /** The newest 1,000 since the start, the newest first. */
+  denied(): readonly DeniedConnection[];
+}

@@ -1,0 +1,95 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { Api, type TestToken } from '../harness/api.js';
+import { allAuditOf, denialCount } from '../harness/audit.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
+import { RawClient } from '../harness/raw-client.js';
+import { Store } from '../harness/store.js';
+
+/** Well below the three seconds that the gateway waits for a store that is silent. */
+const AT_ONCE_MS = 1_000;
+
+let gateway: GatewayProcess;
+let viewer: TestToken;
+
+beforeEach(async () => {
+  gateway = await GatewayProcess.start();
+  const api = new Api(gateway);
+  viewer = await api.viewer((await api.createLocation()).id);
+});
+
+afterEach(() => gateway.remove());
+
+/** The id of a request that was denied. */
+async function denied(): Promise<string | null> {
+  const response = await new Api(gateway, viewer.token).request('GET', '/access-tokens');
+  expect(response.status).toBe(403);
+  return response.headers.get('x-request-id');
+}
+
+function recorded() {
+  return allAuditOf(new Api(gateway), `actions=permission.refused&actor=${viewer.id}&order=asc`);
+}
+
+async function topics() {
+  return (await recorded()).map(({ details }) => details['topic']);
+}
+
+it('hundreds of denials over HTTP and MQTT are all counted: ten at once, and one with the rest', async () => {
+  const requestIds: (string | null)[] = [];
+  for (let count = 0; count < 10; count++) requestIds.push(await denied());
+  await Promise.all(Array.from({ length: 290 }, denied));
+  const nurse = await RawClient.connect(gateway, viewer);
+  const filters = Array.from({ length: 350 }, (_, index) => `elsewhere/${index}`);
+  expect(await nurse.subscribe(filters)).toEqual(Array(350).fill(0x80));
+  // What is counted and not yet recorded when the gateway stops is recorded then.
+  await gateway.stop();
+  await gateway.start();
+  const events = await recorded();
+  expect(events.slice(0, 10).map(({ actor }) => actor.requestId)).toEqual(requestIds);
+  expect(denialCount(events)).toBe(650);
+  expect(events.length).toBeLessThan(100);
+  expect(events.at(-1)?.details).toMatchObject({ topic: 'elsewhere/349' });
+});
+
+it('each denied filter is a record soon after its SUBACK, though gateway and store are killed then', async () => {
+  const nurse = await RawClient.connect(gateway, viewer);
+  const filters = Array.from({ length: 10 }, (_, index) => `elsewhere/${index}`);
+  expect(await nurse.subscribe(filters)).toEqual(Array(10).fill(0x80));
+  await expect.poll(topics).toEqual(filters);
+  const store = await Store.of(gateway);
+  await gateway.kill();
+  store.kill();
+  store.close();
+  await gateway.start();
+  expect(await topics()).toEqual(filters);
+});
+
+it('a denied filter is answered at once while the store is frozen, and a record once it is back', async () => {
+  const nurse = await RawClient.connect(gateway, viewer);
+  const store = await Store.of(gateway);
+  store.freeze();
+  const askedAt = performance.now();
+  expect(await nurse.subscribe(['elsewhere/1', 'elsewhere/2'])).toEqual([0x80, 0x80]);
+  expect(performance.now() - askedAt).toBeLessThan(AT_ONCE_MS);
+  store.thaw();
+  await expect.poll(topics).toEqual(['elsewhere/1', 'elsewhere/2']);
+  store.close();
+});
+
+it('a denied request gets its 403 at once while the store is frozen, and a record once it is back', async () => {
+  const store = await Store.of(gateway);
+  store.freeze();
+  const requestIds: (string | null)[] = [];
+  try {
+    for (let count = 0; count < 5; count++) {
+      const askedAt = performance.now();
+      requestIds.push(await denied());
+      expect(performance.now() - askedAt).toBeLessThan(AT_ONCE_MS);
+    }
+  } finally {
+    store.thaw();
+    store.close();
+  }
+  const recordedIds = async () => (await recorded()).map(({ actor }) => actor.requestId);
+  await expect.poll(recordedIds).toEqual(requestIds);
+});
