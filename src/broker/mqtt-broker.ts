@@ -51,7 +51,7 @@ export interface MqttBrokerOptions {
   readonly presence: Presence;
   readonly stored: RedisPersistence;
   readonly denials: Denials;
-  /** For how long the store has owed the answer to a write of the message path. */
+  /** How long the message path has waited for an answer of the store, in milliseconds. */
   readonly unansweredMs: () => number;
   readonly maxPacketBytes: number;
   readonly maxKeepAliveSeconds: number;
@@ -79,7 +79,7 @@ export class MqttBroker {
   readonly #clients = new WeakMap<Client, MqttClient>();
   readonly #denials: ConnectionDenials;
   readonly #open: OpenConnections;
-  /** Authenticated, and the network connection has not ended. */
+  /** Authenticated connections whose network connection has not ended. */
   readonly #admitted = new Set<Connection>();
 
   constructor(options: MqttBrokerOptions) {
@@ -121,7 +121,8 @@ export class MqttBroker {
       log.info({ clientId: client.id, reason: error.message }, 'connection ended');
     });
     this.#aedes.on('connectionError', (client, error) => this.#connectFailed(client, error));
-    // Missing from its types (DEPENDENCY-FAULTS 20); without a listener it would end the process.
+    // Missing from the types of Aedes (DEPENDENCY-FAULTS 20); without a listener an error would end
+    // the process.
     const emitter: NodeJS.EventEmitter = this.#aedes;
     emitter.on('error', (error) => log.error({ err: error }, 'broker error'));
     await this.#aedes.listen();
@@ -173,7 +174,7 @@ export class MqttBroker {
     return this.#open.size;
   }
 
-  /** Who is connected, and who was denied something. */
+  /** The open connections, and the newest denials. */
   get connections(): ConnectionList {
     return {
       page: (limit, from) => this.#open.page(limit, from),

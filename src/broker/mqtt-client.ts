@@ -25,7 +25,7 @@ export interface PacketHandlers {
 export interface MqttClientOptions {
   readonly stream: Duplex;
   readonly client: Client;
-  /** Of a WebSocket. */
+  /** The HTTP request of a WebSocket. */
   readonly request: IncomingMessage | undefined;
   readonly limits: PacketLimits;
   readonly turns: ReadTurns;
@@ -73,12 +73,12 @@ export class MqttClient implements Watched {
     stream.once('close', () => this.#cancelWait?.());
   }
 
-  /** Who the client says that it is, in its CONNECT; nothing of it is checked. */
+  /** The identity that the client claims in its CONNECT, unchecked. */
   get claims(): ConnectClaims | undefined {
     return this.#claims;
   }
 
-  /** What the client asked for in its CONNECT. */
+  /** The client's CONNECT; undefined until it arrives. */
   get request(): ConnectRequest | undefined {
     return this.#request;
   }
@@ -182,7 +182,7 @@ export class MqttClient implements Watched {
   }
 }
 
-/** How the client came. */
+/** The transport of the client's connection. */
 function transportOf({ stream, request }: MqttClientOptions): Transport {
   if (request === undefined) return stream instanceof TLSSocket ? 'mqtts' : 'mqtt';
   return request.socket instanceof TLSSocket ? 'wss' : 'ws';

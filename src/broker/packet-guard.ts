@@ -46,7 +46,7 @@ export class PacketGuard {
     parser._emitError = (error) => {
       const fault = levelFaultOf(parser.packet);
       if (fault === undefined) this.#end(error);
-      else this.#refuse(fault);
+      else this.#fail(fault);
     };
   }
 
@@ -54,16 +54,18 @@ export class PacketGuard {
   admits(packet: Packet): boolean {
     const fault = faultOf(packet, this.#limits);
     if (fault === undefined) return true;
-    this.#refuse(fault);
+    this.#fail(fault);
     return false;
   }
 
   /**
-   * Ends the connection, with a CONNACK before that where the fault has a code for it and this
-   * is the first packet: to a second CONNECT there is no answer [MQTT-3.1.0-2]. Nothing that follows
-   * is read meanwhile. A client that takes no CONNACK has the time that Aedes gives for a CONNECT.
+   * Ends the connection, after a CONNACK where the fault has a code.
+   *
+   * Only the first packet gets a CONNACK: a second CONNECT has no answer [MQTT-3.1.0-2]. Nothing
+   * more is read meanwhile. A client that does not take the CONNACK has as long as Aedes gives a
+   * CONNECT.
    */
-  #refuse({ reason, code }: WireFault): void {
+  #fail({ reason, code }: WireFault): void {
     const client = this.#client;
     const parser = parserOf(client);
     // The parser goes on after some of its errors, and may find another in the same packet.
@@ -86,7 +88,7 @@ export class PacketGuard {
 /** Why a packet ends its connection. */
 interface WireFault {
   readonly reason: string;
-  /** Of a CONNECT that is told so in a CONNACK before that; undefined where it is told nothing. */
+  /** The code of a CONNACK before that; undefined where none is sent. */
   readonly code?: ConnectErrorCode;
 }
 

@@ -22,10 +22,11 @@ export interface SubscribingOptions {
 }
 
 /**
- * Takes SUBSCRIBE and UNSUBSCRIBE past Aedes, which would store the filters that are denied
- * (DEPENDENCY-FAULTS 5) and write each packet once for each of its filters (6).
+ * Takes SUBSCRIBE and UNSUBSCRIBE past Aedes.
  *
- * A packet takes effect when it comes, and is acknowledged once that is stored.
+ * Aedes would store the filters that are denied (DEPENDENCY-FAULTS 5) and write each packet once
+ * for each of its filters (6). A packet takes effect on arrival, and is acknowledged once that is
+ * stored.
  */
 export class Subscribing {
   readonly #options: SubscribingOptions;
@@ -106,7 +107,7 @@ export class Subscribing {
       });
   }
 
-  /** One line for a SUBSCRIBE, however many filters it has. */
+  /** Logs denied filters in one line for a SUBSCRIBE, however many there are. */
   #logDenied(
     { client, owner }: Connection,
     subscriptions: ISubscribePacket['subscriptions'],

@@ -181,12 +181,12 @@ export class Share {
   }
 }
 
-/** A publish that is to be acknowledged. */
+/** A publish whose acknowledgement is pending. */
 interface Unacknowledged {
   readonly type: AcknowledgementType;
   readonly packetIdentifier: number;
   isStored: boolean;
-  /** The one that came after it. */
+  /** The publish that came next. */
   next: Unacknowledged | undefined;
 }
 

@@ -141,8 +141,9 @@ export class Watcher {
 const QOS: readonly PublishQos[] = [0, 1, 2];
 
 /**
- * A sensor that publishes at each QoS, a durable and a live subscriber: the columns of the matrix in
- * docs/guarantees.md, all under one fault.
+ * The columns of the matrix in docs/guarantees.md, all under one fault.
+ *
+ * A sensor for each QoS, a durable and a live subscriber.
  */
 export class Columns {
   readonly home: Home;
