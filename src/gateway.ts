@@ -322,7 +322,7 @@ export class Gateway {
   #markBacklogs(deliveries: Deliveries, reader: LogReader): void {
     const stopping = new AbortController();
     this.#releasers.add(() => stopping.abort());
-    const marked = markBacklogs(deliveries, reader, deliveries.newest, stopping.signal);
+    const marked = markBacklogs(deliveries, reader, stopping.signal);
     marked.catch((error: unknown) => {
       this.#options.log.warn({ err: error }, 'failed to look through the logs');
     });
