@@ -160,7 +160,7 @@ function markInBackground(
 ): void {
   const stopping = new AbortController();
   releasers.add(() => stopping.abort());
-  const marked = markBacklogs(deliveries, reader, deliveries.newest, stopping.signal);
+  const marked = markBacklogs(deliveries, reader, stopping.signal);
   marked.catch((error: unknown) => {
     log.warn({ err: error }, 'failed to look through the logs');
   });

@@ -8,7 +8,7 @@ import {
   type LogPositions,
   type LogReader,
 } from './log-entry.js';
-import type { Selection } from './routes.js';
+import type { Routes, Selection } from './routes.js';
 import { Tally } from './tally.js';
 
 const PAGE_ENTRIES = 1_000;
@@ -49,32 +49,46 @@ export async function countBacklogs(
 /**
  * Sets the marks for jumping over backlogs from before the start.
  *
- * The logs are read once, in the background, however often the store fails. Until then such a
- * backlog is kept whole.
+ * Reads the logs once, in the background, however often the store fails; again when the store has lost
+ * entries of them meanwhile. Until then such a backlog is kept whole.
  */
 export async function markBacklogs(
   deliveries: Deliveries,
   reader: LogReader,
-  upTo: LogPositions,
   signal: AbortSignal,
 ): Promise<void> {
   // Selections created from now on begin to count later.
   const selections = new Set(deliveries.routes.selections());
   for (const log of LOG_NAMES) {
-    const floors = [...deliveries.consumers].map(({ cursors }) => cursors[log].ackFloor);
-    const from = Math.min(upTo[log], ...floors);
-    const counted = new Map<Selection, Tally>();
-    for await (const entry of entriesAfter(retrying(reader, signal), log, from, upTo[log])) {
+    let [upTo, counted] = [0, new Map<Selection, Tally>()];
+    do {
+      upTo = deliveries.newestAtStart[log];
+      const floors = [...deliveries.consumers].map(({ cursors }) => cursors[log].ackFloor);
+      const entries = entriesAfter(retrying(reader, signal), log, Math.min(upTo, ...floors), upTo);
+      counted = await countBySelection(deliveries.routes, selections, entries, signal);
       if (signal.aborted) return;
-      for (const { selection, qos } of deliveries.routes.match(entry.topic)) {
-        const isCounted =
-          qos === 1 && selections.has(selection) && selection.rule.mayReceive(entry);
-        if (isCounted) tallyOf(counted, selection).add(entry);
-      }
-    }
+      // The store has lost entries meanwhile; what has their numbers now is in the tallies already.
+    } while (deliveries.newestAtStart[log] < upTo);
     for (const [selection, before] of counted) selection.tallies[log].prepend(before);
   }
   for (const consumer of deliveries.consumers) consumer.marked();
+}
+
+async function countBySelection(
+  routes: Routes,
+  selections: ReadonlySet<Selection>,
+  entries: AsyncIterable<LogEntry>,
+  signal: AbortSignal,
+): Promise<Map<Selection, Tally>> {
+  const counted = new Map<Selection, Tally>();
+  for await (const entry of entries) {
+    if (signal.aborted) break;
+    for (const { selection, qos } of routes.match(entry.topic)) {
+      const isCounted = qos === 1 && selections.has(selection) && selection.rule.mayReceive(entry);
+      if (isCounted) tallyOf(counted, selection).add(entry);
+    }
+  }
+  return counted;
 }
 
 function tallyOf(counted: Map<Selection, Tally>, selection: Selection): Tally {

@@ -144,7 +144,7 @@ export class Cursor {
       if (next === undefined) {
         if (position.switchToLog()) return 'not-loaded';
         // The log ends before everything accepted was found: it was trimmed, or lost.
-        this.#expireUnread();
+        this.#account.expired += this.#forgetUnread();
         break;
       }
       if (position.take(next)) {
@@ -254,11 +254,10 @@ export class Cursor {
 
   /** Follows a store that lost its newest entries and numbers anew from here. */
   storeWentBack(sequence: number): void {
-    this.#account.expired += this.#sent.cutAt(sequence);
-    this.#unread.cutAt(sequence);
     const hadReadMore = this.#position.offset >= sequence;
-    this.#position.goTo(Math.min(this.#position.offset, sequence));
-    if (hadReadMore) this.#expireUnread();
+    const hasSettled = this.#sent.knownUpTo > sequence;
+    this.#cutAt(sequence, this.#sent.aheadAfter(sequence), hasSettled);
+    if (hadReadMore) this.#account.expired += this.#forgetUnread();
   }
 
   /** The newest entry when the unread entries were counted. */
@@ -277,9 +276,10 @@ export class Cursor {
     const { last } = this.#options.tail;
     this.#countedUpTo = Math.max(this.#countedUpTo, countedUpTo);
     if (this.#countedUpTo <= last) return false;
-    this.storeWentBack(last);
+    // Nothing that was lost has been counted yet by a tally.
+    this.#cutAt(last, 0, false);
     this.#countedUpTo = this.#position.offset;
-    this.#unread.setLeft(0, 0);
+    this.#account.missed(this.#forgetUnread());
     return true;
   }
 
@@ -290,21 +290,29 @@ export class Cursor {
    */
   recount(entry: LogEntry, isSelected: boolean): void {
     if (entry.sequence <= this.#countedUpTo) return;
-    // Most entries were never in flight, and their filters have not changed: no need to match
-    // again.
-    const isPlain =
-      isSelected && entry.sequence > firstTarget(this.#position.standing) && this.#toSkip === 0;
+    // Most were never in flight, and the filters have not changed since: no need to match again.
+    const plainAfter = Math.max(firstTarget(this.#position.standing), this.#unread.marksFrom);
+    const isPlain = isSelected && entry.sequence > plainAfter && this.#toSkip === 0;
     if (isPlain ? this.#sent.wasSentAhead(entry.sequence) : !this.isPending(entry)) return;
     if (this.#toSkip > 0) {
       this.#toSkip--;
       this.#sent.skip(entry.sequence);
       return;
     }
-    this.#unread.add(1, entry.payload.length);
+    this.#unread.found(entry.payload.length);
+    this.#account.found();
   }
 
-  #expireUnread(): void {
-    this.#account.expired += Math.max(0, this.#unread.count);
+  #cutAt(sequence: number, aheadCount: number, hasSettled: boolean): void {
+    this.#unread.cutAt(sequence, aheadCount, hasSettled);
+    this.#account.expired += this.#sent.cutAt(sequence);
+    this.#position.goTo(Math.min(this.#position.offset, sequence));
+  }
+
+  /** Returns how many entries were unread. */
+  #forgetUnread(): number {
+    const { count } = this.#unread;
     this.#unread.setLeft(0, 0);
+    return Math.max(0, count);
   }
 }

@@ -29,6 +29,7 @@ export class Deliveries {
   /** The parts that all consumers share. */
   readonly services: ConsumerServices;
   readonly #routes = new Routes();
+  readonly #newestAtStart: Record<LogName, number>;
   readonly #options: DeliveriesOptions;
   readonly #consumers = new Set<Consumer>();
   readonly #toPump = new Set<Consumer>();
@@ -36,6 +37,7 @@ export class Deliveries {
   constructor(options: DeliveriesOptions) {
     this.#options = options;
     const { newest, reader, now, elapsedSinceMs } = options;
+    this.#newestAtStart = { ...newest };
     this.tails = { alarms: new LogTail(newest.alarms), messages: new LogTail(newest.messages) };
     this.services = {
       ...{ tails: this.tails, reader, now, elapsedSinceMs },
@@ -51,6 +53,11 @@ export class Deliveries {
   /** The sequence number of the newest entry of each log. */
   get newest(): LogPositions {
     return { alarms: this.tails.alarms.last, messages: this.tails.messages.last };
+  }
+
+  /** The newest entries of before the start, of those that the store has not lost since. */
+  get newestAtStart(): LogPositions {
+    return this.#newestAtStart;
   }
 
   get consumers(): ReadonlySet<Consumer> {
@@ -139,9 +146,12 @@ export class Deliveries {
    * Causes are a failover or a restored backup.
    */
   #wentBack(log: LogName, last: number): void {
+    // Changes made before the loss come before it.
+    this.#routes.applyChanges();
     const lost = this.tails[log].entriesAfter(last);
     this.#options.log.error({ log, last }, 'the store has lost its newest log entries');
     this.tails[log].restart(last);
+    this.#newestAtStart[log] = Math.min(this.#newestAtStart[log], last);
     for (const selection of this.#routes.selections()) selection.tallies[log].cutAt(last);
     for (const consumer of this.#consumers) consumer.storeWentBack(log, last);
     this.#options.onLost(log, lost);

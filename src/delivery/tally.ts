@@ -118,7 +118,7 @@ export class Tally {
     if (kept !== 0) this.#marks = kept < 0 ? [] : this.#marks.slice(kept);
   }
 
-  /** Forgets the marks after the log's new end. */
+  /** The log ends here now. What was lost stays counted: nobody knows how much that is. */
   cutAt(sequence: number): void {
     this.#marks = this.#marks.filter((mark) => mark.sequence <= sequence);
     this.#last = this.#marks.at(-1);
@@ -151,7 +151,6 @@ export class Unread {
   /** The cursor's offset as a position in the tally. */
   #readCount: number;
   #readBytes: number;
-  /** The tally's marks before this sequence do not count what this cursor accepted. */
   #marksFrom = 0;
   /** Marks from the selections that the cursor belonged to before, as positions in the tally. */
   #earlierMarks: readonly Mark[] = [];
@@ -170,6 +169,11 @@ export class Unread {
 
   get bytes(): number {
     return (this.#tally?.bytes ?? 0) - this.#readBytes;
+  }
+
+  /** The tally's marks before this sequence do not count what this cursor accepted. */
+  get marksFrom(): number {
+    return this.#marksFrom;
   }
 
   /**
@@ -192,7 +196,13 @@ export class Unread {
     this.#readBytes += bytes;
   }
 
-  /** Adds entries that are to be read again, or were found in the log. */
+  /** At start: an entry was found in the log, to which no mark leads yet. */
+  found(bytes: number): void {
+    this.add(1, bytes);
+    this.#isUnmarked = true;
+  }
+
+  /** Entries are to be read again. */
   add(count: number, bytes: number): void {
     this.#readCount -= count;
     this.#readBytes -= bytes;
@@ -244,10 +254,23 @@ export class Unread {
     return mark ?? this.#earlierMarks.findLast(isEarlier);
   }
 
-  /** Adjusts to the log's new end. */
-  cutAt(sequence: number): void {
-    this.#marksFrom = Math.min(this.#marksFrom, sequence);
-    this.#earlierMarks = this.#earlierMarks.filter((mark) => mark.sequence <= sequence);
+  /**
+   * The log ends at this sequence now. The tally still counts what was lost, and this cursor the part
+   * of that which it had accepted and not read: where the two are the same, the marks stay right.
+   *
+   * @param aheadCount how many lost entries the cursor had read before their turn
+   * @param hasSettled whether the cursor, going back, had passed lost entries that were done with
+   */
+  cutAt(sequence: number, aheadCount: number, hasSettled: boolean): void {
+    if (aheadCount === 0 && !hasSettled && this.#marksFrom <= sequence) {
+      this.#earlierMarks = this.#earlierMarks.filter((mark) => mark.sequence <= sequence);
+      return;
+    }
+    const tally = this.#tally;
+    const marks = tally && aheadCount > 0 ? this.#marksFor(tally) : this.#earlierMarks;
+    const kept = marks.filter((mark) => mark.sequence < sequence);
+    this.#earlierMarks = kept.map((mark) => ({ ...mark, count: mark.count + aheadCount }));
+    this.#marksFrom = sequence + 1;
   }
 
   #from(sequence: number): number {

@@ -26,6 +26,7 @@ async function logOf(count: number) {
     cursor.follow(new Tally({ entries: 10, bytes: 1e9, ms: 1e9 }), 0);
     cursor.follow(tally, 0);
     for (const entry of entries) cursor.recount(entry, true);
+    cursor.marked();
     return cursor;
   };
   /** A cursor restarted from its saved state, or from one saved before anything was appended. */

@@ -90,7 +90,6 @@ export class Run {
   readonly #happened: Happened = { hasAged: false, hasCrashed: false, hasLost: false };
   readonly #items: Record<LogName, Item[]> = { alarms: [], messages: [] };
   #numbers = 0;
-  #markUpTo = { alarms: 0, messages: 0 };
   #reader: GatedReader;
   #world: World | undefined;
   #isMarked = true;
@@ -205,8 +204,7 @@ export class Run {
 
   /** Restarts; a kill loses unsaved state, a stop saves first. */
   async restart(isKill: boolean, marksAtOnce: boolean): Promise<void> {
-    // A start cannot tell what a session had counted of entries lost now.
-    this.#happened.hasCrashed ||= isKill || this.#happened.hasLost;
+    this.#happened.hasCrashed ||= isKill;
     if (!isKill) await this.world.sessions.stop();
     for (const peer of this.peers) {
       peer.connection = undefined;
@@ -218,7 +216,7 @@ export class Run {
 
   /** Sets the marks, which a start leaves to the background. */
   async mark(): Promise<void> {
-    if (!this.#isMarked) await this.world.markBacklogs(this.#markUpTo);
+    if (!this.#isMarked) await this.world.markBacklogs();
     this.#isMarked = true;
   }
 
@@ -319,7 +317,6 @@ export class Run {
         limits: this.peer(key).limits,
       }),
     });
-    this.#markUpTo = this.#world.deliveries.newest;
     this.#isMarked = false;
   }
 

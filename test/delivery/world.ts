@@ -91,10 +91,10 @@ export class World {
     return world;
   }
 
-  /** Sets the marks, which the gateway does in the background. */
-  async markBacklogs(upTo = this.deliveries.newest): Promise<void> {
+  /** The gateway does so in the background. */
+  async markBacklogs(): Promise<void> {
     const { signal } = new AbortController();
-    await markBacklogs(this.deliveries, this.#options.logs, upTo, signal);
+    await markBacklogs(this.deliveries, this.#options.logs, signal);
   }
 
   /** Appends, then announces, as the log writer does. Resolves to the sequence numbers. */
