@@ -73,9 +73,9 @@ export interface Storage {
   /**
    * Removes what is too old from now on.
    *
-   * @param owedFrom the first alarm that a consumer may still be owed
+   * @param unackedFrom the first alarm above the lowest ack floor
    */
-  readonly startRetention: (owedFrom: () => number) => void;
+  readonly startRetention: (unackedFrom: () => number) => void;
 }
 
 export interface StorageOptions {
@@ -140,7 +140,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     deadLetters: new DeadLetterStoreRedis(management, keys),
     bridgeRegister: new BridgeRegisterRedis(management, keys, records),
     broker: createBrokerStorage({ conn: broker }),
-    startRetention: (owedFrom) => startRetention(state, keys, archive, owedFrom, options),
+    startRetention: (unackedFrom) => startRetention(state, keys, archive, unackedFrom, options),
   };
 }
 
@@ -202,13 +202,13 @@ function startRetention(
   redis: Redis,
   keys: Keys,
   auditArchive: AuditArchive,
-  owedFrom: () => number,
+  unackedFrom: () => number,
   options: StorageOptions,
 ): void {
   const { config, log, releasers, steady } = options;
   const { now } = steady;
   const alarms = new AlarmRetention({
-    ...{ redis, keys, now, owedFrom },
+    ...{ redis, keys, now, unackedFrom },
     maxAgeMs: config.history.retentionDays * DAY_MS,
   });
   const records = new AuditRetention({
