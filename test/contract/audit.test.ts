@@ -82,7 +82,7 @@ it('the end of a token is written down once when the store gave no answer to it'
   store.freeze();
   try {
     const said = () => gateway.lines.join('\n');
-    await expect.poll(said, { timeout: 15_000 }).toContain('expired token not written down');
+    await expect.poll(said, { timeout: 15_000 }).toContain('failed to record an expired token');
   } finally {
     store.thaw();
     store.close();
