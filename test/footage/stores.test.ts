@@ -82,7 +82,7 @@ function alterations(url: string, recording: Recording): Record<string, string> 
 }
 
 describe.each(Object.entries(STORES))('%s', (_, open) => {
-  it('gives back what was uploaded, with its content type, and not as a page', async () => {
+  it('returns an upload with its content type, and not as a page', async () => {
     const { url } = await uploaded(await open());
     const answer = await fetch(url);
     expect(answer.status).toBe(200);
@@ -112,7 +112,7 @@ describe.each(Object.entries(STORES))('%s', (_, open) => {
     expect(await statusOf(fetch(url, { headers: { Range: 'bytes=300000-' } }))).toBe(416);
   });
 
-  it('refuses downloads by a URL that was altered', async () => {
+  it('refuses a download by an altered URL', async () => {
     const { url, recording } = await uploaded(await open());
     for (const [what, altered] of Object.entries(alterations(url, recording))) {
       expect([what, await statusOf(fetch(altered))]).toEqual([what, 403]);
@@ -148,7 +148,7 @@ describe.each(Object.entries(STORES))('%s', (_, open) => {
     expect(await statusOf(fetch(download))).toBe(404);
   });
 
-  it('takes URLs for ten minutes, and no longer', async () => {
+  it('takes a URL for ten minutes and no longer', async () => {
     const opened = await open();
     const { recording } = await uploaded(opened);
     const download = (agoMs: number) =>

@@ -166,7 +166,7 @@ describe('a faulty archive', () => {
     expect(next.health.faults()).toEqual([]);
   });
 
-  it('keeps everything in the store while the disk is full, and says so until it is not', async ({
+  it('keeps everything in the store, and reports a fault, while the disk is full', async ({
     skip,
   }) => {
     const disk = smallDisk();

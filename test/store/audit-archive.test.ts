@@ -50,7 +50,7 @@ const asEntries = (some: typeof drafts extends fc.Arbitrary<infer Drafts> ? Draf
   );
 
 describe('the archive on the disk', () => {
-  it('is answered page by page as if it were all in the store, whatever is asked', async () => {
+  it('answers every query, page by page, as if all records were in the store', async () => {
     // Some of the archived records are still in the store, as after a crash.
     const run = fc.record({
       segmentBytes: fc.integer({ min: 1, max: 3_000 }),

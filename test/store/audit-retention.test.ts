@@ -38,7 +38,7 @@ async function written(world: AuditWorld, atMs: number, records: readonly AuditE
   expect(await world.removeOld(atMs)).toBe(0);
 }
 
-it.each(PLACES)('forgets what is too old, and nothing else, $where', async (one) => {
+it.each(PLACES)('removes records that are too old, and no others, $where', async (one) => {
   const begun = open(one);
   await written(begun, 0, entries(70, SET));
   await written(begun, 50, entries(70, SET + 50));
