@@ -51,22 +51,22 @@ import { openStorage, type Storage } from './storage.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** While a record of the site is lost or unreadable; reading 20,000 devices holds up other work. */
+/** Interval of rereading a site with faulty records; reading 20,000 devices delays other work. */
 const SITE_RECHECK_MS = 300_000;
-/** Of the ten seconds that stopping may take (CONTRACT 1, stop); the embedded store needs the rest. */
-const STOP_PATIENCE_MS = 3_000;
+/** Part of the ten seconds for a stop (CONTRACT 1, stop); the embedded store needs the rest. */
+const STOP_TIMEOUT_MS = 3_000;
 const GIVEN_UP =
-  'the store does not answer: what is not stored is given up; nothing of it was acknowledged';
+  'the store does not answer, giving up unstored messages; none of them was acknowledged';
 const MAX_NAMED_SESSIONS = 3;
 
 export interface GatewayOptions {
   readonly config: Config;
   readonly log: Logger;
   readonly version: string;
-  /** `PATH`, for the programs that the gateway runs. */
+  /** The `PATH` for programs that the gateway runs. */
   readonly searchPath: string | undefined;
   readonly now: () => number;
-  /** Milliseconds since any moment; never jumps. */
+  /** Milliseconds since an arbitrary moment; never jumps. */
   readonly elapsed: () => number;
 }
 
@@ -112,7 +112,7 @@ export class Gateway {
   readonly #releasers = new Releasers();
   readonly #health = new Health();
   readonly #steady: SteadyClock;
-  /** Takes up the bridges of a configuration; resolves at the end of the start. */
+  /** Applies the bridges of a configuration; resolves at the end of the start. */
   readonly #takingUp: Promise<TakeUpBridges>;
   #bridgesStarted: (takeUp: TakeUpBridges) => void = () => undefined;
 
@@ -124,7 +124,7 @@ export class Gateway {
     });
   }
 
-  /** @throws GatewayError `start-failed`; whatever had been started is stopped again */
+  /** @throws GatewayError `start-failed`, with everything stopped again */
   async start(): Promise<GatewayAddresses> {
     try {
       return await this.#start();
@@ -135,19 +135,18 @@ export class Gateway {
   }
 
   /**
-   * Takes up the bridges of a changed configuration, during the start at its end; the rest of it needs
-   * a new start.
+   * Applies the bridges of a changed configuration, during a start at its end; other keys need a new start.
    */
   async reload({ bridges }: Config): Promise<void> {
     const takeUp = await this.#takingUp;
     await takeUp(bridges);
   }
 
-  /** Takes less than ten seconds also while the store does not answer. */
+  /** Stops within ten seconds, even while the store does not answer. */
   async stop(): Promise<void> {
     const { log } = this.#options;
     await this.#releasers.release({
-      patienceMs: STOP_PATIENCE_MS,
+      timeoutMs: STOP_TIMEOUT_MS,
       onFailure: (error) => log.error({ err: error }, 'failed to stop a part of the gateway'),
       onOutOfTime: () => log.warn(GIVEN_UP),
     });
@@ -180,7 +179,7 @@ export class Gateway {
     });
     const addresses = await openListeners({ ...this.#options, broker, app, releasers });
     this.#steady.startSaving();
-    // Not before: a gateway that cannot listen must not take the place of one that runs.
+    // Only now: a gateway that cannot listen must not take another's place upstream.
     bridges.connect();
     const register = this.#openBridgeRegister(storage, installation);
     register(this.#options.config.bridges);
@@ -195,7 +194,7 @@ export class Gateway {
     return addresses;
   }
 
-  /** Finishes in the background what an earlier process or version left undone. */
+  /** Finishes in the background the work that an earlier process or version left undone. */
   #tidyUp(
     { leftovers }: Storage,
     { model }: SiteParts,
@@ -247,7 +246,7 @@ export class Gateway {
       log,
       now: this.#steady.now,
       elapsedSinceMs: this.#steady.elapsedSinceMs,
-      // What memory still has is recorded again; alarms under the ids that they had (FINDINGS R7).
+      // Entries still in memory are recorded again, alarms under their old ids (FINDINGS R7).
       onLost: (_log, entries) => {
         for (const { source } of entries) {
           if (source === undefined) continue;
@@ -280,7 +279,7 @@ export class Gateway {
     return { deliveries, sessions, alarms, messages, forwarder, retained };
   }
 
-  /** The sessions, with what each has accepted counted; afterwards anything may be appended. */
+  /** Loads the sessions and counts their backlogs; only afterwards may anything be appended. */
   async #openSessions(
     storage: Storage,
     site: SiteParts,
@@ -318,13 +317,13 @@ export class Gateway {
     return sessions;
   }
 
-  /** In the background: a start does not wait for a look through the logs. */
+  /** Sets the marks for jumping in the background, as a start does not wait for a scan of the logs. */
   #markBacklogs(deliveries: Deliveries, reader: LogReader): void {
     const stopping = new AbortController();
     this.#releasers.add(() => stopping.abort());
     const marked = markBacklogs(deliveries, reader, deliveries.newest, stopping.signal);
     marked.catch((error: unknown) => {
-      this.#options.log.warn({ err: error }, 'failed to look through the logs');
+      this.#options.log.warn({ err: error }, 'failed to scan the logs for marks');
     });
   }
 
@@ -336,13 +335,13 @@ export class Gateway {
     this.#health.reportElsewhere('sessions', fault);
   }
 
-  /** The owner of a bridge's stored queue, undefined when no bridge of the configuration is. */
+  /** The owner of a bridge's stored queue, undefined when the bridge is not configured. */
   #bridgeOwner(key: string): SessionOwner | undefined {
     const name = bridgeNameOf(key);
     const { config, log } = this.#options;
     const options = config.bridges.find((bridge) => bridge.name === name);
     if (name !== undefined && options === undefined) {
-      log.warn({ bridge: name }, 'queue discarded: its bridge is no longer configured');
+      log.warn({ bridge: name }, 'discarding the queue of a bridge that is no longer configured');
     }
     return options && bridgeOwner(options);
   }
@@ -422,7 +421,7 @@ export class Gateway {
       wallTimeOf: this.#steady.wallTimeOf,
     });
     this.#releasers.add(() => bridges.stop());
-    // Only of bridges that are no more: a start on a full disk must not wait for a write.
+    // Only the status of former bridges is removed: a start on a full disk must not wait for a write.
     const kept = config.bridges.map(({ name }) => bridgeStatusTopic(name));
     await forwarder.forget(bridgeStatusTopic('+'), kept).catch((error: unknown) => {
       log.warn({ err: error }, 'failed to remove the status of former bridges');
@@ -431,7 +430,7 @@ export class Gateway {
     return bridges;
   }
 
-  /** Resolves to what writes down which bridges there are from now on. */
+  /** Opens the register; returns the function that records the configured bridges. */
   #openBridgeRegister(storage: Storage, installation: Installation) {
     const { log, now } = this.#options;
     const register = new BridgeRegister(storage.bridgeRegister, log, now);

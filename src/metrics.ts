@@ -8,7 +8,7 @@ import type { Health } from './site/health.js';
 
 export interface MetricsSources {
   readonly deliveries: Deliveries;
-  /** The consumers that are shown one by one. */
+  /** The consumers that are shown individually. */
   readonly consumers: () => readonly Consumer[];
   readonly invalid: InvalidPublishes;
   readonly health: Health;
@@ -21,9 +21,10 @@ export interface MetricsSources {
 }
 
 /**
- * Builds what `/metrics` shows. Everything is read on request, from where it is counted, so that
- * the numbers of one answer belong together: for every consumer and log
- * `accepted = delivered + queued + expired + dropped` (CONTRACT 4.6).
+ * Builds the registry of `/metrics`.
+ *
+ * Every value is read on request from where it is counted, so that the numbers of one answer fit together:
+ * for every consumer and log `accepted = delivered + queued + expired + dropped` (CONTRACT 4.6).
  */
 export function createMetrics(sources: MetricsSources): Registry {
   const registry = new Registry();
@@ -74,7 +75,7 @@ function addGateway(registry: Registry, sources: MetricsSources): void {
   single('gateway_sessions', 'Sessions, persistent or not', () => deliveries.consumers.size);
   single(
     'gateway_unstored_bytes',
-    'Memory of publishes on their way to the store, about',
+    'Approximate memory of publishes on their way to the store',
     sources.unstoredBytes,
   );
   single(
@@ -92,7 +93,7 @@ function addGateway(registry: Registry, sources: MetricsSources): void {
     'Invalid credentials whose record found no room while the store was away, since the start',
     sources.lostAuditEntries,
   );
-  single('gateway_faults', 'What is wrong now, see gateway/status', () => health.faults().length);
+  single('gateway_faults', 'Current faults, see gateway/status', () => health.faults().length);
   new Gauge({
     name: 'gateway_log_last_sequence',
     help: 'The number of the newest entry of a log',
@@ -118,7 +119,7 @@ type Labels = Readonly<Record<string, string>>;
 /** Metrics of bridges beside the counts of their consumers, which are above. */
 function addBridges(registry: Registry, sources: MetricsSources): void {
   let asked: Promise<BridgeStatus[]> | undefined;
-  // Once for all that are read at the same time.
+  // Read once for all metrics of one request.
   const bridges = () => {
     asked ??= sources.bridges().finally(() => {
       asked = undefined;
@@ -149,7 +150,7 @@ function addBridges(registry: Registry, sources: MetricsSources): void {
     });
   };
   const seconds = (timeMs: number | null) => timeMs && timeMs / 1000;
-  gauge('gateway_bridge_connected', '1 while it has a connection', ({ connected }) => [
+  gauge('gateway_bridge_connected', '1 while the bridge is connected', ({ connected }) => [
     [connected ? 1 : 0],
   ]);
   gauge('gateway_bridge_connected_since_seconds', 'Unix time', ({ connectedSinceMs }) => [
@@ -162,7 +163,7 @@ function addBridges(registry: Registry, sources: MetricsSources): void {
   );
   gauge(
     'gateway_bridge_oldest_queued_seconds',
-    'Unix time at which the oldest message that waits was received',
+    'Unix time at which the oldest queued message was received',
     ({ oldestQueuedAtMs }) => [[seconds(oldestQueuedAtMs)]],
   );
   gauge(
@@ -177,7 +178,7 @@ function addBridges(registry: Registry, sources: MetricsSources): void {
   );
   gauge(
     'gateway_bridge_last_error_seconds',
-    'Unix time of the last failure, by its kind, also when it is over',
+    'Unix time of the last failure, by kind, even if it is over',
     ({ lastError }) =>
       lastError === null ? [] : [[seconds(lastError.atMs), { kind: lastError.kind }]],
     ['kind'],
