@@ -317,7 +317,7 @@ export class Gateway {
     return sessions;
   }
 
-  /** Sets the marks for jumping in the background, as a start does not wait for a scan of the logs. */
+  /** Sets the marks for jumping, in the background: a start does not wait for a scan. */
   #markBacklogs(deliveries: Deliveries, reader: LogReader): void {
     const stopping = new AbortController();
     this.#releasers.add(() => stopping.abort());

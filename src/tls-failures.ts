@@ -9,7 +9,7 @@ const WINDOW_MS = 60_000;
 /**
  * Logs failed TLS handshakes of a listener, with the address.
  *
- * Those beyond sixty a minute are only counted, and their number is logged with the next one.
+ * Failures beyond sixty a minute are only counted, and their number is logged with the next one.
  */
 export function logTlsFailures(server: EventEmitter, log: Logger): void {
   let windowEndsAtMs = 0;

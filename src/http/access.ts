@@ -55,7 +55,7 @@ export class Access {
     return this.#location((grants, locationId) => permits(grants, role, { locationId }));
   }
 
-  /** Requires the role over a part of the location, to which the handler limits its answer (`Coverage`). */
+  /** Requires the role over a part of the location. The handler limits its answer to it (`Coverage`). */
   partOfLocation(role: Role): Guard {
     return this.#location((grants, locationId) => touchesLocation(grants, locationId, role));
   }

@@ -88,7 +88,7 @@ export async function readBody(
   return Buffer.concat(chunks);
 }
 
-/** Reads chunks without cancelling the stream at the end, which would destroy the socket before the answer. */
+/** Reads chunks without cancelling the stream. That would destroy the socket before the answer. */
 async function* bodyChunks(c: Context<HttpEnv>): AsyncGenerator<Uint8Array> {
   const reader = c.req.raw.body?.getReader();
   if (reader === undefined) return;

@@ -16,8 +16,8 @@ const PAYLOAD_BYTES = 3 * NUMBER_BYTES;
 /**
  * Opaque cursors: three numbers and an HMAC-SHA256 over them and the scope.
  *
- * The scope is everything that selects entries. It is not in the cursor, but with another scope the HMAC
- * does not match.
+ * The scope is everything that selects entries. The cursor does not hold it, but with another scope the
+ * HMAC does not match.
  */
 export class PageCursors {
   readonly #key: Buffer;

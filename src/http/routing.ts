@@ -43,7 +43,7 @@ export function knownRoute(app: HttpApp): MiddlewareHandler<HttpEnv> {
   };
 }
 
-/** The methods of a path, from the router itself, so that no second list can get out of date. */
+/** The methods of a path, from the router itself: no second list can get out of date. */
 function allowedMethods(app: HttpApp, path: string): string[] {
   const taken = METHODS.filter((method) => {
     const [handlers] = app.router.match(method, path);

@@ -39,7 +39,7 @@ const MEMBER_DIGITS = 12;
  * How many alarms newer than the first page one call skips. Redis serves nobody else while a script
  * runs: about a millisecond for this many.
  */
-const PASSED_PER_CALL = 1_000;
+const SKIPPED_PER_CALL = 1_000;
 
 /** The alarm history in Redis. */
 export class AlarmHistoryRedis implements AlarmHistory {
@@ -105,7 +105,7 @@ function argumentsOf(query: AlarmQuery): (string | number)[] {
   const { order, afterMs, beforeMs, limit, upToSequence, position, kinds, groupIds } = query;
   return [
     ...[order, afterMs ?? '', beforeMs ?? ''],
-    ...[limit, PASSED_PER_CALL],
+    ...[limit, SKIPPED_PER_CALL],
     upToSequence ?? '',
     position?.detectedAtMs ?? '',
     position === undefined ? '' : String(position.sequence).padStart(MEMBER_DIGITS, '0'),

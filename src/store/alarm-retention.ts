@@ -25,7 +25,7 @@ export interface AlarmRetentionOptions {
   readonly unackedFrom: () => number;
 }
 
-/** Removes alarms from the history when their time is over (CONTRACT 5). */
+/** Removes alarms from the history by age (CONTRACT 5). */
 export class AlarmRetention implements Retention {
   readonly #options: AlarmRetentionOptions;
 
@@ -57,7 +57,7 @@ export class AlarmRetention implements Retention {
    * Finds the newest alarm that may be removed; 0 for none.
    *
    * The age of an alarm that an earlier version recorded by a clock that was not set is unknown
-   * (CONTRACT 4.7): its time is over when that of a later alarm is.
+   * (CONTRACT 4.7): it expires with the first later alarm whose age is known.
    */
   async #lastBefore(timeMs: number, stopping: AbortSignal): Promise<number> {
     const { redis, keys } = this.#options;

@@ -37,7 +37,7 @@ export class DiskMonitor {
     return this.#unwritable();
   }
 
-  /** The fault of a disk that the kernel made read-only, found without writing. */
+  /** The fault of an unwritable disk, found without writing: the kernel makes a failing disk read-only. */
   async #unwritable(): Promise<string | undefined> {
     try {
       await access(this.#directory, constants.W_OK);

@@ -27,7 +27,7 @@ export interface EmbeddedRedisOptions {
 /** The gateway's own store, a Redis server as a child process (CONTRACT 1, store). */
 export interface EmbeddedRedis {
   readonly socketPath: string;
-  /** Whether the store answered last. */
+  /** Whether the store answers, as far as known. */
   readonly running: boolean;
   /**
    * Locks the data directory; resolves once the store has loaded its data and answers.

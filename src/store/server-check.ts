@@ -81,7 +81,7 @@ export async function unsafeSettings(redis: Redis): Promise<string[]> {
   return sentences.filter((sentence) => sentence !== undefined);
 }
 
-/** The warning for a setting, also for one that cannot be read: managed servers often forbid CONFIG. */
+/** The warning for a setting, or that it is unreadable: managed servers often forbid CONFIG. */
 async function check(redis: Redis, { name, warning }: Setting): Promise<string | undefined> {
   const value = await readSetting(redis, name);
   if (value !== undefined) return warning(value);

@@ -31,7 +31,7 @@ export function lossesOf(known: Witness, found: FoundStore): LossDetails[] {
 
 /** More alarms came since than are missing, so the state it went back to is unknown. */
 function renumberedAlarms({ positions }: Witness, at: string): LossDetails {
-  const detail = `The store was back at an earlier state and has numbered alarms anew since: some with numbers up to ${positions.alarms}, stored by ${at}, are missing.`;
+  const detail = `The store was back at an earlier state and has given numbers to other alarms since: some with numbers up to ${positions.alarms}, stored by ${at}, are missing.`;
   return { what: 'alarms', from: null, to: positions.alarms, count: null, detail };
 }
 

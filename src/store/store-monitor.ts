@@ -5,7 +5,7 @@ const INTERVAL_MS = 500;
 const MAX_ANSWER_MS = 1_000;
 const FAULT = 'store';
 
-/** So many slower answers in a row make a slow store, and as many faster ones end that. */
+/** So many slower answers in a row make a store slow; as many faster ones end that. */
 const SLOW_ANSWER_MS = 200;
 const ANSWERS_IN_A_ROW = 3;
 const SLOW_FAULT = 'store-pace';

@@ -40,11 +40,11 @@ describe.each([...ENDINGS].map(([name, end], index) => ({ name, end, index })))(
       if (session === undefined) throw new Error('there is no absent session');
       const reader = await site.takeUp(session);
       // Includes the live alarms of this case and of those before it.
-      const owed = SIZE.alarms + SIZE.values + index + 1;
+      const queued = SIZE.alarms + SIZE.values + index + 1;
       await eventually(
         () =>
           expect(reader.report().readers[0]).toMatchObject({
-            ...{ received: owed, missing: 0, outOfOrder: 0, wasClosed: false },
+            ...{ received: queued, missing: 0, outOfOrder: 0, wasClosed: false },
           }),
         BACKLOG_WITHIN_MS,
       );

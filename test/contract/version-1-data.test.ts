@@ -126,7 +126,7 @@ describe.each(ENDS)('the data of version 1, whose gateway was %s', (end) => {
         const subscriber = await resumed(clientId, token);
         await subscriber.untilCount(owed.length);
         await world.expectAccounts(clientId, delivered(accounts));
-        world.expectOwed(clientId, subscriber.received, session);
+        world.expectBacklog(clientId, subscriber.received, session);
         await subscriber.end();
       }
     });
@@ -159,7 +159,7 @@ describe.each(ENDS)('the data of version 1, whose gateway was %s', (end) => {
             BRIDGED_WITHIN_MS,
           );
           await subscriber.caughtUp();
-          world.expectOwed(name, subscriber.arrivals, bridge);
+          world.expectBacklog(name, subscriber.arrivals, bridge);
           await subscriber.end();
         }
       },

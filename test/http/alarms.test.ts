@@ -346,7 +346,7 @@ describe('a cursor', () => {
     const ask = (path: string, parameters: Query) =>
       gateway.admin('GET', `${path}?${queryOf(parameters)}`);
     const own = { ...query, cursor };
-    // The same filters, written another way.
+    // Equal filters, written differently.
     for (const same of [
       { ...own, limit: 50 },
       { ...own, kinds: 'noise,fall,noise' },

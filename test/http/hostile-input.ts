@@ -170,7 +170,7 @@ function pathFor({ method, path }: Route, { ids, camera, signed }: Target): fc.A
   return fc.oneof(made, { weight: 3, arbitrary: altered });
 }
 
-/** Mostly the administrator's token, which gets furthest. */
+/** Mostly valid credentials, the administrator's if possible, which get furthest. */
 function authorizationFor({ path }: Route, target: Target): fc.Arbitrary<string> {
   const { adminToken, camera } = target;
   const own = DEVICE_PATHS.includes(path) ? camera.authorization : `Bearer ${adminToken}`;

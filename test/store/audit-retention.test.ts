@@ -16,7 +16,7 @@ const PLACES = [
 ] as const;
 type Place = (typeof PLACES)[number];
 
-async function settled(world: AuditWorld, { moved }: Place): Promise<AuditWorld> {
+async function placed(world: AuditWorld, { moved }: Place): Promise<AuditWorld> {
   if (moved === 'none') return world;
   await world.move();
   expect(await world.storedCount()).toBe(0);
@@ -47,7 +47,7 @@ it.each(PLACES)('removes records that are too old, and no others, $where', async
     60,
     [3, 400].map((ms) => entry(SET + ms, { action: 'room.moved' })),
   );
-  const world = await settled(begun, one);
+  const world = await placed(begun, one);
   expect(await world.removeOld(100)).toBe(0);
   expect(await world.removeOld(101)).toBe(70);
   expect(await world.storedCount()).toBe(one.moved === 'none' ? 72 : 0);
@@ -71,7 +71,7 @@ it.each(PLACES)('ignores the wall clock by which records were written, $where', 
   await written(begun, 0, first);
   const expiry = { action: 'access-token.expired' } as const;
   await written(begun, 50, [entry(6), entry(SET + years + 1, expiry), entry(SET, expiry)]);
-  const world = await settled(begun, one);
+  const world = await placed(begun, one);
   expect(await world.removeOld(100)).toBe(0);
   expect(await world.removeOld(101)).toBe(4);
   expect(await kept(world)).toEqual([5, 6, 7]);

@@ -88,7 +88,7 @@ export class AuditWorld {
     });
   }
 
-  /** The same world after a restart of the gateway. */
+  /** The world after a restart of the gateway. */
   restarted(changes: WorldOptions = {}): AuditWorld {
     const { keys, directory } = this;
     return new AuditWorld(this.#socketPath, { ...this.#options, keys, directory, ...changes });

@@ -95,7 +95,7 @@ it('leaves nothing behind when the converted alarms have expired', async () => {
   for (const at of [1, 2]) await record(world, at, where);
   await downgrade(world);
   await carryOver(world);
-  // The same place again, written by this version.
+  // This version writes the same place again.
   await record(world, 3, where);
   const { redis, keys } = world;
   const unackedFrom = () => Number.POSITIVE_INFINITY;

@@ -30,7 +30,7 @@ interface Scope {
 const tags = ['Alarms'];
 const NO_FOOTAGE: FootageUrls = { video: null, audio: null };
 
-/** The same response as CSV. */
+/** Adds CSV to the media types of a response. */
 function withCsv({ description, content }: ReturnType<typeof preparedJson>) {
   return { description, content: { ...content, [CSV_MEDIA_TYPE]: { schema: z.string() } } };
 }

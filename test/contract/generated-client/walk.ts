@@ -1,5 +1,5 @@
 /**
- * What the README does with curl, with the client that is generated from `/openapi.json`. Compiled and
+ * Walks through the README's curl commands with the client generated from `/openapi.json`. Compiled and
  * run by generated-client.test.ts, beside the client; a step that is not answered as it should be ends
  * it with a status other than 0.
  *
