@@ -18,7 +18,7 @@ const MIN_NODE = [20, 19];
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const forTests = process.argv.includes('--for-tests');
 
-/** Programs, the Debian package each is in, and how to tell whether it is there. */
+/** Programs, the Debian package of each, and how to tell whether it is installed. */
 const STORE = {
   package: 'redis-server',
   isThere: () => isInstalled('redis-server') || isInstalled('valkey-server'),
@@ -49,7 +49,7 @@ function installPackages() {
   const lock = modifiedMs(join(root, 'package-lock.json'));
   if (modifiedMs(join(root, 'node_modules', '.package-lock.json')) >= lock) return;
   say('installing the npm packages');
-  // The build needs the development packages, whatever NODE_ENV says.
+  // The build needs the development packages, whatever NODE_ENV.
   run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund']);
 }
 
@@ -60,7 +60,7 @@ function installPrograms() {
   if (missing.length === 0) return;
   if (process.getuid?.() !== 0 || !isInstalled('apt-get')) failMissing(missing);
   say(`installing ${missing.join(', ')} with apt-get`);
-  // Run level 1: what is installed is to be run by the gateway and the tests, not as a service.
+  // Run level 1, because the gateway and the tests run these programs, not a service manager.
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
   run('apt-get', ['update', '-qq'], env);
   run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...missing], env);
@@ -69,7 +69,7 @@ function installPrograms() {
   if (stillMissing.length > 0) failMissing(stillMissing.map((program) => program.package));
 }
 
-/** systemd does not look at the run level, and starts what a package brings along. */
+/** Disables services: systemd ignores the run level and starts those that a package installs. */
 function disableServices(packages) {
   if (!existsSync('/run/systemd/system')) return;
   for (const service of ['redis-server', 'mosquitto'].filter((name) => packages.includes(name))) {
@@ -96,7 +96,7 @@ function build() {
   utimesSync(stamp, begun, begun);
 }
 
-/** The newest change in a directory; a file that was removed changed the directory it was in. */
+/** The newest change in a directory; a removed file has changed its directory. */
 function newestMs(directory) {
   const inside = readdirSync(directory, { withFileTypes: true }).map((entry) => {
     const path = join(directory, entry.name);
@@ -105,7 +105,7 @@ function newestMs(directory) {
   return Math.max(modifiedMs(directory), ...inside);
 }
 
-/** When it was last changed; before everything else when it is not there. */
+/** The time of the last change; minus infinity when the file is missing. */
 function modifiedMs(path) {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Number.NEGATIVE_INFINITY;
 }

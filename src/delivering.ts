@@ -62,7 +62,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
     log,
     now: steady.now,
     elapsedSinceMs: steady.elapsedSinceMs,
-    // What memory still has is recorded again; alarms under the ids that they had (FINDINGS R7).
+    // Entries still in memory are recorded again, alarms under their old ids (FINDINGS R7).
     onLost: (_log, entries) => {
       for (const { source } of entries) {
         if (source === undefined) continue;
@@ -95,7 +95,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   return { deliveries, sessions, alarms, messages, forwarder, retained };
 }
 
-/** The sessions, with what each has accepted counted; afterwards anything may be appended. */
+/** Loads the sessions and counts their backlogs; only afterwards may anything be appended. */
 async function openSessions(deliveries: Deliveries, options: DeliveringOptions): Promise<Sessions> {
   const { config, log, health, releasers, steady, storage } = options;
   const { logs } = storage;
@@ -132,7 +132,7 @@ function ownersOf({ config, log, model, accessTokens }: DeliveringOptions) {
     const name = bridgeNameOf(key);
     const configured = config.bridges.find((bridge) => bridge.name === name);
     if (name !== undefined && configured === undefined) {
-      log.warn({ bridge: name }, 'queue discarded: its bridge is no longer configured');
+      log.warn({ bridge: name }, 'discarding the queue of a bridge that is no longer configured');
     }
     return configured && bridgeOwner(configured);
   };
@@ -152,7 +152,7 @@ function reportUnreadable(clientIds: readonly string[], health: Health, log: Log
   health.reportElsewhere('sessions', fault);
 }
 
-/** A start does not wait for a look through the logs. */
+/** Sets the marks for jumping: a start does not wait for a scan of the logs. */
 function markInBackground(
   deliveries: Deliveries,
   reader: LogReader,
@@ -162,6 +162,6 @@ function markInBackground(
   releasers.add(() => stopping.abort());
   const marked = markBacklogs(deliveries, reader, stopping.signal);
   marked.catch((error: unknown) => {
-    log.warn({ err: error }, 'failed to look through the logs');
+    log.warn({ err: error }, 'failed to scan the logs for marks');
   });
 }

@@ -1,4 +1,4 @@
-/** Every way in which a request to the gateway can fail, as its stable, public, kebab-case code. */
+/** The stable, public code of every way in which a request can fail. */
 export type ErrorCode =
   | 'invalid-request'
   | 'invalid-custom-data'
@@ -34,21 +34,22 @@ export type ErrorCode =
   | 'start-failed'
   | 'internal-error';
 
-/** One fault of an input: where it is (dotted path, `name`, `grants.0.role`) and what is wrong. */
+/** A fault of an input: its dotted path (`name`, `grants.0.role`) and a message. */
 export interface FieldFault {
   readonly path: string;
   readonly message: string;
 }
 
-/** A failure that is known before it happens. */
+/** A failure that is described before it happens. */
 export interface Failure {
   readonly code: ErrorCode;
   readonly detail: string;
 }
 
 /**
- * The only error that crosses a module border. `detail` is written for the caller and may be shown;
- * `cause` is for the log and never leaves the process.
+ * The only error that crosses a module border.
+ *
+ * `detail` is written for the caller and may be shown; `cause` is for the log and never leaves the process.
  */
 export class GatewayError extends Error {
   readonly code: ErrorCode;
@@ -72,7 +73,7 @@ export class GatewayError extends Error {
   }
 }
 
-/** The code of an error of the operating system (`EADDRINUSE`); undefined for any other. */
+/** The code of a system error (`EADDRINUSE`); undefined for any other error. */
 export function systemErrorCode(error: unknown): string | undefined {
   const isOfSystem = error instanceof Error && 'syscall' in error && 'code' in error;
   return isOfSystem && typeof error.code === 'string' ? error.code : undefined;

@@ -2,8 +2,9 @@ import { z } from 'zod';
 import type { FieldFault } from './errors.js';
 
 /**
- * Says what is wrong with an input, in plain words and never with the value, which may be a secret:
- * the same for the configuration and for requests.
+ * Describes the faults of an input, for the configuration and for requests.
+ *
+ * Messages are plain words and never show the value, which may be a secret.
  */
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -19,15 +20,14 @@ const TYPES: Readonly<Record<string, string>> = {
 
 const UNITS: Readonly<Record<string, string>> = { string: ' characters', array: ' entries' };
 
-// The words of every schema that has none of its own. For the whole process, because the validators of
-// the routes take them in no other way.
+// The words of every schema without its own, set for the whole process because the routes' validators take
+// them in no other way.
 z.config({ localeError: plainWords });
 
 /**
- * One fault for each thing that is wrong; an unknown key is reported where it stands, not as a fault of
- * the object around it.
+ * Lists one fault for each issue; an unknown key is a fault of the key, not of the object around it.
  *
- * @param unknownKey what to say of a key that the schema does not have
+ * @param unknownKey the message for a key that the schema does not have
  */
 export function fieldFaults(
   error: z.core.$ZodError | undefined,

@@ -4,7 +4,7 @@ import { firstTokenEntry } from './site/access-tokens.js';
 import type { AuditTrail } from './site/audit-trail.js';
 import { adminTokenFile, loadAdminToken } from './store/data-directory.js';
 
-/** Shorter ones can be guessed in the end, however slowly failures are answered. */
+/** Shorter tokens can be guessed in the end, however slowly failures are answered. */
 const ADVISABLE_LENGTH = 16;
 
 export interface FirstAdminOptions {
@@ -15,8 +15,9 @@ export interface FirstAdminOptions {
 }
 
 /**
- * The first administrator's token: that of the configuration, else one that is generated at the first
- * start (CONTRACT 1, first admin). The log says where it is, and never what it is.
+ * The first administrator's token, configured or generated at the first start (CONTRACT 1, first admin).
+ *
+ * The log names its file, and never shows the token.
  */
 export async function firstAdminToken(options: FirstAdminOptions): Promise<string> {
   const { config, audit, log, now } = options;
@@ -29,6 +30,6 @@ export async function firstAdminToken(options: FirstAdminOptions): Promise<strin
   const file = adminTokenFile(config.dataDir);
   return loadAdminToken(config.dataDir, async () => {
     await audit.record([firstTokenEntry(now())]);
-    log.info({ file }, "the first administrator's token is generated into this file");
+    log.info({ file }, "generated the first administrator's token");
   });
 }

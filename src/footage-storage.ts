@@ -19,10 +19,10 @@ const DAY_MS = 24 * 3_600_000;
 const RETENTION_INTERVAL_MS = DAY_MS;
 const KEY_BYTES = 32;
 
-/** The footage of alarms, wherever it is kept. */
+/** The parts that handle the footage of alarms. */
 export interface FootageParts {
   readonly footage: Footage;
-  /** The recordings that the gateway serves itself; undefined when another server does. */
+  /** The recordings that the gateway serves itself; undefined when another server serves them. */
   readonly footageFiles: FootageFiles | undefined;
 }
 
@@ -32,11 +32,11 @@ export interface FootageOptions {
   readonly releasers: Releasers;
   readonly audit: AuditTrail;
   readonly now: () => number;
-  /** By which ages are measured. */
+  /** The clock that ages are measured by. */
   readonly steadyNow: () => number;
 }
 
-/** The configured S3-compatible server, or else a folder in the data directory. */
+/** Opens the configured S3-compatible server, or else a folder in the data directory. */
 export async function openFootage(options: FootageOptions): Promise<FootageParts> {
   const { config, log, releasers, audit, now, steadyNow } = options;
   const { s3, maxUploadBytes, minFreeBytes } = config.footage;
@@ -47,9 +47,9 @@ export async function openFootage(options: FootageOptions): Promise<FootageParts
   const signatures = new UrlSignatures(await signingKey(config.dataDir, log), now);
   const maxAgeMs = config.history.retentionDays * DAY_MS;
   const retention = new FootageRetention({ directory, maxAgeMs, now: steadyNow });
-  // Footage is the smaller part: without its folder alarms are forwarded all the same.
+  // Alarms matter more than footage, and are forwarded without its folder, too.
   await retention.prepare().catch((error: unknown) => {
-    log.error({ err: error }, 'the folder for recordings cannot be had');
+    log.error({ err: error }, 'failed to prepare the folder for recordings');
   });
   const schedule = new RetentionSchedule(retention, {
     ...{ what: 'recordings', intervalMs: RETENTION_INTERVAL_MS, log },
@@ -65,12 +65,12 @@ export async function openFootage(options: FootageOptions): Promise<FootageParts
   };
 }
 
-/** A disk that is full at the very first start must not keep alarms from being forwarded either. */
+/** Loads the signing key, or makes one for this run: a full disk must not stop the gateway. */
 async function signingKey(dataDir: string, log: Logger): Promise<Buffer> {
   try {
     return Buffer.from(await loadFootageKey(dataDir));
   } catch (error) {
-    log.error({ err: error }, 'footage URLs will not outlive this gateway: their key is not kept');
+    log.error({ err: error }, 'failed to keep the key of footage URLs, a restart ends them');
     return randomBytes(KEY_BYTES);
   }
 }

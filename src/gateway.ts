@@ -32,21 +32,21 @@ import { TokenExpiry } from './site/token-expiry.js';
 import { followSite } from './site-following.js';
 import { openStorage, type Storage } from './storage.js';
 
-/** While a record of the site is lost or unreadable; reading 20,000 devices holds up other work. */
+/** Interval of rereading a site with faulty records; reading 20,000 devices delays other work. */
 const SITE_RECHECK_MS = 300_000;
-/** Of the ten seconds that stopping may take (CONTRACT 1, stop); the embedded store needs the rest. */
-const STOP_PATIENCE_MS = 3_000;
+/** Part of the ten seconds for a stop (CONTRACT 1, stop); the embedded store needs the rest. */
+const STOP_TIMEOUT_MS = 3_000;
 const GIVEN_UP =
-  'the store does not answer: what is not stored is given up; nothing of it was acknowledged';
+  'the store does not answer, giving up unstored messages; none of them was acknowledged';
 
 export interface GatewayOptions {
   readonly config: Config;
   readonly log: Logger;
   readonly version: string;
-  /** `PATH`, for the programs that the gateway runs. */
+  /** The `PATH` for programs that the gateway runs. */
   readonly searchPath: string | undefined;
   readonly now: () => number;
-  /** Milliseconds since any moment; never jumps. */
+  /** Milliseconds since an arbitrary moment; never jumps. */
   readonly elapsed: () => number;
 }
 
@@ -106,7 +106,7 @@ export class Gateway {
     });
   }
 
-  /** @throws GatewayError `start-failed`; whatever had been started is stopped again */
+  /** @throws GatewayError `start-failed`, with everything stopped again */
   async start(): Promise<GatewayAddresses> {
     try {
       return await this.#start();
@@ -117,19 +117,18 @@ export class Gateway {
   }
 
   /**
-   * Takes up the bridges of a changed configuration, during the start at its end; the rest of it needs
-   * a new start.
+   * Applies the bridges of a changed configuration, during a start at its end; other keys need a new start.
    */
   async reload({ bridges }: Config): Promise<void> {
     const takeUp = await this.#takingUp;
     await takeUp(bridges);
   }
 
-  /** Takes less than ten seconds also while the store does not answer. */
+  /** Stops within ten seconds, even while the store does not answer. */
   async stop(): Promise<void> {
     const { log } = this.#options;
     await this.#releasers.release({
-      patienceMs: STOP_PATIENCE_MS,
+      timeoutMs: STOP_TIMEOUT_MS,
       onFailure: (error) => log.error({ err: error }, 'failed to stop a part of the gateway'),
       onOutOfTime: () => log.warn(GIVEN_UP),
     });
@@ -159,7 +158,7 @@ export class Gateway {
     });
     const addresses = await openListeners({ ...this.#shared, broker, app });
     this.#steady.startSaving();
-    // Not before: a gateway that cannot listen must not take the place of one that runs.
+    // Only now: a gateway that cannot listen must not take another's place upstream.
     bridges.connect();
     const register = openBridgeRegister(bridging);
     register(this.#options.config.bridges);
@@ -174,7 +173,7 @@ export class Gateway {
     return addresses;
   }
 
-  /** Finishes in the background what an earlier process or version left undone. */
+  /** Finishes in the background the work that an earlier process or version left undone. */
   #tidyUp(
     { leftovers }: Storage,
     { model }: SiteParts,

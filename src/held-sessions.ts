@@ -4,9 +4,12 @@ import type { Principals } from './site/principals.js';
 import type { SiteModel } from './site/site-model.js';
 
 /**
- * The owner of a stored session whose device or token exists, but has an unreadable record (FINDINGS
- * R8); undefined for any other. A session must not be discarded with all that waits in it because one
- * record is broken. Nothing is shown to anyone meanwhile: there is no credential to connect with.
+ * The owner of a session whose device or token has an unreadable record (FINDINGS R8).
+ *
+ * A broken record must not discard a session with its backlog. Nobody can read the backlog meanwhile, as
+ * there is no credential to connect with.
+ *
+ * @returns undefined for any other session
  */
 export function heldOwner(
   key: string,
@@ -20,7 +23,7 @@ export function heldOwner(
       const restored = principals.byKey(key);
       return restored === undefined || mayReceive(restored, audience);
     },
-    // A selection of its own: whether it may receive a message changes with the record.
+    // In a selection of its own, as its permission to receive changes with the record.
     audienceKey: `held/${key}`,
   };
 }

@@ -5,7 +5,7 @@ import { loadInstallationKey } from './store/data-directory.js';
 const KEY_BYTES = 32;
 const NAME_LENGTH = 12;
 
-/** The identity of this gateway, and the secrets derived from it. */
+/** The identity of this gateway, and secrets derived from it. */
 export class Installation {
   readonly #key: Buffer;
 
@@ -13,32 +13,32 @@ export class Installation {
     this.#key = key;
   }
 
-  /** A disk that is full at the very first start must not keep alarms from being forwarded. */
+  /** Loads the identity, or makes one for this run: a full disk must not stop the gateway. */
   static async load(dataDir: string, log: Logger): Promise<Installation> {
     try {
       return new Installation(Buffer.from(await loadInstallationKey(dataDir)));
     } catch (error) {
       log.error(
         { err: error },
-        'cursors of listings will not outlive this gateway: no key is kept',
+        'failed to keep the key of this installation, a restart ends cursors of listings',
       );
       return new Installation(randomBytes(KEY_BYTES));
     }
   }
 
-  /** Its name among gateways that know each other's upstream. */
+  /** Its name among gateways that share an upstream. */
   get name(): string {
     return this.#derive('name').toString('hex').slice(0, NAME_LENGTH);
   }
 
-  /** Not derived from a token: weak ones could be tried out on a cursor. */
+  /** The key of cursors. A key derived from a token would let weak tokens be guessed from a cursor. */
   get cursorKey(): Buffer {
     return this.#derive('cursors');
   }
 
   /**
-   * Tells one configuration of something from another. Keyed: a password in it could be guessed from a
-   * plain digest.
+   * A keyed digest of a configuration, to detect changes. A plain digest would let passwords in it be
+   * guessed.
    */
   fingerprint(configured: object): string {
     return createHmac('sha256', this.#derive('fingerprints'))

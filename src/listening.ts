@@ -10,10 +10,10 @@ import { createHttpListener } from './http/listener.js';
 import { answerClientError } from './http/unroutable.js';
 import type { Releasers } from './releasers.js';
 
-/** Part of the ten seconds that stopping may take (CONTRACT 1, stop). */
+/** Part of the ten seconds for a stop (CONTRACT 1, stop). */
 const HTTP_CLOSE_DEADLINE_MS = 2_000;
 
-/** Where the gateway listens, by the names of the ready line. */
+/** The addresses of the listeners, by their names in the ready line. */
 export interface GatewayAddresses {
   readonly mqtt: BoundAddress;
   readonly http: BoundAddress;
@@ -27,7 +27,7 @@ export interface ListeningOptions {
   readonly app: ReturnType<typeof createHttpApp>;
   readonly releasers: Releasers;
   readonly log: Logger;
-  /** A clock that does not jump: rates of connections go by it. */
+  /** A clock that does not jump, for the rates of connections. */
   readonly elapsed: () => number;
 }
 
@@ -38,15 +38,16 @@ interface TlsMaterial {
 
 type Listen = (host: string, port: number, tls?: TlsMaterial) => Promise<BoundAddress>;
 
-/** Which keys of the configuration say where a listener is. */
+/** The keys of the configuration with a listener's address. */
 interface AddressKeys {
   readonly host: string;
   readonly port: string;
 }
 
 /**
- * Opens every listener: MQTT and HTTP, and with a certificate both over TLS; MQTT over WebSocket
- * comes with HTTP.
+ * Opens every listener: MQTT and HTTP, and with a certificate both over TLS.
+ *
+ * MQTT over WebSocket comes with HTTP.
  *
  * @throws GatewayError `start-failed` when an address is not available or the certificate unreadable
  */
@@ -69,7 +70,7 @@ export async function openListeners(options: ListeningOptions): Promise<GatewayA
   };
 }
 
-/** Explains a failure to listen: what to change in the configuration. */
+/** Explains a failure to listen by the keys to change. */
 function explained(listen: Listen, section: 'mqtt' | 'http'): Listen {
   return async (host, port, tls) => {
     try {

@@ -1,18 +1,19 @@
 import { write } from 'node:fs';
 
-/** Bound of what waits for a slow reader; beyond it lines are lost rather than memory. */
+/** Bound of the lines that wait for a slow reader; beyond it lines are lost. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 const RETRY_MS = 100;
 
 /**
- * Where the lines of the log go. Whatever becomes of its other end, a terminal that is closed, a disk
- * that is full, a reader that has stopped, the gateway goes on: lines are lost and counted, and their
- * number is written as soon as something can be.
+ * Writes the lines of the log, without ever blocking the gateway.
+ *
+ * With a closed terminal, a full disk or a stopped reader lines are lost and counted, and their number is
+ * written as soon as possible.
  */
 export class LogSink {
   readonly #descriptor: number;
   readonly #lostLines: (count: number) => string;
-  /** The lines being written; those that wait come next. */
+  /** The lines being written; the waiting ones come next. */
   #writing = Buffer.alloc(0);
   #waiting: string[] = [];
   #waitingLength = 0;
@@ -20,7 +21,7 @@ export class LogSink {
   #isBusy = false;
   #whenIdle: (() => void) | undefined;
 
-  /** @param lostLines the line that says how many were lost */
+  /** @param lostLines renders the line with the number of lost lines */
   constructor(descriptor: number, lostLines: (count: number) => string) {
     this.#descriptor = descriptor;
     this.#lostLines = lostLines;
@@ -36,7 +37,7 @@ export class LogSink {
     if (!this.#isBusy) this.#next();
   }
 
-  /** Resolves when everything is written, or after that time. */
+  /** Resolves when everything is written, or at the timeout. */
   async drain(timeoutMs: number): Promise<void> {
     if (!this.#isBusy) return;
     await new Promise<void>((resolve) => {
@@ -51,7 +52,7 @@ export class LogSink {
       this.#whenIdle?.();
       return;
     }
-    // The lost lines came behind those that wait.
+    // The lost lines came after the waiting ones.
     const lost = this.#lost > 0 ? this.#lostLines(this.#lost) : '';
     this.#writing = Buffer.from(this.#waiting.join('') + lost);
     const count = this.#waiting.length + this.#lost;
@@ -61,14 +62,14 @@ export class LogSink {
     this.#write(count);
   }
 
-  /** @param count the lines that are in what is being written, or were lost before it */
+  /** @param count the lines in the buffer being written, or lost before it */
   #write(count: number): void {
     write(this.#descriptor, this.#writing, (error, written) => {
       if (error?.code === 'EAGAIN') {
         setTimeout(() => this.#write(count), RETRY_MS);
       } else if (error !== null) {
         this.#lost += count;
-        // Not at once: writing to a full disk would leave time for nothing else.
+        // With a pause, as writing to a full disk would leave time for nothing else.
         setTimeout(() => this.#next(), RETRY_MS);
       } else if (written < this.#writing.length) {
         this.#writing = this.#writing.subarray(written);

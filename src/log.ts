@@ -1,6 +1,6 @@
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino';
 
-/** Whatever carries one of these names is not for the log (CONTRACT 1, logs). */
+/** Names whose values are never logged (CONTRACT 1, logs). */
 const SECRET_NAMES = [
   'accessKeyId',
   'adminToken',
@@ -26,7 +26,7 @@ const SECRET_NAMES = [
 const MAX_SECRET_DEPTH = 4;
 const MAX_CAUSES = 5;
 
-/** How to write the log. */
+/** The options of the log. */
 export interface LogOptions {
   readonly level: string;
   readonly destination: DestinationStream;
@@ -44,21 +44,23 @@ export function createLog({ level, destination }: LogOptions): Logger {
   return pino(options, destination);
 }
 
-/** The line that says how many could not be written. */
+/** Renders the line with the number of lost lines. */
 export function lostLines(count: number): string {
   const line = { level: pino.levels.values['warn'], time: new Date().toISOString(), count };
-  return `${JSON.stringify({ ...line, msg: 'log lines lost, they could not be written' })}\n`;
+  return `${JSON.stringify({ ...line, msg: 'failed to write log lines, they are lost' })}\n`;
 }
 
-/** The redaction library knows no "at any depth", so every depth has its own pattern. */
+/** Patterns for every depth, as the redaction library has none for any depth. */
 function secretPaths(): string[] {
   const depths = Array.from({ length: MAX_SECRET_DEPTH }, (_, depth) => '*.'.repeat(depth));
   return depths.flatMap((prefix) => SECRET_NAMES.map((name) => prefix + name));
 }
 
 /**
- * Serializes errors for the log. pino's own serializer copies every property, and an error of
- * ioredis has the failed command's arguments among them: custom data, hashes of secrets.
+ * Serializes errors for the log.
+ *
+ * pino's own serializer copies every property, and an error of ioredis has the failed command's arguments
+ * among them: custom data, hashes of secrets.
  */
 function describeError(error: unknown, causes = 0): unknown {
   if (!(error instanceof Error)) return typeof error === 'string' ? error : typeof error;

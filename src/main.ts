@@ -17,7 +17,7 @@ import { notifySystemd } from './systemd-notify.js';
 const programDir = dirname(dirname(fileURLToPath(import.meta.url)));
 const EXIT_FAILED = 1;
 const EXIT_FAULTY_CONFIG = 2;
-/** CONTRACT 1, stop. */
+/** How long a stop may take (CONTRACT 1, stop). */
 const STOP_DEADLINE_MS = 10_000;
 const LAST_LINES_TIMEOUT_MS = 500;
 const STANDARD_OUTPUT = 1;
@@ -49,19 +49,19 @@ function readArguments(): Invocation {
       return { command, file: values.config };
     }
   } catch {
-    // An unknown option: the usage says what there is.
+    // An unknown option is answered with the usage below.
   }
   process.stderr.write(USAGE);
   process.exit(EXIT_FAULTY_CONFIG);
 }
 
-/** Prints what was asked for instead of a gateway, and exits. */
+/** Prints the text and exits, without a gateway. */
 function answer(text: string): never {
   process.stdout.write(text);
   process.exit(0);
 }
 
-/** Prints every fault of the configuration, one a line, and exits. */
+/** Reads the configuration, or prints its faults, one a line, and exits. */
 function readConfig(): Config {
   try {
     return loadConfig(sources);
@@ -84,7 +84,7 @@ function tellSystemd(state: string, log: Logger): void {
   });
 }
 
-/** A way to end that still says why: the log is written before. */
+/** Exits after the log is written. */
 async function exit(code: number): Promise<never> {
   await sink.drain(LAST_LINES_TIMEOUT_MS);
   process.exit(code);
@@ -103,28 +103,28 @@ async function stop(gateway: Gateway, log: Logger, signal: string): Promise<void
   else await exit(0);
 }
 
-/** Node's own way to exit restores its terminal and aborts where there is none any more. */
+/** Ends by the signal: Node's own exit restores the terminal, and aborts when that is gone. */
 function endByHangup(): void {
   process.removeAllListeners('SIGHUP');
   process.kill(process.pid, 'SIGHUP');
 }
 
-/** SIGHUP: a faulty configuration changes nothing, and the log says why. */
+/** Reloads the bridges on SIGHUP; a faulty configuration is logged and changes nothing. */
 function reload(gateway: Gateway, log: Logger): void {
   try {
-    // The file of the start must still be there: without it every bridge would go.
+    // The file of the start must still exist: without it every bridge would be removed.
     const changed = loadConfig({ ...sources, file: configFile, isReadAgain: true });
     gateway.reload(changed).then(
-      () => log.info('the bridges are as configured; other keys take effect with a new start'),
+      () => log.info('reloaded the bridges; other keys take effect with a new start'),
       (error: unknown) => log.error({ err: error }, 'failed to reload the bridges'),
     );
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error;
-    log.error({ faults: error.faults }, `not reloaded, nothing is changed: ${error.detail}`);
+    log.error({ faults: error.faults }, `failed to reload, nothing is changed: ${error.detail}`);
   }
 }
 
-/** Whether SIGHUP comes from a closed terminal; a request to reload is the same signal. */
+/** Whether SIGHUP means a closed terminal, and not a reload. */
 function isTerminalGone(): boolean {
   if (!isInTerminal) return false;
   try {
@@ -135,7 +135,7 @@ function isTerminalGone(): boolean {
   }
 }
 
-/** Returns whether one of them is ending the gateway. */
+/** Handles signals; the result tells whether one of them is ending the gateway. */
 function handleSignals(gateway: Gateway, log: Logger): () => boolean {
   let isStopping = false;
   const end = (signal: string): void => {
@@ -162,12 +162,12 @@ function logFailedStart(error: unknown, log: Logger): void {
   const isExplained = isKnown && (cause === undefined || systemErrorCode(cause) !== undefined);
   const reason = cause instanceof Error ? cause.message : undefined;
   const detail = isKnown ? error.detail : 'an unexpected error';
-  log.fatal(isExplained ? { reason } : { err: error }, `gateway not started: ${detail}`);
+  log.fatal(isExplained ? { reason } : { err: error }, `failed to start the gateway: ${detail}`);
 }
 
 async function run(config: Config): Promise<void> {
   const log = createLog({ level: config.log.level, destination: sink });
-  // A library's promise without a handler must not end the process (DEPENDENCY-FAULTS 7).
+  // A library's unhandled rejection must not end the process (DEPENDENCY-FAULTS 7).
   process.on('unhandledRejection', (error) => log.error({ err: error }, 'unhandled rejection'));
   process.on('uncaughtException', (error) => {
     log.fatal({ err: error }, 'gateway failed');

@@ -175,7 +175,7 @@ function addBridges(registry: Registry, sources: MetricsSources): void {
   );
   gauge(
     'gateway_bridge_last_error_seconds',
-    'Unix time of the last failure, by its kind, also when it is over',
+    'Unix time of the last failure, by kind, even if it is over',
     ({ lastError }) =>
       lastError === null ? [] : [[seconds(lastError.atMs), { kind: lastError.kind }]],
     ['kind'],

@@ -6,36 +6,36 @@ interface Step {
 }
 
 export interface ReleaseOptions {
-  /** How long all steps together may take, but for those that keep a time limit of their own. */
-  readonly patienceMs: number;
+  /** Timeout of all steps together, without those that have a timeout of their own. */
+  readonly timeoutMs: number;
   readonly onFailure: (error: unknown) => void;
-  /** Called once, when a step is not waited for any longer. */
+  /** Called once, at the first step that exceeds the timeout. */
   readonly onOutOfTime: () => void;
 }
 
-/** Stops what was started in reverse order, also when a start fails half-way. */
+/** Stops the started parts in reverse order, also after a start that failed half-way. */
 export class Releasers {
   readonly #steps: Step[] = [];
 
-  /** Something that may wait for the store, and is left to itself when that takes too long. */
+  /** Adds a step that may wait for the store, and is abandoned at the timeout. */
   add(release: Release): void {
     this.#steps.push({ release, isLimited: false });
   }
 
-  /** Something that keeps a time limit of its own, and is waited for in any case. */
+  /** Adds a step with a timeout of its own, which is always awaited. */
   addLimited(release: Release): void {
     this.#steps.push({ release, isLimited: true });
   }
 
   /** Stops everything, last in, first out; one failure does not keep the others running. */
-  async release({ patienceMs, onFailure, onOutOfTime }: ReleaseOptions): Promise<void> {
+  async release({ timeoutMs, onFailure, onOutOfTime }: ReleaseOptions): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     let isOutOfTime = false;
     const outOfTime = new Promise<void>((resolve) => {
       timer = setTimeout(() => {
         isOutOfTime = true;
         resolve();
-      }, patienceMs);
+      }, timeoutMs);
     });
     let isTold = false;
     for (let step = this.#steps.pop(); step !== undefined; step = this.#steps.pop()) {

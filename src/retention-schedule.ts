@@ -1,19 +1,19 @@
 import type { Logger } from 'pino';
 
-/** Knows what of one kind is too old to be kept. */
+/** Removes things of one kind that are too old. */
 export interface Retention {
-  /** Removes all of it, or a part when it is stopped; returns how many there were. */
+  /** Removes all of them, or a part when stopped; returns how many. */
   removeOld(stopping: AbortSignal): Promise<number>;
 }
 
 export interface RetentionScheduleOptions {
-  /** The plural noun of what is removed, for the log. */
+  /** The plural noun of the things removed, for the log. */
   readonly what: string;
   readonly intervalMs: number;
   readonly log: Logger;
 }
 
-/** Removes what is too old, at once and then time after time; what fails is tried the next time. */
+/** Runs a retention at once and then at an interval; a failed run is repeated the next time. */
 export class RetentionSchedule {
   readonly #retention: Retention;
   readonly #options: RetentionScheduleOptions;
@@ -36,7 +36,7 @@ export class RetentionSchedule {
     clearInterval(this.#timer);
   }
 
-  /** A run may wait for the store for hours; another one does not join it. */
+  /** Runs the retention, unless a run is under way: one may wait for the store for hours. */
   #run(): void {
     if (this.#isRunning) return;
     this.#isRunning = true;
@@ -44,10 +44,10 @@ export class RetentionSchedule {
     this.#retention
       .removeOld(this.#stopping.signal)
       .then((removed) => {
-        if (removed > 0) log.info({ removed }, `${what} removed, their time is over`);
+        if (removed > 0) log.info({ removed }, `removed old ${what}`);
       })
       .catch((error: unknown) => {
-        log.warn({ err: error }, `old ${what} not removed, trying again`);
+        log.warn({ err: error }, `failed to remove old ${what}, retrying`);
       })
       .finally(() => {
         this.#isRunning = false;

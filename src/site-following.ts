@@ -16,7 +16,7 @@ export interface SiteFollowers {
   readonly log: Logger;
 }
 
-/** Ends and renews what hangs on the site as it was: connections, sessions, retained messages. */
+/** Ends or renews connections, sessions and retained messages after a change of the site. */
 export function followSite(followers: SiteFollowers): void {
   const { events, sessions, forwarder, presence, broker, log } = followers;
   const inBackground = (work: Promise<unknown>) => {
@@ -24,7 +24,7 @@ export function followSite(followers: SiteFollowers): void {
   };
   events.on('credentialEnded', (principal) => broker.disconnect(principal));
   events.on('principalRemoved', (principal) => inBackground(sessions.discardAllOf(principal)));
-  // One after the other: a device that comes back must not lose what it leaves there anew.
+  // One at a time: a device that moves back must not lose its new retained messages.
   let tidying: Promise<void> = Promise.resolve();
   const forgetRetainedOf = ({ id, locationId }: Device) => {
     tidying = tidying.then(async () => {

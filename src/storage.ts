@@ -48,12 +48,12 @@ const DAY_MS = 24 * HOUR_MS;
 const RETENTION_INTERVAL_MS = HOUR_MS;
 const ARCHIVE_INTERVAL_MS = 60_000;
 const MIB = 1024 * 1024;
-/** Of the audit trail: for each action in the store's memory, in a file, and how many files at hand. */
+/** Sizes of the audit trail: per action in the store's memory, per file, and open files. */
 const MAX_KEPT_BYTES = 8 * MIB;
 const SEGMENT_BYTES = 4 * MIB;
 const MAX_OPEN_SEGMENTS = 8;
 
-/** Everything that is kept, over as many connections as must not wait for each other. */
+/** Everything stored, over as many connections as must not wait for each other. */
 export interface Storage {
   readonly site: SiteStoreRedis;
   readonly logs: LogStore;
@@ -69,11 +69,11 @@ export interface Storage {
   /** Wills, retained messages and incoming QoS 2, as Aedes' own Redis persistence keeps them. */
   readonly broker: RedisPersistence;
   /**
-   * Removes what is too old from now on.
+   * Starts removing old alarms and audit records.
    *
-   * @param owedFrom the first alarm that a consumer may still be owed
+   * @param unackedFrom the first alarm above the lowest ack floor
    */
-  readonly startRetention: (owedFrom: () => number) => void;
+  readonly startRetention: (unackedFrom: () => number) => void;
 }
 
 export interface StorageOptions {
@@ -81,16 +81,16 @@ export interface StorageOptions {
   readonly log: Logger;
   readonly health: Health;
   readonly releasers: Releasers;
-  /** Where to look for the embedded store's program; all of the environment that is passed on. */
+  /** The `PATH` for the embedded store's program, the only part of the environment that is passed on. */
   readonly searchPath: string | undefined;
   /** The wall clock. */
   readonly now: () => number;
   readonly elapsed: () => number;
-  /** Taken up from the store before anything is measured by it. */
+  /** Resumed from the store before anything is measured by it. */
   readonly steady: SteadyClock;
 }
 
-/** Starts the embedded store unless there is a configured one, and connects to it. */
+/** Connects to the configured store, or else starts the embedded one. */
 export async function openStorage(options: StorageOptions): Promise<Storage> {
   const { config, log, health, releasers, elapsed, steady } = options;
   const socketPath = await startEmbedded(options);
@@ -115,7 +115,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   const broker = opened(connectRedis({ ...place, name: 'broker', keyPrefix: keys.brokerPrefix }));
   const management = opened(connectManagementRedis({ ...place, name: 'management' }));
   await untilReady(management, MANAGEMENT_READY_TIMEOUT_MS);
-  // Before anything else reads or writes.
+  // The carry-over comes before any other read or write.
   await new CarryOver(state, keys, log).run();
   startServerWatches(management, options);
   await steady.resume(new ClockStoreRedis(state, management, keys, log));
@@ -137,11 +137,11 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     deadLetters: new DeadLetterStoreRedis(management, keys),
     bridgeRegister: new BridgeRegisterRedis(management, keys, records),
     broker: createBrokerStorage({ conn: broker }),
-    startRetention: (owedFrom) => startRetention(state, keys, archive, owedFrom, options),
+    startRetention: (unackedFrom) => startRetention(state, keys, archive, unackedFrom, options),
   };
 }
 
-/** Starts watching for changes to a server that was as it must be. */
+/** Starts watching for later changes to a suitable server. */
 function startServerWatches(
   redis: Redis,
   { config, log, health, releasers }: StorageOptions,
@@ -156,7 +156,7 @@ function startServerWatches(
   releasers.add(() => files.stop());
 }
 
-/** Starts watching for losses; those from before the start are found first. */
+/** Starts watching for losses, after finding those from before the start. */
 async function watchForLosses(
   redis: Redis,
   keys: Keys,
@@ -173,7 +173,7 @@ async function watchForLosses(
   return losses;
 }
 
-/** Records of the audit trail are moved to the disk from now on, before they take too much memory. */
+/** Starts moving audit records to the disk before they take too much memory. */
 async function startArchive(
   redis: Redis,
   keys: Keys,
@@ -194,18 +194,18 @@ async function startArchive(
   return archive;
 }
 
-/** Old alarms and old records of the audit trail are removed from now on. */
+/** Starts removing old alarms and audit records. */
 function startRetention(
   redis: Redis,
   keys: Keys,
   auditArchive: AuditArchive,
-  owedFrom: () => number,
+  unackedFrom: () => number,
   options: StorageOptions,
 ): void {
   const { config, log, releasers, steady } = options;
   const { now } = steady;
   const alarms = new AlarmRetention({
-    ...{ redis, keys, now, owedFrom },
+    ...{ redis, keys, now, unackedFrom },
     maxAgeMs: config.history.retentionDays * DAY_MS,
   });
   const records = new AuditRetention({

@@ -4,10 +4,11 @@ import { promisify } from 'node:util';
 const TIMEOUT_MS = 5000;
 
 /**
- * Tells systemd a state of the service, such as `READY=1` (sd_notify(3); CONTRACT 1, ready); nothing
- * where `notifySocket`, the variable `NOTIFY_SOCKET`, is unset. Through the program
- * `systemd-notify`, because Node has no Unix datagram sockets; so the unit needs
- * `NotifyAccess=all`. Rejects when systemd cannot be notified.
+ * Notifies systemd of a state of the service, such as `READY=1` (sd_notify(3); CONTRACT 1, ready).
+ *
+ * Does nothing where `notifySocket`, the variable `NOTIFY_SOCKET`, is unset. Node has no Unix datagram
+ * sockets, so the program `systemd-notify` is run, for which the unit needs `NotifyAccess=all`. Rejects when
+ * systemd cannot be notified.
  */
 export async function notifySystemd(
   state: string,

@@ -23,13 +23,14 @@ const MAX_LINES = 60;
 const WINDOW_MS = 60_000;
 
 /**
- * Logs each TLS handshake of a listener that fails, with where it came from; of those beyond sixty a
- * minute only the number, with the next one that is logged. Listeners without TLS have none.
+ * Logs failed TLS handshakes of a listener, with the address.
+ *
+ * Failures beyond sixty a minute are only counted, and their number is logged with the next one.
  */
 export function logTlsFailures(server: EventEmitter, log: Logger): void {
   let windowEndsAtMs = 0;
   let count = 0;
-  // Before Node's own listener, which ends the connection: one that has ended has no address.
+  // Node's own listener ends the connection, whose address is then gone; this one comes before it.
   server.prependListener('tlsClientError', (error: Error, socket: Socket) => {
     const nowMs = performance.now();
     const unlogged = Math.max(0, count - MAX_LINES);
@@ -45,7 +46,7 @@ export function logTlsFailures(server: EventEmitter, log: Logger): void {
   });
 }
 
-/** OpenSSL's message is a line of its source code, with a line break; `reason` is what it means. */
+/** The reason in words: OpenSSL's message is a line of its source code with a line break. */
 function reasonOf(error: Error): string {
   if ('reason' in error && typeof error.reason === 'string') return error.reason;
   return 'code' in error ? String(error.code) : error.message;

@@ -27,7 +27,7 @@ function opened(path: string, flags: number): number {
   return descriptor;
 }
 
-/** Both ends of a pipe that takes no more than its buffer, and blocks nobody. */
+/** Opens both ends of a non-blocking pipe. */
 function pipe(): number {
   const path = join(directory, 'pipe');
   execFileSync('mkfifo', [path]);
@@ -47,7 +47,7 @@ async function readAll(descriptor: number, sink: LogSink): Promise<string> {
       const count = readSync(descriptor, buffer);
       parts.push(Buffer.from(buffer.subarray(0, count)));
     } catch {
-      // Nothing there yet, or any more.
+      // The pipe is empty.
       if (isDrained) break;
       await new Promise((resolve) => setImmediate(resolve));
     }
@@ -56,7 +56,7 @@ async function readAll(descriptor: number, sink: LogSink): Promise<string> {
   return Buffer.concat(parts).toString();
 }
 
-it('a reader that is slow gets every line, in order', async () => {
+it('sends every line in order to a slow reader', async () => {
   const descriptor = pipe();
   const sink = new LogSink(descriptor, () => 'lost\n');
   for (let n = 0; n < 1_000; n++) sink.write(`${n} ${LINE}`);
@@ -66,7 +66,7 @@ it('a reader that is slow gets every line, in order', async () => {
   );
 });
 
-it('a reader that has stopped costs bounded memory; the lines that are lost are counted', async () => {
+it('takes bounded memory and counts lost lines when the reader has stopped', async () => {
   const descriptor = pipe();
   const sink = new LogSink(descriptor, (count) => `lost ${count}\n`);
   for (let n = 0; n < 10_000; n++) sink.write(LINE);
@@ -78,7 +78,7 @@ it('a reader that has stopped costs bounded memory; the lines that are lost are 
   expect(text.endsWith(`lost ${lost}\n`)).toBe(true);
 });
 
-it('a disk that is full fails nobody', async () => {
+it('loses lines without failing when the disk is full', async () => {
   const sink = new LogSink(opened('/dev/full', constants.O_WRONLY), () => 'lost\n');
   for (let n = 0; n < 100; n++) sink.write(LINE);
   await sink.drain(SHORT_MS);

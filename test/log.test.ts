@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
 import { createLog } from '../src/log.js';
 
-/** What the log writes for the call. */
+/** The lines that the call logs. */
 function written(write: (log: ReturnType<typeof createLog>) => void, level = 'info'): string[] {
   const lines: string[] = [];
   write(createLog({ level, destination: { write: (line) => lines.push(line) } }));
   return lines;
 }
 
-test('a line is JSON with an ISO time, and names neither process nor host', () => {
+test('writes a line as JSON with an ISO time, without process and host', () => {
   const [line = ''] = written((log) => log.info({ port: 1 }, 'gateway ready'));
   const entry: unknown = JSON.parse(line);
   expect(entry).toEqual({
@@ -19,7 +19,7 @@ test('a line is JSON with an ISO time, and names neither process nor host', () =
   });
 });
 
-test('the level holds', () => {
+test('respects the level', () => {
   expect(written((log) => log.info('a'), 'warn')).toEqual([]);
   expect(written((log) => log.fatal('a'), 'silent')).toEqual([]);
 });
@@ -36,7 +36,7 @@ test.each([
   'url',
   'uploadUrl',
   'secretAccessKey',
-])('%s is not shown, at any usual depth', (name) => {
+])('hides %s at any usual depth', (name) => {
   const secret = { [name]: 'hunter2' };
   const lines = written((log) => {
     log.info(secret);
@@ -52,7 +52,7 @@ test.each([
   }
 });
 
-test('an error is shown with code and causes, without the properties libraries put on it', () => {
+test('shows an error with code and causes, without the properties that libraries add', () => {
   const inner = Object.assign(new Error('inner'), { command: { name: 'set', args: ['hunter2'] } });
   const outer = Object.assign(new Error('outer', { cause: inner }), { code: 'ECONNREFUSED' });
   const [line = ''] = written((log) => log.error({ err: outer }, 'failed'));
@@ -68,7 +68,7 @@ test('an error is shown with code and causes, without the properties libraries p
   });
 });
 
-test('an error that causes itself ends', () => {
+test('shows an error that causes itself', () => {
   const error = new Error('circle');
   error.cause = error;
   expect(written((log) => log.error({ err: error }))).toHaveLength(1);

@@ -18,14 +18,14 @@ function start(removeOld: Retention['removeOld'], intervalMs: number): Retention
   return schedule;
 }
 
-it('removes what is too old at once, and says how much', async () => {
+it('runs the retention at once, and logs the number removed', async () => {
   start(async () => 3, HOUR_MS);
-  await expect.poll(() => logged.join('')).toContain('recordings removed, their time is over');
+  await expect.poll(() => logged.join('')).toContain('removed old recordings');
   expect(logged).toHaveLength(1);
   expect(logged[0]).toContain('"removed":3');
 });
 
-it('tries again when it fails, and says so', async () => {
+it('logs a failure and retries', async () => {
   let calls = 0;
   const removeOld = async () => {
     calls++;
@@ -34,11 +34,11 @@ it('tries again when it fails, and says so', async () => {
   };
   start(removeOld, 10);
   await expect.poll(() => logged.length).toBe(2);
-  expect(logged[0]).toContain('old recordings not removed, trying again');
+  expect(logged[0]).toContain('failed to remove old recordings');
   expect(logged[1]).toContain('"removed":1');
 });
 
-it('tells what is under way to stop, and begins nothing more', async () => {
+it('aborts the run under way, and starts no other, when stopped', async () => {
   const signals: AbortSignal[] = [];
   const removeOld = async (stopping: AbortSignal) => {
     signals.push(stopping);
@@ -55,7 +55,7 @@ it('tells what is under way to stop, and begins nothing more', async () => {
   expect(signals).toHaveLength(calls);
 });
 
-it('is not joined by another one while it waits for the store', async () => {
+it('starts no second run while one waits for the store', async () => {
   let calls = 0;
   let answer: () => void = () => undefined;
   const removeOld = () => {

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { expect, onTestFinished, test } from 'vitest';
 import { notifySystemd } from '../src/systemd-notify.js';
 
-/** As systemd does: a datagram socket, and what arrives on it, a line each. */
+/** A program that listens like systemd: prints what arrives on a datagram socket, a line each. */
 const RECEIVER = `
 import socket, sys
 receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -23,8 +23,8 @@ function temporarySocket(): string {
   return join(directory, 'notify');
 }
 
-// A machine without systemd lacks its program too, and has nobody to tell.
-test.skipIf(!existsSync('/usr/bin/systemd-notify'))('systemd is told', async () => {
+// A machine without systemd lacks its program, too.
+test.skipIf(!existsSync('/usr/bin/systemd-notify'))('notifies systemd', async () => {
   const socketPath = temporarySocket();
   const receiver = spawn('/usr/bin/python3', ['-c', RECEIVER, socketPath]);
   onTestFinished(() => void receiver.kill());
@@ -35,11 +35,11 @@ test.skipIf(!existsSync('/usr/bin/systemd-notify'))('systemd is told', async () 
   expect(await told).toEqual(['READY=1']);
 });
 
-test('without systemd nobody is told', async () => {
+test('does nothing without systemd', async () => {
   await expect(notifySystemd('READY=1', undefined)).resolves.toBeUndefined();
   await expect(notifySystemd('READY=1', '')).resolves.toBeUndefined();
 });
 
-test('it is an error when nobody listens', async () => {
+test('fails when nobody listens', async () => {
   await expect(notifySystemd('READY=1', temporarySocket())).rejects.toThrow();
 });

@@ -27,7 +27,7 @@ export class Bridges implements BridgeList {
    */
   apply(configured: readonly BridgeOptions[]): Promise<void> {
     const applying = this.#applying.then(() => this.#apply(configured));
-    // The caller gets the error; the next change goes ahead all the same.
+    // The caller gets the error and logs it; the next change goes ahead all the same.
     this.#applying = applying.catch(() => undefined);
     return applying;
   }

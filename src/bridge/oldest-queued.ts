@@ -22,7 +22,7 @@ export class OldestQueued {
     const deadline = new AbortController();
     const { signal } = deadline;
     const late = pause(DEADLINE_MS, signal).then(() => undefined);
-    // The store reports its own faults; here the time is just unknown.
+    // StoreMonitor reports a failing store; here the time is just unknown.
     const known = this.#reading.catch(() => undefined);
     return Promise.race([known, late]).finally(() => deadline.abort());
   }

@@ -3,7 +3,7 @@ import { ALARM_KINDS } from '../domain/alarms.js';
 import { parseBridgeTopic, selectedFilters } from '../domain/bridge-topics.js';
 import { isFilter } from '../domain/topics.js';
 
-/** One bridge of the configuration: where to, what, and how. `name` and `url` alone are enough. */
+/** One bridge of the configuration; only `name` and `url` are required. */
 
 const MAX_UINT16 = 65_535;
 const MAX_TOPIC_CHARACTERS = 1_000;
@@ -17,7 +17,7 @@ const filter = z.string().refine(isFilter, { error: 'must be an MQTT topic filte
 const url = z
   .string()
   .refine(isBridgeUrl, 'must be a URL that begins with mqtt://, mqtts://, ws:// or wss://')
-  .refine(hasNoQuery, 'must hold no query or fragment: what a bridge is to do has keys of its own')
+  .refine(hasNoQuery, 'must hold no query or fragment: a bridge has keys for its options')
   .refine(hasNoCredentials, 'must hold no user or password: they have keys of their own');
 
 const bridgeKeys = z.strictObject({
@@ -77,7 +77,7 @@ function* contradictions(
   }
   const isChoiceEmpty = [keys.locations, keys.kinds, keys.filters].some((of) => of?.length === 0);
   if (!isChoiceEmpty && selectedFilters({ ...keys, send: keys.send ?? 'all' }).length === 0) {
-    yield ['filters', 'match no topic of what is sent'];
+    yield ['filters', 'match no topic that is sent'];
   }
 }
 
@@ -93,7 +93,7 @@ function hasNoCredentials(text: string): boolean {
   return username === '' && password === '';
 }
 
-/** mqtt.js would take options from it, and it may hold a token, which the status would show. */
+/** mqtt.js takes options from a query, and a token in one would show in the status. */
 function hasNoQuery(text: string): boolean {
   return !/[?#]/.test(text);
 }

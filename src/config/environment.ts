@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { FieldFault } from '../errors.js';
 
-/** Where the environment names the configuration file; the one variable that is no key. */
+/** The variable that names the configuration file, the only one that is no key. */
 export const FILE_VARIABLE = 'GATEWAY_CONFIG';
 const PREFIX = 'GATEWAY_';
 const NUMBER = /^-?\d+(\.\d+)?$/;
@@ -9,7 +9,7 @@ const NUMBER = /^-?\d+(\.\d+)?$/;
 /** The environment, as `process.env` holds it. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** One key of the configuration, and the variable that sets it. */
+/** A key of the configuration, and the variable that sets it. */
 export interface ConfigKey {
   readonly path: readonly string[];
   readonly variable: string;
@@ -22,7 +22,7 @@ export interface Assignment {
   readonly value: unknown;
 }
 
-/** Every key of the schema. A section is no key: its keys are. */
+/** Every key of the schema, without the sections. */
 export function configKeys(schema: z.ZodObject, path: readonly string[] = []): ConfigKey[] {
   return Object.entries(schema.shape).flatMap(([name, field]) => {
     const inner = unwrap(field);
@@ -58,7 +58,7 @@ function variableOf(path: readonly string[]): string {
   return PREFIX + words.join('_');
 }
 
-/** Text that does not parse stays text, for the schema to refuse with the right words. */
+/** A parser for the variable's text. Unparseable text stays text, for the schema to reject in its words. */
 function parserOf(schema: z.core.$ZodType): (text: string) => unknown {
   if (schema instanceof z.ZodNumber) return (text) => (NUMBER.test(text) ? Number(text) : text);
   if (schema instanceof z.ZodBoolean) return parseBoolean;

@@ -4,17 +4,17 @@ import { LineCounter, parseDocument } from 'yaml';
 import type { FieldFault } from '../errors.js';
 import { type Environment, FILE_VARIABLE } from './environment.js';
 
-/** The contents of a configuration file. After a fault, `values` is what can still be checked. */
+/** The contents of a configuration file; after a fault, the values that can be checked. */
 export interface FileContent {
   readonly values: Readonly<Record<string, unknown>>;
   readonly faults: readonly FieldFault[];
 }
 
-/** Where the configuration comes from, and what relative names start from. */
+/** Where to look for the configuration, and the base of relative names. */
 export interface FilePlace {
   /** `--config FILE` */
   readonly file?: string | undefined;
-  /** Whether an empty file is a fault: it is being written, or was lost. */
+  /** Whether an empty file is a fault: on a reload, such a file is being written or was lost. */
   readonly isReadAgain?: boolean | undefined;
   readonly env: Environment;
   /** The directory that holds `dist/` and `config/`. */
@@ -22,7 +22,7 @@ export interface FilePlace {
   readonly cwd: string;
 }
 
-/** The file to read, undefined when the defaults are to be used (CONTRACT 1, config). */
+/** Finds the file to read; undefined for the defaults (CONTRACT 1, config). */
 export function findConfigFile(place: FilePlace): string | undefined {
   const named = place.file ?? place.env[FILE_VARIABLE];
   if (named !== undefined) return resolve(place.cwd, named);
@@ -31,8 +31,8 @@ export function findConfigFile(place: FilePlace): string | undefined {
 }
 
 /**
- * Reads the file. No fault quotes it: the YAML parser's own messages do, and the file may hold the
- * admin token.
+ * Reads the file. Faults never quote it, as the YAML parser's own messages would: it may hold the admin
+ * token.
  */
 export function readConfigFile(file: string, isReadAgain = false): FileContent {
   let text: string;
@@ -63,7 +63,7 @@ function contentOf(file: string, read: () => unknown): FileContent {
   return isRecord(value) ? { values: value, faults: [] } : faulty(file, ['must be a mapping']);
 }
 
-/** Why the file cannot be read, undefined when it can. */
+/** Says why the file cannot be read; undefined when it can. */
 export function whyUnreadable(file: string): string | undefined {
   try {
     readFileSync(file);
@@ -73,7 +73,7 @@ export function whyUnreadable(file: string): string | undefined {
   }
 }
 
-/** A key with nothing behind it (`redis:`, all its keys commented out) is a key not given. */
+/** Removes keys without a value (`redis:`, all its keys commented out). */
 function withoutNulls(value: unknown): unknown {
   if (value === null) return undefined;
   if (!isRecord(value)) return value;

@@ -17,7 +17,7 @@ const bridge = z.object({
   caFile: text,
 });
 
-/** Just what the checks here are about, so that no other fault of the configuration hides theirs. */
+/** Only the keys checked here, so that no other fault of the configuration hides theirs. */
 const looked = z.object({
   allowPlaintext: z.boolean().catch(false),
   mqtt: listener,
@@ -31,11 +31,10 @@ type Certificate = Looked['tls'];
 type Bridge = Looked['bridges'][number];
 
 /**
- * Finds faults of several keys together, or of the files that they name: the schema of a key
- * cannot see it.
+ * Finds faults of several keys together, or of the files they name, which no key's schema sees.
  *
  * @param values the configuration before it was checked
- * @param cwd what relative names of files start from
+ * @param cwd the base of relative file names
  */
 export function furtherFaults(values: unknown, cwd: string): FieldFault[] {
   const { bridges, tls, ...exposure } = looked.parse(values);
@@ -53,7 +52,7 @@ export function furtherFaults(values: unknown, cwd: string): FieldFault[] {
   ];
 }
 
-/** Plaintext beyond this machine must be asked for in so many words (CONTRACT 1, listeners). */
+/** Plaintext beyond this machine must be allowed explicitly (CONTRACT 1, listeners). */
 function plaintextFaults({ allowPlaintext, mqtt, http }: Omit<Looked, 'bridges' | 'tls'>) {
   if (allowPlaintext) return [];
   const hosts = [
@@ -66,7 +65,7 @@ function plaintextFaults({ allowPlaintext, mqtt, http }: Omit<Looked, 'bridges' 
   return hosts.filter(({ host }) => !isLoopback(host)).map(({ path }) => ({ path, message }));
 }
 
-/** A bridge begins on its own, perhaps much later: its files are looked at here. */
+/** Checks a bridge's files, which it would read only when it connects, perhaps much later. */
 function bridgeFaults(keys: Bridge, cwd: string): FieldFault[] {
   const faults = certificateFaults(keys, cwd);
   if (keys.caFile !== undefined)
@@ -83,7 +82,7 @@ function bridgeFaults(keys: Bridge, cwd: string): FieldFault[] {
   return faults;
 }
 
-/** Whether the files can be read, hold what they should, and belong together. */
+/** Checks that the files are readable, hold PEM of their kind, and belong together. */
 function certificateFaults({ certFile, keyFile }: Certificate, cwd: string): FieldFault[] {
   const cert = certFile === undefined ? undefined : resolve(cwd, certFile);
   const key = keyFile === undefined ? undefined : resolve(cwd, keyFile);
@@ -102,7 +101,7 @@ function pemFaults(path: string, file: string, role: 'cert' | 'key', what: strin
   return [{ path, message: `holds no usable ${what} in PEM` }];
 }
 
-/** OpenSSL's own words are for its developers; which file it is says more. */
+/** Whether OpenSSL takes the PEM; its own words say less than the name of the file. */
 function isUsable({ cert, key }: { readonly cert?: string; readonly key?: string }): boolean {
   try {
     createSecureContext({

@@ -8,8 +8,9 @@ import { furtherFaults } from './further-faults.js';
 import { type Config, configSchema } from './schema.js';
 
 /**
- * Reads file and environment, which wins, into one valid configuration with absolute paths, or
- * throws `invalid-config` with every fault at once (CONTRACT 1, config).
+ * Loads the configuration from file and environment, which wins; paths become absolute.
+ *
+ * @throws GatewayError `invalid-config` with every fault at once (CONTRACT 1, config)
  */
 export function loadConfig(place: FilePlace): Config {
   const file = findConfigFile(place);
@@ -34,7 +35,7 @@ function invalidConfig(faults: readonly FieldFault[]): GatewayError {
   return new GatewayError('invalid-config', `the configuration has ${many}`, { faults });
 }
 
-/** Sets a key; where the file has no section at its place, the schema says so by itself. */
+/** Sets a key; if the file has no section in its place, the schema reports that. */
 function assign(
   values: Readonly<Record<string, unknown>>,
   { key, value }: Assignment,
@@ -52,7 +53,7 @@ function setAt(
   return isRecord(inner) ? { ...section, [name]: setAt(inner, rest, value) } : section;
 }
 
-/** Says which variable the fault is in, where the environment set the key. */
+/** Adds the variable's name to the fault of a key set by the environment. */
 function naming(assignments: readonly Assignment[]): (fault: FieldFault) => FieldFault {
   return (fault) => {
     const path = fault.path.split('.');

@@ -33,7 +33,7 @@ const publicUrl = z
   .string()
   .refine(isWebUrl, 'must be an http:// or https:// URL without credentials, query and fragment');
 
-/** As a URL of the server's own, without a path: the bucket's name comes right after it. */
+/** The URL of an S3 server, without a path: the bucket's name follows it. */
 const s3Endpoint = z
   .string()
   .refine(

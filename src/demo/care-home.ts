@@ -11,7 +11,7 @@ export interface Telemetry {
 /** A sensor of the made-up home. */
 export interface HomeDevice {
   readonly name: string;
-  /** What the nurse-call system wants to be told with every message of the device. */
+  /** Data for the nurse-call system, sent with every message of the device. */
   readonly customData: Readonly<Record<string, string>>;
   readonly kinds: readonly AlarmKind[];
   readonly telemetry?: Telemetry;

@@ -1,9 +1,9 @@
-/** Why the demo cannot go on, in words for whoever watches it. */
+/** The reason why the demo cannot go on, in words for its viewer. */
 export class DemoError extends Error {
   override readonly name = 'DemoError';
 }
 
-/** What the promise comes to, or a DemoError with `detail` when that takes too long. */
+/** Resolves as the promise does, or rejects with a DemoError at the timeout. */
 export async function within<T>(
   promise: Promise<T>,
   deadlineMs: number,
@@ -20,7 +20,7 @@ export async function within<T>(
   }
 }
 
-/** What the promise comes to, or the signal's reason as soon as it is aborted. */
+/** Resolves as the promise does, or rejects with the signal's reason once aborted. */
 export async function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
   const settled = new AbortController();

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { DemoError, unlessAborted, within } from './demo-error.js';
 import { parsedJson } from './json.js';
 
-/** What the demo is told about the machine it runs on. */
+/** The machine that the demo runs on. */
 export interface Machine {
   /** The Node.js program. */
   readonly node: string;
@@ -18,10 +18,10 @@ export interface Machine {
 }
 
 const START_DEADLINE_MS = 30_000;
-/** The gateway gives up by itself after ten seconds (CONTRACT 1, stop). */
+/** The gateway exits by itself after ten seconds (CONTRACT 1, stop). */
 const STOP_DEADLINE_MS = 12_000;
 
-/** Of its own, so that the sample file beside the program, perhaps edited, is not read. */
+/** The demo's own configuration, so that the sample file, perhaps edited, is not read. */
 const CONFIG = 'dataDir: data\nmqtt:\n  port: 0\nhttp:\n  port: 0\n';
 
 const bound = z.object({ port: z.number() });
@@ -48,7 +48,7 @@ export class GatewayProcess {
     this.#dataDir = join(directory, 'data');
     this.#exited = new Promise((resolve) => {
       child.once('error', (error) => resolve(`could not be run: ${error.message}`));
-      // Only then has all it wrote been read.
+      // All output has been read only at `close`.
       child.once('close', (status, signal) => {
         resolve(`ended with ${signal ?? `status ${status}`}${this.#lastWords}`);
       });
@@ -56,10 +56,10 @@ export class GatewayProcess {
   }
 
   /**
-   * Starts it and resolves when it is ready.
+   * Starts the gateway; resolves when it is ready.
    *
-   * @throws DemoError when it is not, the signal's reason when that is aborted; nothing of it runs
-   * any more then
+   * @throws DemoError when it does not become ready, the signal's reason when that is aborted; nothing of
+   *   the gateway runs any more then
    */
   static async start(
     machine: Machine,
@@ -76,7 +76,7 @@ export class GatewayProcess {
       detached: true,
     });
     const log = createWriteStream(logFile(directory), { mode: 0o600 });
-    // Nothing depends on the log; a full disk shows in the gateway itself.
+    // A failing log harms nothing, and a full disk shows in the gateway itself.
     log.on('error', () => undefined);
     child.stdout.pipe(log, { end: false });
     child.stderr.pipe(log, { end: false });
@@ -104,14 +104,14 @@ export class GatewayProcess {
     return this.#adminToken;
   }
 
-  /** Rejects with a DemoError when the gateway ends though nobody stopped it. */
+  /** Rejects with a DemoError when the gateway ends unexpectedly. */
   async watch(): Promise<never> {
     const how = await this.#exited;
     if (this.#stopping) return new Promise(() => undefined);
     throw new DemoError(`the gateway ${how}`);
   }
 
-  /** Ends it, its store included, by force where it must be; returns whether it ended cleanly. */
+  /** Ends the gateway and its store, by force if need be; returns whether it ended cleanly. */
   async stop(): Promise<boolean> {
     this.#stopping = true;
     const { pid, exitCode, signalCode } = this.#child;
@@ -145,26 +145,27 @@ export class GatewayProcess {
   }
 }
 
-/** Where the gateway's log is, within the demo's directory. */
+/** The path of the gateway's log in the demo's directory. */
 export function logFile(directory: string): string {
   return join(directory, 'gateway.log');
 }
 
-/** Settings meant for a gateway in earnest must not reach this one: they may name its store. */
+/** Removes the settings of a real gateway, which may name its store. */
 function withoutGatewayVariables(environment: Machine['environment']) {
   const entries = Object.entries(environment).filter(([name]) => !name.startsWith('GATEWAY_'));
   return Object.fromEntries(entries.filter(([name]) => name !== 'NOTIFY_SOCKET'));
 }
 
 /**
- * The store outlives a gateway that was killed, on purpose; here nobody comes back for it. A store
- * that was stopped cleanly has removed its file.
+ * Ends the store of a killed gateway, which outlives it on purpose.
+ *
+ * A store that was stopped cleanly has removed its file.
  */
 async function endAbandonedStore(dataDir: string): Promise<void> {
   try {
     const pid = Number(await readFile(join(dataDir, 'redis', 'redis.pid'), 'utf8'));
     if (pid > 1) process.kill(pid, 'SIGKILL');
   } catch {
-    // No file, or no such process: there is nothing to end.
+    // Without the file or the process there is nothing to end.
   }
 }

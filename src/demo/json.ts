@@ -1,4 +1,4 @@
-/** The text's JSON value; undefined where it is none. */
+/** Parses JSON; undefined for any other text. */
 export function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text);

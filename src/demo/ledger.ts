@@ -1,10 +1,10 @@
-/** What became of an alarm on its way. */
+/** The arrival of an alarm. */
 export interface Arrival {
   readonly tookMs: number;
   readonly waited: boolean;
 }
 
-/** What came of all alarms. */
+/** The totals of all alarms. */
 export interface Totals {
   readonly published: number;
   readonly forwarded: number;
@@ -13,7 +13,7 @@ export interface Totals {
   readonly repeated: number;
   /** Alarms that arrived after they had waited for the nurse-call system. */
   readonly waited: number;
-  /** Of the other alarms. */
+  /** The median latency of the other alarms. */
   readonly medianMs: number | undefined;
   readonly maxMs: number | undefined;
 }
@@ -24,7 +24,7 @@ interface Entry {
   readonly waits: boolean;
 }
 
-/** Keeps book of every alarm: published, and arrived or not. */
+/** Records every alarm as published and as arrived. */
 export class Ledger {
   readonly #now: () => number;
   readonly #outstanding = new Map<string, Entry>();
@@ -44,13 +44,13 @@ export class Ledger {
     return this.#outstanding.size;
   }
 
-  /** @param waits whether it will have to wait for the nurse-call system to come back */
+  /** @param waits whether the alarm must wait for the nurse-call system to come back */
   published(alarmId: string, waits: boolean): void {
     this.#published += 1;
     this.#outstanding.set(alarmId, { sequence: this.#published, sentAtMs: this.#now(), waits });
   }
 
-  /** Undefined when the alarm has arrived before, or was published by someone else. */
+  /** Notes an arrival; undefined for a repeated alarm or one of another publisher. */
   arrived(alarmId: string): Arrival | undefined {
     const entry = this.#outstanding.get(alarmId);
     if (entry === undefined) {
@@ -66,13 +66,13 @@ export class Ledger {
     return { tookMs, waited: entry.waits };
   }
 
-  /** Whether the alarms that had to wait have arrived in the order in which they were published. */
+  /** Whether the waiting alarms arrived in the order of publication. */
   get waitedInOrder(): boolean {
     return this.#waited.every((sequence, index) => sequence > (this.#waited[index - 1] ?? 0));
   }
 
-  /** Resolves when every alarm has arrived, or the time is up. */
-  async settled(deadlineMs: number): Promise<void> {
+  /** Resolves when every alarm has arrived, or at the deadline. */
+  async untilAllArrived(deadlineMs: number): Promise<void> {
     if (this.outstanding === 0) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, deadlineMs);

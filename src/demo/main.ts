@@ -13,9 +13,9 @@ const gatewayProgram = fileURLToPath(new URL('../main.js', import.meta.url));
 
 async function run(alarms: number | undefined): Promise<void> {
   const end = new AbortController();
-  // However often it is pressed: ending has its own deadlines, and must leave nothing running.
+  // Repeated signals change nothing: ending has its own deadlines, and must leave nothing running.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => end.abort());
-  // Nobody reads any more (`npm run demo | head`).
+  // The reader may be gone (`npm run demo | head`).
   stdout.on('error', () => end.abort());
   const colour = wantsColour(environment, stdout.isTTY);
   const stage: Stage = {
@@ -27,7 +27,7 @@ async function run(alarms: number | undefined): Promise<void> {
   } catch (error) {
     if (!(error instanceof DemoError)) throw error;
     stderr.write(`\nThe demo failed: ${error.message}\n`);
-    // Not by itself: what the gateway's end has cut short may still wait for its deadline.
+    // Exits at once, as calls cut short by the gateway's end may still wait for their deadlines.
     process.exit(EXIT_FAILED);
   }
 }

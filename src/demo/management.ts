@@ -2,24 +2,24 @@ import { z } from 'zod';
 import type { CareHome, HomeDevice } from './care-home.js';
 import { DemoError } from './demo-error.js';
 
-/** A device of the home as the gateway knows it, with its credentials. */
+/** A device of the home with its credentials. */
 export interface InstalledDevice extends HomeDevice {
   readonly id: string;
   readonly secret: string;
 }
 
-/** An access token as it was issued. */
+/** An access token as issued. */
 export interface IssuedToken {
   readonly id: string;
   readonly token: string;
 }
 
-/** The home as the gateway knows it. */
+/** The home as set up in the gateway. */
 export interface InstalledHome {
   readonly locationId: string;
   readonly name: string;
   readonly devices: readonly InstalledDevice[];
-  /** What the nurse-call system connects with: it may read this one location. */
+  /** The token of the nurse-call system, which may read this one location. */
   readonly nurseCallToken: IssuedToken;
 }
 

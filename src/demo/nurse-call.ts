@@ -6,21 +6,21 @@ import { parsedJson } from './json.js';
 import type { InstalledHome } from './management.js';
 
 const CONNECT_DEADLINE_MS = 10_000;
-/** Its persistent session is known by this name. */
+/** The client id of its persistent session. */
 const CLIENT_ID = 'nurse-call-demo';
 
 const messageSchema = z.object({
-  /** Of an alarm, like its kind. */
+  /** Alarms only, like the kind. */
   id: z.string().optional(),
   kind: z.enum(ALARM_KINDS).optional(),
   device: z.object({ id: z.string(), name: z.string() }),
   customData: z.record(z.string(), z.unknown()),
 });
 
-/** A message as the gateway forwarded it. */
+/** A forwarded message. */
 export type Forwarded = z.infer<typeof messageSchema> & { readonly topic: string };
 
-/** Everything the gateway forwards of one location. */
+/** The filter for everything forwarded of one location. */
 export function locationFilter(home: InstalledHome): string {
   return `care-homes/${home.locationId}/#`;
 }
@@ -42,7 +42,7 @@ export class NurseCall {
     return this.#client !== undefined;
   }
 
-  /** Connects and, where the gateway has no session of its, subscribes. */
+  /** Connects and, without a session at the gateway, subscribes. */
   async connect(): Promise<void> {
     const { id, token } = this.#home.nurseCallToken;
     const client = mqtt.connect(this.#mqttUrl, {
@@ -52,9 +52,9 @@ export class NurseCall {
       clean: false,
     });
     this.#client = client;
-    // mqtt.js connects anew by itself; whether an alarm arrived is counted elsewhere.
+    // mqtt.js reconnects by itself, and the ledger counts alarms that do not arrive.
     client.on('error', () => undefined);
-    // Listens before it is connected: what was queued follows the CONNACK at once.
+    // Listening starts before the connection, as the backlog follows the CONNACK at once.
     client.on('message', (topic, payload) => {
       const message = messageSchema.safeParse(parsedJson(payload.toString()));
       if (message.success) this.#onMessage({ ...message.data, topic });
@@ -72,13 +72,13 @@ export class NurseCall {
     if (granted?.qos !== 1) throw new DemoError('the subscription was refused');
   }
 
-  /** Goes offline; what it misses waits for it in its session. */
+  /** Goes offline; missed messages wait in the session. */
   async disconnect(): Promise<void> {
     await this.#client?.endAsync();
     this.#client = undefined;
   }
 
-  /** Ends for good, whatever state the connection is in. */
+  /** Ends for good, whatever the state of the connection. */
   async end(): Promise<void> {
     await this.#client?.endAsync(true);
   }

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-/** What the command line asks for. */
+/** The parsed command line. */
 export type Invocation =
   | { readonly mode: 'run'; readonly alarms: number | undefined }
   | { readonly mode: 'help' }
@@ -18,7 +18,7 @@ that receives them. Nothing needs to be prepared, and nothing is left behind.
 Colour: only in a terminal; NO_COLOR=1 switches it off, FORCE_COLOR=1 on.
 `;
 
-/** Reads the command line; nothing is guessed from what it does not understand. */
+/** Parses the command line; unknown arguments are a fault. */
 export function readInvocation(args: readonly string[]): Invocation {
   try {
     const { values } = parseArgs({

@@ -1,15 +1,15 @@
 import { ALARM_KINDS, type AlarmKind } from '../domain/alarms.js';
 
-/** A source of numbers from 0 up to but not including 1. */
+/** A source of numbers from 0 up to, but not including, 1. */
 export type Random = () => number;
 
-/** What happens next in the home. */
+/** The next alarm in the home. */
 export interface PlannedAlarm<D> {
   readonly kind: AlarmKind;
   readonly device: D;
 }
 
-/** When the nurse-call system is away: from before which alarm, and for how many. */
+/** An absence of the nurse-call system: its first alarm, and the number of alarms. */
 export interface Absence {
   readonly from: number;
   readonly count: number;
@@ -17,12 +17,12 @@ export interface Absence {
 
 const MIN_PAUSE_MS = 800;
 const MAX_PAUSE_MS = 2000;
-/** In a shorter run an absence would be most of it. */
+/** An absence would be most of a shorter run. */
 const MIN_ALARMS_FOR_ABSENCE = 10;
 const MISSED_ALARMS = 4;
 const LATEST_ABSENCE = 8;
 
-/** Alarms without end: in any eight each kind comes once, on one of the devices that detect it. */
+/** Plans endless alarms: each eight have every kind once, on a device that detects it. */
 export function* planAlarms<D extends { readonly kinds: readonly AlarmKind[] }>(
   devices: readonly D[],
   random: Random,
@@ -38,14 +38,14 @@ export function* planAlarms<D extends { readonly kinds: readonly AlarmKind[] }>(
   }
 }
 
-/** In the middle of a run that is long enough, and soon enough to be seen in a very long one. */
+/** Plans an absence for the middle of a long enough run, and early in a very long one. */
 export function planAbsence(alarms: number): Absence | undefined {
   if (alarms <= MIN_ALARMS_FOR_ABSENCE) return undefined;
   const middle = Math.floor((alarms - MISSED_ALARMS) / 2);
   return { from: Math.min(middle, LATEST_ABSENCE), count: MISSED_ALARMS };
 }
 
-/** How long nothing happens. */
+/** The time between two alarms. */
 export function pauseMs(random: Random): number {
   return between(MIN_PAUSE_MS, MAX_PAUSE_MS, random);
 }

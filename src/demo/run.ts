@@ -11,11 +11,12 @@ import { Simulation, type Stage } from './simulation.js';
 import type { Look } from './table.js';
 
 /**
- * The whole demo: gateway, home, simulation, and nothing left behind, unless it failed: then the
- * gateway's log stays. Aborting the signal ends it early.
+ * Runs the whole demo: gateway, home and simulation.
  *
- * @param alarms how many; undefined for as many as there are until the signal
- * @throws DemoError saying what failed and where the log is
+ * Nothing is left behind, except the gateway's log after a failure. Aborting the signal ends the demo early.
+ *
+ * @param alarms the number of alarms; undefined for no end but the signal
+ * @throws DemoError with the failure and the path of the log
  */
 export async function runDemo(
   machine: Machine,
@@ -51,7 +52,7 @@ async function withGateway(
   } finally {
     endedCleanly = await gateway.stop();
   }
-  if (!endedCleanly) throw new DemoError('the gateway did not stop as it should');
+  if (!endedCleanly) throw new DemoError('the gateway did not stop cleanly');
 }
 
 async function show(

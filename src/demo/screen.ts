@@ -2,9 +2,9 @@ import type { AlarmKind } from '../domain/alarms.js';
 import type { Arrival, Totals } from './ledger.js';
 import { type Cell, type Look, paint, type Style, tableLine } from './table.js';
 
-/** All that the demo says: pure functions from what happened to the text that shows it. */
+/** The texts of the demo: pure functions from events to text. */
 
-/** What the heading tells. */
+/** The facts of the heading. */
 export interface HeadingFacts {
   readonly locationName: string;
   readonly deviceCount: number;
@@ -51,7 +51,7 @@ const KIND_STYLES: Readonly<Record<AlarmKind, Style>> = {
 };
 const UUID = /\b([0-9a-f]{4})[0-9a-f]{4}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
 
-/** Whether to colour: where asked for, else in a terminal that can and unless asked not to. */
+/** Whether to colour: on request, else in a terminal with colours, unless forbidden. */
 export function wantsColour(
   environment: Readonly<Record<string, string | undefined>>,
   isTerminal: boolean,
@@ -61,7 +61,7 @@ export function wantsColour(
   return isTerminal && !no && terminal !== 'dumb';
 }
 
-/** What one sees, in three lines, and how to connect oneself. */
+/** An explanation of the screen in three lines, and how to connect. */
 export function heading(look: Look, facts: HeadingFacts): string {
   const { locationName, deviceCount, mqttPort, tokenId, token, filter, alarms } = facts;
   const ends = alarms === undefined ? 'Ctrl-C ends it.' : `Ends after ${counted(alarms, 'alarm')}.`;
@@ -90,7 +90,7 @@ export function forwardedLine(look: Look, kind: AlarmKind, message: MessageRow):
   return line(look, cells('← forwarded', 'green', kind, KIND_STYLES[kind], message));
 }
 
-/** A reading, in either direction: there so that one sees it, no more. */
+/** A reading, in either direction. */
 export function telemetryLine(look: Look, what: string, message: MessageRow): string {
   const direction = message.arrival === undefined ? '→ telemetry' : '← telemetry';
   const plain = cells(direction, undefined, what, undefined, message);
@@ -100,12 +100,12 @@ export function telemetryLine(look: Look, what: string, message: MessageRow): st
   );
 }
 
-/** Something that happens between the alarms. */
+/** An event between the alarms. */
 export function announcement(look: Look, text: string): string {
   return `\n${paint(look, ['magenta', 'bold'], `── ${text}`)}\n\n`;
 }
 
-/** What came of it all. */
+/** The summary at the end. */
 export function summary(look: Look, totals: Totals): string {
   const { published, forwarded, lost, repeated, waited, medianMs, maxMs } = totals;
   const counts = [
@@ -122,7 +122,7 @@ export function summary(look: Look, totals: Totals): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Milliseconds while they can be read, seconds above. */
+/** A duration in milliseconds, or, if long, in seconds. */
 export function duration(ms: number): string {
   if (ms >= 1000) return `${(ms / 1000).toFixed(1)} s`;
   return ms < 10 ? `${ms.toFixed(1)} ms` : `${Math.round(ms)} ms`;

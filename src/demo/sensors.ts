@@ -21,7 +21,7 @@ export class Sensors {
     const clients = new Map<string, MqttClient>();
     for (const { id, secret } of devices) {
       const client = await mqtt.connectAsync(mqttUrl, { username: id, password: secret });
-      // mqtt.js connects anew by itself; whether an alarm arrived is counted elsewhere.
+      // mqtt.js reconnects by itself, and the ledger counts alarms that do not arrive.
       client.on('error', () => undefined);
       clients.set(id, client);
     }
@@ -29,9 +29,9 @@ export class Sensors {
   }
 
   /**
-   * Publishes an alarm at QoS 1 and resolves when the gateway has taken it over.
+   * Publishes an alarm at QoS 1; resolves when the gateway has acknowledged it.
    *
-   * @param onSend is told the alarm's id just before it leaves
+   * @param onSend called with the alarm's id just before it is sent
    * @throws DemoError when the gateway does not acknowledge it
    */
   async publishAlarm(
@@ -50,7 +50,7 @@ export class Sensors {
     );
   }
 
-  /** Publishes a reading at QoS 0, as sensors do with what the next reading replaces. */
+  /** Publishes a reading at QoS 0, as the next reading replaces it. */
   async publishReading(
     device: InstalledDevice,
     telemetry: Telemetry,
@@ -62,7 +62,7 @@ export class Sensors {
     await this.#publish(device, topic, JSON.stringify({ [telemetry.field]: value }), 0);
   }
 
-  /** Disconnects them all. */
+  /** Disconnects all sensors. */
   async end(): Promise<void> {
     await Promise.all([...this.#clients.values()].map((client) => client.endAsync(true)));
   }

@@ -8,15 +8,15 @@ import * as screen from './screen.js';
 import { Sensors } from './sensors.js';
 import type { Look } from './table.js';
 
-/** Where and how a simulation shows itself. */
+/** The output of a simulation. */
 export interface Stage {
-  /** Asked for every line: a terminal may change its width. */
+  /** Called for every line, as a terminal may change its width. */
   readonly look: () => Look;
   readonly print: (text: string) => void;
 }
 
 const ARRIVAL_DEADLINE_MS = 10_000;
-/** A reading after every so many alarms: enough to see that there are others than alarms. */
+/** The number of alarms between two readings. */
 const ALARMS_PER_READING = 5;
 
 /** The home at work: sensors, the nurse-call system, and everything between them on the screen. */
@@ -36,8 +36,7 @@ export class Simulation {
   }
 
   /**
-   * Runs until so many alarms have been published, or the signal is aborted, and all have arrived
-   * or had the time to.
+   * Runs until this many alarms are published, or the signal is aborted, and all have arrived or are overdue.
    */
   async run(alarms: number, signal: AbortSignal): Promise<Totals> {
     await this.#nurseCall.connect();
@@ -45,7 +44,7 @@ export class Simulation {
     try {
       await this.#publishAlarms(sensors, alarms, signal);
       if (this.#ledger.outstanding > 0 && !this.#nurseCall.isOnline) await this.#comeBack();
-      await this.#ledger.settled(ARRIVAL_DEADLINE_MS);
+      await this.#ledger.untilAllArrived(ARRIVAL_DEADLINE_MS);
     } finally {
       await Promise.all([sensors.end(), this.#nurseCall.end()]);
     }
@@ -89,7 +88,7 @@ export class Simulation {
   }
 
   async #goAway(alarms: number): Promise<void> {
-    await this.#ledger.settled(ARRIVAL_DEADLINE_MS);
+    await this.#ledger.untilAllArrived(ARRIVAL_DEADLINE_MS);
     await this.#nurseCall.disconnect();
     const missed = screen.counted(alarms, 'alarm');
     this.#announce(`The nurse-call system goes offline for the next ${missed}.`);
@@ -100,7 +99,7 @@ export class Simulation {
     const missed = screen.counted(outstanding, 'alarm');
     this.#announce(`The nurse-call system is back; ${missed} queued while it was away.`);
     await this.#nurseCall.connect();
-    await this.#ledger.settled(ARRIVAL_DEADLINE_MS);
+    await this.#ledger.untilAllArrived(ARRIVAL_DEADLINE_MS);
     const arrived = outstanding - this.#ledger.outstanding;
     const order = this.#ledger.waitedInOrder ? 'in the order they were published' : 'NOT in order';
     this.#announce(`${arrived} of ${missed} arrived, ${order}.`);

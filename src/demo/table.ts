@@ -1,16 +1,16 @@
 import { styleText } from 'node:util';
 
-/** What the screen can do. */
+/** The abilities of the screen. */
 export interface Look {
   readonly colour: boolean;
-  /** Columns; undefined where lines may be of any length. */
+  /** The number of columns; undefined for lines of any length. */
   readonly width: number | undefined;
 }
 
 /** A colour, a weight, or several of them, by Node's names. */
 export type Style = Parameters<typeof styleText>[0];
 
-/** What stands in one column of a line. */
+/** The content of one column of a line. */
 export interface Cell {
   readonly text: string;
   readonly style?: Style | undefined;
@@ -18,17 +18,17 @@ export interface Cell {
 
 const GAP = 2;
 
-/** The text in its style, where there is colour. */
+/** Styles the text, on a screen with colours. */
 export function paint(look: Look, style: Style | undefined, text: string): string {
   if (!look.colour || style === undefined || text.trim() === '') return text;
-  // The screen has been asked already; Node's own check looks at the standard output only.
+  // `Look` has decided already; Node's own check considers only the standard output.
   return styleText(style, text, { validateStream: false });
 }
 
 /**
- * One line of aligned columns, cut where the screen ends: it never wraps.
+ * Renders one line of aligned columns, cut at the screen's width so that it never wraps.
  *
- * @param widths of the columns; what has none takes what is left
+ * @param widths the columns' widths; a column without one takes the remaining space
  */
 export function tableLine(look: Look, widths: readonly number[], cells: readonly Cell[]): string {
   let room = look.width ?? Number.POSITIVE_INFINITY;

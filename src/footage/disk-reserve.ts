@@ -1,30 +1,31 @@
 import { statfs } from 'node:fs/promises';
 import { GatewayError } from '../errors.js';
 
-/** Room that an upload may fill. */
+/** Disk space reserved for one upload. */
 export interface Claim {
   /**
-   * Claims so much more.
+   * Reserves this much more.
    *
    * @throws GatewayError `insufficient-storage`
    */
   extend(bytes: number): Promise<void>;
-  /** How much of it is on the disk now. */
+  /** Notes how many bytes are on the disk now. */
   use(bytes: number): void;
   release(): void;
 }
 
 /**
- * Keeps uploads from filling the disk: what is to stay free belongs to the store, which must go on
- * taking alarms (CONTRACT 4.7).
+ * Keeps uploads from filling the disk.
+ *
+ * The reserve belongs to the store, which must go on taking alarms (CONTRACT 4.7).
  */
 export class DiskReserve {
   readonly #directory: string;
   readonly #minFreeBytes: number;
-  /** Claimed by the uploads under way, and not yet on the disk. */
+  /** Bytes claimed by the uploads under way and not yet on the disk. */
   #claimedBytes = 0;
 
-  /** @param directory must exist by the first call */
+  /** @param directory must exist when `claim` or `check` is first called */
   constructor(directory: string, minFreeBytes: number) {
     this.#directory = directory;
     this.#minFreeBytes = minFreeBytes;
@@ -48,7 +49,7 @@ export class DiskReserve {
   }
 
   /**
-   * Whether the reserve is still whole, whatever fills the disk.
+   * Checks that the reserve is still free, whatever fills the disk.
    *
    * @throws GatewayError `insufficient-storage`
    */

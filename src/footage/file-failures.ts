@@ -1,7 +1,7 @@
 import { GatewayError } from '../errors.js';
 import { diskFull } from './disk-reserve.js';
 
-/** Codes of the operating system for a file that is missing, or is a link. */
+/** System error codes for a file that is missing or is a link. */
 const ABSENT: readonly string[] = ['ENOENT', 'ENOTDIR', 'ELOOP', 'ENAMETOOLONG'];
 const FULL: readonly string[] = ['ENOSPC', 'EDQUOT', 'EFBIG'];
 
@@ -14,7 +14,7 @@ export function isAbsent(error: unknown): boolean {
   return ABSENT.includes(systemCode(error) ?? '');
 }
 
-/** Turns a failure of the file system into an error for the caller. */
+/** The caller's error for a failure of the file system. */
 export function fileFailure(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
   if (FULL.includes(systemCode(error) ?? '')) return diskFull(error);

@@ -3,7 +3,7 @@ import { FOOTAGE_URL_VALID_MS, type FootageStore, type UrlTerms } from '../site/
 import { objectPath } from './object-path.js';
 import type { UrlSignatures } from './url-signatures.js';
 
-/** Recordings in the gateway's own folder, which the gateway takes and serves under `/footage/`. */
+/** Recordings in the gateway's own folder, received and served under `/footage/`. */
 export class FolderFootageStore implements FootageStore {
   readonly #signatures: UrlSignatures;
 

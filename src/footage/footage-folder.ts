@@ -10,14 +10,14 @@ import { fileFailure, footageNotFound, isAbsent, systemCode } from './file-failu
 import { UploadSlots } from './upload-slots.js';
 import type { UrlSignatures } from './url-signatures.js';
 
-/** For the gateway's own user only. */
+/** Access for the gateway's own user only. */
 export const DIRECTORY_MODE = 0o700;
 const FILE_MODE = 0o600;
-/** Beside the devices' directories, whose names are UUIDs. */
+/** The directory of drafts, beside those of the devices, whose names are UUIDs. */
 export const DRAFTS = '.uploads';
 /**
- * Bytes written before they must be on the disk: written back all at once, a video would hold up
- * the store's own fsync, which every alarm waits for.
+ * Bytes written between two fsyncs: a video written back all at once would hold up the store's own fsync,
+ * which every alarm waits for.
  */
 const SYNC_EVERY_BYTES = 4 * 1024 * 1024;
 /** Bytes claimed at a time for an upload that does not announce its length. */
@@ -28,13 +28,14 @@ export interface FootageFolderOptions {
   readonly signatures: UrlSignatures;
   readonly reserve: DiskReserve;
   readonly maxUploadBytes: number;
-  /** By which ages are measured. */
+  /** The clock that ages are measured by. */
   readonly steadyNow: () => number;
 }
 
 /**
- * The recordings that the gateway keeps itself: a file each, under its object key. A file appears
- * whole and is never written again.
+ * The recordings kept by the gateway itself, a file for each object key.
+ *
+ * A file appears whole and is never written again.
  */
 export class FootageFolder implements FootageFiles {
   readonly #options: FootageFolderOptions;
@@ -93,7 +94,7 @@ export class FootageFolder implements FootageFiles {
     }
   }
 
-  /** Neither the file nor a directory on the way to it may be a link out of the folder. */
+  /** Opens the file; neither it nor a directory above it may be a link out of the folder. */
   async #openFile(key: string): Promise<FileHandle> {
     const root = await realpath(this.#options.directory);
     const path = join(root, key);
@@ -118,7 +119,7 @@ export class FootageFolder implements FootageFiles {
         await reserve.check();
         unsyncedBytes = 0;
       }
-      // Its age counts from the end of the upload, by the clock that the retention goes by.
+      // A recording's age counts from the end of the upload, by the retention's clock.
       const completedAt = new Date(steadyNow());
       await handle.utimes(completedAt, completedAt);
       await handle.sync();
@@ -136,7 +137,7 @@ export class FootageFolder implements FootageFiles {
   }
 }
 
-/** Claims room for an upload of unannounced length, a piece in advance. */
+/** Claims space for an upload of unannounced length, a piece in advance. */
 async function* claimed(chunks: Upload['chunks'], claim: Claim): AsyncGenerator<Uint8Array> {
   let leftBytes = 0;
   for await (const chunk of chunks) {
@@ -159,7 +160,7 @@ async function fileOf(recording: Recording, handle: FileHandle): Promise<Recordi
   return {
     recording,
     bytes: status.size,
-    // By the machine's clock, which `mtime` does not go by.
+    // `ctime` is by the machine's clock; `mtime` holds the steady one.
     modifiedAtMs: status.ctimeMs,
     read: async (buffer, position) =>
       (await handle.read(buffer, 0, buffer.length, position)).bytesRead,
@@ -177,7 +178,7 @@ async function exists(path: string): Promise<boolean> {
   }
 }
 
-/** A hard link, unlike a rename, replaces nothing: of two uploads to one URL one is the first. */
+/** Publishes a draft by a hard link, which unlike a rename replaces nothing: the first upload wins. */
 async function publish(draft: string, path: string): Promise<void> {
   try {
     await link(draft, path);

@@ -8,11 +8,11 @@ import { DIRECTORY_MODE, DRAFTS } from './footage-folder.js';
 export interface FootageRetentionOptions {
   readonly directory: string;
   readonly maxAgeMs: number;
-  /** By which ages are measured. */
+  /** The clock that ages are measured by. */
   readonly now: () => number;
 }
 
-/** Removes recordings when the time of their alarms is over (CONTRACT 5). */
+/** Removes recordings once they are as old as expired alarms (CONTRACT 5). */
 export class FootageRetention implements Retention {
   readonly #options: FootageRetentionOptions;
 
@@ -21,8 +21,9 @@ export class FootageRetention implements Retention {
   }
 
   /**
-   * Makes the folder, and removes what is half uploaded, so it must come before any upload: the last
-   * gateway left that behind when it was killed.
+   * Makes the folder, and removes the half-uploaded files of a killed gateway.
+   *
+   * Must run before any upload.
    */
   async prepare(): Promise<void> {
     const { directory } = this.#options;
@@ -43,7 +44,7 @@ export class FootageRetention implements Retention {
   }
 }
 
-/** Links are not followed: what they lead to is not ours. */
+/** Lists directories without following links, whose targets are not ours. */
 async function directoriesIn(directory: string): Promise<string[]> {
   const entries = await readdir(directory, { withFileTypes: true });
   const directories = entries.filter((entry) => entry.isDirectory() && entry.name !== DRAFTS);
@@ -51,8 +52,8 @@ async function directoriesIn(directory: string): Promise<string[]> {
 }
 
 /**
- * A recording from when the clock of the machine was not set is as old as it is found to be: its age
- * counts from then on.
+ * Removes recordings that are too old. The age of one written while the machine's clock was not set counts
+ * from when it is found.
  */
 async function removeOld(directory: string, nowMs: number, maxAgeMs: number): Promise<number> {
   let removed = 0;

@@ -1,6 +1,7 @@
 /**
- * The object key as the path of a URL: each level percent-encoded by itself, a `+` too, which some
- * servers and the signing library take for a space.
+ * The object key as a URL's path, each level percent-encoded by itself.
+ *
+ * A `+` is encoded too, as some servers and the signing library take it for a space.
  */
 export function objectPath(key: string): string {
   return key.split('/').map(encodeURIComponent).join('/');

@@ -15,13 +15,15 @@ export interface S3Options {
 }
 
 /**
- * Recordings in a bucket of an S3-compatible server: URLs presigned with Signature Version 4. Signing
- * is arithmetic, nothing is asked of the server; clients and cameras talk to it directly.
+ * Recordings in a bucket of an S3-compatible server.
+ *
+ * URLs are presigned with Signature Version 4, which is arithmetic: the gateway never asks the server;
+ * clients and cameras talk to it directly.
  */
 export class S3FootageStore implements FootageStore {
   readonly #options: S3Options;
   readonly #bucketUrl: string;
-  /** Signing keys, one a day. */
+  /** Signing keys by day. */
   readonly #keys = new Map<string, ArrayBuffer>();
 
   constructor(options: S3Options) {
@@ -35,7 +37,7 @@ export class S3FootageStore implements FootageStore {
 
   downloadUrl(key: string, terms: UrlTerms): Promise<string> {
     const url = this.#urlOf(key);
-    // A recording is for players, never a page of the bucket's host.
+    // A recording is downloaded, never shown as a page of the bucket's host.
     url.searchParams.set('response-content-disposition', 'attachment');
     return this.#sign('GET', url, {}, terms);
   }
@@ -48,7 +50,7 @@ export class S3FootageStore implements FootageStore {
     return new URL(`${this.#bucketUrl}/${objectPath(key)}`);
   }
 
-  /** @param headers must be sent as they are, or the signature does not match */
+  /** @param headers must be sent unchanged, or the signature does not match */
   async #sign(
     method: string,
     url: URL,
@@ -61,7 +63,7 @@ export class S3FootageStore implements FootageStore {
       ...{ method, url: url.href, headers, region, accessKeyId, secretAccessKey },
       service: 's3',
       signQuery: true,
-      // The library leaves Content-Type unsigned otherwise, and any could be uploaded.
+      // Otherwise the library leaves Content-Type unsigned, and any type could be uploaded.
       allHeaders: true,
       datetime: amzDate(fromMs),
       cache: this.#keys,

@@ -1,12 +1,13 @@
 import type { Recording } from '../domain/footage.js';
 import { GatewayError } from '../errors.js';
 
-/** A camera has a picture and a sound of one alarm, and maybe of the next. */
+/** Enough for video and audio of one alarm and of the next. */
 const MAX_PER_DEVICE = 4;
 
 /**
- * The uploads under way. One URL brings one recording, and one device must not take the room and the
- * connections of all the others.
+ * Limits the uploads under way: one per URL, and a few per device.
+ *
+ * No device may take the space and the connections of all others.
  */
 export class UploadSlots {
   readonly #keys = new Set<string>();
@@ -14,7 +15,7 @@ export class UploadSlots {
   readonly #counts = new Map<string, number>();
 
   /**
-   * Takes a slot; what is returned gives it back.
+   * Takes a slot, and returns the function that releases it.
    *
    * @throws GatewayError `footage-already-uploaded` while another upload to the key is under way,
    *   `store-unavailable` when the device has too many under way

@@ -20,11 +20,12 @@ import { standingGuard } from './standing-checks.js';
 type Guard = MiddlewareHandler<HttpEnv>;
 
 /**
- * The guards before a route's handler. Each checks in the same order: permission, then whether the ids
- * of the path are well formed, then whether they exist. So a caller without a grant gets 403 whatever
- * he asks for, and learns nothing (CONTRACT 2); the body is read only after that, and then all checks
- * are repeated. Where the body names more that needs a permission, the guard goes as far as the ids,
- * and the handler goes on: that permission, then existence.
+ * The guards before a route's handler.
+ *
+ * Each checks permission, then whether the ids in the path are well formed, then whether they exist. So a
+ * caller without a grant always gets 403, and learns nothing (CONTRACT 2). The body is read after that, and
+ * then all checks are repeated. If the body names more that needs a permission, the guard stops at the ids,
+ * and the handler checks that permission, then existence.
  */
 export class Access {
   readonly #model: SiteModel;
@@ -37,31 +38,32 @@ export class Access {
     this.#existence = existence;
   }
 
-  /** The administrator of the gateway. */
+  /** Requires the administrator. */
   admin(): Guard {
     return standingGuard((c) => {
       requirePermission(isAdmin(callerOf(c).grants));
     });
   }
 
-  /** The administrator, and the location of the path. */
+  /** Requires the administrator, and that the path's location exists. */
   adminOfLocation(): Guard {
     return this.#location((grants) => isAdmin(grants));
   }
 
-  /** The role over the whole location of the path. */
+  /** Requires the role over the whole location of the path. */
   location(role: Role): Guard {
     return this.#location((grants, locationId) => permits(grants, role, { locationId }));
   }
 
-  /** The role over some of the location: what the handler shows it must limit (`Coverage`). */
+  /** Requires the role over a part of the location. The handler limits its answer to it (`Coverage`). */
   partOfLocation(role: Role): Guard {
     return this.#location((grants, locationId) => touchesLocation(grants, locationId, role));
   }
 
   /**
-   * The role over the device of the path. To a grant on a group, a device of another group and one
-   * that does not exist look the same: 403.
+   * Requires the role over the device of the path.
+   *
+   * With a grant on a group, a device of another group and one that does not exist are both 403.
    */
   device(role: Role): Guard {
     return standingGuard((c) => {
@@ -69,7 +71,7 @@ export class Access {
     });
   }
 
-  /** The role over the device of the path; its existence is for the handler, after the body's permissions. */
+  /** Requires the role over the path's device; the handler checks existence after the body's permissions. */
   permissionOverDevice(role: Role): Guard {
     return standingGuard((c) => {
       this.#permittedDevice(c, role);
@@ -77,8 +79,9 @@ export class Access {
   }
 
   /**
-   * The role over the room of the path; as with devices, to a grant on a group a room of another
-   * group and one that does not exist look the same.
+   * Requires the role over the room of the path.
+   *
+   * With a grant on a group, a room of another group and one that does not exist are both 403.
    */
   room(role: Role): Guard {
     return standingGuard((c) => {
@@ -89,7 +92,7 @@ export class Access {
     });
   }
 
-  /** The role over the group of the path. */
+  /** Requires the role over the group of the path. */
   group(role: Role): Guard {
     return standingGuard((c) => {
       const key = { locationId: pathId(c, 'locationId'), groupId: pathId(c, 'groupId') };
@@ -100,8 +103,9 @@ export class Access {
   }
 
   /**
-   * The role over the group of the path. Whether it exists, and the room in it, is for the handler to
-   * ask, after the permissions of the body.
+   * Requires the role over the group of the path.
+   *
+   * The handler checks that group and room exist, after the permissions of the body.
    */
   permissionOverRoomOfGroup(role: Role): Guard {
     return standingGuard((c) => {
@@ -112,8 +116,9 @@ export class Access {
   }
 
   /**
-   * For what the body of a request refers to, before it is looked for: the role over all of a
-   * location, or over a group in it. Null is what is in no group, which no grant on a group covers.
+   * Requires the role over a scope that the body refers to: a location or a group in it.
+   *
+   * Call before the lookup. No grant on a group covers the scope with the group null, outside of groups.
    *
    * @throws GatewayError `forbidden`
    */
@@ -122,7 +127,7 @@ export class Access {
   }
 
   /**
-   * For a room that the body refers to.
+   * Requires the role over a room that the body refers to.
    *
    * @throws GatewayError `forbidden`, to a grant on a group also for a room that does not exist
    */
@@ -154,7 +159,7 @@ export class Access {
   }
 }
 
-/** UUIDs are compared in lower case, as they are kept (RFC 9562, 4). */
+/** An id of the path in lower case, as UUIDs are stored (RFC 9562, 4). */
 function pathId(c: Context<HttpEnv>, name: string): string {
   return (c.req.param(name) ?? '').toLowerCase();
 }

@@ -3,7 +3,7 @@ import { isUuid } from '../domain/notation.js';
 import type { Actor, AuditEntry, AuditSubject } from '../site/audit-trail.js';
 import { type HttpEnv, pathOf } from './http-env.js';
 
-/** The actor of this request, as the audit trail names him; decided here alone. */
+/** The actor of this request as named in the audit trail; decided only here. */
 export function actorOf(c: Context<HttpEnv>): Actor {
   const origin = { address: addressOf(c) ?? null, requestId: c.get('requestId') };
   const device = c.get('device');
@@ -12,7 +12,7 @@ export function actorOf(c: Context<HttpEnv>): Actor {
   return { type: id === null ? 'anonymous' : 'access-token', id, ...origin };
 }
 
-/** Address of the client; undefined when the connection has ended already. */
+/** The client's address; undefined when the connection has already ended. */
 export function addressOf(c: Context<HttpEnv>): string | undefined {
   return c.env.incoming.socket.remoteAddress;
 }

@@ -16,7 +16,7 @@ const NEEDS_QUOTES = /[",\r\n]/;
 
 export const CSV_HEADER = line(COLUMNS);
 
-/** A line for an alarm, in the order of the columns; what there is none of is an empty field. */
+/** The line of an alarm, in the order of the columns; missing values are empty. */
 export function csvLine(record: AlarmRecord, urls: FootageUrls): string {
   const { id, kind, detectedAt, receivedAt, footage } = placedAlarmView(record, urls);
   const { device, room, group, data, customData } = record;

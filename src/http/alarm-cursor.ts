@@ -7,7 +7,7 @@ export interface AlarmCursor {
   readonly upToSequence: number;
 }
 
-/** The query that a cursor is bound to: all that selects alarms; only `limit` may change. */
+/** The query that a cursor is bound to: everything but `limit`. */
 export type CursorScope = Pick<
   AlarmQuery,
   'locationId' | 'deviceId' | 'kinds' | 'beforeMs' | 'afterMs' | 'order'

@@ -3,9 +3,10 @@ import type { Duplex } from 'node:stream';
 import { answerClientError } from './unroutable.js';
 
 /**
- * How to answer what Node's parser refuses: as `answerClientError`, but never into the middle of an
- * answer to an earlier request of the same connection, which the client would take it for a part of.
- * Such a connection is cut.
+ * Answers requests that Node's parser rejects, by `answerClientError`.
+ *
+ * A connection with an answer to an earlier request under way is cut instead: the client would take the
+ * error for a part of that answer.
  */
 export function refusalsFor(server: Server): (error: Error, socket: Duplex) => void {
   const answers = new WeakMap<Duplex, Set<ServerResponse>>();

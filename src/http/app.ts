@@ -38,9 +38,10 @@ import { knownRoute, wellFormedRequest } from './routing.js';
 import { rejectInvalid } from './validation.js';
 
 /**
- * Builds the HTTP side of the gateway. The order of the layers matters: what is registered below
- * `authentication` cannot be reached without an access token, and what is registered above
- * `refuseUnknownParameters` has rules of its own for its query.
+ * Builds the HTTP side of the gateway.
+ *
+ * The order of the layers matters: routes registered below `authentication` need an access token, and
+ * routes above `refuseUnknownParameters` have rules of their own for their query.
  */
 export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   const { accessTokens, denials, health, log, maxBodyBytes, model, now, elapsed, version } =
@@ -51,7 +52,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   app.use(wellFormedRequest());
   app.use(knownRoute(app));
 
-  // Its files are requested with a digest in the query, signed URLs with their signature.
+  // Files of the docs have a digest in their query, signed URLs a signature.
   registerDocs(app);
   if (dependencies.footageFiles !== undefined) {
     registerFootageFiles(app, dependencies.footageFiles, model, log);
@@ -71,7 +72,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   registerMetrics(app, {
     metrics: dependencies.metrics,
     isOpen: dependencies.openMetrics,
-    // Behind a proxy, a request from this machine may come from anywhere.
+    // Behind a proxy, requests from this machine may come from anywhere.
     isTrusted: dependencies.publicUrl === undefined ? isTrusted : () => false,
     guards: [authenticate, access.admin()],
   });

@@ -11,15 +11,15 @@ import {
   publishedAlarmSchema,
 } from '../domain/message-schemas.js';
 
-/** One topic of CONTRACT 3, what is on it, and which way it goes. */
+/** A topic of CONTRACT 3 with its messages and their direction. */
 export interface Channel {
   readonly address: string;
-  /** As the gateway sees it. */
+  /** The gateway's own action. */
   readonly action: 'send' | 'receive';
   readonly summary: string;
-  /** Of what the gateway sends, the highest; of what it receives, what it recommends. */
+  /** The highest QoS of what the gateway sends; the recommended one of what it receives. */
   readonly qos: 0 | 1 | 2;
-  /** Undefined where it is as the publisher wants it. */
+  /** Undefined where the publisher decides. */
   readonly retain?: boolean;
   /** Undefined for any bytes. */
   readonly payload?: z.ZodType;
@@ -65,7 +65,7 @@ export const CHANNELS: Readonly<Record<string, Channel>> = {
   alarm: {
     address: `${FORWARDED}/alarms/{kind}`,
     action: 'send',
-    summary: 'Subscribers get an alarm. At QoS 0, early, while the store does not answer.',
+    summary: 'Subscribers get an alarm. A live copy at QoS 0 while the store does not answer.',
     qos: 1,
     retain: false,
     payload: forwardedAlarmSchema,
@@ -96,7 +96,7 @@ export const CHANNELS: Readonly<Record<string, Channel>> = {
   gatewayStatus: {
     address: 'gateway/status',
     action: 'send',
-    summary: 'How the gateway is doing: every 30 s, when a fault comes or goes, and on stop.',
+    summary: 'Status of the gateway: every 30 s, when a fault comes or goes, and on stop.',
     qos: 1,
     retain: true,
     payload: gatewayStatusSchema,
@@ -104,7 +104,7 @@ export const CHANNELS: Readonly<Record<string, Channel>> = {
   bridgeStatus: {
     address: 'gateway/bridges/{bridge}/status',
     action: 'send',
-    summary: 'How a bridge to another broker is doing. For administrators.',
+    summary: 'Status of a bridge to another broker. For administrators.',
     qos: 1,
     retain: true,
     payload: bridgeStatusSchema,
@@ -117,5 +117,5 @@ export const PARAMETERS: Readonly<Record<string, object>> = {
   deviceId: { description: 'The id of a device.' },
   kind: { description: 'The kind of the alarm.', enum: [...ALARM_KINDS] },
   bridge: { description: 'The name of a bridge.' },
-  rest: { description: 'One to six levels; the first is none of those that have a meaning.' },
+  rest: { description: 'One to six levels; the first is none of the reserved ones.' },
 };

@@ -54,7 +54,7 @@ function server(protocol: string, port: string) {
     protocolVersion: '3.1.1',
     security: [{ $ref: '#/components/securitySchemes/credentials' }],
     variables: {
-      host: { default: 'localhost', description: 'Where the gateway runs.' },
+      host: { default: 'localhost', description: 'The host of the gateway.' },
       port: { default: port, description: 'As configured.' },
     },
   };
@@ -93,7 +93,7 @@ function message(name: string, { summary, payload }: Channel) {
   };
 }
 
-/** AsyncAPI's own schemas are a superset of JSON Schema draft 7, which it has as its default. */
+/** A payload's schema in JSON Schema draft 7, which AsyncAPI's default is a superset of. */
 function payloadSchema(payload: z.ZodType): object {
   const { $schema: _, ...schema } = z.toJSONSchema(payload, { target: 'draft-7', io: 'input' });
   return schema;

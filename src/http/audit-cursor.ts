@@ -7,7 +7,7 @@ export interface AuditCursor {
   readonly upToSequence: number;
 }
 
-/** The query that a cursor is bound to: all that selects records; only `limit` may change. */
+/** The query that a cursor is bound to: everything but `limit`. */
 export type AuditScope = Omit<AuditQuery, 'limit' | 'position' | 'upToSequence'>;
 
 /** The cursors of the audit trail. */
@@ -30,7 +30,7 @@ export class AuditCursors {
   }
 }
 
-/** Begins with a word, so that no alarm listing has the same. */
+/** The scope's values, after a word that no alarm listing begins with. */
 function bound(scope: AuditScope): unknown[] {
   const { actions, beforeMs, afterMs, locationId, actorId, resourceId, order } = scope;
   return [

@@ -1,4 +1,4 @@
-/** A part of a representation: both ends are in it. */
+/** A part of a representation; both ends are inclusive. */
 export interface ByteRange {
   readonly first: number;
   readonly last: number;
@@ -7,8 +7,9 @@ export interface ByteRange {
 const BYTES_RANGE = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i;
 
 /**
- * Parses a `Range` header (RFC 9110, 14.2); undefined for the whole representation. A header that is
- * malformed, has another unit or several ranges counts for nothing, as RFC 9110 allows.
+ * Parses a `Range` header (RFC 9110, 14.2); undefined for the whole representation.
+ *
+ * A header that is malformed, has another unit or has several ranges is ignored, as RFC 9110 allows.
  */
 export function requestedRange(
   header: string | undefined,

@@ -3,26 +3,27 @@ import type { Logger } from 'pino';
 
 const TELL_EVERY_MS = 60_000;
 
-/** How many connections a listener may have, upgraded ones included. */
+/** The limits of a listener's connections, upgraded ones included. */
 export interface ConnectionLimits {
   readonly total: number;
   readonly perAddress: number;
-  /** Whether connections of the address count for the total only. */
+  /** Whether connections of the address count only for the total. */
   readonly isExempt: (address: string) => boolean;
 }
 
 /**
- * Closes every connection beyond a limit as soon as it is accepted, and logs that once a minute: a
- * client that fills the listener must not fill the disk as well.
+ * Closes every connection beyond a limit as soon as it is accepted.
+ *
+ * A client that fills the listener must not fill the disk as well, so that is logged once a minute.
  */
 export function limitConnections(server: Server, limits: ConnectionLimits, log: Logger): void {
   const { total, perAddress, isExempt } = limits;
   const tellFull = onceAMinute(() => {
-    log.warn({ maxConnections: total }, 'http listener is full: new connections are closed');
+    log.warn({ maxConnections: total }, 'http listener is full, closing new connections');
   });
   const tellTooMany = onceAMinute((address) => {
     const details = { address, maxConnectionsPerAddress: perAddress };
-    log.warn(details, 'an address has too many http connections: new ones are closed');
+    log.warn(details, 'an address has too many http connections, closing new ones');
   });
   const open = new Map<string, number>();
   server.maxConnections = total;

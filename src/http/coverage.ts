@@ -3,9 +3,10 @@ import type { Device, Group, Room } from '../domain/site.js';
 import type { SiteModel } from '../site/site-model.js';
 
 /**
- * Decides which part of a location a caller's grants cover: all of it, or, by a grant on a group, the
- * group, its rooms and the devices in them (CONTRACT 2). All routes that show groups, rooms or devices
- * ask here.
+ * Decides which part of a location a caller's grants cover.
+ *
+ * A grant covers the whole location, or a group with its rooms and the devices in them (CONTRACT 2). All
+ * routes that show groups, rooms or devices ask here.
  */
 export class Coverage {
   readonly #model: SiteModel;
@@ -14,7 +15,7 @@ export class Coverage {
     this.#model = model;
   }
 
-  /** Whether the grants give the role over the device where it stands now. */
+  /** Whether the grants give the role over the device in its present place. */
   coversDevice(grants: readonly Grant[], role: Role, device: Device): boolean {
     const room = device.roomId === null ? undefined : this.#model.room(device.roomId);
     const groupId = room?.groupId ?? null;

@@ -23,14 +23,14 @@ export interface Health {
   ready(): boolean;
 }
 
-/** Everything that is counted, in the format of Prometheus, as a registry of prom-client has it. */
+/** The metrics in the format of Prometheus, as a registry of prom-client has them. */
 export interface Metrics {
-  /** Says the version of the format as well, which scrapers go by. */
+  /** Includes the version of the format, which scrapers need. */
   readonly contentType: string;
   metrics(): Promise<string>;
 }
 
-/** Everything the HTTP side needs of the rest of the gateway. */
+/** Everything that the HTTP side needs from the rest of the gateway. */
 export interface HttpDependencies {
   readonly locations: Locations;
   readonly groups: Groups;
@@ -49,22 +49,22 @@ export interface HttpDependencies {
   readonly invalidPublishes: InvalidPublishList;
   readonly health: Health;
   readonly footage: Footage;
-  /** The recordings that are served under `/footage/`; undefined when another server does it. */
+  /** The recordings served under `/footage/`; undefined when another server serves them. */
   readonly footageFiles: FootageFiles | undefined;
-  /** Where clients reach the gateway; undefined: where each of them has sent his request. */
+  /** The URL at which clients reach the gateway; undefined for the Host of each request. */
   readonly publicUrl: string | undefined;
   readonly metrics: Metrics;
-  /** Whether `/metrics` needs no token from other machines either. */
+  /** Whether other machines need no token for `/metrics`. */
   readonly openMetrics: boolean;
-  /** Signs the cursors of the listings; the same one as long as cursors shall be valid. */
+  /** Signs the cursors of the listings, which are valid as long as the key stays. */
   readonly cursorKey: Buffer;
   readonly maxBodyBytes: number;
   /** The gateway's version, for the OpenAPI document. */
   readonly version: string;
   readonly log: Logger;
   readonly now: () => number;
-  /** A clock that does not jump: what somebody must wait for goes by it. */
+  /** A clock that does not jump, for waiting times. */
   readonly elapsed: () => number;
-  /** Whose failed authentications are not counted; loopback addresses by default. */
+  /** Addresses whose failed authentications are not counted; loopback by default. */
   readonly isTrustedAddress?: (address: string) => boolean;
 }

@@ -11,7 +11,7 @@ export interface DocsFile {
 const SCRIPT = 'text/javascript; charset=utf-8';
 const STYLE = 'text/css; charset=utf-8';
 
-/** `validatorUrl` is switched off: it would send the document's address to another host. */
+/** The script that starts the page. A `validatorUrl` would send the document's address to another host. */
 const START = `SwaggerUIBundle({
   url: 'openapi.json',
   dom_id: '#interface',
@@ -21,8 +21,8 @@ const START = `SwaggerUIBundle({
 `;
 
 /**
- * Limits what the page may load and request: this gateway's own files and answers, and pictures within
- * the style sheet. Another host is out of reach, whatever the document or the scripts say.
+ * Limits what the page may load: the gateway's own files and answers, and pictures within the style
+ * sheet. Other hosts are out of reach, whatever the document or the scripts say.
  */
 export const DOCS_SECURITY_POLICY = [
   "default-src 'none'",
@@ -35,7 +35,7 @@ export const DOCS_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** The page at `/docs`, and the files under it: Swagger UI as its package ships it. */
+/** The page at `/docs` and its files: Swagger UI as shipped. */
 export class DocsPage {
   readonly html: Buffer;
   readonly #files: ReadonlyMap<string, DocsFile>;
@@ -57,7 +57,7 @@ export class DocsPage {
   }
 }
 
-/** With the digest of what is in the file: a browser may keep it for good, and still gets a new one. */
+/** The element that loads a file, by its digest: browsers may cache it for ever, and get a new one. */
 function elementOf(name: string, { contentType, bytes }: DocsFile): string {
   const digest = createHash('sha256').update(bytes).digest('hex').slice(0, 16);
   const url = `docs/${name}?${digest}`;

@@ -3,7 +3,7 @@ import { NO_DEVICE, NO_GROUP, NO_LOCATION, NO_ROOM, NO_ROOM_IN_GROUP } from '../
 import type { SiteModel } from '../site/site-model.js';
 import type { DeviceKey, GroupKey, RoomKey } from '../site/site-store.js';
 
-/** Checks that the resources of a path exist, from the location inwards, for callers who may know. */
+/** Checks that a path's resources exist, location first, for permitted callers. */
 export class Existence {
   readonly #model: SiteModel;
 

@@ -1,6 +1,6 @@
 const MAX_FAILURES = 20;
 const WINDOW_MS = 60_000;
-/** Beyond so many addresses the oldest is forgotten: an attacker must not fill the memory. */
+/** Beyond this the oldest address is forgotten, so that no attacker fills the memory. */
 const MAX_ADDRESSES = 10_000;
 
 interface Failures {
@@ -8,7 +8,7 @@ interface Failures {
   readonly untilMs: number;
 }
 
-/** Counts the failed authentications of each address within a minute from the first of them. */
+/** Counts the failed authentications per address, within a minute from the first. */
 export class FailureThrottle {
   readonly #failures = new Map<string, Failures>();
   readonly #isTrusted: (address: string) => boolean;
@@ -19,7 +19,7 @@ export class FailureThrottle {
     this.#now = now;
   }
 
-  /** Time that the address must wait; 0 when it need not. */
+  /** How long the address must wait; 0 when it need not. */
   waitMs(address: string): number {
     const failures = this.#current(address);
     return failures === undefined || failures.count < MAX_FAILURES

@@ -5,14 +5,15 @@ import type { RecordingFile } from '../site/footage-store.js';
 import { type ByteRange, requestedRange } from './byte-range.js';
 import type { HttpEnv } from './http-env.js';
 
-/** So much of a file is in memory for each client that reads it. */
+/** How much of a file is in memory for each client that reads it. */
 const CHUNK_BYTES = 64 * 1024;
-/** A client that takes nothing for so long is gone. */
+/** Timeout for a client that takes nothing. */
 const STALLED_AFTER_MS = 60_000;
 
 /**
- * The file, or the part of it that was asked for (RFC 9110, 13 and 14). It is closed with the
- * response, however that ends.
+ * Answers with the file, or the requested part of it (RFC 9110, 13 and 14).
+ *
+ * The file is closed with the response, however that ends.
  *
  * @throws GatewayError `range-not-satisfiable`
  */
@@ -30,7 +31,7 @@ export function fileResponse(c: Context<HttpEnv>, file: RecordingFile, log: Logg
     c.header('Content-Range', `bytes */${bytes}`);
     throw new GatewayError('range-not-satisfiable', `The recording has ${bytes} bytes.`);
   }
-  // Recordings are for players: no browser may show one as a page of the gateway.
+  // Recordings are downloaded: no browser may show one as a page of the gateway.
   c.header('Content-Type', recording.contentType);
   c.header('Content-Disposition', `attachment; filename="${fileName(recording.key)}"`);
   c.header('Content-Security-Policy', "default-src 'none'; sandbox");
@@ -46,13 +47,13 @@ function fileName(key: string): string {
   return key.slice(key.lastIndexOf('/') + 1);
 }
 
-/** RFC 9110, 13.1.2. */
+/** Whether the client has this representation (RFC 9110, 13.1.2). */
 function isKnown(c: Context<HttpEnv>, entityTag: string): boolean {
   const known = (c.req.header('If-None-Match') ?? '').split(',').map((tag) => tag.trim());
   return known.some((tag) => tag === '*' || tag.replace(/^W\//, '') === entityTag);
 }
 
-/** RFC 9110, 13.1.5: a range of something else than what the client has the rest of is of no use. */
+/** The range to send; a client with the rest of another representation gets the whole (RFC 9110, 13.1.5). */
 function rangeFor(c: Context<HttpEnv>, totalBytes: number, validators: readonly string[]) {
   const condition = c.req.header('If-Range');
   const isOfThis = condition === undefined || validators.includes(condition.trim());
@@ -62,14 +63,14 @@ function rangeFor(c: Context<HttpEnv>, totalBytes: number, validators: readonly 
 function closeWithResponse(c: Context<HttpEnv>, file: RecordingFile, log: Logger): void {
   const { outgoing } = c.env;
   const close = () => {
-    file.close().catch((error: unknown) => log.warn({ err: error }, 'a recording was not closed'));
+    file.close().catch((error: unknown) => log.warn({ err: error }, 'failed to close a recording'));
   };
   if (outgoing.closed) close();
   else outgoing.once('close', close);
   outgoing.setTimeout(STALLED_AFTER_MS, () => outgoing.destroy());
 }
 
-/** The bytes of the file, read no faster than the client takes them. */
+/** Streams the file, read no faster than the client takes it. */
 function stream(
   c: Context<HttpEnv>,
   file: RecordingFile,
@@ -87,8 +88,8 @@ function stream(
           position += bytesRead;
           if (bytesRead === 0 || position > last) controller.close();
         } catch (error) {
-          // The status is out: ending the body early is the only sign left.
-          if (!c.env.outgoing.closed) log.error({ err: error }, 'a recording could not be read');
+          // The status is out, so ending the body early is the only sign left.
+          if (!c.env.outgoing.closed) log.error({ err: error }, 'failed to read a recording');
           c.env.outgoing.destroy();
         }
       },

@@ -6,7 +6,7 @@ import type { Device } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import type { StandingCheck } from './standing-checks.js';
 
-/** The access token behind a request. */
+/** The access token of a request. */
 export interface Caller {
   readonly id: string;
   readonly grants: readonly Grant[];
@@ -15,17 +15,17 @@ export interface Caller {
 /** Values that the handlers of one request share. */
 export interface HttpEnv {
   Bindings: HttpBindings & {
-    /** The body may take as long as a large upload over a slow line does. */
+    /** Lets the body take as long as a large upload over a slow line. */
     readonly expectLongBody?: () => void;
   };
   Variables: {
     requestId: string;
     caller: Caller | undefined;
-    /** The asking device, on the routes for devices. */
+    /** The calling device, on the routes for devices. */
     device: Device | undefined;
     /** `WWW-Authenticate` of a 401 (RFC 9110, 11.6.1); by default for an access token. */
     challenge: string | undefined;
-    /** Checks that let the request through, to be repeated once its body is there. */
+    /** Checks that the request has passed, to be repeated once its body is read. */
     standingChecks: readonly StandingCheck[] | undefined;
   };
 }
@@ -33,9 +33,9 @@ export interface HttpEnv {
 export type HttpApp = OpenAPIHono<HttpEnv>;
 
 /**
- * The access token that asks.
+ * The calling access token.
  *
- * @throws GatewayError `unauthenticated`, should a route ever be reached without authentication
+ * @throws GatewayError `unauthenticated` if a route is ever reached without authentication
  */
 export function callerOf(c: Context<HttpEnv>): Caller {
   const caller = c.get('caller');
@@ -46,9 +46,9 @@ export function callerOf(c: Context<HttpEnv>): Caller {
 }
 
 /**
- * The device that asks.
+ * The calling device.
  *
- * @throws GatewayError `unauthenticated`, should a route ever be reached without authentication
+ * @throws GatewayError `unauthenticated` if a route is ever reached without authentication
  */
 export function deviceOf(c: Context<HttpEnv>): Device {
   const device = c.get('device');
@@ -58,7 +58,7 @@ export function deviceOf(c: Context<HttpEnv>): Device {
   return device;
 }
 
-/** The path of a request as it was sent, without the query. */
+/** The path of a request as sent, without the query. */
 export function pathOf(c: Context<HttpEnv>): string {
   return new URL(c.req.url).pathname;
 }

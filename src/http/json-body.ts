@@ -7,8 +7,9 @@ import { checkAgain } from './standing-checks.js';
 export const JSON_MEDIA_TYPE = 'application/json';
 
 /**
- * Stands before every route that takes JSON: a body in another content type, beyond the limit, not
- * UTF-8 or not JSON goes no further. The validators behind it read the text that was checked here.
+ * Checks the body of every route that takes JSON, for the validators after it.
+ *
+ * A body of another content type, beyond the limit, not UTF-8 or not JSON goes no further.
  *
  * @throws GatewayError `unsupported-media-type`, `body-too-large`, `invalid-request`
  */
@@ -33,9 +34,10 @@ export function jsonBody(maxBytes: number): MiddlewareHandler<HttpEnv> {
 }
 
 /**
- * The media type of the body, in lower case and without its parameters: JSON is UTF-8 whatever a
- * `charset` says (RFC 8259, 8.1 and 11). Where there is no body at all, the first of the supported
- * ones: what is wrong then is not its type.
+ * The media type of the body, in lower case and without parameters.
+ *
+ * JSON is UTF-8 whatever a `charset` says (RFC 8259, 8.1 and 11). Without a body, the first supported type
+ * is returned, as the type is not what is wrong.
  *
  * @throws GatewayError `unsupported-media-type` also for a body in a content coding (RFC 9110, 15.5.16)
  */
@@ -54,7 +56,7 @@ export function requireMediaType<Supported extends string>(
   return found;
 }
 
-/** RFC 9112, 6.3. */
+/** Whether the request has a body (RFC 9112, 6.3). */
 function hasBody(c: Context<HttpEnv>): boolean {
   return (
     Number(c.req.header('Content-Length') ?? 0) > 0 ||
@@ -63,11 +65,12 @@ function hasBody(c: Context<HttpEnv>): boolean {
 }
 
 /**
- * Reads the body, and no more of it than is allowed. The request must still be permitted once the body
- * is there: a caller who holds back the last byte until his token is gone must not get through.
+ * Reads the body up to the limit, and repeats the guards' checks.
  *
- * @returns undefined when it is larger; the rest is left to the server to drain
- * @throws GatewayError `invalid-request` when the caller breaks off, and as the guards of the route do
+ * A caller who holds back the last byte until the token is gone must not get through.
+ *
+ * @returns undefined when the body is larger; the server drains the rest
+ * @throws GatewayError `invalid-request` when the caller breaks off, and the errors of the route's guards
  */
 export async function readBody(
   c: Context<HttpEnv>,
@@ -85,7 +88,7 @@ export async function readBody(
   return Buffer.concat(chunks);
 }
 
-/** Breaking off must not cancel the stream: that would destroy the socket before the answer is out. */
+/** Reads chunks without cancelling the stream. That would destroy the socket before the answer. */
 async function* bodyChunks(c: Context<HttpEnv>): AsyncGenerator<Uint8Array> {
   const reader = c.req.raw.body?.getReader();
   if (reader === undefined) return;

@@ -15,25 +15,25 @@ import { limitPipelining } from './pipelining.js';
 import { answerClientError, BodyTimeout, problemResponse } from './unroutable.js';
 import { requestClass } from './upgrade-offer.js';
 
-/** Time limits for clients that are slow, on purpose or not. */
+/** Timeouts for clients that are slow, on purpose or not. */
 const HEADERS_TIMEOUT_MS = 10_000;
 const BODY_TIMEOUT_MS = 30_000;
-/** A large upload over a slow line. */
+/** Timeout of a large upload over a slow line. */
 const LONG_BODY_TIMEOUT_MS = 15 * 60_000;
 const KEEP_ALIVE_TIMEOUT_MS = 5_000;
 const TIMEOUT_CHECK_INTERVAL_MS = 2_000;
-/** A client that neither sends nor takes anything for so long, in the middle of an exchange, is gone. */
+/** Timeout for a client that neither sends nor takes anything in the middle of an exchange. */
 const STALLED_AFTER_MS = 15_000;
-/** As long as the head of a request may take; Node would wait for two minutes. */
+/** As long as the headers of a request may take; Node would wait for two minutes. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 /** A year: a browser that has come over HTTPS comes over nothing else (RFC 6797). */
 const HSTS_SECONDS = 365 * 24 * 3600;
 const MAX_CONNECTIONS = 10_000;
 const MAX_CONNECTIONS_PER_ADDRESS = 1_000;
 
-/** Takes over connections that switch to another protocol. */
+/** Handles connections that switch to another protocol. */
 export interface ProtocolSwitch {
-  /** Whether this request switches; every other one is an ordinary request, whatever it offers. */
+  /** Whether this request switches; any other is an ordinary request, whatever it offers. */
   takes(request: IncomingMessage): boolean;
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
 }
@@ -41,25 +41,25 @@ export interface ProtocolSwitch {
 export interface HttpListenerOptions {
   readonly app: { fetch(request: Request, bindings: object): Response | Promise<Response> };
   readonly host: string;
-  /** 0 picks a free one. */
+  /** The port; 0 picks a free one. */
   readonly port: number;
   readonly tls?: { readonly cert: string | Buffer; readonly key: string | Buffer } | undefined;
   readonly protocolSwitch?: ProtocolSwitch | undefined;
   readonly log: Logger;
-  /** Time limit of a body, half a minute by default; uploads may take longer. */
+  /** Timeout of a body, half a minute by default; uploads may take longer. */
   readonly bodyTimeoutMs?: number;
-  /** Time until a client that takes nothing of its answer is cut off, 15 seconds by default. */
+  /** Timeout of a client that takes nothing of its answer, 15 seconds by default. */
   readonly stalledAfterMs?: number;
-  /** Time limit of a TLS handshake, ten seconds by default. */
+  /** Timeout of a TLS handshake, ten seconds by default. */
   readonly handshakeTimeoutMs?: number;
   /**
-   * How many connections there may be, upgraded ones included; one more is closed at once. Without a
-   * bound, HTTP clients could use up the file descriptors that MQTT needs.
+   * The limit of connections, upgraded ones included. Without it, HTTP clients could use up the file
+   * descriptors that MQTT needs.
    */
   readonly maxConnections?: number;
-  /** Connections that one address may have. */
+  /** The limit of connections per address. */
   readonly maxConnectionsPerAddress?: number;
-  /** Addresses without a limit of their own; loopback by default: a proxy may be there. */
+  /** Addresses without that limit; loopback by default, where a proxy may be. */
   readonly isTrustedAddress?: (address: string) => boolean;
 }
 
@@ -72,8 +72,8 @@ export interface HttpListener {
   /** @throws GatewayError `start-failed` when the address cannot be bound */
   start(): Promise<BoundAddress>;
   /**
-   * Accepts nothing more, and lets the requests in hand finish. What is still connected after the
-   * deadline, upgraded connections included, is cut.
+   * Stops accepting, and lets the requests in hand finish. Connections left after the deadline, upgraded
+   * ones included, are cut.
    */
   stop(deadlineMs: number): Promise<void>;
 }
@@ -89,11 +89,11 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
   limitConnections(server, connectionLimits(options), log);
   logTlsFailures(server, log);
   server.on('clientError', refusalsFor(server));
-  // The gateway is no proxy. Node would close the connection without an answer.
+  // The gateway is no proxy, and Node would close the connection without an answer.
   server.on('connect', (_request, socket) => answerClientError(new Error('CONNECT'), socket));
   // An expectation that is not understood may be ignored (RFC 9110, 10.1.1).
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
-  // A kept-alive connection whose last request was in hand at `stop` falls idle only after it.
+  // A kept-alive connection whose last request was in hand at `stop` becomes idle only after it.
   server.on('request', (_request, response) => {
     response.once('close', () => {
       if (!server.listening) server.closeIdleConnections();
@@ -123,7 +123,7 @@ function createServer(
     requestTimeout: LONG_BODY_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
-    // The app answers that itself, with a problem document.
+    // The app answers a missing Host itself, with a problem document.
     requireHostHeader: false,
     IncomingMessage: requestClass((request) => protocolSwitch?.takes(request) ?? false),
   };
@@ -133,7 +133,7 @@ function createServer(
   server.prependListener('request', (_request, response) => {
     response.setHeader('Strict-Transport-Security', `max-age=${HSTS_SECONDS}`);
   });
-  // Where no handshake was done nothing can be answered: it would wait for the handshake for good.
+  // An answer would wait for ever for a handshake that has failed.
   server.prependListener('tlsClientError', (_error, socket) => socket.destroy());
   return server;
 }
@@ -150,21 +150,22 @@ function requestListener(
   return getRequestListener(limited, {
     // HTTP/1.0 knows no Host.
     hostname: 'localhost',
-    // The library would replace Request and Response for the whole process.
+    // Else the library replaces Request and Response for the whole process.
     overrideGlobalObjects: false,
     errorHandler: (error) => {
       if (error instanceof RequestError) {
         return problemResponse('invalid-request', 'The request target or Host is malformed.');
       }
-      log.error({ err: error }, 'http request failed');
+      log.error({ err: error }, 'failed to answer an http request');
       return problemResponse('internal-error', 'The gateway failed.');
     },
   });
 }
 
 /**
- * Node has one limit for all requests, and the longest must have room in it: so every other body has
- * a limit of its own. Returns how to lift it.
+ * Limits the time of a body; returns the function that lifts the limit.
+ *
+ * Node has one limit for all requests, which must leave room for the longest.
  */
 function limitBodyTime(
   incoming: EventEmitter & { readonly complete: boolean; readonly socket: Duplex },
@@ -176,10 +177,10 @@ function limitBodyTime(
     if (outgoing.headersSent) incoming.socket.destroy();
     else answerClientError(new BodyTimeout(), incoming.socket);
   }, bodyTimeoutMs);
-  // A body that stalls is answered when its time is up; without a listener Node closes the connection.
+  // A stalled body is answered at its timeout; without a listener Node closes the connection.
   incoming.on('timeout', () => undefined);
   const lift = () => clearTimeout(timer);
-  // A client that is answered before its body has come must not hold the connection with the rest.
+  // A client that is answered before its body has arrived must not hold the connection with the rest.
   outgoing.once('close', () => {
     if (incoming.complete) lift();
   });
@@ -187,9 +188,11 @@ function limitBodyTime(
 }
 
 /**
- * Listens to the errors of every connection. Node removes its own listener from a socket before it
- * emits `connect` or `upgrade`, and an `error` without a listener would end the process: a reset by the
- * peer is enough. With TLS both the connection and the TLS layer over it can fail.
+ * Listens to the errors of every connection.
+ *
+ * Node removes its own listener from a socket before it emits `connect` or `upgrade`, and an `error`
+ * without a listener ends the process: a reset by the peer is enough. With TLS both the connection and the
+ * TLS layer over it can fail.
  */
 function listenToErrors(server: Server, log: Logger): void {
   const listen = (socket: Socket) => {
@@ -199,7 +202,7 @@ function listenToErrors(server: Server, log: Logger): void {
   server.on('secureConnection', listen);
 }
 
-/** Every connection, also after it was upgraded: the server itself forgets those. */
+/** Tracks every connection, as the server itself forgets upgraded ones. */
 function trackSockets(server: Server): ReadonlySet<Socket> {
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => {
@@ -232,8 +235,10 @@ function listen(server: Server, options: HttpListenerOptions): Promise<BoundAddr
 }
 
 /**
- * `close` ends idle connections, but waits for silent ones (DEPENDENCY-FAULTS 17) and for upgraded
- * ones, which `closeAllConnections` does not know either: so every socket is cut at the deadline.
+ * Closes the server, cutting every socket at the deadline.
+ *
+ * Node's `close` ends idle connections, but waits for silent ones (DEPENDENCY-FAULTS 17) and for upgraded
+ * ones, which `closeAllConnections` does not know either.
  */
 function close(server: Server, sockets: ReadonlySet<Socket>, deadlineMs: number): Promise<void> {
   return new Promise((resolve) => {

@@ -2,7 +2,7 @@ import type { Context } from 'hono';
 import { accepts } from 'hono/accepts';
 import type { HttpEnv } from './http-env.js';
 
-/** More than the thousandths that a weight may have, so that it comes before everything else. */
+/** More than the thousandths of a weight, so that the weight comes before everything else. */
 const WEIGHT_STEPS = 10_000;
 
 interface AcceptedRange {
@@ -11,10 +11,10 @@ interface AcceptedRange {
 }
 
 /**
- * The media type that the client likes best (RFC 9110, 12.5.1): of several with equal weight the one that
- * is named rather than covered by a range, then the first one. The first one also when none is accepted.
+ * The media type that the client prefers (RFC 9110, 12.5.1); the first when none is accepted.
  *
- * Hono's own choice passes over ranges of all types.
+ * Of several with equal weight, one that is named comes before one that a range covers, then the first.
+ * Hono's own choice ignores ranges of all types.
  */
 export function preferredMediaType(
   c: Context<HttpEnv>,

@@ -5,7 +5,7 @@ type OpenApi = ReturnType<HttpApp['getOpenAPI31Document']>;
 type PathItem = NonNullable<OpenApi['paths']>[string];
 type Operation = NonNullable<PathItem['get']>;
 
-/** Of a response only what is completed here. */
+/** The part of a response that is completed here. */
 interface Response {
   readonly description?: string;
   readonly content?: Readonly<Record<string, object>>;
@@ -31,7 +31,7 @@ const TAGS = [
   { name: 'Groups', description: 'A group holds rooms of one location: a ward, a floor.' },
   { name: 'Rooms', description: 'A room is in at most one group.' },
   { name: 'Devices', description: 'A device is in one location, and in at most one of its rooms.' },
-  { name: 'Custom data', description: 'What is added to every message forwarded for a device.' },
+  { name: 'Custom data', description: 'Added to every message forwarded for a device.' },
   { name: 'Alarms', description: 'The history: an alarm belongs to where it happened.' },
   { name: 'Footage', description: 'Recordings of alarms: cameras upload them, by signed URLs.' },
   { name: 'Access tokens', description: 'Who may do what. For administrators.' },
@@ -41,7 +41,7 @@ const TAGS = [
   { name: 'Operation', description: 'For whoever runs the gateway. Mostly open to everybody.' },
 ];
 
-/** Referred to by the responses; the names are those of `components.headers`. */
+/** Headers that the responses refer to, by their names in `components.headers`. */
 const HEADERS = {
   RequestId: {
     description: 'The id that the gateway has given the request.',
@@ -55,7 +55,7 @@ const HEADERS = {
     example: 'Bearer',
   },
   RetryAfter: {
-    description: 'After how many seconds it is worth trying again.',
+    description: 'Seconds to wait before a retry.',
     required: true,
     schema: { type: 'integer', minimum: 1 },
   },
@@ -75,8 +75,10 @@ const RESPONSES_OF_ALL = {
 };
 
 /**
- * The OpenAPI 3.1 document of everything that is registered with the app, completed with what holds
- * for every route: a request id on every response, and that any request may be malformed or fail.
+ * The OpenAPI 3.1 document of the app's routes.
+ *
+ * Completed here is what holds for every route: a request id on every response, and that any request may
+ * be malformed or fail.
  */
 export function openApiDocument(app: HttpApp, version: string): OpenApi {
   const registry = app.openAPIRegistry;

@@ -16,13 +16,13 @@ const behindAuthentication = {
   500: failed,
 };
 
-/** Of a route that needs a grant. */
+/** Problems of a route that needs a grant. */
 const grant = { 403: problem('The access token has no grant for this.') };
 const invalid = problem('The request is invalid; `errors` says where.');
 
 const unsupported = problem('The content type is not supported.');
 
-/** Of a route to something that may not be there. */
+/** Problems of a route to a resource that may not exist. */
 const resource = {
   ...behindAuthentication,
   ...grant,
@@ -30,31 +30,31 @@ const resource = {
   404: problem('There is no such resource; `code` says which.'),
 };
 
-/** Of a route that takes a JSON body. */
+/** Problems of a route that takes a JSON body. */
 const body = {
   400: invalid,
   413: problem('The body is too large.'),
   415: unsupported,
 };
 
-/** Of a route that needs the store also for what is permitted. */
+/** Problems of a route that needs the store. */
 const store = { 503: problem('The store does not answer.') };
 
-/** The problem responses that routes have in common, to be spread into their `responses`. */
+/** The problem responses that routes share, to be spread into their `responses`. */
 export const problems = {
-  /** Of a route for which a token is enough. */
+  /** Problems of a route for which a token is enough. */
   caller: behindAuthentication,
-  /** Of a route that needs a grant, and has nothing else in its path. */
+  /** Problems of a route that needs a grant, and names no resource in its path. */
   granted: {
     ...behindAuthentication,
     ...grant,
   },
   resource,
-  /** Of a route that changes something that may not be there, by a JSON body. */
+  /** Problems of a route that changes a resource by a JSON body. */
   change: { ...resource, ...body, ...store },
-  /** Of a route with parameters. */
+  /** Problems of a route with parameters. */
   invalid: { 400: invalid },
-  /** Of a route for devices themselves. */
+  /** Problems of a route for devices themselves. */
   device: {
     400: invalid,
     401: problem('Id and secret of a device are missing, or not valid.'),
@@ -62,7 +62,7 @@ export const problems = {
     429: problem('Too many invalid credentials came from this address.'),
     500: failed,
   },
-  /** Of a signed URL. */
+  /** Problems of a signed URL. */
   signed: {
     400: invalid,
     403: problem('The URL was altered, is for something else, or has expired.'),
@@ -71,10 +71,10 @@ export const problems = {
     503: problem('The recordings cannot be reached.'),
   },
   body,
-  /** Of a route that reads its body by itself. */
+  /** Problems of a route that reads its body by itself. */
   media: { 415: unsupported },
   store,
-  conflict: { 409: problem('The change conflicts with what there is; `code` says how.') },
+  conflict: { 409: problem('The change conflicts with the present state; `code` says how.') },
 };
 
 /** A 201 with JSON. */
@@ -89,13 +89,13 @@ export function jsonResponse<Schema extends z.ZodType>(description: string, sche
   return { description, content: { [JSON_MEDIA_TYPE]: { schema } } };
 }
 
-/** JSON that was made before: wider than the one media type, so that a handler may answer with bytes. */
+/** A response with JSON rendered before, typed so that a handler may answer with bytes. */
 export function preparedJson(description: string, schema: z.ZodType) {
   const content: Record<string, { schema: z.ZodType }> = { [JSON_MEDIA_TYPE]: { schema } };
   return { description, content };
 }
 
-/** Like `preparedJson`, for a problem that a handler answers with itself. */
+/** Like `preparedJson`, for a problem that a handler answers itself. */
 export function preparedProblem(description: string, schema: z.ZodType) {
   const content: Record<string, { schema: z.ZodType }> = { [PROBLEM_MEDIA_TYPE]: { schema } };
   return { description, content };
@@ -108,5 +108,5 @@ export function jsonRequestBody<Schema extends z.ZodType>(schema: Schema) {
 
 export const noContent = { description: 'Done.' };
 
-/** `security` of an open route: every other one needs the bearer token. */
+/** `security` of an open route; all others need the bearer token. */
 export const NO_SECURITY: never[] = [];

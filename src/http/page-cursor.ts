@@ -3,10 +3,10 @@ import { GatewayError } from '../errors.js';
 
 /** Start of a listing's next page, and the newest entry when the first page was read. */
 export interface PageCursor {
-  /** Time and number of the last one of the page before. */
+  /** Time and number of the last entry of the page before. */
   readonly timeMs: number;
   readonly sequence: number;
-  /** The last one that there was when the first page was read. */
+  /** The newest entry when the first page was read. */
   readonly upToSequence: number;
 }
 
@@ -14,8 +14,10 @@ const NUMBER_BYTES = 8;
 const PAYLOAD_BYTES = 3 * NUMBER_BYTES;
 
 /**
- * Opaque cursors: three numbers and an HMAC-SHA256 over them and the scope, everything that chooses
- * what is listed. The scope itself is not in the cursor; with another one the HMAC does not match.
+ * Opaque cursors: three numbers and an HMAC-SHA256 over them and the scope.
+ *
+ * The scope is everything that selects entries. The cursor does not hold it, but with another scope the
+ * HMAC does not match.
  */
 export class PageCursors {
   readonly #key: Buffer;
@@ -38,7 +40,7 @@ export class PageCursors {
     const payload = bytes.subarray(0, PAYLOAD_BYTES);
     const signature = bytes.subarray(PAYLOAD_BYTES);
     const expected = this.#sign(payload, scope);
-    // `Buffer.from` skips what is not base64url: such a text is not what was given out.
+    // `Buffer.from` skips characters outside of base64url, which no cursor of ours has.
     const isOurs =
       bytes.toString('base64url') === text &&
       signature.length === expected.length &&

@@ -1,13 +1,14 @@
 import type { RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Clients that send requests ahead at all send a few; each costs memory until its answer is out. */
+/** Clients that pipeline at all send a few requests; each costs memory until it is answered. */
 const MAX_UNANSWERED = 16;
 
 /**
- * Hangs up on a client that sends ever more requests without taking the answers. Node reads no
- * further then, but hands out every request that it has read already: a thousand of them in 64 KiB.
- * A server may close a connection at any time (RFC 9112, 9.5).
+ * Hangs up on a client that sends ever more requests without taking the answers.
+ *
+ * Node stops reading then, but hands out every request that it has already read: a thousand of them in
+ * 64 KiB. A server may close a connection at any time (RFC 9112, 9.5).
  */
 export function limitPipelining(listener: RequestListener): RequestListener {
   const unanswered = new WeakMap<Socket, number>();

@@ -1,4 +1,4 @@
-/** Problem details (RFC 9457): every failure leaves the gateway in this shape, and only here. */
+/** Problem details (RFC 9457), the shape of every failure; made only here. */
 
 import { HTTPException } from 'hono/http-exception';
 import { type ErrorCode, type FieldFault, GatewayError } from '../errors.js';
@@ -62,11 +62,11 @@ const PROBLEMS: Readonly<Record<ErrorCode, ProblemKind>> = {
   'internal-error': { status: 500, title: 'Internal error' },
 };
 
-/** Long enough for the embedded store to be restarted. */
+/** Long enough for the embedded store to restart. */
 const RETRY_AFTER_SECONDS = 2;
 const SILENT_DETAIL = 'The gateway failed to answer this request; its log says more.';
 
-/** A problem, ready to be written: to a response of the app, or straight to a socket. */
+/** A problem ready to be written, to a response of the app or straight to a socket. */
 export interface ProblemReply {
   readonly status: ProblemKind['status'];
   readonly headers: Readonly<Record<string, string>>;
@@ -81,8 +81,8 @@ export interface ProblemOptions {
 /**
  * Renders a failure.
  *
- * @param instance the path of the request, undefined when it could not be read
- * @param challenge how one authenticates, for a 401 (RFC 9110, 11.6.1)
+ * @param instance the path of the request, undefined when it is unreadable
+ * @param challenge how to authenticate, for a 401 (RFC 9110, 11.6.1)
  * @param extension members of this kind of problem only (RFC 9457, 3.2)
  */
 export function problemReply(
@@ -114,7 +114,7 @@ function faultsOf({ faults, detail }: GatewayError): readonly FieldFault[] {
   return faults.length > 0 ? faults : [{ path: '', message: detail }];
 }
 
-/** The failure that a thrown value is to the caller; an unforeseen one is an internal error. */
+/** The caller's error for a thrown value; an unforeseen one is `internal-error`. */
 export function toGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown;
   if (thrown instanceof HTTPException && thrown.status === 415) {
@@ -126,7 +126,7 @@ export function toGatewayError(thrown: unknown): GatewayError {
   return new GatewayError('internal-error', SILENT_DETAIL, { cause: thrown });
 }
 
-/** Whether the failure is the gateway's own, which its operator must hear of. */
+/** Whether the failure is the gateway's own, and so for its operator to see. */
 export function isOwnFailure(error: GatewayError): boolean {
   return PROBLEMS[error.code].status >= 500;
 }

@@ -7,10 +7,11 @@ type Guard = MiddlewareHandler<HttpEnv>;
 type Route = RouteConfig & { readonly middleware?: Guard | readonly Guard[] };
 
 /**
- * Makes every route registered from now on reject query parameters that it does not have: like an
- * unknown field they are typos, and a filter that is ignored answers with everything (CONTRACT 2, 400
- * invalid query). The check comes after the route's own guards, because a caller without a grant gets
- * 403 whatever he asks for. Added at the registration, so that no route can forget it.
+ * Makes every route registered from now on reject unknown query parameters.
+ *
+ * Unknown parameters are typos, and a filter that is ignored answers with everything (CONTRACT 2, 400 invalid
+ * query). The check comes after the route's own guards, because a caller without a grant always gets 403.
+ * No route can forget it, as registration adds it.
  */
 export function refuseUnknownParameters(app: HttpApp): void {
   app.openapi = new Proxy(app.openapi, {
@@ -21,7 +22,7 @@ export function refuseUnknownParameters(app: HttpApp): void {
   });
 }
 
-/** @throws GatewayError `invalid-request` with a fault for each other parameter */
+/** @throws GatewayError `invalid-request` with a fault for each unknown parameter */
 function onlyParametersOf({ request }: Route): Guard {
   const query = request?.query;
   const known = new Set(query instanceof z.ZodObject ? Object.keys(query.shape) : []);

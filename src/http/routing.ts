@@ -5,9 +5,10 @@ import type { HttpApp, HttpEnv } from './http-env.js';
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 /**
- * Refuses what cannot be a request for any route: broken percent-encoding or UTF-8 in path or query,
- * which the router would otherwise pass on undecoded; HTTP/1.1 without Host, and whatever has two of
- * them, for which the gateway and a proxy before it might not take the same one (RFC 9112, 3.2).
+ * Rejects requests that fit no route at all.
+ *
+ * The router would pass on broken percent-encoding or UTF-8 in path or query undecoded. HTTP/1.1 needs a
+ * Host, and of two the gateway and a proxy in front might not take the same one (RFC 9112, 3.2).
  */
 export function wellFormedRequest(): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
@@ -26,8 +27,9 @@ export function wellFormedRequest(): MiddlewareHandler<HttpEnv> {
 }
 
 /**
- * Answers what no route takes: 404, 405 and OPTIONS, before authentication, because `/openapi.json`
- * tells everybody which routes there are.
+ * Answers 404, 405 and OPTIONS, before authentication.
+ *
+ * `/openapi.json` tells everybody the routes anyway.
  */
 export function knownRoute(app: HttpApp): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
@@ -41,7 +43,7 @@ export function knownRoute(app: HttpApp): MiddlewareHandler<HttpEnv> {
   };
 }
 
-/** From the router itself, so that no second list of routes can fall behind the first. */
+/** The methods of a path, from the router itself: no second list can get out of date. */
 function allowedMethods(app: HttpApp, path: string): string[] {
   const taken = METHODS.filter((method) => {
     const [handlers] = app.router.match(method, path);

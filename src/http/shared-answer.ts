@@ -1,14 +1,15 @@
 import type { Context } from 'hono';
 
-/** So much of a body is handed to a connection at a time. */
+/** How much of a body is handed to a connection at a time. */
 const PIECE_BYTES = 64 * 1024;
 
 /**
- * An answer out of bytes that all answers share. They go out piece by piece, as fast as the client
- * takes them: a `Response` of bytes would copy them whole for every request, also for a client that
- * reads nothing.
+ * Answers with bytes that all answers share.
  *
- * @param bytes never changed any more
+ * The bytes go out piece by piece, as fast as the client takes them: a `Response` of bytes would copy them
+ * whole for every request, even for a client that reads nothing.
+ *
+ * @param bytes must not change any more
  */
 export function sharedAnswer(
   c: Context,

@@ -1,10 +1,10 @@
 import type { Context, MiddlewareHandler } from 'hono';
 import type { HttpEnv } from './http-env.js';
 
-/** @throws GatewayError when the request may not be done, or not any more */
+/** @throws GatewayError when the request is not, or no longer, permitted */
 export type StandingCheck = (c: Context<HttpEnv>) => void;
 
-/** A guard whose check holds until the request is done: `checkAgain` repeats it. */
+/** Makes a guard of a check that `checkAgain` repeats. */
 export function standingGuard(check: StandingCheck): MiddlewareHandler<HttpEnv> {
   return (c, next) => {
     check(c);
@@ -13,16 +13,18 @@ export function standingGuard(check: StandingCheck): MiddlewareHandler<HttpEnv> 
   };
 }
 
-/** For a check that has been made already, when `checkAgain` is to repeat it. */
+/** Has `checkAgain` repeat a check that was already made. */
 export function addStandingCheck(c: Context<HttpEnv>, check: StandingCheck): void {
   c.set('standingChecks', [...(c.get('standingChecks') ?? []), check]);
 }
 
 /**
- * Whether the request may still be done. A caller decides how long his body takes: meanwhile his
- * credential may have ended, or what it was for may have gone out of its reach.
+ * Checks again that the request is permitted.
  *
- * @throws GatewayError as the guards of the route do
+ * Callers decide how long a body takes. Meanwhile their credential may have ended, or the resource may have
+ * moved out of its reach.
+ *
+ * @throws GatewayError the errors of the route's guards
  */
 export function checkAgain(c: Context<HttpEnv>): void {
   for (const check of c.get('standingChecks') ?? []) check(c);

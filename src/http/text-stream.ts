@@ -2,7 +2,7 @@ import type { Context } from 'hono';
 import type { Logger } from 'pino';
 import type { HttpEnv } from './http-env.js';
 
-/** A body that is made piece by piece, no faster than the client takes it. */
+/** Streams a body piece by piece, no faster than the client takes it. */
 export function textStream(
   c: Context<HttpEnv>,
   pieces: AsyncGenerator<string>,
@@ -17,7 +17,7 @@ export function textStream(
           if (done === true) controller.close();
           else controller.enqueue(encoder.encode(value));
         } catch (error) {
-          // The status is out: ending the body early is the only sign left.
+          // The status is out, so ending the body early is the only sign left.
           if (!c.env.outgoing.closed) log.error({ err: error }, 'failed to stream a response');
           c.env.outgoing.destroy();
         }

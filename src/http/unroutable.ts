@@ -1,4 +1,4 @@
-/** Answers to requests that never reach the app, in the same shape as the app's own. */
+/** Answers to requests that never reach the app, shaped like the app's own. */
 
 import { randomUUID } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
@@ -13,12 +13,12 @@ export function problemResponse(code: ErrorCode, detail: string): Response {
   return new Response(body, { status, headers });
 }
 
-/** A body that took too long: as Node itself has it for a request that did. */
+/** A body that took too long, as Node's own error for a slow request. */
 export class BodyTimeout extends Error {
   readonly code = 'ERR_HTTP_REQUEST_TIMEOUT';
 }
 
-/** Answers what Node's parser refuses; a peer that is already gone gets nothing. */
+/** Answers a request that Node's parser rejects, unless the peer is gone. */
 export function answerClientError(error: Error, socket: Duplex): void {
   const cause = 'code' in error ? error.code : undefined;
   if (cause === 'ECONNRESET' || !socket.writable) {
@@ -26,7 +26,7 @@ export function answerClientError(error: Error, socket: Duplex): void {
     return;
   }
   const { status, headers, body } = replyTo(cause);
-  // RFC 9110, 9.3.2: as far as can be seen of a request that could not be read.
+  // A HEAD, as far as an unreadable request shows, gets no body (RFC 9110, 9.3.2).
   const isHead = 'rawPacket' in error && String(error.rawPacket).startsWith('HEAD ');
   const lines = Object.entries({
     ...headers,

@@ -4,9 +4,10 @@ import { actorOf } from './actor.js';
 import type { HttpEnv } from './http-env.js';
 
 /**
- * The caller that footage URLs are made for, and their origin: the configured public URL, or scheme and
- * Host of the request itself. A client that lies about Host misleads only itself, for no response is
- * cached. `X-Forwarded-…` is not believed: any client may send it.
+ * The caller for whom footage URLs are made, and the origin of the URLs.
+ *
+ * The origin is the configured public URL, or scheme and Host of the request. A client that lies about Host
+ * misleads only itself, as no response is cached. `X-Forwarded-…` is ignored: any client may send it.
  */
 export function urlReceiver(c: Context<HttpEnv>, publicUrl: string | undefined): UrlReceiver {
   const gatewayUrl = publicUrl ?? new URL(c.req.url).origin;

@@ -1,15 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { pause } from '../site/pause.js';
 
 /** A care home's rename concerns all of its devices: alarms must get in between. */
 const SLICE_LENGTH = 50;
 const RETRY_AFTER_MS = 500;
 
 /**
- * Publishes the statuses of changed devices anew, a slice at a time.
+ * Publishes the statuses of changed devices, a slice at a time.
  *
- * Each status is composed when its turn comes: of several changes to a device meanwhile, the newest
- * state goes out.
+ * Each status is rendered when its turn comes, so of several changes only the newest state goes out.
  */
 export class StatusRenewal {
   readonly #publish: (deviceId: string) => Promise<void>;
@@ -44,14 +44,21 @@ export class StatusRenewal {
     const { signal } = this.#stopping;
     // Requests of one turn of the event loop go out together.
     await delay(0);
+    let isFailing = false;
     while (this.#waiting.size > 0 && !signal.aborted) {
       const slice = [...take(this.#waiting, SLICE_LENGTH)];
       const results = await Promise.allSettled(slice.map((deviceId) => this.#publish(deviceId)));
       const failed = slice.filter((_, index) => results[index]?.status === 'rejected');
-      if (failed.length === 0) continue;
-      this.#log.warn({ devices: failed.length }, 'failed to publish statuses anew, retrying');
+      if (failed.length === 0) {
+        isFailing = false;
+        continue;
+      }
+      const err = results.find((result) => result.status === 'rejected')?.reason;
+      if (!isFailing)
+        this.#log.warn({ err, devices: failed.length }, 'failed to publish statuses, retrying');
+      isFailing = true;
       for (const deviceId of failed) this.#waiting.add(deviceId);
-      await delay(RETRY_AFTER_MS, undefined, { signal }).catch(() => undefined);
+      await pause(RETRY_AFTER_MS, signal);
     }
   }
 }

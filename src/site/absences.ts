@@ -1,4 +1,4 @@
-/** Failures for a missing part of the site, the same from memory and store. */
+/** Failures for a missing part of the site, equal from memory and from the store. */
 
 import type { Failure } from '../errors.js';
 

@@ -12,7 +12,7 @@ import type { SiteStore } from './site-store.js';
 /** The user name that goes with the admin token over MQTT. */
 const ADMIN_TOKEN_ID = 'admin';
 
-/** A token's record with the token itself, which is shown this once. */
+/** A token's record with the token itself, which is shown only once. */
 export interface IssuedToken {
   readonly record: AccessToken;
   readonly token: string;
@@ -55,7 +55,7 @@ export class AccessTokens {
     };
   }
 
-  /** Without the admin token. */
+  /** Lists all tokens but the admin token. */
   list(): AccessToken[] {
     return this.#model.accessTokens();
   }
@@ -90,7 +90,7 @@ export class AccessTokens {
 
   /** The owner of a bearer token (HTTP); undefined when it is unknown or has expired. */
   authenticateBearer(token: string): Principal | undefined {
-    // An admin token may be made up by hand: the time taken must not show how much of a guess is right.
+    // An admin token may be invented by hand, so the time taken must not show how much of a guess is right.
     if (secretMatches(token, this.#admin.tokenHash)) return this.#valid(this.#admin);
     const hash = hashSecret(token);
     return this.#valid(this.#model.accessTokens().find(({ tokenHash }) => tokenHash === hash));
@@ -103,12 +103,12 @@ export class AccessTokens {
     return this.#valid(record);
   }
 
-  /** The principal behind a token's id, as long as it is valid. */
+  /** The principal with this token id, while the token is valid. */
   principal(id: string): Principal | undefined {
     return this.#valid(this.#record(id));
   }
 
-  /** The principal behind a token's id, also of one that has expired: a wrong clock ends nothing for good. */
+  /** The principal with this token id, even expired: a wrong clock must end nothing for good. */
   owner(id: string): Principal | undefined {
     const record = this.#record(id);
     return record && principalOf(record);
@@ -142,8 +142,8 @@ export class AccessTokens {
     try {
       await this.#store.noteExpiry(id, { ...entry, atMs: expiresAtMs ?? entry.atMs });
     } catch (error) {
-      // Already recorded, by a write that got no answer; or deleted meanwhile, which is as good.
-      if (!isSettled(error)) throw error;
+      // An earlier write without an answer has recorded it, or the token was deleted meanwhile.
+      if (!isNotedOrDeleted(error)) throw error;
     }
     const current = this.#model.accessToken(id);
     if (current !== undefined) this.#model.putAccessToken({ ...current, isExpiryNoted: true });
@@ -173,7 +173,7 @@ function principalOf(record: AccessToken): Principal {
   return { type: 'token', id: record.id, grants: record.grants };
 }
 
-/** The audit entry of the first administrator's token, which the gateway makes itself. */
+/** The audit entry of the first administrator's token, which the gateway generates. */
 export function firstTokenEntry(atMs: number): AuditEntry {
   return {
     action: 'access-token.created',
@@ -194,7 +194,7 @@ function described({ name, grants, expiresAtMs }: AccessToken): AuditEntry['deta
   };
 }
 
-function isSettled(error: unknown): boolean {
+function isNotedOrDeleted(error: unknown): boolean {
   return (
     error instanceof GatewayError &&
     (error.code === 'changed-meanwhile' || error.code === 'access-token-not-found')

@@ -5,7 +5,7 @@ interface Named {
   readonly name: string;
 }
 
-/** Where a device was and what was known of it, as of an alarm. */
+/** A device's place and custom data as of an alarm. */
 export interface AlarmPlace {
   readonly device: Named;
   readonly location: Named;
@@ -15,13 +15,13 @@ export interface AlarmPlace {
   readonly customData: string;
 }
 
-/** One alarm as the history keeps it: with its place as of the moment it was accepted. */
+/** An alarm in the history, with its place as of its receipt. */
 export interface AlarmRecord extends AlarmPlace {
   readonly id: string;
   readonly kind: AlarmKind;
   readonly detectedAtMs: number;
   readonly receivedAtMs: number;
-  /** Object keys of the recordings there are. */
+  /** Object keys of its recordings. */
   readonly footage: Readonly<Partial<Record<FootageType, string>>>;
   /** JSON text of the object of the device's other fields, undefined when there were none. */
   readonly data: string | undefined;
@@ -29,7 +29,7 @@ export interface AlarmRecord extends AlarmPlace {
 
 export type AlarmOrder = 'asc' | 'desc';
 
-/** Where a page starts: behind the alarm that was the last one of the page before. */
+/** Where a page starts: after the last alarm of the page before. */
 export interface AlarmPosition {
   readonly detectedAtMs: number;
   /** The history's own tie-breaker among alarms with equal `detectedAt`. */
@@ -43,12 +43,12 @@ export interface AlarmQuery {
   readonly kinds: readonly AlarmKind[];
   /** Only alarms that happened in one of these groups; undefined: anywhere, outside of groups too. */
   readonly groupIds: readonly string[] | undefined;
-  /** Both exclusive. */
+  /** Exclusive bounds. */
   readonly beforeMs: number | undefined;
   readonly afterMs: number | undefined;
   readonly order: AlarmOrder;
   readonly limit: number;
-  /** Alarms recorded after this one are left out: they came after the first page was read. */
+  /** Alarms recorded after this one, and so after the first page was read, are left out. */
   readonly upToSequence: number | undefined;
   readonly position: AlarmPosition | undefined;
 }
@@ -63,9 +63,9 @@ export interface AlarmPage {
 /** Reads the history. */
 export interface AlarmHistory {
   /**
-   * One page, full unless it is the last: in one round trip to the store, whatever its size. Only when
-   * over a thousand alarms that came after the first page lie in between, there is one more for each
-   * thousand of them.
+   * Reads a page, full unless it is the last, in one round trip to the store.
+   *
+   * There is one round trip more for each thousand alarms in between that came after the first page.
    *
    * @throws GatewayError `store-unavailable`
    */

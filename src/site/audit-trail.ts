@@ -1,4 +1,4 @@
-/** The recorded actions: a security officer reads who did what, when and from where. */
+/** The recorded actions: for each, who did it, when and from where. */
 export const AUDIT_ACTIONS = [
   'location.created',
   'location.changed',
@@ -34,8 +34,9 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 export const ACTOR_TYPES = ['access-token', 'device', 'gateway', 'anonymous'] as const;
 
 /**
- * Who acts: a principal over HTTP or MQTT, the gateway itself, as when a token expires, or somebody
- * who has shown no valid credential.
+ * The author of an action: a principal, the gateway, or an unknown client.
+ *
+ * The gateway acts when a token expires, for example. An unknown client has shown no valid credential.
  */
 export interface Actor {
   readonly type: (typeof ACTOR_TYPES)[number];
@@ -54,7 +55,7 @@ export interface AuditEntry {
   readonly action: AuditAction;
   readonly actor: Actor;
   readonly atMs: number;
-  /** The location that it concerns, null where it concerns none or all. */
+  /** The location concerned, null for none or all. */
   readonly locationId: string | null;
   /** The object of the action: id of a location, group, room, device, token or loss; a bridge's name. */
   readonly resourceId: string | null;
@@ -68,7 +69,7 @@ export type AuditSubject = Pick<AuditEntry, 'locationId' | 'resourceId'>;
 /** Writes entries to the audit trail. */
 export interface AuditTrail {
   /**
-   * Resolves once all of them are stored.
+   * Resolves once all entries are stored.
    *
    * @throws GatewayError `store-unavailable`
    */
@@ -77,11 +78,11 @@ export interface AuditTrail {
 
 /** An entry as stored. */
 export interface AuditRecord extends AuditEntry {
-  /** Number of the record: rises by one with each. */
+  /** The record's number, one higher than the one before. */
   readonly sequence: number;
 }
 
-/** Where a page starts: behind this record. */
+/** Where a page starts: after this record. */
 export interface AuditPosition {
   readonly atMs: number;
   readonly sequence: number;
@@ -89,16 +90,16 @@ export interface AuditPosition {
 
 export interface AuditQuery {
   readonly actions: readonly AuditAction[];
-  /** Both exclusive. */
+  /** Exclusive bounds. */
   readonly beforeMs: number | undefined;
   readonly afterMs: number | undefined;
-  /** Only what concerns this location; a move between locations concerns both. */
+  /** Only records that concern this location; a move between locations concerns both. */
   readonly locationId: string | undefined;
   readonly actorId: string | undefined;
   readonly resourceId: string | undefined;
   readonly order: 'asc' | 'desc';
   readonly limit: number;
-  /** Records written after this one are left out: they came after the first page was read. */
+  /** Records written after this one, and so after the first page was read, are left out. */
   readonly upToSequence: number | undefined;
   readonly position: AuditPosition | undefined;
 }
@@ -113,8 +114,9 @@ export interface AuditPage {
 /** Reads the audit trail. */
 export interface AuditReader {
   /**
-   * A page in the order of time. It may have less than `limit` records, and yet a next one, when its
-   * filters leave out a great many.
+   * Reads a page, in the order of time.
+   *
+   * A page may have fewer than `limit` records, and yet a next one, when its filters leave out very many.
    *
    * @throws GatewayError `store-unavailable`
    */

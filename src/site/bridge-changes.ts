@@ -1,6 +1,6 @@
 import { type AuditAction, type AuditEntry, GATEWAY_ACTOR } from './audit-trail.js';
 
-/** Name of a bridge → digest of its configuration, which only shows whether that has changed. */
+/** Name of a bridge → digest of its configuration, which reveals only changes. */
 export type BridgeFingerprints = ReadonlyMap<string, string>;
 
 /**

@@ -10,18 +10,18 @@ export interface BridgeStatus {
   readonly lastAcknowledgedAtMs: number | null;
   /** Messages that wait for the upstream, those in flight included. */
   readonly queued: number;
-  /** When the oldest of them was received; null when there is none, or the store does not say. */
+  /** When the oldest queued message was received; null for none, or while the store is away. */
   readonly oldestQueuedAtMs: number | null;
   readonly delivered: number;
   readonly dropped: {
-    /** Older than the bridge keeps messages. */
+    /** Messages older than the bridge keeps them. */
     readonly tooOld: number;
-    /** More than the bridge keeps. */
+    /** Messages beyond the number or size that the bridge keeps. */
     readonly tooMany: number;
     /** Dead letters. */
     readonly refused: number;
   };
-  /** The last failure, also when it is over. */
+  /** The last failure, even if it is over. */
   readonly lastError: BridgeError | null;
 }
 
@@ -47,7 +47,7 @@ export interface DeadLetter {
 export interface DeadLetterStore {
   /** @throws GatewayError `store-unavailable` */
   add(bridge: string, message: DeadLetter): Promise<void>;
-  /** The newest first. @throws GatewayError `store-unavailable` */
+  /** Lists them, the newest first. @throws GatewayError `store-unavailable` */
   list(bridge: string): Promise<DeadLetter[]>;
   /** Deletes the dead letters of a removed bridge. @throws GatewayError `store-unavailable` */
   clear(bridge: string): Promise<void>;
@@ -55,7 +55,7 @@ export interface DeadLetterStore {
 
 /** Lists the bridges. */
 export interface BridgeList {
-  /** In the order of the configuration. */
+  /** Lists them in the order of the configuration. */
   statuses(): Promise<BridgeStatus[]>;
   has(name: string): boolean;
 }

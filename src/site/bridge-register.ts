@@ -10,7 +10,7 @@ export interface BridgeRegisterStore {
   /** @throws GatewayError `store-unavailable` */
   load(): Promise<BridgeFingerprints>;
   /**
-   * Stores which bridges there are together with the audit entries of what has changed.
+   * Stores the configured bridges with the audit entries of the changes.
    *
    * @throws GatewayError `store-unavailable`
    */
@@ -18,9 +18,11 @@ export interface BridgeRegisterStore {
 }
 
 /**
- * Records in the audit trail which bridges were added, changed or removed, also while the gateway was
- * stopped: the file may have been edited then. Bridges do not wait for the record; while the store is
- * away the register retries, and a stop leaves the rest to the next start.
+ * Records in the audit trail which bridges were added, changed or removed.
+ *
+ * Changes made while the gateway was stopped count: the file may have been edited then. Bridges do not
+ * wait for the record; while the store is away the register retries, and a stop leaves the rest to the
+ * next start.
  */
 export class BridgeRegister {
   readonly #store: BridgeRegisterStore;
@@ -35,7 +37,7 @@ export class BridgeRegister {
     this.#now = now;
   }
 
-  /** Takes note of the bridges that are configured from now on. */
+  /** Notes the bridges that are configured from now on. */
   note(bridges: BridgeFingerprints): void {
     const atMs = this.#now();
     this.#noting = this.#noting.then(() => this.#write(bridges, atMs));
@@ -49,12 +51,12 @@ export class BridgeRegister {
   async #write(bridges: BridgeFingerprints, atMs: number): Promise<void> {
     for (let attempt = 1; !this.#stopping.signal.aborted; attempt++) {
       try {
-        // Read again each time: a write that got no answer may have been made.
+        // The register is read again each time, as a write without an answer may have been made.
         const changes = bridgeChanges(await this.#store.load(), bridges, atMs);
         if (changes.length > 0) await this.#store.replace(bridges, changes);
         return;
       } catch (error) {
-        if (attempt === 1) this.#log.warn({ err: error }, 'failed to record bridges, trying again');
+        if (attempt === 1) this.#log.warn({ err: error }, 'failed to record bridges, retrying');
         await pause(RETRY_AFTER_MS, this.#stopping.signal);
       }
     }

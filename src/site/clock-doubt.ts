@@ -2,17 +2,17 @@ import { formatTime, PLAUSIBLE_FROM_MS } from '../domain/notation.js';
 import type { ClockReading, ClockTrust } from './clock-store.js';
 
 const DAY_MS = 24 * 3_600_000;
-/** Less than this is a clock being slewed, or a busy machine. */
+/** A smaller jump is a clock being slewed, or a busy machine. */
 export const MIN_JUMP_MS = 5_000;
 
 const NOT_SET = 'The clock of this machine is not set: it shows a time before 2020.';
 
 /**
- * Judges whether the wall clock can be believed.
+ * Judges whether the wall clock can be trusted.
  *
- * A clock that went back, or went ahead by more than a day, is in doubt until it is set right, or has
- * run for a day without a jump. One that is behind a clock that was confirmed like that is wrong for
- * certain: it stays in doubt as long as it is behind.
+ * A clock that went back, or ahead by more than a day, is in doubt until it is set right, or has run for a
+ * day without a jump. A clock behind one that was confirmed in this way is certainly wrong, and stays in
+ * doubt as long as it is behind.
  */
 export class ClockDoubt {
   #trust: ClockTrust;
@@ -21,7 +21,7 @@ export class ClockDoubt {
     this.#trust = trust;
   }
 
-  /** Takes up the trust of the last run; the clock may have been set in between. */
+  /** Resumes the trust of the last run; the clock may have been set in between. */
   static resumed(trust: ClockTrust, last: ClockReading, first: ClockReading): ClockDoubt {
     const passedMs = first.wallMs - last.wallMs;
     const isPlausible = passedMs > -MIN_JUMP_MS && passedMs <= DAY_MS;
@@ -33,7 +33,7 @@ export class ClockDoubt {
     return this.#trust;
   }
 
-  /** Notes a jump of the wall clock: its confirmation begins anew. */
+  /** Notes a jump of the wall clock, whose confirmation begins again. */
   jumped(steadyMs: number): void {
     this.#trust = { ...this.#trust, unchangedSinceMs: steadyMs };
   }

@@ -10,27 +10,27 @@ export interface ClockReading {
   readonly steadyMs: number;
 }
 
-/** What is known of the wall clock: whether it can be believed depends on it. */
+/** The history of the wall clock, on which its trust depends. */
 export interface ClockTrust {
   /** The last moment at which the wall clock was not in doubt; undefined when there was none. */
   readonly seen?: ClockReading | undefined;
-  /** Whether the wall clock that is not in doubt has run for a day without a jump. */
+  /** Whether the wall clock, not in doubt, has run for a day without a jump. */
   readonly isConfirmed: boolean;
   /** Steady time since which the wall clock has not jumped. */
   readonly unchangedSinceMs: number;
 }
 
-/** The clocks as the gateway saw them last. */
+/** The clocks as last seen by the gateway. */
 export interface ClockRecord extends ClockReading {
   readonly starts: readonly ClockStart[];
   readonly trust: ClockTrust;
 }
 
-/** Where the steady clock outlives the process. */
+/** Stores the steady clock, which outlives the process. */
 export interface ClockStore {
-  /** Undefined when nothing, or nothing that makes sense, is stored. */
+  /** Loads the record; undefined when none is stored, or an unreadable one. */
   load(): Promise<ClockRecord | undefined>;
-  /** The newest plausible time with which anything else in the store is stamped. */
+  /** Finds the newest plausible timestamp of anything else in the store. */
   newestStampMs(): Promise<number | undefined>;
   save(record: ClockRecord): Promise<void>;
 }

@@ -9,14 +9,14 @@ import type { SiteEvents } from './site-events.js';
 import type { SiteModel } from './site-model.js';
 import type { DeviceKey, DevicePlace, SiteStore } from './site-store.js';
 
-/** Custom data of a device that was given none (specification 2). */
+/** Custom data of a device without any (specification 2). */
 const NO_CUSTOM_DATA = '{}';
-/** Far more attempts than there are people who edit one device's data at the same moment. */
+/** Far more attempts than people edit one device's data at the same moment. */
 const MAX_MERGE_ATTEMPTS = 20;
 /** Specification 8, on the payload; CONTRACT 2, on the merged result as well. */
 export const MAX_CUSTOM_DATA_BYTES = 1024;
 
-/** A device with the secret that is shown this once. */
+/** A device with its secret, which is shown only once. */
 export interface DeviceWithSecret {
   readonly device: Device;
   readonly secret: string;
@@ -94,8 +94,9 @@ export class Devices {
   }
 
   /**
-   * Into another location, where it is in no room. In its own location it stays where it is: it is
-   * there already (CONTRACT 2).
+   * Moves the device to another location, where it is in no room.
+   *
+   * A move to its own location changes nothing (CONTRACT 2).
    *
    * @throws GatewayError `device-not-found`, `location-not-found`
    */
@@ -105,9 +106,9 @@ export class Devices {
   }
 
   /**
-   * Into a room of its location, or with null out of the one it is in.
+   * Moves the device into a room of its location, or with null out of its room.
    *
-   * @throws GatewayError `device-not-found`, `room-not-found` when it is not in the location
+   * @throws GatewayError `device-not-found`, `room-not-found` when the room is not in the location
    */
   async moveToRoom(actor: Actor, key: DeviceKey, roomId: string | null): Promise<void> {
     await this.#move(actor, key, { locationId: key.locationId, roomId });
@@ -135,8 +136,9 @@ export class Devices {
   }
 
   /**
-   * Replaces the custom data, or merges the patch into it by RFC 7396. A merge is tried again when
-   * somebody else changed the data between reading and writing it.
+   * Replaces the custom data, or merges the patch into it by RFC 7396.
+   *
+   * A merge is retried when another request changed the data between its read and its write.
    *
    * @param payload JSON text of an object, at most 1024 bytes
    * @returns the stored object as JSON text
@@ -169,7 +171,7 @@ export class Devices {
     }
   }
 
-  /** The device whose id and secret these are, or undefined. */
+  /** The device with this id and secret; undefined when there is none. */
   authenticate(id: string, secret: Uint8Array): Device | undefined {
     const device = this.#model.device(id);
     if (device === undefined || !secretMatches(secret, device.secretHash)) return undefined;

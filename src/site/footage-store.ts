@@ -1,17 +1,17 @@
 import type { Recording } from '../domain/footage.js';
 
-/** Specification 8. */
+/** How long a signed URL is valid (specification 8). */
 export const FOOTAGE_URL_VALID_MS = 10 * 60_000;
 
 /** Validity and host of a signed URL. */
 export interface UrlTerms {
-  /** Milliseconds since 1970, whole seconds: it is valid for `FOOTAGE_URL_VALID_MS` from then on. */
+  /** Start of the validity of `FOOTAGE_URL_VALID_MS`: milliseconds since 1970, in whole seconds. */
   readonly fromMs: number;
-  /** Where the caller reaches the gateway, without a `/` at its end. */
+  /** The URL at which the caller reaches the gateway, without a `/` at its end. */
   readonly gatewayUrl: string;
 }
 
-/** Signs URLs of recordings. Signing asks no server: whether a recording exists shows on use. */
+/** Signs URLs of recordings, without asking whether they exist. */
 export interface FootageStore {
   /** A signed URL to GET the object from. */
   downloadUrl(key: string, terms: UrlTerms): Promise<string>;
@@ -27,7 +27,7 @@ export interface SignedRequest {
   readonly query: string;
 }
 
-/** An upload as it comes in. */
+/** An incoming upload. */
 export interface Upload {
   readonly recording: Recording;
   /** Value of `Content-Length`, undefined without one. */
@@ -35,30 +35,30 @@ export interface Upload {
   readonly chunks: AsyncIterable<Uint8Array>;
 }
 
-/** A recording that is there. */
+/** An open recording. */
 export interface RecordingFile {
   readonly recording: Recording;
   readonly bytes: number;
   readonly modifiedAtMs: number;
-  /** Fills the buffer from this place on; returns the number of bytes read. */
+  /** Reads from this position into the buffer; returns the number of bytes. */
   read(buffer: Uint8Array, position: number): Promise<number>;
-  /** To be called once nothing more is read. */
+  /** Closes the file; must be called. */
   close(): Promise<void>;
 }
 
-/** The recordings that the gateway keeps itself, as its HTTP side takes and serves them. */
+/** The recordings kept by the gateway itself, as served over HTTP. */
 export interface FootageFiles {
-  /** @throws GatewayError `forbidden` when the signature is wrong, for something else, or expired */
+  /** @throws GatewayError `forbidden` when the signature is wrong, of another request, or expired */
   authorize(request: SignedRequest): void;
 
   /** @throws GatewayError `footage-not-found`, `store-unavailable` */
   open(key: string): Promise<RecordingFile>;
 
   /**
-   * Keeps the whole of it, or nothing. After a failure the rest of it has not been read.
+   * Stores the whole upload or nothing. After a failure the rest of it is unread.
    *
    * @throws GatewayError `body-too-large`, `footage-already-uploaded`, `insufficient-storage`,
-   *   `invalid-request` when it ends early, `store-unavailable`, also when the device has too many
+   *   `invalid-request` when it ends early, `store-unavailable`, or when the device has too many
    *   uploads under way
    */
   receive(upload: Upload): Promise<void>;

@@ -7,7 +7,7 @@ import { FOOTAGE_URL_VALID_MS, type FootageStore, type UrlTerms } from './footag
 
 export type FootageUrls = Readonly<Record<FootageType, string | null>>;
 
-/** The caller that URLs are made for, and where he reaches the gateway. */
+/** The caller for whom URLs are made, and the URL at which they reach the gateway. */
 export interface UrlReceiver {
   readonly actor: Actor;
   /** Without a `/` at its end. */
@@ -21,7 +21,7 @@ export interface PreparedUpload {
   readonly expiresAtMs: number;
 }
 
-/** The footage of alarms. No URL leaves before it stands in the audit trail. */
+/** The footage of alarms. Every URL is in the audit trail before it is handed out. */
 export class Footage {
   readonly #store: FootageStore;
   readonly #audit: AuditTrail;
@@ -34,9 +34,9 @@ export class Footage {
   }
 
   /**
-   * URLs to download what the alarms of a page name, in their order; null for what there is not.
+   * Makes download URLs for a page of alarms, in their order; null without a recording.
    *
-   * @throws GatewayError `store-unavailable` when they cannot be written down
+   * @throws GatewayError `store-unavailable` when they cannot be recorded
    */
   async links(
     alarms: readonly AlarmRecord[],
@@ -51,16 +51,16 @@ export class Footage {
       ...{ locationId, resourceId: onlyDeviceOf(alarms) ?? locationId },
       details: { keys: JSON.stringify(keys) },
     };
-    // One record for the page: with one for each URL a reader could push out the records about himself.
+    // One record per page: with one per URL, readers could push out the records about themselves.
     await this.#audit.record([this.#entry('footage.url-made', receiver, concerned)]);
     return urls;
   }
 
   /**
-   * A key for a new recording of the device, and the URL to upload it to.
+   * Makes a key for a new recording of the device, and the URL to upload it to.
    *
    * @param contentType in lower case, of the type (`isFootageContentType`)
-   * @throws GatewayError `store-unavailable` when it cannot be written down
+   * @throws GatewayError `store-unavailable` when the URL cannot be recorded
    */
   async prepareUpload(
     device: Device,
@@ -86,7 +86,7 @@ export class Footage {
     return urls;
   }
 
-  /** Signatures know whole seconds only. */
+  /** The terms of a URL made now, in whole seconds, as signatures require. */
   #terms({ gatewayUrl }: UrlReceiver): UrlTerms {
     return { fromMs: Math.floor(this.#now() / 1000) * 1000, gatewayUrl };
   }
@@ -100,7 +100,7 @@ export class Footage {
   }
 }
 
-/** The device that all of the alarms with footage are of, undefined when they are of several. */
+/** The device of all alarms with footage, undefined when there are several. */
 function onlyDeviceOf(alarms: readonly AlarmRecord[]): string | undefined {
   const withFootage = alarms.filter(({ footage }) => Object.values(footage).length > 0);
   const [deviceId, ...others] = new Set(withFootage.map((alarm) => alarm.device.id));

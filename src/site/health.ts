@@ -1,13 +1,13 @@
 import { EventEmitter } from 'node:events';
 
-/** The gateway's current faults, in sentences for the operator. */
+/** The gateway's current faults, as sentences for the operator. */
 export class Health extends EventEmitter<{ changed: [] }> {
   readonly #faults = new Map<string, string>();
   /** Sources of faults that do not make the gateway unready. */
   readonly #elsewhere = new Set<string>();
   #started = false;
 
-  /** Reports a fault, or with `undefined` that it is over. */
+  /** Reports a fault, or its end with `undefined`. */
   report(source: string, fault: string | undefined): void {
     if (this.#faults.get(source) === fault) return;
     if (fault === undefined) this.#faults.delete(source);
@@ -16,8 +16,7 @@ export class Health extends EventEmitter<{ changed: [] }> {
   }
 
   /**
-   * Reports a fault that others must put right: the gateway itself does its whole work, and is as
-   * ready as before.
+   * Reports a fault that others must mend, and that leaves the gateway ready.
    */
   reportElsewhere(source: string, fault: string | undefined): void {
     this.#elsewhere.add(source);
@@ -32,7 +31,7 @@ export class Health extends EventEmitter<{ changed: [] }> {
     return [...this.#faults.values()];
   }
 
-  /** Whether the gateway does its whole work: it has started, and nothing is wrong. */
+  /** Whether the gateway has started, and has no fault of its own. */
   ready(): boolean {
     if (!this.#started) return false;
     return [...this.#faults.keys()].every((source) => this.#elsewhere.has(source));

@@ -5,43 +5,43 @@ import { GatewayError } from '../errors.js';
 import type { Actor, AuditTrail } from './audit-trail.js';
 import type { Health } from './health.js';
 
-/** What a store can lose: entries of one kind, which are numbered, or all that it had. */
+/** The kinds of loss: everything, or numbered entries of one kind. */
 export const LOSS_KINDS = ['store', 'alarms', 'messages', 'audit'] as const;
 export type LossKind = (typeof LOSS_KINDS)[number];
 
-/** What was acknowledged and is gone. */
+/** A loss: something acknowledged that the store no longer has. */
 export interface LossDetails {
   readonly what: LossKind;
-  /** The first and the last number that is missing; null where nothing is numbered. */
+  /** The first and last missing number; null for losses without numbers. */
   readonly from: number | null;
   readonly to: number | null;
-  /** How many at most; null where nobody can tell. */
+  /** The largest possible number of missing entries; null when unknown. */
   readonly count: number | null;
   /** A sentence for the administrator. */
   readonly detail: string;
 }
 
-/** Takes reports of what the store has lost. */
+/** Receives reports of losses. */
 export interface LossReport {
-  /** Raises the fault at once; the loss is written down soon after. */
+  /** Raises the fault at once; the loss is stored soon after. */
   report(loss: LossDetails): void;
 }
 
-/** A loss that was noticed, until an administrator has seen it and beyond. */
+/** A reported loss, kept after an administrator has acknowledged it. */
 export interface Loss extends LossDetails {
   readonly id: string;
   readonly detectedAtMs: number;
   readonly acknowledgedAtMs: number | null;
-  /** The id of the access token. */
+  /** The id of the access token; null until acknowledged. */
   readonly acknowledgedBy: string | null;
 }
 
-/** What the administrator sees of losses. */
+/** Lists losses for the administrator. */
 export interface LossList {
-  /** The newest first. */
+  /** Lists them, the newest first. */
   list(): readonly Loss[];
   /**
-   * Notes that the administrator has seen a loss; once noted, nothing changes any more.
+   * Marks a loss as seen by the administrator; does nothing when it already is.
    *
    * @throws GatewayError `loss-not-found`, `store-unavailable`
    */
@@ -62,7 +62,7 @@ export interface LossesOptions {
   readonly now: () => number;
 }
 
-/** The oldest go first: a store that loses something every second must not fill the disk. */
+/** Beyond this the oldest go: a store with a loss every second must not fill the disk. */
 const MAX_KEPT = 1000;
 
 const NAMES: Readonly<Record<LossKind, string>> = {
@@ -73,10 +73,10 @@ const NAMES: Readonly<Record<LossKind, string>> = {
 };
 
 /**
- * The losses of the store, each a fault until an administrator has seen it (CONTRACT 4.7).
+ * Keeps the store's losses, each a fault until acknowledged (CONTRACT 4.7).
  *
- * The gateway goes on meanwhile and is as ready as before: nobody can bring back what is gone, but
- * somebody may have to look after those who pressed the button.
+ * The gateway goes on and stays ready: nobody can bring back a lost alarm, but somebody may have to look
+ * after the person who pressed the button.
  */
 export class Losses implements LossReport, LossList {
   readonly #options: LossesOptions;
@@ -103,11 +103,11 @@ export class Losses implements LossReport, LossList {
       acknowledgedAtMs: null,
       acknowledgedBy: null,
     };
-    log.error({ loss }, 'the store has lost what it had acknowledged');
+    log.error({ loss }, 'the store has lost acknowledged data');
     this.#change([...this.#losses, loss].slice(-MAX_KEPT));
   }
 
-  /** Writes down what has been reported; does nothing when that is done. */
+  /** Stores the reported losses, unless they are stored already. */
   async keep(): Promise<void> {
     if (this.#isKept) return;
     const losses = this.#losses;
@@ -120,8 +120,9 @@ export class Losses implements LossReport, LossList {
   }
 
   acknowledge(actor: Actor, id: string): Promise<Loss> {
-    // One after the other: of two at once the second finds it acknowledged.
+    // One at a time, so that of two at once the second finds the loss acknowledged.
     const acknowledged = this.#acknowledging.then(() => this.#acknowledge(actor, id));
+    // The caller gets the error; the next call goes ahead all the same.
     this.#acknowledging = acknowledged.catch(() => undefined);
     return acknowledged;
   }
@@ -158,7 +159,7 @@ export class Losses implements LossReport, LossList {
   }
 }
 
-/** One sentence however many there are: faults are shown to everybody, again and again. */
+/** One sentence for any number of losses, as faults are shown to everybody, again and again. */
 function faultOf(kind: LossKind, unseen: readonly Loss[]): string | undefined {
   const newest = unseen.at(-1);
   if (newest === undefined) return undefined;

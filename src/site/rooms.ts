@@ -50,7 +50,7 @@ export class Rooms {
   }
 
   /**
-   * From one group into another.
+   * Moves the room from one group to another.
    *
    * @throws GatewayError `group-not-found` for either, `room-not-found` when it is not in the first
    */

@@ -1,19 +1,19 @@
 import { EventEmitter } from 'node:events';
 import type { Device } from '../domain/site.js';
 
-/** Changes of the site that other parts must act upon. */
+/** Changes of the site for other parts to act upon. */
 export class SiteEvents extends EventEmitter<{
   /** The credential of this principal (`principalKey`) is no longer valid. */
   credentialEnded: [principal: string];
-  /** The principal (`principalKey`) itself is gone; its sessions and messages go with it. */
+  /** The principal (`principalKey`) is gone, and its sessions and messages with it. */
   principalRemoved: [principal: string];
   /** The device as it was before it was deleted. */
   deviceDeleted: [device: Device];
   /** A device is in another location now. */
   deviceMoved: [move: { readonly before: Device; readonly after: Device }];
   /**
-   * The device with this id is described differently in messages from now on: its custom data, name or
-   * room has changed, or the name or group of its place. Not emitted for a move to another location.
+   * Messages describe this device differently from now on: its custom data, name or room has changed, or
+   * the name or group of its place. Not emitted for a move to another location.
    */
   deviceChanged: [deviceId: string];
 }> {}

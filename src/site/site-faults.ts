@@ -18,13 +18,13 @@ const NOUNS: Readonly<Record<RecordKind, readonly [one: string, many: string]>> 
   'access-token': ['access token', 'access tokens'],
 };
 
-/** Names what is inconsistent in the stored site, as faults and in the log (FINDINGS R8). */
+/** Reports inconsistencies of the stored site as faults and in the log (FINDINGS R8). */
 export class SiteFaults {
   readonly #health: Health;
   readonly #log: Logger;
   /** Sentences by source, as last reported. */
   #reported = new Map<string, string>();
-  /** Repairs of this process: faults until it ends, lest damage to the store go unseen. */
+  /** Repairs of this process, faults until it ends so that damage to the store is seen. */
   readonly #repaired = new Map<string, SiteFinding>();
 
   constructor(health: Health, log: Logger) {
@@ -32,7 +32,7 @@ export class SiteFaults {
     this.#log = log;
   }
 
-  /** Replaces the faults reported before, except for repairs. */
+  /** Replaces the faults reported before, except repairs. */
   report(findings: readonly SiteFinding[]): void {
     const all = new Map<string, SiteFinding>();
     for (const finding of findings) {

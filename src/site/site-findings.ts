@@ -1,25 +1,25 @@
 import { principalKey } from '../domain/grants.js';
 import type { SiteRecords } from '../domain/site.js';
 
-/** The kinds of record that a site consists of. */
+/** The kinds of records of a site. */
 export type RecordKind = 'location' | 'group' | 'room' | 'device' | 'access-token';
 
 /** Inconsistencies of the stored site (FINDINGS R8). */
 export type SiteProblem =
-  /** The record is listed, but not there: left out. */
+  /** The record is listed, but missing: left out. */
   | 'record-missing'
-  /** The record does not hold what one of its kind holds: left out. */
+  /** The record lacks what its kind must hold: left out. */
   | 'record-unreadable'
-  /** A location's record is missing or unreadable, but others are in it: its id stands in. */
+  /** A location's record is missing or unreadable, but others are in it: the id is its name. */
   | 'location-lost'
   /** The room that a device names is missing, or in another location. */
   | 'room-lost'
   /** The group that a room names is missing, or in another location. */
   | 'group-lost'
-  /** The list of all of a kind lacked these, and has them again. */
+  /** The list of all ids of a kind lacked these, and has them again. */
   | 'list-repaired'
   | 'list-incomplete'
-  /** The list of what belongs to these disagreed with the records, and was rebuilt. */
+  /** The list of members of these disagreed with the records, and was rebuilt. */
   | 'members-repaired'
   | 'members-wrong';
 
@@ -27,19 +27,19 @@ export type SiteProblem =
 export interface SiteFinding {
   readonly problem: SiteProblem;
   readonly kind: RecordKind;
-  /** Kind of the members, where a list of members is wrong. */
+  /** The kind of the members, for a wrong list of members. */
   readonly memberKind?: RecordKind;
   readonly ids: readonly string[];
 }
 
-/** The site as the store holds it, as far as it can be read. */
+/** The site as stored, as far as it is readable. */
 export interface SiteState {
   readonly records: SiteRecords;
-  /** Inconsistencies found; those that were repaired are in `records` as they should be. */
+  /** The inconsistencies; `records` has the repaired ones as they should be. */
   readonly findings: readonly SiteFinding[];
 }
 
-/** Whether the inconsistency is over: only that it happened remains to be said. */
+/** Whether the inconsistency is repaired, and is only reported. */
 export function isRepaired({ problem }: SiteFinding): boolean {
   return problem === 'list-repaired' || problem === 'members-repaired';
 }

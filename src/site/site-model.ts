@@ -4,8 +4,10 @@ import { type SiteState, unreadablePrincipals } from './site-findings.js';
 import type { DeviceKey, GroupKey, RoomKey } from './site-store.js';
 
 /**
- * The whole site in memory: messages are enriched and permissions decided from it, without a round
- * trip to the store. The store is the authority: a change is made here once it is stored there.
+ * The whole site in memory.
+ *
+ * Messages are enriched and permissions decided from it, without a round trip to the store. The store is
+ * the authority: a change is made here once it is stored there.
  */
 export class SiteModel {
   #locations = new Map<string, Location>();
@@ -17,7 +19,7 @@ export class SiteModel {
   #unreadablePrincipals: ReadonlySet<string> = new Set();
   #lastOrder = 0;
 
-  /** Replaces everything by what the store holds. */
+  /** Replaces everything by the stored site. */
   load({ records, findings }: SiteState): void {
     this.#unreadablePrincipals = unreadablePrincipals(findings);
     this.#locations = byId(records.locations);
@@ -31,7 +33,7 @@ export class SiteModel {
     }
   }
 
-  /** The next place in the order of creation. */
+  /** The next number in the order of creation. */
   nextOrder(): number {
     this.#lastOrder += 1;
     return this.#lastOrder;
@@ -71,12 +73,12 @@ export class SiteModel {
     return within(locationId, this.#rooms.get(roomId));
   }
 
-  /** The ids of the devices in each room of the location that has some, in order of creation. */
+  /** The ids of the devices in each occupied room of the location, in order of creation. */
   deviceIdsByRoom(locationId: string): ReadonlyMap<string, readonly string[]> {
     return idsBy(this.devicesOf(locationId), ({ roomId }) => roomId);
   }
 
-  /** The ids of the rooms in each group of the location that has some, in order of creation. */
+  /** The ids of the rooms in each group of the location with rooms, in order of creation. */
   roomIdsByGroup(locationId: string): ReadonlyMap<string, readonly string[]> {
     return idsBy(this.roomsOf(locationId), ({ groupId }) => groupId);
   }
@@ -126,7 +128,7 @@ export class SiteModel {
     return context;
   }
 
-  /** The context of a device as given, now or formerly; undefined when its location is gone. */
+  /** The context of a device as given, current or former; undefined without its location. */
   contextOf(device: Device): DeviceContext | undefined {
     const location = this.#locations.get(device.locationId);
     if (location === undefined) return undefined;
@@ -142,8 +144,11 @@ export class SiteModel {
   }
 
   /**
-   * Whether this is the `principalKey` of a device or token whose record was lost or unreadable when
-   * the site was loaded: there is none to authenticate, but what belongs to it must be kept.
+   * Whether this principal's record was lost or unreadable when the site was loaded.
+   *
+   * Nobody can authenticate as that device or token, but its sessions must be kept.
+   *
+   * @param principal a `principalKey`
    */
   isUnreadable(principal: string): boolean {
     return this.#unreadablePrincipals.has(principal);
@@ -154,7 +159,7 @@ export class SiteModel {
     this.#contexts.clear();
   }
 
-  /** Takes the location out, with the rooms and groups that go with it. */
+  /** Removes the location with its rooms and groups. */
   removeLocation(id: string): void {
     for (const room of this.roomsOf(id)) this.#rooms.delete(room.id);
     for (const group of this.groupsOf(id)) this.#groups.delete(group.id);

@@ -2,9 +2,10 @@ import type { Device, Location, Room, SiteRecords } from '../domain/site.js';
 import type { RecordKind, SiteFinding, SiteProblem, SiteState } from './site-findings.js';
 
 /**
- * Makes every reference between records lead somewhere, so that what is left of a damaged site serves.
- * A room or group that is lost is dropped from what was in it. A lost location is replaced by one that
- * has its id for a name: its devices' alarms must go through, and topics and grants know only its id.
+ * Resolves dangling references between records, so that the rest of a damaged site is served.
+ *
+ * References to a lost room or group are removed. A lost location is replaced by one with its id as the
+ * name: its devices' alarms must go through, and topics and grants know only the id.
  */
 export function withSoundReferences({ records, findings }: SiteState): SiteState {
   const found = new Findings(findings);
@@ -52,7 +53,7 @@ function byId<T extends { readonly id: string }>(records: readonly T[]): Map<str
   return new Map(records.map((record) => [record.id, record]));
 }
 
-/** Findings by what is wrong, to which ids are added one by one. */
+/** Collects findings by problem, adding ids one by one. */
 class Findings {
   readonly #before: readonly SiteFinding[];
   readonly #added = new Map<SiteProblem, { kind: RecordKind; ids: string[] }>();
@@ -74,7 +75,7 @@ class Findings {
   }
 }
 
-/** Without the locations that are not left out: `location-lost` says all there is to say of them. */
+/** Removes the locations that `location-lost` reports already. */
 function withoutLocations(finding: SiteFinding, lost: ReadonlySet<string>): SiteFinding[] {
   if (finding.kind !== 'location' || !finding.problem.startsWith('record-')) return [finding];
   const ids = finding.ids.filter((id) => !lost.has(id));

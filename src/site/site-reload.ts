@@ -15,22 +15,23 @@ export interface SiteReloadOptions {
   readonly model: SiteModel;
   readonly events: SiteEvents;
   readonly faults: SiteFaults;
-  /** How soon the site is read again while something in the store is wrong that it cannot repair. */
+  /** Interval of rereading the site while the store has an inconsistency that it cannot repair. */
   readonly recheckMs: number;
   readonly log: Logger;
 }
 
-/** A device as it was before the site was read again, and what its messages said of it. */
+/** A device and its context as they were before a reload. */
 interface DeviceBefore {
   readonly device: Device;
   readonly text: string | undefined;
 }
 
 /**
- * Keeps the model as the store has the site: reads it at start, again when it is unknown whether a
- * change was made (the store may have made it after it was given up), and again and again while
- * records are lost or unreadable, for somebody may put them right. What a reading shows to have ended
- * is announced as if the change had been answered.
+ * Keeps the model equal to the stored site.
+ *
+ * The site is read at start; again when it is unknown whether a change was made, as the store may have made
+ * it after the timeout; and regularly while records are lost or unreadable, as somebody may restore them.
+ * Changes found by a reload are announced like any other.
  */
 export class SiteReload {
   readonly #options: SiteReloadOptions;
@@ -51,14 +52,14 @@ export class SiteReload {
     await this.#check(state);
   }
 
-  /** Reads it as soon as the store answers. */
+  /** Requests a reload, which is made as soon as the store answers. */
   request(): void {
     this.#isWanted = true;
     if (this.#isRunning) return;
     this.#isRunning = true;
     this.#run().catch((error: unknown) => {
       if (this.#stopping.signal.aborted) return;
-      this.#options.log.error({ err: error }, 'failed to read the site again');
+      this.#options.log.error({ err: error }, 'failed to reload the site');
     });
   }
 
@@ -73,7 +74,7 @@ export class SiteReload {
       try {
         await this.#reload();
       } catch (error) {
-        this.#options.log.warn({ err: error }, 'failed to read the site again, trying again');
+        this.#options.log.warn({ err: error }, 'failed to reload the site, retrying');
         this.#isWanted = true;
         await delay(RETRY_AFTER_MS, undefined, { signal: this.#stopping.signal });
       }
@@ -92,10 +93,10 @@ export class SiteReload {
     for (const before of devices) this.#announceDevice(before);
     for (const token of tokens) this.#announceToken(token);
     await this.#check(state);
-    log.info('site read again');
+    log.info('site reloaded');
   }
 
-  /** After the model: of changes that are made meanwhile it must be the older one. */
+  /** Repairs members and reports findings. Must follow the load: later changes are newer than `state`. */
   async #check(state: SiteState): Promise<void> {
     const { store, faults, recheckMs } = this.#options;
     const findings = [...state.findings, ...(await store.repairMembers(state.records))];

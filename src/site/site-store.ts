@@ -3,21 +3,22 @@ import type { AuditEntry } from './audit-trail.js';
 import type { SiteFinding, SiteState } from './site-findings.js';
 
 /**
- * Stores the site. Every change is one atomic call that checks first and writes afterwards,
- * the entry of the audit trail included, to which it adds what was there before. It fails with a
- * `GatewayError` of the code named for it and then has changed nothing, or with `store-unavailable`,
- * and then it is unknown whether it was made.
+ * Stores the site.
+ *
+ * Every change is one atomic call, which checks and then writes, together with its audit entry, to which
+ * it adds the former values. A change that fails with a `GatewayError` of a code named below has changed
+ * nothing; after `store-unavailable` it is unknown whether it was made.
  */
 export interface SiteStore {
-  /** Restores lists of ids by the records; what cannot be used is left out and named. */
+  /** Loads the site, restoring lists of ids by the records; unusable records are findings. */
   load(): Promise<SiteState>;
-  /** Corrects, by the records that were loaded, what is stored of who belongs to whom. */
+  /** Corrects the stored lists of members by the records that were loaded. */
   repairMembers(records: SiteRecords): Promise<readonly SiteFinding[]>;
 
   createLocation(location: Location, entry: AuditEntry): Promise<void>;
   /** `location-not-found` */
   renameLocation(id: string, name: string, entry: AuditEntry): Promise<void>;
-  /** With its rooms and groups. `location-not-found`, `location-has-devices` */
+  /** Deletes its rooms and groups, too. `location-not-found`, `location-has-devices` */
   deleteLocation(id: string, entry: AuditEntry): Promise<void>;
 
   /** `location-not-found` */
@@ -59,25 +60,25 @@ export interface SiteStore {
   /** `access-token-not-found` */
   deleteAccessToken(id: string, entry: AuditEntry): Promise<void>;
   /**
-   * Records that the token has expired, the first time that this is called for it.
-   * `access-token-not-found`, `changed-meanwhile` when it was recorded before
+   * Records that the token has expired, once. `access-token-not-found`, `changed-meanwhile` when it
+   * was recorded before
    */
   noteExpiry(id: string, entry: AuditEntry): Promise<void>;
 }
 
-/** A device in the location in which it is looked for. */
+/** A device, and the location to look for it in. */
 export interface DeviceKey {
   readonly locationId: string;
   readonly deviceId: string;
 }
 
-/** A room in the location in which it is looked for. */
+/** A room, and the location to look for it in. */
 export interface RoomKey {
   readonly locationId: string;
   readonly roomId: string;
 }
 
-/** A group in the location in which it is looked for. */
+/** A group, and the location to look for it in. */
 export interface GroupKey {
   readonly locationId: string;
   readonly groupId: string;
@@ -89,7 +90,7 @@ export interface DevicePlace {
   readonly roomId: string | null;
 }
 
-/** Undefined parts stay; `null` takes the room out of its group. */
+/** A change of a room: undefined parts stay; `null` takes the room out of its group. */
 export interface RoomChange {
   readonly name?: string | undefined;
   readonly groupId?: string | null | undefined;

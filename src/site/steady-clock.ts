@@ -6,9 +6,9 @@ import type { Health } from './health.js';
 
 const CHECK_INTERVAL_MS = 1_000;
 const SAVE_INTERVAL_MS = 30_000;
-/** For how long a jump is reported as a fault. */
+/** How long a jump is reported as a fault. */
 const JUMP_REPORTED_FOR_MS = 60_000;
-/** Starts that are remembered; beyond them downtimes are forgotten, the oldest first. */
+/** How many starts, and so downtimes, are remembered; the oldest are forgotten first. */
 const MAX_STARTS = 100;
 const JUMP_FAULT = 'clock';
 const DOUBT_FAULT = 'clock-doubt';
@@ -25,19 +25,19 @@ export interface SteadyClockOptions {
 /**
  * The time that the gateway was seen to run, over all its runs.
  *
- * All ages are measured by it: a wall clock that is set, while the gateway runs or while it is down, makes
- * nothing older (CONTRACT 4.7, FINDINGS R1). The time between two runs does not count, but for the
- * seconds since the last save: a downtime cannot be told from a clock that has jumped. Timestamps
- * that people read come from the machine's clock.
+ * All ages are measured by this clock, so setting the wall clock, while the gateway runs or while it is
+ * down, makes nothing older (CONTRACT 4.7, FINDINGS R1). The time between two runs does not count, except
+ * for the seconds since the last save: a downtime looks like a clock that has jumped. Timestamps for people
+ * come from the machine's clock.
  */
 export class SteadyClock {
   readonly #options: SteadyClockOptions;
-  /** Added to `elapsed`: the steady time. */
+  /** Steady time minus `elapsed`. */
   #offsetMs: number;
-  /** How far the wall clock is ahead of this one. */
+  /** Wall time minus steady time. */
   #driftMs: number;
   #doubt: ClockDoubt;
-  /** Where the last run ended and this one began; undefined in the first run of all. */
+  /** The end of the last run and the beginning of this one; undefined in the very first run. */
   #resumed: { readonly last: ClockRecord; readonly steadyMs: number } | undefined;
   #jumpFault: string | undefined;
   #jumpReportedUntilMs = 0;
@@ -58,8 +58,9 @@ export class SteadyClock {
   readonly now = (): number => this.#options.elapsed() + this.#offsetMs;
 
   /**
-   * Estimates the real time since a stamp of this clock, for information only: the time in which the
-   * gateway was down counts by the wall clock, which may be wrong.
+   * Estimates the real time since a stamp of this clock, for information only.
+   *
+   * Downtimes count by the wall clock, which may be wrong.
    */
   readonly elapsedSinceMs = (stampMs: number): number => {
     const downtimes = this.#starts()
@@ -68,7 +69,7 @@ export class SteadyClock {
     return downtimes.reduce((sum, one) => sum + one, Math.max(0, this.now() - stampMs));
   };
 
-  /** The wall time of a stamp of this clock, as people are shown it. */
+  /** The wall time of a stamp of this clock, for people to read. */
   readonly wallTimeOf = (stampMs: number): number =>
     this.#options.now() - this.elapsedSinceMs(stampMs);
 
@@ -80,7 +81,7 @@ export class SteadyClock {
     clearInterval(this.#timer);
   }
 
-  /** Goes on where the last run was saved; must come before anything is stamped or measured. */
+  /** Continues from the last save; must come before anything is stamped or measured. */
   async resume(store: ClockStore): Promise<void> {
     const last = await store.load();
     const newestStampMs = last === undefined ? await store.newestStampMs() : undefined;
@@ -102,8 +103,10 @@ export class SteadyClock {
   }
 
   /**
-   * Saves the clock from now on. Before the gateway listens nothing is stamped, and a write would end
-   * an embedded store on a full disk under what a start has to read.
+   * Starts saving the clock.
+   *
+   * Nothing is stamped before the gateway listens, and on a full disk a write would end the embedded store
+   * while a start still reads from it.
    */
   startSaving(): void {
     const store = this.#store;
@@ -112,7 +115,7 @@ export class SteadyClock {
     this.#save(store);
   }
 
-  /** Saves the clock for the next run; the last thing that is written into the store. */
+  /** Saves the clock for the next run, as the last write to the store. */
   async suspend(): Promise<void> {
     if (this.#store === undefined || this.#saveTimer === undefined) return;
     clearInterval(this.#saveTimer);
@@ -136,21 +139,21 @@ export class SteadyClock {
       this.#jumpFault = undefined;
     }
     health.report(JUMP_FAULT, this.#jumpFault);
-    // Not before: a jump that is undone within the minute leaves nothing to be doubted.
+    // Doubt waits until the jump's own fault is over: a jump undone by then leaves none.
     const doubt = this.#jumpFault === undefined ? this.#doubt.judge(reading) : undefined;
-    // Doubt may last for long, and the gateway does its whole work.
+    // Doubt may last, and leaves the gateway ready.
     health.reportElsewhere(DOUBT_FAULT, doubt);
   }
 
   #starts(): readonly ClockStart[] {
     if (this.#resumed === undefined) return [];
     const { last, steadyMs } = this.#resumed;
-    // By the wall clock as it is now: a box boots with any time, and is set right soon after.
+    // The wall clock of now counts, as a box boots with any time and is set right soon after.
     const downtimeMs = this.#options.now() - this.now() - (last.wallMs - last.steadyMs);
     return downtimeMs > 0 ? [...last.starts, { steadyMs, downtimeMs }] : last.starts;
   }
 
-  /** In the background: a save that waits for the store is not joined by others. */
+  /** Saves in the background, never twice at a time. */
   #save(store: ClockStore): Promise<void> {
     this.#saving ??= this.#saveNow(store).finally(() => {
       this.#saving = undefined;
@@ -178,12 +181,12 @@ function newDoubt(steadyMs: number): ClockDoubt {
   return new ClockDoubt({ isConfirmed: false, unchangedSinceMs: steadyMs });
 }
 
-/** Counts a downtime only as far as the last run may have gone on behind its last save. */
+/** The steady time after a downtime, counted only as far as the last run may have outlived its save. */
 function resumedSteadyMs(wallMs: number, last: ClockReading): number {
   return last.steadyMs + Math.min(Math.max(0, wallMs - last.wallMs), SAVE_INTERVAL_MS);
 }
 
-/** Never ahead of the data that a version without a steady clock of its own has left. */
+/** The first steady time, never ahead of data from a version without a steady clock. */
 function firstSteadyMs(wallMs: number, newestStampMs: number | undefined): number {
   if (newestStampMs === undefined) return Math.max(wallMs, PLAUSIBLE_FROM_MS);
   return wallMs < PLAUSIBLE_FROM_MS ? newestStampMs : Math.min(wallMs, newestStampMs);

@@ -6,9 +6,11 @@ import type { SiteEvents } from './site-events.js';
 const INTERVAL_MS = 1_000;
 
 /**
- * Closes the connections of a token when its time has come, and has the expiry written down; HTTP looks
- * at the time by itself. Sessions and their backlogs stay until they are forgotten like any other: the
- * clock may be years ahead for a while, and the token is valid again once that is set right (CONTRACT 4.7).
+ * Closes the connections of expired tokens, and records the expiry.
+ *
+ * HTTP checks the time of each request itself. Sessions and their backlogs stay until they are forgotten
+ * like any other: the clock may be years ahead for a while, and the token is valid again once that is set
+ * right (CONTRACT 4.7).
  */
 export class TokenExpiry {
   readonly #accessTokens: AccessTokens;
@@ -45,7 +47,7 @@ export class TokenExpiry {
     this.#isNoting = true;
     this.#noteExpiries()
       .catch((error: unknown) => {
-        this.#log.warn({ err: error }, 'expired token not written down, trying again');
+        this.#log.warn({ err: error }, 'failed to record an expired token, retrying');
       })
       .finally(() => {
         this.#isNoting = false;

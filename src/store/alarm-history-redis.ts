@@ -36,10 +36,10 @@ const alarmPage = new Script(
 /** Digits of a member of an alarm index (append-alarms.lua). */
 const MEMBER_DIGITS = 12;
 /**
- * Alarms that came after the first page was read lie in the way of those that are still to be shown.
- * A script holds everybody up as long as it runs: about a millisecond for this many.
+ * How many alarms newer than the first page one call skips. Redis serves nobody else while a script
+ * runs: about a millisecond for this many.
  */
-const PASSED_PER_CALL = 1_000;
+const SKIPPED_PER_CALL = 1_000;
 
 /** The alarm history in Redis. */
 export class AlarmHistoryRedis implements AlarmHistory {
@@ -78,7 +78,7 @@ export class AlarmHistoryRedis implements AlarmHistory {
     const places = new Map(placeRows.map(([digest, place]) => [digest, readPlace(place)]));
     const alarms = rows.flatMap(([, , fields]) => recordOf(fields, places) ?? []);
     const damaged = rows.length - alarms.length;
-    // What is lost must not hide the rest.
+    // A lost alarm must not hide the others.
     if (damaged > 0) this.#log?.error({ locationId, damaged }, 'failed to read alarms of a page');
     return {
       upToSequence,
@@ -105,7 +105,7 @@ function argumentsOf(query: AlarmQuery): (string | number)[] {
   const { order, afterMs, beforeMs, limit, upToSequence, position, kinds, groupIds } = query;
   return [
     ...[order, afterMs ?? '', beforeMs ?? ''],
-    ...[limit, PASSED_PER_CALL],
+    ...[limit, SKIPPED_PER_CALL],
     upToSequence ?? '',
     position?.detectedAtMs ?? '',
     position === undefined ? '' : String(position.sequence).padStart(MEMBER_DIGITS, '0'),

@@ -20,7 +20,7 @@ import { type Packable, packRows, Script } from './scripts.js';
 import { readStream, type StreamRow } from './streams.js';
 import { Version1Backlog } from './version-1-backlog.js';
 
-/** Answers of a writer come in the order of the log; a page read does not hold an alarm up. */
+/** Two connections: answers come in the order of the log, and no page read delays an alarm. */
 export interface LogConnections {
   readonly writer: Redis;
   readonly reader: Redis;
@@ -28,16 +28,16 @@ export interface LogConnections {
 
 const appendAlarms = new Script('append-alarms', z.array(z.number()));
 
-/** Longer than any device goes on sending one alarm again. */
+/** No device retransmits one alarm for longer. */
 const RECEIPTS_KEPT_SECONDS = 7 * 24 * 3600;
 /** Some 400 bytes each. */
 const MAX_PLACES_IN_MEMORY = 10_000;
 
 /**
- * The alarm log in Redis: one stream, which is the history as well.
+ * The alarm log in Redis: one stream, which is also the history.
  *
- * An alarm is stored once. Consumers that are behind get it rendered from its record and its place, by
- * the code that renders the live message.
+ * An alarm is stored once. Consumers that lag get it rendered from its record and its place, by the code
+ * that renders the live message.
  */
 export class AlarmLog {
   readonly #connections: LogConnections;
@@ -71,7 +71,7 @@ export class AlarmLog {
     return sequences.map((sequence) => ({ sequence: Math.abs(sequence), isNew: sequence > 0 }));
   }
 
-  /** Leaves out what is lost or damaged: it must not hold up the rest. */
+  /** Leaves out lost and damaged alarms, which must not hold up the others. */
   async read(from: string, to: string, count: number): Promise<LogEntry[]> {
     const { reader } = this.#connections;
     const entries: LogEntry[] = [];
@@ -86,7 +86,7 @@ export class AlarmLog {
     return this.#version1.asRendered(reader, entries);
   }
 
-  /** Drops what only version 1 needed of the entries up to this one. */
+  /** Removes what only version 1 needed of the entries up to this one. */
   async trim(upToSequence: number): Promise<void> {
     await this.#version1.trim(this.#connections.reader, upToSequence);
   }

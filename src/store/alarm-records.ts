@@ -1,4 +1,4 @@
-/** How an alarm is written into the alarm log, and read from it again. */
+/** Writes alarms into the alarm log, and reads them from it again. */
 
 import { createHash, hash } from 'node:crypto';
 import { z } from 'zod';
@@ -22,10 +22,10 @@ const extrasSchema = z.object({
   reportedAt: z.string().optional(),
 });
 
-/** An alarm's record; its place is kept for itself. */
+/** An alarm's record; its place is stored apart. */
 export interface ReadAlarm extends ForwardedAlarm {
   readonly receivedAtMs: number;
-  /** By the steady clock; of a record of version 1: `receivedAtMs`. */
+  /** Time of receipt by the steady clock; in a record of version 1, `receivedAtMs`. */
   readonly steadyAtMs: number;
   readonly placeDigest: string;
 }
@@ -36,9 +36,11 @@ export function kindNumber(kind: AlarmKind): number {
 }
 
 /**
- * The values of an alarm's record but for kind and place: id, received at, how long after it was
- * detected, data, extras, received at by the steady clock. Every alarm has the same fields, so that
- * Redis keeps their names once for a node of the stream.
+ * The values of an alarm's record, except kind and place.
+ *
+ * In order: id, time of receipt, time from detection to receipt, data, extras, time of receipt by the
+ * steady clock. Every alarm has the same fields, so that Redis keeps their names once per node of the
+ * stream.
  */
 export function alarmRecordValues(entry: NewAlarm): Packable[] {
   const { alarm, context, wallReceivedAtMs } = entry;
@@ -62,7 +64,7 @@ function extrasText({ footage, reportedAt }: NewAlarm['alarm'], deviceId: string
   });
 }
 
-/** Reads the fields and values of a record; undefined when it is none of ours. */
+/** Reads the fields and values of a record; undefined when they are not ours. */
 export function readAlarm(fields: readonly Buffer[]): ReadAlarm | undefined {
   const values = new Map<string, Buffer>();
   for (let at = 0; at + 1 < fields.length; at += 2) {
@@ -92,7 +94,7 @@ export function readAlarm(fields: readonly Buffer[]): ReadAlarm | undefined {
 
 type Footage = ForwardedAlarm['footage'];
 
-/** The record with the whole object keys of its recordings. */
+/** The record with the full object keys of its recordings. */
 export function withFootageOf(alarm: ReadAlarm, deviceId: string): ReadAlarm {
   return { ...alarm, footage: mapFootage(alarm.footage, (key) => withDevice(key, deviceId)) };
 }
@@ -125,23 +127,23 @@ const placeSchema = z.object({
   group: namedSchema.nullable(),
 });
 
-/** A place as the store keeps it. */
+/** A place as stored. */
 export interface WrittenPlace {
-  /** The same for equal places only. */
+  /** Equal for equal places only. */
   readonly digest: string;
   /** The JSON object whose members every forwarded message of the device ends with. */
   readonly text: string;
 }
 
-/** A place as it is read: `contextText` is what messages are rendered with. */
+/** A place as read: messages are rendered with `contextText`. */
 export interface ReadPlace extends AlarmPlace {
   readonly contextText: string;
 }
 
 /**
- * Writes the places of alarms: where a device was and its custom data at that moment.
+ * Writes the places of alarms: where a device was, and its custom data.
  *
- * Many alarms share a place, and so the store keeps it once for them. A context's text is digested
+ * Many alarms share a place, so the store keeps it once for all of them. A context's text is digested
  * once until it changes.
  */
 export class AlarmPlaces {
@@ -159,8 +161,7 @@ export class AlarmPlaces {
 }
 
 /**
- * Reads a place's text; undefined when it is none of ours. The custom data keeps the spelling in which
- * the customer sent it.
+ * Reads a place's text; undefined when it is not ours. The custom data keeps the customer's spelling.
  */
 export function readPlace(text: string): ReadPlace | undefined {
   const place = placeSchema.safeParse(parseJson(text)).data;
@@ -177,15 +178,17 @@ const PIECE_BITS = 15;
 const PIECE_BYTES = 2;
 const FIELD_BYTES = 10;
 
-/** Where the history keeps that a device's alarm has been recorded. */
+/** Where the history remembers that a device's alarm was recorded. */
 export interface AlarmIdPlace {
   readonly piece: number;
   readonly field: Buffer;
 }
 
 /**
- * By a digest: an id is the device's own affair, so the same one of another device is another alarm.
- * SHA-1, because scripts know no other (expire-alarms.lua): a device gains nothing by two alarms of its
+ * Finds the place by a digest of device and alarm id.
+ *
+ * Ids are the devices' own affair: two devices may use the same one for different alarms. The digest is
+ * SHA-1, the only one that scripts know (expire-alarms.lua). A device gains nothing by two alarms of its
  * own that count as one, and to hit another device's it would have to invert 95 bits.
  */
 export function alarmIdPlace(deviceId: string, alarmId: string): AlarmIdPlace {

@@ -9,9 +9,9 @@ const expireAlarms = new Script('expire-alarms', z.number());
 const entriesSchema = z.array(z.tuple([z.string(), z.array(z.string())]));
 const timeSchema = z.coerce.number();
 
-/** A script holds everybody up as long as it runs: some milliseconds for this many. */
+/** Redis serves nobody else while a script runs: some milliseconds for this many. */
 const ALARMS_PER_CALL = 200;
-/** Fields with the time of an entry: by the steady clock, or by the machine's where that is all there is. */
+/** Fields with an entry's time: by the steady clock, else by the machine's clock. */
 const STEADY_AT = 't';
 const RECEIVED_AT = 'r';
 
@@ -19,13 +19,13 @@ export interface AlarmRetentionOptions {
   readonly redis: Redis;
   readonly keys: Keys;
   readonly maxAgeMs: number;
-  /** By which ages are measured. */
+  /** The clock that ages are measured by. */
   readonly now: () => number;
-  /** The first alarm that a consumer may still be owed: the log of alarms is their history as well. */
-  readonly owedFrom: () => number;
+  /** The first alarm above the lowest ack floor: the alarm log is the history as well. */
+  readonly unackedFrom: () => number;
 }
 
-/** Removes alarms from the history when their time is over (CONTRACT 5). */
+/** Removes alarms from the history by age (CONTRACT 5). */
 export class AlarmRetention implements Retention {
   readonly #options: AlarmRetentionOptions;
 
@@ -54,13 +54,14 @@ export class AlarmRetention implements Retention {
   }
 
   /**
-   * Finds the last alarm at the beginning of the history whose time is over; 0 for none. The age of an
-   * alarm that an earlier version recorded by a clock that was not set is unknown (CONTRACT 4.7): its
-   * time is over when that of a later alarm is.
+   * Finds the newest alarm that may be removed; 0 for none.
+   *
+   * The age of an alarm that an earlier version recorded by a clock that was not set is unknown
+   * (CONTRACT 4.7): it expires with the first later alarm whose age is known.
    */
   async #lastBefore(timeMs: number, stopping: AbortSignal): Promise<number> {
     const { redis, keys } = this.#options;
-    const owedFrom = this.#options.owedFrom();
+    const unackedFrom = this.#options.unackedFrom();
     let last = 0;
     for (let from = '-'; !stopping.aborted; ) {
       const reply = await redis.xrange(keys.history, from, '+', 'COUNT', ALARMS_PER_CALL);
@@ -68,7 +69,7 @@ export class AlarmRetention implements Retention {
       for (const [id, fields] of entries) {
         const sequence = Number.parseInt(id, 10);
         const atMs = timeOf(fields);
-        if (atMs >= timeMs || sequence >= owedFrom) return last;
+        if (atMs >= timeMs || sequence >= unackedFrom) return last;
         if (atMs >= PLAUSIBLE_FROM_MS) last = sequence;
         from = `(${id}`;
       }

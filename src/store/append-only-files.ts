@@ -2,24 +2,24 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { systemErrorCode } from '../errors.js';
 
-/** Of Redis 7 and later, in the store's directory: a base, and what was written since. */
+/** Where Redis 7 and later keep a base and its increments, in the store's directory. */
 export const APPEND_ONLY_DIRECTORY = 'appendonlydir';
-/** Names all the others. */
+/** The file that names all the others. */
 export const MANIFEST = join(APPEND_ONLY_DIRECTORY, 'appendonly.aof.manifest');
-/** Of Redis 6, which has all in one. */
+/** The one file of Redis 6. */
 export const SINGLE_FILE = 'appendonly.aof';
 
-/** A file of the manifest: the base, or one of the increments, in their order. */
+/** A file of the manifest: the base or an increment, in their order. */
 export interface AppendOnlyFile {
   readonly name: string;
   readonly number: number;
   readonly type: 'base' | 'increment';
 }
 
-/** A line of the manifest; files of type `h` are history, and about to be removed. */
+/** A line of the manifest; files of type `h` are history, about to be removed. */
 const LINE = /^file (\S+) seq (\d+) type ([bi])$/;
 
-/** The files that the manifest names; undefined when there is none. */
+/** The files that the manifest names; undefined without a manifest. */
 export async function readManifest(directory: string): Promise<AppendOnlyFile[] | undefined> {
   const text = await unlessMissing(readFile(join(directory, MANIFEST), 'utf8'));
   return text?.split('\n').flatMap((line) => {
@@ -49,12 +49,12 @@ export async function bytesOnDisk(directory: string): Promise<number | undefined
   );
 }
 
-/** Undefined for a file that is missing. */
+/** The file's length in bytes; undefined when it is missing. */
 export async function sizeOf(file: string): Promise<number | undefined> {
   return (await unlessMissing(stat(file)))?.size;
 }
 
-/** Undefined where there is no such file. */
+/** The result of the read; undefined when there is no such file. */
 export async function unlessMissing<T>(reading: Promise<T>): Promise<T | undefined> {
   try {
     return await reading;

@@ -17,16 +17,16 @@ const NAME = /^appendonly\.aof\.(\d+)\.(?:(base)\.(?:rdb|aof)|incr\.aof)$/;
 export interface RestoredFiles {
   /** The files that the server starts with. */
   readonly kept: readonly string[];
-  /** Where the files are that nothing can be made of; undefined when there are none. */
-  readonly setAside: string | undefined;
+  /** Where unusable files were moved; undefined when there are none. */
+  readonly movedTo: string | undefined;
 }
 
 /**
- * Has the server start with all that is left when some of its append-only files are missing.
+ * Makes the server start with the append-only files that are left.
  *
  * By itself a server does not start without a file that the manifest names; without the manifest it
- * starts empty, writes behind what the files have, and mixes both up at the next start (FINDINGS R12).
- * The gateway finds by its witness what that has cost. No server may be running.
+ * starts empty, appends to the old files, and mixes both up at the next start (FINDINGS R12). The
+ * witness tells the gateway what was lost. No server may be running.
  *
  * @returns undefined when nothing is missing
  */
@@ -42,12 +42,12 @@ export async function restoreIncompleteFiles(
   const bases = present.filter(({ type }) => type === 'base');
   if (bases.length === 1) {
     await writeDurably(join(directory, MANIFEST), manifestOf(present));
-    return { kept: present.map(({ name }) => name), setAside: undefined };
+    return { kept: present.map(({ name }) => name), movedTo: undefined };
   }
-  // Increments alone, or of an unknown base, are not what was stored.
-  const setAside = join(directory, `${APPEND_ONLY_DIRECTORY}-incomplete-${Date.now()}`);
-  await rename(join(directory, APPEND_ONLY_DIRECTORY), setAside);
-  return { kept: [], setAside };
+  // Increments alone, or of an unknown base, cannot be trusted.
+  const movedTo = join(directory, `${APPEND_ONLY_DIRECTORY}-incomplete-${Date.now()}`);
+  await rename(join(directory, APPEND_ONLY_DIRECTORY), movedTo);
+  return { kept: [], movedTo };
 }
 
 /** The files as they would stand in the manifest. */
@@ -65,7 +65,7 @@ async function filesByName(directory: string): Promise<AppendOnlyFile[]> {
   ];
 }
 
-/** The files in front of the first missing one: what came behind a gap does not fit. */
+/** The files before the first missing one: nothing after a gap fits. */
 async function presentOf(
   directory: string,
   files: readonly AppendOnlyFile[],

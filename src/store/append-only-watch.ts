@@ -4,9 +4,9 @@ import type { Health } from '../site/health.js';
 import { bytesOnDisk } from './append-only-files.js';
 
 const INTERVAL_MS = 1_000;
-/** A rewrite replaces the files one after the other: once they do not fit is no proof. */
+/** A rewrite replaces the files one by one: a single mismatch is no proof. */
 const LOOKS_BEFORE_FAULT = 2;
-/** A rewrite that failed, perhaps for want of room, is tried again after so many looks. */
+/** Checks between two rewrites, should one fail, perhaps for want of room. */
 const LOOKS_BETWEEN_REWRITES = 10;
 const FAULT = 'append-only files';
 const SENTENCE =
@@ -15,23 +15,23 @@ const SENTENCE =
 export interface AppendOnlyWatchOptions {
   /** Fails soon while the store is away. */
   readonly redis: Redis;
-  /** Where the embedded store keeps its data. */
+  /** The embedded store's data directory. */
   readonly directory: string;
   readonly health: Pick<Health, 'report'>;
   readonly log: Logger;
 }
 
 /**
- * Watches that what the running store has written is on the disk (FINDINGS R12).
+ * Watches that the running store's files are on the disk (FINDINGS R12).
  *
- * A server goes on when its files are removed, and has nothing at its next start. As long as
- * it runs it has everything in memory, and writes that anew when asked.
+ * A server whose files are removed runs on, and has nothing at its next start. While it runs it has
+ * everything in memory, and writes that anew when asked.
  */
 export class AppendOnlyWatch {
   readonly #options: AppendOnlyWatchOptions;
   #timer: NodeJS.Timeout | undefined;
   #checking: Promise<void> | undefined;
-  /** How many looks in a row have found something missing. */
+  /** How many checks in a row have found something missing. */
   #incomplete = 0;
 
   constructor(options: AppendOnlyWatchOptions) {
@@ -41,7 +41,9 @@ export class AppendOnlyWatch {
   start(): void {
     this.#timer = setInterval(() => {
       this.#checking ??= this.#check()
-        .catch((err: unknown) => this.#options.log.debug({ err }, 'failed to look at the files'))
+        .catch((err: unknown) =>
+          this.#options.log.debug({ err }, 'failed to check the append-only files'),
+        )
         .finally(() => {
           this.#checking = undefined;
         });
@@ -58,10 +60,10 @@ export class AppendOnlyWatch {
     if (redis.status !== 'ready') return;
     const info = await redis.info('persistence');
     const isSettled = field(info, 'loading') === 0 && field(info, 'aof_rewrite_in_progress') === 0;
-    // Without the file that is another fault (SettingsWatch).
+    // A store without an append-only file is a fault of its own (SettingsWatch).
     if (field(info, 'aof_enabled') !== 1 || !isSettled) return;
-    // In this order: what is appended meanwhile makes the files longer, not shorter. (Of a new store
-    // the server does not count its first, empty base: 89 bytes by which less is noticed.)
+    // The server is asked first: whatever is appended meanwhile makes the files longer, not shorter. (The
+    // server does not count a new store's first, empty base: a gap of up to 89 bytes goes unnoticed.)
     const bytes = await bytesOnDisk(directory);
     const isWhole = bytes !== undefined && bytes >= field(info, 'aof_current_size');
     this.#incomplete = isWhole ? 0 : this.#incomplete + 1;

@@ -1,4 +1,4 @@
-/** A map that forgets its oldest entries beyond a number of them. */
+/** A map of bounded size, which forgets its oldest entries. */
 export class BoundedMap<Key, Value> {
   readonly #entries = new Map<Key, Value>();
   readonly #maxEntries: number;

@@ -7,7 +7,7 @@ import { Change } from './change.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';
 
-/** Which bridges there were, in a hash. */
+/** The register of bridges in Redis: one hash. */
 export class BridgeRegisterRedis implements BridgeRegisterStore {
   readonly #redis: Redis;
   readonly #keys: Keys;
@@ -28,7 +28,7 @@ export class BridgeRegisterRedis implements BridgeRegisterStore {
     const change = new Change().write('DEL', this.#keys.bridges);
     if (bridges.size > 0) change.write('HSET', this.#keys.bridges, ...[...bridges].flat());
     for (const entry of changes) change.record(this.#records.of(entry));
-    // The register reads it again before it writes again.
+    // The register reads the hash again before its next write.
     await change.apply({ redis: this.#redis, onUnknownOutcome: () => undefined });
   }
 }

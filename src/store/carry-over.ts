@@ -7,9 +7,9 @@ import { GatewayError } from '../errors.js';
 import type { Keys } from './keys.js';
 import { execute } from './transaction.js';
 
-/** What this version reads and writes; a store without any number was written by version 1. */
+/** The layout of this version; a store without a number was written by version 1. */
 const LAYOUT = 2;
-/** Some milliseconds in which other users of the store wait. */
+/** Redis serves nobody else during a scan: some milliseconds for this many. */
 const KEYS_A_SCAN = 1_000;
 
 /** Location, device, room and group, '' for none, and the JSON text of the custom data. */
@@ -25,12 +25,12 @@ interface Version1Place {
 }
 
 /**
- * Brings a store of version 1 into the present layout.
+ * Converts a store of version 1 to the present layout.
  *
- * Alarms of version 1 refer to places that hold ids only; the present ones hold names, too. The names of
- * then are lost, so the places get those of now. Each place is changed by one command, and a changed one
- * is left alone: what a crash interrupts goes on at the next start. The queue of version 1 stays until
- * every consumer has passed it (version-1-backlog.ts).
+ * Alarms of version 1 refer to places that hold ids only; today's also hold names. The names of that time
+ * are lost, so the places get today's. Each place is converted by one command and then left alone, so an
+ * interrupted conversion goes on at the next start. The queue of version 1 stays until every consumer
+ * has read it (version-1-backlog.ts).
  */
 export class CarryOver {
   readonly #redis: Redis;
@@ -58,7 +58,7 @@ export class CarryOver {
     if (places > 0) this.#log.info({ places }, 'carried the data of version 1 over');
   }
 
-  /** Returns how many there were. */
+  /** Converts all places; returns how many. */
   async #carryPlacesOver(): Promise<number> {
     const pattern = `${this.#keys.alarmPlacePrefix}*`;
     let total = 0;
@@ -73,7 +73,7 @@ export class CarryOver {
     return total;
   }
 
-  /** Those of the places that version 1 wrote. */
+  /** Picks the places that version 1 wrote. */
   async #placesOf(keys: readonly string[]): Promise<Version1Place[]> {
     const texts = await Promise.all(keys.map((key) => this.#redis.hget(key, 't')));
     return keys.flatMap((key, at) => {
@@ -103,7 +103,7 @@ export class CarryOver {
     await execute(pipeline);
   }
 
-  /** By the keys of the records; nothing for records that are gone. */
+  /** Reads the names by the keys of their records; nothing for records that are gone. */
   async #namesOf(places: readonly Version1Place[]): Promise<ReadonlyMap<string, string>> {
     const keys = this.#keys;
     const records = new Set(

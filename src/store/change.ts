@@ -8,9 +8,9 @@ const applyChange = new Script('apply-change', z.string());
 
 type Command = 'HSET' | 'DEL' | 'SADD' | 'SREM' | 'HDEL' | 'SDIFFSTORE';
 
-/** A record of the audit trail, as it is written (audit-records.ts). */
+/** A record of the audit trail as written (audit/records.ts). */
 export interface ChangeRecord {
-  /** Key of the sorted set in which it is kept, by time. */
+  /** Key of the sorted set that holds it, by time. */
   readonly index: string;
   /** Key of the counter that numbers the records. */
   readonly sequence: string;
@@ -20,7 +20,7 @@ export interface ChangeRecord {
   readonly before: readonly (readonly [name: string, key: string, field: string])[];
 }
 
-/** Where changes are made. */
+/** The store that a change is applied to. */
 export interface ChangeTarget {
   readonly redis: Redis;
   /** Called when the store gave no answer: the change may have been made, or be made yet. */
@@ -35,7 +35,7 @@ export class Change {
   readonly #writes: (string | number)[][] = [];
   readonly #records: unknown[][] = [];
 
-  /** The first requirement that does not hold is what the change fails with. */
+  /** Requires a condition; the change fails with the first one that does not hold. */
   require(condition: 'exists' | 'absent' | 'empty', key: string, failure: Failure): this {
     this.#checks.push([condition, this.#number(key), this.#failure(failure)]);
     return this;
@@ -55,17 +55,17 @@ export class Change {
     return this.#write(command, key, args);
   }
 
-  /** Takes the member out of the set that a field of the record names, if the record has it. */
+  /** Removes the member from the set that a field of the record names, if any. */
   leave(record: string, field: string, setPrefix: string, member: string): this {
     return this.#write('LEAVE', record, [field, setPrefix, member]);
   }
 
-  /** Deletes, for every member of the set, the key of this prefix. */
+  /** Deletes the key of this prefix for every member of the set. */
   deleteEach(set: string, prefix: string): this {
     return this.#write('DELEACH', set, [prefix]);
   }
 
-  /** Writes a record of the change together with it: there is neither without the other. */
+  /** Writes the audit record atomically with the change. */
   record({ index, sequence, atMs, text, before }: ChangeRecord): this {
     const old = before.map(([name, key, field]) => [name, this.#number(key), field]);
     const [indexNumber, sequenceNumber] = [this.#number(index), this.#number(sequence)];

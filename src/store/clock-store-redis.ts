@@ -21,7 +21,7 @@ const recordSchema = z.object({
 });
 const entriesSchema = z.array(z.tuple([z.string(), z.array(z.string())]));
 
-/** Fields of a stream's entry with its time, the first one that it has. */
+/** Fields with an entry's time; the first one present counts. */
 const HISTORY_STAMPS = ['t', 'r'];
 const LOG_STAMPS = ['r'];
 
@@ -33,10 +33,10 @@ export class ClockStoreRedis implements ClockStore {
   readonly #log: Logger;
 
   /**
-   * A save that waited for the store would end a store on a full disk after each of its restarts.
+   * Saves must not wait for the store: on a full disk each would end it anew after a restart.
    *
    * @param redis waits for the store
-   * @param writer fails soon, and repeats nothing
+   * @param writer fails soon and retries nothing
    */
   constructor(redis: Redis, writer: Redis, keys: Keys, log: Logger) {
     this.#redis = redis;

@@ -11,7 +11,7 @@ const LOADING_RETRY_MS = 250;
 const MANAGEMENT_TIMEOUT_MS = 3000;
 const MAX_SILENCE_MS = 10_000;
 
-/** Which server to connect to, and under which name it lists the connection. */
+/** The server to connect to, and the connection's name there. */
 export interface ConnectionOptions {
   /** `redis://`, `rediss://` or `unix:///`, as `redis.url` has it; else `socketPath`. */
   readonly url?: string | undefined;
@@ -20,21 +20,22 @@ export interface ConnectionOptions {
   /** Shared by all connections to the server. */
   readonly outages: StoreOutages;
   readonly name: string;
-  /** Put before every key, for a library whose own key names know no prefix. */
+  /** Prefix of every key, for a library whose own key names know none. */
   readonly keyPrefix?: string | undefined;
-  /** How long the message path waits for a sign of life from a server on another machine. */
+  /** Timeout for a sign of life from a server on another machine. */
   readonly maxSilenceMs?: number | undefined;
 }
 
 /**
- * The connection of the message path: its commands wait for the store as long as it takes, and are
- * sent again when the connection broke before the answer, so they must bear being done twice
+ * Connects the message path, whose commands wait for the store without limit.
+ *
+ * Commands are sent again when the connection broke before the answer, so they must be idempotent
  * (DEPENDENCY-FAULTS 7).
  */
 export function connectRedis(options: ConnectionOptions): Redis {
   const redis = connect(options, {
     maxRetriesPerRequest: null,
-    // After a failover the old primary refuses writes: look for the new one, and ask that.
+    // After a failover the old primary refuses writes: find the new one and send again there.
     reconnectOnError: (error) => (error.message.startsWith('READONLY') ? 2 : false),
   });
   watchSilence(redis, options);
@@ -42,8 +43,7 @@ export function connectRedis(options: ConnectionOptions): Redis {
 }
 
 /**
- * The connection of the management interface: a command that cannot be answered soon fails, and
- * none is sent twice.
+ * Connects the management interface, whose commands fail soon and are never sent twice.
  */
 export function connectManagementRedis(options: ConnectionOptions): Redis {
   return connect(options, {
@@ -55,7 +55,7 @@ export function connectManagementRedis(options: ConnectionOptions): Redis {
   });
 }
 
-/** Resolves when the connection can be used, at once if it can already. */
+/** Resolves once the connection can be used. */
 export function untilReady(redis: Redis, timeoutMs: number): Promise<void> {
   if (redis.status === 'ready') return Promise.resolve();
   return new Promise((resolve, reject) => {
@@ -78,7 +78,7 @@ function connect(options: ConnectionOptions, specific: RedisOptions): Redis {
     connectTimeout: CONNECT_TIMEOUT_MS,
     keepAlive: KEEP_ALIVE_MS,
     maxLoadingRetryTime: LOADING_RETRY_MS,
-    // With it, commands of one tick are reordered (DEPENDENCY-FAULTS 19).
+    // Pipelining would reorder the commands of one tick (DEPENDENCY-FAULTS 19).
     enableAutoPipelining: false,
     retryStrategy: (times) => Math.min(times * RETRY_STEP_MS, MAX_RETRY_DELAY_MS),
     ...specific,
@@ -88,7 +88,7 @@ function connect(options: ConnectionOptions, specific: RedisOptions): Redis {
 }
 
 function open({ url, socketPath }: ConnectionOptions, options: RedisOptions): Redis {
-  // ioredis takes a socket for what it is only without the scheme.
+  // ioredis recognises a socket's path only without the scheme.
   if (url !== undefined) return new Redis(url.replace(/^unix:\/\//i, ''), options);
   if (socketPath !== undefined) return new Redis({ ...options, path: socketPath });
   throw new GatewayError('start-failed', 'the store has no address');
@@ -101,10 +101,11 @@ function reportOutages(redis: Redis, { outages, name }: ConnectionOptions): void
 }
 
 /**
- * Breaks a connection on which the server has gone silent. Of a peer that vanished without a word (a
- * pulled cable) the kernel tells after some 15 minutes only, and ioredis' own `socketTimeout` can
- * fire on the connection after the one it was set for. On a socket of this machine there is nobody
- * to lose: a server that is silent there is busy.
+ * Breaks a connection on which the server has gone silent.
+ *
+ * The kernel reports a peer that vanished (a pulled cable) only after some 15 minutes, and ioredis'
+ * `socketTimeout` can fire on the connection after the one it was set for. On a local socket no peer can
+ * vanish: a server that is silent there is busy.
  */
 function watchSilence(redis: Redis, options: ConnectionOptions): void {
   if (redis.options.path !== undefined && redis.options.path !== null) return;
@@ -114,14 +115,14 @@ function watchSilence(redis: Redis, options: ConnectionOptions): void {
   const probe = () => {
     if (isWaiting || redis.status !== 'ready') return;
     isWaiting = true;
-    // Again and again: after a reconnect the same question is pending on the new connection.
+    // Repeated, because after a reconnect this PING is pending on the new connection.
     const overdue = setInterval(() => {
       if (isBreaking || (redis.status !== 'ready' && redis.status !== 'connect')) return;
       isBreaking = true;
       redis.once('close', () => {
         isBreaking = false;
       });
-      log.warn({ connection: name, maxSilenceMs }, 'the store is silent; connecting anew');
+      log.warn({ connection: name, maxSilenceMs }, 'the store is silent, reconnecting');
       redis.disconnect(true);
     }, maxSilenceMs);
     const answered = () => {

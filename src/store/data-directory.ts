@@ -7,16 +7,16 @@ import { writeDurably } from './durable-file.js';
 import { lockFile } from './file-lock.js';
 
 const TOKEN_BYTES = 32;
-/** The form of generated tokens; one put there by hand must not be shorter. */
+/** The form of generated tokens; one written by hand must not be shorter. */
 const USABLE_TOKEN = /^[!-~]{16,}$/;
 const ADMIN_TOKEN = 'admin.token';
 
-/** Creates the data directory, for the gateway's own user only; one that exists is left as it is. */
+/** Creates the data directory for the gateway's user only, unless it exists. */
 export async function createDataDirectory(dataDir: string): Promise<void> {
   try {
     await mkdir(dataDir, { recursive: true, mode: 0o700 });
   } catch (cause) {
-    // The path, or a part of it, is a file.
+    // The path or a part of it may be a file.
     const isFile = ['EEXIST', 'ENOTDIR'].includes(systemErrorCode(cause) ?? '');
     const detail = isFile
       ? `${dataDir} is to be a directory, but a file is in its place: set dataDir`
@@ -26,8 +26,9 @@ export async function createDataDirectory(dataDir: string): Promise<void> {
 }
 
 /**
- * Claims the data directory, which must exist, for this process until the returned function is
- * called or the process ends, by `kill -9` too.
+ * Locks the data directory, which must exist, for this process.
+ *
+ * The lock holds until the returned function is called or the process ends, `kill -9` included.
  */
 export function lockDataDirectory(dataDir: string): () => void {
   const descriptor = lockFile(join(dataDir, 'gateway.lock'));
@@ -42,10 +43,11 @@ export function lockDataDirectory(dataDir: string): () => void {
 }
 
 /**
- * The first administrator's token where the configuration has none: what `<dataDir>/admin.token`
- * holds, written there at the first start (CONTRACT 1, first admin).
+ * Loads the first administrator's token, for a configuration without one.
  *
- * @param beforeWriting called before a new one is written: it is not in use before this resolves
+ * `<dataDir>/admin.token` is written at the first start (CONTRACT 1, first admin).
+ *
+ * @param beforeWriting called before a new one is written, which is not in use until this resolves
  */
 export function loadAdminToken(
   dataDir: string,
@@ -54,14 +56,16 @@ export function loadAdminToken(
   return loadToken(dataDir, ADMIN_TOKEN, beforeWriting);
 }
 
-/** Where it is. */
+/** The path of the administrator's token. */
 export function adminTokenFile(dataDir: string): string {
   return join(dataDir, ADMIN_TOKEN);
 }
 
 /**
- * Loads the key that signs the gateway's own footage URLs: kept in `<dataDir>/footage.key`, so that
- * they outlive a restart. Removing the file ends every URL with the next start.
+ * Loads the key that signs the gateway's own footage URLs.
+ *
+ * `<dataDir>/footage.key` keeps it, so URLs outlive a restart. Removing the file ends them all with the
+ * next start.
  */
 export function loadFootageKey(dataDir: string): Promise<string> {
   return loadToken(dataDir, 'footage.key');
@@ -102,7 +106,7 @@ async function readIfExists(file: string): Promise<string | undefined> {
   }
 }
 
-/** Complete or not there at all: a power cut must not leave an empty token behind. */
+/** Writes a token durably: a power cut must not leave an empty file. */
 async function writeToken(file: string): Promise<string> {
   const token = randomBytes(TOKEN_BYTES).toString('base64url');
   try {

@@ -5,7 +5,7 @@ import { answering } from './failures.js';
 import type { Keys } from './keys.js';
 import { execute } from './transaction.js';
 
-/** Dead letters are read one by one, by people: more would only fill the store. */
+/** People read dead letters one by one: more would only fill the store. */
 const MAX_PER_BRIDGE = 1_000;
 
 const letterSchema = z

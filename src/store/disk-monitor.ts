@@ -4,11 +4,11 @@ import { systemErrorCode } from '../errors.js';
 import type { Health } from '../site/health.js';
 
 const INTERVAL_MS = 1_000;
-/** With less than this the embedded store soon ends, and cannot write why. */
+/** With less free, the embedded store soon ends and cannot write why. */
 const MIN_FREE_BYTES = 1024 * 1024;
 const FAULT = 'disk';
 
-/** Watches whether the disk takes what the embedded store writes (CONTRACT 4.7). */
+/** Watches whether the disk takes the embedded store's writes (CONTRACT 4.7). */
 export class DiskMonitor {
   readonly #directory: string;
   readonly #health: Health;
@@ -37,7 +37,7 @@ export class DiskMonitor {
     return this.#unwritable();
   }
 
-  /** The kernel makes a disk read-only that fails; nothing is written to find that out. */
+  /** The fault of an unwritable disk, found without writing: the kernel makes a failing disk read-only. */
   async #unwritable(): Promise<string | undefined> {
     try {
       await access(this.#directory, constants.W_OK);

@@ -5,7 +5,7 @@ import { dirname } from 'node:path';
 const FILE_MODE = 0o600;
 const DRAFT_SUFFIX = '.new';
 
-/** Writes a file that is on the disk whole, or as it was before, also after a power cut. */
+/** Writes a file: whole on the disk or as before, even after a power cut. */
 export async function writeDurably(path: string, content: string | Buffer): Promise<void> {
   const draft = path + DRAFT_SUFFIX;
   try {
@@ -29,7 +29,7 @@ async function writeDraft(draft: string, content: string | Buffer): Promise<void
   }
 }
 
-/** Syncs the names in a directory, which are on the disk only then. */
+/** Syncs a directory: only then are the names in it on the disk. */
 export async function syncDirectory(directory: string): Promise<void> {
   const handle = await open(directory, constants.O_RDONLY);
   try {

@@ -4,20 +4,21 @@ import type { EmbeddedPlace } from './embedded-place.js';
 
 const ANSWER_TIMEOUT_MS = 1000;
 
-/** A connection that only asks after the server itself; it never reconnects. */
+/** A connection about the server itself, which never reconnects. */
 export interface ControlConnection {
   readonly pid: number;
-  /** Resolves when the connection is gone, and with it, but for a fault of its own, the server. */
+  /** Resolves when the connection ends, which it does with the server unless it fails itself. */
   readonly closed: Promise<void>;
   isLoading(): Promise<boolean>;
-  /** Has the server write what it must and end. */
+  /** Makes the server save and end. */
   shutDown(): Promise<void>;
   close(): void;
 }
 
 /**
- * Connects to the server on our socket; undefined when none answers there. One that answers but
- * keeps its data elsewhere is left alone.
+ * Connects to the server on our socket; undefined when none answers.
+ *
+ * A server that keeps its data elsewhere is left alone.
  */
 export async function openControl(place: EmbeddedPlace): Promise<ControlConnection | undefined> {
   const redis = new Redis({
@@ -70,7 +71,7 @@ function field(info: string, name: string): string | undefined {
   return new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1];
 }
 
-/** Every failure here shows as a rejected call or an ended connection as well. */
+/** Ignores an error that also shows as a rejected call or an ended connection. */
 function ignoreError(): undefined {
   return undefined;
 }

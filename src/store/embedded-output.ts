@@ -10,15 +10,15 @@ const KEPT_LINES = 5;
 /** `1234:M 21 Nov 2026 11:01:22.253 # text`: the sign before the text is its level. */
 const LINE = /^\d+:[A-Z] \d+ \w+ \d{4} [\d:.]+ ([.*#-]) (.*)$/;
 /**
- * Lines that the server logs at its highest level though nothing is wrong, or that no gateway needs:
- * without overcommit a fork can fail for want of memory, and the append-only file is rewritten later.
+ * Warnings of the server that report nothing wrong, or nothing that concerns a gateway: without overcommit
+ * a fork can fail for want of memory, and the append-only file is rewritten later.
  */
 const ROUTINE =
   /is starting|just started|Configuration loaded|Server initialized|ser requested shutdown|eady to exit|Memory overcommit must be enabled/;
 
-/** Forwards what the embedded store writes to the log; what is routine is for debugging only. */
+/** Forwards the embedded store's output to the log, routine lines at debug level. */
 export interface OutputFollower {
-  /** Forwards what has been written up to now. */
+  /** Forwards everything written so far. */
   catchUp(): Promise<void>;
   /** The last lines forwarded. */
   lastLines(): string;
@@ -26,9 +26,10 @@ export interface OutputFollower {
 }
 
 /**
- * Follows the file the embedded store writes its output to, from its present end. A file and no
- * pipe, because the store outlives a killed gateway and must not die on its next line; read by the
- * clock, because the kernel's file notifications can run out.
+ * Follows the embedded store's output file from its present end.
+ *
+ * The store writes to a file and not to a pipe, because it outlives a killed gateway and must not die on
+ * its next line. The file is polled, because the kernel's file notifications can run out.
  */
 export async function followOutput(file: string, log: Logger): Promise<OutputFollower> {
   const handle = await open(file, 'a+', 0o600);

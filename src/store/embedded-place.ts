@@ -7,7 +7,7 @@ import { GatewayError } from '../errors.js';
 /** `sun_path` holds 108 bytes on Linux and 104 on macOS, the closing zero included. */
 const MAX_SOCKET_PATH_BYTES = 103;
 
-/** Where the embedded store's files are. */
+/** The paths of the embedded store's files. */
 export interface EmbeddedPlace {
   /** Its working directory, with the append-only file. */
   readonly directory: string;
@@ -18,7 +18,7 @@ export interface EmbeddedPlace {
   readonly lockFile: string;
 }
 
-/** Names the places; nothing is created yet. */
+/** Composes the paths; nothing is created yet. */
 export function embeddedPlace(dataDir: string): EmbeddedPlace {
   const directory = join(resolve(dataDir), 'redis');
   return {
@@ -37,7 +37,7 @@ function socketPathOf(directory: string): string {
   return join(tmpdir(), `care-home-gateway-${digest}`, 'redis.sock');
 }
 
-/** Creates the directories, and returns the place with the directory's one true name. */
+/** Creates the directories; returns the place with the directory's real path. */
 export async function createEmbeddedPlace(place: EmbeddedPlace): Promise<EmbeddedPlace> {
   await mkdir(place.directory, { recursive: true, mode: 0o700 });
   const socketDirectory = dirname(place.socketPath);
@@ -45,15 +45,15 @@ export async function createEmbeddedPlace(place: EmbeddedPlace): Promise<Embedde
   return { ...place, directory: await realpath(place.directory) };
 }
 
-/** Leaves nothing of the socket behind, where it had to be put elsewhere. */
+/** Removes the socket's directory, if it had to be put elsewhere. */
 export async function removeSocketDirectory(place: EmbeddedPlace): Promise<void> {
   const directory = dirname(place.socketPath);
   if (dirname(directory) !== tmpdir()) return;
-  // Should the server have left its socket there, the next one needs the directory anyway.
+  // If the server left its socket there, the next one needs the directory anyway.
   if ((await readdir(directory)).length === 0) await rmdir(directory);
 }
 
-/** In a directory anyone may write to, the name may have been taken by someone else before us. */
+/** Creates a directory where anyone may write, so its name may be taken already. */
 async function createPrivateDirectory(directory: string): Promise<void> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const stats = await lstat(directory);

@@ -11,9 +11,9 @@ import { obtainServer, type StoreServer, stopServer, untilReady } from './embedd
 
 const MIN_RESTART_DELAY_MS = 100;
 const MAX_RESTART_DELAY_MS = 2000;
-/** A server that lasted so long did not end because of how it was started. */
+/** A server that ran this long did not end because of how it was started. */
 const STABLE_AFTER_MS = 10_000;
-/** The gateway has 10 s to stop in (CONTRACT 1, stop), and the store comes last. */
+/** The gateway has 10 s to stop (CONTRACT 1, stop), and the store stops last. */
 const STOP_TIMEOUT_MS = 4000;
 
 /** The options of `createEmbeddedRedis`. */
@@ -27,18 +27,21 @@ export interface EmbeddedRedisOptions {
 /** The gateway's own store, a Redis server as a child process (CONTRACT 1, store). */
 export interface EmbeddedRedis {
   readonly socketPath: string;
-  /** Whether it answers, as far as is known. */
+  /** Whether the store answers, as far as known. */
   readonly running: boolean;
   /**
-   * Claims the data directory and resolves when the store answers and has loaded its data; throws
-   * `start-failed`. From then on a store that ends is started again. Once only.
+   * Locks the data directory; resolves once the store has loaded its data and answers.
+   *
+   * From then on a store that ends is started again. May be called once.
+   *
+   * @throws GatewayError `start-failed`
    */
   start(): Promise<void>;
-  /** Ends the store cleanly and gives the data directory free. */
+  /** Ends the store cleanly and unlocks the data directory. */
   stop(): Promise<void>;
 }
 
-/** The embedded store of a data directory, not yet started. */
+/** Creates the embedded store of a data directory, not yet started. */
 export function createEmbeddedRedis(options: EmbeddedRedisOptions): EmbeddedRedis {
   return new Supervisor(options);
 }
@@ -79,7 +82,7 @@ class Supervisor implements EmbeddedRedis {
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    // The caller of `start` gets its failure.
+    // A failed start is reported to the caller of `start`.
     await Promise.allSettled([this.#starting]);
     await this.#supervision;
     await this.#shutDown();
@@ -114,7 +117,7 @@ class Supervisor implements EmbeddedRedis {
     this.#release = undefined;
   }
 
-  /** Until stopped: waits for the server to end, and starts it again. */
+  /** Restarts the server whenever it ends, until stopped. */
   async #supervise(first: StoreServer, output: OutputFollower): Promise<void> {
     const { signal } = this.#stopping;
     const stopped = new Promise<undefined>((resolve) => {
@@ -136,7 +139,7 @@ class Supervisor implements EmbeddedRedis {
     }
   }
 
-  /** The next server that answers; undefined when the gateway is stopped before there is one. */
+  /** Starts servers until one answers; undefined when the gateway stops first. */
   async #restart(output: OutputFollower): Promise<StoreServer | undefined> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
@@ -164,17 +167,17 @@ class Supervisor implements EmbeddedRedis {
   async #tryRepaired(output: OutputFollower): Promise<StoreServer | undefined> {
     const cut = await cutDamagedTail(this.#place.directory, this.#searchPath);
     if (cut === undefined) return undefined;
-    this.#log.error(cut, 'the end of the append-only file was damaged and has been cut off');
+    this.#log.error(cut, 'cut a damaged tail off the append-only file');
     return this.#tryServer(output);
   }
 
   async #restoreFiles(): Promise<void> {
     const restored = await restoreIncompleteFiles(this.#place.directory);
     if (restored === undefined) return;
-    this.#log.error(restored, 'append-only files are missing; the store starts with what is left');
+    this.#log.error(restored, 'append-only files are missing, starting the store with those left');
   }
 
-  /** A server that answers, or undefined when it ended before it did. */
+  /** Obtains a server that answers; undefined when it ended first. */
   async #tryServer(output: OutputFollower): Promise<StoreServer | undefined> {
     const { signal } = this.#stopping;
     const beforeLaunch = () => this.#restoreFiles();
@@ -186,13 +189,15 @@ class Supervisor implements EmbeddedRedis {
     if (!isReady) return undefined;
     this.#running = true;
     const { pid, adopted } = server;
-    const how = adopted ? 'that survived the last gateway is taken over' : 'answers';
-    this.#log.info({ pid, adopted }, `the embedded store ${how}`);
+    this.#log.info(
+      { pid, adopted },
+      adopted ? 'adopted the running embedded store' : 'embedded store answers',
+    );
     return server;
   }
 }
 
-/** A store whose disk is full ends, and cannot write why. */
+/** Free space, for the log: a store whose disk is full cannot write why it ended. */
 async function freeBytes(directory: string): Promise<number | undefined> {
   try {
     const { bavail, bsize } = await statfs(directory);

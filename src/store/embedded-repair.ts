@@ -6,9 +6,9 @@ import { MANIFEST, SINGLE_FILE } from './append-only-files.js';
 
 const CHECKERS = ['redis-check-aof', 'valkey-check-aof'];
 const REPORT = /AOF analyzed: (?:filename=(.+), )?size=(\d+), ok_up_to=(\d+),.* diff=(\d+)/g;
-/** A longer tail that holds a whole transaction is no torn end, and is not cut without being asked. */
+/** A longer tail with a whole transaction in it is no torn end, and is not cut. */
 const MAX_DOUBTFUL_BYTES = 1024 * 1024;
-/** How a transaction ends in the file: what is behind one was acknowledged, or may have been. */
+/** The end of a transaction in the file, which may have been acknowledged. */
 const EXEC = Buffer.from('*1\r\n$4\r\nEXEC\r\n');
 const CHUNK_BYTES = 1024 * 1024;
 
@@ -28,11 +28,11 @@ interface Tail {
 /**
  * Cuts the unreadable end off the append-only file, keeping a copy.
  *
- * The server runs only on a whole file. Every write is synced before it is answered, so nothing that
- * was acknowledged is in a torn end (CONTRACT 4.7): a command that is not complete, a MULTI without
- * its EXEC, zeros or garbage after a power cut. No server may be running.
+ * The server runs only on a whole file. Every write is synced before it is answered, so a torn end (an
+ * incomplete command, a MULTI without its EXEC, zeros or garbage after a power cut) holds nothing that
+ * was acknowledged (CONTRACT 4.7). No server may be running.
  *
- * @returns undefined when something else is wrong
+ * @returns undefined when the file has no such end
  */
 export async function cutDamagedTail(
   directory: string,
@@ -59,7 +59,7 @@ export async function cutDamagedTail(
   }
 }
 
-/** A torn end may be long, as a transaction may be, or a block of zeros; but no whole one is in it. */
+/** Whether the tail is a torn end: short, or long without a whole transaction in it. */
 async function isTornEnd(handle: FileHandle, tail: Tail): Promise<boolean> {
   if (tail.bytes <= MAX_DOUBTFUL_BYTES) return true;
   let before = Buffer.alloc(0);
@@ -71,7 +71,7 @@ async function isTornEnd(handle: FileHandle, tail: Tail): Promise<boolean> {
   return true;
 }
 
-/** Copies the tail; a disk that is full, perhaps the cause of it all, must not prevent the repair. */
+/** Copies the tail; a full disk, perhaps the cause of it all, must not prevent the repair. */
 async function keep(handle: FileHandle, tail: Tail, to: string): Promise<string | undefined> {
   try {
     const copy = await open(to, 'w', 0o600);
@@ -83,7 +83,7 @@ async function keep(handle: FileHandle, tail: Tail, to: string): Promise<string 
     }
     return to;
   } catch {
-    // Half a copy would only take room that the store needs.
+    // Half a copy would only take room that the store needs. The caller logs `keptIn` as missing.
     await rm(to, { force: true });
     return undefined;
   }
@@ -104,7 +104,7 @@ async function firstThatExists(files: readonly string[]): Promise<string | undef
       await access(file, constants.R_OK | constants.W_OK);
       return file;
     } catch {
-      // The next one then.
+      // Try the next one.
     }
   }
   return undefined;

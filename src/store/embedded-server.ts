@@ -8,14 +8,14 @@ import { lockFile } from './file-lock.js';
 
 const PROGRAMS = ['redis-server', 'valkey-server'];
 const LOOK_AGAIN_MS = 50;
-/** A server that holds the data but has not answered for so long is ended and started anew. */
+/** Timeout after which a server that holds the data but does not answer is killed. */
 const UNANSWERED_MS = 5000;
 
-/** A running server, started by us or found running. */
+/** A running server, launched or adopted. */
 export interface StoreServer {
   readonly pid: number;
   readonly adopted: boolean;
-  /** Resolves when it has ended, with how. */
+  /** Resolves when the server has ended, with how it did. */
   readonly ended: Promise<string>;
   kill(): void;
 }
@@ -30,8 +30,9 @@ export interface ServerOptions {
 }
 
 /**
- * The server on our data: the one still running since a gateway was killed, else a new one, which
- * need not answer yet (CONTRACT 1, store). Never two: the new one holds a lock as long as it lives.
+ * Adopts the server of a killed gateway, or launches a new one (CONTRACT 1, store).
+ *
+ * A new server may not answer yet. Its lock lasts as long as it lives, so there are never two.
  */
 export async function obtainServer(
   options: ServerOptions,
@@ -67,7 +68,7 @@ export async function untilReady(
   return false;
 }
 
-/** Has the server end by itself, and by force when it has not within `timeoutMs`. */
+/** Ends the server cleanly, and kills it after `timeoutMs`. */
 export async function stopServer(
   server: StoreServer,
   place: EmbeddedPlace,
@@ -78,7 +79,7 @@ export async function stopServer(
     () => server.kill(),
     () => undefined,
   );
-  // A server that takes no connection any more is ended by force when its time is up.
+  // A server that takes no connection any more is killed after the timeout.
   const [control] = await Promise.allSettled([openControl(place)]);
   if (control.status === 'fulfilled') {
     await control.value?.shutDown();
@@ -103,7 +104,7 @@ function killIfAlive(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // The server ended by itself in the meantime.
+    // The server has ended by itself meanwhile.
   }
 }
 
@@ -119,7 +120,7 @@ async function answers(place: EmbeddedPlace): Promise<boolean> {
   }
 }
 
-/** Starts a server that shares `lock`; our own hold on it ends here. */
+/** Launches a server that inherits `lock`; our own hold on it ends here. */
 async function launch(options: ServerOptions, lock: number): Promise<StoreServer> {
   const { place, searchPath, beforeLaunch } = options;
   const output = openSync(place.outputFile, 'a', 0o600);
@@ -180,8 +181,8 @@ function serverArguments(place: EmbeddedPlace): string[] {
     ['appendonly', 'yes'],
     ['appendfsync', 'always'],
     ['no-appendfsync-on-rewrite', 'no'],
-    // A short file is repaired before the server runs on it: what the server keeps of one may end in an
-    // open MULTI, which swallows what is appended behind it (FINDINGS S5).
+    // The gateway repairs a short file itself: the server's own cut may leave an open MULTI at the end,
+    // which swallows everything appended after it (FINDINGS S5).
     ['aof-load-truncated', 'no'],
     ['auto-aof-rewrite-percentage', '100'],
     ['auto-aof-rewrite-min-size', '64mb'],
@@ -191,7 +192,7 @@ function serverArguments(place: EmbeddedPlace): string[] {
   return settings.flatMap(([name, value]) => [`--${name}`, value]);
 }
 
-/** Ends the process that holds the data's lock but does not answer; only if it is surely that. */
+/** Kills the process that holds the data's lock and does not answer, if surely found. */
 function killUnanswering(place: EmbeddedPlace): void {
   try {
     const pid = Number(readFileSync(place.pidFile, 'utf8'));
@@ -200,7 +201,7 @@ function killUnanswering(place: EmbeddedPlace): void {
       return;
     }
   } catch {
-    // Ended meanwhile, or there is no /proc: what to do is said below.
+    // The process has ended meanwhile, or there is no /proc: the error below says what to do.
   }
   throw new GatewayError(
     'start-failed',

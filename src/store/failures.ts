@@ -1,8 +1,9 @@
 import { GatewayError } from '../errors.js';
 
 /**
- * Runs a call to the store for a caller who waits for the answer: whatever goes wrong with it,
- * closed connection, time-out, full memory, is `store-unavailable` to the caller.
+ * Runs a call to the store for a caller who waits for the answer.
+ *
+ * Any failure (closed connection, timeout, full memory) is `store-unavailable` to the caller.
  *
  * @throws GatewayError `store-unavailable`, or the one that `call` throws itself
  */
@@ -15,8 +16,8 @@ export async function answering<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Answers of a store that is full, loading or being replaced: it will take the write later. */
-const PASSING_REFUSALS: readonly string[] = [
+/** Errors of a store that is full, loading or being replaced, and takes the write later. */
+const TEMPORARY_ERRORS: readonly string[] = [
   'OOM',
   'MISCONF',
   'READONLY',
@@ -29,18 +30,18 @@ const PASSING_REFUSALS: readonly string[] = [
 ];
 
 /**
- * Runs a write that is tried again by the caller as long as the store refuses it for now.
+ * Runs a write that the caller retries while the store cannot take it.
  *
- * @throws GatewayError `store-unavailable` for such a refusal; anything else as it is
+ * @throws GatewayError `store-unavailable` for a temporary error; any other error as it is
  */
 export async function writing<T>(call: () => Promise<T>): Promise<T> {
   try {
     return await call();
   } catch (error) {
     const message = error instanceof Error ? error.message : '';
-    const refusal = PASSING_REFUSALS.find((code) => message.startsWith(code));
-    if (refusal === undefined) throw error;
-    const detail = `The store refuses to write (${refusal}).`;
+    const temporary = TEMPORARY_ERRORS.find((code) => message.startsWith(code));
+    if (temporary === undefined) throw error;
+    const detail = `The store refuses to write (${temporary}).`;
     throw new GatewayError('store-unavailable', detail, { cause: error });
   }
 }

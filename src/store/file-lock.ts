@@ -3,8 +3,8 @@ import { closeSync, openSync } from 'node:fs';
 import { GatewayError } from '../errors.js';
 
 /**
- * Programs that lock the open file they inherit as descriptor 3, or end with status 1 at once when
- * another holds it. `flock` is on every Linux system; macOS has `perl`.
+ * Programs that lock the open file which they inherit as descriptor 3, and exit with status 1 when
+ * another process holds it. Every Linux system has `flock`; macOS has `perl`.
  */
 const LOCKERS = [
   { program: 'flock', args: ['-n', '3'] },
@@ -12,11 +12,13 @@ const LOCKERS = [
 ];
 
 /**
- * Locks a file, which is created if need be: its descriptor, or undefined when another holds it.
+ * Locks a file, created if missing; undefined when another process holds it.
  *
- * The kernel keeps such a lock with the open file and not with the process, so the helper's lock is
- * ours, and that of every process the descriptor is handed to. It goes with the last of them,
- * however that one ends: a lock is never stale, and no process id has to be believed.
+ * The kernel keeps the lock with the open file and not with the process, so the helper's lock is ours,
+ * and that of every process that inherits the descriptor. The lock ends with the last of them, however
+ * that one ends, so it is never stale, and no process id has to be trusted.
+ *
+ * @returns the descriptor
  */
 export function lockFile(path: string): number | undefined {
   const descriptor = openSync(path, 'a+', 0o600);

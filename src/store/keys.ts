@@ -1,6 +1,7 @@
 /**
- * Every key of the store, all under one hash-tagged prefix per site, so that a site lies on one slot
- * of a Redis Cluster and many sites share a store without touching each other.
+ * Every key of the store, under one hash-tagged prefix per site.
+ *
+ * The tag puts a site on one slot of a Redis Cluster; the prefix keeps the sites of a shared store apart.
  */
 export class Keys {
   readonly #prefix: string;
@@ -84,22 +85,22 @@ export class Keys {
     return this.#key('last-seen');
   }
 
-  /** Hash: the steady clock, and what is known of the wall clock. */
+  /** Hash: the steady clock, and the state of the wall clock. */
   get clock(): string {
     return this.#key('clock');
   }
 
-  /** The counter behind the entries of a log. */
+  /** The counter that numbers the entries of a log. */
   logSequence(log: string): string {
     return this.#key('sequence', log);
   }
 
-  /** Which store this is: tells it from one that was emptied or put in its place. */
+  /** The store's identity: tells it from one that was emptied or replaced. */
   get identity(): string {
     return this.#key('identity');
   }
 
-  /** Stream: the messages that are no alarms. */
+  /** Stream: the message log, of everything but alarms. */
   get messageLog(): string {
     return this.#key('log', 'messages');
   }
@@ -109,19 +110,19 @@ export class Keys {
     return this.#key('history');
   }
 
-  /** Stream: the alarms that version 1 had queued, under the sequences of the history. */
+  /** Stream: the alarms queued by version 1, under the sequences of the history. */
   get version1Backlog(): string {
     return this.#key('log', 'alarms');
   }
 
-  /** The number of the layout in which everything here is kept; absent: version 1. */
+  /** The number of the store's layout; absent in version 1. */
   get layout(): string {
     return this.#key('layout');
   }
 
   /**
-   * Sorted set: one kind's alarms of a location, or of one device in it, that happened in one group or
-   * in none, by detection time.
+   * Sorted set, by detection time: the alarms of one kind, of a location or a device in it, in one group
+   * or in none.
    */
   alarmIndex(
     locationId: string,
@@ -144,8 +145,8 @@ export class Keys {
   }
 
   /**
-   * Hash: group id, '' for none → how many places (`alarmPlace`) a location, or one device in it, has
-   * alarms of in that group: the groups that its `alarmIndex`es are of.
+   * Hash: group id, '' for none → how many places (`alarmPlace`) in that group have alarms of a location,
+   * or of one device in it. Its fields are the groups that have an `alarmIndex`.
    */
   alarmGroups(locationId: string, deviceId: string | undefined): string {
     const scope = deviceId === undefined ? [locationId] : [locationId, deviceId];
@@ -157,7 +158,7 @@ export class Keys {
     return this.#key('alarm-groups', '');
   }
 
-  /** Hash: where a device was and its custom data, and how many alarms refer to it. */
+  /** Hash: a device's place and custom data, and how many alarms refer to them. */
   alarmPlace(digest: string): string {
     return this.alarmPlacePrefix + digest;
   }
@@ -167,7 +168,7 @@ export class Keys {
     return this.#key('alarm-place', '');
   }
 
-  /** Hash: digest of device and alarm id → sequence number; a piece of all there are (alarm-ids.ts). */
+  /** Hash: digest of device and alarm id → sequence; one piece of many (alarm-records.ts). */
   alarmIds(piece: number): string {
     return `${this.alarmIdsPrefix}${piece}`;
   }
@@ -177,7 +178,7 @@ export class Keys {
     return this.#key('alarm-ids', '');
   }
 
-  /** Hash: packet identifier → what was last recorded under it, for alarms without a stable id. */
+  /** Hash: packet identifier → last alarm recorded under it, for alarms without a stable id. */
   receipts(deviceId: string): string {
     return this.receiptsPrefix + deviceId;
   }
@@ -188,8 +189,8 @@ export class Keys {
   }
 
   /**
-   * Hash: the packet identifiers of QoS 2 publishes that a session has not released, where
-   * aedes-persistence-redis has always kept them.
+   * Hash: packet identifiers of QoS 2 publishes that a session has not released, under the key that
+   * aedes-persistence-redis uses.
    */
   received(clientId: string): string {
     return this.receivedPrefix + clientId;
@@ -204,7 +205,7 @@ export class Keys {
     return this.#key('sessions');
   }
 
-  /** Hash: log → the entry up to which every session's backlog has been counted. */
+  /** Hash: log → the last entry counted into every session's backlog. */
   get countedUpTo(): string {
     return this.#key('counted-up-to');
   }
@@ -213,12 +214,12 @@ export class Keys {
     return this.#key('session', clientId);
   }
 
-  /** The counter behind the records of the audit trail. */
+  /** The counter that numbers the records of the audit trail. */
   get auditSequence(): string {
     return this.#key('sequence', 'audit');
   }
 
-  /** Sorted set: numbers that the audit trail had come to, by steady time. */
+  /** Sorted set: numbers that the audit trail had reached, by steady time. */
   get auditMarks(): string {
     return this.#key('audit-marks');
   }
@@ -232,7 +233,7 @@ export class Keys {
     return this.#key('rejected', locationId);
   }
 
-  /** Hash: bridge → fingerprint of how it was configured when this was last written down. */
+  /** Hash: bridge → fingerprint of its configuration when last recorded. */
   get bridges(): string {
     return this.#key('bridges');
   }

@@ -7,12 +7,13 @@ import { Script } from './scripts.js';
 
 const removeLeftovers = new Script('remove-leftovers', z.tuple([z.number(), z.number()]));
 
-/** As a site's own scan of its records (site-loader.ts). */
+/** Keys per call, as in the scan of the site's records (site-loader.ts). */
 const KEYS_A_SCAN = 5_000;
 
 /**
- * Removes what earlier versions left of deleted locations and devices (FINDINGS R13): lists of rejected
- * publishes, and when a device was last seen.
+ * Removes leftovers of deleted locations and devices (FINDINGS R13).
+ *
+ * Earlier versions left the list of invalid publishes, and when a device was last seen.
  */
 export class Leftovers {
   readonly #redis: Redis;
@@ -40,10 +41,13 @@ export class Leftovers {
     const text = JSON.stringify({ ...prefixes, locationIds, deviceIds });
     const hashes = [keys.locations, keys.devices, keys.lastSeen];
     const [lists, devices] = await removeLeftovers.run(this.#redis, hashes, [text]);
-    this.#log.info({ rejectedLists: lists, lastSeen: devices }, 'removed leftovers of the deleted');
+    this.#log.info(
+      { rejectedLists: lists, lastSeen: devices },
+      'removed leftovers of deleted locations and devices',
+    );
   }
 
-  /** Ids of the locations that have a list of rejected publishes. */
+  /** Finds the ids of locations that have a list of invalid publishes. */
   async #rejected(): Promise<string[]> {
     const prefix = this.#keys.rejected('');
     const ids = new Set<string>();

@@ -8,8 +8,8 @@ import { MessageLog } from './message-log.js';
 /**
  * The two logs in Redis.
  *
- * Everything is appended over one connection, whose answers come in the order of the logs; everything
- * is read over another, so that a page of a long backlog does not hold an alarm up.
+ * All appends go over one connection, so answers come in the order of the logs. All reads go over
+ * another, so that a page of a long backlog does not delay an alarm.
  */
 export class LogStore implements LogReader {
   readonly alarms: AlarmLog;
@@ -35,7 +35,7 @@ export class LogStore implements LogReader {
     return (await Promise.all(pages)).flat();
   }
 
-  /** The newest sequence: of the counter or of the log itself, should the counter be behind. */
+  /** The newest sequence: the counter's, or the log's own if the counter is lower. */
   async lastSequence(log: LogName): Promise<number> {
     const key = log === 'alarms' ? this.#keys.history : this.#keys.messageLog;
     const [counter, [newest]] = await Promise.all([
@@ -47,8 +47,9 @@ export class LogStore implements LogReader {
   }
 
   /**
-   * Removes the messages up to and including this one. Alarms stay until their retention ends them:
-   * their log is the history.
+   * Trims messages up to and including this one.
+   *
+   * Alarms stay until retention removes them: their log is the history.
    */
   async trim(log: LogName, upToSequence: number): Promise<void> {
     await this[log].trim(upToSequence);

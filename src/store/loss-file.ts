@@ -20,7 +20,7 @@ const fileSchema = z.array(
   }),
 );
 
-/** The losses in a file beside the store, which may be what is lost. */
+/** Keeps losses in a file, as the store itself may be lost. */
 export class LossFile implements LossStore {
   readonly #path: string;
   readonly #log: Logger;
@@ -30,13 +30,13 @@ export class LossFile implements LossStore {
     this.#log = log;
   }
 
-  /** A file that cannot be read must not keep alarms from being forwarded. */
+  /** Loads the losses; none from an unreadable file, which must not stop the gateway. */
   async load(): Promise<Loss[]> {
     try {
       return fileSchema.parse(JSON.parse(await readFile(this.#path, 'utf8')));
     } catch (err) {
       if (systemErrorCode(err) !== 'ENOENT') {
-        this.#log.error({ err, file: this.#path }, 'failed to read the former losses');
+        this.#log.error({ err, file: this.#path }, 'failed to read earlier losses');
       }
       return [];
     }

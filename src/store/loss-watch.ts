@@ -32,16 +32,15 @@ export interface LossWatchOptions {
   readonly file: WitnessFile;
   readonly losses: Pick<Losses, 'report' | 'keep'>;
   readonly log: Logger;
-  /** The wall clock: people read when something was last seen. */
+  /** The wall clock, as people read these times. */
   readonly now: () => number;
 }
 
 /**
- * Notices what the store has lost: emptied, replaced, or back at an earlier state (FINDINGS R7, R9, R12).
+ * Detects a store that was emptied, replaced or set back (FINDINGS R7, R9, R12).
  *
- * The gateway knows which store it had, how far its numbers went, and which alarm was the newest, from
- * a file beside it. It compares them at the start, when a connection is back, and every second, by a
- * short script that only reads.
+ * A file beside the store holds its identity, its numbers and its newest alarm. A short script that only
+ * reads compares them at the start, after a reconnect, and every second.
  */
 export class LossWatch {
   readonly #options: LossWatchOptions;
@@ -57,7 +56,7 @@ export class LossWatch {
     this.#options = options;
   }
 
-  /** Resolves when the store was compared, or cannot be now. */
+  /** Resolves once the store was compared, or could not be. */
   async start(): Promise<void> {
     this.#known = await this.#options.file.read();
     this.#written = this.#known;
@@ -66,7 +65,7 @@ export class LossWatch {
     this.#timer = setInterval(this.#onReady, INTERVAL_MS);
   }
 
-  /** Leaves the newest numbers in the file. */
+  /** Stops the watch and writes the newest numbers to the file. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     this.#options.redis.off('ready', this.#onReady);
@@ -74,7 +73,7 @@ export class LossWatch {
     if (!this.#hasFailed) await this.#attempt();
   }
 
-  /** Tries again a second later; a failure that lasts needs one line in the log. */
+  /** Compares once, logging the first failure of an outage; the next attempt is a second later. */
   #attempt(): Promise<void> {
     this.#checking ??= this.#check()
       .then(() => {
@@ -82,7 +81,7 @@ export class LossWatch {
       })
       .catch((err: unknown) => {
         const { redis, log } = this.#options;
-        // A store that is away has been logged already (StoreOutages).
+        // StoreOutages has already logged a store that is away.
         const level = this.#hasFailed || redis.status !== 'ready' ? 'debug' : 'warn';
         log[level]({ err }, 'failed to look for losses');
         this.#hasFailed = true;
@@ -98,7 +97,7 @@ export class LossWatch {
     try {
       await this.#compare();
     } finally {
-      // Before the witness is written, by which a killed gateway would notice a loss again.
+      // Before the new witness: a gateway killed in between notices the loss again by the old one.
       await losses.keep();
     }
     // A store that was emptied and takes no writes for now has no identity yet.

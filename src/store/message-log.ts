@@ -8,7 +8,7 @@ import { readStream, type StreamRow } from './streams.js';
 const appendMessages = new Script('append-messages', z.array(z.number()));
 const NO_PAYLOAD = Buffer.alloc(0);
 
-/** The log of everything that is no alarm and is forwarded at QoS 1: a stream in Redis. */
+/** The message log in Redis: a stream of everything at QoS 1 but alarms. */
 export class MessageLog {
   readonly #connections: LogConnections;
   readonly #key: string;
@@ -39,7 +39,7 @@ export class MessageLog {
     return rows.map(entryOf);
   }
 
-  /** How many entries the store keeps. */
+  /** Counts the stored entries. */
   async length(): Promise<number> {
     return this.#connections.reader.xlen(this.#key);
   }
@@ -56,7 +56,7 @@ export class MessageLog {
   }
 }
 
-/** In the order in which append-messages.lua writes the fields. */
+/** Reads the fields in the order in which append-messages.lua writes them. */
 function entryOf({ sequence, fields }: StreamRow): LogEntry {
   const [, topic, , payload, , receivedAtMs, , locationId, , groupId] = fields;
   return {

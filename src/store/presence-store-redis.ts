@@ -25,7 +25,7 @@ export class PresenceStoreRedis implements PresenceStore {
     }));
   }
 
-  /** Nothing of a device that was deleted meanwhile: its entry would stay for ever (FINDINGS R13). */
+  /** Saves nothing for a device deleted meanwhile: it would stay for ever (FINDINGS R13). */
   async save({ deviceId, lastSeenAtMs, online }: PresenceRecord): Promise<void> {
     const keys = [this.#keys.device(deviceId), this.#keys.lastSeen];
     const text = `${lastSeenAtMs}${online ? '+' : ''}`;

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
 import type { z } from 'zod';
 
-/** One Lua script of ./lua; each opens with its contract. */
+/** A Lua script of ./lua, each of which opens with its contract. */
 export class Script<Reply> {
   readonly #lua: string;
   readonly #reply: z.ZodType<Reply>;
@@ -13,8 +13,10 @@ export class Script<Reply> {
   }
 
   /**
-   * Sends the text with every call: a store that was restarted has forgotten its scripts, and a
-   * NOSCRIPT answer would let later alarms overtake this one (DEPENDENCY-FAULTS 19).
+   * Runs the script, sending its text each time.
+   *
+   * A restarted store has forgotten its scripts, and a NOSCRIPT answer would let later alarms overtake
+   * this one (DEPENDENCY-FAULTS 19).
    */
   async run(
     redis: Redis,
@@ -24,7 +26,7 @@ export class Script<Reply> {
     return this.#reply.parse(await redis.eval(this.#lua, keys.length, ...keys, ...args));
   }
 
-  /** The same for a script whose answer holds bytes that are no text. */
+  /** Runs a script whose answer holds bytes that are no text. */
   async runForBuffers(
     redis: Redis,
     keys: readonly string[],
@@ -36,9 +38,11 @@ export class Script<Reply> {
 }
 
 /**
- * Packs a batch into one argument of a script, in MessagePack: one long argument costs Redis and its
- * client far less than hundreds of short ones. `cmsgpack` of Redis 6.2 and 7 knows no `bin`, so bytes
- * are sent as `str`, which Lua does not tell from them; no packer in the registry can be told to.
+ * Packs a batch into one argument of a script, in MessagePack.
+ *
+ * One long argument costs Redis and its client far less than hundreds of short ones. `cmsgpack` of Redis
+ * 6.2 and 7 knows no `bin`, so bytes are sent as `str`, which is the same to Lua; no packer in the registry
+ * can be told to.
  */
 
 const ARRAY_32 = 0xdd;

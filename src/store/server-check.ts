@@ -34,14 +34,16 @@ const SETTINGS: readonly Setting[] = [
 ];
 
 /**
- * Whether the server will do (CONTRACT 1, store): throws `start-failed` when it will not, and
- * returns what it does not guarantee, a sentence each.
+ * Checks that the server is suitable (CONTRACT 1, store).
+ *
+ * @returns a warning for each guarantee that its settings do not give
+ * @throws GatewayError `start-failed` when it is unsuitable
  */
 export async function checkServer(redis: Redis): Promise<string[]> {
   const info = await readInfo(redis);
   const version = /^redis_version:(\d+)\.(\d+)/m.exec(info);
   if (version === null) throw unsuitable('it does not say which version of Redis it is');
-  // Its other commands fail one by one, none of them saying why.
+  // A Sentinel's other commands fail one by one, none of them saying why.
   if (/^redis_mode:sentinel/m.test(info)) {
     throw unsuitable('it is a Sentinel, which stores nothing; redis.url must name a Redis server');
   }
@@ -68,7 +70,7 @@ function unsuitable(reason: string): GatewayError {
   return new GatewayError('start-failed', `the store cannot be used: ${reason}`);
 }
 
-/** Says what the server's settings do not guarantee, a sentence each, as far as they can be read. */
+/** A warning for each guarantee that the readable settings do not give. */
 export async function unsafeSettings(redis: Redis): Promise<string[]> {
   const sentences = await Promise.all(
     SETTINGS.map(async ({ name, warning }) => {
@@ -79,7 +81,7 @@ export async function unsafeSettings(redis: Redis): Promise<string[]> {
   return sentences.filter((sentence) => sentence !== undefined);
 }
 
-/** Managed servers often forbid CONFIG; what cannot be checked is not promised. */
+/** The warning for a setting, or that it is unreadable: managed servers often forbid CONFIG. */
 async function check(redis: Redis, { name, warning }: Setting): Promise<string | undefined> {
   const value = await readSetting(redis, name);
   if (value !== undefined) return warning(value);

@@ -70,12 +70,13 @@ const storedPositions = z.object({
   messages: z.coerce.number().default(0),
 });
 
-/** Sessions read with one round trip. */
+/** How many sessions one round trip reads. */
 const PAGE_SESSIONS = 500;
 
 /**
- * Persistent sessions in Redis, a hash for each. All calls go over one connection: a cursor that is
- * saved before its session is deleted stays before it.
+ * Persistent sessions in Redis, a hash for each.
+ *
+ * All calls go over one connection, so a cursor's save cannot overtake the deletion of its session.
  */
 export class SessionStoreRedis implements SessionStore {
   readonly #redis: Redis;
@@ -142,7 +143,7 @@ export class SessionStoreRedis implements SessionStore {
     );
   }
 
-  /** Undefined when the record cannot be read: that session alone is left out. */
+  /** Reads one session; undefined, and that one left out, when its record is unreadable. */
   async #read(clientId: string): Promise<StoredSessions['sessions'][number] | undefined> {
     const [fields, received] = await Promise.allSettled([
       this.#redis.hgetall(this.#keys.session(clientId)),

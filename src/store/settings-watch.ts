@@ -36,7 +36,7 @@ export class SettingsWatch {
     clearInterval(this.#timer);
   }
 
-  /** A store that does not answer is another fault, and has not changed its settings by that. */
+  /** Checks the settings of a store that answers; one that is away is a fault of StoreMonitor. */
   async #check(): Promise<void> {
     if (this.#redis.status !== 'ready') return;
     const sentences = await unsafeSettings(this.#redis);

@@ -21,19 +21,19 @@ const loadSite = new Script(
   z.tuple([z.array(z.array(rawRecord)), z.array(ids), z.string()]),
 );
 
-/** In the order in which the script has them. */
+/** The kinds of records, in the script's order. */
 const KINDS = ['location', 'group', 'room', 'device', 'access-token'] as const;
-/** Keys that the store looks at in one call: some milliseconds in which alarms wait. */
+/** Keys scanned in one call: some milliseconds in which alarms wait. */
 const KEYS_A_SCAN = 5_000;
 /** A record's id is a UUID. */
 const ID_PATTERN = '????????-????-????-????-????????????';
 /**
- * Keys of records and few others: the first two letters are those of `location`, `group`, `room`,
- * `device` and `access-token`. A pattern that begins with an asterisk takes ten times as long.
+ * A pattern for keys of records and few others: the first two letters are those of `location`, `group`,
+ * `room`, `device` and `access-token`. With an asterisk in front it would take ten times as long.
  */
 const RECORD_PATTERN = `[lgrda][orec]*:${ID_PATTERN}`;
 
-/** Reads the whole site, restores its lists of ids, and finds what is wrong with its records. */
+/** Reads the whole site, restores its sets of ids, and finds faulty records. */
 export class SiteLoader {
   readonly #redis: Redis;
   readonly #sets: Readonly<Record<RecordKind, string>>;
@@ -60,8 +60,10 @@ export class SiteLoader {
   }
 
   /**
-   * The last thing waited for is the one call that reads: changes that are answered after it are made
-   * in memory after it.
+   * Loads the site.
+   *
+   * The one call that reads comes last, so changes that are answered after it are also made in memory
+   * after it.
    *
    * @throws GatewayError `store-unavailable`
    */
@@ -98,7 +100,7 @@ export class SiteLoader {
     return loadSite.run(this.#redis, sets, [JSON.stringify(kinds)]);
   }
 
-  /** Ids that have a record, but are not in the set of their kind. */
+  /** Finds ids that have a record, but are not in the set of their kind. */
   async #unlisted(): Promise<Map<RecordKind, string[]>> {
     const recorded = await this.#recorded();
     const unlisted = new Map<RecordKind, string[]>();
@@ -112,12 +114,12 @@ export class SiteLoader {
     return unlisted;
   }
 
-  /** A key that holds no set has no members; the script puts a set in its place. */
+  /** Reads a set; a key of another type has no members, and the script replaces it. */
   async #members(set: string): Promise<string[]> {
     return (await this.#redis.type(set)) === 'set' ? this.#redis.smembers(set) : [];
   }
 
-  /** Every id of which there is a record; a scan may show one twice. */
+  /** Finds every id that has a record; a scan may show one twice. */
   async #recorded(): Promise<Map<RecordKind, Set<string>>> {
     const recorded = new Map(KINDS.map((kind) => [kind, new Set<string>()]));
     let cursor = '0';
@@ -135,7 +137,7 @@ export class SiteLoader {
   }
 }
 
-/** Records that can be used, and the ids of those that cannot. */
+/** Splits records into usable ones and the ids of the others. */
 function sorted<T>(
   stored: readonly z.infer<typeof rawRecord>[],
   reading: (raw: RawRecord) => T | undefined,

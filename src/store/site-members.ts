@@ -9,14 +9,14 @@ import { Script } from './scripts.js';
 const correctMember = new Script('correct-member', z.number());
 const setReply = z.array(z.string());
 
-/** Sets read, or members corrected, in one go: what else the connection carries gets in between. */
+/** Sets read, or members corrected, at a time, so that other commands get between. */
 const SLICE_LENGTH = 500;
 
-/** The sets that hold, for each owner of one kind, its members of another. */
+/** The sets of members that each owner of one kind has of another kind. */
 interface Membership {
   readonly owner: RecordKind;
   readonly member: RecordKind;
-  /** Of the member's record: the id of its owner. */
+  /** The field of the member's record with its owner's id. */
   readonly field: string;
   /** Prefixes of the keys of the sets, and of the members' records. */
   readonly sets: string;
@@ -27,18 +27,19 @@ interface Membership {
   readonly pairs: (records: SiteRecords) => readonly (readonly [string, string | null])[];
 }
 
-/** An owner with the members that its set must have. */
+/** An owner and the members that its set must have. */
 type Expected = readonly [ownerId: string, memberIds: ReadonlySet<string>];
 
-/** A member that a set has though it should not, or the other way round. */
+/** A member that a set has wrongly, or wrongly lacks. */
 interface Difference {
   readonly ownerId: string;
   readonly memberId: string;
 }
 
 /**
- * Corrects the sets of what belongs to a location, group or room by the records. Every difference is
- * judged again where it is corrected, for the site may have changed since it was loaded.
+ * Corrects the member sets of locations, groups and rooms by the records.
+ *
+ * The script that corrects a difference checks it again, as the site may have changed since it was loaded.
  */
 export class SiteMembers {
   readonly #redis: Redis;
@@ -109,7 +110,7 @@ export class SiteMembers {
     const replies = (await pipeline.exec()) ?? [];
     return slice.flatMap(([ownerId, memberIds], index) => {
       const [error, reply] = replies[index] ?? [];
-      // A key that holds no set has no members; it is replaced with the first one that it should have.
+      // A key of another type has no members, and is replaced when the first one is added.
       if (error instanceof Error && !error.message.startsWith('WRONGTYPE')) throw error;
       const found = new Set(error instanceof Error ? [] : setReply.parse(reply));
       const missing = [...memberIds].filter((id) => !found.has(id));
@@ -153,7 +154,7 @@ function slices<T>(all: readonly T[]): T[][] {
   );
 }
 
-/** Whether the store has answered, but does not write: it is full, or a replica. */
+/** Whether the store answered that it cannot write, being full or a replica. */
 function isRefusal(error: unknown): boolean {
   return error instanceof Error && error.name === 'ReplyError';
 }

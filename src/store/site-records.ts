@@ -1,4 +1,4 @@
-/** How the records of the site are written into Redis hashes, and read from them again. */
+/** Writes the site's records into Redis hashes, and reads them again. */
 
 import { z } from 'zod';
 import { ROLES } from '../domain/grants.js';
@@ -48,10 +48,10 @@ const accessTokenSchema = z.object({
   isExpiryNoted: absentIsNull.transform((text) => text !== null),
 });
 
-/** A record as the store gives it: its id, then its fields and values in turn. */
+/** A record as stored: its id, then fields and values in turn. */
 export type RawRecord = readonly [id: string, fields: readonly string[]];
 
-/** Undefined for a record that does not hold what one of its kind holds. */
+/** Parses a record; undefined for one that lacks what its kind must hold. */
 type Reading<T> = (raw: RawRecord) => T | undefined;
 
 function readWith<T>(schema: z.ZodType<T>): Reading<T> {

@@ -49,7 +49,7 @@ export class SiteStoreRedis implements SiteStore {
     this.#target = { redis, onUnknownOutcome: () => this.#onUnknownOutcome() };
   }
 
-  /** Called when the store gave no answer to a change: it may have been made, or be made yet. */
+  /** Registers the listener for a change without an answer: it may or may not be made. */
   whenOutcomeIsUnknown(listener: () => void): void {
     this.#onUnknownOutcome = listener;
   }
@@ -313,7 +313,7 @@ export class SiteStoreRedis implements SiteStore {
       .require('exists', token, NO_ACCESS_TOKEN)
       .requireNoField(token, 'isExpiryNoted', {
         code: 'changed-meanwhile',
-        detail: 'That the token has expired is written down already.',
+        detail: "The token's expiry is already recorded.",
       })
       .write('HSET', token, 'isExpiryNoted', '1')
       .record(this.#records.of(entry))
@@ -324,7 +324,7 @@ export class SiteStoreRedis implements SiteStore {
     change.requireField(this.#keys.group(groupId), 'locationId', locationId, NO_GROUP);
   }
 
-  /** Takes the room out of whatever group it is in, and puts it into the new one. */
+  /** Moves the room from its group, if any, to the new one. */
   #regroup(change: Change, { locationId, roomId }: RoomKey, groupId: string | null): void {
     const keys = this.#keys;
     change.leave(keys.room(roomId), 'groupId', keys.groupRooms(''), roomId);

@@ -2,7 +2,7 @@ import { formatTime } from '../domain/notation.js';
 import type { LossDetails } from '../site/losses.js';
 import type { Positions, Witness } from './store-witness.js';
 
-/** A store as it was found. */
+/** A store as found. */
 export interface FoundStore {
   /** Empty for a store that has none. */
   readonly identity: string;
@@ -11,11 +11,11 @@ export interface FoundStore {
   readonly isAnotherAlarm: boolean;
 }
 
-/** The names of what is numbered. */
+/** What the store numbers, in words. */
 const NUMBERED = { alarms: 'Alarms', messages: 'Other messages', audit: 'Audit records' } as const;
 const KINDS = ['alarms', 'messages', 'audit'] as const;
 
-/** Says what a store has lost since it was last seen. */
+/** The losses of a store since it was last seen. */
 export function lossesOf(known: Witness, found: FoundStore): LossDetails[] {
   const at = formatTime(known.atMs);
   if (found.identity !== known.identity) return replacedStore(known, found, at);
@@ -29,9 +29,9 @@ export function lossesOf(known: Witness, found: FoundStore): LossDetails[] {
   return found.isAnotherAlarm ? [...missing, renumberedAlarms(known, at)] : missing;
 }
 
-/** More alarms have come since than are missing: where it had gone back to cannot be seen any more. */
+/** More alarms came since than are missing, so the state it went back to is unknown. */
 function renumberedAlarms({ positions }: Witness, at: string): LossDetails {
-  const detail = `The store was back at an earlier state and has numbered alarms anew since: some with numbers up to ${positions.alarms}, stored by ${at}, are missing.`;
+  const detail = `The store was back at an earlier state and has given numbers to other alarms since: some with numbers up to ${positions.alarms}, stored by ${at}, are missing.`;
   return { what: 'alarms', from: null, to: positions.alarms, count: null, detail };
 }
 

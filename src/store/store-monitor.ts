@@ -5,12 +5,12 @@ const INTERVAL_MS = 500;
 const MAX_ANSWER_MS = 1_000;
 const FAULT = 'store';
 
-/** Slower than this so many times in a row is slow, and as often faster is slow no more. */
+/** So many slower answers in a row make a store slow; as many faster ones end that. */
 const SLOW_ANSWER_MS = 200;
 const ANSWERS_IN_A_ROW = 3;
 const SLOW_FAULT = 'store-pace';
 
-/** Watches whether the store answers, and how fast; over the connection of the alarms, and in their queue. */
+/** Watches whether and how fast the store answers, on the alarms' own connection. */
 export class StoreMonitor {
   readonly #redis: Redis;
   readonly #health: Health;
@@ -18,7 +18,7 @@ export class StoreMonitor {
   #timer: NodeJS.Timeout | undefined;
   #askedAtMs: number | undefined;
   #isSlow = false;
-  /** How many answers in a row say otherwise. */
+  /** How many answers in a row contradict `#isSlow`. */
   #otherwise = 0;
 
   /** @param now a clock that does not jump */
@@ -54,7 +54,7 @@ export class StoreMonitor {
       });
   }
 
-  /** Slow is no reason not to be ready: alarms go out, and acknowledgements are late. */
+  /** Judges an answer. A slow store leaves the gateway ready: only acknowledgements are late. */
   #answered(answerMs: number): void {
     this.#health.report(FAULT, undefined);
     this.#otherwise = answerMs > SLOW_ANSWER_MS === this.#isSlow ? 0 : this.#otherwise + 1;

@@ -1,8 +1,9 @@
 import type { Logger } from 'pino';
 
 /**
- * Logs each outage of the store once, and its end: not for every connection that notices, nor every
- * attempt to connect in between.
+ * Logs the beginning and the end of each outage of the store once.
+ *
+ * Neither every connection that notices nor every attempt to reconnect is worth a line.
  */
 export class StoreOutages {
   readonly #log: Logger;
@@ -13,18 +14,18 @@ export class StoreOutages {
     this.#log = log;
   }
 
-  /** The connection is out; called as often as it shows. */
+  /** Notes that the connection is out; may be called repeatedly. */
   begin(connection: string, err: Error | undefined): void {
     if (this.#out.has(connection)) return;
     const level = this.#out.size === 0 ? 'error' : 'debug';
     this.#out.add(connection);
-    this.#log[level]({ err, connection }, 'the store is unreachable');
+    this.#log[level]({ err, connection }, 'failed to reach the store');
   }
 
-  /** The connection can be used. */
+  /** Notes that the connection can be used. */
   end(connection: string): void {
     if (!this.#out.delete(connection)) return;
     const level = this.#out.size === 0 ? 'info' : 'debug';
-    this.#log[level]({ connection }, 'the store is reachable again');
+    this.#log[level]({ connection }, 'reached the store again');
   }
 }

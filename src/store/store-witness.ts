@@ -7,7 +7,7 @@ import { writeDurably } from './durable-file.js';
 const position = z.int().min(0);
 const positionsSchema = z.object({ alarms: position, messages: position, audit: position });
 
-/** The newest number of what the store numbers; 0 where there is none yet. */
+/** The newest number of each kind that the store numbers; 0 for none. */
 export type Positions = Readonly<z.infer<typeof positionsSchema>>;
 
 const witnessSchema = z.object({
@@ -18,35 +18,32 @@ const witnessSchema = z.object({
   atMs: z.number(),
 });
 
-/** A store as last seen: which it is, and how far its numbers went. */
+/** A store as last seen: its identity and its newest numbers. */
 export type Witness = z.infer<typeof witnessSchema>;
 
 const fileSchema = witnessSchema.extend({ site: z.string() });
 
-/** Keeps the witness in a file beside the store: a store cannot say what it has lost. */
+/** Keeps the witness in a file, as a store cannot say what it lost. */
 export class WitnessFile {
   readonly #path: string;
   readonly #site: string;
   readonly #log: Logger;
 
-  /** @param site the one in the store; what was seen of another says nothing of it */
+  /** @param site the site in the store; a witness of another one is ignored */
   constructor(path: string, site: string, log: Logger) {
     this.#path = path;
     this.#site = site;
     this.#log = log;
   }
 
-  /** Undefined at the first start. */
+  /** Reads the witness; undefined at the first start. */
   async read(): Promise<Witness | undefined> {
     try {
       const { site, ...witness } = fileSchema.parse(JSON.parse(await readFile(this.#path, 'utf8')));
       return site === this.#site ? witness : undefined;
     } catch (err) {
       if (systemErrorCode(err) !== 'ENOENT') {
-        this.#log.error(
-          { err, file: this.#path },
-          'failed to read what was last seen of the store',
-        );
+        this.#log.error({ err, file: this.#path }, 'failed to read the witness of the store');
       }
       return undefined;
     }

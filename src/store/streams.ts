@@ -8,7 +8,7 @@ export interface StreamRow {
   readonly fields: readonly Buffer[];
 }
 
-/** Reads entries of a stream; by hand, because a page of a backlog holds thousands of fields. */
+/** Reads entries of a stream, without zod: a page of a backlog has thousands of fields. */
 export async function readStream(
   redis: Redis,
   key: string,
@@ -33,5 +33,8 @@ function isBuffers(fields: unknown): fields is Buffer[] {
 }
 
 function unreadable(): GatewayError {
-  return new GatewayError('internal-error', 'The store answers with what is no stream.');
+  return new GatewayError(
+    'internal-error',
+    'The store answered with something other than a stream.',
+  );
 }

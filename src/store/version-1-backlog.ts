@@ -3,15 +3,15 @@ import type { LogEntry } from '../delivery/log-entry.js';
 import type { Keys } from './keys.js';
 import { readStream, type StreamRow } from './streams.js';
 
-/** Version 1 wrote its payloads without `late`, with their closing brace. */
+/** The end of a payload; version 1 wrote its own without `late`, but with the brace. */
 const NOT_LATE = Buffer.from(',"late":false}');
 const CLOSING_BRACE_BYTES = 1;
 
 /**
- * The rendered alarms that version 1 had queued: a stream beside the history.
+ * The rendered alarms queued by version 1: a stream beside the history.
  *
- * Records of version 1 do not tell the names of room and device as of the alarm, its queue does. The
- * queue is read until every consumer has passed it, and then gone.
+ * Only this queue tells the names of room and device as of an alarm; the records of version 1 do not.
+ * The queue goes once every consumer has read it.
  */
 export class Version1Backlog {
   readonly #keys: Keys;
@@ -22,7 +22,7 @@ export class Version1Backlog {
     this.#keys = keys;
   }
 
-  /** The entries, those of the queue as version 1 had rendered them. */
+  /** Replaces entries by their rendering of version 1, where there is one. */
   async asRendered(redis: Redis, entries: readonly LogEntry[]): Promise<LogEntry[]> {
     const [first, newest] = [entries[0], entries.at(-1)];
     if (first === undefined || newest === undefined) return [];

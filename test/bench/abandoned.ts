@@ -9,7 +9,7 @@ const ROUNDS = 20;
 const PUBLISHES = 100;
 const MAX_RATIO = 1.1;
 
-/** A gateway with one device in a location to which so many gone clients had subscribed. */
+/** A gateway with one device, in a location that this many absent clients subscribe to. */
 class Site {
   readonly times: number[] = [];
   readonly #gateway: GatewayProcess;
@@ -41,7 +41,7 @@ class Site {
     return new Site(gateway, device, `devices/${id}/alarms`);
   }
 
-  /** One after the other, each from PUBLISH to PUBACK. */
+  /** Publishes one by one; returns the times from PUBLISH to PUBACK. */
   async publish(count: number): Promise<number[]> {
     const durations: number[] = [];
     for (let left = count; left > 0; left--) {
@@ -62,7 +62,7 @@ class Site {
   }
 }
 
-/** What abandoned persistent sessions cost a publish. */
+/** Measures the cost of abandoned persistent sessions to a publish. */
 export async function abandoned(): Promise<void> {
   const none = await Site.open(0);
   const many = await Site.open(SESSIONS);

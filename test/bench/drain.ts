@@ -11,11 +11,11 @@ const SIZES = [10_000, 50_000] as const;
 const PUBLISHERS = 5;
 const IN_FLIGHT = 100;
 const STALLED_AFTER_MS = 10_000;
-/** The peer may need minutes. */
+/** Timeout of a drain: the peer may need minutes. */
 const GIVEN_UP_AFTER_MS = 45_000;
 const TARGET_MS = 6_000;
 
-/** A broker under test: how its publishers and its subscriber connect, and what they use. */
+/** A broker under test, with the connections of its publishers and its subscriber. */
 interface Contender {
   readonly url: string;
   readonly publishers: readonly { readonly options: IClientOptions; readonly topic: string }[];
@@ -26,11 +26,11 @@ interface Contender {
 
 interface Drained {
   readonly durationMs: number;
-  /** How many had not come when it was given up. */
+  /** How many messages were missing at the timeout. */
   readonly missing: number;
 }
 
-/** How long one persistent subscriber needs for what waited, ours beside stock Aedes. */
+/** Measures how long one persistent subscriber needs for its backlog, beside stock Aedes. */
 export async function drain(): Promise<void> {
   const ours: Drained[] = [];
   const stock: Drained[] = [];
@@ -95,7 +95,7 @@ async function publish(
   await client.endAsync();
 }
 
-/** From CONNECT to the last message. */
+/** Receives a backlog; measured from CONNECT to the last message. */
 function receive({ url, subscriber }: Contender, size: number): Promise<Drained> {
   return new Promise((resolve) => {
     const begunMs = performance.now();
@@ -142,7 +142,7 @@ async function openGateway(): Promise<Contender> {
 }
 
 async function openStock(): Promise<Contender> {
-  // Without the fsync of every write that our own store makes: that is the peer's advantage.
+  // The peer has the advantage of no fsync of every write, which our own store makes.
   const redis = await RedisServer.start();
   const program = fileURLToPath(new URL('stock-broker.js', import.meta.url));
   const broker: ChildProcess = fork(program, [redis.socketPath]);

@@ -14,14 +14,14 @@ const LOCATIONS = 5;
 const GROUPS_PER_LOCATION = 4;
 const DEVICES_PER_LOCATION = 40;
 const DEVICES = LOCATIONS * DEVICES_PER_LOCATION;
-/** A million alarms are then those of a year, which is how long the history is kept. */
+/** A million alarms then span a year, the age of the history. */
 const INTERVAL_MS = 30_000;
-/** From the detection to the receipt, and what one in fifty alarms is late by. */
+/** Times from detection to receipt: the usual one, and that of one alarm in fifty. */
 const DELAY_MS = 250;
 const LATE_MS = 3_600_000;
 const IN_FLIGHT = 200;
 
-/** The moment by which half of so many alarms had been detected. */
+/** The moment by which half of this many alarms were detected. */
 export function middleOf(count: number): string {
   return new Date(Date.now() - (count / 2) * INTERVAL_MS).toISOString();
 }
@@ -47,7 +47,7 @@ export class HistorySite {
     this.#logs = new LogStore(redis, redis, new Keys('site'));
   }
 
-  /** With every setting as it is by default. */
+  /** Opens a site with default settings. */
   static async open(): Promise<HistorySite> {
     const gateway = await GatewayProcess.start();
     const api = new Api(gateway);
@@ -63,7 +63,7 @@ export class HistorySite {
     return new Api(this.#gateway, token);
   }
 
-  /** Records alarms by the gateway's own code, the last one as of now; resolves to how many a second. */
+  /** Records alarms by the gateway's own code, the last one as of now; returns the rate per second. */
   async fill(count: number): Promise<number> {
     const [begunMs, startMs] = [performance.now(), Date.now() - count * INTERVAL_MS];
     let number = 0;
@@ -76,7 +76,7 @@ export class HistorySite {
     return count / ((performance.now() - begunMs) / 1000);
   }
 
-  /** Once the append-only file is no longer being rewritten, which takes memory of its own. */
+  /** Measures memory once the append-only file is not being rewritten, which takes memory itself. */
   async usedBytes(): Promise<number> {
     for (;;) {
       const persistence = await this.#redis.info('persistence');
@@ -105,7 +105,7 @@ export class HistorySite {
 
   async #record(number: number, receivedAtMs: number): Promise<void> {
     const context = this.contexts[number % DEVICES];
-    // By another step than the devices, so that each has alarms of every kind.
+    // The step differs from that of the devices, so that each has alarms of every kind.
     const kind = ALARM_KINDS[Math.floor(number / DEVICES) % ALARM_KINDS.length];
     if (context === undefined || kind === undefined) throw new Error('there are no devices');
     const { device } = context;
@@ -123,7 +123,7 @@ export class HistorySite {
   }
 }
 
-/** Over HTTP what the gateway must know to show pages; rooms and groups are for the records only. */
+/** Creates over HTTP only what pages need; rooms and groups are in the records only. */
 async function createLocation(api: Api, number: number): Promise<DeviceContext[]> {
   const location = { ...(await api.createLocation(`Haus ${number}`)), order: number };
   const locationId = location.id;

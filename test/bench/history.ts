@@ -5,17 +5,17 @@ import { milliseconds, quantile, table, times } from './report.js';
 
 const SIZES = [1_000, 1_000_000] as const;
 const PAGES = 300;
-/** As many as each has in the smaller history: then both answer with pages of one size. */
+/** The page size of a device: as many alarms as each has in the smaller history. */
 const DEVICE_LIMIT = 2;
 const LOCATION_LIMIT = 25;
 const MAX_BYTES = 400;
-/** What two runs of the same may differ by. */
+/** How much two runs of the same may differ. */
 const MAX_RATIO = 1.5;
 
 const pageSchema = z.object({ nextCursor: z.string().nullable(), events: z.array(z.unknown()) });
 const half = Symbol('the moment by which half of the alarms had been detected');
 
-/** One way to read pages: of whom, which, and whether cursor after cursor or first pages. */
+/** A way to read pages: the resource, the query, and whether cursors are followed. */
 interface Reading {
   readonly name: string;
   readonly of: 'device' | 'location' | 'group';
@@ -74,7 +74,7 @@ class Reader {
     return new Reader(site, reading, site.apiWith(token), middle);
   }
 
-  /** One page: the next one, or, where the listing is over or not followed, the first of another. */
+  /** Reads the next page, or, at the end or without following, the first of another listing. */
   async readPage(): Promise<void> {
     const limit = this.#reading.of === 'device' ? DEVICE_LIMIT : LOCATION_LIMIT;
     const query = new URLSearchParams({ limit: String(limit) });
@@ -102,7 +102,7 @@ interface Measured {
   readonly large: Reader;
 }
 
-/** What a page of the alarm history costs, and an alarm in it, with few alarms and with many. */
+/** Measures the cost of a page of the history, and of an alarm in it, with few and many alarms. */
 export async function history(): Promise<void> {
   const facts: string[][] = [['alarms', 'recorded a second', 'bytes of store per alarm']];
   const filled = async (size: number) => {

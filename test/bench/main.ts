@@ -15,7 +15,7 @@ const PARTS: ReadonlyMap<string, Part> = new Map<string, Part>([
   ['overload', overload],
   ['start', start],
 ]);
-/** Each of them takes longer than all others together, and is run by its name only. */
+/** Parts that take longer than all others together, and are run by name only. */
 const LONG_PARTS: readonly string[] = ['overload', 'start'];
 
 // Names of parts, then options, which are those of the parts named.

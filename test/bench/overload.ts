@@ -32,7 +32,7 @@ interface Measured {
   readonly result: OverloadResult;
 }
 
-/** What readers receive when devices offer three times what can be forwarded. */
+/** Measures what readers receive when devices offer three times the saturation. */
 export async function overload(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
     args: [...args],
@@ -83,7 +83,7 @@ function show(measured: readonly Measured[], seconds: number): void {
     ],
     ...measured.map(ratesRow),
   ]);
-  table('What it does to the rest', [
+  table('The effect on everything else', [
     ['', 'quiet probe p99', 'probe p50', 'p99', 'lost', 'memory', 'closed', 'level', 'quick'],
     ...measured.map(effectsRow),
   ]);
@@ -100,7 +100,7 @@ function show(measured: readonly Measured[], seconds: number): void {
     `alarms of others p99 under ${MAX_PROBE_P99_MS} ms`,
     all.every((one) => one.probe.p99Ms < MAX_PROBE_P99_MS),
   );
-  verdict('as before a second after the end', all.every(isSoonOver));
+  verdict('back to normal a second after the end', all.every(isSoonOver));
 }
 
 function ratesRow({ name, result }: Measured): string[] {
@@ -136,7 +136,7 @@ function effectsRow({ name, result }: Measured): string[] {
   ];
 }
 
-/** Of the reader that has received least. */
+/** The ratio of the slowest reader. */
 function ratioOf({ readers, saturationPerSecond }: OverloadResult): number {
   return Math.min(...readers.map(({ meanPerSecond }) => meanPerSecond)) / saturationPerSecond;
 }

@@ -12,7 +12,7 @@ export function table(title: string, rows: readonly (readonly string[])[]): void
   }
 }
 
-/** The value below which this part (0 to 1) of the values lie. */
+/** The quantile of the values for a part from 0 to 1. */
 export function quantile(values: readonly number[], part: number): number {
   const sorted = [...values].sort((one, other) => one - other);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;

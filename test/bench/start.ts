@@ -8,12 +8,12 @@ import { ENDINGS, type StartTimes, timedStart } from '../harness/start-times.js'
 import { seconds, table } from './report.js';
 
 const TARGET_MS = 5_000;
-/** A gateway that starts in minutes is measured as well. */
+/** Long enough to measure a gateway that takes minutes to start. */
 const START_TIMEOUT_MS = 10 * 60_000;
-/** More than a session keeps of telemetry: each is full, and has dropped some. */
+/** More telemetry than a session keeps: each backlog is full, and has dropped some. */
 const VALUES = 12_000;
 
-/** How long a gateway with much in its store takes from the spawn to the ready line. */
+/** Measures the start of a gateway with a large store, from spawn to ready line. */
 export async function start(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({
     args: [...args],
@@ -57,7 +57,7 @@ export async function start(args: readonly string[]): Promise<void> {
   );
 }
 
-/** A directory made before is taken as it is: a million alarms take minutes. */
+/** Makes the data unless it exists from an earlier run: a million alarms take minutes. */
 async function makeUnlessThere(dataDir: string, size: SiteSize): Promise<void> {
   const siteFile = `${dataDir}.site.json`;
   if (await isThere(siteFile)) return;
@@ -78,7 +78,7 @@ function isThere(file: string): Promise<boolean> {
   );
 }
 
-/** On a copy, so that what one start and end leave behind does not count for the next. */
+/** Measures on a copy, so that no run affects the next. */
 async function measure(directory: string, dataDir: string, ending: string): Promise<StartTimes> {
   const copy = join(directory, 'copy');
   await cp(dataDir, copy, { recursive: true });

@@ -161,7 +161,7 @@ it('reports a Sentinel in one line when redis.url has its port', async () => {
   cleanups.push(() => rmSync(gateway.dataDir, { recursive: true, force: true }));
   await expect(gateway.start()).rejects.toThrow('the gateway ended with 1');
   const last = gateway.lines.at(-1) ?? '';
-  expect(last).toMatch(/gateway not started: the store cannot be used: it is a Sentinel/);
+  expect(last).toMatch(/failed to start the gateway: the store cannot be used: it is a Sentinel/);
   expect(last).not.toContain('stack');
 });
 

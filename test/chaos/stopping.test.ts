@@ -87,7 +87,7 @@ describe('SIGTERM, with an unstored alarm,', () => {
     await alarmInHand(home, device, nurse);
     await endsInTime(home);
     const log = home.gateway.lines.join('\n');
-    expect(log).toContain('what is not stored is given up; nothing of it was acknowledged');
+    expect(log).toContain('giving up unstored messages; none of them was acknowledged');
     expect(home.gateway.lines.at(-1)).toContain('"msg":"gateway stopped"');
     expect(storeProcessId(home.gateway.dataDir)).toBeUndefined();
     await home.gateway.start();

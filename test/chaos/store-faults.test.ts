@@ -118,7 +118,7 @@ describe('a store that is not there yet', () => {
     // The promise is checked below; until then it must not count as unhandled.
     ready.catch(() => undefined);
     const log = () => home.gateway.lines.slice(before).join('\n');
-    await eventually(() => expect(log()).toContain('the store is unreachable'));
+    await eventually(() => expect(log()).toContain('failed to reach the store'));
     expect(home.gateway.isRunning).toBe(true);
     await expect(Watcher.connect(home, 'live')).rejects.toThrow('ECONNREFUSED');
     await redis.start();
@@ -136,7 +136,7 @@ describe('a store that is not there yet', () => {
     const redis = await ownRedis();
     const gateway = await GatewayProcess.create({ GATEWAY_REDIS_URL: redis.url });
     const ended = expect(gateway.start()).rejects.toThrow('the gateway ended with 0');
-    await eventually(() => expect(gateway.lines.join('\n')).toContain('the store is unreachable'));
+    await eventually(() => expect(gateway.lines.join('\n')).toContain('failed to reach the store'));
     expect(await gateway.stop()).toBe(0);
     await ended;
   });

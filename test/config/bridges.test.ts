@@ -13,7 +13,7 @@ function load(bridges: unknown): readonly BridgeConfig[] {
   return loadConfig({ ...NOWHERE, env }).bridges;
 }
 
-/** The faults of a bridge that has a name and a url, and these keys. */
+/** The faults of a bridge with a name, a url and these keys. */
 function faultsOf(keys: object): readonly FieldFault[] {
   return faultsOfLoading(() => load([{ name: 'region', url: 'mqtt://broker', ...keys }]));
 }
@@ -28,14 +28,14 @@ function faultsOfLoading(loading: () => unknown): readonly FieldFault[] {
   return [];
 }
 
-/** As `check-config` shows them, in the order of the alphabet. */
+/** The faults as `check-config` shows them, sorted. */
 function reported(loading: () => unknown): string[] {
   return faultsOfLoading(loading)
     .map(({ path, message }) => `${path}: ${message}`)
     .toSorted();
 }
 
-test('alarms of some kinds are alarms only', () => {
+test('sends alarms only when kinds are given', () => {
   const [bridge] = load([{ name: 'a', url: 'mqtt://b', kinds: ['fall'] }]);
   expect(bridge?.send).toBe('alarms');
 });
@@ -65,14 +65,14 @@ test.each([
   ['caFile', { caFile: '/none/ca.crt' }],
   ['commands.0', { commands: ['a#'] }],
   ['colour', { colour: 'red' }],
-])('a fault in a bridge is named by its path: %s', (key, keys) => {
+])('names a fault in a bridge by its path: %s', (key, keys) => {
   const faults = faultsOf(keys);
   expect(faults.map(({ path }) => path)).toEqual([`bridges.0.${key}`]);
   expect(faults[0]?.message).toMatch(/^GATEWAY_BRIDGES: /);
   expect(faults[0]?.message).not.toContain('secret');
 });
 
-test('no fault hides another one, of the same bridge or elsewhere', () => {
+test('reports every fault, of the same bridge and elsewhere', () => {
   const env = {
     GATEWAY_MQTT_PORT: 'x',
     GATEWAY_BRIDGES: JSON.stringify([

@@ -9,7 +9,7 @@ const CERT_FILE = fileURLToPath(new URL('../harness/tls/localhost.crt', import.m
 const KEY_FILE = CERT_FILE.replace(/crt$/, 'key');
 const NOWHERE = { programDir: '/none', cwd: '/working' };
 
-/** What a bridge is whose name and url alone are given. */
+/** A bridge of which only name and url are given. */
 const BRIDGE = {
   name: 'a',
   url: 'mqtt://b',
@@ -27,7 +27,7 @@ const BRIDGE = {
   commands: [],
 };
 
-/** For every key a value other than its default, as text and as it must arrive. */
+/** A value other than the default for every key, as text and as parsed. */
 const OTHER_VALUES: Record<string, [text: string, value: unknown]> = {
   GATEWAY_SITE: ['home-7', 'home-7'],
   GATEWAY_DATA_DIR: ['/var/lib/x', '/var/lib/x'],
@@ -78,7 +78,7 @@ function valueAt(value: unknown, path: readonly string[]): unknown {
   return path.reduce<unknown>((inner, name) => z.looseObject({}).parse(inner)[name], value);
 }
 
-test('every key of the schema has one variable, and it sets that key', () => {
+test('has one variable for every key of the schema', () => {
   const keys = configKeys(configSchema);
   expect(keys.map(({ variable }) => variable).sort()).toEqual(Object.keys(OTHER_VALUES).sort());
 
@@ -91,14 +91,14 @@ test('every key of the schema has one variable, and it sets that key', () => {
   }
 });
 
-test('the environment wins over the file', () => {
+test('prefers the environment to the file', () => {
   const file = new URL('../../config/gateway.yaml', import.meta.url).pathname;
   const config = loadConfig({ ...NOWHERE, file, env: { GATEWAY_MQTT_PORT: '1999' } });
   expect(config.mqtt.port).toBe(1999);
   expect(config.http.port).toBe(8080);
 });
 
-test('lists and maps are JSON', () => {
+test('parses lists and maps as JSON', () => {
   const schema = z.strictObject({
     bridges: z.array(z.strictObject({ port: z.number() })).default([]),
     labels: z.record(z.string(), z.string()).optional(),
@@ -108,7 +108,7 @@ test('lists and maps are JSON', () => {
   expect(assignments.map(({ value }) => value)).toEqual([[{ port: 1 }], 'not JSON']);
 });
 
-test('only variables of the gateway are looked at, and GATEWAY_CONFIG is no key', () => {
+test('reads only variables of the gateway, and no key from GATEWAY_CONFIG', () => {
   const env = { PATH: '/bin', GATEWAYS: '2', GATEWAY_CONFIG: '/a.yaml', GATEWAY_: 'x' };
   const { assignments, faults } = readEnvironment(configKeys(configSchema), env);
   expect(assignments).toEqual([]);
@@ -116,7 +116,7 @@ test('only variables of the gateway are looked at, and GATEWAY_CONFIG is no key'
 });
 
 test.each(['', ' 1', '1e3', '0x10', 'Infinity', 'TRUE'])(
-  '%j is neither number nor truth',
+  'takes %j neither for a number nor for a boolean',
   (text) => {
     const env = { GATEWAY_MQTT_PORT: text, GATEWAY_ALLOW_PLAINTEXT: text };
     const { assignments } = readEnvironment(configKeys(configSchema), env);

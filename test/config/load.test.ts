@@ -115,7 +115,7 @@ describe('the defaults', () => {
 });
 
 describe('the file', () => {
-  test('is the one beside the program, unless GATEWAY_CONFIG or --config names another', () => {
+  test('is the one beside the program unless GATEWAY_CONFIG or --config names another', () => {
     const byVariable = write('variable.yaml', 'site: variable');
     const byOption = write('option.yaml', 'site: option');
     expect(load({ yaml: 'site: beside' }).site).toBe('beside');
@@ -123,7 +123,7 @@ describe('the file', () => {
     expect(load({ env: { GATEWAY_CONFIG: byVariable }, file: byOption }).site).toBe('option');
   });
 
-  test('is found from the working directory', () => {
+  test('is found relative to the working directory', () => {
     write('here.yaml', 'site: here');
     const config = loadConfig({ file: 'here.yaml', env: {}, programDir: '/none', cwd: programDir });
     expect(config.site).toBe('here');
@@ -201,7 +201,7 @@ describe('faults', () => {
     );
   });
 
-  test('are found in the environment also when the file is broken', () => {
+  test('are found in the environment even when the file is broken', () => {
     const file = '/none/gateway.yaml';
     expect(pathsOf({ file, env: { GATEWAY_LOG_LEVEL: 'loud' } })).toEqual([file, 'log.level']);
   });
@@ -240,7 +240,7 @@ describe('faults', () => {
       'log.level: must be one of trace, debug, info, warn, error, fatal, silent',
     ],
     ['colour: red', 'colour: unknown key'],
-  ])('are said in plain words: %s', (yaml, words) => {
+  ])('are described in plain words: %s', (yaml, words) => {
     const messages = faultsOf({ yaml }).map(({ path, message }) => `${path}: ${message}`);
     expect(messages).toEqual([words]);
   });
@@ -266,7 +266,7 @@ describe('certificate and key', () => {
       .map(({ path, message }) => `${path}: ${message}`)
       .toSorted();
 
-  test('that are not there are faults, also beside others', () => {
+  test('are faults when they are missing, beside other faults', () => {
     expect(faultsOfTls('/none/a.crt', tmpdir(), 'site: 7')).toEqual([
       'site: must be text',
       'tls.certFile: cannot be read (ENOENT)',
@@ -274,14 +274,14 @@ describe('certificate and key', () => {
     ]);
   });
 
-  test('that are something else are faults', () => {
+  test('are faults when they are not PEM of their kind', () => {
     expect(faultsOfTls(key, cert)).toEqual([
       'tls.certFile: holds no usable certificate in PEM',
       'tls.keyFile: holds no usable private key in PEM',
     ]);
   });
 
-  test('that do not belong together are a fault', () => {
+  test('are a fault when they do not belong together', () => {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
     const other = write('a.key', privateKey.export({ type: 'pkcs8', format: 'pem' }).toString());
     expect(faultsOfTls(cert, other)).toEqual([

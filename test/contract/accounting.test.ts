@@ -37,7 +37,7 @@ it('guarantee 6: accepted = delivered + queued + expired + dropped, at /metrics,
 
   await publish('alarms', 12);
   await publish('bed', 12);
-  // The bound is one of telemetry: alarms leave a backlog by age only.
+  // The bound is for telemetry: alarms leave a backlog by age only.
   const away = [
     { accepted: 15, delivered: 3, queued: 12, expired: 0, dropped: 0 },
     { accepted: 15, delivered: 3, queued: 10, expired: 0, dropped: 2 },
@@ -56,7 +56,7 @@ it('guarantee 6: accepted = delivered + queued + expired + dropped, at /metrics,
   ];
   await expect.poll(accounts).toEqual(done);
 
-  // Of what was acknowledged in the last moment a kill leaves nothing: it is owed again.
+  // A kill loses the last moment's acknowledgements: those messages are queued again.
   await gateway.kill();
   await back.client.endAsync(true);
   await gateway.start();
@@ -66,7 +66,7 @@ it('guarantee 6: accepted = delivered + queued + expired + dropped, at /metrics,
   }
 });
 
-it('guarantee 6: a live subscriber has his account too, as long as he is there', async () => {
+it('guarantee 6: a live subscriber has an account while it is connected', async () => {
   const api = new Api(gateway);
   const { id } = await api.createLocation();
   const device = await api.createDevice(id);

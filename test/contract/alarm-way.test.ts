@@ -6,11 +6,11 @@ import { z } from 'zod';
 import { Ward } from '../delivery/ward.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 
-/** More than anything of a start runs. */
+/** More often than anything runs at a start. */
 const ALARMS = 1_000;
 const MAX_FILES = 25;
 
-/** What `NODE_V8_COVERAGE` writes when the process ends. */
+/** The file that `NODE_V8_COVERAGE` writes when the process ends. */
 const coverage = z.object({
   result: z.array(
     z.object({
@@ -20,7 +20,7 @@ const coverage = z.object({
   ),
 });
 
-/** The files of `src/` with a function that was called at least so often, without their ending. */
+/** The files of `src/`, without extension, with a function that was called at least this often. */
 async function filesCalled(directory: string, times: number): Promise<string[]> {
   const files = new Set<string>();
   for (const name of await readdir(directory)) {

@@ -15,7 +15,7 @@ const ACTION = 'footage.url-made';
 /** Pages with a hundred recordings each: some 27 MB. */
 const PAGES = 3_000;
 const BATCH = 50;
-/** As storage.ts has it. */
+/** The value in storage.ts. */
 const MAX_KEPT_BYTES = 8 * 1024 * 1024;
 const KILLS = 3;
 
@@ -28,7 +28,7 @@ let gateway: GatewayProcess;
 
 afterEach(() => gateway.remove());
 
-/** The pieces of the gateway at its own store and archive. */
+/** The audit parts of the gateway, on its own store and archive. */
 function worldOf({ dataDir }: GatewayProcess): AuditWorld {
   return new AuditWorld(join(dataDir, 'redis', 'redis.sock'), {
     directory: join(dataDir, 'audit'),
@@ -75,7 +75,7 @@ async function idsOverHttp(api: Api, order: 'asc' | 'desc'): Promise<number[]> {
   return ids;
 }
 
-it('more records than the store has room for are on the disk, each once, whenever it is killed', async () => {
+it('keeps surplus records on the disk, each once, whenever the gateway is killed', async () => {
   gateway = await GatewayProcess.start();
   const filling = worldOf(gateway);
   await readPages(filling);
@@ -85,7 +85,7 @@ it('more records than the store has room for are on the disk, each once, wheneve
   const numbers = (await filling.redis.zrange(index, 0, -1)).map(numberOf);
   expect(numbers).toHaveLength(PAGES);
 
-  // What a gateway leaves that is killed after it has written a file, and in the middle of another.
+  // The files of a gateway killed after writing one, and in the middle of another.
   const members: AuditMember[] = [];
   for (let at = 0; at + 1 < rows.length; at += 2) {
     members.push({ member: rows[at] ?? '', atMs: Number(rows[at + 1]) });
@@ -118,7 +118,7 @@ it('more records than the store has room for are on the disk, each once, wheneve
   world.redis.disconnect();
   await world.archive.load();
   const counts = await world.archivedCounts();
-  // What was written when it was killed may still be in the store as well, until it is its turn again.
+  // Records archived just before a kill may still be in the store until the next move.
   expect(new Set([...counts.keys(), ...kept])).toEqual(new Set(numbers));
   expect(new Set(counts.values())).toEqual(new Set([1]));
   expect(world.files().filter((file) => file.endsWith('.draft'))).toEqual([]);

@@ -10,7 +10,7 @@ let gateway: GatewayProcess;
 
 afterEach(() => gateway.remove());
 
-/** A token that is valid for so many milliseconds more; returns its id. */
+/** Creates a token that expires after this many milliseconds; returns its id. */
 async function shortLivedToken(api: Api, validMs: number): Promise<string> {
   const body = {
     name: 'short',
@@ -21,7 +21,7 @@ async function shortLivedToken(api: Api, validMs: number): Promise<string> {
   return String(Reflect.get(Object(created), 'id'));
 }
 
-/** The ids of the tokens whose end is written down, oldest first, once this one's is. */
+/** Waits for the record of this token's expiry; returns the ids of all expired ones, oldest first. */
 async function expiredUntil(api: Api, tokenId: string): Promise<(string | null)[]> {
   const expired = async () => {
     const events = await auditOf(api, 'actions=access-token.expired&order=asc');
@@ -31,7 +31,7 @@ async function expiredUntil(api: Api, tokenId: string): Promise<(string | null)[
   return expired();
 }
 
-it('the first administrator has a record of his token, exactly one', async () => {
+it('records the generation of the first administrator’s token, once', async () => {
   gateway = await GatewayProcess.start({ GATEWAY_ADMIN_TOKEN: undefined });
   const token = readFileSync(join(gateway.dataDir, 'admin.token'), 'utf8').trim();
   await gateway.stop();
@@ -46,7 +46,7 @@ it('the first administrator has a record of his token, exactly one', async () =>
   ]);
 });
 
-it('a change that was answered has its record, whatever is killed then', async () => {
+it('keeps the record of an answered change, whatever is killed then', async () => {
   gateway = await GatewayProcess.start();
   const api = new Api(gateway);
   const ids: string[] = [];
@@ -57,7 +57,7 @@ it('a change that was answered has its record, whatever is killed then', async (
   expect(events.map(({ resourceId }) => resourceId)).toEqual(ids);
 });
 
-it('the end of a token is written down once, at its time, also after the gateway was away', async () => {
+it('records the expiry of a token once, with its time, even after the gateway was away', async () => {
   gateway = await GatewayProcess.start();
   const first = await shortLivedToken(new Api(gateway), 1_000);
   await gateway.kill();
@@ -74,7 +74,7 @@ it('the end of a token is written down once, at its time, also after the gateway
   expect(expired?.actor.type).toBe('gateway');
 });
 
-it('the end of a token is written down once when the store gave no answer to it', async () => {
+it('records the expiry of a token once when the store gave no answer', async () => {
   gateway = await GatewayProcess.start();
   const api = new Api(gateway);
   const first = await shortLivedToken(api, 500);
@@ -82,7 +82,7 @@ it('the end of a token is written down once when the store gave no answer to it'
   store.freeze();
   try {
     const said = () => gateway.lines.join('\n');
-    await expect.poll(said, { timeout: 15_000 }).toContain('expired token not written down');
+    await expect.poll(said, { timeout: 15_000 }).toContain('failed to record an expired token');
   } finally {
     store.thaw();
     store.close();
@@ -93,7 +93,7 @@ it('the end of a token is written down once when the store gave no answer to it'
   expect(await expiredUntil(api, second)).toEqual([first, second]);
 }, 40_000);
 
-it('a bridge that is added, changed or taken away leaves a record, without its credentials, also when the gateway was stopped meanwhile', async () => {
+it('records added, changed and removed bridges without credentials, even if the gateway was stopped meanwhile', async () => {
   gateway = await GatewayProcess.create();
   await gateway.configure({ bridges: [] });
   await gateway.start();
@@ -129,7 +129,7 @@ it('a bridge that is added, changed or taken away leaves a record, without its c
     ['bridge.created', 'four'],
   ];
   await expect.poll(recorded, { timeout: 10_000 }).toEqual([...recordedSoFar, ...meanwhile]);
-  // Those that stay the same leave none.
+  // Unchanged bridges leave no record.
   await gateway.stop();
   await gateway.configure({
     bridges: ['two', 'four', 'five'].map((name) =>

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 const HEADING = '## What is promised under which fault';
 const REFERENCE = /\[([a-z-]+)\]/g;
 
-/** The rows of the tables of the section, each without its head. */
+/** The rows of the section's tables, without their headers. */
 function tables(): string[][][] {
   const page = readFileSync('docs/guarantees.md', 'utf8');
   const from = page.indexOf(HEADING);
@@ -45,7 +45,7 @@ describe('the matrix of faults in docs/guarantees.md', () => {
   });
 
   it.each(promisedOf)(
-    '%s, column %i: says what is lost, repeated and late, and names its test',
+    'names what is lost, repeated and late, with a test: %s, column %i',
     (...cell) => {
       const text = cell[2];
       for (const word of ['lost', 'repeated', 'late'])
@@ -56,15 +56,15 @@ describe('the matrix of faults in docs/guarantees.md', () => {
     },
   );
 
-  it.each([...named])('[%s] is a test', (_name, { file, title }) => {
+  it.each([...named])('finds the test [%s]', (_name, { file, title }) => {
     const text = readFileSync(`test/${file.replaceAll('`', '')}`, 'utf8');
-    // As vitest is given it, and not left out.
+    // The title as given to vitest, of a test that is not skipped.
     const literal = title.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
     expect(text).toMatch(new RegExp(`\\(\\s*'${literal}',`));
     expect(text).not.toMatch(/\b(?:it|describe)\.(?:skip|only|todo)\b/);
   });
 
-  it('names no test that no cell needs', () => {
+  it('lists no test that no cell cites', () => {
     const used = new Set(promisedOf.flatMap(([, , cell]) => referencesIn(cell)));
     expect([...named.keys()].toSorted()).toEqual([...used].toSorted());
   });

@@ -21,7 +21,7 @@ const prepared = z.strictObject({
   uploadUrl: z.url(),
   expiresAt: z.iso.datetime(),
 });
-/** A camera, as far as it is not MQTT. */
+/** The HTTP side of a camera. */
 class Camera {
   readonly device: TestDevice;
   readonly #gateway: GatewayProcess;
@@ -87,7 +87,7 @@ describe("the gateway's own folder", () => {
   });
   afterAll(() => gateway.remove());
 
-  it('takes a recording, and gives it to whoever reads its alarm, also after a restart', async () => {
+  it('serves a recording to readers of its alarm, even after a restart', async () => {
     const video = await camera.record('video', 'video/mp4', VIDEO);
     const announced = await camera.prepare('audio', 'audio/wav');
     await gateway.kill();
@@ -109,7 +109,7 @@ describe("the gateway's own folder", () => {
     expect((await bytesOf(event?.footage.audio)).bytes.equals(AUDIO)).toBe(true);
   });
 
-  it('says 404 where an alarm names what was never uploaded', async () => {
+  it('answers 404 when an alarm names a recording that was never uploaded', async () => {
     const { key } = await camera.prepare('video', 'video/mp4');
     await camera.alarm({ video: key, audio: `devices/${camera.device.id}/2026/noise.wav` });
     const [event] = (await api.alarms(camera.device, '?limit=1')).events;
@@ -117,14 +117,14 @@ describe("the gateway's own folder", () => {
     expect((await bytesOf(event?.footage.audio)).response.status).toBe(404);
   });
 
-  it('is for the own user only, and so is the key that URLs are signed with', async () => {
+  it('is for the gateway’s user only, like the key that signs URLs', async () => {
     await camera.record('video', 'video/mp4', AUDIO);
     const modeOf = async (name: string) => (await stat(join(gateway.dataDir, name))).mode & 0o777;
     expect(await modeOf('footage')).toBe(0o700);
     expect(await modeOf('footage.key')).toBe(0o600);
   });
 
-  it('takes no URL any more once its key was removed', async () => {
+  it('refuses all URLs once its key was removed', async () => {
     const video = await camera.record('video', 'video/mp4', AUDIO);
     await camera.alarm({ video });
     const url = async () => (await api.alarms(camera.device, '?limit=1')).events[0]?.footage.video;
@@ -137,7 +137,7 @@ describe("the gateway's own folder", () => {
     expect((await bytesOf(await url())).bytes.equals(AUDIO)).toBe(true);
   });
 
-  it('leaves its traces in the audit trail, and no URL in the log', async () => {
+  it('records URLs in the audit trail, and never logs one', async () => {
     const video = await camera.record('video', 'video/mp4', AUDIO);
     await camera.alarm({ video });
     await api.alarms(camera.device, '?limit=1');
@@ -162,7 +162,7 @@ describe("the gateway's own folder", () => {
   });
 });
 
-it('removes recordings older than the history when it starts, and what is half uploaded', async () => {
+it('removes recordings older than the history, and half-uploaded ones, when it starts', async () => {
   const gateway = await GatewayProcess.create();
   onTestFinished(() => gateway.remove());
   const directory = join(gateway.dataDir, 'footage');
@@ -177,12 +177,12 @@ it('removes recordings older than the history when it starts, and what is half u
   utimesSync(old, longAgo, longAgo);
   await gateway.start();
   await expect.poll(() => existsSync(old)).toBe(false);
-  await expect.poll(() => gateway.lines.join('\n')).toContain('recordings removed');
+  await expect.poll(() => gateway.lines.join('\n')).toContain('removed old recordings');
   expect([young, draft].map(existsSync)).toEqual([true, false]);
 });
 
-describe('a folder and a key that cannot be had', () => {
-  it('cost the recordings, and no alarm', async () => {
+describe('a folder and a key that cannot be written', () => {
+  it('cost recordings, but no alarm', async () => {
     const gateway = await GatewayProcess.create();
     writeFileSync(join(gateway.dataDir, 'footage'), 'in the way');
     mkdirSync(join(gateway.dataDir, 'footage.key'));
@@ -199,13 +199,13 @@ describe('a folder and a key that cannot be had', () => {
     const [event] = (await api.alarms(camera.device)).events;
     expect((await bytesOf(event?.footage.video)).response.status).toBe(404);
     const errors = gateway.lines.filter((line) => line.includes('"level":50')).join('\n');
-    expect(errors).toContain('the folder for recordings cannot be had');
-    expect(errors).toContain('their key is not kept');
+    expect(errors).toContain('failed to prepare the folder for recordings');
+    expect(errors).toContain('failed to keep the key of footage URLs');
   });
 });
 
 describe('an S3-compatible server', () => {
-  it('has the recordings where it is configured, and the gateway none', async () => {
+  it('stores the recordings when configured, and the gateway none', async () => {
     const s3 = new S3Server();
     await s3.start();
     onTestFinished(() => s3.stop());
@@ -229,7 +229,7 @@ describe('an S3-compatible server', () => {
 });
 
 describe('while recordings are uploaded and downloaded', () => {
-  it('alarms are acknowledged without delay, and memory stays what it was', async () => {
+  it('acknowledges alarms without delay, in constant memory', async () => {
     const { gateway, api, camera } = await home();
     onTestFinished(() => gateway.remove());
     const first = await camera.prepare('video', 'video/mp4');
@@ -262,7 +262,7 @@ describe('while recordings are uploaded and downloaded', () => {
   });
 });
 
-/** A large recording, up or down, in a process of its own. */
+/** Transfers a large recording, up or down, in a process of its own. */
 async function transfer(method: 'PUT' | 'GET', url: string): Promise<void> {
   const program = new URL('../footage/transfer.mjs', import.meta.url).pathname;
   const child = spawn(process.execPath, [program, method, url, String(60 * MIB)], {

@@ -10,7 +10,7 @@ import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
 
 const run = promisify(execFile);
 
-/** As an integrator may have it; the libraries are the generator's own. */
+/** The options of an integrator; the libraries are the generator's own. */
 const COMPILER_OPTIONS = {
   strict: true,
   noUnusedLocals: true,
@@ -19,7 +19,7 @@ const COMPILER_OPTIONS = {
   module: 'NodeNext',
   types: ['node'],
 };
-/** Two compilers' worth of work, on a machine that may be busy. */
+/** Timeout of two compilers on a machine that may be busy. */
 const GENERATED_WITHIN_MS = 120_000;
 const preparedSchema = z.object({
   locationId: z.string(),
@@ -41,7 +41,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** The client, and what walks with it, as JavaScript in the directory. */
+/** Generates the client and compiles it with its user, walk.ts, in the directory. */
 async function generate(): Promise<void> {
   const document = await fetch(`${gateway.httpUrl}/openapi.json`);
   await writeFile(join(directory, 'openapi.json'), await document.text());

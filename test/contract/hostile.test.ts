@@ -13,11 +13,11 @@ import { type HostileRequest, hostileRequest, type Target } from '../http/hostil
 import { type Route, takesJson } from '../http/routes.js';
 
 const MAX_BODY_BYTES = 1024 * 1024;
-/** As much as a socket takes before the gateway has read any of it, so that every answer arrives. */
+/** Little enough for a socket's buffer, so that every answer arrives. */
 const HOSTILE_BODY_BYTES = 4096;
 const MAX_CONNECTIONS = 50;
 const RUNS = 600;
-/** No exchange takes this long; one that does is a hang. */
+/** Timeout of an exchange; a longer one hangs. */
 const HANG_MS = 10_000;
 const DEPTH = 100_000;
 
@@ -64,7 +64,7 @@ beforeAll(async () => {
 
 afterAll(() => gateway.remove());
 
-/** From its own document, which lists every route (`http/openapi`). */
+/** The routes of the OpenAPI document, which lists all (`http/openapi`). */
 function routesIn(document: unknown): Route[] {
   return Object.entries(pathsSchema.parse(document).paths).flatMap(([path, operations]) =>
     Object.keys(operations).map((method) => ({
@@ -74,11 +74,11 @@ function routesIn(document: unknown): Route[] {
   );
 }
 
-/** How the body is sent, or not. */
+/** The ways to send a body. */
 const FRAMINGS = ['at once', 'byte by byte', 'in chunks', 'too short', 'never ending'] as const;
 type Framing = (typeof FRAMINGS)[number];
 
-/** Sends it over a connection of its own, and reads until the gateway hangs up. */
+/** Sends a request over a connection of its own, and reads until the gateway hangs up. */
 async function exchange(request: HostileRequest, framing: Framing): Promise<string> {
   const { method, path, headers, body = Buffer.alloc(0) } = request;
   const isChunked = framing === 'in chunks' || framing === 'never ending';
@@ -93,7 +93,7 @@ async function exchange(request: HostileRequest, framing: Framing): Promise<stri
   const end = framing === 'in chunks' ? '0\r\n\r\n' : '5\r\nno';
   const sent = isChunked && body.length > 0 ? Buffer.concat(chunk) : body;
   const socket = connect({ port: gateway.addresses.http.port, host: '127.0.0.1' });
-  // Once it has answered, the gateway may hang up on what it does not want.
+  // After its answer the gateway may hang up on the rest of a body.
   socket.on('error', () => undefined);
   const hung = setTimeout(() => socket.destroy(new Error('a hang')), HANG_MS);
   const received: Buffer[] = [];
@@ -110,7 +110,7 @@ async function exchange(request: HostileRequest, framing: Framing): Promise<stri
   return Buffer.concat(received).toString('utf8');
 }
 
-/** What holds for whatever was sent: an answer, as it is described, and none of the gateway's own failures. */
+/** Asserts a documented answer that is no failure of the gateway. */
 function expectSound({ method, path, headers, body }: HostileRequest, received: string): void {
   const answer = readAnswer(received);
   expect(statusOf(received)).toBeLessThan(500);
@@ -127,12 +127,12 @@ function statusOf(received: string): number {
 }
 
 describe('the built gateway', () => {
-  it('answers hostile requests to every route, however they are sent', async () => {
+  it('answers hostile requests to every route, however sent', async () => {
     const requests = fc.tuple(hostileRequest(target), fc.constantFrom(...FRAMINGS));
     await fc.assert(
       fc.asyncProperty(requests, async ([request, framing]) => {
         const received = await exchange(request, framing);
-        // Who breaks off himself may find the answer broken off.
+        // A client that breaks off may find the answer broken off.
         const isBrokenOff = framing === 'too short' || framing === 'never ending';
         if (isBrokenOff) expect(statusOf(received)).toBeLessThan(500);
         else expectSound(request, received);
@@ -142,7 +142,7 @@ describe('the built gateway', () => {
     expect(gateway.lines.filter((line) => /"level":(50|60)/.test(line))).toEqual([]);
   });
 
-  it('answers JSON that is nested a hundred thousand levels deep, on every route', async () => {
+  it('answers JSON nested a hundred thousand levels deep, on every route', async () => {
     const [open, close] = ['['.repeat(DEPTH), ']'.repeat(DEPTH)];
     const objects = '{"a":'.repeat(DEPTH);
     const bodies = [
@@ -163,7 +163,7 @@ describe('the built gateway', () => {
       for (const body of bodies) {
         const headers = { Authorization, 'Content-Type': 'application/json' };
         const response = await fetch(gateway.httpUrl + filled, { method, headers, body });
-        // There is neither a room nor a group of this id.
+        // No room or group has this id.
         const expected =
           filled.endsWith(`/${locationId}`) || filled.includes('/rooms/') ? [400, 404] : [400];
         expect(expected, `${method} ${path} ${body.slice(0, 9)}`).toContain(response.status);
@@ -172,7 +172,7 @@ describe('the built gateway', () => {
     }
   });
 
-  it('keeps MQTT open when HTTP clients have taken every connection they get', async () => {
+  it('keeps MQTT open when HTTP clients use all of their connections', async () => {
     const { port } = gateway.addresses.http;
     const device = await api.createDevice(target.ids['locationId'] ?? '');
     const full = gateway.logged('http listener is full', gateway.lines.length);

@@ -18,7 +18,7 @@ beforeAll(async () => {
 
 afterAll(() => gateway.remove());
 
-/** What a subscriber sees of a device's messages, with the place every one of them carries. */
+/** The place and custom data that every forwarded message of the device has. */
 function forwarded(device: TestDevice, customData: object = {}) {
   return {
     device: { id: device.id, name: device.name },
@@ -63,7 +63,7 @@ describe('an alarm from mosquitto_pub', () => {
     expect(events[0]).toMatchObject({ kind: 'fall', detectedAt: '2026-11-20T10:00:00.000Z' });
   });
 
-  it('published again is the same alarm', async () => {
+  it('is the same alarm when published again', async () => {
     const device = await api.createDevice(locationId);
     const alarm = '{"kind":"noise","detectedAt":"2026-11-20T10:00:00Z"}';
     for (const _ of [1, 2, 3]) {
@@ -74,7 +74,7 @@ describe('an alarm from mosquitto_pub', () => {
 });
 
 describe('other messages', () => {
-  it('carry the JSON value as it was sent, or the bytes', async () => {
+  it('carry the JSON value unchanged, or the bytes', async () => {
     const device = await api.createDevice(locationId);
     const nurse = await mosquittoSub(gateway, viewer, `care-homes/${locationId}/devices/+/t/#`);
     await mosquittoPub(gateway, device, 't/json', '[1.10, 9007199254740993]', '-q', '1').exit();
@@ -90,7 +90,7 @@ describe('other messages', () => {
 });
 
 describe('a device with paho', () => {
-  it('gets every alarm acknowledged, and the nurse call and the history have it', async () => {
+  it('gets every alarm acknowledged, forwarded and recorded', async () => {
     const device = await api.createDevice(locationId);
     const nurse = await Subscriber.connect(gateway, viewer);
     await nurse.subscribe(`care-homes/${locationId}/devices/${device.id}/alarms/#`);
@@ -119,7 +119,7 @@ describe('a device with paho', () => {
 });
 
 describe('custom data', () => {
-  it('is in every message that is accepted after PATCH has answered', async () => {
+  it('is in every message accepted after PATCH has answered', async () => {
     const device = await api.createDevice(locationId);
     const nurse = await Subscriber.connect(gateway, viewer);
     await nurse.subscribe(`care-homes/${locationId}/devices/${device.id}/alarms/#`);
@@ -138,7 +138,7 @@ describe('custom data', () => {
 });
 
 describe('200 devices publishing at once', () => {
-  it('are forwarded each alarm once, with the right custom data', async () => {
+  it('have each alarm forwarded once, with the right custom data', async () => {
     const home = await api.createLocation('Big house');
     const token = await api.viewer(home.id);
     const devices = await Promise.all(
@@ -163,7 +163,7 @@ describe('200 devices publishing at once', () => {
         ),
       ),
     );
-    // Without the live copies that come first when the machine is too busy to store in time.
+    // Live copies, which come first on a busy machine, do not count.
     const stored = () => nurse.received.filter(({ qos }) => qos === 1);
     await nurse.until(() => stored().length >= 200 * perDevice);
     const seen = stored()
@@ -183,7 +183,7 @@ describe('200 devices publishing at once', () => {
 });
 
 describe('after a restart', () => {
-  it.each(['stop', 'kill'] as const)('by %s everything is still there', async (way) => {
+  it.each(['stop', 'kill'] as const)('keeps everything after a %s', async (way) => {
     const device = await api.createDevice(locationId, 'Bett 9');
     await api.setCustomData(device, '{"ref":9}');
     const session = { clientId: `nurse-${way}`, clean: false };
@@ -210,7 +210,7 @@ describe('after a restart', () => {
 });
 
 describe('the log of the gateway', () => {
-  it('holds no secret, token or custom data', async () => {
+  it('has no secret, token or custom data', async () => {
     const device = await api.createDevice(locationId);
     await api.setCustomData(device, '{"resident":"Frau Geheim"}');
     await mosquittoPub(gateway, device, 'alarms', '{"kind":"fall"}', '-q', '1').exit();

@@ -5,7 +5,7 @@ import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
 import { connect, connectDevice, Subscriber } from '../harness/mqtt-clients.js';
 import { Store } from '../harness/store.js';
 
-/** What follows a change in the background. */
+/** Timeout of work in the background after a change. */
 const SOON = { timeout: 10_000 };
 
 let gateway: GatewayProcess;
@@ -25,7 +25,7 @@ async function create(path: string, body: object): Promise<string> {
   return idBody.parse(await api.json('POST', path, body)).id;
 }
 
-/** Two homes, the first with a group that has a room, and a device in it that is connected. */
+/** Two homes, the first with a connected device in a room of a group. */
 async function world() {
   const [from, to] = [await api.createLocation('Birke'), await api.createLocation('Ahorn')];
   const groupId = await create(`/care-homes/${from.id}/groups`, { name: 'Station 1' });
@@ -48,12 +48,12 @@ async function kindsOf(path: string): Promise<string[]> {
   return eventsBody.parse(await api.json('GET', path)).events.map(({ kind }) => kind);
 }
 
-/** The topics of what a subscriber that comes now is given as retained. */
+/** The topics of the messages retained for a new subscriber. */
 async function retainedIn(locationId: string): Promise<string[]> {
   const marker = await api.createDevice(locationId, 'marker');
   const nurse = await nurseOf(locationId);
   const sensor = await connectDevice(gateway, marker);
-  // A live message that comes after the subscription: whatever was retained has come before it.
+  // A live message after the subscription arrives behind all retained ones.
   await sensor.publishAsync(`devices/${marker.id}/marker`, '1', { qos: 1 });
   await nurse.until((received) => received.some(({ topic }) => topic.endsWith('/marker')));
   await sensor.endAsync();
@@ -62,7 +62,7 @@ async function retainedIn(locationId: string): Promise<string[]> {
   return nurse.received.filter(({ retain }) => retain).map(({ topic }) => topic);
 }
 
-it('after a move the next alarm carries the new place', async () => {
+it('forwards the next alarm after a move with the new place', async () => {
   const { from, to, groupId, roomId, device, sensor, publish, move } = await world();
   const nurses = [await nurseOf(from.id), await nurseOf(to.id)];
   const [inOld, inNew] = nurses;
@@ -99,7 +99,7 @@ it('after a move the next alarm carries the new place', async () => {
   await Promise.all([...nurses.map((nurse) => nurse.end()), sensor.endAsync()]);
 });
 
-it('a move leaves nothing retained behind, and takes the status along', async () => {
+it('moves the retained status of a moved device, and removes all else', async () => {
   const { from, to, device, sensor, publish, move } = await world();
   const topics = (locationId: string, one: TestDevice) => [
     `care-homes/${locationId}/devices/${one.id}/status`,
@@ -140,7 +140,7 @@ async function statusIn(locationId: string, device: TestDevice) {
 }
 
 it.each(['moved', 'deleted'] as const)(
-  'of a device that is %s no retained command is left',
+  'keeps no retained command of a device that is %s',
   async (what) => {
     const [from, to] = [await api.createLocation(), await api.createLocation()];
     const device = await api.createDevice(from.id);
@@ -161,7 +161,7 @@ it.each(['moved', 'deleted'] as const)(
   },
 );
 
-it('a device that was never connected has no status to take along', async () => {
+it('publishes no status for a moved device that was never connected', async () => {
   const [from, to] = [await api.createLocation(), await api.createLocation()];
   const device = await api.createDevice(from.id);
   const path = `/care-homes/${from.id}/devices/${device.id}/move`;
@@ -169,7 +169,7 @@ it('a device that was never connected has no status to take along', async () => 
   expect(await retainedIn(to.id)).toEqual([]);
 });
 
-it('what is retained is shown to whoever has a grant on the group it was published in', async () => {
+it('shows a retained message to holders of a grant on the group it was published in', async () => {
   const { from, groupId, roomId, publish, move, sensor } = await world();
   await move(from.id, { targetRoomId: roomId });
   await publish('temperature', '21', true);
@@ -180,13 +180,13 @@ it('what is retained is shown to whoever has a grant on the group it was publish
     const token = await api.createToken([{ location: from.id, group, role: 'viewer' }]);
     const nurse = await Subscriber.connect(gateway, token);
     await nurse.subscribe(`care-homes/${from.id}/#`);
-    // Retained as well: behind it comes nothing of the first subscription.
+    // This one is retained as well, and arrives behind those of the first subscription.
     await nurse.subscribe('gateway/status');
     await nurse.until((received) => received.some(({ topic }) => topic === 'gateway/status'));
     await nurse.end();
     return nurse.received.map(({ topic }) => topic.split('/').at(-1)).sort();
   };
-  // The gateway's status, and in the group of now the device's, told anew there.
+  // The gateway's status, and in the present group the device's, published again there.
   await expect.poll(() => topicsFor(groupId), SOON).toEqual(['status', 'temperature']);
   await expect.poll(() => topicsFor(other), SOON).toEqual(['status', 'status']);
   const elsewhere = await create(`/care-homes/${from.id}/rooms`, { name: 'Zimmer 2', groupId });

@@ -24,7 +24,7 @@ async function overHttp(device: TestDevice): Promise<unknown> {
   return home.api.json('GET', `/care-homes/${home.locationId}/devices/${device.id}`);
 }
 
-it('a device is online from its connect to its end, over MQTT and HTTP alike', async () => {
+it('shows a device as online while it is connected, over MQTT and HTTP alike', async () => {
   const device = await home.device();
   expect(await overHttp(device)).toMatchObject({ online: false, lastSeenAt: null });
   const watcher = await watch(device);
@@ -47,7 +47,7 @@ it('a device is online from its connect to its end, over MQTT and HTTP alike', a
   await watcher.end();
 });
 
-it('its status is retained', async () => {
+it('retains the status of a device', async () => {
   const device = await home.device();
   const sensor = await connectDevice(home.gateway, device);
   const first = await watch(device);
@@ -61,7 +61,7 @@ it('its status is retained', async () => {
   await Promise.all([first.end(), late.end()]);
 });
 
-it('a device that falls silent is offline within 1.5 keep-alives', async () => {
+it('shows a silent device as offline within 1.5 keep-alives', async () => {
   const device = await home.device();
   const watcher = await watch(device);
   const startedMs = performance.now();
@@ -73,7 +73,7 @@ it('a device that falls silent is offline within 1.5 keep-alives', async () => {
   await watcher.end();
 });
 
-it('a device that is back before its old connection has ended is never offline', async () => {
+it('never shows a device as offline that reconnects before its old connection has ended', async () => {
   const device = await home.device();
   const watcher = await watch(device);
   const session = { clientId: `sensor-${device.id}` };
@@ -88,7 +88,7 @@ it('a device that is back before its old connection has ended is never offline',
 });
 
 it.each(['stop', 'kill'] as const)(
-  'after the gateway has ended by %s, a device that is gone is offline',
+  'shows a device as offline that disappeared during a %s of the gateway',
   async (way) => {
     const device = await home.device();
     const sensor = await connectDevice(home.gateway, device);
@@ -104,7 +104,7 @@ it.each(['stop', 'kill'] as const)(
   },
 );
 
-it('whoever watches a device that is deleted, or moved to another location, is told that it is gone', async () => {
+it('tells subscribers that a device is gone when it is deleted, or moved to another location', async () => {
   const elsewhere = await home.api.createLocation();
   const item = ({ id }: TestDevice) => `/care-homes/${home.locationId}/devices/${id}`;
   for (const leave of [
@@ -124,7 +124,7 @@ it('whoever watches a device that is deleted, or moved to another location, is t
   }
 });
 
-it('a deleted device leaves nothing retained', async () => {
+it('keeps nothing retained of a deleted device', async () => {
   const device = await home.device();
   const sensor = await connectDevice(home.gateway, device);
   const topic = `devices/${device.id}/temperature`;
@@ -135,7 +135,7 @@ it('a deleted device leaves nothing retained', async () => {
     .poll(async () => {
       const late = await Subscriber.connect(home.gateway, home.viewer);
       await late.subscribe(home.filter(device));
-      // A retained message of its own comes behind those of the device, if there are any.
+      // This retained message arrives behind those of the device, if any.
       await late.subscribe('gateway/status');
       await late.until((received) => received.some((one) => one.topic === 'gateway/status'));
       await late.end();
@@ -145,7 +145,7 @@ it('a deleted device leaves nothing retained', async () => {
   await sensor.endAsync(true);
 });
 
-it('gateway/status is retained, and says on stop that the gateway is gone', async () => {
+it('retains gateway/status, which says after a stop that the gateway is gone', async () => {
   const watcher = await Subscriber.connect(home.gateway, home.viewer);
   await watcher.subscribe('gateway/status');
   await watcher.untilCount(1);

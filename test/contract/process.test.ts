@@ -20,7 +20,7 @@ import { Subscriber } from '../harness/mqtt-clients.js';
 import { Store } from '../harness/store.js';
 
 const RUN_TIMEOUT_MS = 15_000;
-/** Nothing in the log can tell it where there is none. */
+/** A fixed port, as a test without a log cannot read one from it. */
 const HTTP_PORT = 18_080;
 
 let directory: string;
@@ -35,14 +35,14 @@ afterEach(() => {
 
 function run(args: readonly string[], environment: Record<string, string> = {}) {
   const env = { PATH: process.env['PATH'] ?? '', ...environment };
-  // Ended when it runs on, which vitest could not see.
+  // A program that runs on is killed at this timeout, as vitest cannot.
   const options = { env, encoding: 'utf8', timeout: RUN_TIMEOUT_MS } as const;
   const result = spawnSync(process.execPath, ['dist/main.js', ...args], options);
   return { status: result.status, output: result.stdout + result.stderr };
 }
 
 describe('check-config', () => {
-  it('says that the sample is valid', () => {
+  it('accepts the sample', () => {
     const { status, output } = run(['check-config', '--config', 'config/gateway.yaml']);
     expect([status, output]).toEqual([0, 'the configuration is valid\n']);
   });
@@ -60,7 +60,7 @@ describe('check-config', () => {
     expect(output).not.toContain('secret-in-a-typo');
   });
 
-  it('takes no unknown variable, command or option', () => {
+  it('rejects an unknown variable, command or option', () => {
     expect(run(['check-config'], { GATEWAY_MQTT_PROT: '1' })).toMatchObject({
       status: 2,
       output: expect.stringContaining('GATEWAY_MQTT_PROT'),
@@ -71,7 +71,7 @@ describe('check-config', () => {
   });
 });
 
-/** Starts the built gateway by a command of which it is the last part; its log, and its end. */
+/** Starts the built gateway by a command that ends with it; returns its log and its end. */
 function startedBy(command: string, args: readonly string[], output: number | 'pipe') {
   const env = {
     PATH: process.env['PATH'] ?? '',
@@ -98,8 +98,8 @@ async function untilReady(): Promise<void> {
     .toBe(200);
 }
 
-describe('whatever becomes of the log', () => {
-  it('a full disk under it leaves the gateway at work, and it stops in order', async () => {
+describe('a log that cannot be written', () => {
+  it('does not disturb the gateway when the disk is full, nor its clean stop', async () => {
     const full = openSync('/dev/full', 'w');
     const gateway = startedBy(process.execPath, ['dist/main.js'], full);
     await untilReady();
@@ -108,7 +108,7 @@ describe('whatever becomes of the log', () => {
     closeSync(full);
   });
 
-  it('a terminal that is closed ends the gateway in order', async () => {
+  it('ends the gateway cleanly when the terminal is closed', async () => {
     const script = 'test/harness/closed-terminal.py';
     const terminal = startedBy('python3', [script, process.execPath, 'dist/main.js'], 'pipe');
     let output = '';
@@ -118,14 +118,14 @@ describe('whatever becomes of the log', () => {
     await untilReady();
     terminal.stdin?.write('close\n');
     await once(terminal, 'exit');
-    // By the signal of the terminal; its store has ended before it.
+    // The gateway ended by the terminal's signal, after its store.
     expect(output).toMatch(/status -1\n$/);
     expect(existsSync(join(directory, 'data', 'redis', 'redis.sock'))).toBe(false);
   });
 });
 
 describe('the gateway process', () => {
-  it('makes the first administrator its token, for its own eyes only', async () => {
+  it('generates the first administrator’s token, readable by its own user only', async () => {
     const environment = { GATEWAY_LOG_LEVEL: 'trace', GATEWAY_ADMIN_TOKEN: undefined };
     const gateway = await GatewayProcess.start(environment);
     const file = join(gateway.dataDir, 'admin.token');
@@ -133,7 +133,7 @@ describe('the gateway process', () => {
     const token = readFileSync(file, 'utf8').trim();
     await new Api(gateway, token).createLocation();
     expect(gateway.lines.join('\n')).not.toContain(token);
-    // Where it is does stand there, once.
+    // The log names the file, once.
     const named = () => gateway.lines.filter((line) => line.includes(`"file":"${file}"`));
     expect(named()).toHaveLength(1);
     await gateway.stop();
@@ -142,14 +142,14 @@ describe('the gateway process', () => {
     await gateway.remove();
   });
 
-  it('takes whatever token it is configured with, and warns of one that could be guessed', async () => {
+  it('takes any configured token, and warns of one that could be guessed', async () => {
     const gateway = await GatewayProcess.start({ GATEWAY_ADMIN_TOKEN: 'short' });
     await new Api(gateway, 'short').createLocation();
     await gateway.logged('it could be guessed');
     await gateway.remove();
   });
 
-  it('ends with 0 on SIGTERM, its connections closed and its store with it', async () => {
+  it('exits with 0 on SIGTERM, after closing its connections and its store', async () => {
     const gateway = await GatewayProcess.start({ GATEWAY_LOG_LEVEL: 'debug' });
     const admin = { id: 'admin', token: ADMIN_TOKEN };
     const nurse = await Subscriber.connect(gateway, admin);
@@ -161,7 +161,7 @@ describe('the gateway process', () => {
     await gateway.remove();
   });
 
-  it('does not start beside another one on the same data', async () => {
+  it('does not start beside another on the same data', async () => {
     const gateway = await GatewayProcess.start();
     const other = run([], {
       GATEWAY_DATA_DIR: gateway.dataDir,
@@ -170,7 +170,7 @@ describe('the gateway process', () => {
     });
     expect(other.status).toBe(1);
     expect(fatalLine(other.output)).toEqual({
-      msg: `gateway not started: another gateway is running on ${gateway.dataDir}`,
+      msg: `failed to start the gateway: another gateway is running on ${gateway.dataDir}`,
     });
     await gateway.remove();
   });
@@ -178,7 +178,7 @@ describe('the gateway process', () => {
   it.each([
     ['mqtt', 'GATEWAY_MQTT_PORT', 'broker'],
     ['http', 'GATEWAY_HTTP_PORT', 'server'],
-  ] as const)('says in one line which port it cannot have: %s', async (name, variable, other) => {
+  ] as const)('says in one line which port is in use: %s', async (name, variable, other) => {
     const gateway = await GatewayProcess.start();
     const { port } = gateway.addresses[name];
     const { status, output } = run([], {
@@ -188,7 +188,7 @@ describe('the gateway process', () => {
     expect(status).toBe(1);
     expect(fatalLine(output)).toEqual({
       msg:
-        `gateway not started: port ${port} on 127.0.0.1 is in use (EADDRINUSE): ` +
+        `failed to start the gateway: port ${port} on 127.0.0.1 is in use (EADDRINUSE): ` +
         `is another ${other} running? End it, or set ${name}.port`,
     });
     await gateway.remove();
@@ -206,25 +206,25 @@ describe('the gateway process', () => {
     expect(status).toBe(1);
     expect(fatalLine(output)).toEqual({
       msg:
-        'gateway not started: the store was written by a newer version of the gateway ' +
+        'failed to start the gateway: the store was written by a newer version of the gateway ' +
         '(layout 3, this version knows 2): install that version, or restore a backup from before it',
     });
-    // The store was stopped again.
+    // The directory can be removed because the store was stopped again.
     rmSync(gateway.dataDir, { recursive: true });
   });
 
-  it('says in one line that the data directory cannot be had', () => {
+  it('says in one line that the data directory cannot be made', () => {
     const file = join(directory, 'a file');
     writeFileSync(file, '');
     const { status, output } = run([], { GATEWAY_DATA_DIR: file });
     expect(status).toBe(1);
     expect(fatalLine(output)).toEqual({
       reason: expect.stringContaining('EEXIST'),
-      msg: `gateway not started: ${file} is to be a directory, but a file is in its place: set dataDir`,
+      msg: `failed to start the gateway: ${file} is to be a directory, but a file is in its place: set dataDir`,
     });
   });
 
-  it('does not start with a certificate that cannot be read: a fault of the configuration', () => {
+  it('reports an unreadable certificate as a fault of the configuration', () => {
     const files = { GATEWAY_TLS_CERT_FILE: '/none/a.crt', GATEWAY_TLS_KEY_FILE: '/none/a.key' };
     for (const args of [[], ['check-config']]) {
       const { status, output } = run(args, { ...files, GATEWAY_DATA_DIR: directory });
@@ -234,7 +234,7 @@ describe('the gateway process', () => {
     }
   });
 
-  it('has help and a version', () => {
+  it('prints help and version', () => {
     const { version } = z
       .object({ version: z.string() })
       .parse(JSON.parse(readFileSync('package.json', 'utf8')));
@@ -244,7 +244,7 @@ describe('the gateway process', () => {
   });
 });
 
-/** The one line of level fatal, without what every line has; it is not to have a stack. */
+/** The one line of level fatal, without the fields of every line; it must have no stack. */
 function fatalLine(output: string): Record<string, unknown> {
   const lines = output.split('\n').filter((line) => line.includes('"level":60'));
   expect(lines).toHaveLength(1);

@@ -16,7 +16,7 @@ beforeAll(async () => {
 
 afterAll(() => gateway.remove());
 
-/** The alarms of the history were received two days earlier. */
+/** Makes the alarms of the history two days older. */
 async function age({ redis }: Store): Promise<void> {
   const rows = await redis.xrangeBuffer(HISTORY, '-', '+');
   await redis.del(HISTORY);
@@ -29,7 +29,7 @@ async function age({ redis }: Store): Promise<void> {
   }
 }
 
-it('keeps an alarm that is over for the history as long as a session is owed it', async () => {
+it('keeps an alarm older than the history while it is in a session’s backlog', async () => {
   const api = new Api(gateway);
   const { id } = await api.createLocation();
   const viewer = await api.viewer(id);
@@ -41,7 +41,7 @@ it('keeps an alarm that is over for the history as long as a session is owed it'
   const sensor = await connectDevice(gateway, device);
   await sensor.publishAsync(`devices/${device.id}/alarms`, '{"kind":"fall"}', { qos: 1 });
   await sensor.endAsync();
-  // Retention looks at the history at each start.
+  // Retention runs at each start.
   await gateway.kill();
   const store = await Store.of(gateway);
   await age(store);
@@ -53,7 +53,7 @@ it('keeps an alarm that is over for the history as long as a session is owed it'
   const done = { accepted: 1, delivered: 1, queued: 0, expired: 0, dropped: 0 };
   await expect.poll(() => accountOf(gateway, 'nurse')).toEqual(done);
   await back.end();
-  expect(log()).not.toContain('alarms removed, their time is over');
+  expect(log()).not.toContain('removed old alarms');
   expect(await store.redis.xlen(HISTORY)).toBe(1);
   await expect
     .poll(() => store.redis.hget('{site}:session:nurse', 'cursors'))

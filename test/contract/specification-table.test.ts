@@ -21,7 +21,7 @@ function hasTest(source: string, title: string): boolean {
   return ["'", '"', '`'].some((quote) => flat.includes(`(${quote}${title}${quote}`));
 }
 
-it('every test that docs/specification.md names is there', () => {
+it('finds every test that docs/specification.md names', () => {
   const tests = titledTests(text);
   expect(tests.length).toBeGreaterThan(100);
   const missing = tests.filter(
@@ -30,7 +30,7 @@ it('every test that docs/specification.md names is there', () => {
   expect(missing).toEqual([]);
 });
 
-it('every line of docs/specification.md is held by a test', () => {
+it('finds a test in every line of docs/specification.md', () => {
   const rows = text
     .split('\n')
     .filter((line) => line.startsWith('| '))

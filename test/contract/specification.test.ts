@@ -47,7 +47,7 @@ async function home() {
   return { id, path, device, devicePath: `${path}/devices/${device.id}` };
 }
 
-/** Names are held to their limits wherever there is one (specification 8). */
+/** Asserts that a name is held to its limits (specification 8). */
 async function holdNames(method: string, path: string, status: number, rest: object = {}) {
   for (const name of UNUSABLE_NAMES) {
     const [refused, problem] = await ask(method, path, { ...rest, name });

@@ -21,7 +21,7 @@ async function create(collection: string, body: object): Promise<string> {
   return idBody.parse(await home.api.json('POST', path, body)).id;
 }
 
-/** A device in a room of a group, with a status that says that it has gone. */
+/** A device in a room of a group, with an offline status. */
 async function placedDevice() {
   const [groupId, otherGroupId] = [
     await create('groups', { name: 'Nord' }),
@@ -39,7 +39,7 @@ async function placedDevice() {
 
 const GONE = { online: false };
 
-/** The status that a subscriber is given that comes now. */
+/** The status retained for a new subscriber. */
 async function retainedStatus(device: TestDevice, locationId = home.locationId): Promise<unknown> {
   const nurse = await Subscriber.connect(home.gateway, await home.api.viewer(locationId));
   await nurse.subscribe(`care-homes/${locationId}/devices/${device.id}/status`, 'gateway/status');
@@ -90,7 +90,7 @@ const changes: Record<string, [(placed: Placed) => Promise<unknown>, object]> = 
 };
 
 it.each(Object.keys(changes))(
-  'publishes the status of a device anew when %s has changed',
+  'publishes the status of a device again when %s has changed',
   async (name) => {
     const placed = await placedDevice();
     const nurse = await home.nurse(placed.device, 'status');
@@ -112,7 +112,7 @@ it('publishes the status of a device that is online as online', async () => {
   const nurse = await home.nurse(device, 'status');
   await nurse.untilCount(1);
   await home.api.setCustomData(device, '{"n":1}');
-  // What is retained may come as the live message as well, to a nurse that subscribes just then.
+  // The retained message may also arrive live, at a nurse that subscribes just then.
   await nurse.until((all) => all.some(({ text }) => text.includes('"customData":{"n":1}')));
   expect(nurse.messages().every(({ online }) => online === true)).toBe(true);
   await nurse.end();
@@ -133,7 +133,7 @@ it('gives a device that never connected no status', async () => {
   await nurse.end();
 });
 
-it('ends with the newest state when a device changes again and again', async () => {
+it('ends with the newest state when a device changes repeatedly', async () => {
   const { device } = await placedDevice();
   const numbers = Array.from({ length: 20 }, (_, index) => index);
   await Promise.all(numbers.map((n) => home.api.setCustomData(device, `{"n":${n}}`)));

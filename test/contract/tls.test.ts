@@ -31,7 +31,7 @@ function portOf(listener: 'mqtts' | 'https'): number {
   return home.gateway.addresses[listener]?.port ?? 0;
 }
 
-it('the interface is served over HTTPS', async () => {
+it('serves the interface over HTTPS', async () => {
   const body = await new Promise((resolve, reject) => {
     const options = { ca, host: 'localhost', port: portOf('https'), path: '/healthz' };
     request(options, (answer) => resolve(text(answer)))
@@ -44,7 +44,7 @@ it('the interface is served over HTTPS', async () => {
 it.each([
   ['mqtts', () => `mqtts://localhost:${portOf('mqtts')}`],
   ['wss', () => `wss://localhost:${portOf('https')}/mqtt`],
-])('an alarm comes in over %s', async (name, url) => {
+])('receives an alarm over %s', async (_name, url) => {
   const device = await home.device();
   const nurse = await home.nurse(device, 'alarms/#');
   const { id: username, secret: password } = device;
@@ -72,7 +72,7 @@ it('a CONNECT that is refused before Aedes sees it is answered over mqtts, too',
 });
 
 it.each(['mqtts', 'https'] as const)(
-  'who does not speak TLS is logged with the address: %s',
+  'logs the address of a client that does not speak TLS: %s',
   async (listener) => {
     const from = home.gateway.lines.length;
     const socket = connect({ host: '127.0.0.1', port: portOf(listener) });
@@ -88,7 +88,7 @@ it.each(['mqtts', 'https'] as const)(
   },
 );
 
-it('of many handshakes that fail not each is logged', async () => {
+it('logs only some of many failed handshakes', async () => {
   const from = home.gateway.lines.length;
   for (let attempt = 0; attempt < 80; attempt++) {
     const socket = connect({ host: '127.0.0.1', port: portOf('mqtts') });
@@ -101,7 +101,7 @@ it('of many handshakes that fail not each is logged', async () => {
   expect(failures().length).toBeLessThanOrEqual(60);
 });
 
-it('a client without the certificate is told apart, and the others go on', async () => {
+it('serves the others when a client does not trust the certificate', async () => {
   const device = await home.device();
   const stranger = mqtt.connectAsync(`mqtts://localhost:${portOf('mqtts')}`, {
     username: device.id,

@@ -17,7 +17,7 @@ afterAll(async () => {
   await home.remove();
 });
 
-/** Asks for a change that the store makes, but too late to answer. */
+/** Requests a change that the store makes, but answers too late. */
 async function changeUnanswered(method: string, path: string, body?: string): Promise<void> {
   store.freeze();
   const { status, headers } = await home.api.request(method, path, body);
@@ -25,14 +25,14 @@ async function changeUnanswered(method: string, path: string, body?: string): Pr
   store.thaw();
 }
 
-it('what was created though nobody was told is there once the store answers', async () => {
+it('shows a location that was created without an answer once the store answers', async () => {
   await changeUnanswered('POST', '/care-homes', '{"name":"Haus im Nebel"}');
   await expect
     .poll(async () => JSON.stringify(await home.api.json('GET', '/care-homes')))
     .toContain('Haus im Nebel');
 });
 
-it('a token that was deleted though nobody was told is worth nothing', async () => {
+it('rejects a token that was deleted without an answer', async () => {
   const { id: username, token: password } = await home.api.viewer(home.locationId);
   const client = await connect(home.gateway, { username, password });
   const closed = new Promise<void>((resolve) => client.once('close', () => resolve()));
@@ -41,7 +41,7 @@ it('a token that was deleted though nobody was told is worth nothing', async () 
   expect((await new Api(home.gateway, password).request('GET', '/care-homes')).status).toBe(401);
 });
 
-it('a device that was deleted though nobody was told is gone', async () => {
+it('forgets a device that was deleted without an answer', async () => {
   const device = await home.device();
   const path = `/care-homes/${home.locationId}/devices/${device.id}`;
   await changeUnanswered('DELETE', path);

@@ -10,11 +10,11 @@ import { UpstreamSubscriber } from '../harness/upstream-subscriber.js';
 import { ENDS, type Message } from '../version-1/data.js';
 import { delivered, VersionOneWorld, withKeys } from '../version-1/world.js';
 
-/** A bridge tries again after 10 s at most; some more for a busy machine. */
+/** A bridge retries after 10 s at most; the rest is for a busy machine. */
 const BRIDGED_WITHIN_MS = 40_000;
 const TEST_TIMEOUT_MS = 120_000;
 
-/** What each session gets of a fall and a noise in the first location, outside the southern group. */
+/** The kinds that each session gets of a fall and a noise in the first location, outside the southern group. */
 const NEW_KINDS: Readonly<Record<string, readonly string[]>> = {
   'alarms-away': ['fall', 'noise'],
   'south-away': [],
@@ -39,7 +39,7 @@ describe.each(ENDS)('the data of version 1, whose gateway was %s', (end) => {
   describe.each(['when it starts on them', 'when it starts again'])('%s', () => {
     beforeAll(() => world.restart());
 
-    it('shows locations, rooms, groups, devices, tokens and what could not be used', async () => {
+    it('shows locations, rooms, groups, devices, tokens and invalid publishes', async () => {
       for (const [pathThen, text] of Object.entries(world.expected.answers)) {
         const path = pathThen.replace('/set-aside', '/dead-letters');
         const found = await (await world.admin.request('GET', path)).text();
@@ -48,7 +48,7 @@ describe.each(ENDS)('the data of version 1, whose gateway was %s', (end) => {
       }
     });
 
-    it('shows every alarm in its history, where it happened', async () => {
+    it('shows every alarm in its history, in its place', async () => {
       for (const { path, as, events } of world.expected.histories) {
         const idsOf = async (query: string) =>
           (await world.historyOf(path, as, query)).map(({ id }) => id);
@@ -72,7 +72,7 @@ describe.each(ENDS)('the data of version 1, whose gateway was %s', (end) => {
       expect(await allAuditOf(world.admin, query)).toMatchObject(changes);
     });
 
-    it('gives out recordings', async () => {
+    it('serves recordings', async () => {
       const { recordings, histories } = world.expected;
       const [{ path, events } = { path: '', events: [] }] = histories;
       const found = await world.historyOf(path, undefined, 'order=asc');
@@ -100,7 +100,7 @@ describe.each(ENDS)('the data of version 1, whose gateway was %s', (end) => {
       await subscriber.end();
     });
 
-    it('accounts for what every session and bridge is owed', async () => {
+    it('has the account of every session and bridge', async () => {
       for (const [name, { accounts }] of Object.entries(world.expected.consumers)) {
         await world.expectAccounts(name, accounts);
       }
@@ -118,15 +118,15 @@ describe.each(ENDS)('the data of version 1, whose gateway was %s', (end) => {
     });
   });
 
-  describe('when those who were away come back', () => {
-    it('sends each session what it is owed, once and in order, and nothing else', async () => {
+  describe('when absent clients reconnect', () => {
+    it('sends each session its backlog, once and in order, and nothing else', async () => {
       for (const session of world.sessions) {
         const { clientId, token, owed, accounts } = session;
         await expectPresent(clientId, token);
         const subscriber = await resumed(clientId, token);
         await subscriber.untilCount(owed.length);
         await world.expectAccounts(clientId, delivered(accounts));
-        world.expectOwed(clientId, subscriber.received, session);
+        world.expectBacklog(clientId, subscriber.received, session);
         await subscriber.end();
       }
     });
@@ -146,7 +146,7 @@ describe.each(ENDS)('the data of version 1, whose gateway was %s', (end) => {
     });
 
     it(
-      'sends each bridge what it is owed, once and in order',
+      'sends each bridge its backlog, once and in order',
       async () => {
         for (const [name, upstream] of world.upstreams) {
           const bridge = world.expected.consumers[`bridge/${name}`];
@@ -159,14 +159,14 @@ describe.each(ENDS)('the data of version 1, whose gateway was %s', (end) => {
             BRIDGED_WITHIN_MS,
           );
           await subscriber.caughtUp();
-          world.expectOwed(name, subscriber.arrivals, bridge);
+          world.expectBacklog(name, subscriber.arrivals, bridge);
           await subscriber.end();
         }
       },
       TEST_TIMEOUT_MS,
     );
 
-    it('takes no publish for a new one that was received before', async () => {
+    it('recognises a publish that was received before', async () => {
       const { devices, tokens, repeats } = world.expected;
       const { bed, sensor } = devices;
       const watcher = await Subscriber.connect(world.gateway, tokens.everywhere);
@@ -200,7 +200,7 @@ describe.each(ENDS)('the data of version 1, whose gateway was %s', (end) => {
     });
 
     it(
-      'sends nothing again after a restart, and what is new by the filters of before',
+      'repeats nothing after a restart, and sends new messages by the old filters',
       async () => {
         for (const { clientId, token } of world.sessions) await drain(clientId, token);
         await world.restart();
@@ -224,7 +224,7 @@ describe.each(ENDS)('the data of version 1, whose gateway was %s', (end) => {
           const subscriber = await UpstreamSubscriber.connect(upstream.url);
           const isOf = (kind: string) => (one: Message) => one.topic.endsWith(`/alarms/${kind}`);
           await subscriber.arrival(isOf('noise'));
-          // The first one came before the restart.
+          // The first one arrived before the restart.
           const kinds = ['helpCall', 'fall', 'noise'];
           const found = subscriber.arrivals.filter(({ topic }) => topic.includes('/alarms/'));
           expect(found.map(({ topic }) => topic.split('/').at(-1))).toEqual(kinds);
@@ -239,19 +239,19 @@ describe.each(ENDS)('the data of version 1, whose gateway was %s', (end) => {
     (await RawClient.connect(world.gateway, token)).vanish();
   }
 
-  /** Takes up the session where it stopped. */
+  /** Reconnects to the session. */
   function resumed(clientId: string, token: TestToken): Promise<Subscriber> {
     return Subscriber.connect(world.gateway, token, { clientId, clean: false });
   }
 
-  /** The session is there [MQTT-3.2.2-2]; what it is sent at once stays unacknowledged. */
+  /** Asserts that the session is present [MQTT-3.2.2-2], without acknowledging anything. */
   async function expectPresent(clientId: string, token: TestToken): Promise<void> {
     const client = await RawClient.connect(world.gateway, token, { clientId, clean: false });
     expect(client.packets[0]).toMatchObject({ cmd: 'connack', sessionPresent: true });
     client.vanish();
   }
 
-  /** Takes what has come for the session since. */
+  /** Receives and acknowledges the session's new messages. */
   async function drain(clientId: string, token: TestToken): Promise<void> {
     const subscriber = await resumed(clientId, token);
     await eventually(async () => {
@@ -261,7 +261,7 @@ describe.each(ENDS)('the data of version 1, whose gateway was %s', (end) => {
   }
 });
 
-/** What a device connects with. */
+/** A device's credentials for a connection. */
 function tokenOf({ id, secret }: { readonly id: string; readonly secret: string }): TestToken {
   return { id, token: secret };
 }

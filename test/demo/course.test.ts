@@ -14,7 +14,7 @@ describe('the plan', () => {
     }
   });
 
-  it('has the nurse-call system away in the middle of a run that is long enough', () => {
+  it('has an absence in the middle of a long enough run', () => {
     expect(planAbsence(10)).toBeUndefined();
     expect(planAbsence(12)).toEqual({ from: 4, count: 4 });
     expect(planAbsence(1000)).toEqual({ from: 8, count: 4 });
@@ -31,7 +31,7 @@ describe('the ledger', () => {
     return { ledger: new Ledger(() => nowMs), at };
   }
 
-  it('tells what arrived, how long it took, and what was lost', () => {
+  it('counts arrived and lost alarms, with their latency', () => {
     const { ledger, at } = ledgerAt();
     for (const id of ['a', 'b', 'c', 'd', 'e']) ledger.published(id, id === 'd');
     at(10);
@@ -54,7 +54,7 @@ describe('the ledger', () => {
     });
   });
 
-  it('knows whether what waited came in order', () => {
+  it('knows whether waiting alarms arrived in order', () => {
     const { ledger } = ledgerAt();
     for (const id of ['a', 'b', 'c']) ledger.published(id, true);
     ledger.arrived('a');
@@ -64,12 +64,12 @@ describe('the ledger', () => {
     expect(ledger.waitedInOrder).toBe(false);
   });
 
-  it('is settled when all has arrived, or the time is up', async () => {
+  it('waits until all has arrived, or for the deadline', async () => {
     const { ledger } = ledgerAt();
     ledger.published('a', false);
-    await ledger.settled(1);
+    await ledger.untilAllArrived(1);
     expect(ledger.outstanding).toBe(1);
-    const settled = ledger.settled(60_000);
+    const settled = ledger.untilAllArrived(60_000);
     ledger.arrived('a');
     await settled;
     expect(ledger.outstanding).toBe(0);

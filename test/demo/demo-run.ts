@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** The built demo as a process of its own, not in a terminal, with temporary files of its own. */
+/** The built demo as a process without a terminal, with temporary files of its own. */
 export class DemoRun {
   readonly directory = mkdtempSync(join(tmpdir(), 'demo-test-'));
   readonly ended: Promise<number | null>;
@@ -46,18 +46,18 @@ export class DemoRun {
     this.#child.kill('SIGINT');
   }
 
-  /** How many lines of the table show this event. */
+  /** Counts the lines of the table with this event. */
   count(event: string): number {
     return this.output.split('\n').filter((line) => /^\d\d:/.test(line) && line.includes(event))
       .length;
   }
 
-  /** The demo's directories that are still there. */
+  /** The remaining directories of the demo. */
   get leftDirectories(): string[] {
     return readdirSync(this.directory);
   }
 
-  /** Process id and command of every process that works in the demo's directory. */
+  /** Process id and command of every process in the demo's directory. */
   get processes(): { readonly pid: number; readonly command: string }[] {
     return execFileSync('ps', ['-eo', 'pid=,args='], { encoding: 'utf8' })
       .split('\n')

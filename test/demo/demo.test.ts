@@ -28,7 +28,7 @@ describe('npm run demo', () => {
     expectNothingLeft(demo);
   }, 60_000);
 
-  it('is coloured where colour is forced', async () => {
+  it('is coloured when colour is forced', async () => {
     const demo = new DemoRun(['--alarms', '1'], { FORCE_COLOR: '1' });
     expect(await demo.ended).toBe(0);
     expect(demo.output).toContain(ESCAPE);
@@ -54,7 +54,7 @@ describe('npm run demo', () => {
     expectNothingLeft(demo);
   });
 
-  it('gives a command with which one can connect oneself', async () => {
+  it('prints a working command to connect with', async () => {
     const demo = new DemoRun([]);
     await demo.printed('customData');
     const [command] = /mosquitto_sub(.*\\\n)+.*/.exec(demo.output) ?? [];
@@ -62,7 +62,7 @@ describe('npm run demo', () => {
     expect(stdout).toMatch(/^care-homes\/\S+ \{.*"customData":\{/);
   });
 
-  it('does not read the settings of a gateway in earnest', async () => {
+  it('ignores the settings of a real gateway', async () => {
     const demo = new DemoRun(['--alarms', '1'], {
       GATEWAY_REDIS_URL: 'redis://127.0.0.1:1',
       GATEWAY_MQTT_PORT: '1',
@@ -71,7 +71,7 @@ describe('npm run demo', () => {
     expectNothingLeft(demo);
   });
 
-  it('says where the log is when the gateway fails, and leaves nothing running', async () => {
+  it('prints the path of the log when the gateway fails, and leaves nothing running', async () => {
     const demo = new DemoRun([]);
     await demo.printed('← forwarded  ');
     const gateway = demo.processes.find(({ command }) => command.includes('--config'));
@@ -86,7 +86,7 @@ describe('npm run demo', () => {
   });
 
   it.each([['--what'], ['--alarms'], ['--alarms', '0'], ['--alarms', 'many'], ['more']])(
-    'does not understand %s %s',
+    'rejects %s %s',
     async (...args) => {
       const demo = new DemoRun(args);
       expect(await demo.ended).toBe(2);
@@ -95,7 +95,7 @@ describe('npm run demo', () => {
     },
   );
 
-  it('explains itself', async () => {
+  it('prints its usage', async () => {
     const demo = new DemoRun(['--help']);
     expect(await demo.ended).toBe(0);
     expect(demo.output).toContain('usage: npm run demo');

@@ -23,7 +23,7 @@ const forwarded = {
 const plain = { colour: false, width: undefined };
 
 describe('the table', () => {
-  it('stands in columns, with topics shortened', () => {
+  it('aligns columns and shortens topics', () => {
     expect(publishedLine(plain, 'outOfBed', published)).toBe(
       `03:04:05  → published  outOfBed    Bed mat 101 A${' '.repeat(60)}devices/663e…/alarms\n`,
     );
@@ -40,7 +40,7 @@ describe('the table', () => {
     }
   });
 
-  it('shows the same with and without colour', () => {
+  it('has the same text with and without colour', () => {
     const coloured = forwardedLine({ colour: true, width: 100 }, 'fall', forwarded);
     expect(coloured).toContain('\u001b[31m');
     expect(stripVTControlCharacters(coloured)).toBe(
@@ -85,14 +85,14 @@ describe('the summary', () => {
     maxMs: 25.2,
   };
 
-  it('counts what was lost', () => {
+  it('counts lost alarms', () => {
     expect(summary(plain, totals)).toBe(
       '\nAlarms:   12 published, 11 forwarded, 1 lost, 2 delivered again\n' +
         'Latency:  median 3.1 ms, maximum 25 ms (but for 4 that waited for the nurse-call system)\n',
     );
   });
 
-  it('has no latency where nothing arrived', () => {
+  it('has no latency when nothing arrived', () => {
     const none = { ...totals, repeated: 0, medianMs: undefined, maxMs: undefined };
     expect(summary(plain, none)).toBe('\nAlarms:   12 published, 11 forwarded, 1 lost\n');
   });
@@ -113,7 +113,7 @@ describe('colour', () => {
   });
 });
 
-it('words durations and counts', () => {
+it('formats durations and counts', () => {
   expect([0.44, 9.94, 12.6, 999, 1000, 61_234].map(duration)).toEqual([
     '0.4 ms',
     '9.9 ms',

@@ -41,7 +41,7 @@ async function* chunks(totalBytes: number): AsyncGenerator<Uint8Array> {
   for (let sent = 0; sent < totalBytes; sent += 64 * 1024) yield Buffer.alloc(64 * 1024, 1);
 }
 
-/** Uploads so much; returns the code of the error, or `kept`. */
+/** Uploads this much; returns the error's code, or `kept`. */
 async function upload(
   folder: FootageFolder,
   bytes: number,
@@ -61,7 +61,7 @@ function filesIn(directory: string): string[] {
   return entries.filter((entry) => entry.isFile()).map(({ name }) => name);
 }
 
-it('refuses, before it is read, what would not leave the reserve whole', async ({ skip }) => {
+it('refuses an upload unread when it would use the reserve', async ({ skip }) => {
   const opened = folderOnSmallDisk(8 * MIB);
   if (opened === undefined) return skip('mounting a small file system is not permitted here');
   const { folder, directory } = opened;
@@ -73,7 +73,7 @@ it('refuses, before it is read, what would not leave the reserve whole', async (
   expect(filesIn(directory)).toHaveLength(1);
 });
 
-it('claims for an upload of unknown length no more than it brings', async ({ skip }) => {
+it('claims no more than the actual size for an upload of unknown length', async ({ skip }) => {
   const opened = folderOnSmallDisk(8 * MIB);
   if (opened === undefined) return skip('mounting a small file system is not permitted here');
   const { folder } = opened;
@@ -92,7 +92,7 @@ it('claims for an upload of unknown length no more than it brings', async ({ ski
   await kept;
 });
 
-it('counts what other uploads are still to bring', async ({ skip }) => {
+it('counts the announced bytes of other uploads', async ({ skip }) => {
   const opened = folderOnSmallDisk(8 * MIB);
   if (opened === undefined) return skip('mounting a small file system is not permitted here');
   const { folder } = opened;
@@ -104,7 +104,9 @@ it('counts what other uploads are still to bring', async ({ skip }) => {
   ]);
 });
 
-it('ends an upload that brings more than was announced into the reserve', async ({ skip }) => {
+it('ends an upload of more than the announced bytes when it reaches the reserve', async ({
+  skip,
+}) => {
   const opened = folderOnSmallDisk(8 * MIB);
   if (opened === undefined) return skip('mounting a small file system is not permitted here');
   const { disk, folder, directory } = opened;
@@ -114,7 +116,7 @@ it('ends an upload that brings more than was announced into the reserve', async 
   expect(bavail * bsize).toBeGreaterThan(15 * MIB);
 });
 
-it('says so when the disk is full after all, and leaves nothing', async ({ skip }) => {
+it('fails and leaves nothing behind when the disk is full after all', async ({ skip }) => {
   const opened = folderOnSmallDisk(0);
   if (opened === undefined) return skip('mounting a small file system is not permitted here');
   const { folder, directory } = opened;

@@ -46,14 +46,14 @@ it('removes recordings older than the history, and no others', async () => {
   expect(young.map(existsSync)).toEqual([true, true]);
 });
 
-it('counts the age of a recording whose clock was not set from when it is found', async () => {
+it('counts the age from when a recording is found if the clock was not set', async () => {
   const unset = await recording('video', NOW_MS);
   expect(await removeOld()).toBe(0);
   expect(existsSync(unset)).toBe(true);
   expect(statSync(unset).mtimeMs).toBe(NOW_MS);
 });
 
-it('does not follow links, nor remove them', async () => {
+it('neither follows nor removes links', async () => {
   const outside = await file(join(root, 'outside', 'video', 'old.mp4'), 400 * DAY_MS);
   await recording('video', 0);
   await symlink(join(root, 'outside'), join(directory, 'device'));
@@ -62,7 +62,7 @@ it('does not follow links, nor remove them', async () => {
   expect(existsSync(outside)).toBe(true);
 });
 
-it('removes what a killed gateway has left half uploaded', async () => {
+it('removes half-uploaded files of a killed gateway', async () => {
   const whole = await recording('video', 0);
   const draft = await file(join(directory, '.uploads', 'draft'), 0);
   await retention().prepare();
@@ -70,7 +70,7 @@ it('removes what a killed gateway has left half uploaded', async () => {
   expect(existsSync(whole)).toBe(true);
 });
 
-it('makes the folder where there is none yet', async () => {
+it('makes a missing folder', async () => {
   await retention().prepare();
   expect(existsSync(directory)).toBe(true);
   expect(await removeOld()).toBe(0);

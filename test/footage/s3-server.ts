@@ -5,10 +5,10 @@ import S3rver from '@20minutes/s3rver';
 import type { S3Options } from '../../src/footage/s3-footage-store.js';
 
 const BUCKET = 'footage';
-/** The one account that the server has. */
+/** The server's only account. */
 const ACCOUNT = 'S3RVER';
 
-/** A real S3 server, which checks signatures of version 4 and when they expire. */
+/** A real S3 server, which checks signatures of version 4 and their expiry. */
 export class S3Server {
   readonly #directory = mkdtempSync(join(tmpdir(), 'gateway-s3-'));
   readonly #server = new S3rver({

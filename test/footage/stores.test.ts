@@ -18,7 +18,7 @@ afterAll(() => s3.stop());
 interface Opened {
   readonly store: FootageStore;
   readonly gatewayUrl: string;
-  /** A device that is there. */
+  /** A device of the site. */
   readonly deviceId: string;
 }
 
@@ -82,7 +82,7 @@ function alterations(url: string, recording: Recording): Record<string, string> 
 }
 
 describe.each(Object.entries(STORES))('%s', (_, open) => {
-  it('gives back what was uploaded, with its content type, and not as a page', async () => {
+  it('returns an upload with its content type, and not as a page', async () => {
     const { url } = await uploaded(await open());
     const answer = await fetch(url);
     expect(answer.status).toBe(200);
@@ -98,7 +98,7 @@ describe.each(Object.entries(STORES))('%s', (_, open) => {
     ['bytes=100000-199999', 100_000, 199_999],
     ['bytes=299999-', 299_999, 299_999],
     ['bytes=299000-999999', 299_000, 299_999],
-  ])('gives %s of it', async (range, first, last) => {
+  ])('returns %s of a recording', async (range, first, last) => {
     const { url } = await uploaded(await open());
     const answer = await fetch(url, { headers: { Range: range } });
     expect(answer.status).toBe(206);
@@ -107,19 +107,19 @@ describe.each(Object.entries(STORES))('%s', (_, open) => {
     expect(Buffer.from(await answer.arrayBuffer()).equals(expected)).toBe(true);
   });
 
-  it('says 416 to a range behind its end', async () => {
+  it('answers 416 to a range beyond the end', async () => {
     const { url } = await uploaded(await open());
     expect(await statusOf(fetch(url, { headers: { Range: 'bytes=300000-' } }))).toBe(416);
   });
 
-  it('refuses downloads by a URL that was altered', async () => {
+  it('refuses a download by an altered URL', async () => {
     const { url, recording } = await uploaded(await open());
     for (const [what, altered] of Object.entries(alterations(url, recording))) {
       expect([what, await statusOf(fetch(altered))]).toEqual([what, 403]);
     }
   });
 
-  it('refuses uploads by a URL that was altered', async () => {
+  it('refuses an upload by an altered URL', async () => {
     const opened = await open();
     const recording = newVideo(opened.deviceId);
     const url = await opened.store.uploadUrl(recording, termsOf(opened));
@@ -129,7 +129,7 @@ describe.each(Object.entries(STORES))('%s', (_, open) => {
     expect(await statusOf(put(url))).toBe(200);
   });
 
-  it('refuses a URL for something else than what it was made for', async () => {
+  it('refuses a URL for another method than it was made for', async () => {
     const opened = await open();
     const { url } = await uploaded(opened);
     expect(await statusOf(put(url))).toBe(403);
@@ -137,7 +137,7 @@ describe.each(Object.entries(STORES))('%s', (_, open) => {
     expect(await statusOf(fetch(upload))).toBe(403);
   });
 
-  it('takes no other content type than the announced one', async () => {
+  it('takes only the announced content type', async () => {
     const opened = await open();
     const recording = newVideo(opened.deviceId);
     const url = await opened.store.uploadUrl(recording, termsOf(opened));
@@ -148,7 +148,7 @@ describe.each(Object.entries(STORES))('%s', (_, open) => {
     expect(await statusOf(fetch(download))).toBe(404);
   });
 
-  it('takes URLs for ten minutes, and no longer', async () => {
+  it('takes a URL for ten minutes and no longer', async () => {
     const opened = await open();
     const { recording } = await uploaded(opened);
     const download = (agoMs: number) =>
@@ -162,7 +162,7 @@ describe.each(Object.entries(STORES))('%s', (_, open) => {
     expect(await statusOf(put(await upload(old)))).toBe(403);
   });
 
-  it('says 404 for what was never uploaded, whatever key a device may have named', async () => {
+  it('answers 404 for a recording that was never uploaded, whatever its key', async () => {
     const opened = await open();
     const device = randomUUID();
     const names = [
@@ -191,7 +191,7 @@ describe('a bucket', () => {
     );
   });
 
-  it('refuses what another secret has signed', async () => {
+  it('refuses a URL signed with another secret', async () => {
     const store = new S3FootageStore({ ...s3.options, secretAccessKey: 'guessed' });
     const opened = { store, gatewayUrl: '', deviceId: randomUUID() };
     expect(

@@ -57,7 +57,7 @@ describe('access tokens', () => {
     }
   });
 
-  it('need no location or group that exists, and outlive the ones that did', async () => {
+  it('need not name existing locations or groups, and outlive them', async () => {
     const gateway = await startGateway(redis);
     const home = await gateway.createLocation();
     const group = await gateway.createGroup(home);
@@ -76,7 +76,7 @@ describe('access tokens', () => {
   const group = randomUUID();
   const wrong: [string, object, string[]][] = [
     ['no grant', { grants: [] }, ['grants']],
-    ['no list', { grants: { location: '*', role: 'viewer' } }, ['grants']],
+    ['grants that are not a list', { grants: { location: '*', role: 'viewer' } }, ['grants']],
     ['an unknown role', { grants: [{ location, role: 'owner' }] }, ['grants.0.role']],
     ['no location', { grants: [{ location: 'here', role: 'viewer' }] }, ['grants.0.location']],
     ['an admin of a location', { grants: [{ location, role: 'admin' }] }, ['grants.0.role']],
@@ -91,7 +91,7 @@ describe('access tokens', () => {
       ['grants.0.group'],
     ],
     [
-      'a group that is no UUID',
+      'a group that is not a UUID',
       { grants: [{ location, group: 'ground floor', role: 'viewer' }] },
       ['grants.0.group'],
     ],
@@ -120,7 +120,7 @@ describe('access tokens', () => {
     });
   }
 
-  it('have UUIDs; the admin token is none of them', async () => {
+  it('have UUIDs, unlike the admin token', async () => {
     const gateway = await startGateway(redis);
     expect(failure(await gateway.admin('DELETE', '/access-tokens/admin'))).toBe(
       '400 invalid-request',

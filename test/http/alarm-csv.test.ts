@@ -17,7 +17,7 @@ async function start(options: HarnessOptions = {}) {
   const path = `/care-homes/${locationId}/alarms`;
   const get = (query: string, accept: string) =>
     gateway.admin('GET', path + query, { headers: { Accept: accept } });
-  /** The rows below the header, by the names in it. */
+  /** The rows, by the names in the header. */
   const rows = async (query = '', accept = 'text/csv') => {
     const answer = await get(query, accept);
     expect(answer.headers['content-type']).toBe('text/csv; charset=utf-8; header=present');
@@ -31,7 +31,7 @@ async function start(options: HarnessOptions = {}) {
   return { gateway, locationId, deviceId, path, get, rows };
 }
 
-/** Reads RFC 4180 to the letter: every record ends with CRLF. */
+/** Parses RFC 4180 strictly: every record ends with CRLF. */
 function recordsOf(text: string): string[][] {
   const records: string[][] = [];
   const field = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/gy;
@@ -80,7 +80,7 @@ it('shows the alarms of a location as CSV, each field as of the alarm', async ()
   ]);
 });
 
-it('brings every page at once, by the same filters, permissions and order', async () => {
+it('sends all pages at once, with the same filters, permissions and order', async () => {
   const { gateway, locationId, deviceId, path, get, rows } = await start();
   const ids: string[] = [];
   for (let second = 1; second <= 25; second++) {
@@ -132,7 +132,7 @@ it.each([
   ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', 'json'],
   ['image/png', 'json'],
   ['', 'json'],
-])('answers what accepts %j with %s', async (accept, expected) => {
+])('answers `Accept: %j` with %s', async (accept, expected) => {
   const { get } = await start();
   const { status, headers } = await get('', accept);
   expect(status).toBe(200);
@@ -147,7 +147,7 @@ it('answers HEAD without a body', async () => {
   expect(answer.headers['content-type']).toMatch(/^text\/csv;/);
 });
 
-it('breaks the body off when a later page cannot be read', async () => {
+it('breaks off the body when a later page cannot be read', async () => {
   const failing = 'failing';
   const downloadUrl = async (key: string) => {
     if (key.endsWith(failing)) throw new Error('the store is away');

@@ -17,7 +17,7 @@ const cursor = fc.record({
   upToSequence: fc.maxSafeNat(),
 });
 
-it('comes back as it went out', () => {
+it('decodes to what was encoded', () => {
   fc.assert(
     fc.property(cursor, (sent) => {
       expect(cursors.decode(cursors.encode(sent, scope), scope)).toEqual(sent);
@@ -25,7 +25,7 @@ it('comes back as it went out', () => {
   );
 });
 
-it('does not survive a changed character', () => {
+it('is rejected with a changed character', () => {
   fc.assert(
     fc.property(cursor, fc.nat(), fc.base64String(), (sent, at, other) => {
       const text = cursors.encode(sent, scope);
@@ -37,13 +37,13 @@ it('does not survive a changed character', () => {
   );
 });
 
-it('does not survive another key', () => {
+it('is rejected with another key', () => {
   const sent = { position: { detectedAtMs: 1, sequence: 2 }, upToSequence: 3 };
   const text = new AlarmCursors(Buffer.from('another key')).encode(sent, scope);
   expect(() => cursors.decode(text, scope)).toThrow('invalid-cursor');
 });
 
-it('does not mix a location up with a device, nor one bound with the other', () => {
+it('binds location and device, and each time bound, apart', () => {
   const sent = { position: { detectedAtMs: 1, sequence: 2 }, upToSequence: 3 };
   const text = cursors.encode(sent, { ...scope, beforeMs: 5 });
   expect(() => cursors.decode(text, { ...scope, afterMs: 5 })).toThrow('invalid-cursor');

@@ -11,7 +11,7 @@ const pageSchema = z.strictObject({
   events: z.array(z.looseObject({ id: z.string(), deviceId: z.string().optional() })),
 });
 
-/** So few moments, devices and groups that they coincide often. */
+/** Few moments, devices and groups, so that they coincide often. */
 const moment = fc.integer({ min: 0, max: 4 });
 const device = fc.constantFrom(0, 1);
 const place = fc.constantFrom(0, 1, undefined);
@@ -26,16 +26,16 @@ interface Move {
   readonly to: number | undefined;
 }
 interface Listing {
-  /** Undefined: of the whole location. */
+  /** Undefined for the whole location. */
   readonly device: number | undefined;
-  /** Undefined: as the administrator. */
+  /** Undefined for the administrator. */
   readonly groups: readonly number[] | undefined;
   readonly kinds: readonly string[] | undefined;
   readonly after: number | undefined;
   readonly before: number | undefined;
   readonly order: 'asc' | 'desc';
   readonly limits: readonly number[];
-  /** What comes between the pages. */
+  /** The alarms that arrive between the pages. */
   readonly arriving: readonly (readonly Arrival[])[];
 }
 
@@ -45,7 +45,7 @@ const arrival: fc.Arbitrary<Arrival> = fc.record({
   at: moment,
 });
 const move: fc.Arbitrary<Move> = fc.record({ device, to: place });
-/** Left out as often as not, so that enough is left to be listed. */
+/** Left out half of the time, so that enough is listed. */
 const half = { nil: undefined, freq: 2 };
 const listing: fc.Arbitrary<Listing> = fc.record({
   device: fc.option(device, half),
@@ -65,7 +65,7 @@ function at(second: number): string {
   return new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
 }
 
-/** What the listing must be: written as plainly as can be. */
+/** The expected listing, as plainly as possible. */
 class Model {
   readonly alarms: (Arrival & { readonly id: string; readonly group: number | undefined })[] = [];
   readonly groupOf: (number | undefined)[] = [undefined, undefined];
@@ -80,7 +80,7 @@ class Model {
         (after === undefined || alarm.at > after) &&
         (before === undefined || alarm.at < before),
     );
-    // Stable: those of one moment stay in the order in which they came.
+    // A stable sort keeps those of one moment in the order of arrival.
     const sorted = shown.toSorted((one, other) => one.at - other.at).map(({ id }) => id);
     return order === 'asc' ? sorted : sorted.toReversed();
   }
@@ -192,7 +192,7 @@ class World {
   }
 }
 
-it('following the cursors gives what existed at the first page, whatever comes meanwhile', async () => {
+it('lists exactly the alarms as of the first page when cursors are followed, whatever arrives', async () => {
   const gateway = await startGateway(redis);
   const steps = fc.array(
     fc.oneof({ weight: 4, arbitrary: arrival }, { weight: 1, arbitrary: move }),

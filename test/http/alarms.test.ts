@@ -65,7 +65,7 @@ async function readAll(gateway: TestGateway, path: string, parameters: Query) {
 }
 
 describe('the alarms of a device', () => {
-  it('are what the specification says', async () => {
+  it('have the form of the specification', async () => {
     const { gateway, deviceId, ofDevice } = await start();
     expect(await page(gateway, ofDevice)).toEqual({ nextCursor: null, events: [] });
     const detectedAt = '2026-01-01T01:02:03.456+01:00';
@@ -77,7 +77,7 @@ describe('the alarms of a device', () => {
     });
   });
 
-  it('come newest first, or oldest first', async () => {
+  it('are listed newest first or oldest first', async () => {
     const { gateway, deviceId, ofDevice } = await start();
     const ids: string[] = [];
     for (const second of [2, 1, 3]) {
@@ -91,7 +91,7 @@ describe('the alarms of a device', () => {
     expect(await readAll(gateway, ofDevice, {})).toEqual(ids.toReversed());
   });
 
-  it('are filtered by time, both ends left out, and by kind', async () => {
+  it('are filtered by kind and by time, both bounds exclusive', async () => {
     const { gateway, deviceId, ofDevice } = await start();
     const ids: Record<string, string> = {};
     for (const [index, kind] of ALARM_KINDS.entries()) {
@@ -106,7 +106,7 @@ describe('the alarms of a device', () => {
     expect(await readAll(gateway, ofDevice, { before: at(1), after: at(1) })).toEqual([]);
   });
 
-  it('may be asked for with any offset, the plus sign escaped or not', async () => {
+  it('take times with any offset, its plus sign escaped or not', async () => {
     const { gateway, deviceId, ofDevice } = await start();
     const id = await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt: at(0) });
     const queries = [
@@ -125,7 +125,7 @@ describe('the alarms of a device', () => {
     expect(pageSchema.parse((await gateway.admin('GET', excluded)).json).events).toEqual([]);
   });
 
-  it('may be asked for with times that are finer than a millisecond', async () => {
+  it('take times finer than a millisecond', async () => {
     const { gateway, deviceId, ofDevice, ofLocation } = await start();
     const detectedAt = '2026-01-01T00:00:00.123Z';
     const id = await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt });
@@ -145,7 +145,7 @@ describe('the alarms of a device', () => {
     }
   });
 
-  it('show footage by the links of the moment, and null where there is none', async () => {
+  it('show newly signed footage URLs, and null without footage', async () => {
     const { gateway, deviceId, ofDevice, ofLocation } = await start({
       footageStore: {
         downloadUrl: async (key) => `https://footage.test/${key}`,
@@ -216,7 +216,7 @@ describe('the alarms of a location', () => {
     );
   });
 
-  it('fill the pages of a group as far as they happened in it, then as now', async () => {
+  it('fill the pages of a group with the alarms that happened in it', async () => {
     const { gateway, locationId, deviceId, ofLocation } = await start();
     const outside = await gateway.createDevice(locationId);
     const { groupId: group, roomId } = await gateway.placeInGroup(locationId, deviceId);
@@ -226,7 +226,7 @@ describe('the alarms of a location', () => {
       if (second % 3 === 0) expected.push(await gateway.recordAlarm(deviceId, alarm));
       else await gateway.recordAlarm(outside, alarm);
     }
-    // What happens after a device has left the group, or another has come into it.
+    // Alarms after a device has left the group, and after another has entered it.
     await gateway.moveDevice(locationId, deviceId, { targetRoomId: null });
     await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt: at(10) });
     await gateway.moveDevice(locationId, outside, { targetRoomId: roomId });
@@ -242,7 +242,7 @@ describe('the alarms of a location', () => {
     expect((await page(gateway, ofOutside, {}, token)).events).toHaveLength(1);
   });
 
-  it('stay in the location in which they happened when the device moves on', async () => {
+  it('stay in their location when the device moves', async () => {
     const { gateway, locationId, deviceId, ofLocation } = await start();
     const next = await gateway.createLocation();
     const before = await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt: at(1) });
@@ -279,7 +279,7 @@ describe('pages', () => {
     }
   });
 
-  it('hold hundreds of one moment, while more of it, earlier and later ones arrive', async () => {
+  it('list hundreds of one moment while earlier, equal and later ones arrive', async () => {
     const { gateway, deviceId, ofDevice, ofLocation } = await start();
     const recorded: { readonly id: string; readonly second: number }[] = [];
     const record = async (second: number) => {
@@ -306,7 +306,7 @@ describe('pages', () => {
     }
   });
 
-  it('end with nextCursor null, also when the last one is full', async () => {
+  it('end with nextCursor null when the last one is full', async () => {
     const { gateway, deviceId, ofDevice } = await start();
     for (const second of [1, 2]) {
       await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt: at(second) });
@@ -315,7 +315,7 @@ describe('pages', () => {
     expect((await page(gateway, ofDevice, { limit: 1 })).nextCursor).not.toBeNull();
   });
 
-  it('do not change under what arrives meanwhile, and may change their size', async () => {
+  it('are unaffected by new alarms, and may change their size', async () => {
     const { gateway, deviceId, ofDevice } = await start();
     const recorded: string[] = [];
     for (let second = 1; second <= 5; second++) {
@@ -335,7 +335,7 @@ describe('pages', () => {
 });
 
 describe('a cursor', () => {
-  it('goes with its own query only', async () => {
+  it('is valid for its own query only', async () => {
     const { gateway, locationId, deviceId, ofDevice, ofLocation } = await start();
     const otherDevice = await gateway.createDevice(locationId);
     for (const second of [1, 2, 3]) {
@@ -346,7 +346,7 @@ describe('a cursor', () => {
     const ask = (path: string, parameters: Query) =>
       gateway.admin('GET', `${path}?${queryOf(parameters)}`);
     const own = { ...query, cursor };
-    // The same filters, written another way.
+    // Equal filters, written differently.
     for (const same of [
       { ...own, limit: 50 },
       { ...own, kinds: 'noise,fall,noise' },
@@ -370,7 +370,7 @@ describe('a cursor', () => {
     }
   });
 
-  it('that was not given out is refused', async () => {
+  it('is refused when it was altered or invented', async () => {
     const { gateway, deviceId, ofDevice } = await start();
     for (const second of [1, 2]) {
       await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt: at(second) });

@@ -29,7 +29,7 @@ function expected(change: Change, ids: World, path: string, answer: Answer) {
 }
 
 describe('every route that changes something', () => {
-  it('leaves one record: what, by whom, from where, under which request id', async () => {
+  it('leaves one record with action, actor, address and request id', async () => {
     const gateway = await startGateway(redis);
     for (const { method, path } of protectedRoutesOf(gateway.app)) {
       if (method === 'GET') continue;
@@ -59,7 +59,7 @@ describe('every route that changes something', () => {
     }
   });
 
-  it('leaves none when it fails, or when nothing is changed', async () => {
+  it('leaves no record when it fails or changes nothing', async () => {
     const gateway = await startGateway(redis);
     const ids = await world(gateway);
     const home = `/care-homes/${ids.locationId}`;
@@ -84,7 +84,7 @@ describe('every route that changes something', () => {
     }
   });
 
-  it('tells the name that was there, also of two changes at the same moment', async () => {
+  it('records the former name, even of two changes at once', async () => {
     const gateway = await startGateway(redis);
     const locationId = await gateway.createLocation('0');
     const names = Array.from({ length: 20 }, (_, index) => String(index + 1));
@@ -107,7 +107,7 @@ describe('every route that changes something', () => {
   });
 });
 
-/** Whatever of an answer is shown this once. */
+/** The secrets in an answer that are shown only once. */
 function secretsIn({ text }: Answer): string[] {
   const shown = z.looseObject({ secret: z.string().optional(), token: z.string().optional() });
   const parsed = text.startsWith('{') ? shown.parse(JSON.parse(text)) : {};

@@ -37,7 +37,7 @@ export interface Change {
   readonly ids?: (world: World) => Readonly<Record<string, string>>;
   readonly json?: (world: World) => object;
   readonly action: string;
-  /** Of what is created, the id in the answer. */
+  /** The resource's name in the world; `created` for the id in the answer. */
   readonly resource: keyof World | 'created';
   readonly location?: 'created' | 'none';
   readonly details: (world: World) => Event['details'];
@@ -46,7 +46,7 @@ export interface Change {
 const LATER = '2100-01-01T00:00:00.000Z';
 const VIEWER = [{ location: '*', role: 'viewer' }];
 
-/** Every route that changes something. One that is missing here fails the test. */
+/** Every route that changes something; a missing one fails the test. */
 export const CHANGES: Readonly<Record<string, readonly Change[]>> = {
   'POST /care-homes': [
     {

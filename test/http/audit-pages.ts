@@ -22,14 +22,14 @@ const pageSchema = z.strictObject({
 });
 export type Event = z.infer<typeof eventSchema>;
 
-/** A page as the administrator sees it. */
+/** Reads a page as the administrator. */
 export async function page(gateway: TestGateway, query = '') {
   const answer = await gateway.admin('GET', `/audit?${query}`);
   expect(`${query} ${answer.status}`).toBe(`${query} 200`);
   return pageSchema.parse(answer.json);
 }
 
-/** What was written down while this was done. */
+/** The records made during the work. */
 export async function recordsOf(
   gateway: TestGateway,
   work: () => Promise<unknown>,

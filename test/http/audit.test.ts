@@ -117,7 +117,7 @@ describe('every denied permission', () => {
 });
 
 describe('an access token that is not valid', () => {
-  it('leaves a record without the token, and one that is missing leaves none', async () => {
+  it('leaves a record without the token; a missing token leaves none', async () => {
     const gateway = await startGateway(redis);
     const before = await gateway.recordCount();
     expect((await gateway.call('GET', '/care-homes')).status).toBe(401);
@@ -144,13 +144,13 @@ describe('GET /audit', () => {
     }
   });
 
-  it('begins empty, and is itself not written down', async () => {
+  it('starts empty, and is itself not recorded', async () => {
     const gateway = await startGateway(redis);
     expect(await page(gateway)).toEqual({ nextCursor: null, events: [] });
     expect(await page(gateway)).toEqual({ nextCursor: null, events: [] });
   });
 
-  it('refuses parameters that are not what they should be', async () => {
+  it('refuses malformed parameters', async () => {
     const gateway = await startGateway(redis);
     const invalid: [string, string][] = [
       ['limit=0', 'limit'],
@@ -211,7 +211,7 @@ describe('GET /audit', () => {
     expect(await times(`resource=${first}`)).toEqual([]);
   });
 
-  it('goes on with its cursor, only for the same query, only where it is asked as it was', async () => {
+  it('continues with a cursor, for the same query only', async () => {
     const gateway = await startGateway(redis);
     for (let index = 0; index < 5; index++) await gateway.createLocation(String(index));
     const query = 'actions=location.created&order=asc';
@@ -220,7 +220,7 @@ describe('GET /audit', () => {
       const part = await page(gateway, `${query}&limit=2${cursor ? `&cursor=${cursor}` : ''}`);
       names.push(...part.events.map(({ details }) => details['name']));
       cursor = part.nextCursor;
-      // What comes meanwhile is not in the later pages.
+      // Records made meanwhile are not in the later pages.
       await gateway.createLocation('late');
     }
     expect(names).toEqual(['0', '1', '2', '3', '4']);

@@ -15,7 +15,7 @@ const WHITE_SPACE = [
   ...['\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff'],
 ].join('');
 
-/** Sends the same to every route that takes JSON, as who may, and returns what each answers. */
+/** Sends the same to every route that takes JSON, as a permitted caller; returns the answers. */
 async function everywhere(
   gateway: TestGateway,
   options: CallOptions,
@@ -34,7 +34,7 @@ async function everywhere(
   return answers;
 }
 
-/** Asserts that all of them are this one. */
+/** Asserts that all answers are this one. */
 function allAre(answers: readonly [name: string, answer: Answer][], expected: string): void {
   expect(answers.length).toBeGreaterThan(10);
   const found = answers.map(([name, answer]) => `${name} ${failure(answer)}`);
@@ -47,13 +47,13 @@ describe('every route with a JSON body refuses', () => {
     'an empty body': [{ headers: JSON_TYPE, body: '' }, '400 invalid-request'],
     'half an object': [{ headers: JSON_TYPE, body: '{"name":' }, '400 invalid-request'],
     'two values': [{ headers: JSON_TYPE, body: '{}{}' }, '400 invalid-request'],
-    'no object': [{ json: ['name'] }, '400 invalid-request'],
+    'an array': [{ json: ['name'] }, '400 invalid-request'],
     null: [{ json: null }, '400 invalid-request'],
     'a byte order mark': [
       { headers: JSON_TYPE, body: '\ufeff{"name":"x"}' },
       '400 invalid-request',
     ],
-    'a NUL behind it': [{ headers: JSON_TYPE, body: '{"name":"x"}\0' }, '400 invalid-request'],
+    'a NUL after it': [{ headers: JSON_TYPE, body: '{"name":"x"}\0' }, '400 invalid-request'],
     'UTF-16': [
       { headers: JSON_TYPE, body: Buffer.from('\ufeff{"name":"x"}', 'utf16le') },
       '400 invalid-request',
@@ -62,15 +62,15 @@ describe('every route with a JSON body refuses', () => {
       { headers: JSON_TYPE, body: Buffer.from('{"name":"\xed\xa0\x80"}', 'latin1') },
       '400 invalid-request',
     ],
-    'what is not JSON, announced with an expectation': [
+    'a body that is not JSON, with an Expect header': [
       { headers: { ...JSON_TYPE, Expect: '100-continue' }, body: 'name=x' },
       '400 invalid-request',
     ],
-    'brackets in brackets, as deep as fits': [
+    'brackets nested as deeply as fits': [
       { headers: JSON_TYPE, body: '['.repeat(MAX_BODY_BYTES / 2) + ']'.repeat(MAX_BODY_BYTES / 2) },
       '400 invalid-request',
     ],
-    'a name that is nested': [
+    'a nested name': [
       { headers: JSON_TYPE, body: `{"name":${'['.repeat(2000)}${']'.repeat(2000)}}` },
       '400 invalid-request',
     ],
@@ -78,7 +78,7 @@ describe('every route with a JSON body refuses', () => {
       { headers: JSON_TYPE, body: Buffer.from('{"name":"\xff\xfe"}', 'latin1') },
       '400 invalid-request',
     ],
-    'a field it does not know': [{ json: { name: 'x', nmae: 'y' } }, '400 invalid-request'],
+    'an unknown field': [{ json: { name: 'x', nmae: 'y' } }, '400 invalid-request'],
     'text/plain': [
       { headers: { 'Content-Type': 'text/plain' }, body: '{"name":"x"}' },
       '415 unsupported-media-type',
@@ -130,7 +130,7 @@ it('takes a body of exactly the limit', async () => {
   expect((await gateway.admin('POST', '/care-homes', options)).status).toBe(201);
 });
 
-/** Those whose body has a name; the one of access tokens has to have grants, too. */
+/** The routes whose body has a name, without access tokens, which need grants as well. */
 function namedRoutes(gateway: TestGateway): Route[] {
   const takesName = ({ path }: Route) => !path.endsWith('/move') && !path.endsWith('/footage');
   const routes = routesOf(gateway.app).filter((route) => takesJson(route) && takesName(route));
@@ -138,7 +138,7 @@ function namedRoutes(gateway: TestGateway): Route[] {
   return routes;
 }
 
-/** The names that every resource has after the body, written in JSON but for the closing brace. */
+/** The name of every resource after a body with these members, without the closing brace. */
 async function namesAfter(members: string, type = 'application/json'): Promise<unknown[]> {
   const gateway = await startGateway(redis);
   const headers = { 'Content-Type': type };
@@ -182,11 +182,11 @@ describe('names', () => {
     ['all white space of Unicode around it', `${WHITE_SPACE}x${WHITE_SPACE}`, 'x'],
     ['one character', 'x', 'x'],
     ['120 characters', 'ü'.repeat(120), 'ü'.repeat(120)],
-    ['120 outside the first plane', '👵'.repeat(120), '👵'.repeat(120)],
-    ['120 with marks to combine', 'u\u0308'.repeat(60), 'u\u0308'.repeat(60)],
-    ['120 and white space around it', ` ${'👵'.repeat(120)}\u3000`, '👵'.repeat(120)],
-    ['a separator of lines in it', 'x\u2028y', 'x\u2028y'],
-    ['what is not white space but invisible', '\u200d', '\u200d'],
+    ['120 characters outside the first plane', '👵'.repeat(120), '👵'.repeat(120)],
+    ['120 characters with combining marks', 'u\u0308'.repeat(60), 'u\u0308'.repeat(60)],
+    ['120 characters and white space around them', ` ${'👵'.repeat(120)}\u3000`, '👵'.repeat(120)],
+    ['a line separator in it', 'x\u2028y', 'x\u2028y'],
+    ['an invisible character that is not white space', '\u200d', '\u200d'],
   ];
   for (const [what, sent, kept] of accepted) {
     it(`may have ${what}, everywhere`, async () => {
@@ -223,7 +223,7 @@ describe('names', () => {
   }
 });
 
-it('names each field that is wrong', async () => {
+it('names each faulty field', async () => {
   const gateway = await startGateway(redis);
   const json = {
     name: 7,
@@ -243,7 +243,7 @@ it('names each field that is wrong', async () => {
   ]);
 });
 
-it('what is wrong with a body is said in plain words, each where it stands', async () => {
+it('describes each fault of a body in plain words, with its path', async () => {
   const gateway = await startGateway(redis);
   const grants = [{ location: '*', role: 'boss' }, { location: 7, role: 'viewer' }, 'viewer'];
   const wrong = { name: 7, grants, expiresAt: 'soon', colour: 'red' };

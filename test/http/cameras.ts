@@ -14,7 +14,7 @@ export function basic(id: string, secret: string): Record<string, string> {
   return { Authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}` };
 }
 
-/** Asks for an upload as the camera, and gets the answer whatever it is. */
+/** Requests an upload as the camera; returns any answer. */
 export function askToUpload(
   gateway: TestGateway,
   camera: Camera,
@@ -25,7 +25,7 @@ export function askToUpload(
   return gateway.call('POST', `/devices/${camera.id}/footage`, { json, ...options, headers });
 }
 
-/** The same, where it is to be granted. */
+/** Requests an upload as the camera, which must be granted. */
 export async function prepare(
   gateway: TestGateway,
   camera: Camera,
@@ -36,7 +36,7 @@ export async function prepare(
   return preparedSchema.parse(answer.json);
 }
 
-/** One request to a URL that the gateway made. */
+/** Sends a request to a URL made by the gateway. */
 export function callUrl(method: string, url: string, options: CallOptions = {}): Promise<Answer> {
   const { port, pathname, search } = new URL(url);
   return call(Number(port), method, pathname + search, options);
@@ -51,7 +51,7 @@ export function put(
   return callUrl('PUT', url, { body, headers });
 }
 
-/** A URL of now to download what is under the key. */
+/** Makes a URL to download the object with the key. */
 export function downloadUrl(gateway: TestGateway, key: string): Promise<string> {
   const fromMs = Math.floor((Date.now() + gateway.aheadMs) / 1000) * 1000;
   const gatewayUrl = `http://127.0.0.1:${gateway.port}`;
@@ -66,7 +66,7 @@ export async function startWithCamera(
   return { gateway, camera: await gateway.createCamera(await gateway.createLocation()) };
 }
 
-/** A recording that is there, and a URL to download it. */
+/** Starts a gateway with a recording and a URL to download it. */
 export async function startWithRecording(
   redis: Parameters<typeof startGateway>[0],
   content: Buffer,

@@ -6,7 +6,7 @@ import { text as readText } from 'node:stream/consumers';
 import { z } from 'zod';
 import { describedAt } from '../harness/described-answers.js';
 
-/** No answer of the gateway takes this long; a request that hangs fails its test. */
+/** Timeout of a request: no answer of the gateway takes this long. */
 const ANSWER_WITHIN_MS = 10_000;
 
 export interface CallOptions {
@@ -21,7 +21,7 @@ export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
-  /** The body as JSON; whatever shape it has is for the test to say. */
+  /** The body as JSON, of any shape. */
   readonly json: unknown;
 }
 
@@ -67,7 +67,7 @@ export async function call(
   request.on('timeout', () => request.destroy(new Error(`${method} ${path}: no answer in time`)));
   request.end(payload);
   const [response] = await once(request, 'response');
-  // Once it has answered, the gateway may hang up on the rest of a body that it does not want.
+  // The gateway may hang up on the rest of a body after its answer.
   request.on('error', () => undefined);
   const text = await readText(response);
   return answer(response.statusCode, response.headers, text);
@@ -84,7 +84,7 @@ function answer(status: number, headers: IncomingHttpHeaders, text: string): Ans
   };
 }
 
-/** Reads a problem document, and checks what holds for every one of them. */
+/** Reads a problem document, and checks what every one must have. */
 export function problemOf({ status, headers, json }: Answer): Problem {
   const problem = problemSchema.parse(json);
   if (headers['content-type'] !== 'application/problem+json') {
@@ -104,7 +104,7 @@ export function failure(answered: Answer): string {
   return `${answered.status} ${problemOf(answered).code}`;
 }
 
-/** Sends bytes as they are, and reads until the server closes. */
+/** Sends raw bytes, and reads until the server closes. */
 export async function rawText(port: number, bytes: string | Buffer): Promise<string> {
   const socket = connect({ port, host: '127.0.0.1' });
   socket.setTimeout(ANSWER_WITHIN_MS, () => socket.destroy(new Error('no answer in time')));
@@ -112,12 +112,12 @@ export async function rawText(port: number, bytes: string | Buffer): Promise<str
   return readText(socket);
 }
 
-/** The same, where one answer is to come, which must be as the gateway's own document says. */
+/** Sends raw bytes, and reads one answer, which must match the OpenAPI document. */
 export async function rawExchange(port: number, bytes: string | Buffer): Promise<Answer> {
   const answered = readAnswer(await rawText(port, bytes));
   const [requestLine = ''] = bytes.toString('latin1').split('\r\n');
   const [method = '', target = ''] = requestLine.split(' ');
-  // It may be absolute (RFC 9112, 3.2.2).
+  // The target may be absolute (RFC 9112, 3.2.2).
   const path = target.replace(/^https?:\/\/[^/]*/, '');
   const { status, headers, text } = answered;
   const request = { mediaType: undefined, text: undefined };
@@ -126,7 +126,7 @@ export async function rawExchange(port: number, bytes: string | Buffer): Promise
   return answered;
 }
 
-/** The final answer among what came, after those that only say that it may go on (RFC 9110, 15.2). */
+/** The final answer, after any interim ones (RFC 9110, 15.2). */
 export function readAnswer(received: string): Answer {
   const final = received.replace(/^(HTTP\/1\.1 1\d\d [^\r\n]*\r\n\r\n)+/, '');
   const [head = '', ...rest] = final.split('\r\n\r\n');
@@ -142,7 +142,7 @@ export function readAnswer(received: string): Answer {
   return answer(Number(statusLine.split(' ')[1]), headers, isChunked ? withoutChunks(body) : body);
 }
 
-/** RFC 9112, 7.1; without extensions and trailers, which the gateway does not send. */
+/** Decodes chunks (RFC 9112, 7.1), without extensions and trailers, which the gateway never sends. */
 function withoutChunks(body: string): string {
   let rest = Buffer.from(body);
   const chunks: Buffer[] = [];

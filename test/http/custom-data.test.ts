@@ -24,7 +24,7 @@ async function start() {
   };
 }
 
-/** An object of exactly so many bytes, in two-byte characters as far as they go. */
+/** An object of exactly this many bytes, mostly of two-byte characters. */
 function objectOf(bytes: number): string {
   const open = '{"a":"';
   const room = bytes - open.length - 2;
@@ -39,7 +39,7 @@ describe('custom data', () => {
     expect(answer.headers['content-type']).toBe('application/json');
   });
 
-  it('is replaced as a whole, and comes back as it was written', async () => {
+  it('is replaced as a whole, and keeps its spelling', async () => {
     const { patch, get } = await start();
     const texts = [
       '{"a":1}',
@@ -56,7 +56,7 @@ describe('custom data', () => {
     }
   });
 
-  it('is merged by RFC 7396 where asked, keeping the spelling of what it does not touch', async () => {
+  it('is merged by RFC 7396 on request, keeping the spelling of untouched members', async () => {
     const { patch, get } = await start();
     await patch('{"keep":1.10,"drop":1,"deep":{"a":9007199254740993,"b":2}}');
     const answer = await patch('{"drop":null,"deep":{"b":null,"c":1e2},"new":[null]}', MERGE);
@@ -67,7 +67,7 @@ describe('custom data', () => {
     expect(await get()).toBe('{}');
   });
 
-  it('may have 1024 bytes, not characters, and no more', async () => {
+  it('may have 1024 bytes, not characters', async () => {
     const { patch, get } = await start();
     const largest = objectOf(1024);
     expect(Buffer.byteLength(largest)).toBe(1024);
@@ -78,7 +78,7 @@ describe('custom data', () => {
     expect(await get()).toBe(largest);
   });
 
-  it('is limited as received, padding included, and when its length is not announced', async () => {
+  it('is limited as received, padding included, even without a Content-Length', async () => {
     const { gateway, path, patch, get } = await start();
     expect(failure(await patch('{}'.padEnd(1025)))).toBe('400 invalid-custom-data');
     const chunked = { 'Content-Type': JSON_TYPE, 'Transfer-Encoding': 'chunked' };
@@ -134,7 +134,7 @@ describe('custom data', () => {
     }
   });
 
-  it('of one device loses none of many merges at a time', async () => {
+  it('loses none of many merges at once', async () => {
     const { patch, get } = await start();
     const keys = Array.from({ length: 15 }, (_, index) => `k${index}`);
     const answers = await Promise.all(keys.map((key) => patch(`{"${key}":1}`, MERGE)));

@@ -34,7 +34,7 @@ describe('devices', () => {
     expect(gateway.logged.join('')).not.toContain(secret);
   });
 
-  it('may bring their id, once', async () => {
+  it('may be created with an id, once', async () => {
     const gateway = await startGateway(redis);
     const [one, other] = [await gateway.createLocation(), await gateway.createLocation()];
     const id = randomUUID();
@@ -52,7 +52,7 @@ describe('devices', () => {
     expect(problemOf(wrong).errors?.map(({ path }) => path)).toEqual(['id']);
   });
 
-  it('are listed in order of creation, as far as the grants cover them', async () => {
+  it('are listed in order of creation, limited to those that the grants cover', async () => {
     const gateway = await startGateway(redis);
     const locationId = await gateway.createLocation();
     const path = `/care-homes/${locationId}/devices`;
@@ -71,7 +71,7 @@ describe('devices', () => {
     expect(covered.map(({ id }) => id)).toEqual([ids[1]]);
   });
 
-  it('show whether they are connected, and since when not', async () => {
+  it('show whether they are connected, and when they last were', async () => {
     const gateway = await startGateway(redis);
     const locationId = await gateway.createLocation();
     const deviceId = await gateway.createDevice(locationId);
@@ -94,7 +94,7 @@ describe('devices', () => {
     expect((await gateway.admin('GET', path)).json).toEqual(renamed.json);
   });
 
-  it('get a new secret, and the old one dies', async () => {
+  it('get a new secret, which replaces the old one', async () => {
     const gateway = await startGateway(redis);
     const locationId = await gateway.createLocation();
     const deviceId = await gateway.createDevice(locationId);

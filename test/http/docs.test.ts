@@ -8,7 +8,7 @@ import { routesOf } from './routes.js';
 
 const redis = useRedis();
 
-/** The page in a browser's stead: its scripts run, and everything it asks for is remembered. */
+/** Opens the page in jsdom, runs its scripts, and notes everything it requests. */
 async function open(gateway: TestGateway) {
   const requested: string[] = [];
   const faults: unknown[] = [];
@@ -32,7 +32,7 @@ async function open(gateway: TestGateway) {
         requested.push(url.href);
         return fetch(url, options);
       };
-      // What jsdom does not have.
+      // jsdom has no scrolling.
       const scrollTo = () => undefined;
       Object.assign(window, { fetch: ask, Request, Headers, Response, scrollTo });
     },
@@ -63,18 +63,18 @@ describe('/docs', () => {
     expect(faults).toEqual([]);
   });
 
-  it('lets the browser load and ask for nothing but the gateway itself', async () => {
+  it('lets the browser request nothing but the gateway', async () => {
     const gateway = await startGateway(redis);
     const { headers, text } = await gateway.call('GET', '/docs');
     const policy = String(headers['content-security-policy']).split('; ');
     expect(policy).toContain("default-src 'none'");
     const sources = policy.flatMap((directive) => directive.split(' ').slice(1));
     expect([...new Set(sources)].toSorted()).toEqual(["'none'", "'self'", 'data:']);
-    // What the policy would have stopped is not there either.
+    // The page has nothing that the policy would block.
     expect(text).not.toMatch(/<script>|<style|\son\w+=|\sstyle=|\/\//);
   });
 
-  it('has files that refer to no other host, kept by browsers until they change', async () => {
+  it('has files without references to other hosts, cached until they change', async () => {
     const gateway = await startGateway(redis);
     const { text: html, headers } = await gateway.call('GET', '/docs');
     expect(headers['cache-control']).toBe('no-cache');
@@ -92,7 +92,7 @@ describe('/docs', () => {
     }
   });
 
-  it('is read only, and has nothing else under it', async () => {
+  it('is read only, and has no other paths under it', async () => {
     const gateway = await startGateway(redis);
     for (const path of ['/docs/package.json', '/docs/..%2fpackage.json', '/docs/index.html']) {
       expect(failure(await gateway.call('GET', path))).toBe('404 not-found');
@@ -105,11 +105,11 @@ describe('/docs', () => {
   });
 });
 
-it('does not copy a file for every client that does not read it', async () => {
+it('does not copy a file for each client that does not read it', async () => {
   const gateway = await startGateway(redis);
   const path = '/docs/swagger-ui-bundle.js';
   const { text } = await gateway.call('GET', path);
-  // What V8 has not collected yet of earlier requests can only make the difference smaller.
+  // Garbage of earlier requests can only make the difference smaller.
   const beforeBytes = process.memoryUsage().arrayBuffers;
   const clients = Array.from({ length: 20 }, () => connect(gateway.port, '127.0.0.1'));
   onTestFinished(() => {
@@ -117,7 +117,7 @@ it('does not copy a file for every client that does not read it', async () => {
   });
   const requests = `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(8);
   for (const client of clients) client.write(requests);
-  // They all have the beginning of the first answer, and take no more of it.
+  // All clients have the beginning of the first answer, and take no more of it.
   await Promise.all(clients.map((client) => once(client, 'readable')));
   const takenBytes = process.memoryUsage().arrayBuffers - beforeBytes;
   expect(takenBytes).toBeLessThan(clients.length * text.length);

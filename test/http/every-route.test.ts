@@ -9,7 +9,7 @@ import { DEVICE_PATHS, fill, type Route, routesOf, SIGNED_PATHS } from './routes
 const redis = useRedis();
 const AUTHORIZED = `Authorization: Bearer ${ADMIN_TOKEN}`;
 
-/** Of a site with one of each. */
+/** Creates one resource of each kind; returns their ids. */
 async function knownIds(gateway: TestGateway): Promise<Record<string, string>> {
   const locationId = await gateway.createLocation();
   const deviceId = await gateway.createDevice(locationId);
@@ -17,7 +17,7 @@ async function knownIds(gateway: TestGateway): Promise<Record<string, string>> {
   return { locationId, deviceId, lossId, ...(await gateway.placeInGroup(locationId, deviceId)) };
 }
 
-/** Every path there is, with the methods that its routes have. */
+/** Every path with the methods of its routes. */
 function pathsOf(gateway: TestGateway): Map<string, string[]> {
   const paths = new Map<string, string[]>();
   for (const { method, path } of routesOf(gateway.app)) {
@@ -31,7 +31,7 @@ function readingRoutes(gateway: TestGateway): Route[] {
   return routesOf(gateway.app).filter(({ method }) => method === 'GET');
 }
 
-/** Sends one request after the other, and expects the same answer of each. */
+/** Sends the requests in turn, and expects the same answer to each. */
 async function allAnswer(
   requests: readonly [name: string, answer: Promise<Answer>][],
   code: string,
@@ -41,12 +41,12 @@ async function allAnswer(
   expect(found).toEqual(requests.map(([name]) => `${name} ${code}`));
 }
 
-it('takes no other methods than its own and those that go with them', async () => {
+it('takes only its own methods, HEAD and OPTIONS', async () => {
   const gateway = await startGateway(redis);
   for (const [path, methods] of pathsOf(gateway)) {
     const allowed = [...methods, 'OPTIONS', ...(methods.includes('GET') ? ['HEAD'] : [])].sort();
     for (const method of METHODS) {
-      // What follows CONNECT is no path: the listener's own tests have it.
+      // CONNECT takes no path; the listener's tests cover it.
       if (allowed.includes(method) || method === 'CONNECT') continue;
       const answer = await gateway.call(method, fill(path));
       const allow = answer.headers.allow?.split(', ').sort();
@@ -59,7 +59,7 @@ it('takes no other methods than its own and those that go with them', async () =
   }
 });
 
-it('is at its own path, not beside it', async () => {
+it('matches its exact path only', async () => {
   const gateway = await startGateway(redis);
   const ids = await knownIds(gateway);
   const beside = [...pathsOf(gateway).keys()].flatMap((path) => {
@@ -74,7 +74,7 @@ it('is at its own path, not beside it', async () => {
   );
 });
 
-it('takes no broken percent-encoding or UTF-8, in the path or the query', async () => {
+it('rejects broken percent-encoding and UTF-8 in path and query', async () => {
   const gateway = await startGateway(redis);
   const ids = await knownIds(gateway);
   for (const broken of ['%', '%2', '%zz', '%ff', '%c3%28', '%ed%a0%80', '%c0%af']) {
@@ -93,13 +93,13 @@ it('takes no broken percent-encoding or UTF-8, in the path or the query', async 
   }
 });
 
-it('takes what is well encoded but no id for none', async () => {
+it('answers 404 or 400 to a well-encoded text that is no id', async () => {
   const gateway = await startGateway(redis);
   for (const { method, path } of routesOf(gateway.app)) {
     for (const [parameter] of path.matchAll(/:\w+/g)) {
       for (const id of ['%00', '%2F..%2F', '%F0%9F%91%B5', '__proto__', '*', 'x'.repeat(8000)]) {
         const answer = await gateway.admin(method, fill(path.replace(parameter, id)));
-        // Behind a signature or a device's credentials there is no telling what there is.
+        // A signature or a device's credentials come before the existence.
         const closed = [...SIGNED_PATHS, ...DEVICE_PATHS].includes(path) ? [401, 403] : [];
         expect([400, 404, ...closed], `${method} ${path} ${id}`).toContain(answer.status);
         problemOf(answer);
@@ -108,7 +108,7 @@ it('takes what is well encoded but no id for none', async () => {
   }
 });
 
-it('that reads or deletes ignores a body', async () => {
+it('ignores a body when it reads or deletes', async () => {
   const gateway = await startGateway(redis);
   const ids = await knownIds(gateway);
   const bodies = [
@@ -118,7 +118,7 @@ it('that reads or deletes ignores a body', async () => {
   ];
   const routes = routesOf(gateway.app).filter(({ method }) => ['GET', 'DELETE'].includes(method));
   for (const { method, path } of routes) {
-    // What is deleted is not there, so that it can be tried again.
+    // Deletes get unknown ids, so that nothing is deleted.
     const filled = fill(path, method === 'GET' ? ids : { locationId: ids['locationId'] ?? '' });
     const { status } = await gateway.admin(method, filled);
     for (const body of bodies) {
@@ -128,7 +128,7 @@ it('that reads or deletes ignores a body', async () => {
   }
 });
 
-it('answers HTTP/1.0 as well, and hangs up', async () => {
+it('answers HTTP/1.0, and hangs up', async () => {
   const gateway = await startGateway(redis);
   const ids = await knownIds(gateway);
   for (const { path } of readingRoutes(gateway)) {
@@ -142,10 +142,10 @@ it('answers HTTP/1.0 as well, and hangs up', async () => {
   }
 });
 
-/** As many as the gateway answers of one connection at a time. */
+/** The number of requests that the gateway handles at once per connection. */
 const AT_ONCE = 16;
 
-it('answers requests that come all at once in their order', async () => {
+it('answers pipelined requests in order', async () => {
   const gateway = await startGateway(redis);
   const ids = await knownIds(gateway);
   const all = readingRoutes(gateway).map(({ path }) => fill(path, ids));
@@ -175,13 +175,13 @@ it('does not wait for a body that never ends', async () => {
     const answer = await rawExchange(gateway.port, `${lines.join('\r\n')}\r\n\r\n5\r\n{"nam\r\n`);
     return `${method} ${path} ${answer.status}`;
   });
-  // Each ends only when the gateway hangs up.
+  // Each exchange ends only when the gateway hangs up.
   const answers = await Promise.all(exchanges);
   expect(answers.filter((answer) => !/ [24]\d\d$/.test(answer))).toEqual([]);
   expect(answers).toContain('POST /care-homes 408');
 });
 
-/** What each route with a JSON body would do something with. */
+/** A valid body for each route with a JSON body. */
 function bodyFor(path: string, otherGroupId: string): object {
   if (path.endsWith('/footage')) return { type: 'video', contentType: 'video/mp4' };
   if (path.endsWith('/rooms/:roomId/move')) return { targetGroupId: otherGroupId };
@@ -190,7 +190,7 @@ function bodyFor(path: string, otherGroupId: string): object {
   return path === '/access-tokens' ? { name: 'x', grants } : { name: 'x' };
 }
 
-it('that changes anything is 503 with Retry-After while the store is away', async () => {
+it('answers 503 with Retry-After to a change while the store is away', async () => {
   const gateway = await startGateway(redis);
   const ids = await knownIds(gateway);
   const { locationId = '', deviceId = '' } = ids;

@@ -20,7 +20,7 @@ describe('failures of an address', () => {
     expect(throttle.waitMs('192.0.2.1')).toBe(0);
   });
 
-  it('are kept of a bounded number of addresses', () => {
+  it('are kept for a bounded number of addresses', () => {
     const throttle = new FailureThrottle(isLoopbackAddress, () => 0);
     fail(throttle, '2001:db8::1', 20);
     for (let number = 1; number < 10_000; number++) throttle.add(`2001:db8::1:${number}`);
@@ -30,7 +30,7 @@ describe('failures of an address', () => {
   });
 });
 
-it('tells loopback addresses in every notation', () => {
+it('recognises loopback addresses in every notation', () => {
   for (const address of ['127.0.0.1', '127.8.9.10', '::1', '::ffff:127.0.0.1']) {
     expect(isLoopbackAddress(address), address).toBe(true);
   }

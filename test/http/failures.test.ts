@@ -8,7 +8,7 @@ function fail(): never {
   throw new TypeError('the password of the store is hunter2');
 }
 
-it('a failure nobody foresaw says nothing, and is in the log under its request id', async () => {
+it('hides the message of an unforeseen failure, and logs it under the request id', async () => {
   const gateway = await startGateway(redis, {
     footageStore: { downloadUrl: fail, uploadUrl: fail },
   });

@@ -40,7 +40,7 @@ async function modeOf(path: string): Promise<number> {
 }
 
 describe('an upload', () => {
-  it('is a file that nobody else may read', async () => {
+  it('is stored in a file for the gateway’s user only', async () => {
     const { gateway, key } = await recorded();
     const path = join(gateway.footageDirectory, key);
     expect(await modeOf(path)).toBe(0o600);
@@ -50,7 +50,7 @@ describe('an upload', () => {
     expect(filesIn(gateway)).toHaveLength(1);
   });
 
-  it('may leave out its content type, and then has the announced one', async () => {
+  it('may leave out its content type, and gets the announced one', async () => {
     const { gateway, camera } = await start();
     const json = { type: 'audio', contentType: 'audio/wav' };
     const { key, uploadUrl } = await prepare(gateway, camera, json);
@@ -68,7 +68,7 @@ describe('an upload', () => {
     expect(filesIn(gateway)).toHaveLength(1);
   });
 
-  it('is taken once also when several come at the same time', async () => {
+  it('is taken once when several arrive at the same time', async () => {
     const { gateway, camera } = await start();
     const { key, uploadUrl } = await prepare(gateway, camera);
     const contents = Array.from({ length: 8 }, () => randomBytes(500_000));
@@ -80,7 +80,7 @@ describe('an upload', () => {
     expect(filesIn(gateway)).toHaveLength(1);
   });
 
-  it('is refused while another one to the same URL is under way', async () => {
+  it('is refused while another to the same URL is under way', async () => {
     const { gateway, camera } = await start();
     const prepared = await prepare(gateway, camera);
     const socket = await half(gateway, prepared);
@@ -92,7 +92,7 @@ describe('an upload', () => {
     expect((await put(prepared.uploadUrl, CONTENT)).status).toBe(200);
   });
 
-  it('is refused to a device that has four under way, and to no other', async () => {
+  it('is refused while the same device has four under way', async () => {
     const { gateway, camera } = await start();
     const sockets: Socket[] = [];
     for (let one = 0; one < 4; one++) {
@@ -110,7 +110,7 @@ describe('an upload', () => {
     expect((await put(uploadUrl, CONTENT)).status).toBe(200);
   });
 
-  it('ends with its device', async () => {
+  it('is refused once its device was deleted', async () => {
     const { gateway, camera } = await start();
     const { uploadUrl } = await prepare(gateway, camera);
     const { locationId } = gateway.model.device(camera.id) ?? {};
@@ -119,7 +119,7 @@ describe('an upload', () => {
     expect(filesIn(gateway)).toEqual([]);
   });
 
-  it('may be as large as is allowed, and no larger', async () => {
+  it('may be as large as the limit, and no larger', async () => {
     const { gateway, camera } = await start();
     const fits = await prepare(gateway, camera);
     expect((await put(fits.uploadUrl, Buffer.alloc(MAX_UPLOAD_BYTES, 1))).status).toBe(200);
@@ -132,7 +132,7 @@ describe('an upload', () => {
     expect((await put(uploadUrl, CONTENT)).status).toBe(200);
   });
 
-  it('that announces too much is refused before it is sent', async () => {
+  it('is refused before it is sent when it announces too much', async () => {
     const { gateway, camera } = await start();
     const prepared = await prepare(gateway, camera);
     const answer = await rawExchange(
@@ -142,7 +142,7 @@ describe('an upload', () => {
     expect(failure(answer)).toBe('413 body-too-large');
   });
 
-  it('that breaks off leaves nothing, and can be made again', async () => {
+  it('leaves nothing behind when it breaks off, and can be repeated', async () => {
     const { gateway, camera } = await start();
     const prepared = await prepare(gateway, camera);
     const socket = await half(gateway, prepared);
@@ -156,14 +156,14 @@ describe('an upload', () => {
     expect((await put(prepared.uploadUrl, CONTENT)).status).toBe(200);
   });
 
-  it('is refused when the disk would not keep its reserve', async () => {
+  it('is refused when it would use the reserve of the disk', async () => {
     const { gateway, camera } = await start({ minFreeBytes: Number.MAX_SAFE_INTEGER });
     const { uploadUrl } = await prepare(gateway, camera);
     expect(failure(await put(uploadUrl, CONTENT))).toBe('507 insufficient-storage');
     expect(filesIn(gateway)).toEqual([]);
   });
 
-  it('is refused in a content coding, or in part', async () => {
+  it('is refused in a content coding or in part', async () => {
     const { gateway, camera } = await start();
     const { uploadUrl } = await prepare(gateway, camera);
     const coded = await put(uploadUrl, CONTENT, { 'Content-Encoding': 'gzip' });
@@ -173,7 +173,7 @@ describe('an upload', () => {
     expect(filesIn(gateway)).toEqual([]);
   });
 
-  it('needs a folder that can be written, and says 503 when there is none', async () => {
+  it('is answered 503 when the folder is not writable', async () => {
     const { gateway, camera } = await start();
     const { key, uploadUrl } = await prepare(gateway, camera);
     await writeFile(gateway.footageDirectory, 'in the way');
@@ -250,14 +250,14 @@ describe('a download', () => {
     'items=0-1',
     'bytes=0-1,5-9',
     'bytes=--1',
-  ])('gives the whole where the range is %s', async (range) => {
+  ])('sends the whole recording when the range is %s', async (range) => {
     const { url } = await recorded();
     const { answer, bytes } = await bytesOf(url, { Range: range });
     expect([answer.status, bytes.length]).toEqual([200, CONTENT.length]);
   });
 
   it.each(['bytes=200000-', 'bytes=-0', 'bytes=99999999999999999999-'])(
-    'says how long it is where the range is %s',
+    'answers 416 with the length when the range is %s',
     async (range) => {
       const { url } = await recorded();
       const answer = await callUrl('GET', url, { headers: { Range: range } });
@@ -266,7 +266,7 @@ describe('a download', () => {
     },
   );
 
-  it('of nothing at all is empty', async () => {
+  it('of an empty recording is empty', async () => {
     const { url } = await recorded(Buffer.alloc(0));
     const answer = await callUrl('GET', url);
     expect([answer.status, answer.headers['content-length'], answer.text]).toEqual([200, '0', '']);
@@ -274,7 +274,7 @@ describe('a download', () => {
     expect(failure(part)).toBe('416 range-not-satisfiable');
   });
 
-  it('is not repeated to a client that has it', async () => {
+  it('is answered 304 to a client that has the recording', async () => {
     const { url } = await recorded();
     const { headers } = await callUrl('GET', url);
     const { etag = '', 'last-modified': date = '' } = headers;
@@ -291,7 +291,7 @@ describe('a download', () => {
     ]);
   });
 
-  it('that the client breaks off closes the file', async () => {
+  it('closes the file when the client breaks off', async () => {
     const { gateway, url } = await recorded(randomBytes(MAX_UPLOAD_BYTES));
     const { pathname, search } = new URL(url);
     for (let count = 0; count < 5; count++) {
@@ -306,13 +306,13 @@ describe('a download', () => {
   });
 });
 
-/** How many recordings this process, which the gateway runs in, holds open. */
+/** Counts the recordings that this process, the gateway included, holds open. */
 function openFiles({ footageDirectory }: TestGateway): number {
   return readdirSync('/proc/self/fd').filter((descriptor) => {
     try {
       return readlinkSync(`/proc/self/fd/${descriptor}`).startsWith(footageDirectory);
     } catch {
-      // Closed since it was listed, as the one is that lists them.
+      // The descriptor is closed by now, like the one of the listing itself.
       return false;
     }
   }).length;

@@ -15,7 +15,7 @@ async function start(options: Parameters<typeof startGateway>[1] = {}) {
   return { gateway, locationId, camera: await gateway.createCamera(locationId) };
 }
 
-/** Uploads asked for, and written down, without a store that keeps anything. */
+/** A trail in memory, and one whose store is away. */
 function recordingTrail() {
   const entries: AuditEntry[] = [];
   const record = async (more: readonly AuditEntry[]) => {
@@ -40,7 +40,7 @@ describe('a camera that announces a recording', () => {
     expect((await prepare(gateway, camera)).key).not.toBe(key);
   });
 
-  it('may use its id in either case, and the scheme', async () => {
+  it('may write id and scheme in either case', async () => {
     const { gateway, camera } = await start();
     const { Authorization = '' } = basic(camera.id.toUpperCase(), camera.secret);
     const json = { type: 'audio', contentType: 'Audio/Vnd.Wave+X' };
@@ -53,7 +53,7 @@ describe('a camera that announces a recording', () => {
     expect(answer.text).toContain('.vnd.wave+x"');
   });
 
-  it('is refused with wrong credentials, and told how to authenticate', async () => {
+  it('is refused with wrong credentials, with the scheme to authenticate by', async () => {
     const { gateway, camera } = await start();
     const other = await gateway.createCamera(await gateway.createLocation());
     const cases: Record<string, Record<string, string>> = {
@@ -75,7 +75,7 @@ describe('a camera that announces a recording', () => {
     }
   });
 
-  it('is refused for another device, whether or not there is one', async () => {
+  it('is refused for another device, existing or not', async () => {
     const { gateway, camera } = await start();
     const other = await gateway.createCamera(await gateway.createLocation());
     for (const id of [other.id, randomUUID(), 'no-uuid', '..%2f..']) {
@@ -93,7 +93,7 @@ describe('a camera that announces a recording', () => {
     expect(failure(await askToUpload(gateway, camera))).toBe('401 unauthenticated');
   });
 
-  it('is told what is wrong with the body', async () => {
+  it('is told the faults of the body', async () => {
     const { gateway, camera } = await start();
     const cases: [unknown, string[]][] = [
       [{ type: 'image', contentType: 'image/png' }, ['type']],
@@ -123,7 +123,7 @@ describe('a camera that announces a recording', () => {
     expect(failure(await askToUpload(gateway, camera, large))).toBe('413 body-too-large');
   });
 
-  it('is let through by its secret also when many wrong ones came from its address', async () => {
+  it('is admitted by its secret after many wrong ones from its address', async () => {
     const { gateway, camera } = await start({ isTrustedAddress: FOREIGN });
     const wrong = { headers: basic(camera.id, 'guess') };
     for (let attempt = 1; attempt <= 20; attempt++) {
@@ -140,7 +140,7 @@ describe('a camera that announces a recording', () => {
 });
 
 describe('the audit trail', () => {
-  it('has an upload URL before the camera has it', async () => {
+  it('has an upload URL before the camera gets it', async () => {
     const trail = recordingTrail();
     const { gateway, locationId, camera } = await start({ footageAudit: trail });
     const answer = await askToUpload(gateway, camera);
@@ -176,7 +176,7 @@ describe('the audit trail', () => {
     expect(made).toEqual([['footage.url-made', 'access-token', 'admin', camera.id, details]]);
   });
 
-  it('finds the URLs of a page by each of the devices that they are of', async () => {
+  it('finds the URLs of a page by each of their devices', async () => {
     const { gateway, locationId, camera } = await start();
     const other = await gateway.createCamera(locationId);
     await alarmsWithFootage(gateway, camera);
@@ -196,7 +196,7 @@ describe('the audit trail', () => {
     }
   });
 
-  it('lets no URL leave when it cannot be written', async () => {
+  it('hands out no URL when it cannot be recorded', async () => {
     const { gateway, locationId, camera } = await start({ footageAudit: unreachable });
     const asked = await askToUpload(gateway, camera);
     expect(failure(asked)).toBe('503 store-unavailable');
@@ -226,7 +226,7 @@ describe('the audit trail', () => {
     for (const secret of ['guessed-secret', camera.secret]) expect(text).not.toContain(secret);
   });
 
-  it('is not asked for a page without footage', async () => {
+  it('gets no record for a page without footage', async () => {
     const { gateway, locationId, camera } = await start({ footageAudit: unreachable });
     await gateway.recordAlarm(camera.id, { kind: 'fall' });
     const listed = await gateway.admin('GET', `/care-homes/${locationId}/alarms`);
@@ -246,7 +246,7 @@ async function alarmsWithFootage(gateway: TestGateway, { id }: Camera) {
 }
 
 describe('URLs', () => {
-  it('begin with the public URL where one is configured', async () => {
+  it('begin with the public URL when one is configured', async () => {
     const publicUrl = 'https://box.test/care/';
     const { gateway, camera, locationId } = await start({ publicUrl });
     const { uploadUrl, key } = await prepare(gateway, camera);
@@ -256,7 +256,7 @@ describe('URLs', () => {
     expect(text).toContain(`"https://box.test/care/footage/${key}?`);
   });
 
-  it('begin with the Host that the caller has sent otherwise, whatever a proxy says', async () => {
+  it('otherwise begin with the caller’s Host, whatever X-Forwarded headers say', async () => {
     const { gateway, camera, locationId } = await start();
     const proxied = {
       Host: 'gateway.local:8080',

@@ -10,8 +10,8 @@ const redis = useRedis();
 const CONTENT = randomBytes(10_000);
 const recorded = () => startWithRecording(redis, CONTENT);
 
-describe('what lies outside the folder', () => {
-  it('is not reached by a link that lies in it', async () => {
+describe('a file outside of the folder', () => {
+  it('is not reached by a link in it', async () => {
     const { gateway, camera, key, url } = await recorded();
     const secret = join(dirname(gateway.footageDirectory), 'admin.token');
     await writeFile(secret, ADMIN_TOKEN);
@@ -62,7 +62,7 @@ describe('what lies outside the folder', () => {
     }
   });
 
-  it('is not reached by a signed key either', async () => {
+  it('is not reached by a signed key', async () => {
     const { gateway, camera } = await recorded();
     const keys = [
       'a/../../admin.token',
@@ -84,7 +84,7 @@ function refusal(status: number): number | string {
 }
 
 describe('a signed URL', () => {
-  it('is refused alike whether or not there is something behind it', async () => {
+  it('is refused alike whether or not the recording exists', async () => {
     const { url, key } = await recorded();
     const missing = url.replace(key.slice(-10), 'aaaaaa.mp4');
     for (const target of [url, missing]) {
@@ -96,7 +96,7 @@ describe('a signed URL', () => {
     }
   });
 
-  it('must be exactly what was given out', async () => {
+  it('is valid only exactly as issued', async () => {
     const { url } = await recorded();
     const [path = '', query = ''] = url.split('?');
     const [expires, signature] = query.split('&');
@@ -122,7 +122,7 @@ describe('a signed URL', () => {
     expect((await callUrl('GET', url)).status).toBe(200);
   });
 
-  it('ends after ten minutes by the clock of the gateway', async () => {
+  it('expires after ten minutes by the clock of the gateway', async () => {
     const { gateway, url } = await recorded();
     gateway.aheadMs = 598_000;
     expect((await callUrl('GET', url)).status).toBe(200);
@@ -130,7 +130,7 @@ describe('a signed URL', () => {
     expect(failure(await callUrl('GET', url))).toBe('403 forbidden');
   });
 
-  it('is in no line of the log, also when it is refused', async () => {
+  it('is never logged, even when it is refused', async () => {
     const { gateway, url, uploadUrl } = await recorded();
     await callUrl('GET', url);
     await callUrl('GET', `${url}x`);
@@ -157,7 +157,7 @@ describe('a signed URL', () => {
     expect(await gateway.recordCount()).toBe(before + 1);
   });
 
-  it('is all it takes: no token helps or hinders', async () => {
+  it('suffices: no token helps or hinders', async () => {
     const { url, camera, gateway } = await recorded();
     expect((await callUrl('GET', url, { token: 'nobody' })).status).toBe(200);
     const bare = `/footage/${camera.id}/video/${randomUUID()}.mp4`;

@@ -32,7 +32,7 @@ describe('groups', () => {
     ]);
   });
 
-  it('show their rooms in order of creation, also when they are renamed', async () => {
+  it('show their rooms in order of creation, even after a rename', async () => {
     const gateway = await startGateway(redis);
     const locationId = await gateway.createLocation();
     const path = `/care-homes/${locationId}/groups`;
@@ -54,7 +54,7 @@ describe('groups', () => {
     expect(renamed.json).toEqual({ id: one, name: 'Süd', rooms });
   });
 
-  it('with rooms are not deleted', async () => {
+  it('are not deleted while they have rooms', async () => {
     const gateway = await startGateway(redis);
     const locationId = await gateway.createLocation();
     const groupId = await gateway.createGroup(locationId);
@@ -72,7 +72,7 @@ describe('groups', () => {
     expect((await remove()).status).toBe(204);
   });
 
-  it('are shown and renamed as far as the grants cover them', async () => {
+  it('are shown and renamed only if the grants cover them', async () => {
     const gateway = await startGateway(redis);
     const locationId = await gateway.createLocation();
     const [own, other] = [
@@ -103,7 +103,7 @@ describe('groups', () => {
 });
 
 describe('a location', () => {
-  it('is deleted with its rooms and groups, also in the store', async () => {
+  it('is deleted with its rooms and groups, in the store as well', async () => {
     const gateway = await startGateway(redis);
     const [locationId, kept] = [await gateway.createLocation(), await gateway.createLocation()];
     const groupId = await gateway.createGroup(locationId);

@@ -58,7 +58,7 @@ const VERSION = '1.2.3';
 export interface HarnessOptions {
   /** The gateway's own folder when left out. */
   readonly footageStore?: FootageStore;
-  /** Where footage URLs are written down; the audit trail when left out. */
+  /** The trail that records footage URLs; the real one when left out. */
   readonly footageAudit?: AuditTrail;
   readonly minFreeBytes?: number;
   readonly publicUrl?: string;
@@ -90,7 +90,7 @@ export function useRedis(): { socketPath: string } {
   return place;
 }
 
-/** The HTTP side of a gateway on a free port, over a real store; everything ends with the test. */
+/** Starts the HTTP side of a gateway on a free port and a real store, for one test. */
 export async function startGateway(
   { socketPath }: { socketPath: string },
   options: HarnessOptions = {},
@@ -108,7 +108,7 @@ export async function startGateway(
   return gateway;
 }
 
-/** One of the gateway's metrics, in a registry as it has one. */
+/** A registry with one of the gateway's metrics. */
 function metricsOf(health: Health): Registry {
   const registry = new Registry();
   new Gauge({
@@ -122,7 +122,7 @@ function metricsOf(health: Health): Registry {
   return registry;
 }
 
-/** Made once: the app of every gateway has the same routes. */
+/** Made once, as the app of every gateway has the same routes. */
 let described: DescribedHttp | undefined;
 
 const idBody = z.looseObject({ id: z.string() });
@@ -151,11 +151,11 @@ export class TestGateway {
   readonly #logStore: LogStore;
   readonly #listener: ReturnType<typeof createHttpListener>;
   readonly #described: DescribedHttp;
-  /** What the clock of the gateway is ahead of the real one. */
+  /** How far the gateway's clock is ahead of the real one. */
   aheadMs = 0;
   port = 0;
 
-  /** @param directory exists, and is this gateway's alone */
+  /** @param directory an existing directory for this gateway alone */
   constructor(redis: Redis, directory: string, options: HarnessOptions) {
     const keys = new Keys(randomUUID());
     const { model, events, health } = this;
@@ -239,14 +239,14 @@ export class TestGateway {
     await this.denials.stop();
   }
 
-  /** Has the store lose 200 alarms: the id of the loss. */
+  /** Reports a loss of 200 alarms; returns its id. */
   lose(): string {
     const detail = 'The store is back at an earlier state.';
     this.losses.report({ what: 'alarms', from: 801, to: 1000, count: 200, detail });
     return this.losses.list()[0]?.id ?? '';
   }
 
-  /** From now on the store cannot be reached. */
+  /** Makes the store unreachable from now on. */
   loseStore(): void {
     this.#redis.disconnect();
   }
@@ -266,7 +266,7 @@ export class TestGateway {
     return Object.fromEntries(await Promise.all(sets));
   }
 
-  /** How many records the audit trail has had so far. */
+  /** Counts all records that the audit trail has had. */
   async recordCount(): Promise<number> {
     const { upToSequence } = await this.audit.page({
       ...{ actions: AUDIT_ACTIONS, order: 'desc', limit: 1 },
@@ -276,7 +276,7 @@ export class TestGateway {
     return upToSequence;
   }
 
-  /** Fails when the answer is not as the gateway's own OpenAPI document says. */
+  /** Sends a request; fails when the answer does not match the OpenAPI document. */
   async call(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
     const answered = await call(this.port, method, path, options);
     const { status, headers, text } = answered;
@@ -290,7 +290,7 @@ export class TestGateway {
     return answered;
   }
 
-  /** The same as the administrator. */
+  /** Sends a request as the administrator. */
   admin(method: string, path: string, options: CallOptions = {}): Promise<Answer> {
     return this.call(method, path, { token: ADMIN_TOKEN, ...options });
   }
@@ -305,7 +305,7 @@ export class TestGateway {
     return idBody.parse((await this.admin('POST', path, { json: { name } })).json).id;
   }
 
-  /** A device with the secret that it shows itself with. */
+  /** Creates a device; returns it with its secret. */
   async createCamera(locationId: string, name = 'Kamera 1'): Promise<Camera> {
     const path = `/care-homes/${locationId}/devices`;
     return cameraBody.parse((await this.admin('POST', path, { json: { name } })).json);
@@ -327,7 +327,7 @@ export class TestGateway {
     return idBody.parse((await this.admin('POST', path, { json })).json).id;
   }
 
-  /** Moves a device to where the body says, as the administrator. */
+  /** Moves a device as the administrator. */
   moveDevice(locationId: string, deviceId: string, target: object): Promise<Answer> {
     const path = `/care-homes/${locationId}/devices/${deviceId}/move`;
     return this.admin('POST', path, { json: target });
@@ -345,7 +345,7 @@ export class TestGateway {
     return { groupId, roomId };
   }
 
-  /** Records an alarm as the ingest does, in the device's place as of now; returns its id. */
+  /** Records an alarm, as the ingest does, in the device's present place; returns its id. */
   async recordAlarm(
     deviceId: string,
     alarm: string | Readonly<Record<string, unknown>>,

@@ -3,7 +3,7 @@ import { startGateway, useRedis } from './harness.js';
 
 const redis = useRedis();
 
-it('is ready as long as nothing is wrong here, and says what is', async () => {
+it('is ready while no fault is its own, and names the others', async () => {
   const gateway = await startGateway(redis);
   const ready = async () => {
     const { status, headers, json } = await gateway.call('GET', '/readyz');
@@ -20,7 +20,7 @@ it('is ready as long as nothing is wrong here, and says what is', async () => {
   expect((await ready()).status).toBe(200);
 });
 
-it('is a problem with what is wrong when it is not ready, and no error in the log', async () => {
+it('answers a problem with the faults when not ready, without logging an error', async () => {
   const gateway = await startGateway(redis);
   gateway.health.report('store', 'the store does not answer');
   const { status, headers, json } = await gateway.call('GET', '/readyz');
@@ -41,7 +41,7 @@ it('is a problem with what is wrong when it is not ready, and no error in the lo
   expect(gateway.logged.filter((line) => line.includes('"level":50'))).toEqual([]);
 });
 
-it('is alive whatever is wrong', async () => {
+it('is alive whatever the faults', async () => {
   const gateway = await startGateway(redis);
   gateway.health.report('store', 'the store does not answer');
   const answer = await gateway.call('GET', '/healthz');

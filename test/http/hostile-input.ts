@@ -1,16 +1,16 @@
-/** Requests that nobody in his right mind sends, to routes that there are. */
+/** Hostile requests to existing routes. */
 
 import fc from 'fast-check';
 import { ALARM_KINDS } from '../../src/domain/alarms.js';
 import { DEVICE_PATHS, fill, type Route, SIGNED_PATHS } from './routes.js';
 
-/** What they are aimed at, so that they get as far as they can. */
+/** Existing resources and credentials, so that requests get as far as possible. */
 export interface Target {
   readonly routes: readonly Route[];
-  /** Of what there is, by the names of the path's parameters. */
+  /** Ids of existing resources, by the names of the path's parameters. */
   readonly ids: Readonly<Record<string, string>>;
   readonly adminToken: string;
-  /** A device other than the one among the ids: that one gets new secrets all the time. */
+  /** Another device than the one among the ids, whose secret changes all the time. */
   readonly camera: { readonly id: string; readonly authorization: string };
   /** Signed paths with their queries, of uploads and downloads. */
   readonly signed: readonly string[];
@@ -25,7 +25,7 @@ export interface HostileRequest {
   readonly body: Buffer | undefined;
 }
 
-/** Whatever may stand in a request target without ending it. */
+/** Any text of a request target that does not end it. */
 export const targetText = fc.string({
   unit: fc.integer({ min: 0x21, max: 0xff }).map((code) => String.fromCharCode(code)),
   maxLength: 30,
@@ -85,7 +85,7 @@ function headersFor({ method }: Route): fc.Arbitrary<Record<string, string>> {
     .map(([type, more]) => ({ 'Content-Type': type, ...Object.fromEntries(more) }));
 }
 
-/** The fields that some route takes together, each with a value it could have, or any other. */
+/** The fields of all routes together, each with a plausible value or any other. */
 function fieldsFor({ ids }: Target): fc.Arbitrary<unknown> {
   const oneOf = (plausible: fc.Arbitrary<unknown>) =>
     fc.oneof({ weight: 3, arbitrary: plausible }, { weight: 1, arbitrary: fc.anything() });
@@ -131,19 +131,19 @@ function bodyFor(target: Target): fc.Arbitrary<Buffer | undefined> {
   );
 }
 
-/** `fc.anything` has big integers, too, which JSON has not. */
+/** Replaces the big integers of `fc.anything`, which JSON lacks. */
 function withoutBigInt(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? String(value) : value;
 }
 
-/** Every parameter known or hostile; signed paths as they were signed, or with something changed. */
+/** A path with known or hostile parameters; signed paths as signed, or altered. */
 function pathFor({ method, path }: Route, { ids, camera, signed }: Target): fc.Arbitrary<string> {
   const known: Readonly<Record<string, string>> = {
     ...ids,
     ...(DEVICE_PATHS.includes(path) ? { deviceId: camera.id } : {}),
   };
   const names = Array.from(path.matchAll(/:(\w+)/g), ([, name = '']) => name);
-  // What is deleted would leave the others nothing but 404; a location with devices is not.
+  // A delete would leave only 404 to the others; a location with devices is not deleted.
   const kept = method === 'DELETE' ? ['locationId'] : names;
   const id = (name: string) =>
     fc.oneof(
@@ -155,7 +155,7 @@ function pathFor({ method, path }: Route, { ids, camera, signed }: Target): fc.A
     .map((values) =>
       fill(path, Object.fromEntries(names.map((name, at) => [name, values[at] ?? '']))),
     );
-  // Most parameters are refused at the door: many a request has none.
+  // Most parameters are rejected early, so many requests have none.
   const search = fc.option(query, { freq: 2, nil: undefined });
   const made = fc
     .tuple(filled, search)
@@ -170,14 +170,14 @@ function pathFor({ method, path }: Route, { ids, camera, signed }: Target): fc.A
   return fc.oneof(made, { weight: 3, arbitrary: altered });
 }
 
-/** Whoever may do everything gets furthest, so he is the most dangerous. */
+/** Mostly valid credentials, the administrator's if possible, which get furthest. */
 function authorizationFor({ path }: Route, target: Target): fc.Arbitrary<string> {
   const { adminToken, camera } = target;
   const own = DEVICE_PATHS.includes(path) ? camera.authorization : `Bearer ${adminToken}`;
   return fc.oneof({ weight: 6, arbitrary: fc.constant(own) }, { weight: 1, arbitrary: headerText });
 }
 
-/** A request to one of the routes, with hostile parameters, query, header fields and body. */
+/** A request to a route, with hostile parameters, query, header fields and body. */
 export function hostileRequest(target: Target): fc.Arbitrary<HostileRequest> {
   const body = bodyFor(target);
   return fc.constantFrom(...target.routes).chain((route) =>

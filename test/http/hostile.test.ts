@@ -17,7 +17,7 @@ import { fill, routesOf } from './routes.js';
 const redis = useRedis();
 const RUNS = 400;
 
-/** What holds for any answer to whatever request. */
+/** Asserts what holds for any answer. */
 function isSound(answer: Answer, isHead: boolean): void {
   expect(answer.status).toBeLessThan(500);
   expect(answer.headers['x-request-id']).toMatch(/^[A-Za-z0-9._:-]{1,128}$/);
@@ -61,7 +61,7 @@ describe('no request makes the gateway fail:', () => {
       }),
       { numRuns: RUNS * 3 },
     );
-    // Not all of it ends at the door.
+    // Some requests get past the first checks.
     const inside = ['GET 200', 'POST 413', 'POST 415', 'PATCH 200', 'DELETE 409'];
     expect(inside.filter((one) => !seen.has(one))).toEqual([]);
     expect((await gateway.admin('GET', '/care-homes')).status).toBe(200);
@@ -132,7 +132,7 @@ describe('no request makes the gateway fail:', () => {
   });
 });
 
-/** Sends everything, says that this was all, and reads what comes until the server hangs up. */
+/** Sends the bytes, half-closes, and reads until the server hangs up. */
 async function halfClosed(port: number, bytes: string): Promise<string> {
   const socket = connect({ port, host: '127.0.0.1' });
   const chunks: Buffer[] = [];
@@ -159,13 +159,13 @@ describe('a client that', () => {
       '',
     ].join('\r\n');
 
-  it('announces more than is allowed is told so before it has sent it', async () => {
+  it('announces more than the limit is refused before it has sent it', async () => {
     const gateway = await startGateway(redis);
     const answer = await rawExchange(gateway.port, head('Content-Length: 1000000000'));
     expect(failure(answer)).toBe('413 body-too-large');
   });
 
-  it('sends more than is allowed, and never ends, is told so', async () => {
+  it('sends more than the limit, and never ends, is refused', async () => {
     const gateway = await startGateway(redis);
     const chunk = `1000\r\n${'x'.repeat(4096)}\r\n`.repeat(3);
     const answer = await rawExchange(gateway.port, head('Transfer-Encoding: chunked') + chunk);

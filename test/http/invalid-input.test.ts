@@ -12,22 +12,22 @@ async function start() {
   return { gateway, device: `/care-homes/${locationId}/devices/${deviceId}` };
 }
 
-/** Where a 400 says that the input is wrong, and what it is altogether. */
+/** The faults of a 400, with its code and detail. */
 function faultsOf(answer: Answer): { code: string; detail: string; errors: unknown } {
   const { status, code, detail, errors } = problemOf(answer);
   expect(status).toBe(400);
   return { code, detail, errors };
 }
 
-/** The 400 that names nothing more particular than the request as a whole. */
+/** A 400 whose only fault is the request as a whole. */
 function wholeRequest(code: string, detail: string) {
   return { code, detail, errors: [{ path: '', message: detail }] };
 }
 
-/** What cannot be a body, whatever the route. */
+/** Bodies that no route takes. */
 const NO_JSON: Readonly<Record<string, string | Buffer>> = {
   nothing: '',
-  'no JSON': 'name=x',
+  'not JSON': 'name=x',
   'a byte order mark': '\ufeff{"name":"x"}',
   'not UTF-8': Buffer.from('{"name":"\xff"}', 'latin1'),
 };
@@ -40,7 +40,7 @@ it.each(Object.entries(NO_JSON))('errors names a body that is %s', async (_, bod
   );
 });
 
-it('errors says what is wrong with custom data', async () => {
+it('errors names the faults of custom data', async () => {
   const { gateway, device } = await start();
   const patch = (body: string | Buffer, type = 'application/json') =>
     gateway.admin('PATCH', `${device}/custom-data`, { body, headers: { 'Content-Type': type } });
@@ -65,7 +65,7 @@ it('errors says what is wrong with custom data', async () => {
   ]);
 });
 
-it('errors names the cursor that is not valid', async () => {
+it('errors names an invalid cursor', async () => {
   const { gateway, device } = await start();
   for (const listing of ['/audit', `${device}/alarms`]) {
     expect(faultsOf(await gateway.admin('GET', `${listing}?cursor=x`))).toEqual({
@@ -76,7 +76,7 @@ it('errors names the cursor that is not valid', async () => {
   }
 });
 
-it('errors is there of a path and of a query that are not well encoded', async () => {
+it('errors is present for a badly encoded path or query', async () => {
   const { gateway, device } = await start();
   for (const path of ['/care-homes/%ff', '/care-homes/%', `${device}/alarms?kinds=%c3`]) {
     expect([path, faultsOf(await gateway.admin('GET', path))]).toEqual([
@@ -90,20 +90,20 @@ const UNREADABLE: readonly [what: string, head: string, detail: string][] = [
   ['no Host', 'GET /healthz HTTP/1.1', 'One Host header is required.'],
   ['two Hosts', 'GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b', 'One Host header is required.'],
   [
-    'a Host that is none',
+    'an invalid Host',
     'GET /healthz HTTP/1.1\r\nHost: [',
     'The request target or Host is malformed.',
   ],
   ['no HTTP', 'HELLO', 'This is not a well-formed HTTP request.'],
 ];
 
-it.each(UNREADABLE)('errors is there of a request with %s', async (_, head, detail) => {
+it.each(UNREADABLE)('errors is present for a request with %s', async (_, head, detail) => {
   const { gateway } = await start();
   const answer = await rawExchange(gateway.port, `${head}\r\nConnection: close\r\n\r\n`);
   expect(faultsOf(answer)).toEqual(wholeRequest('invalid-request', detail));
 });
 
-it('errors names each id, parameter and field that is not valid', async () => {
+it('errors names each invalid id, parameter and field', async () => {
   const { gateway, device } = await start();
   const pathsOf = async (call: ReturnType<TestGateway['call']>) =>
     problemOf(await call).errors?.map(({ path }) => path);
@@ -119,7 +119,7 @@ it('errors names each id, parameter and field that is not valid', async () => {
   expect(await pathsOf(gateway.admin('PATCH', device, { json: { name: '' } }))).toEqual(['name']);
 });
 
-it('errors is in no other problem', async () => {
+it('errors is absent from all other problems', async () => {
   const { gateway, device } = await start();
   const answers = [
     await gateway.call('GET', '/care-homes'),

@@ -4,7 +4,7 @@ import { startGateway, type TestGateway, useRedis } from './harness.js';
 
 const redis = useRedis();
 
-/** Two locations with a group, two rooms and a device each: little, so that requests meet. */
+/** Two locations with a group, two rooms and a device each: few, so that requests meet. */
 interface World {
   readonly locations: readonly string[];
   readonly groups: readonly string[];
@@ -75,7 +75,7 @@ const requests: fc.Arbitrary<Request> = fc.oneof(
   })),
 );
 
-/** The request with the ids of this world in the place of their names. */
+/** The request with the ids of this world instead of their names. */
 function inWorld(request: Request, world: World): Request {
   const ids = { L: world.locations, G: world.groups, R: world.rooms, D: world.devices };
   const text = JSON.stringify(request).replaceAll(
@@ -85,13 +85,13 @@ function inWorld(request: Request, world: World): Request {
   return JSON.parse(text);
 }
 
-/** A move to the location where it is already is no change. */
+/** Whether the request moves a device to the location that it is in. */
 function staysWhereItIs({ path, json }: Request): boolean {
   const target: unknown = json === undefined ? undefined : Reflect.get(json, 'targetLocationId');
   return path.split('/')[2] === target;
 }
 
-/** `index → sorted ids`, as the store keeps its sets. */
+/** `index → sorted ids`, as in the store's sets. */
 function setsBy<T extends { readonly id: string }>(
   records: readonly T[],
   keyOf: (record: T) => string | null,
@@ -104,7 +104,7 @@ function setsBy<T extends { readonly id: string }>(
   return sets;
 }
 
-/** CONTRACT 2: nothing in two places, or in a place that is not there; the model is as the store. */
+/** Asserts that nothing is in two places or a missing one, and that model and store agree (CONTRACT 2). */
 async function check(gateway: TestGateway, world: World): Promise<void> {
   const { model } = gateway;
   const { records, findings } = await gateway.store.load();
@@ -141,7 +141,7 @@ async function check(gateway: TestGateway, world: World): Promise<void> {
   expect(await gateway.members('room-devices')).toEqual(setsBy(devices, (one) => one.roomId));
 }
 
-it('no interleaving of requests leaves anything in two places, or in none', async () => {
+it('leaves nothing in two places, or in none, whatever the interleaving of requests', async () => {
   const gateway = await startGateway(redis);
   await fc.assert(
     fc.asyncProperty(
@@ -170,7 +170,7 @@ it('no interleaving of requests leaves anything in two places, or in none', asyn
           expect((await gateway.admin('DELETE', `/care-homes/${id}`)).status).toBe(204);
         }
         await check(gateway, world);
-        // Only the audit trail outlives what it tells of.
+        // Only the audit trail outlives the resources.
         const left = (await gateway.keys()).filter((key) => !/:(audit:|sequence:audit$)/.test(key));
         expect(left).toEqual([]);
       },

@@ -19,7 +19,7 @@ import {
 } from '../../src/http/listener.js';
 import { failure, rawExchange } from './client.js';
 
-/** Much shorter than the listener would keep an idle connection, much longer than it should take. */
+/** Much shorter than the timeout of an idle connection, much longer than a prompt end. */
 const SOON_MS = 3_000;
 const FAR_DEADLINE_MS = 60_000;
 const MORE_THAN_SOCKETS_BUFFER = 'x'.repeat(64 * 1024 * 1024);
@@ -37,7 +37,7 @@ async function start(options: Partial<HttpListenerOptions> = {}) {
   return { listener, ...bound };
 }
 
-/** How long stopping takes. */
+/** Measures how long stopping takes. */
 async function stopMs(listener: HttpListener, deadlineMs: number): Promise<number> {
   const startedAtMs = Date.now();
   await listener.stop(deadlineMs);
@@ -75,7 +75,7 @@ async function connected(port: number, send = ''): Promise<Socket> {
 }
 
 describe('starting', () => {
-  it('picks a free port for 0, and tells it', async () => {
+  it('picks a free port for 0, and returns it', async () => {
     const { address, port } = await start();
     expect(address).toBe('127.0.0.1');
     expect(port).toBeGreaterThan(0);
@@ -124,7 +124,7 @@ describe('stopping', () => {
     expect(await stopped).toBeLessThan(SOON_MS);
   });
 
-  it('cuts at the deadline what is still connected', async () => {
+  it('cuts open connections at the deadline', async () => {
     const { app, arrived } = heldApp();
     const { listener, port } = await start({ app });
     const hanging = await connected(port, 'GET / HTTP/1.1\r\nHost: x\r\n\r\n');
@@ -176,17 +176,22 @@ describe('a request with an offer to switch protocols', () => {
   };
   const others = { takes: () => false, upgrade: () => expect.unreachable() };
 
-  it.each([undefined, others])('that nobody takes is an ordinary one', async (protocolSwitch) => {
-    const { port } = await start({ app: echo, protocolSwitch });
-    const body = `Content-Length: 4\r\n\r\nbody`;
-    const socket = await connected(port, `POST / HTTP/1.1\r\nHost: x\r\n${upgrade}${body}`);
-    expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 200 [\s\S]*POST body\.$/);
-    // As Java's client goes on, over the same connection.
-    socket.write(`GET / HTTP/1.1\r\nHost: x\r\n${upgrade}\r\n`);
-    expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 200 [\s\S]*GET \.$/);
-    socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
-    expect(await text(socket)).toMatch(/^HTTP\/1\.1 200 [\s\S]*GET \.$/);
-  });
+  it.each([undefined, others])(
+    'is an ordinary one when nobody takes it',
+    async (protocolSwitch) => {
+      const { port } = await start({ app: echo, protocolSwitch });
+      const body = `Content-Length: 4\r\n\r\nbody`;
+      const socket = await connected(port, `POST / HTTP/1.1\r\nHost: x\r\n${upgrade}${body}`);
+      expect(String((await once(socket, 'data'))[0])).toMatch(
+        /^HTTP\/1\.1 200 [\s\S]*POST body\.$/,
+      );
+      // Java's client continues over the same connection.
+      socket.write(`GET / HTTP/1.1\r\nHost: x\r\n${upgrade}\r\n`);
+      expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 200 [\s\S]*GET \.$/);
+      socket.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n');
+      expect(await text(socket)).toMatch(/^HTTP\/1\.1 200 [\s\S]*GET \.$/);
+    },
+  );
 });
 
 it('refuses to be a proxy', async () => {
@@ -195,7 +200,7 @@ it('refuses to be a proxy', async () => {
   expect(failure(answer)).toBe('400 invalid-request');
 });
 
-it('says nothing in the middle of an answer', async () => {
+it('writes no error into the middle of an answer', async () => {
   const { port } = await start({ app: { fetch: () => new Response(MORE_THAN_SOCKETS_BUFFER) } });
   const socket = await connected(port);
   socket.pause();
@@ -209,7 +214,7 @@ it('says nothing in the middle of an answer', async () => {
   expect(chunks.join('').match(/HTTP\/1\.1 \d{3}/g)).toEqual(['HTTP/1.1 200']);
 });
 
-it('closes connections beyond the limit, and takes others again when there is room', async () => {
+it('closes connections beyond the limit, and accepts others when there is room again', async () => {
   const lines: string[] = [];
   const logged = pino({}, { write: (line: string) => lines.push(line) });
   const { port } = await start({ maxConnections: 2, log: logged });
@@ -224,7 +229,7 @@ it('closes connections beyond the limit, and takes others again when there is ro
   expect((await rawExchange(port, request)).status).toBe(200);
 });
 
-it('bounds the connections of one address, but not of a trusted one', async () => {
+it('limits the connections of an address, but not of a trusted one', async () => {
   const trusted = await start({ maxConnectionsPerAddress: 1 });
   const request = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
   await connected(trusted.port);
@@ -242,10 +247,10 @@ it('bounds the connections of one address, but not of a trusted one', async () =
   expect((await rawExchange(port, request)).status).toBe(200);
 });
 
-describe('requests that are sent ahead', () => {
+describe('pipelined requests', () => {
   const requests = (count: number) => 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(count);
 
-  it('are answered in turn, as long as the answers are taken', async () => {
+  it('are answered in turn while the answers are taken', async () => {
     const { port } = await start();
     const socket = await connected(port);
     for (let time = 1; time <= 3; time++) {
@@ -285,15 +290,15 @@ it('cuts off a client that takes nothing of its answer', async () => {
   const socket = await connected(port);
   socket.pause();
   socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
-  // The whole of it cannot have gone out: nobody reads.
+  // The whole answer cannot have gone out, as nobody reads.
   await cut;
 });
 
-describe('a body that is slow', () => {
+describe('a slow body', () => {
   const request = (path: string) =>
     `PUT ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 4\r\n\r\nab`;
 
-  it('is 408, unless it is expected to be', async () => {
+  it('is answered 408, unless a long body is expected', async () => {
     const app = {
       fetch: async (asked: Request, { expectLongBody }: { expectLongBody?: () => void }) => {
         if (asked.url.endsWith('/long')) expectLongBody?.();
@@ -310,7 +315,7 @@ describe('a body that is slow', () => {
   });
 });
 
-it('answers a failure of the app itself without its message', async () => {
+it('hides the message of a failure of the app itself', async () => {
   const lines: string[] = [];
   const { port } = await start({
     app: { fetch: () => Promise.reject(new Error('the inside')) },
@@ -339,7 +344,7 @@ describe('a connection that its peer resets', () => {
     [false, true].map((isTls) => ({ what, over: isTls ? 'TLS' : 'TCP', isTls, head, answer })),
   );
 
-  it.each(cases)('after $what over $over is only a line in the log', async (each) => {
+  it.each(cases)('only logs a line after $what over $over', async (each) => {
     const { isTls, head, answer } = each;
     const logged = new PassThrough();
     const tls = isTls ? TLS : undefined;
@@ -350,7 +355,7 @@ describe('a connection that its peer resets', () => {
     socket.write(head);
     expect(String((await once(socket, 'data'))[0])).toContain(answer);
     tcp.resetAndDestroy();
-    // Without a listener the error would fail the run, and end the gateway.
+    // Without a listener the error would end the gateway, and here fail the run.
     expect(String((await once(logged, 'data'))[0])).toContain('ECONNRESET');
   });
 });

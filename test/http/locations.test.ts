@@ -47,7 +47,7 @@ describe('locations', () => {
     expect((await gateway.admin('PATCH', `/care-homes/${one}`, { json })).json).toEqual(expected);
   });
 
-  it('with devices are not deleted', async () => {
+  it('are not deleted while they have devices', async () => {
     const gateway = await startGateway(redis);
     const locationId = await gateway.createLocation();
     const deviceId = await gateway.createDevice(locationId);
@@ -58,7 +58,7 @@ describe('locations', () => {
     expect(failure(await gateway.admin('DELETE', path))).toBe('404 location-not-found');
   });
 
-  it('that do not exist are neither renamed nor deleted', async () => {
+  it('are neither renamed nor deleted when they do not exist', async () => {
     const gateway = await startGateway(redis);
     const path = `/care-homes/${randomUUID()}`;
     const renamed = await gateway.admin('PATCH', path, { json: { name: 'x' } });
@@ -66,7 +66,7 @@ describe('locations', () => {
     expect(failure(await gateway.admin('DELETE', path))).toBe('404 location-not-found');
   });
 
-  it('are listed as far as the grants cover them', async () => {
+  it('are listed only if the grants cover them', async () => {
     const gateway = await startGateway(redis);
     const [seen, partly, hidden] = [
       await gateway.createLocation('seen'),
@@ -90,7 +90,7 @@ describe('locations', () => {
 });
 
 describe('when the store cannot be reached', () => {
-  it('changes are 503 with Retry-After, and reading from memory goes on', async () => {
+  it('answers 503 with Retry-After to changes, and reads from memory', async () => {
     const gateway = await startGateway(redis);
     const locationId = await gateway.createLocation();
     gateway.loseStore();

@@ -22,7 +22,7 @@ it('lists losses newest first, with how many and which', async () => {
   });
 });
 
-it('is a fault until every loss is acknowledged, and the gateway is ready all the while', async () => {
+it('is a fault until every loss is acknowledged, and the gateway stays ready', async () => {
   const gateway = await startGateway(redis);
   const ids = [gateway.lose(), gateway.lose()];
   const faults = () => gateway.health.faults();
@@ -38,7 +38,7 @@ it('is a fault until every loss is acknowledged, and the gateway is ready all th
   expect(faults()).toEqual([]);
 });
 
-it('answers an acknowledgement that is repeated the same, and records it once', async () => {
+it('answers a repeated acknowledgement alike, and records it once', async () => {
   const gateway = await startGateway(redis);
   const path = `/losses/${gateway.lose()}/acknowledge`;
   const records = await recordsOf(gateway, async () => {
@@ -62,7 +62,7 @@ it('answers 404 for a loss that is unknown', async () => {
   expect(failure(answer)).toBe('404 loss-not-found');
 });
 
-it('leaves a loss as it is when the acknowledgement cannot be recorded', async () => {
+it('leaves a loss unchanged when the acknowledgement cannot be recorded', async () => {
   const gateway = await startGateway(redis);
   const id = gateway.lose();
   gateway.loseStore();

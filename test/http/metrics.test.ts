@@ -9,12 +9,12 @@ it('/metrics is open to loopback', async () => {
   expect(text).toContain('\ngateway_faults 0\n');
 });
 
-it('/metrics says in which version of the Prometheus format they are', async () => {
+it('/metrics names the version of the Prometheus format', async () => {
   const { headers } = await (await startGateway(redis)).call('GET', '/metrics');
   expect(headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
 });
 
-it('/metrics needs the administrator from elsewhere', async () => {
+it('/metrics needs the administrator from other machines', async () => {
   const gateway = await startGateway(redis, { isTrustedAddress: () => false });
   expect((await gateway.call('GET', '/metrics')).status).toBe(401);
   const token = await gateway.createToken([{ location: '*', role: 'viewer' }]);

@@ -23,7 +23,7 @@ async function start() {
   return { gateway, locationId, deviceId, one, other, inOne, inOther };
 }
 
-/** Where the device is, as the interface, the model and the store agree. */
+/** The device's place, on which interface, model and store must agree. */
 async function placeOf(gateway: TestGateway, deviceId: string) {
   const held = gateway.model.device(deviceId);
   const { records } = await gateway.store.load();
@@ -51,7 +51,7 @@ describe('a device', () => {
     expect(left.status).toBe(204);
   });
 
-  it('moves to another location, out of its room, and is found there only', async () => {
+  it('moves to another location, out of its room, and is in that one only', async () => {
     const { gateway, locationId, deviceId, inOne } = await start();
     const target = await gateway.createLocation('Haus Ahorn');
     const moves: { before: Device; after: Device }[] = [];
@@ -75,7 +75,7 @@ describe('a device', () => {
     expect(failure(await remove(target))).toBe('409 location-has-devices');
   });
 
-  it('stays in its room when it is moved to the location it is in', async () => {
+  it('stays in its room when it is moved to its own location', async () => {
     const { gateway, locationId, deviceId, inOne } = await start();
     await gateway.moveDevice(locationId, deviceId, { targetRoomId: inOne });
     const moved = await gateway.moveDevice(locationId, deviceId, { targetLocationId: locationId });
@@ -83,7 +83,7 @@ describe('a device', () => {
     expect(await placeOf(gateway, deviceId)).toEqual({ locationId, roomId: inOne });
   });
 
-  it('does not move to what is not there', async () => {
+  it('does not move to a missing target', async () => {
     const { gateway, locationId, deviceId, inOne } = await start();
     await gateway.moveDevice(locationId, deviceId, { targetRoomId: inOne });
     const elsewhere = await gateway.createRoom(await gateway.createLocation());
@@ -109,7 +109,7 @@ describe('a device', () => {
     ]);
   });
 
-  it('moves to a location for a manager of both, whether or not that one exists', async () => {
+  it('moves to a location only for a manager of both', async () => {
     const { gateway, locationId, deviceId, one, inOne } = await start();
     await gateway.moveDevice(locationId, deviceId, { targetRoomId: inOne });
     const target = await gateway.createLocation();
@@ -164,7 +164,7 @@ describe('a device', () => {
     }
   });
 
-  it('moves to a room for a manager of the one it leaves and the one it enters', async () => {
+  it('moves to a room only for a manager of the room it leaves and the one it enters', async () => {
     const { gateway, locationId, deviceId, one, other, inOne, inOther } = await start();
     const ungrouped = await gateway.createRoom(locationId);
     const group = (id: string): Grant => ({ location: locationId, group: id, role: 'manager' });

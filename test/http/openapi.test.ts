@@ -50,7 +50,7 @@ it('is valid OpenAPI 3.1', async () => {
   });
 });
 
-/** Every schema that stands under a `schema` or among the components, whole. */
+/** Every whole schema under a `schema` or among the components. */
 function schemasIn(part: unknown): unknown[] {
   if (typeof part !== 'object' || part === null) return [];
   return Object.entries(part).flatMap(([key, value]) => {
@@ -59,7 +59,7 @@ function schemasIn(part: unknown): unknown[] {
   });
 }
 
-it('has none but valid schemas', async () => {
+it('has only valid schemas', async () => {
   const { document } = await read();
   const schemas = schemasIn(document);
   expect(schemas.length).toBeGreaterThan(200);
@@ -79,7 +79,7 @@ it('gives every operation a name of its own, and a tag that is described', async
   expect(document.tags.map(({ name }) => name).toSorted()).toEqual([...tags].toSorted());
 });
 
-it('says what is in the head of each answer', async () => {
+it('describes the headers of each answer', async () => {
   const { document } = await read();
   for (const [path, item] of Object.entries(document.paths)) {
     for (const { responses } of Object.values(item)) {
@@ -96,7 +96,7 @@ it('says what is in the head of each answer', async () => {
   }
 });
 
-it('says where null may be sent', async () => {
+it('describes where null may be sent', async () => {
   const { document } = await read();
   const nullable = { type: ['string', 'null'] };
   expect(document.components.schemas).toMatchObject({
@@ -118,14 +118,14 @@ it('lists every route, and nothing else', async () => {
   expect(listed.sort()).toEqual(routes.sort());
 });
 
-it('says of each route what it takes, what it answers and whether it is open', async () => {
+it('describes for each route its input, its answers and whether it is open', async () => {
   const { gateway, document } = await read();
   for (const route of routesOf(gateway.app)) {
     const template = route.path.replaceAll(/:(\w+)/g, '{$1}');
     const operation = document.paths[template]?.[route.method.toLowerCase()];
     const name = `${route.method} ${template}`;
     const isOpen = [...OPEN_PATHS, ...SIGNED_PATHS].includes(route.path);
-    // `/metrics` is open, or not, by where it is asked from.
+    // `/metrics` is open to loopback only.
     const open = route.path === '/metrics' ? [{}, { bearer: [] }] : [];
     const security = DEVICE_PATHS.includes(route.path) ? [{ device: [] }] : undefined;
     expect([name, operation?.security]).toEqual([name, isOpen ? open : security]);
@@ -137,7 +137,7 @@ it('says of each route what it takes, what it answers and whether it is open', a
     const expected = [
       ...(isOpen ? [] : ['401', '429', '500']),
       ...(pathParameters.length > 0 && !isOpen ? ['400', '403'] : []),
-      // Of another device than itself a device learns nothing.
+      // A device learns nothing about others.
       ...(pathParameters.length > 0 && !DEVICE_PATHS.includes(route.path) ? ['404'] : []),
       ...(takesJson(route) ? ['400', '413', '415'] : []),
     ];

@@ -20,7 +20,7 @@ type Need =
   | 'manager of the device'
   | 'admin';
 
-/** CONTRACT 2, route by route. A route that is missing here fails the test. */
+/** CONTRACT 2, route by route; a missing route fails the test. */
 const NEEDS: Readonly<Record<string, Need>> = {
   'GET /connections': 'admin',
   'GET /connections/denied': 'admin',
@@ -84,7 +84,7 @@ interface Holder {
   readonly fulfils: readonly Need[];
 }
 
-/** The device of the location stands in a room of the group. */
+/** Grants of the holders; the location's device is in a room of the group. */
 const HOLDERS: Readonly<Record<string, Holder>> = {
   'a viewer of another location': {
     grants: () => [{ location: randomUUID(), role: 'viewer' }],
@@ -132,14 +132,14 @@ const HOLDERS: Readonly<Record<string, Holder>> = {
   },
 };
 
-/** A body that whoever may send it is told is wrong, so that nothing is changed by asking. */
+/** An invalid body, so that a permitted request changes nothing. */
 const UNREADABLE = { body: 'no json', headers: { 'Content-Type': 'application/json' } };
 
 function optionsFor({ method }: Route, token: string) {
   return method === 'PATCH' || method === 'POST' ? { token, ...UNREADABLE } : { token };
 }
 
-/** What a move needs to be read, because permission over its target comes before what exists. */
+/** A valid body for a move, whose target's permission is checked before existence. */
 function bodyOfMove({ path }: Route): CallOptions {
   if (!path.endsWith('/move')) return {};
   return {
@@ -234,7 +234,7 @@ describe('a caller with a grant on a group only', () => {
 });
 
 describe('a caller with a grant', () => {
-  it('is told what does not exist, and which id is malformed', async () => {
+  it('gets 404 for missing resources and 400 for malformed ids', async () => {
     const gateway = await startGateway(redis);
     const { locationId, deviceId } = await freshDevice(gateway);
     const other = await gateway.createLocation('another');
@@ -254,7 +254,7 @@ describe('a caller with a grant', () => {
     }
   });
 
-  it('finds devices, rooms and groups in their own location only, on every route', async () => {
+  it('reaches devices, rooms and groups through their own location only, on every route', async () => {
     const gateway = await startGateway(redis);
     const { locationId: _, ...foreign } = await freshDevice(gateway);
     const ids = { ...foreign, locationId: await gateway.createLocation('another') };

@@ -6,11 +6,11 @@ import { DEVICE_PATHS, fill, OPEN_PATHS, routesOf, SIGNED_PATHS } from './routes
 
 const redis = useRedis();
 
-/** The page loads its files with their digest; signed URLs belong to their signature. */
+/** Files of the page have a digest in the query; signed URLs have a signature. */
 const OWN_RULES = ['/docs', '/docs/:file', ...SIGNED_PATHS];
 
 describe('a query parameter that a route does not have', () => {
-  it('is 400 with its name, whichever the route', async () => {
+  it('is answered 400 with its name on every route', async () => {
     const gateway = await startGateway(redis);
     const locationId = await gateway.createLocation();
     const groupId = await gateway.createGroup(locationId);
@@ -34,7 +34,7 @@ describe('a query parameter that a route does not have', () => {
     }
   });
 
-  it('is not taken for one that there is', async () => {
+  it('is not taken for a known one', async () => {
     const gateway = await startGateway(redis);
     for (const query of ['action=device.created', 'limit=1&Limit=2', '=1', 'kinds=fall', '=']) {
       expect(failure(await gateway.admin('GET', `/audit?${query}`))).toBe('400 invalid-request');
@@ -43,14 +43,14 @@ describe('a query parameter that a route does not have', () => {
     expect((await gateway.admin('HEAD', '/audit?Limit=1')).status).toBe(400);
   });
 
-  it('does not come before the permission', async () => {
+  it('is checked after the permission', async () => {
     const gateway = await startGateway(redis);
     const token = await gateway.createToken([{ location: randomUUID(), role: 'viewer' }]);
     expect(failure(await gateway.call('GET', '/audit?action=a', { token }))).toBe('403 forbidden');
     expect(failure(await gateway.call('GET', '/audit?action=a'))).toBe('401 unauthenticated');
   });
 
-  it('does not matter to the documentation', async () => {
+  it('is ignored by the documentation', async () => {
     const gateway = await startGateway(redis);
     for (const path of OPEN_PATHS.filter((open) => open.startsWith('/docs'))) {
       expect((await gateway.call('GET', `${fill(path)}?1234`)).status).toBe(200);

@@ -3,7 +3,7 @@ import { startGateway, useRedis } from './harness.js';
 
 const redis = useRedis();
 
-it('the newest rejected publishes of a location are listed, newest first', async () => {
+it('lists the newest invalid publishes of a location, newest first', async () => {
   const gateway = await startGateway(redis);
   const locationId = await gateway.createLocation();
   const one = await gateway.createDevice(locationId);

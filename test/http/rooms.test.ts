@@ -52,7 +52,7 @@ describe('rooms', () => {
     expect((await gateway.admin('PATCH', `${path}/${roomId}`, { json })).json).toEqual(expected);
   });
 
-  it('are created in a group, put into one, and taken out of it', async () => {
+  it('are created in a group, moved to another, and taken out of it', async () => {
     const { gateway, locationId, path } = await start();
     const [one, other] = [
       await gateway.createGroup(locationId),
@@ -77,7 +77,7 @@ describe('rooms', () => {
     }
   });
 
-  it('are neither created in nor put into a group that is not in the location', async () => {
+  it('are neither created in nor moved to a group of another location', async () => {
     const { gateway, locationId, path } = await start();
     const foreign = await gateway.createGroup(await gateway.createLocation());
     const roomId = await gateway.createRoom(locationId);
@@ -93,7 +93,7 @@ describe('rooms', () => {
     ]);
   });
 
-  it('are not changed without saying how', async () => {
+  it('are not changed by an empty change', async () => {
     const { gateway, locationId, path } = await start();
     const room = `${path}/${await gateway.createRoom(locationId)}`;
     for (const json of [{}, { groupId: 'x' }, { name: null }, { name: 'x', groupId: 7 }]) {
@@ -105,7 +105,7 @@ describe('rooms', () => {
     ]);
   });
 
-  it('with devices are not deleted', async () => {
+  it('are not deleted while they have devices', async () => {
     const { gateway, locationId, path } = await start();
     const roomId = await gateway.createRoom(locationId);
     const [moved, deleted] = [

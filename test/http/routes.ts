@@ -7,18 +7,18 @@ export interface Route {
   readonly path: string;
 }
 
-/** `/metrics` is open to loopback, where the tests come from; its own test tells the rest. */
+/** Open paths; `/metrics` is open to loopback, where the tests come from. */
 export const OPEN_PATHS = [
   ...['/healthz', '/readyz', '/openapi.json', '/asyncapi.json', '/docs', '/docs/:file', '/metrics'],
 ];
 
-/** Open to whoever has a URL that the gateway signed; refused without, and with any token, as 403. */
+/** Paths open to holders of a signed URL; without a signature 403, whatever the token. */
 export const SIGNED_PATHS = ['/footage/:deviceId/:type/:file'];
 
-/** For devices themselves, by their id and secret: a token is 401. */
+/** Paths for devices themselves, by id and secret; 401 with a token. */
 export const DEVICE_PATHS = ['/devices/:deviceId/footage'];
 
-/** Every route there is, from the app's own routing table, so that a new one cannot be forgotten. */
+/** Every route, from the app's own routing table, so that no new one is forgotten. */
 export function routesOf(app: HttpApp): Route[] {
   const routes = app.routes.filter(({ method }) => method !== 'ALL');
   const names = new Set(routes.map(({ method, path }) => `${method} ${path}`));
@@ -34,7 +34,7 @@ export function protectedRoutesOf(app: HttpApp): Route[] {
   return routesOf(app).filter(({ path }) => !others.includes(path));
 }
 
-/** Whether the route takes a JSON body that is validated; custom data has rules of its own. */
+/** Whether the route takes a validated JSON body; custom data has rules of its own. */
 export function takesJson({ method, path }: Route): boolean {
   return (
     (method === 'POST' || method === 'PATCH') &&
@@ -44,10 +44,10 @@ export function takesJson({ method, path }: Route): boolean {
   );
 }
 
-/** Of the page's files, one that is there. */
+/** An existing file of the page. */
 const FILES: Readonly<Record<string, string>> = { file: 'start.js' };
 
-/** Puts ids where the path has parameters; any id where none is given. */
+/** Replaces the path's parameters by ids, random ones where none is given. */
 export function fill(path: string, ids: Readonly<Record<string, string>> = {}): string {
   return path.replaceAll(/:(\w+)/g, (_, name: string) => ids[name] ?? FILES[name] ?? randomUUID());
 }

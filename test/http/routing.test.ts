@@ -12,7 +12,7 @@ function rawGet(target: string, lines: readonly string[] = ['Host: gateway']): s
 }
 
 describe('paths', () => {
-  it('that no route has are 404', async () => {
+  it('without a route are 404', async () => {
     const gateway = await startGateway(redis);
     for (const path of [
       '/',
@@ -25,7 +25,7 @@ describe('paths', () => {
     }
   });
 
-  it('that no route has are 404 whatever the method', async () => {
+  it('without a route are 404 whatever the method', async () => {
     const gateway = await startGateway(redis);
     for (const method of ['OPTIONS', 'PUT', 'TRACE']) {
       expect(failure(await gateway.call(method, '/nowhere'))).toBe('404 not-found');
@@ -48,7 +48,7 @@ describe('paths', () => {
 });
 
 describe('the request target', () => {
-  it('with broken percent-encoding or UTF-8 is 400', async () => {
+  it('is 400 with broken percent-encoding or UTF-8', async () => {
     const gateway = await startGateway(redis);
     const targets = ['/%zz', '/care-homes/%', '/care-homes?x=%ff', '/care-homes/%c3%28/devices'];
     for (const target of targets) {
@@ -64,7 +64,7 @@ describe('the request target', () => {
     expect(answer.status).toBe(200);
   });
 
-  it('that is none, and a Host that is none, are 400', async () => {
+  it('is 400 when malformed, as is a malformed Host', async () => {
     const gateway = await startGateway(redis);
     const requests = [
       rawGet('*'),
@@ -86,19 +86,19 @@ describe('the request target', () => {
     }
   });
 
-  it('of HTTP/1.0 needs no Host', async () => {
+  it('needs no Host in HTTP/1.0', async () => {
     const gateway = await startGateway(redis);
     expect((await rawExchange(gateway.port, 'GET /healthz HTTP/1.0\r\n\r\n')).status).toBe(200);
   });
 
-  it('that is huge is 431', async () => {
+  it('is 431 when huge', async () => {
     const gateway = await startGateway(redis);
     const answer = await rawExchange(gateway.port, rawGet(`/${'x'.repeat(20_000)}`));
     expect(failure(answer)).toBe('431 headers-too-large');
   });
 });
 
-it('ignores an expectation it does not know', async () => {
+it('ignores an unknown expectation', async () => {
   const gateway = await startGateway(redis);
   const request = rawGet('/healthz', ['Host: gateway', 'Expect: the-spanish-inquisition']);
   expect((await rawExchange(gateway.port, request)).status).toBe(200);
@@ -129,7 +129,7 @@ describe('every response', () => {
     );
   });
 
-  it('is never the choice of the caller, whose own is in the log when it is harmless', async () => {
+  it('is never chosen by the caller, whose own id is logged when harmless', async () => {
     const gateway = await startGateway(redis);
     const harmless = ['trace-1', 'a'.repeat(128), '00-4bf92f:1.2_3', randomUUID()];
     const others = ['a'.repeat(129), 'two words', '<script>', '"', 'ä'];

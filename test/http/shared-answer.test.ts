@@ -6,7 +6,7 @@ import { sharedAnswer } from '../../src/http/shared-answer.js';
 const KIB = 1024;
 
 it.each([0, 1, 64 * KIB, 64 * KIB + 1, 200 * KIB])(
-  'sends %i bytes in pieces that are no copies',
+  'sends %i bytes in pieces without copying',
   async (length) => {
     const bytes = randomBytes(length);
     const app = new Hono().get('/', (c) => sharedAnswer(c, bytes, { 'Content-Type': 'x/y' }));

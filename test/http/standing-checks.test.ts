@@ -19,7 +19,7 @@ interface Sent {
   readonly body?: string;
 }
 
-/** Sends a request but for the last byte of its body; returns how to send that, and what is answered. */
+/** Sends a request without the last byte of its body; returns a function that sends it and reads the answer. */
 async function heldBack(port: number, { method, path, headers, body = BODY }: Sent) {
   const length = { 'Content-Length': Buffer.byteLength(body), 'Content-Type': 'application/json' };
   const options = { port, host: '127.0.0.1', method, path, agent: false };
@@ -40,8 +40,8 @@ async function adminToken(gateway: TestGateway, expiresAt: string | null = null)
   return { id, headers: { Authorization: `Bearer ${token}` } };
 }
 
-describe('a body whose last byte comes when', () => {
-  it('its token is deleted changes nothing, on any route', async () => {
+describe('a body whose last byte arrives after', () => {
+  it('its token was deleted changes nothing, on any route', async () => {
     const gateway = await startGateway(redis);
     const locationId = await gateway.createLocation();
     const deviceId = await gateway.createDevice(locationId);
@@ -96,7 +96,7 @@ describe('a body whose last byte comes when', () => {
     expect((await gateway.admin('GET', device)).json).toMatchObject({ roomId: null });
   });
 
-  it('its device has a new secret gets no upload', async () => {
+  it('its device got a new secret gets no upload', async () => {
     const { gateway, camera } = await startWithCamera(redis);
     const [path = ''] = DEVICE_PATHS;
     const sent = {

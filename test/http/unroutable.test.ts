@@ -7,14 +7,14 @@ function clientError(code: string): Error {
   return Object.assign(new Error('from the parser'), { code });
 }
 
-describe('what the parser refuses', () => {
+describe('a request that the parser rejects', () => {
   const answers: Readonly<Record<string, string>> = {
     ERR_HTTP_REQUEST_TIMEOUT: 'HTTP/1.1 408 Request Timeout',
     HPE_HEADER_OVERFLOW: 'HTTP/1.1 431 Request Header Fields Too Large',
     HPE_INVALID_METHOD: 'HTTP/1.1 400 Bad Request',
   };
   for (const [code, statusLine] of Object.entries(answers)) {
-    it(`as ${code} is answered and hung up on`, async () => {
+    it(`is answered and hung up on: ${code}`, async () => {
       const socket = new PassThrough();
       answerClientError(clientError(code), socket);
       const answer = await text(socket);
@@ -25,7 +25,7 @@ describe('what the parser refuses', () => {
     });
   }
 
-  it('is answered without a body where it can be seen to be a HEAD request', async () => {
+  it('is answered without a body when it is visibly a HEAD request', async () => {
     const socket = new PassThrough();
     const rawPacket = Buffer.from('HEAD /\x80 HTTP/1.1\r\n\r\n', 'latin1');
     answerClientError(Object.assign(clientError('HPE_INVALID_URL'), { rawPacket }), socket);

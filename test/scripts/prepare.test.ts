@@ -19,7 +19,7 @@ const SCRIPT = fileURLToPath(new URL('../../scripts/prepare.mjs', import.meta.ur
 const BEFORE = new Date('2026-01-01T00:00:00Z');
 const AFTER = new Date('2026-01-02T00:00:00Z');
 
-/** A checkout with the script in it, complete and built, with programs that note that they ran. */
+/** A complete, built checkout with the script, and programs that record their runs. */
 let checkout: string;
 beforeEach(() => {
   checkout = mkdtempSync(join(tmpdir(), 'gateway-prepare-'));
@@ -55,7 +55,7 @@ function write(name: string, text: string, time = BEFORE): void {
   utimesSync(path, time, time);
 }
 
-/** Puts a program on the PATH of the script, which has nothing else on it. */
+/** Puts a program on the script's PATH, which has no others. */
 function program(name: string, script: string): void {
   write(`bin/${name}`, `#!/bin/sh\n${script}\n`);
   chmodSync(join(checkout, 'bin', name), 0o755);
@@ -63,9 +63,9 @@ function program(name: string, script: string): void {
 
 interface Outcome {
   readonly status: number | null;
-  /** All it printed. */
+  /** The output. */
   readonly said: string;
-  /** What it had others do, a line each. */
+  /** The programs that it ran, a line each. */
   readonly ran: string[];
 }
 
@@ -83,14 +83,14 @@ function prepare(env: Record<string, string> = {}, ...args: string[]): Outcome {
 
 const NOTHING = { status: 0, said: '', ran: [] };
 
-test('with nothing missing it does nothing and says nothing', () => {
+test('does and prints nothing when nothing is missing', () => {
   expect(prepare()).toEqual(NOTHING);
 });
 
 describe('npm packages', () => {
   const isInstall = expect.stringMatching(/^npm ci .*--include=dev/);
 
-  test('are installed when there are none, once', () => {
+  test('are installed once when they are missing', () => {
     rmSync(join(checkout, 'node_modules/.package-lock.json'));
     expect(prepare().ran).toEqual([isInstall]);
     expect(prepare()).toEqual(NOTHING);
@@ -101,7 +101,7 @@ describe('npm packages', () => {
     expect(prepare().ran).toEqual([isInstall]);
   });
 
-  test('stop everything when they cannot be installed', () => {
+  test('fail the script when they cannot be installed', () => {
     rmSync(join(checkout, 'node_modules/.package-lock.json'));
     rmSync(join(checkout, 'dist'), { recursive: true });
     program('npm', 'exit 3');
@@ -110,7 +110,7 @@ describe('npm packages', () => {
 });
 
 describe('the build', () => {
-  test('is done when there is none, once', () => {
+  test('runs once when dist is missing', () => {
     rmSync(join(checkout, 'dist'), { recursive: true });
     expect(prepare().ran).toEqual(['build']);
     expect(prepare()).toEqual(NOTHING);
@@ -128,12 +128,12 @@ describe('the build', () => {
     ],
     ['a removed file', () => rmSync(join(checkout, 'src/store/keys.ts'))],
   ];
-  test.each(changes)('is done again after a change: %s', (_, change) => {
+  test.each(changes)('runs again after a change: %s', (_, change) => {
     change();
     expect(prepare().ran).toEqual(['build']);
   });
 
-  test('is done again after one that failed', () => {
+  test('runs again after a failed one', () => {
     rmSync(join(checkout, 'dist'), { recursive: true });
     write('scripts/build.mjs', `${BUILD}process.exit(1);`);
     expect(prepare()).toMatchObject({ status: 1, ran: ['build'] });
@@ -146,7 +146,7 @@ describe('the store', () => {
     rmSync(join(checkout, 'bin/redis-server'));
   });
 
-  test('where it cannot be installed, one line says what to install', () => {
+  test('is named in one line when it cannot be installed', () => {
     expect(prepare()).toEqual({
       status: 1,
       said: 'prepare: missing: redis-server (Debian: apt-get install redis-server)\n',
@@ -159,7 +159,7 @@ describe('the store', () => {
     expect(prepare()).toEqual(NOTHING);
   });
 
-  test('is not needed where another one is configured, but for the tests', () => {
+  test('is not needed when another is configured, except for the tests', () => {
     const env = { GATEWAY_REDIS_URL: 'redis://store' };
     expect(prepare(env)).toEqual(NOTHING);
     program('mosquitto', '');
@@ -181,13 +181,13 @@ describe('the store', () => {
     expect(prepare()).toEqual(NOTHING);
   });
 
-  test.skipIf(process.getuid?.() !== 0)('a failed installation is a failure', () => {
+  test.skipIf(process.getuid?.() !== 0)('fails the script when its installation fails', () => {
     program('apt-get', 'exit 100');
     expect(prepare()).toMatchObject({ status: 1, said: expect.stringContaining('apt-get update') });
   });
 });
 
-test('the programs of the tests are asked for by the tests only', () => {
+test('installs the programs of the tests for the tests only', () => {
   expect(prepare()).toEqual(NOTHING);
   const { status, said } = prepare({}, '--for-tests');
   expect(status).toBe(1);

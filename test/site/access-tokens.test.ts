@@ -13,7 +13,7 @@ import { useRedis } from '../http/harness.js';
 
 const place = useRedis();
 
-it('works again when a clock that was ahead is set back, though its expiry is written down', async () => {
+it('works again when a clock that was ahead is set back, though the expiry is recorded', async () => {
   const redis = new Redis({ path: place.socketPath });
   onTestFinished(() => redis.disconnect());
   const keys = new Keys(newId());

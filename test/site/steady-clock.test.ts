@@ -13,7 +13,7 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
-/** What a downtime may count for, at most. */
+/** The longest that a downtime may count. */
 const SAVE_INTERVAL_MS = 30_000;
 
 const place = useRedis();
@@ -93,7 +93,7 @@ it('guarantee 7: a clock that jumps is told of, and changes no age', async () =>
   }
 });
 
-it('names no clock that was set right within a minute', async () => {
+it('reports no doubt about a clock that was set right within a minute', async () => {
   for (const jumpMs of [HOUR_MS, 400 * DAY_MS, -400 * DAY_MS]) {
     const run = await new Machine().boot();
     run.pass(SECOND_MS);
@@ -105,7 +105,7 @@ it('names no clock that was set right within a minute', async () => {
   }
 });
 
-it('a clock that is set by little at a time is none that jumps', async () => {
+it('reports no jump of a clock that is set by little at a time', async () => {
   const machine = new Machine();
   const run = await machine.boot();
   for (let second = 0; second < 60; second++) {
@@ -119,7 +119,7 @@ it.each([
   { wrong: '400 days ahead', offMs: 400 * DAY_MS },
   { wrong: '8 days behind', offMs: -8 * DAY_MS },
   { wrong: 'in 1970', offMs: MINUTE_MS - START_MS },
-])('goes on where it ended when the next start is $wrong', async ({ offMs }) => {
+])('continues from its end when the clock of the next start is $wrong', async ({ offMs }) => {
   const machine = new Machine();
   const first = await machine.boot();
   first.pass(HOUR_MS);
@@ -136,7 +136,7 @@ it.each([
   expect(third.clock.now()).toBe(laterMs);
 });
 
-it('begins no earlier than the first run was killed after its last save, where the clock is right', async () => {
+it('continues no earlier than the kill of the first run when the clock is right', async () => {
   const machine = new Machine();
   const first = await machine.boot();
   first.pass(20 * SECOND_MS);
@@ -150,7 +150,7 @@ it.each([
   { wall: '400 days ahead', wallMs: START_MS + 400 * DAY_MS, expectedMs: START_MS - DAY_MS },
   { wall: '8 days behind', wallMs: START_MS - 8 * DAY_MS, expectedMs: START_MS - 8 * DAY_MS },
   { wall: 'in 1970', wallMs: MINUTE_MS, expectedMs: START_MS - DAY_MS },
-])('begins with the data of an earlier version when the clock is $wall', async (one) => {
+])('starts from the data of an earlier version when the clock is $wall', async (one) => {
   for (const write of [
     ({ redis, keys }: Machine) => redis.xadd(keys.history, '1-0', 'r', START_MS - DAY_MS),
     ({ redis, keys }: Machine) =>
@@ -169,19 +169,19 @@ it.each([
   }
 });
 
-it('begins anew, and says so, when what is stored of it makes no sense', async () => {
+it('starts anew and logs it when its stored record is unreadable', async () => {
   const machine = new Machine();
   await machine.redis.hset(machine.keys.clock, { steadyMs: 'soon', starts: '{' });
   expect((await machine.boot()).clock.now()).toBe(START_MS);
   expect(machine.lines.join('')).toContain('failed to read the stored clock');
 });
 
-it('never begins in 1970, where nothing would ever be too old', async () => {
+it('never starts in 1970, where nothing would ever be too old', async () => {
   const machine = new Machine();
   expect((await machine.boot(MINUTE_MS)).clock.now()).toBe(Date.UTC(2020, 0, 1));
 });
 
-it('estimates how long ago something was over several starts', async () => {
+it('estimates the real age of a stamp over several starts', async () => {
   const machine = new Machine();
   const first = await machine.boot();
   const stampMs = first.clock.now();
@@ -195,7 +195,7 @@ it('estimates how long ago something was over several starts', async () => {
   second.pass(MINUTE_MS);
   expect(second.clock.elapsedSinceMs(secondStampMs)).toBe(MINUTE_MS);
   await second.clock.suspend();
-  // A box without a battery-backed clock: it is set right a moment after.
+  // A box without a battery-backed clock is set right a moment after.
   const third = await machine.boot(machine.nowMs - 5 * DAY_MS);
   expect(third.clock.elapsedSinceMs(stampMs)).toBe(3 * HOUR_MS + MINUTE_MS);
   third.jump(5 * DAY_MS + HOUR_MS);
@@ -205,7 +205,7 @@ it('estimates how long ago something was over several starts', async () => {
 
 const NOT_SET = 'The clock of this machine is not set: it shows a time before 2020.';
 
-it('names a clock that is not set for as long', async () => {
+it('reports a clock that is not set until it is', async () => {
   const machine = new Machine();
   const run = await machine.boot(MINUTE_MS);
   run.pass(SECOND_MS);
@@ -219,7 +219,7 @@ it('names a clock that is not set for as long', async () => {
   expect(run.faults).toEqual([]);
 });
 
-it('names a clock that is behind for as long, and a minute more', async () => {
+it('reports a clock that is behind until it is set right, and a minute more', async () => {
   const machine = new Machine();
   const first = await machine.boot();
   for (let hour = 0; hour <= 24; hour++) first.pass(HOUR_MS);
@@ -240,7 +240,7 @@ it('names a clock that is behind for as long, and a minute more', async () => {
   expect(run.faults).toEqual([]);
 });
 
-it('names a clock that has jumped back until it shows later times again', async () => {
+it('doubts a clock that has jumped back until it shows later times again', async () => {
   const run = await new Machine().boot();
   run.jump(-HOUR_MS);
   run.pass(58 * MINUTE_MS);
@@ -249,7 +249,7 @@ it('names a clock that has jumped back until it shows later times again', async 
   expect(run.faults).toEqual([]);
 });
 
-it('believes a clock that was set back from a time never confirmed after a day', async () => {
+it('trusts, after a day, a clock that was set back from a time never confirmed', async () => {
   const machine = new Machine();
   const run = await machine.boot(START_MS + 400 * DAY_MS);
   run.jump(-400 * DAY_MS);
@@ -259,7 +259,7 @@ it('believes a clock that was set back from a time never confirmed after a day',
   expect(run.faults).toEqual([]);
 });
 
-it('names a clock that is days ahead at a start until it is set right', async () => {
+it('doubts a clock that is days ahead at a start until it is set right', async () => {
   const machine = new Machine();
   const first = await machine.boot();
   first.pass(MINUTE_MS);
@@ -281,7 +281,7 @@ it('names a clock that is days ahead at a start until it is set right', async ()
   expect((await machine.boot()).faults).toEqual([]);
 });
 
-it('believes a clock that is days ahead once it has run for a day, also over restarts', async () => {
+it('trusts a clock that is days ahead once it has run for a day, also over restarts', async () => {
   const machine = new Machine();
   await (await machine.boot()).clock.suspend();
   let run = await machine.boot(machine.nowMs + 8 * DAY_MS);
@@ -294,7 +294,7 @@ it('believes a clock that is days ahead once it has run for a day, also over res
   expect(run.faults).toEqual([]);
 });
 
-it('takes a downtime of less than a day for what it is', async () => {
+it('trusts the clock after a downtime of less than a day', async () => {
   const machine = new Machine();
   await (await machine.boot()).clock.suspend();
   const run = await machine.boot(machine.nowMs + DAY_MS - MINUTE_MS);

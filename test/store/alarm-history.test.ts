@@ -10,7 +10,7 @@ function fall(atMs: number) {
   return { kind: 'fall', id: newId(), detectedAt: new Date(START_MS + atMs).toISOString() };
 }
 
-it('a record keeps the alarm, and room, group and custom data as they were', async () => {
+it('keeps the alarm with room, group and custom data as of its receipt', async () => {
   const world = new AlarmWorld(place);
   const { deviceId, locationId } = world;
   const video = `devices/${deviceId}/a/1.mp4`;
@@ -32,11 +32,11 @@ it('a record keeps the alarm, and room, group and custom data as they were', asy
   ]);
 });
 
-it('an alarm is recorded once as long as its record is kept, and for each device apart', async () => {
+it('records an alarm id once per device while its record is kept', async () => {
   const world = new AlarmWorld(place);
   const sent = fall(0);
   expect((await world.record(sent, START_MS)).isNew).toBe(true);
-  // However late, and wherever the device is by then.
+  // Sent again much later, from another room.
   expect((await world.record(sent, START_MS + 1e9, { roomId: newId() })).isNew).toBe(false);
   const changed = { ...sent, id: sent.id.toUpperCase(), kind: 'noise' };
   expect((await world.record(changed, START_MS + 2)).isNew).toBe(false);
@@ -44,7 +44,7 @@ it('an alarm is recorded once as long as its record is kept, and for each device
   expect((await world.page()).alarms).toHaveLength(2);
 });
 
-it('a page is one round trip, however many groups and kinds it is merged from', async () => {
+it('reads a page in one round trip, however many groups and kinds it merges', async () => {
   const world = new AlarmWorld(place);
   for (let number = 0; number < 60; number++) {
     const groupId = newId();
@@ -60,7 +60,7 @@ it('a page is one round trip, however many groups and kinds it is merged from', 
   expect(await world.scriptsDuring(reading)).toBe(1);
 });
 
-it('thousands that came after the first page lengthen neither a page nor a script', async () => {
+it('keeps pages full and scripts short when thousands of alarms came after the first page', async () => {
   const world = new AlarmWorld(place);
   for (const atMs of [0, 1, 10_000, 10_001]) await world.record(fall(atMs), START_MS + atMs);
   const first = await world.page({ limit: 1 });

@@ -74,7 +74,7 @@ function accepted({ data, customData, footage: types, ...some }: SomeAlarm): New
   return { ...alarm, receivedAtMs: receivedAtMs - STEADY_BEHIND_MS };
 }
 
-it('renders from the store, byte for byte, what was forwarded live', async () => {
+it('renders stored alarms byte for byte as they were forwarded live', async () => {
   const world = new AlarmWorld(place);
   const batches = fc.array(someAlarm, { minLength: 1, maxLength: 10 });
   await fc.assert(
@@ -89,7 +89,7 @@ it('renders from the store, byte for byte, what was forwarded live', async () =>
         return isNew ? [{ log: 'alarms', sequence, ...entry }] : [];
       });
       expect(live.length).toBe(sent.length);
-      // By a reader that has not seen the places, and once more by one that has.
+      // Read first without the places in memory, then with them.
       expect(await logs.read('alarms', 0, 100)).toEqual(live);
       expect(await logs.pick('alarms', [live.length])).toEqual(live.slice(-1));
     }),
@@ -97,7 +97,7 @@ it('renders from the store, byte for byte, what was forwarded live', async () =>
   );
 });
 
-it('shows an alarm in the history with the texts of then', async () => {
+it('shows an alarm in the history with the names as of its receipt', async () => {
   const world = new AlarmWorld(place);
   await fc.assert(
     fc.asyncProperty(someAlarm, async (some) => {

@@ -11,14 +11,14 @@ const MAX_AGE_MS = 100;
 function removeOld(
   { redis, keys }: AlarmWorld,
   nowMs: number,
-  owedFrom = () => Number.POSITIVE_INFINITY,
+  unackedFrom = () => Number.POSITIVE_INFINITY,
 ): Promise<number> {
   const now = () => nowMs;
-  const retention = new AlarmRetention({ redis, keys, maxAgeMs: MAX_AGE_MS, now, owedFrom });
+  const retention = new AlarmRetention({ redis, keys, maxAgeMs: MAX_AGE_MS, now, unackedFrom });
   return retention.removeOld(new AbortController().signal);
 }
 
-it('alarms leave the history when their time is over, the oldest first', async () => {
+it('removes alarms from the history by age, the oldest first', async () => {
   const world = new AlarmWorld(place);
   for (let at = 1; at <= 450; at++) await world.record({ kind: 'fall' }, START_MS + at);
   expect(await removeOld(world, START_MS + 549)).toBe(448);
@@ -31,7 +31,7 @@ it('alarms leave the history when their time is over, the oldest first', async (
   expect(await world.historyKeys()).toEqual([]);
 });
 
-it('what is left of alarms that are over is what the others need, and at last nothing', async () => {
+it('removes everything of an expired alarm that no other alarm needs', async () => {
   const world = new AlarmWorld(place);
   const [room, group, other] = [newId(), newId(), newId()];
   const wheres: readonly Where[] = [
@@ -73,7 +73,7 @@ it('what is left of alarms that are over is what the others need, and at last no
   expect(await world.historyKeys()).toEqual([]);
 });
 
-it('an alarm whose record is gone would be recorded again', async () => {
+it('records an alarm again when its record is gone', async () => {
   const world = new AlarmWorld(place);
   const sent = { kind: 'fall', id: newId() };
   await world.record(sent, START_MS);
@@ -83,10 +83,10 @@ it('an alarm whose record is gone would be recorded again', async () => {
   expect((await world.record(sent, START_MS)).isNew).toBe(true);
 });
 
-it('guarantee 7: an alarm received by a clock that was not set is kept as long as those after it', async () => {
+it('guarantee 7: keeps an alarm received by a clock that was not set as long as those after it', async () => {
   const world = new AlarmWorld(place);
   const unset = 1_000;
-  // More than are looked at in one go.
+  // More than one call reads.
   for (let number = 0; number < 250; number++) await world.record({ kind: 'fall' }, unset + number);
   await world.record({ kind: 'fall' }, START_MS);
   await world.record({ kind: 'fall' }, unset);
@@ -95,7 +95,7 @@ it('guarantee 7: an alarm received by a clock that was not set is kept as long a
   expect((await world.page()).alarms).toHaveLength(1);
 });
 
-it('guarantee 7: goes by the steady time of an alarm when its clock was years off', async () => {
+it('guarantee 7: goes by the steady clock when the wall clock was years off', async () => {
   const world = new AlarmWorld(place);
   for (const receivedAtMs of [START_MS - 1e11, START_MS + 1e11, START_MS]) {
     await world.record({ kind: 'fall' }, receivedAtMs);
@@ -106,17 +106,17 @@ it('guarantee 7: goes by the steady time of an alarm when its clock was years of
   expect((await world.page()).alarms).toHaveLength(1);
 });
 
-it('keeps what a consumer is still owed, however old it is', async () => {
+it('keeps alarms above the lowest ack floor, however old', async () => {
   const world = new AlarmWorld(place);
   const sequences: number[] = [];
   for (let at = 0; at < 5; at++) {
     const { sequence } = await world.record({ kind: 'fall' }, START_MS + at);
     sequences.push(sequence);
   }
-  let firstOwed = sequences[2] ?? 0;
-  const owedFrom = () => firstOwed;
-  expect(await removeOld(world, START_MS + 2 * MAX_AGE_MS, owedFrom)).toBe(2);
-  expect(await removeOld(world, START_MS + 2 * MAX_AGE_MS, owedFrom)).toBe(0);
-  firstOwed = Number.POSITIVE_INFINITY;
-  expect(await removeOld(world, START_MS + 2 * MAX_AGE_MS, owedFrom)).toBe(3);
+  let firstUnacked = sequences[2] ?? 0;
+  const unackedFrom = () => firstUnacked;
+  expect(await removeOld(world, START_MS + 2 * MAX_AGE_MS, unackedFrom)).toBe(2);
+  expect(await removeOld(world, START_MS + 2 * MAX_AGE_MS, unackedFrom)).toBe(0);
+  firstUnacked = Number.POSITIVE_INFINITY;
+  expect(await removeOld(world, START_MS + 2 * MAX_AGE_MS, unackedFrom)).toBe(3);
 });

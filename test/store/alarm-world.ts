@@ -37,14 +37,14 @@ export class AlarmWorld {
     this.history = new AlarmHistoryRedis(this.redis, this.keys);
   }
 
-  /** Records what a device of the location sends, as of where it is then. */
+  /** Records an alarm of a device in the location, placed as given. */
   async record(sent: object, receivedAtMs: number, where: Where = {}): Promise<Appended> {
     const [appended] = await this.logs.alarms.append([this.alarm(sent, receivedAtMs, where)]);
     if (appended === undefined) throw new Error('Nothing was appended');
     return appended;
   }
 
-  /** What a device of the location sends, on its way into the log. */
+  /** An alarm of a device in the location, ready to append. */
   alarm(sent: object, receivedAtMs: number, where: Where = {}): NewAlarm {
     const { deviceId = this.deviceId, roomId = null, groupId = null, customData = '{}' } = where;
     const placed = { id: deviceId, locationId: location.id, roomId, customData };
@@ -73,7 +73,7 @@ export class AlarmWorld {
     });
   }
 
-  /** Gives the alarms in the history their times by the steady clock, in the order of recording. */
+  /** Sets the steady times of the stored alarms, in the order of recording. */
   async stampSteadily(steadyMsOf: (index: number) => number): Promise<void> {
     const entries = await this.redis.xrangeBuffer(this.keys.history, '-', '+');
     await this.redis.del(this.keys.history);
@@ -85,21 +85,21 @@ export class AlarmWorld {
     }
   }
 
-  /** Every key of the history, but for the number of the last alarm. */
+  /** Every key of the history except the counter. */
   async historyKeys(): Promise<string[]> {
     const prefix = this.keys.locations.replace(/locations$/, '');
     const all = (await this.redis.keys(`${prefix}*`)).map((key) => key.slice(prefix.length));
     return all.filter((key) => !/^sequence:/.test(key)).sort();
   }
 
-  /** How many ids the history knows, by which an alarm that comes again is known. */
+  /** Counts the alarm ids that the history remembers, to detect repeated alarms. */
   async keptIds(): Promise<number> {
     const pieces = await this.redis.keys(`${this.keys.alarmIdsPrefix}*`);
     const counts = await Promise.all(pieces.map((piece) => this.redis.hlen(piece)));
     return counts.reduce((sum, count) => sum + count, 0);
   }
 
-  /** How many scripts ran while this did. */
+  /** Counts the scripts that run during the work. */
   async scriptsDuring(work: () => Promise<unknown>): Promise<number> {
     await this.redis.config('RESETSTAT');
     await work();

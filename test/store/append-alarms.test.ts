@@ -15,7 +15,7 @@ function sequencesOf(appended: readonly { readonly sequence: number; readonly is
   return appended.map(({ sequence, isNew }) => (isNew ? sequence : -sequence));
 }
 
-/** An alarm with no id of its own, published under a packet identifier. */
+/** An alarm without an id, published under a packet identifier. */
 function withReceipt(
   world: AlarmWorld,
   packetIdentifier: number,
@@ -53,7 +53,7 @@ it('appends 500 alarms at once, in their order, without gaps', async () => {
   expect(ofGroup?.alarms).toHaveLength(333);
 });
 
-it('takes an alarm that comes again for the first one, in one batch and in another', async () => {
+it('records a repeated alarm once, in the same batch and in a later one', async () => {
   const world = new AlarmWorld(place);
   const [first, second, third] = [fall(), fall(), fall()];
   const roomId = newId();
@@ -81,18 +81,18 @@ it('takes an alarm that comes again for the first one, in one batch and in anoth
   expect(alarms.map(({ room }) => room?.id)).toEqual([roomId, undefined, undefined]);
   expect(await world.logs.read('alarms', 0, 10)).toHaveLength(4);
   expect(await world.logs.lastSequence('alarms')).toBe(4);
-  // Of the places in which nothing new happened there is no trace.
+  // The places of repeated alarms leave no trace.
   const keys = await world.historyKeys();
   expect(keys.filter((key) => key.startsWith('alarm-place:'))).toHaveLength(3);
 });
 
-it('knows a retransmission by its receipt, in one batch and in another', async () => {
+it('detects a retransmission by its receipt, in the same batch and in a later one', async () => {
   const world = new AlarmWorld(place);
   const other = newId();
   const batch = [
     withReceipt(world, 7, 'a', false),
     withReceipt(world, 7, 'a', true),
-    // Another payload, another device, or not marked as sent again.
+    // Another payload, another device, or no DUP.
     withReceipt(world, 7, 'b', true),
     withReceipt(world, 7, 'a', true, other),
     withReceipt(world, 8, 'a', false),
@@ -110,13 +110,13 @@ it('knows a retransmission by its receipt, in one batch and in another', async (
   expect(await world.redis.ttl(world.keys.receipts(world.deviceId))).toBeGreaterThan(0);
 });
 
-it('writes the packet identifiers of QoS 2 publishes down with the batch', async () => {
+it('stores the packet identifiers of QoS 2 publishes with the batch', async () => {
   const world = new AlarmWorld(place);
   const sent = fall();
   const received = (packetIdentifier: number) => ({ clientId: 'bed', packetIdentifier });
   await world.logs.alarms.append([
     { ...world.alarm(sent, START_MS), received: received(1) },
-    // Also of an alarm that is not new.
+    // A repeated alarm too.
     { ...world.alarm(sent, START_MS), received: received(65_535) },
     world.alarm(fall(), START_MS),
   ]);
@@ -127,7 +127,7 @@ it('writes the packet identifiers of QoS 2 publishes down with the batch', async
   expect(await world.redis.hkeys(world.keys.received('door'))).toEqual(['2']);
 });
 
-it('writes nothing of a batch when a key that it needs holds something else', async () => {
+it('writes nothing of a batch when a key has the wrong type', async () => {
   const world = new AlarmWorld(place);
   await world.redis.set(world.keys.received('bed'), 'text');
   const received = { clientId: 'bed', packetIdentifier: 1 };
@@ -150,7 +150,7 @@ it.each([
       await world.redis.rpush(key, 'x');
     },
   ],
-])('goes on where the log ends when the counter is %s', async (_, damage) => {
+])('continues after the newest entry when the counter is %s', async (_, damage) => {
   const world = new AlarmWorld(place);
   const append = (count: number) =>
     world.logs.alarms.append(
@@ -159,7 +159,7 @@ it.each([
   const appendMessages = () => world.logs.messages.append([world.alarm(fall(), START_MS)]);
   await append(5);
   for (let count = 0; count < 5; count++) await appendMessages();
-  // Forwarded everywhere, but the log knows how far its numbers went.
+  // Everything is trimmed, but the stream knows its last number.
   await world.logs.trim('messages', 5);
   await damage(world, world.keys.logSequence('alarms'));
   await damage(world, world.keys.logSequence('messages'));
@@ -171,7 +171,7 @@ it.each([
   expect((await world.page()).alarms).toHaveLength(7);
 });
 
-it('goes on by the counter when the log is behind', async () => {
+it("continues from the counter when the log's last number is lower", async () => {
   const world = new AlarmWorld(place);
   await world.redis.set(world.keys.logSequence('alarms'), 1_000_000);
   expect(await world.record(fall(), START_MS)).toEqual({ sequence: 1_000_001, isNew: true });

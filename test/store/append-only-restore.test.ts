@@ -49,25 +49,28 @@ function remove(dataDir: string, pattern: RegExp): void {
 
 test.each([
   ['the manifest', /manifest$/, 6],
-  ['what was written since the last rewrite', /incr\.aof$/, 3],
-  ['the manifest and what was written since the last rewrite', /manifest$|incr\.aof$/, 3],
+  ['the increment', /incr\.aof$/, 3],
+  ['the manifest and the increment', /manifest$|incr\.aof$/, 3],
   ['the base', /base/, 0],
   ['the manifest and the base', /manifest$|base/, 0],
-])('starts with what is left, and keeps what comes then, without %s', async (_, pattern, left) => {
-  const dataDir = await writtenDirectory(3);
-  remove(dataDir, pattern);
-  await withStore(dataDir, async (socketPath, messages) => {
-    expect(await ask(socketPath, (redis) => redis.xlen('log'))).toBe(left);
-    expect(
-      messages.filter((message) => message.includes('append-only files are missing')),
-    ).toHaveLength(1);
-    await append(socketPath, 2);
-  });
-  await withStore(dataDir, async (socketPath, messages) => {
-    expect(await ask(socketPath, (redis) => redis.xlen('log'))).toBe(left + 2);
-    expect(await ask(socketPath, (redis) => redis.get('sequence'))).toBe(`${left + 2}`);
-    expect(messages.join()).not.toContain('append-only files are missing');
-  });
-  const aside = readdirSync(join(dataDir, 'redis')).filter((name) => name.includes('incomplete'));
-  expect(aside).toHaveLength(left === 0 ? 1 : 0);
-});
+])(
+  'starts with the files left and keeps new writes when %s is missing',
+  async (_, pattern, left) => {
+    const dataDir = await writtenDirectory(3);
+    remove(dataDir, pattern);
+    await withStore(dataDir, async (socketPath, messages) => {
+      expect(await ask(socketPath, (redis) => redis.xlen('log'))).toBe(left);
+      expect(
+        messages.filter((message) => message.includes('append-only files are missing')),
+      ).toHaveLength(1);
+      await append(socketPath, 2);
+    });
+    await withStore(dataDir, async (socketPath, messages) => {
+      expect(await ask(socketPath, (redis) => redis.xlen('log'))).toBe(left + 2);
+      expect(await ask(socketPath, (redis) => redis.get('sequence'))).toBe(`${left + 2}`);
+      expect(messages.join()).not.toContain('append-only files are missing');
+    });
+    const aside = readdirSync(join(dataDir, 'redis')).filter((name) => name.includes('incomplete'));
+    expect(aside).toHaveLength(left === 0 ? 1 : 0);
+  },
+);

@@ -44,7 +44,7 @@ test.each([
   ['the manifest is removed', (files: string) => rmSync(join(files, 'appendonly.aof.manifest'))],
   ['the newest file is removed', (files: string) => rmSync(newest(files))],
   ['the newest file is cut to nothing', (files: string) => truncateSync(newest(files))],
-])('has all that is stored written anew when %s', async (_, damage) => {
+])('rewrites the append-only files when %s', async (_, damage) => {
   const { embedded, redis, files, seen, messages } = await watchedStore();
   damage(files);
   await redis.rpush('list', 'after the damage');
@@ -60,7 +60,7 @@ test.each([
   expect(await redis.llen('list')).toBe(12);
 });
 
-test('notices that the store writes into a file that is not there, though a copy is', async () => {
+test('rewrites the files when the store writes to a removed one and a copy is in its place', async () => {
   const { redis, files, seen } = await watchedStore();
   const copy = join(temporaryDirectory(), 'copy');
   cpSync(files, copy, { recursive: true });
@@ -71,7 +71,7 @@ test('notices that the store writes into a file that is not there, though a copy
   expect(seen).toEqual([expect.stringMatching(FAULT), '']);
 });
 
-test('says nothing while files are rewritten', async () => {
+test('reports nothing while files are rewritten', async () => {
   const { redis, seen } = await watchedStore();
   const done = async () => (await redis.info('persistence')).includes('aof_rewrite_in_progress:0');
   const endsAt = Date.now() + 4000;

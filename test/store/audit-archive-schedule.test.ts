@@ -12,7 +12,7 @@ function scheduleOf({ archiver, faults, log }: AuditWorld): AuditArchiveSchedule
   return schedule;
 }
 
-it('moves what is too much at once, and again what becomes it', async () => {
+it('moves surplus records at once, and later ones in the next round', async () => {
   const world = new AuditWorld(place.socketPath);
   await world.trail.record(entries(5));
   await scheduleOf(world).start();
@@ -22,7 +22,7 @@ it('moves what is too much at once, and again what becomes it', async () => {
   expect(world.logged.join('')).toContain('audit records moved to the disk');
 });
 
-it('does not begin anew while it is at it, tells that to stop, and begins nothing after', async () => {
+it('runs one move at a time; aborts it and starts no other when stopped', async () => {
   const [slow, quick] = [new AuditWorld(place.socketPath), new AuditWorld(place.socketPath)];
   const signals: AbortSignal[] = [];
   let finish: (moved: number) => void = () => undefined;
@@ -49,7 +49,7 @@ it('does not begin anew while it is at it, tells that to stop, and begins nothin
   expect(signals).toHaveLength(2);
 });
 
-it('leaves the rest for the next time when it is told to stop', async () => {
+it('leaves the remaining records when stopped', async () => {
   const world = new AuditWorld(place.socketPath, { segmentBytes: 1_000 });
   await world.trail.record(entries(50));
   const stopping = new AbortController();

@@ -18,7 +18,7 @@ describe('a gateway that was killed', () => {
   it('between writing a file and emptying the store shows and keeps each record once', async () => {
     const killed = open({ segmentBytes: 3_000 });
     await killed.trail.record(entries(60));
-    // The first file is written whole; what is in it stays in the store as well.
+    // The first file is whole; its records stay in the store as well.
     const rows = await killed.redis.zrange(
       killed.keys.audit('device.created'),
       0,
@@ -41,7 +41,7 @@ describe('a gateway that was killed', () => {
     expect(new Set(counts.values())).toEqual(new Set([1]));
   });
 
-  it('while it was writing a file leaves no half of it', async () => {
+  it('while it was writing a file leaves no draft of it', async () => {
     const killed = open();
     await killed.trail.record(entries(30));
     await killed.move();
@@ -54,7 +54,7 @@ describe('a gateway that was killed', () => {
     expect(await numbers(next.trail)).toEqual(upTo(30));
   });
 
-  it('shows its archive also when the half of a file cannot be removed', async () => {
+  it('shows its archive when a draft cannot be removed', async () => {
     const killed = open();
     await killed.trail.record(entries(30));
     await killed.move();
@@ -64,10 +64,10 @@ describe('a gateway that was killed', () => {
     await next.archiver.prepare();
     expect(await numbers(next.trail)).toEqual(upTo(30));
     expect(next.health.faults()).toEqual([]);
-    expect(next.logged.join('')).toContain('a draft of the audit trail cannot be removed');
+    expect(next.logged.join('')).toContain('failed to remove a draft of the audit trail');
   });
 
-  it('finds a store that has lost everything, and numbers on behind what is archived', async () => {
+  it('numbers new records after the archived ones when the store was emptied meanwhile', async () => {
     const killed = open();
     await killed.trail.record(entries(30));
     await killed.move();
@@ -79,7 +79,7 @@ describe('a gateway that was killed', () => {
   });
 });
 
-it('a store that loses everything while the gateway runs numbers on behind what is archived', async () => {
+it('numbers new records after the archived ones when the store is emptied while the gateway runs', async () => {
   const world = open();
   await world.trail.record(entries(30));
   await world.move();
@@ -89,7 +89,7 @@ it('a store that loses everything while the gateway runs numbers on behind what 
   expect(await numbers(world.trail)).toEqual(upTo(31));
 });
 
-it('others have their turn while records that were archived before a kill are looked for', async () => {
+it('yields the event loop while it looks for records archived before a kill', async () => {
   const killed = open({ segmentBytes: 1_000_000 });
   await killed.trail.record(entries(3_000));
   const index = killed.keys.audit('device.created');
@@ -115,8 +115,8 @@ it('others have their turn while records that were archived before a kill are lo
   expect(Math.max(...soughtAtATime)).toBeLessThan(1_000);
 });
 
-describe('an archive that is in trouble', () => {
-  it('leaves out a damaged file, tells of it, and shows all the rest', async () => {
+describe('a faulty archive', () => {
+  it('leaves out a damaged file, reports it, and shows all the rest', async () => {
     const world = open();
     await world.trail.record(entries(60));
     await world.move();
@@ -166,7 +166,7 @@ describe('an archive that is in trouble', () => {
     expect(next.health.faults()).toEqual([]);
   });
 
-  it('keeps everything in the store while the disk is full, and says so until it is not', async ({
+  it('keeps everything in the store, and reports a fault, while the disk is full', async ({
     skip,
   }) => {
     const disk = smallDisk();
@@ -188,10 +188,12 @@ describe('an archive that is in trouble', () => {
     await expect.poll(() => world.storedCount()).toBe(0);
     expect(await numbers(world.trail)).toEqual(upTo(100));
     expect(world.files()).toHaveLength(1);
-    expect(world.logged.filter((line) => line.includes('cannot be moved'))).toHaveLength(1);
+    expect(
+      world.logged.filter((line) => line.includes('failed to move audit records')),
+    ).toHaveLength(1);
   });
 
-  it('does without its directory until it can have it', async () => {
+  it('works without its directory until it can be created', async () => {
     const base = mkdtempSync(join(tmpdir(), 'gateway-audit-'));
     onTestFinished(() => rmSync(base, { recursive: true, force: true }));
     const directory = join(base, 'audit');
@@ -209,7 +211,7 @@ describe('an archive that is in trouble', () => {
   });
 });
 
-it('an archive of which a part could not be looked at is looked at again as a whole', async () => {
+it('reads the whole archive again when a part of it was unreadable', async () => {
   const killed = open();
   await killed.trail.record(entries(30, 0, { action: 'location.created' }));
   await killed.move();

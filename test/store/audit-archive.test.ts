@@ -49,9 +49,9 @@ const asEntries = (some: typeof drafts extends fc.Arbitrary<infer Drafts> ? Draf
     }),
   );
 
-describe('what is on the disk', () => {
-  it('is answered page by page as if it were all in the store, whatever is asked', async () => {
-    // Of those below so many that leave the store some are still in it, as after a crash.
+describe('the archive on the disk', () => {
+  it('answers every query, page by page, as if all records were in the store', async () => {
+    // Some of the archived records are still in the store, as after a crash.
     const run = fc.record({
       segmentBytes: fc.integer({ min: 1, max: 3_000 }),
       isForgotten: fc.boolean(),
@@ -93,7 +93,7 @@ describe('what is on the disk', () => {
     );
   }, 120_000);
 
-  it('is for the gateway’s own user only', async () => {
+  it('is readable for the gateway’s own user only', async () => {
     const world = open();
     await world.trail.record([entry(1)]);
     await world.move();
@@ -103,7 +103,7 @@ describe('what is on the disk', () => {
     expect(modes).toEqual([0o700, 0o700, 0o600]);
   });
 
-  it('holds whatever characters were written', async () => {
+  it('keeps all characters', async () => {
     const world = open();
     const text = '"\\\u0000/]}\n\u2028\u{1F480} Größe';
     const actor = { type: 'device', id: 'd', address: '::1', requestId: text } as const;
@@ -115,7 +115,7 @@ describe('what is on the disk', () => {
     expect(await world.storedCount()).toBe(0);
   });
 
-  it('is what takes too much of the memory, the oldest of each action', async () => {
+  it('takes the oldest records of each action that exceeds its memory', async () => {
     const world = open({ maxKeptBytes: 20_000, segmentBytes: 5_000 });
     await world.trail.record(entries(10, 0, { action: 'room.moved' }));
     await world.trail.record(entries(100, 0, { details: { keys: 'x'.repeat(1_000) } }));
@@ -130,7 +130,7 @@ describe('what is on the disk', () => {
     expect(await world.move()).toBe(0);
   });
 
-  it('shows a reader each record once, in order, while it is being moved', async () => {
+  it('shows each record once, in order, while records are moved', async () => {
     for (const order of ['asc', 'desc'] as const) {
       const world = open({ segmentBytes: 1_000 });
       for (let batch = 0; batch < 6; batch++) await world.trail.record(entries(100, batch * 100));
@@ -151,7 +151,7 @@ describe('what is on the disk', () => {
   });
 
   it.each(['before', 'after'])(
-    'is missed by nobody when it is moved right %s he asks the store',
+    'hides no record that is moved right %s a reader asks the store',
     async (when) => {
       const world = open();
       await world.trail.record(entries(50));
@@ -170,7 +170,7 @@ describe('what is on the disk', () => {
     },
   );
 
-  it('is left out of the later pages when it came after the first of them', async () => {
+  it('leaves records newer than the first page out of the later ones', async () => {
     const world = open({ segmentBytes: 100_000 });
     await world.trail.record(entries(20));
     const pages = await readAll(world.trail, query({ order: 'asc', limit: 6 }), async () => {
@@ -182,7 +182,7 @@ describe('what is on the disk', () => {
     expect(await world.storedCount()).toBe(0);
   });
 
-  it('leaves nothing behind of what comes in further back while it is being moved', async () => {
+  it('moves records completely when older ones are inserted meanwhile', async () => {
     const world = open({ segmentBytes: 100_000 });
     await world.trail.record(entries(20, 10));
     const add = world.archive.add.bind(world.archive);
@@ -200,7 +200,7 @@ describe('what is on the disk', () => {
     expect(new Set((await world.archivedCounts()).values())).toEqual(new Set([1]));
   });
 
-  it('costs a request no more than so much, however far it has to look', async () => {
+  it('bounds the cost of a request, however few records match', async () => {
     for (const effort of [
       { maxSeen: 50, maxOpened: 1_000 },
       { maxSeen: 100_000, maxOpened: 3 },
@@ -224,7 +224,7 @@ describe('what is on the disk', () => {
       expect(pages.length).toBeGreaterThan(5);
       const seenPerPage = pages.map(({ next }) => next?.sequence ?? 0);
       expect(seenPerPage).toEqual(seenPerPage.toSorted((one, other) => other - one));
-      // The one in which the page before has ended, and the one behind it, do not count.
+      // The segment where the last page ended and the one after it do not count.
       expect(mostOpened).toBeLessThanOrEqual(Math.min(effort.maxOpened + 2, 12));
     }
   });

@@ -8,7 +8,7 @@ const place = useRedis();
 const { signal } = new AbortController();
 const YEARS_MS = 1e9;
 
-/** What keeps a gateway that has just started from looking at its audit trail, until it is mended. */
+/** Faults that keep a new gateway from reading its audit trail, until they are repaired. */
 const TROUBLES: readonly { where: string; begin: (world: AuditWorld) => () => Promise<void> }[] = [
   { where: 'nowhere', begin: () => async () => undefined },
   {
@@ -28,7 +28,7 @@ const TROUBLES: readonly { where: string; begin: (world: AuditWorld) => () => Pr
   },
 ];
 
-/** A gateway that has started anew, with twenty records in the archive and as many in the store. */
+/** A gateway just started, with twenty records in the archive and as many in the store. */
 async function started(): Promise<AuditWorld> {
   const begun = new AuditWorld(place.socketPath, { segmentBytes: 100_000 });
   await begun.trail.record(entries(20, SET));
@@ -38,7 +38,7 @@ async function started(): Promise<AuditWorld> {
 }
 
 it.each(TROUBLES)(
-  'says nothing of the age of what was there before, trouble $where',
+  'learns nothing about the age of earlier records from a fault $where',
   async ({ begin }) => {
     const world = await started();
     const retention = world.retentionAt(YEARS_MS);
@@ -54,7 +54,7 @@ it.each(TROUBLES)(
 );
 
 it.each(TROUBLES)(
-  'is of no account: that time counts from the first run on, trouble $where',
+  'counts the age from the first run on despite a fault $where',
   async ({ begin }) => {
     const world = await started();
     expect(await world.removeOld(YEARS_MS)).toBe(0);

@@ -7,7 +7,7 @@ import { AuditWorld, entries, entry, query, SET } from './audit-world.js';
 
 const place = useRedis();
 
-/** Where the records are when they get too old, and how large the files are. */
+/** The places where records are when they get too old, with the size of the files. */
 const PLACES = [
   { where: 'in the store', moved: 'none', segmentBytes: 1 },
   { where: 'in a file', moved: 'all', segmentBytes: 100_000 },
@@ -16,7 +16,7 @@ const PLACES = [
 ] as const;
 type Place = (typeof PLACES)[number];
 
-async function settled(world: AuditWorld, { moved }: Place): Promise<AuditWorld> {
+async function placed(world: AuditWorld, { moved }: Place): Promise<AuditWorld> {
   if (moved === 'none') return world;
   await world.move();
   expect(await world.storedCount()).toBe(0);
@@ -32,13 +32,13 @@ async function kept({ trail }: AuditWorld): Promise<number[]> {
   return records.map(({ sequence }) => sequence).sort((one, other) => one - other);
 }
 
-/** Written at this time by the steady clock. */
+/** Writes the records at this time by the steady clock. */
 async function written(world: AuditWorld, atMs: number, records: readonly AuditEntry[]) {
   await world.trail.record(records);
   expect(await world.removeOld(atMs)).toBe(0);
 }
 
-it.each(PLACES)('forgets what is too old, and nothing else, $where', async (one) => {
+it.each(PLACES)('removes records that are too old, and no others, $where', async (one) => {
   const begun = open(one);
   await written(begun, 0, entries(70, SET));
   await written(begun, 50, entries(70, SET + 50));
@@ -47,7 +47,7 @@ it.each(PLACES)('forgets what is too old, and nothing else, $where', async (one)
     60,
     [3, 400].map((ms) => entry(SET + ms, { action: 'room.moved' })),
   );
-  const world = await settled(begun, one);
+  const world = await placed(begun, one);
   expect(await world.removeOld(100)).toBe(0);
   expect(await world.removeOld(101)).toBe(70);
   expect(await world.storedCount()).toBe(one.moved === 'none' ? 72 : 0);
@@ -64,14 +64,14 @@ it.each(PLACES)('forgets what is too old, and nothing else, $where', async (one)
   expect(next.health.faults()).toEqual([]);
 });
 
-it.each(PLACES)('goes by no clock with which records were written, $where', async (one) => {
+it.each(PLACES)('ignores the wall clock by which records were written, $where', async (one) => {
   const begun = open(one);
   const years = 1e11;
   const first = [entry(5), entry(SET + years), entry(SET), entry(SET - years)];
   await written(begun, 0, first);
   const expiry = { action: 'access-token.expired' } as const;
   await written(begun, 50, [entry(6), entry(SET + years + 1, expiry), entry(SET, expiry)]);
-  const world = await settled(begun, one);
+  const world = await placed(begun, one);
   expect(await world.removeOld(100)).toBe(0);
   expect(await world.removeOld(101)).toBe(4);
   expect(await kept(world)).toEqual([5, 6, 7]);
@@ -79,7 +79,7 @@ it.each(PLACES)('goes by no clock with which records were written, $where', asyn
   expect(world.files()).toEqual([]);
 });
 
-it('keeps no more marks than it needs', async () => {
+it('removes marks that it no longer needs', async () => {
   const world = new AuditWorld(place.socketPath);
   for (let at = 0; at < 300; at++) {
     await world.trail.record([entry(SET)]);
@@ -88,12 +88,12 @@ it('keeps no more marks than it needs', async () => {
   expect(await world.storedCount()).toBe(101);
   expect(await world.redis.zcard(world.keys.auditMarks)).toBe(102);
   await world.trail.record([entry(SET)]);
-  // Less than a 365th of the age later: none is made, and one is no longer needed.
+  // Less than a 365th of the age later: no mark is made, and one is no longer needed.
   await world.removeOld(299.2);
   expect(await world.redis.zcard(world.keys.auditMarks)).toBe(101);
 });
 
-it('leaves of a file that straddles the boundary what is younger, for its own user only', async () => {
+it('rewrites a file that straddles the age limit with its younger records, for its own user only', async () => {
   const world = new AuditWorld(place.socketPath, { segmentBytes: 100_000 });
   await written(world, 0, entries(10, SET));
   await written(world, 10, entries(10, SET + 10));
@@ -108,7 +108,7 @@ it('leaves of a file that straddles the boundary what is younger, for its own us
   expect([...(await world.archivedCounts()).values()]).toEqual(Array(10).fill(1));
 });
 
-it('removes a file that cannot be read once all of it is old, and not before', async () => {
+it('removes an unreadable file once all of it is too old, and not before', async () => {
   const world = new AuditWorld(place.socketPath, { segmentBytes: 100_000 });
   await written(world, 0, entries(10, SET));
   await written(world, 10, entries(10, SET + 10));
@@ -127,7 +127,7 @@ it('removes a file that cannot be read once all of it is old, and not before', a
   expect(next.health.faults()).toEqual([]);
 });
 
-it('removes from the store while the archive cannot be looked at, and from the archive afterwards', async () => {
+it('removes records from the store while the archive is unreadable, and from the archive afterwards', async () => {
   const begun = new AuditWorld(place.socketPath, { segmentBytes: 100_000 });
   await begun.trail.record(entries(20, SET));
   await begun.move();
@@ -146,7 +146,7 @@ it('removes from the store while the archive cannot be looked at, and from the a
   expect(await kept(world)).toEqual([41]);
 });
 
-it('removes all the others when a file cannot be removed, tells of it, and tries it again', async () => {
+it('removes all other files when one cannot be removed, reports that one, and retries', async () => {
   const world = new AuditWorld(place.socketPath, { segmentBytes: 500 });
   await world.trail.record([entry(5, { action: 'room.moved' }), ...entries(20, SET)]);
   await world.move();

@@ -29,11 +29,11 @@ const queries = fc.record({
   limit: fc.integer({ min: 1, max: 7 }),
 });
 
-/** When all there is is moved to the disk. */
+/** When all records are moved to the disk. */
 const movings = fc.constantFrom('never', 'before', 'meanwhile');
 
 describe('pages of the audit trail', () => {
-  it('show what there was at the first of them, each once, in order, whatever comes', async () => {
+  it('show the records as of the first page, each once, in order, whatever is added', async () => {
     await fc.assert(
       fc.asyncProperty(entries, entries, queries, movings, async (before, late, chosen, moving) => {
         const world = open();
@@ -72,7 +72,7 @@ describe('pages of the audit trail', () => {
     );
   }, 60_000);
 
-  it('are full also when a filter leaves out thousands in between', async () => {
+  it('are full when a filter leaves out thousands in between', async () => {
     const { trail } = open();
     const actor = { type: 'access-token', id: 'rare', address: null, requestId: null } as const;
     for (let batch = 0; batch < 30; batch++) {
@@ -85,7 +85,7 @@ describe('pages of the audit trail', () => {
     expect(times).toEqual(Array.from({ length: 30 }, (_, batch) => batch * 100));
   });
 
-  it('hold what was written, whatever characters are in it', async () => {
+  it('keep all characters', async () => {
     const { trail } = open();
     const text = '"\\\u0000/]}\u{1F480} Größe';
     const actor = { type: 'device', id: 'd', address: '::1', requestId: text } as const;

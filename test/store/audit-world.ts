@@ -23,21 +23,21 @@ import { AuditRetention } from '../../src/store/audit/retention.js';
 import { AuditTrailRedis } from '../../src/store/audit/trail-redis.js';
 import { Keys } from '../../src/store/keys.js';
 
-/** The beginning of what may be a time. */
+/** The first plausible time of a clock that was set. */
 export const SET = PLAUSIBLE_FROM_MS;
-/** Records are kept so long in these tests. */
+/** How long records are kept in these tests. */
 const MAX_AGE_MS = 100;
 
 export interface WorldOptions {
   readonly maxKeptBytes?: number;
   readonly segmentBytes?: number;
   readonly effort?: EffortLimits;
-  /** Where the archive is, beside the store when left out. */
+  /** The archive's directory; beside the store when left out. */
   readonly directory?: string;
   readonly keys?: Keys;
 }
 
-/** An archive in a directory of its own, as a gateway that has just started has it. */
+/** Opens an archive in a directory of its own, as a gateway does at its start. */
 export function openArchive(
   socketPath: string,
   directory = join(dirname(socketPath), randomUUID()),
@@ -88,18 +88,18 @@ export class AuditWorld {
     });
   }
 
-  /** The same after a new start of the gateway. */
+  /** The world after a restart of the gateway. */
   restarted(changes: WorldOptions = {}): AuditWorld {
     const { keys, directory } = this;
     return new AuditWorld(this.#socketPath, { ...this.#options, keys, directory, ...changes });
   }
 
-  /** Moves what takes too much memory to the disk; returns how many records. */
+  /** Moves records that take too much memory to the disk; returns how many. */
   move(): Promise<number> {
     return this.archiver.moveOld(new AbortController().signal);
   }
 
-  /** As a gateway has it whose steady clock is so long after `SET`. */
+  /** The retention of a gateway whose steady clock is this far after `SET`. */
   retentionAt(nowMs: number): AuditRetention {
     const { redis, keys, archive } = this;
     return new AuditRetention({
@@ -108,18 +108,18 @@ export class AuditWorld {
     });
   }
 
-  /** Removes what is too old then; what was written before is of that time at the latest. */
+  /** Removes records that are too old by then; earlier ones count as written then at the latest. */
   removeOld(nowMs: number): Promise<number> {
     return this.retentionAt(nowMs).removeOld(new AbortController().signal);
   }
 
-  /** How many records are in the store itself. */
+  /** Counts the records in Redis. */
   async storedCount(): Promise<number> {
     const counts = AUDIT_ACTIONS.map((action) => this.redis.zcard(this.keys.audit(action)));
     return (await Promise.all(counts)).reduce((one, other) => one + other, 0);
   }
 
-  /** How often each record is archived, by its number. */
+  /** Counts how often each record is archived, by its number. */
   async archivedCounts(): Promise<Map<number, number>> {
     const counts = new Map<number, number>();
     for (const segment of this.archive.segments(AUDIT_ACTIONS)) {
@@ -179,7 +179,7 @@ export function query(changes: Partial<AuditQuery> = {}): AuditQuery {
   };
 }
 
-/** Every page there is, with what is done between two of them. */
+/** Reads all pages, calling `between` after each. */
 export async function readAll(
   trail: AuditTrailRedis,
   asked: AuditQuery,
@@ -194,7 +194,7 @@ export async function readAll(
   return pages;
 }
 
-/** The numbers of all records that match, page after page. */
+/** Reads the numbers of all matching records, page by page. */
 export async function numbers(trail: AuditTrailRedis, asked = query({ order: 'asc' })) {
   const pages = await readAll(trail, asked);
   return pages.flatMap(({ records }) => records.map(({ sequence }) => sequence));

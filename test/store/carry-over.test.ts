@@ -19,7 +19,7 @@ function record(world: AlarmWorld, at: number, where: Where) {
   return world.record({ kind: 'fall', id: newId() }, START_MS + at, where);
 }
 
-/** Puts places back into the form that version 1 gave them. */
+/** Converts places back to the form of version 1. */
 async function downgrade(world: AlarmWorld, count = Number.POSITIVE_INFINITY): Promise<void> {
   const { redis, keys } = world;
   const places = (await redis.keys(`${keys.alarmPlacePrefix}*`)).slice(0, count);
@@ -74,7 +74,7 @@ it('gives the places of version 1 the names that the site has now', async () => 
   expect(await redis.get(keys.layout)).toBe('2');
 });
 
-it('gives what is gone its id as its name', async () => {
+it('uses the id as the name of a room or device that is gone', async () => {
   const world = new AlarmWorld(place);
   const { deviceId, locationId } = world;
   const [roomId, groupId] = [newId(), newId()];
@@ -89,23 +89,23 @@ it('gives what is gone its id as its name', async () => {
   ]);
 });
 
-it('leaves nothing behind when the time of what it carried over is over', async () => {
+it('leaves nothing behind when the converted alarms have expired', async () => {
   const world = new AlarmWorld(place);
   const where = { roomId: newId(), groupId: newId() };
   for (const at of [1, 2]) await record(world, at, where);
   await downgrade(world);
   await carryOver(world);
-  // The same place once more, as this version writes it.
+  // This version writes the same place again.
   await record(world, 3, where);
   const { redis, keys } = world;
-  const owedFrom = () => Number.POSITIVE_INFINITY;
+  const unackedFrom = () => Number.POSITIVE_INFINITY;
   const now = () => START_MS + 4;
-  const retention = new AlarmRetention({ redis, keys, maxAgeMs: 0, now, owedFrom });
+  const retention = new AlarmRetention({ redis, keys, maxAgeMs: 0, now, unackedFrom });
   expect(await retention.removeOld(new AbortController().signal)).toBe(3);
   expect(await world.historyKeys()).toEqual(['layout']);
 });
 
-it('goes on where it was interrupted, and leaves the present places alone', async () => {
+it('continues after an interruption, and leaves present places alone', async () => {
   const world = new AlarmWorld(place);
   const wheres = Array.from({ length: 2_500 }, (_, number) => ({ customData: `{"n":${number}}` }));
   await world.logs.alarms.append(
@@ -124,7 +124,7 @@ it('goes on where it was interrupted, and leaves the present places alone', asyn
   }
 });
 
-it('looks at nothing in a store that has its layout', async () => {
+it('reads nothing in a store of the present layout', async () => {
   const world = new AlarmWorld(place);
   await carryOver(world);
   expect(await world.redis.get(world.keys.layout)).toBe('2');

@@ -86,7 +86,7 @@ describe('the message path', () => {
     expect(await late).toBe(2);
   });
 
-  test('waits on where ioredis by itself gives up, after 20 attempts', async () => {
+  test('keeps waiting after the 20 attempts at which ioredis gives up by default', async () => {
     const server = new Server();
     const { redis } = connected(connectRedis, { socketPath: server.socketPath });
     const early = redis.set('a', '1').catch((error: unknown) => error);
@@ -97,7 +97,7 @@ describe('the message path', () => {
     expect(await early).toBe('OK');
   });
 
-  test('sends again what a frozen store that was killed did not answer', async () => {
+  test('sends a command again when a frozen store was killed before its answer', async () => {
     const server = await new Server().start();
     const { redis } = connected(connectRedis, { socketPath: server.socketPath });
     await redis.set('a', '1');
@@ -108,7 +108,7 @@ describe('the message path', () => {
     expect(await pending).toBe('1');
   });
 
-  test('logs an outage once, and its end', async () => {
+  test('logs the beginning and end of an outage once', async () => {
     const server = await new Server().start();
     const { redis, messages } = connected(connectRedis, { socketPath: server.socketPath });
     await untilReady(redis, 5000);
@@ -123,11 +123,11 @@ describe('the message path', () => {
       await untilReady(redis, 5000);
       expect(messages).toHaveLength(outage * 2);
     }
-    expect(messages[0]).toContain('the store is unreachable');
-    expect(messages[1]).toContain('the store is reachable again');
+    expect(messages[0]).toContain('failed to reach the store');
+    expect(messages[1]).toContain('reached the store again');
   });
 
-  test('logs an outage of several connections once, and its end when all are back', async () => {
+  test('logs one outage of several connections once, and its end when all are back', async () => {
     const server = await new Server().start();
     const { log, messages } = recordingLog();
     const shared = { log, outages: new StoreOutages(log), socketPath: server.socketPath };
@@ -146,13 +146,13 @@ describe('the message path', () => {
       .map((message) => entry.parse(JSON.parse(message)))
       .filter(({ level }) => level >= 30);
     expect(shown).toEqual([
-      { level: 50, msg: 'the store is unreachable' },
-      { level: 30, msg: 'the store is reachable again' },
+      { level: 50, msg: 'failed to reach the store' },
+      { level: 30, msg: 'reached the store again' },
     ]);
     expect(messages.at(-1)).toContain('"level":30');
   });
 
-  test('breaks a connection over the network that has gone silent', async () => {
+  test('breaks a network connection that has gone silent', async () => {
     const port = await freePort();
     const server = await new Server(port).start();
     const url = `redis://127.0.0.1:${port}`;
@@ -168,12 +168,12 @@ describe('the message path', () => {
     expect(await pending).toBe('1');
   });
 
-  test('is patient with a busy store on this machine', async () => {
+  test('waits for a busy store on this machine', async () => {
     const server = await new Server().start();
     const where = { socketPath: server.socketPath, maxSilenceMs: 20 };
     const { redis, messages } = connected(connectRedis, where);
     await untilReady(redis, 5000);
-    // Busy for ten times as long as a silence over the network may last here.
+    // Busy for ten times the timeout that network connections have here.
     const busy = `local t = redis.call('TIME') local n = t
       while (n[1] - t[1]) * 1000000 + n[2] - t[2] < 200000 do n = redis.call('TIME') end return 1`;
     expect(await redis.eval(busy, 0)).toBe(1);
@@ -217,7 +217,7 @@ describe('the management interface', () => {
 });
 
 describe('addresses', () => {
-  test('a database and a name are taken over from the URL of a socket', async () => {
+  test("uses database and user of a socket's URL", async () => {
     const server = await new Server().start();
     const url = `unix://${server.socketPath}?db=3`;
     const { redis } = connected(connectRedis, { url });
@@ -226,7 +226,7 @@ describe('addresses', () => {
     expect(client).toContain('name=test');
   });
 
-  test('a URL with credentials reaches the server with them', async () => {
+  test('authenticates with the credentials of a URL', async () => {
     const port = await freePort();
     const server = await new Server(port).start();
     await ask(server.socketPath, (redis) =>
@@ -238,12 +238,12 @@ describe('addresses', () => {
     expect(await redis.client('INFO')).toContain('db=2');
   });
 
-  test('there must be one', () => {
+  test('fails without an address', () => {
     expect(() => connected(connectRedis, {})).toThrow('no address');
   });
 });
 
-test('a store that does not come in time is reported', async () => {
+test('fails when the store does not answer in time', async () => {
   const socketPath = join(temporaryDirectory(), 'redis.sock');
   const { redis } = connected(connectRedis, { socketPath });
   await expect(untilReady(redis, 50)).rejects.toMatchObject({ code: 'start-failed' });

@@ -26,14 +26,14 @@ async function placeOf({ redis, keys }: AlarmWorld, sequence: number): Promise<s
 }
 
 const DAMAGES: readonly [string, (made: AlarmWorld) => Promise<unknown>, readonly number[]][] = [
-  ['a place is gone', async (made) => made.redis.del(await placeOf(made, 2)), [1, 4, 6]],
+  ['a place is missing', async (made) => made.redis.del(await placeOf(made, 2)), [1, 4, 6]],
   [
-    'a place is no JSON',
+    'a place is not JSON',
     async (made) => made.redis.hset(await placeOf(made, 2), { t: '{' }),
     [1, 4, 6],
   ],
   [
-    'a record holds something else',
+    'a record has other fields',
     async ({ redis, keys }) => {
       const rows = await redis.xrangeBuffer(keys.history, '-', '+');
       await redis.del(keys.history);
@@ -47,7 +47,7 @@ const DAMAGES: readonly [string, (made: AlarmWorld) => Promise<unknown>, readonl
     },
     [1, 2, 4, 5, 6],
   ],
-  ['a record is gone', ({ redis, keys }) => redis.xdel(keys.history, '4-0'), [1, 2, 3, 5, 6]],
+  ['a record is missing', ({ redis, keys }) => redis.xdel(keys.history, '4-0'), [1, 2, 3, 5, 6]],
 ];
 
 it.each(DAMAGES)('shows and reads all others when %s', async (_, damage, left) => {
@@ -67,18 +67,18 @@ it.each(DAMAGES)('shows and reads all others when %s', async (_, damage, left) =
   const sequencesOf = async (after: number, count: number) =>
     (await made.logs.read('alarms', after, count)).map(({ sequence }) => sequence);
   expect(await sequencesOf(0, 100)).toEqual(left);
-  // A page is full as long as there is more.
+  // A page is full unless it is the last one.
   expect(await sequencesOf(0, 3)).toEqual(left.slice(0, 3));
   expect(await made.logs.pick('alarms', [1, 2, 3, 4, 5, 6])).toHaveLength(left.length);
 });
 
-it.each(DAMAGES)('removes what is over when %s', async (_, damage) => {
+it.each(DAMAGES)('removes expired alarms when %s', async (_, damage) => {
   const { made } = await world();
   await damage(made);
   const { redis, keys } = made;
-  const owedFrom = () => Number.POSITIVE_INFINITY;
+  const unackedFrom = () => Number.POSITIVE_INFINITY;
   const now = () => START_MS + 10;
-  const retention = new AlarmRetention({ redis, keys, maxAgeMs: 0, now, owedFrom });
+  const retention = new AlarmRetention({ redis, keys, maxAgeMs: 0, now, unackedFrom });
   await retention.removeOld(new AbortController().signal);
   expect(await redis.exists(keys.history)).toBe(0);
   expect((await made.page()).alarms).toEqual([]);

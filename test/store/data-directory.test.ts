@@ -11,7 +11,7 @@ import { temporaryDirectory } from './embedded-support.js';
 const noted = () => Promise.resolve();
 
 describe('the directory', () => {
-  test('is created for the gateway only, and one that exists is left as it is', async () => {
+  test('is created for the gateway’s user only, and left alone when it exists', async () => {
     const dataDir = join(temporaryDirectory(), 'a', 'b');
     await createDataDirectory(dataDir);
     expect(statSync(dataDir).mode & 0o777).toBe(0o700);
@@ -27,7 +27,7 @@ describe('the directory', () => {
     await expect(createDataDirectory(file)).rejects.toMatchObject({ code: 'start-failed' });
   });
 
-  test('is claimed once at a time', () => {
+  test('is locked for one gateway at a time', () => {
     const dataDir = temporaryDirectory();
     const release = lockDataDirectory(dataDir);
     expect(() => lockDataDirectory(dataDir)).toThrow('another gateway is running');
@@ -40,7 +40,7 @@ describe('the directory', () => {
 });
 
 describe('the admin token', () => {
-  test('is generated once, for the gateway only, and then kept', async () => {
+  test('is generated once, for the gateway’s user only, and then kept', async () => {
     const dataDir = join(temporaryDirectory(), 'new');
     const token = await loadAdminToken(dataDir, noted);
     expect(token).toMatch(/^[\w-]{43}$/);
@@ -50,21 +50,24 @@ describe('the admin token', () => {
     expect(await loadAdminToken(temporaryDirectory(), noted)).not.toBe(token);
   });
 
-  test('may be put there by hand', async () => {
+  test('may be written by hand', async () => {
     const dataDir = temporaryDirectory();
     writeFileSync(join(dataDir, 'admin.token'), 'sixteen-letters!\n');
     expect(await loadAdminToken(dataDir, noted)).toBe('sixteen-letters!');
   });
 
-  test.each(['', 'short', 'sixteen letters!'])('%j is none, and not shown', async (text) => {
-    const dataDir = temporaryDirectory();
-    writeFileSync(join(dataDir, 'admin.token'), text);
-    const failure = await loadAdminToken(dataDir, noted).catch((error: unknown) => String(error));
-    expect(failure).toContain('admin.token');
-    if (text !== '') expect(failure).not.toContain(text);
-  });
+  test.each(['', 'short', 'sixteen letters!'])(
+    'is refused, and not shown, when it is %j',
+    async (text) => {
+      const dataDir = temporaryDirectory();
+      writeFileSync(join(dataDir, 'admin.token'), text);
+      const failure = await loadAdminToken(dataDir, noted).catch((error: unknown) => String(error));
+      expect(failure).toContain('admin.token');
+      if (text !== '') expect(failure).not.toContain(text);
+    },
+  );
 
-  test('survives a power cut while it was being written', async () => {
+  test('survives a power cut during its first write', async () => {
     const dataDir = temporaryDirectory();
     writeFileSync(join(dataDir, 'admin.token.new'), 'half', { mode: 0o644 });
     const token = await loadAdminToken(dataDir, noted);

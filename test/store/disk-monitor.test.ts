@@ -11,7 +11,7 @@ function mount(...args: string[]): boolean {
   return spawnSync('mount', args, { stdio: 'ignore' }).status === 0;
 }
 
-test('says that the disk is read-only as long as it is', async ({ skip }) => {
+test('reports a fault while the disk is read-only', async ({ skip }) => {
   const directory = mkdtempSync(join(tmpdir(), 'gateway-disk-'));
   const isMounted = mount('-t', 'tmpfs', '-o', 'size=8m', 'tmpfs', directory);
   onTestFinished(() => {

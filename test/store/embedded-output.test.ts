@@ -23,7 +23,7 @@ async function follow(existing = ''): Promise<Following> {
   return { file, follower, entries: () => messages.map((m) => entrySchema.parse(JSON.parse(m))) };
 }
 
-test('a warning is a warning, what is routine is for debugging, and other lines are passed on whole', async () => {
+test('logs warnings as warnings, routine lines at debug level, and other lines whole', async () => {
   const { file, follower, entries } = await follow('earlier\n');
   appendFileSync(file, `${PREFIX} # Short write while writing to the AOF file\n`);
   appendFileSync(file, `${PREFIX} # User requested shutdown...\n${PREFIX} * Ready\n\n`);
@@ -40,13 +40,13 @@ test('a warning is a warning, what is routine is for debugging, and other lines 
   expect(follower.lastLines()).toContain('Without it; *** FATAL');
 });
 
-test('lines are forwarded without being asked for', async () => {
+test('forwards lines without being asked', async () => {
   const { file, entries } = await follow();
   appendFileSync(file, `${PREFIX} # one\n`);
   await until(() => entries().length === 1);
 });
 
-test('a line written in pieces is one line', async () => {
+test('forwards a line written in pieces as one', async () => {
   const { file, follower, entries } = await follow();
   const line = Buffer.from(`${PREFIX} # Gerät\n`);
   const inTheMiddleOfA = line.indexOf('ä') + 1;
@@ -58,7 +58,7 @@ test('a line written in pieces is one line', async () => {
   expect(entries()).toEqual([{ level: 40, msg: 'Gerät' }]);
 });
 
-test('the file does not grow for ever, and no line is lost over it', async () => {
+test('truncates a long file and loses no line', async () => {
   const { file, follower, entries } = await follow();
   appendFileSync(file, `${PREFIX} # ${'x'.repeat(1000)}\n`.repeat(1200));
   await follower.catchUp();

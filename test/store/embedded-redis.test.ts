@@ -36,7 +36,7 @@ describe('started and stopped', () => {
     expect(await get(second.socketPath, 'a')).toBe('kept');
   });
 
-  test('it is as durable as the gateway demands, and reachable for its own user only', async () => {
+  test('it is as durable as required, and reachable for its own user only', async () => {
     const dataDir = join(temporaryDirectory(), 'data');
     const { embedded } = embeddedRedis(dataDir);
     await embedded.start();
@@ -48,7 +48,7 @@ describe('started and stopped', () => {
     expect(statSync(embedded.socketPath).mode & 0o777).toBe(0o700);
   });
 
-  test('a data directory may have any name', async () => {
+  test('it runs in a data directory of any name', async () => {
     const { embedded } = embeddedRedis(
       join(temporaryDirectory(), `Zimmer "ä" it's \\n $HOME --port`),
     );
@@ -57,7 +57,7 @@ describe('started and stopped', () => {
     expect(await get(embedded.socketPath, 'a')).toBe('kept');
   });
 
-  test('a frozen one is ended by force', async () => {
+  test('it is killed when it is frozen', async () => {
     const { embedded } = embeddedRedis(temporaryDirectory());
     await embedded.start();
     const pid = await pidOf(embedded.socketPath);
@@ -66,14 +66,14 @@ describe('started and stopped', () => {
     expect(isAlive(pid)).toBe(false);
   });
 
-  test('stopping while it starts leaves nothing running', async () => {
+  test('it leaves nothing running when stopped while starting', async () => {
     const dataDir = temporaryDirectory();
     const { embedded, messages } = embeddedRedis(dataDir);
     const starting = embedded.start();
     const refused = expect(starting).rejects.toMatchObject({ code: 'start-failed' });
     await embedded.stop();
     await refused;
-    expect(messages.join()).not.toContain('the embedded store answers');
+    expect(messages.join()).not.toContain('embedded store answers');
     await expect(pidOf(embedded.socketPath)).rejects.toThrow();
     const next = embeddedRedis(dataDir).embedded;
     await next.start();
@@ -98,7 +98,7 @@ describe('after the gateway was killed', () => {
     expect(isAlive(pid)).toBe(false);
   });
 
-  test('and it was killed too, a new one has its data', async () => {
+  test('and the store was killed too, a new one has its data', async () => {
     const dataDir = temporaryDirectory();
     const killed = await embeddedInOtherProcess(dataDir);
     await set(killed.socketPath, 'a');
@@ -111,7 +111,7 @@ describe('after the gateway was killed', () => {
     expect(await pidOf(embedded.socketPath)).not.toBe(pid);
   });
 
-  test('and it is frozen, it is ended and a new one has its data', async () => {
+  test('and the store is frozen, it is killed and a new one has its data', async () => {
     const dataDir = temporaryDirectory();
     const killed = await embeddedInOtherProcess(dataDir);
     await set(killed.socketPath, 'a');
@@ -144,7 +144,7 @@ describe('when it ends unexpectedly', () => {
     expect(ends[0]).toMatch(/"diskFreeBytes":\d+/);
   });
 
-  test('an adopted one is started again too', async () => {
+  test('it is started again after it was adopted', async () => {
     const dataDir = temporaryDirectory();
     const killed = await embeddedInOtherProcess(dataDir);
     await set(killed.socketPath, 'a');
@@ -159,7 +159,7 @@ describe('when it ends unexpectedly', () => {
     expect(await get(embedded.socketPath, 'a')).toBe('kept');
   });
 
-  test('a gateway that is being stopped starts it no more', async () => {
+  test('it is not started again while the gateway stops', async () => {
     const { embedded } = embeddedRedis(temporaryDirectory());
     await embedded.start();
     process.kill(await pidOf(embedded.socketPath), 'SIGKILL');
@@ -184,7 +184,7 @@ describe('one data directory', () => {
     await embeddedRedis(dataDir).embedded.start();
   });
 
-  test('is refused while a gateway in another process has it, and free once that is killed', async () => {
+  test('is refused while another process has it, and free once that is killed', async () => {
     const dataDir = temporaryDirectory();
     const other = await embeddedInOtherProcess(dataDir);
     await expect(embeddedRedis(dataDir).embedded.start()).rejects.toMatchObject({
@@ -243,7 +243,7 @@ describe('a data directory whose socket path would be too long', () => {
   });
 });
 
-test('without the program, one line says what to install', async () => {
+test('says in one line what to install when the program is missing', async () => {
   const dataDir = temporaryDirectory();
   const { embedded } = embeddedRedis(dataDir, '/nowhere');
   await expect(embedded.start()).rejects.toMatchObject({

@@ -15,7 +15,7 @@ import { ask, embeddedRedis, pidOf, temporaryDirectory } from './embedded-suppor
 
 const FILE = 'redis/appendonlydir/appendonly.aof.1.incr.aof';
 
-/** A data directory with a hundred writes that were acknowledged, and nobody running on it. */
+/** A data directory with a hundred acknowledged writes, and no server running on it. */
 async function writtenDirectory(): Promise<string> {
   const dataDir = temporaryDirectory();
   const { embedded } = embeddedRedis(dataDir);
@@ -27,7 +27,7 @@ async function writtenDirectory(): Promise<string> {
   return dataDir;
 }
 
-/** Starts on the directory: how many writes are there, and what the log says. */
+/** Starts on the directory; returns the number of writes and the log. */
 async function restart(dataDir: string): Promise<{ length: number; messages: string[] }> {
   const { embedded, messages } = embeddedRedis(dataDir);
   await embedded.start();
@@ -46,7 +46,7 @@ test.each([
   ['2 MiB of zeros', Buffer.alloc(2 * 1024 * 1024)],
   ['garbage', Buffer.from('\u0007 no command\r\n*3\r\n$5\r\n')],
 ])(
-  'an end of %s is cut off, kept and reported, and nothing acknowledged is lost',
+  'cuts off a tail of %s, keeps and reports it, and loses nothing acknowledged',
   async (_, tail) => {
     const dataDir = await writtenDirectory();
     const { size } = statSync(join(dataDir, FILE));
@@ -57,22 +57,22 @@ test.each([
     expect(statSync(join(dataDir, FILE)).size).toBe(size);
     const [kept = ''] = keptTails(dataDir);
     expect(readFileSync(kept).equals(tail)).toBe(true);
-    const report = messages.filter((message) => message.includes('has been cut off'));
+    const report = messages.filter((message) => message.includes('cut a damaged tail off'));
     expect(report).toHaveLength(1);
     expect(report[0]).toContain(`"bytes":${tail.length}`);
   },
 );
 
-test('an end that is missing costs what was not complete, and no more', async () => {
+test('loses only the incomplete command when the end is missing', async () => {
   const dataDir = await writtenDirectory();
   truncateSync(join(dataDir, FILE), statSync(join(dataDir, FILE)).size - 3);
   const { length, messages } = await restart(dataDir);
   expect(length).toBe(99);
   expect(keptTails(dataDir)).toHaveLength(1);
-  expect(messages.join()).toContain('has been cut off');
+  expect(messages.join()).toContain('cut a damaged tail off');
 });
 
-test('a torn transaction of 3 MiB is cut off', async () => {
+test('cuts off a torn transaction of 3 MiB', async () => {
   const dataDir = await writtenDirectory();
   const value = 'x'.repeat(3 * 1024 * 1024);
   const transaction = `*1\r\n$5\r\nMULTI\r\n*3\r\n$3\r\nSET\r\n$1\r\na\r\n$${value.length}\r\n${value}`;
@@ -80,7 +80,7 @@ test('a torn transaction of 3 MiB is cut off', async () => {
   expect((await restart(dataDir)).length).toBe(100);
 });
 
-test('damage that is more than an end is left alone, and said', async () => {
+test('leaves damage beyond a torn end alone, and reports it', async () => {
   const dataDir = await writtenDirectory();
   const transaction = '*1\r\n$5\r\nMULTI\r\n*2\r\n$4\r\nINCR\r\n$1\r\na\r\n*1\r\n$4\r\nEXEC\r\n';
   appendFileSync(join(dataDir, FILE), `no command\r\n${transaction.repeat(50_000)}`);
@@ -93,7 +93,7 @@ test('damage that is more than an end is left alone, and said', async () => {
   expect(statSync(join(dataDir, FILE)).size).toBe(size);
 });
 
-/** How alarms are recorded: a script that writes several keys, which the file has as a transaction. */
+/** A script that writes several keys, as recording an alarm does: a transaction in the file. */
 const RECORD = `local n = redis.call('INCR', KEYS[1])
   redis.call('XADD', KEYS[2], n .. '-0', 'id', ARGV[1])
   redis.call('HSET', KEYS[3], ARGV[1], n) return n`;
@@ -107,7 +107,7 @@ async function recorded(redis: Redis): Promise<string[]> {
   return entries.map(([, fields]) => fields[1] ?? '');
 }
 
-/** What a store has on the directory as it is. */
+/** Starts a store on the directory and reads its records. */
 async function found(dataDir: string) {
   const { embedded } = embeddedRedis(dataDir);
   await embedded.start();
@@ -121,7 +121,7 @@ async function found(dataDir: string) {
   return { size, ...content };
 }
 
-/** Has a store on the directory acknowledge two more, and ends it. */
+/** Records two more in a store on the directory, and ends it. */
 async function recordTwo(dataDir: string, byForce: boolean): Promise<void> {
   const { embedded } = embeddedRedis(dataDir);
   await embedded.start();
@@ -133,10 +133,10 @@ async function recordTwo(dataDir: string, byForce: boolean): Promise<void> {
   await embedded.stop();
 }
 
-/** What is written after a cut is read again for every so many of them: the file is the same by then. */
+/** Only every so many cuts are followed by a second restart: the file is the same by then. */
 const RESTART_EVERY = 12;
 
-test('a cut at any byte of the last transactions leaves whole ones, and what is acknowledged then stays', async () => {
+test('keeps whole transactions, and what is acknowledged later, when the file is cut at any byte', async () => {
   const dataDir = await writtenDirectory();
   const { embedded } = embeddedRedis(dataDir);
   await embedded.start();

@@ -11,14 +11,14 @@ import { onTestFinished, vi } from 'vitest';
 import { createLog } from '../../src/log.js';
 import { createEmbeddedRedis, type EmbeddedRedis } from '../../src/store/embedded-redis.js';
 
-/** A directory that is gone after the test. */
+/** Creates a directory that is removed after the test. */
 export function temporaryDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), 'gateway-store-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
   return directory;
 }
 
-/** A log whose messages can be read. */
+/** Creates a log that keeps its messages. */
 export function recordingLog(): { log: Logger; messages: string[] } {
   const messages: string[] = [];
   const write = (line: string) => messages.push(line);
@@ -43,11 +43,11 @@ function killStore(dataDir: string): void {
   try {
     process.kill(Number(readFileSync(join(dataDir, 'redis', 'redis.pid'), 'utf8')), 'SIGKILL');
   } catch {
-    // None left, as it should be.
+    // No server is left, as it should be.
   }
 }
 
-/** Talks to the server on the socket, over a connection of its own. */
+/** Asks the server on the socket, over a connection of its own. */
 export async function ask<T>(socketPath: string, question: (redis: Redis) => Promise<T>) {
   const redis = new Redis({ path: socketPath, retryStrategy: () => null, lazyConnect: true });
   redis.on('error', () => undefined);
@@ -59,7 +59,7 @@ export async function ask<T>(socketPath: string, question: (redis: Redis) => Pro
   }
 }
 
-/** The process id of the server on the socket. */
+/** Asks the server on the socket for its process id. */
 export async function pidOf(socketPath: string): Promise<number> {
   const info = await ask(socketPath, (redis) => redis.info('server'));
   return Number(/^process_id:(\d+)/m.exec(info)?.[1]);
@@ -84,12 +84,12 @@ export async function until(condition: () => boolean): Promise<void> {
   );
 }
 
-/** A process of its own with the embedded store started in it. */
+/** Starts the embedded store in a process of its own. */
 export async function embeddedInOtherProcess(
   dataDir: string,
 ): Promise<{ child: ChildProcess; socketPath: string; killGateway: () => Promise<void> }> {
   const script = fileURLToPath(new URL('embedded-process.mjs', import.meta.url));
-  // A process group of its own, so that it can be killed as Ctrl-C ends a terminal's.
+  // A process group of its own can be killed as Ctrl-C kills a terminal's.
   const child = spawn(process.execPath, [script, dataDir], {
     detached: true,
     stdio: ['ignore', 'pipe', 'inherit'],

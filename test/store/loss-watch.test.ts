@@ -107,7 +107,7 @@ async function recordAlarms(redis: Redis, count: number): Promise<void> {
   }
 }
 
-test('knows the store again after a restart, and finds nothing missing', async () => {
+test('recognises the store after a restart, and finds nothing missing', async () => {
   const world = await World.start();
   const identity = await world.connection.get(keys.identity);
   await world.alarms(3);
@@ -120,7 +120,7 @@ test('knows the store again after a restart, and finds nothing missing', async (
   expect(world.health.faults()).toEqual([]);
 });
 
-test('says how many alarms are missing and which when the store is back at an earlier state', async () => {
+test('reports how many and which alarms are missing when the store is back at an earlier state', async () => {
   const world = await World.start();
   await world.alarms(5);
   await world.stop();
@@ -137,13 +137,13 @@ test('says how many alarms are missing and which when the store is back at an ea
   expect(world.health.faults()).toEqual([
     expect.stringMatching(/^The store has lost up to 4 alarms \(numbers 6 to 9\)/),
   ]);
-  // Noticed once, and not forgotten by the next start.
+  // Reported once, and still known after the next start.
   await world.restart();
   expect(world.found()).toEqual([['alarms', 6, 9, 4]]);
   expect(world.health.faults()).toHaveLength(1);
 });
 
-test('notices that the store went back also when as many alarms have come since', async () => {
+test('notices that the store went back when as many alarms have come since', async () => {
   const world = await World.start();
   await world.alarms(5);
   await world.stop();
@@ -160,7 +160,7 @@ test('notices that the store went back also when as many alarms have come since'
   expect(world.health.faults().join()).toMatch(/lost alarms .numbers up to 9/);
 });
 
-test('notices within seconds that a running store was emptied, and does so once', async () => {
+test('reports once, within seconds, that a running store was emptied', async () => {
   const world = await World.start();
   await world.alarms(7);
   await world.isWitnessed(7);
@@ -173,7 +173,7 @@ test('notices within seconds that a running store was emptied, and does so once'
   ]);
   expect(world.health.faults()).toHaveLength(2);
   expect(world.health.faults().join()).toMatch(/everything stored/);
-  // What was lost is not lost again, neither by the next look nor by the next start.
+  // Neither the next check nor the next start reports the loss again.
   await world.alarms(2);
   await world.isWitnessed(2);
   expect(await world.connection.get(keys.identity)).not.toBe(before);
@@ -181,7 +181,7 @@ test('notices within seconds that a running store was emptied, and does so once'
   expect(world.found()).toHaveLength(2);
 });
 
-test('reports a loss once also while the emptied store takes no writes', async () => {
+test('reports a loss once while the emptied store takes no writes', async () => {
   const world = await World.start();
   await world.alarms(7);
   await world.isWitnessed(7);
@@ -198,7 +198,7 @@ test('reports a loss once also while the emptied store takes no writes', async (
   expect(world.found()).toHaveLength(2);
 });
 
-test('starts on an empty store when the append-only directory is missing, and says so', async () => {
+test('starts on an empty store, and reports it, when the append-only directory is missing', async () => {
   const world = await World.start();
   await world.alarms(7);
   await world.stop();
@@ -210,7 +210,7 @@ test('starts on an empty store when the append-only directory is missing, and sa
   ]);
 });
 
-test('says that the store is another one', async () => {
+test('reports that the store is another one', async () => {
   const [world, other] = [await World.start(), await World.start()];
   await world.alarms(3);
   await other.alarms(50);
@@ -225,7 +225,7 @@ test('says that the store is another one', async () => {
   expect(world.losses.list().at(-1)?.detail).toContain('is another one');
 });
 
-test('says nothing of a site that it has not seen in the store', async () => {
+test('reports nothing about a site that it has never seen in the store', async () => {
   const world = await World.start();
   await world.alarms(3);
   await world.stop();
@@ -233,7 +233,7 @@ test('says nothing of a site that it has not seen in the store', async () => {
   expect(world.found()).toEqual([]);
 });
 
-test('goes on without a witness that cannot be read', async () => {
+test('goes on without an unreadable witness', async () => {
   const world = await World.start();
   await world.alarms(3);
   await world.stop();
@@ -241,7 +241,7 @@ test('goes on without a witness that cannot be read', async () => {
   writeFileSync(join(world.dataDir, 'losses.json'), '[{]');
   await world.start();
   expect(world.found()).toEqual([]);
-  expect(world.messages.join()).toContain('failed to read what was last seen of the store');
+  expect(world.messages.join()).toContain('failed to read the witness of the store');
   await world.isWitnessed(3);
 });
 
@@ -257,7 +257,7 @@ test.each([
   const counter = () => world.connection.get(keys.logSequence('alarms'));
   await expect.poll(counter, { timeout: 5000 }).toBe('5');
   await world.alarms(1);
-  // Where an entry is gone, the stream still knows its number.
+  // The stream knows the number of an entry that is gone.
   await world.connection.xtrim(keys.history, 'MAXLEN', 0);
   await world.stop();
   await world.start(SITE, async (redis) => void (await damage(redis)));
@@ -266,7 +266,7 @@ test.each([
   expect(world.found()).toEqual([]);
 });
 
-test('an acknowledged loss stays so, and is no fault, after a restart', async () => {
+test('keeps a loss acknowledged after a restart, without a fault', async () => {
   const world = await World.start();
   const details = { from: 1, to: 9, count: 9, detail: 'gone' };
   world.losses.report({ what: 'messages', ...details });
@@ -279,7 +279,7 @@ test('an acknowledged loss stays so, and is no fault, after a restart', async ()
   await expect(world.losses.acknowledge(GATEWAY_ACTOR, 'unknown')).rejects.toThrow(GatewayError);
 });
 
-test('writes nothing to a store that is as it must be: on a full disk that would end it', async () => {
+test('writes nothing to a store in order, which on a full disk would end it', async () => {
   const world = await World.start();
   await world.alarms(3);
   await world.isWitnessed(3);

@@ -7,7 +7,7 @@ import { useRedis } from '../http/harness.js';
 
 const place = useRedis();
 
-/** Unpacks as the scripts do: each value with its type, numbers in all their digits. */
+/** Unpacks as the scripts do: each value with its type, numbers with all digits. */
 const UNPACK = `
   local rows = {}
   for number, row in ipairs(cmsgpack.unpack(ARGV[1])) do
@@ -27,7 +27,7 @@ async function unpacked(redis: Redis, rows: readonly (readonly Packable[])[]) {
   return reply.map((row) => row.map((value, at) => (at % 2 === 0 ? value.toString() : value)));
 }
 
-/** What Lua must find. */
+/** The values that Lua must find. */
 function found(value: Packable): (string | Buffer)[] {
   return typeof value === 'number'
     ? ['number', Buffer.from(value.toString())]
@@ -44,7 +44,7 @@ async function expectUnpacked(redis: Redis, rows: readonly (readonly Packable[])
   expect(comparable).toEqual(rows.map((row) => row.flatMap(found)));
 }
 
-it('brings text, bytes and numbers into a script as they are', async () => {
+it('passes text, bytes and numbers to a script unchanged', async () => {
   const redis = new Redis({ path: place.socketPath });
   const value = fc.oneof(
     fc.string({ unit: 'binary' }),
@@ -66,7 +66,7 @@ it.each([
   ['a row longer than 16 bits can count', [Array.from({ length: 70_000 }, () => 'x')]],
   ['text longer than 16 bits can count', [['ü'.repeat(70_000), Buffer.alloc(70_000, 0xff)]]],
   ['a time and the largest safe integer', [[1_795_315_775_462, Number.MAX_SAFE_INTEGER]]],
-])('brings %s into a script', async (_, rows) => {
+])('passes %s to a script', async (_, rows) => {
   const redis = new Redis({ path: place.socketPath });
   await expectUnpacked(redis, rows);
   redis.disconnect();

@@ -10,7 +10,7 @@ import { checkServer } from '../../src/store/server-check.js';
 import { SettingsWatch } from '../../src/store/settings-watch.js';
 import { embeddedRedis, temporaryDirectory, until } from './embedded-support.js';
 
-/** A connection to a server set up as the gateway demands, until the test changes that. */
+/** A connection to a server with suitable settings, until the test changes them. */
 async function serverConnection(options: { username?: string; password?: string } = {}) {
   const { embedded } = embeddedRedis(temporaryDirectory());
   await embedded.start();
@@ -22,7 +22,7 @@ async function serverConnection(options: { username?: string; password?: string 
   return { redis, other };
 }
 
-/** A connection to something that answers every command with this bulk string. */
+/** A connection to a peer that answers every command with this bulk string. */
 async function connectionThatSays(info: string): Promise<Redis> {
   const socketPath = join(temporaryDirectory(), 'fake.sock');
   const server = createServer((socket) => {
@@ -39,31 +39,31 @@ async function connectionThatSays(info: string): Promise<Redis> {
   return redis;
 }
 
-test('a server set up as it must be gets no warning', async () => {
+test('gives no warning about suitable settings', async () => {
   const { redis } = await serverConnection();
   expect(await checkServer(redis)).toEqual([]);
 });
 
-describe('one that is not durable is warned about in a sentence', () => {
+describe('a server that is not durable', () => {
   test.each([
     ['maxmemory-policy', 'allkeys-lru', /allkeys-lru.* deletes alarms/],
     ['appendonly', 'no', /appendonly is off.* are lost/],
     ['appendfsync', 'everysec', /appendfsync is everysec.*in the second before it/],
     ['appendfsync', 'no', /appendfsync is no:.*last wrote to disk/],
-  ])('%s %s', async (name, value, sentence) => {
+  ])('gives a warning about %s %s', async (name, value, sentence) => {
     const { redis } = await serverConnection();
     await redis.config('SET', name, value);
     expect(await checkServer(redis)).toEqual([expect.stringMatching(sentence)]);
   });
 
-  test('for each of its settings', async () => {
+  test('gives a warning for each unsafe setting', async () => {
     const { redis } = await serverConnection();
     await redis.config('SET', 'appendfsync', 'no', 'maxmemory-policy', 'volatile-ttl');
     expect(await checkServer(redis)).toHaveLength(2);
   });
 });
 
-test('where CONFIG is forbidden, it is said what cannot be checked', async () => {
+test('names the settings that cannot be checked when CONFIG is forbidden', async () => {
   const { other } = await serverConnection({ username: 'managed', password: 'secret' });
   expect(await checkServer(other)).toEqual([
     expect.stringMatching(/^maxmemory-policy cannot be checked/),
@@ -75,7 +75,7 @@ test('where CONFIG is forbidden, it is said what cannot be checked', async () =>
 describe('a setting that is changed while the server runs', () => {
   const CHECK_EVERY_MS = 20;
 
-  test('is a fault as long as it is so, and the gateway is ready all the while', async () => {
+  test('is a fault until it is changed back, and the gateway stays ready', async () => {
     const { redis } = await serverConnection();
     const health = new Health();
     health.started();
@@ -92,20 +92,20 @@ describe('a setting that is changed while the server runs', () => {
     await until(() => health.faults().length === 0);
   });
 
-  test('is none where CONFIG is forbidden', async () => {
+  test('is no fault when CONFIG is forbidden', async () => {
     const { other } = await serverConnection({ username: 'managed', password: 'secret' });
     await other.connect();
     const health = new Health();
     const watch = new SettingsWatch(other, health, CHECK_EVERY_MS);
     watch.start();
     onTestFinished(() => watch.stop());
-    // Its questions are answered in order, before this one.
+    // The watch's own commands are answered before this one.
     await expect(other.config('GET', 'appendonly')).rejects.toThrow('NOPERM');
     expect(health.faults()).toEqual([]);
   });
 });
 
-test('a Sentinel is refused in one sentence', async () => {
+test('refuses a Sentinel in one sentence', async () => {
   const directory = temporaryDirectory();
   const [file, socketPath] = [join(directory, 'sentinel.conf'), join(directory, 'sentinel.sock')];
   writeFileSync(file, `port 0\nunixsocket ${socketPath}\n`);
@@ -123,7 +123,7 @@ test('a Sentinel is refused in one sentence', async () => {
   });
 });
 
-test('a replica is refused', async () => {
+test('refuses a replica', async () => {
   const { redis } = await serverConnection();
   await redis.replicaof('127.0.0.1', 1);
   await expect(checkServer(redis)).rejects.toMatchObject({
@@ -136,14 +136,14 @@ test.each([
   ['redis_version:6.0.16\r\n', '6.0'],
   ['redis_version:5.9.1\r\n', '5.9'],
   ['server:other\r\n', 'does not say'],
-])('%j is refused', async (info, words) => {
+])('refuses a server whose INFO is %j', async (info, words) => {
   await expect(checkServer(await connectionThatSays(info))).rejects.toMatchObject({
     code: 'start-failed',
     detail: expect.stringContaining(words),
   });
 });
 
-test.each(['6.2.0', '7.0.15', '10.0.1'])('version %s is new enough', async (version) => {
+test.each(['6.2.0', '7.0.15', '10.0.1'])('accepts version %s', async (version) => {
   const redis = await connectionThatSays(`redis_version:${version}\r\nrole:master\r\n`);
   expect(await checkServer(redis)).toHaveLength(3);
 });

@@ -23,29 +23,26 @@ it('finds nothing wrong when the store is intact', async () => {
 });
 
 describe('repairs', () => {
-  it.each(['gone', 'no set'])(
-    'puts records back into the lists of ids when these are %s',
-    async (how) => {
-      const world = await SiteWorld.create(server);
-      const { keys, redis } = world;
-      const lists = [keys.locations, keys.groups, keys.rooms, keys.devices, keys.accessTokens];
-      await redis.del(...lists);
-      if (how === 'no set') for (const list of lists) await redis.set(list, 'x');
-      const { records, findings } = await world.load();
-      expect(records).toEqual(world.records);
-      expect(findings.map(({ problem, kind, ids }) => [problem, kind, ids.length])).toEqual([
-        ['list-repaired', 'location', 1],
-        ['list-repaired', 'group', 1],
-        ['list-repaired', 'room', 1],
-        ['list-repaired', 'device', 2],
-        ['list-repaired', 'access-token', 1],
-      ]);
-      expect(await redis.scard(keys.devices)).toBe(2);
-      expect(await world.load()).toEqual({ records: world.records, findings: [] });
-    },
-  );
+  it.each(['missing', 'not sets'])('restores the sets of ids when these are %s', async (how) => {
+    const world = await SiteWorld.create(server);
+    const { keys, redis } = world;
+    const lists = [keys.locations, keys.groups, keys.rooms, keys.devices, keys.accessTokens];
+    await redis.del(...lists);
+    if (how === 'not sets') for (const list of lists) await redis.set(list, 'x');
+    const { records, findings } = await world.load();
+    expect(records).toEqual(world.records);
+    expect(findings.map(({ problem, kind, ids }) => [problem, kind, ids.length])).toEqual([
+      ['list-repaired', 'location', 1],
+      ['list-repaired', 'group', 1],
+      ['list-repaired', 'room', 1],
+      ['list-repaired', 'device', 2],
+      ['list-repaired', 'access-token', 1],
+    ]);
+    expect(await redis.scard(keys.devices)).toBe(2);
+    expect(await world.load()).toEqual({ records: world.records, findings: [] });
+  });
 
-  it('puts back the one id that a list lacks', async () => {
+  it('restores a single id that a set lacks', async () => {
     const world = await SiteWorld.create(server);
     await world.redis.srem(world.keys.devices, world.device.id);
     const { records, findings } = await world.load();
@@ -55,7 +52,7 @@ describe('repairs', () => {
     ]);
   });
 
-  it('rebuilds the lists of members when they disagree with the records', async () => {
+  it('rebuilds the sets of members when they disagree with the records', async () => {
     const world = await SiteWorld.create(server);
     const { keys, redis, location, group, room, device, placed } = world;
     const sets = {
@@ -85,7 +82,7 @@ describe('repairs', () => {
     expect((await world.load()).findings).toEqual([]);
   });
 
-  it('reads the site all the same when the store refuses to write', async () => {
+  it('reads the site when the store refuses to write', async () => {
     const world = await SiteWorld.create(server);
     const { keys, redis, room } = world;
     await redis.del(keys.devices, keys.roomDevices(room.id));
@@ -103,7 +100,7 @@ describe('repairs', () => {
   });
 });
 
-describe('leaves out what cannot be used, and that alone', () => {
+describe('leaves out only unusable records', () => {
   it('names an id that has no record', async () => {
     const world = await SiteWorld.create(server);
     await world.redis.del(world.keys.device(world.device.id));
@@ -112,7 +109,7 @@ describe('leaves out what cannot be used, and that alone', () => {
     expect(findings).toEqual([
       { problem: 'record-missing', kind: 'device', ids: [world.device.id] },
     ]);
-    // Where it was is not forgotten: the record may be restored.
+    // Its membership is kept, as the record may be restored.
     const members = await world.redis.smembers(world.keys.locationDevices(world.location.id));
     expect(members).toContain(world.device.id);
   });
@@ -145,7 +142,7 @@ describe('leaves out what cannot be used, and that alone', () => {
 
   it.each([
     ['grants', '[{"location":"*","role":"emperor"}]'],
-    ['grants', 'no JSON'],
+    ['grants', 'not JSON'],
     ['expiresAtMs', 'tomorrow'],
   ])('names a token when its %s is %j', async (field, value) => {
     const world = await SiteWorld.create(server);
@@ -208,7 +205,7 @@ describe('faults', () => {
     expect(world.model.device(device.id)?.customData).toBe('{}');
   });
 
-  it('name three ids, and say how many more there are', async () => {
+  it('name three ids and the number of others', async () => {
     const world = await SiteWorld.create(server);
     const ids = Array.from({ length: 5 }, () => newId());
     await world.redis.sadd(world.keys.devices, ...ids);
@@ -220,7 +217,7 @@ describe('faults', () => {
     ]);
   });
 
-  it('of what was repaired stay as long as the process runs', async () => {
+  it('about repairs stay as long as the process runs', async () => {
     const world = await SiteWorld.create(server);
     const missing = newId();
     await world.redis.sadd(world.keys.rooms, missing);
@@ -252,7 +249,7 @@ it('ends a credential, but nothing else, when a record turns out unreadable', as
   await eventually(() => expect(world.model.isUnreadable(`device:${device.id}`)).toBe(false));
 });
 
-it('announces what a reading shows to have changed', async () => {
+it('announces changes that a reload finds', async () => {
   const world = await SiteWorld.create(server);
   await world.reload.start();
   const changed: string[] = [];
@@ -271,7 +268,7 @@ describe('what belongs to the deleted goes with them', () => {
   };
   const log = createLog({ level: 'silent', destination: { write: () => undefined } });
 
-  it('removes what earlier versions left behind, and nothing else', async () => {
+  it('are removed when an earlier version left them, and nothing else is', async () => {
     const world = await SiteWorld.create(server);
     const { redis, keys, location, device } = world;
     const [gone, lost] = [newId(), newId()];
@@ -285,7 +282,7 @@ describe('what belongs to the deleted goes with them', () => {
     expect(await redis.hgetall(keys.lastSeen)).toEqual({ [device.id]: '1' });
   });
 
-  it('keeps nothing for a location or device that was deleted a moment ago', async () => {
+  it('do not arise when a location or device has just been deleted', async () => {
     const world = await SiteWorld.create(server);
     const { redis, keys, store, location, device, placed } = world;
     const invalidPublishes = new InvalidPublishStoreRedis(redis, keys, 2);

@@ -66,7 +66,7 @@ export class SiteWorld {
     return world;
   }
 
-  /** What the store holds of an intact site, in the order of creation. */
+  /** The records of an intact site, in the order of creation. */
   get records() {
     return {
       locations: [this.location],

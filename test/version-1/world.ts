@@ -117,8 +117,8 @@ export class VersionOneWorld {
     }, withinMs);
   }
 
-  /** Exactly what is owed, each once and in the order of its device, with the texts of before. */
-  expectOwed(name: string, found: readonly Message[], { owed }: Consumer): void {
+  /** Asserts the exact backlog, each message once, in the order of its device, with the old texts. */
+  expectBacklog(name: string, found: readonly Message[], { owed }: Consumer): void {
     const messages = owed.flatMap((at) => this.expected.messages[at] ?? []);
     expect([name, byDevice(found)]).toEqual([name, byDevice(messages)]);
     const byIdentity = new Map(found.map((message) => [identityOf(message), message]));

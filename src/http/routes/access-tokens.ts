@@ -33,7 +33,7 @@ const create = createRoute({
   method: 'post',
   path: collection,
   operationId: 'createAccessToken',
-  summary: 'Create an access token; the answer shows the token this once',
+  summary: 'Create an access token; only this answer shows the token',
   tags,
   request: { body: jsonRequestBody(newAccessTokenSchema) },
   responses: {

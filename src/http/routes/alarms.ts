@@ -30,7 +30,7 @@ interface Scope {
 const tags = ['Alarms'];
 const NO_FOOTAGE: FootageUrls = { video: null, audio: null };
 
-/** The same response as CSV. */
+/** Adds CSV to the media types of a response. */
 function withCsv({ description, content }: ReturnType<typeof preparedJson>) {
   return { description, content: { ...content, [CSV_MEDIA_TYPE]: { schema: z.string() } } };
 }
@@ -41,7 +41,7 @@ const ofDevice = createRoute({
   operationId: 'listDeviceAlarms',
   summary: 'List the alarms of a device',
   description:
-    'The alarms that happened in this location. Following `nextCursor` yields every one that was there when the first page was read exactly once.',
+    'The alarms that happened in this location. Following `nextCursor` yields every alarm that existed when the first page was read exactly once.',
   tags,
   request: { params: devicePathSchema, query: alarmQuerySchema },
   responses: {
@@ -51,14 +51,14 @@ const ofDevice = createRoute({
   },
 });
 
-/** Also has the alarms of devices that have been deleted or have moved away (CONTRACT 2). */
+/** Lists the alarms of deleted and moved devices, too (CONTRACT 2). */
 const ofLocation = createRoute({
   method: 'get',
   path: '/care-homes/{locationId}/alarms',
   operationId: 'listLocationAlarms',
   summary: 'List the alarms of a location',
   description:
-    'Also those of devices that have been deleted or have moved away since. Following `nextCursor` yields every one that was there when the first page was read exactly once. As `text/csv` (RFC 4180, with a header line) they come all at once: `limit` has no effect.',
+    'Includes devices that have been deleted or have moved away since. Following `nextCursor` yields every alarm that existed when the first page was read exactly once. As `text/csv` (RFC 4180, with a header line) all alarms come at once: `limit` has no effect.',
   tags,
   request: { params: locationPathSchema, query: alarmQuerySchema },
   responses: {
@@ -103,7 +103,7 @@ function pageText({ nextCursor, alarms }: Page): string {
   return `{"nextCursor":${JSON.stringify(nextCursor)},"events":[${events.join(',')}]}`;
 }
 
-/** Everything from the page on; the status is not out before that has been read. */
+/** The lines from this page on; the page is read before the status goes out. */
 async function* csvLines(
   first: Page,
   following: (cursor: string) => Promise<Page>,
@@ -116,7 +116,7 @@ async function* csvLines(
 }
 
 /**
- * One page of the alarms that the caller may see: those whose group at the time his grants cover.
+ * Reads a page of the alarms whose group, as of the alarm, the caller's grants cover.
  */
 async function readPage(
   { history, cursors, footage, publicUrl }: RouteServices,

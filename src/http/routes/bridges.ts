@@ -17,7 +17,7 @@ const list = createRoute({
   method: 'get',
   path: '/bridges',
   operationId: 'listBridges',
-  summary: 'List the bridges to other brokers, and how they are doing',
+  summary: 'List the bridges to other brokers with their status',
   tags,
   responses: { 200: jsonResponse('Bridges.', z.array(bridgeSchema)), ...problems.granted },
 });
@@ -36,7 +36,7 @@ const listDeadLetters = createRoute({
   },
 });
 
-/** The bridges to other brokers. They are configured in the file, not here. */
+/** The bridges to other brokers, which are configured in the file and not here. */
 export function registerBridges(app: HttpApp, services: RouteServices): void {
   const { access, bridges, deadLetters } = services;
 

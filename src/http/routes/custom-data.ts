@@ -15,8 +15,8 @@ const tags = ['Custom data'];
 const path = '/care-homes/{locationId}/devices/{deviceId}/custom-data';
 
 /**
- * Documented by hand, so that no validator reads it: custom data passes through as text, and comes
- * back with the very same JSON values (CONTRACT 2).
+ * Documented by hand, so that no validator parses it: custom data passes through as text, which keeps
+ * its JSON values (CONTRACT 2).
  */
 const anyObject = { schema: { type: 'object', description: 'Any JSON object.' } } as const;
 const storedObject: TextResponse = {
@@ -26,7 +26,7 @@ const storedObject: TextResponse = {
 
 interface TextResponse {
   readonly description: string;
-  /** Wider than the one media type, so that the handler may answer with text. */
+  /** Typed so that the handler may answer with text. */
   readonly content: Record<string, typeof anyObject>;
 }
 
@@ -46,7 +46,7 @@ const set = createRoute({
   operationId: 'setCustomData',
   summary: "Replace a device's custom data, or merge into it (RFC 7396)",
   description:
-    '`application/json` replaces the whole object, `application/merge-patch+json` merges. What comes back, and is forwarded, has the same JSON values as what was sent.',
+    '`application/json` replaces the whole object, `application/merge-patch+json` merges. The JSON values in the answer and in forwarded messages are those that were sent.',
   tags,
   request: {
     params: devicePathSchema,
@@ -80,7 +80,7 @@ function jsonText(c: Context, text: string): Response {
   return c.body(text, 200, { 'Content-Type': JSON_MEDIA_TYPE });
 }
 
-/** Too large is 400 here, not 413 (specification 7). */
+/** Reads the body; too large is 400 here, not 413 (specification 7). */
 async function readObjectText(c: Context<HttpEnv>): Promise<string> {
   const bytes = await readBody(c, MAX_CUSTOM_DATA_BYTES);
   if (bytes === undefined) {

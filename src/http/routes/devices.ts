@@ -31,7 +31,7 @@ const create = createRoute({
   method: 'post',
   path: collection,
   operationId: 'createDevice',
-  summary: 'Create a device; the answer shows its secret this once',
+  summary: 'Create a device; only this answer shows its secret',
   tags,
   request: { params: locationPathSchema, body: jsonRequestBody(newDeviceSchema) },
   responses: {
@@ -71,18 +71,18 @@ const remove = createRoute({
   responses: { 204: noContent, ...problems.resource, ...problems.store },
 });
 
-/** Also how broken hardware is replaced: same id, room, name and history (CONTRACT 2). */
+/** Replaces broken hardware, too: same id, room, name and history (CONTRACT 2). */
 const replaceSecret = createRoute({
   method: 'post',
   path: `${item}/secret`,
   operationId: 'replaceDeviceSecret',
   summary: 'Give a device a new secret; the old one stops working at once',
   description:
-    'Live connections with the old secret are closed. This is how broken hardware is replaced: same id, room, name and history.',
+    'Live connections with the old secret are closed. Use this to replace broken hardware: id, room, name and history stay.',
   tags,
   request: { params: devicePathSchema },
   responses: {
-    200: jsonResponse('The secret, shown this once.', deviceSecretSchema),
+    200: jsonResponse('The secret, shown only once.', deviceSecretSchema),
     ...problems.resource,
     ...problems.store,
   },

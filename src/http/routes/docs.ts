@@ -8,7 +8,7 @@ import { sharedAnswer } from '../shared-answer.js';
 const text = { schema: z.string() };
 const tags = ['Operation'];
 
-/** Wider than the media types there are, so that the handlers may answer with what was read. */
+/** Typed so that the handlers may answer with the bytes of a file. */
 type Content = Record<string, typeof text>;
 const html: Content = { 'text/html': text };
 const scriptOrStyle: Content = { 'text/javascript': text, 'text/css': text };

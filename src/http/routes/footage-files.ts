@@ -14,7 +14,7 @@ import { uploadChunks } from '../upload-body.js';
 const tags = ['Footage'];
 const path = '/footage/{deviceId}/{type}/{file}';
 
-/** Documented by hand: a validator would answer 400 where a URL that was altered is to be 403. */
+/** Documented by hand: a validator would answer 400 to an altered URL, which must be 403. */
 const parameters = ['expires', 'signature'].map((name) => ({
   name,
   in: 'query' as const,
@@ -36,7 +36,7 @@ const download = createRoute({
   request: { params: footagePathSchema },
   responses: {
     200: { description: 'The recording.', content: media },
-    206: { description: 'The range of it that was asked for.', content: media },
+    206: { description: 'The requested range of the recording.', content: media },
     304: { description: 'The client has it already.' },
     ...problems.signed,
     416: problem('The recording has no such range.'),
@@ -47,13 +47,13 @@ const upload = createRoute({
   method: 'put',
   path,
   operationId: 'uploadFootage',
-  summary: 'Upload a recording, by the signed URL that the device was given for it',
+  summary: "Upload a recording, by the device's signed URL",
   tags,
   security: NO_SECURITY,
   parameters,
   request: { params: footagePathSchema, body: { required: true, content: media } },
   responses: {
-    200: { description: 'It is kept.' },
+    200: { description: 'The recording is stored.' },
     ...problems.signed,
     ...problems.conflict,
     413: problem('The recording is too large.'),
@@ -62,7 +62,7 @@ const upload = createRoute({
   },
 });
 
-/** The gateway's own recordings, open to any holder of a signed URL: the signature permits. */
+/** The gateway's own recordings, open to any holder of a signed URL. */
 export function registerFootageFiles(
   app: HttpApp,
   files: FootageFiles,
@@ -90,7 +90,7 @@ export function registerFootageFiles(
   });
 }
 
-/** The object key, once the signature has been found right for it. */
+/** The object key, after its signature is checked. */
 function authorized(
   c: Context<HttpEnv>,
   files: FootageFiles,
@@ -102,7 +102,7 @@ function authorized(
   return key;
 }
 
-/** The content type is in the signed key; another one, as with S3, is another request. */
+/** Requires the content type of the signed key; any other, as with S3, is another request. */
 function requireUploadHeaders(c: Context<HttpEnv>, { contentType }: Recording): void {
   const sent = c.req.header('Content-Type')?.trim().toLowerCase();
   if (sent !== undefined && sent !== contentType) {
@@ -112,7 +112,7 @@ function requireUploadHeaders(c: Context<HttpEnv>, { contentType }: Recording): 
   if (coding.toLowerCase() !== 'identity') {
     throw new GatewayError('unsupported-media-type', 'The recording must not be encoded.');
   }
-  // RFC 9110, 14.5: a part of it must not be taken for the whole.
+  // A part must not be taken for the whole (RFC 9110, 14.5).
   if (c.req.header('Content-Range') !== undefined) {
     throw new GatewayError('invalid-request', 'A recording is uploaded whole.');
   }

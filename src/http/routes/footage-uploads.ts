@@ -12,12 +12,12 @@ const prepare = createRoute({
   method: 'post',
   path: '/devices/{deviceId}/footage',
   operationId: 'prepareFootageUpload',
-  summary: 'As the device itself: announce a recording, and be told where to upload it',
+  summary: 'Announce a recording as the device itself, and get the URL to upload it to',
   tags: ['Footage'],
   security: [{ device: [] }],
   request: { params: deviceIdPathSchema, body: jsonRequestBody(newFootageSchema) },
   responses: {
-    201: createdResponse('Where to upload it, and its key.', preparedUploadSchema),
+    201: createdResponse('The URL to upload to, and the key.', preparedUploadSchema),
     ...problems.device,
     ...problems.body,
     ...problems.store,
@@ -29,7 +29,7 @@ export interface FootageUploadServices
   readonly authenticateDevice: MiddlewareHandler<HttpEnv>;
 }
 
-/** Uploads of cameras, to where the footage of their alarms is looked for. */
+/** Upload URLs for cameras. */
 export function registerFootageUploads(app: HttpApp, services: FootageUploadServices): void {
   const { footage, publicUrl, readsJson, authenticateDevice } = services;
   app.openAPIRegistry.registerComponent('securitySchemes', 'device', {

@@ -26,19 +26,19 @@ const live = createRoute({
   summary: 'Whether the process answers',
   tags: ['Operation'],
   security: NO_SECURITY,
-  responses: { 200: jsonResponse('It does.', liveSchema) },
+  responses: { 200: jsonResponse('The process answers.', liveSchema) },
 });
 
 const ready = createRoute({
   method: 'get',
   path: '/readyz',
   operationId: 'getReadiness',
-  summary: 'Whether the gateway can do its work',
+  summary: 'Whether the gateway is ready',
   tags: ['Operation'],
   security: NO_SECURITY,
   responses: {
-    200: jsonResponse('It can; `faults` says what is wrong nevertheless.', readySchema),
-    503: preparedProblem('It cannot; `faults` says why.', notReadySchema),
+    200: jsonResponse('The gateway is ready; `faults` has those for others to mend.', readySchema),
+    503: preparedProblem('The gateway is not ready; `faults` says why.', notReadySchema),
   },
 });
 
@@ -49,7 +49,7 @@ export function registerHealth(app: HttpApp, health: Health): void {
   app.openapi(ready, (c) => {
     const faults = [...health.faults()];
     if (health.ready()) return c.json({ ready: true as const, faults }, 200);
-    // Not thrown: that would log an error with every request.
+    // A thrown problem would log an error with every request.
     const failure = GatewayError.of(NOT_READY);
     const options = { extension: { ready: false, faults } };
     const { headers, body } = problemReply(failure, pathOf(c), c.get('requestId'), options);

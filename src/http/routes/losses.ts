@@ -11,7 +11,7 @@ const list = createRoute({
   method: 'get',
   path: '/losses',
   operationId: 'listLosses',
-  summary: 'List what the store has lost, newest first',
+  summary: 'List the losses of the store, newest first',
   tags,
   responses: { 200: jsonResponse('Losses.', z.array(lossSchema)), ...problems.granted },
 });
@@ -24,13 +24,13 @@ const acknowledge = createRoute({
   tags,
   request: { params: lossPathSchema },
   responses: {
-    200: jsonResponse('The loss; acknowledged before, it is unchanged.', lossSchema),
+    200: jsonResponse('The loss, unchanged if it was acknowledged before.', lossSchema),
     ...problems.resource,
     ...problems.store,
   },
 });
 
-/** What the store has lost though it was acknowledged, for the administrator. */
+/** Losses of acknowledged data, for the administrator. */
 export function registerLosses(app: HttpApp, services: RouteServices): void {
   const { access, losses } = services;
 

@@ -8,11 +8,11 @@ const TEXT = 'text/plain';
 
 export interface MetricsRouteOptions {
   readonly metrics: Metrics;
-  /** Whether every address may read them without a token. */
+  /** Whether every address may read the metrics without a token. */
   readonly isOpen: boolean;
-  /** Whether the address needs no token in any case: loopback (CONTRACT 2), unless behind a proxy. */
+  /** Whether the address never needs a token: loopback (CONTRACT 2), unless behind a proxy. */
   readonly isTrusted: (address: string) => boolean;
-  /** Guards for all others: the administrator's token. */
+  /** Guards for all other requests: the administrator's token. */
   readonly guards: readonly [MiddlewareHandler<HttpEnv>, MiddlewareHandler<HttpEnv>];
 }
 

@@ -31,8 +31,9 @@ const moveRoom = createRoute({
 });
 
 /**
- * Moves of devices and rooms (specification 4, CONTRACT 2). Permission over both sides comes before the
- * existence of either.
+ * Moves of devices and rooms (specification 4, CONTRACT 2).
+ *
+ * Permission over both sides is checked before the existence of either.
  */
 export function registerMoves(app: HttpApp, services: RouteServices): void {
   const { devices, rooms, access, existence, readsJson } = services;
@@ -43,7 +44,7 @@ export function registerMoves(app: HttpApp, services: RouteServices): void {
     const { targetLocationId, targetRoomId = null } = c.req.valid('json');
     const { locationId } = key;
     if (targetLocationId !== undefined) {
-      // Over both locations as a whole: a grant on the device's group is not enough (CONTRACT 2).
+      // Both whole locations are needed: a grant on the device's group is not enough (CONTRACT 2).
       access.requireScope(c, 'manager', { locationId });
       access.requireScope(c, 'manager', { locationId: targetLocationId });
       existence.requireDevice(key);

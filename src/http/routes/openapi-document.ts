@@ -17,8 +17,8 @@ const getDocument = createRoute({
 
 /** `/openapi.json`, open to everybody. */
 export function registerOpenApiDocument(app: HttpApp, version: string): void {
-  // Made once, at the first request, when all routes are registered: it is open to everybody, and
-  // takes a thousand times as long to make as to send.
+  // Rendered once, at the first request, when all routes are registered: the document is open to
+  // everybody, and takes a thousand times as long to render as to send.
   let document: Buffer | undefined;
   app.openapi(getDocument, (c) => {
     document ??= Buffer.from(JSON.stringify(openApiDocument(app, version)));

@@ -28,7 +28,7 @@ export function registerRejected(app: HttpApp, services: RouteServices): void {
     const { locationId } = c.req.valid('param');
     const { grants } = callerOf(c);
     const records = await invalidPublishes.list(locationId);
-    // By the group at that time: a publish from elsewhere is for those who manage that place.
+    // The group of that time counts: a publish from another group is for its managers.
     const visible = records.filter(({ groupId }) =>
       permits(grants, 'manager', { locationId, groupId }),
     );

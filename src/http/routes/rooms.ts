@@ -93,7 +93,7 @@ export function registerRooms(app: HttpApp, services: RouteServices): void {
     const key = c.req.valid('param');
     const { locationId } = key;
     const { name, groupId } = c.req.valid('json');
-    // Taking the room out of its group needs the role over the room only; a new group is checked too.
+    // Leaving a group needs only the role over the room; a new group is checked, too.
     if (typeof groupId === 'string') access.requireScope(c, 'manager', { locationId, groupId });
     const room = await rooms.change(actorOf(c), key, { name, groupId });
     return c.json(roomView(room, model.deviceIdsByRoom(locationId).get(room.id)), 200);

@@ -7,13 +7,13 @@ import type { HttpDependencies } from '../dependencies.js';
 import type { Existence } from '../existence.js';
 import type { HttpEnv } from '../http-env.js';
 
-/** Services that every resource's routes are made from. */
+/** Services for the routes of every resource. */
 export interface RouteServices extends HttpDependencies {
   readonly access: Access;
   readonly coverage: Coverage;
   readonly existence: Existence;
   readonly cursors: AlarmCursors;
   readonly auditCursors: AuditCursors;
-  /** Stands before the validators of every route with a JSON body. */
+  /** Runs before the validators of every route with a JSON body. */
   readonly readsJson: MiddlewareHandler<HttpEnv>;
 }

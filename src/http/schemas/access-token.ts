@@ -7,7 +7,7 @@ import { idSchema, instantSchema, nameSchema, timestampSchema, uuidSchema } from
 const anyLocation = z.literal('*');
 const roleSchema = z.enum(ROLES);
 
-/** A grant that makes no sense is rejected rather than read as a smaller or a larger one. */
+/** A new grant; a contradictory one is rejected rather than read as a smaller or larger one. */
 const newGrantSchema = z
   .strictObject({
     location: z.union([anyLocation, uuidSchema], 'must be "*" or the id of a location'),
@@ -63,10 +63,10 @@ export const accessTokenSchema = z
   .openapi('AccessToken');
 
 export const issuedTokenSchema = accessTokenSchema
-  .extend({ token: z.string().openapi({ description: 'The token itself, shown this once.' }) })
+  .extend({ token: z.string().openapi({ description: 'The token itself, shown only once.' }) })
   .openapi('IssuedAccessToken');
 
-/** An access token as responses show it: never the token, nor its hash. */
+/** An access token in a response: neither the token nor its hash. */
 export function accessTokenView(record: AccessToken): z.infer<typeof accessTokenSchema> {
   return {
     id: record.id,

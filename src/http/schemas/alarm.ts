@@ -16,7 +16,7 @@ import {
 
 const kindSchema = z.enum(ALARM_KINDS);
 
-/** Specification 4, "Alarm events of a device". */
+/** The query of an alarm listing (specification 4, "Alarm events of a device"). */
 export const alarmQuerySchema = z.object({
   before: beforeParameter('Only alarms detected before this time.'),
   after: afterParameter('Only alarms detected after this time.'),
@@ -50,12 +50,12 @@ const placedAlarmSchema = alarmSchema
     group: nullableNamedSchema,
     receivedAt: timestampSchema,
     data: anyObjectSchema.nullable().openapi({
-      description: 'What the device sent besides, with the same JSON values; null for nothing.',
+      description: "The device's other fields, with the same JSON values; null for none.",
     }),
     customData: anyObjectSchema.openapi({ description: "The device's custom data." }),
   })
   .openapi('LocationAlarm', {
-    description: 'With names, place and custom data as they were when the alarm was accepted.',
+    description: 'With names, place and custom data as of when the alarm was accepted.',
   });
 
 export const deviceAlarmPageSchema = z
@@ -66,7 +66,7 @@ export const locationAlarmPageSchema = z
   .object({ nextCursor: nextCursorSchema, events: z.array(placedAlarmSchema) })
   .openapi('LocationAlarmPage');
 
-/** An alarm as the listing of its device shows it. */
+/** An alarm in the listing of its device. */
 export function alarmView(record: AlarmRecord, urls: FootageUrls): z.infer<typeof alarmSchema> {
   return {
     id: record.id,
@@ -76,7 +76,7 @@ export function alarmView(record: AlarmRecord, urls: FootageUrls): z.infer<typeo
   };
 }
 
-/** An alarm as the listing of its location shows it, but for what passes through as JSON text. */
+/** An alarm in the listing of its location, without the members that stay JSON text. */
 export function placedAlarmView(
   record: AlarmRecord,
   urls: FootageUrls,
@@ -90,7 +90,7 @@ export function placedAlarmView(
   };
 }
 
-/** The same as JSON text, whole: `data` and `customData` keep their spelling (CONTRACT 2). */
+/** The whole alarm as JSON text: `data` and `customData` keep their spelling (CONTRACT 2). */
 export function placedAlarmText(record: AlarmRecord, urls: FootageUrls): string {
   const view = JSON.stringify(placedAlarmView(record, urls));
   const { data = 'null', customData } = record;

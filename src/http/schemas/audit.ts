@@ -15,21 +15,22 @@ import {
 } from './listing.js';
 
 export const auditQuerySchema = z.object({
-  before: beforeParameter('Only what happened before this time.'),
-  after: afterParameter('Only what happened after this time.'),
+  before: beforeParameter('Only records before this time.'),
+  after: afterParameter('Only records after this time.'),
   order: orderParameter,
   limit: limitParameter,
   actions: choiceParameter(AUDIT_ACTIONS, 'device.created,device.deleted'),
-  location: parameter
-    .pipe(uuidSchema)
-    .optional()
-    .openapi({ type: 'string', format: 'uuid', description: 'Only what concerns this location.' }),
-  actor: idParameter('Only what was done by this access token or device; `admin` is one.'),
-  resource: idParameter('Only what was done to the resource with this id.'),
+  location: parameter.pipe(uuidSchema).optional().openapi({
+    type: 'string',
+    format: 'uuid',
+    description: 'Only records that concern this location.',
+  }),
+  actor: idParameter('Only actions of this access token or device; `admin` is one.'),
+  resource: idParameter('Only actions on the resource with this id.'),
   cursor: cursorParameter,
 });
 
-/** A UUID or `admin`, in either case (RFC 9562, 4). */
+/** A parameter with a UUID or `admin`, in either case (RFC 9562, 4). */
 function idParameter(description: string) {
   return parameter
     .regex(/^[\dA-Za-z-]{1,64}$/, 'must be an id')
@@ -42,14 +43,15 @@ const actorSchema = z
   .object({
     type: z.enum(ACTOR_TYPES),
     id: z.string().nullable().openapi({
-      description: 'Of the access token or device; null for the gateway and for nobody known.',
+      description:
+        'Id of the access token or device; null for the gateway and for unknown clients.',
     }),
     address: z.string().nullable().openapi({ example: '192.0.2.7' }),
     requestId: z.string().nullable().openapi({ description: '`X-Request-Id` of the request.' }),
   })
   .openapi('Actor');
 
-/** Details that a record holds as JSON text, shown as the lists that they are. */
+/** A detail that a record holds as JSON text, and a response as a list. */
 const grantList = z.array(grantSchema);
 const keyList = z.array(z.string());
 const LISTS = [grantList, keyList] as const;
@@ -63,7 +65,7 @@ const auditEventSchema = z
     locationId: idSchema.nullable(),
     resourceId: z.string().nullable(),
     details: z.record(z.string(), z.union([z.string().nullable(), ...LISTS])).openapi({
-      description: 'Texts, but for `grants` and `keys`, which are lists.',
+      description: 'Texts, except `grants` and `keys`, which are lists.',
     }),
   })
   .openapi('AuditEvent');

@@ -28,7 +28,7 @@ export const bridgeSchema = z
     lastError: z
       .object({ at: timestampSchema, kind: z.string(), detail: z.string() })
       .nullable()
-      .openapi({ description: 'The last failure, also when it is over.' }),
+      .openapi({ description: 'The last failure, even if it is over.' }),
   })
   .openapi('Bridge');
 
@@ -38,7 +38,7 @@ export const deadLetterSchema = z
   .object({ at: timestampSchema, topic: z.string(), reason: z.string(), base64: z.base64() })
   .openapi('DeadLetter');
 
-/** A dead letter as HTTP shows it. */
+/** A dead letter in a response. */
 export function deadLetterView(letter: DeadLetter): z.infer<typeof deadLetterSchema> {
   const { atMs, topic, reason, payload } = letter;
   return { at: formatTime(atMs), topic, reason, base64: payload.toString('base64') };

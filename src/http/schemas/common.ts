@@ -2,19 +2,19 @@ import { z } from '@hono/zod-openapi';
 import { parseName } from '../../domain/names.js';
 import { isUuid, parseRfc3339, type Rounding } from '../../domain/notation.js';
 
-/** A UUID in either case, kept in lower case (RFC 9562, 4). */
+/** A UUID in either case, converted to lower case (RFC 9562, 4). */
 export const uuidSchema = z
   .string()
   .refine(isUuid, 'must be a UUID')
   .transform((id) => id.toLowerCase())
   .openapi({ type: 'string', format: 'uuid' });
 
-/** A UUID or null. Described anew: the description of the UUID alone would exclude null. */
+/** A UUID or null, with a description of its own: that of the UUID would exclude null. */
 export const nullableUuidSchema = uuidSchema
   .nullable()
   .openapi({ type: ['string', 'null'], format: 'uuid' });
 
-// In notation that every regular expression engine knows: not all readers of the document know \p{…}.
+// Written for every regular expression engine: not all readers of the document know \p{…}.
 const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f';
 const SPACE = '[\\s\\u0085]';
 const VISIBLE = `[^\\s${CONTROL}]`;
@@ -53,7 +53,7 @@ export function roundedInstantSchema(rounding: Rounding) {
     .openapi({ type: 'string', format: 'date-time' });
 }
 
-/** A timestamp as the gateway writes it. */
+/** A timestamp of the gateway. */
 export const timestampSchema = z
   .string()
   .openapi({ format: 'date-time', example: '2026-01-01T06:30:00.000Z' });

@@ -16,7 +16,7 @@ export const deviceSchema = z
   })
   .openapi('Device');
 
-const secret = z.string().openapi({ description: 'The MQTT password, shown this once.' });
+const secret = z.string().openapi({ description: 'The MQTT password, shown only once.' });
 
 export const createdDeviceSchema = deviceSchema.extend({ secret }).openapi('CreatedDevice');
 export const deviceSecretSchema = z.object({ secret }).openapi('DeviceSecret');
@@ -25,7 +25,7 @@ export const newDeviceSchema = z
   .strictObject({ name: nameSchema, id: uuidSchema.optional() })
   .openapi('NewDevice');
 
-/** A device as responses show it: its record, and its presence. */
+/** A device in a response: its record and its presence. */
 export function deviceView(device: Device, presence: PresenceView): z.infer<typeof deviceSchema> {
   const { online, lastSeenAtMs } = presence.of(device.id);
   return {

@@ -15,7 +15,7 @@ export const newFootageSchema = z
       .openapi({
         type: 'string',
         example: 'video/mp4',
-        description: 'Of `type`, and no parameters.',
+        description: 'A media type of `type`, without parameters.',
       }),
   })
   .superRefine(({ type, contentType }, context) => {
@@ -26,9 +26,11 @@ export const newFootageSchema = z
 
 export const preparedUploadSchema = z
   .object({
-    key: z.string().openapi({ description: 'What the device names as `footage` of its alarm.' }),
+    key: z
+      .string()
+      .openapi({ description: 'The key for the device to name as `footage` of its alarm.' }),
     uploadUrl: z.url().openapi({
-      description: 'Signed. To PUT the recording to, once, with its `Content-Type`.',
+      description: 'The signed URL to PUT the recording to, once, with its `Content-Type`.',
     }),
     expiresAt: timestampSchema,
   })

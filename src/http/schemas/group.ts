@@ -10,7 +10,7 @@ export const groupSchema = z
   })
   .openapi('Group');
 
-/** A group as responses show it. */
+/** A group in a response. */
 export function groupView(
   group: Group,
   roomIds: readonly string[] = [],

@@ -1,4 +1,4 @@
-/** The parameters that the paged listings have in common (specification 4). */
+/** The parameters that the paged listings share (specification 4). */
 
 import { z } from '@hono/zod-openapi';
 import type { Rounding } from '../../domain/notation.js';
@@ -7,7 +7,7 @@ import { roundedInstantSchema } from './common.js';
 const MAX_PAGE = 100;
 const ORDERS = ['asc', 'desc'] as const;
 
-/** A parameter given twice arrives as a list, which says nothing about which one was meant. */
+/** A single parameter; one given twice arrives as a list, and neither is surely meant. */
 export const parameter = z.string('must be given once');
 
 export const orderParameter = parameter
@@ -29,19 +29,18 @@ export const cursorParameter = parameter
   .openapi({ description: '`nextCursor` of the page before.' });
 
 /**
- * The end of a listing, itself left out. What is listed has whole milliseconds: the one in which a
- * finer end lies is before it.
+ * The exclusive end of a listing. Entries have whole milliseconds, so a finer end is rounded up.
  */
 export function beforeParameter(description: string) {
   return instantParameter(description, 'up');
 }
 
-/** The beginning of a listing, itself left out, and so is the millisecond in which a finer one lies. */
+/** The exclusive beginning of a listing; a finer one is rounded down. */
 export function afterParameter(description: string) {
   return instantParameter(description, 'down');
 }
 
-/** The `+` of an offset that was not escaped arrives as a space. */
+/** A parameter with a time; the unescaped `+` of an offset arrives as a space. */
 function instantParameter(description: string, rounding: Rounding) {
   return parameter
     .transform((text) => text.replace(/ (?=\d\d:\d\d$)/, '+'))

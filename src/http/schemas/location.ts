@@ -12,7 +12,7 @@ export const locationSchema = z
   })
   .openapi('Location');
 
-/** A location as responses show it. */
+/** A location in a response. */
 export function locationView(
   location: Location,
   deviceIds: readonly string[],

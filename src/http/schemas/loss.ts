@@ -12,10 +12,10 @@ export const lossSchema = z
     id: idSchema,
     detectedAt: timestampSchema,
     what: z.enum(LOSS_KINDS).openapi({
-      description: '`store`: all that it had; else entries of one kind.',
+      description: '`store`: everything; else entries of one kind.',
     }),
     count: numberSchema.openapi({
-      description: 'How many at most; null where nobody can tell.',
+      description: 'How many entries at most; null when unknown.',
       example: 200,
     }),
     from: numberSchema.openapi({ description: 'The first missing number.', example: 801 }),
@@ -26,7 +26,7 @@ export const lossSchema = z
   })
   .openapi('Loss');
 
-/** A loss as it is shown. */
+/** A loss in a response. */
 export function lossView(loss: Loss): z.infer<typeof lossSchema> {
   const { id, what, count, from, to, detail, detectedAtMs, acknowledgedAtMs } = loss;
   return {

@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { nullableUuidSchema, uuidSchema } from './common.js';
 
-/** The one field of the two that is there decides the kind of move (specification 4, "Devices"). */
+/** The target of a move: exactly one of two fields (specification 4, "Devices"). */
 export const deviceMoveSchema = z
   .strictObject({
     targetLocationId: uuidSchema.optional(),

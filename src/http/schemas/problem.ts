@@ -10,14 +10,14 @@ export const problemSchema = z
     instance: z
       .string()
       .optional()
-      .openapi({ description: 'The path of the request, where it could be read.' }),
+      .openapi({ description: 'The path of the request, if readable.' }),
     code: z.string().openapi({ description: 'Stable, kebab-case.', example: 'device-not-found' }),
-    requestId: z.string().openapi({ description: 'The same as in `X-Request-Id`.' }),
+    requestId: z.string().openapi({ description: 'The value of `X-Request-Id`.' }),
     errors: z
       .array(
         z.object({
           path: z.string().openapi({
-            description: 'Dotted; empty where it is the request or its body as a whole.',
+            description: 'Dotted; empty for the request or its body as a whole.',
             example: 'grants.0.role',
           }),
           message: z.string(),
@@ -25,6 +25,6 @@ export const problemSchema = z
       )
       .min(1)
       .optional()
-      .openapi({ description: 'What is wrong with the input: of every 400, and of nothing else.' }),
+      .openapi({ description: 'The faults of the input; present with status 400 only.' }),
   })
   .openapi('Problem');

@@ -11,7 +11,7 @@ export const roomSchema = z
   })
   .openapi('Room');
 
-/** A room that is created with `null` is in no group, as without the field. */
+/** The group of a new room: none with `null` or without the field. */
 const newGroupId = nullableUuidSchema.optional();
 
 export const newRoomSchema = z
@@ -29,7 +29,7 @@ export const roomChangeSchema = z
   )
   .openapi('RoomChange', { minProperties: 1 });
 
-/** A room as responses show it. */
+/** A room in a response. */
 export function roomView(
   room: Room,
   deviceIds: readonly string[] = [],

@@ -6,8 +6,9 @@ const CANNOT_LOAD =
   'The directory of the audit trail cannot be read: pages come without the archived records.';
 
 /**
- * Tells what is wrong with the archive of the audit trail, once each time. Alarms are forwarded as
- * before: the gateway is as ready as it was.
+ * Reports faults of the audit archive, each logged once per outage.
+ *
+ * Alarms are forwarded as before, so none of these makes the gateway unready.
  */
 export class AuditArchiveFaults {
   readonly #health: Health;
@@ -26,7 +27,7 @@ export class AuditArchiveFaults {
 
   cannotWrite(error: unknown): void {
     if (!this.#cannotWrite) {
-      this.#log.error({ err: error }, 'audit records cannot be moved to the disk, trying again');
+      this.#log.error({ err: error }, 'failed to move audit records to the disk, retrying');
     }
     this.#cannotWrite = true;
     this.#report();
@@ -37,10 +38,10 @@ export class AuditArchiveFaults {
     this.#report();
   }
 
-  /** A directory cannot be read: what is archived is unknown. */
+  /** Reports that a directory cannot be read: the archived records are unknown. */
   cannotLoad(error: unknown): void {
     if (!this.#cannotLoad) {
-      this.#log.error({ err: error }, 'the directory of the audit trail cannot be read');
+      this.#log.error({ err: error }, 'failed to read the directory of the audit trail');
     }
     this.#cannotLoad = true;
     this.#report();
@@ -54,12 +55,12 @@ export class AuditArchiveFaults {
   cannotRemoveDraft(path: string, error: unknown): void {
     if (this.#drafts.has(path)) return;
     this.#drafts.add(path);
-    this.#log.warn({ err: error, path }, 'a draft of the audit trail cannot be removed');
+    this.#log.warn({ err: error, path }, 'failed to remove a draft of the audit trail');
   }
 
   cannotRead(path: string, error: unknown): void {
     if (!this.#unreadable.has(path)) {
-      this.#log.error({ err: error, path }, 'a file of the audit trail cannot be read');
+      this.#log.error({ err: error, path }, 'failed to read a file of the audit trail');
     }
     this.#unreadable.add(path);
     this.#report();

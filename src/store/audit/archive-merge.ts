@@ -4,8 +4,9 @@ import type { AuditMember, AuditSegment } from './segment.js';
 import { comesBefore, mayHave, SegmentCursor, type Stretch } from './segment-cursor.js';
 
 /**
- * The archived records of a stretch, merged from the segments that have any. Times overlap where the
- * clock has jumped; otherwise there is one segment open at a time for each action.
+ * Merges the archived records of a stretch from their segments.
+ *
+ * Times overlap where the clock has jumped; otherwise one segment is open at a time for each action.
  */
 export class AuditArchiveMerge {
   readonly #archive: AuditArchive;
@@ -41,7 +42,7 @@ export class AuditArchiveMerge {
     this.#next = this.#entered();
   }
 
-  /** The next record, undefined behind the last one; nothing must have to be opened. */
+  /** Takes the next record, undefined after the last one. `mustOpen` must be false. */
   take(): AuditMember | undefined {
     const first = this.#first();
     const head = first?.head;
@@ -49,7 +50,7 @@ export class AuditArchiveMerge {
     return head;
   }
 
-  /** That of the segments yet to be opened which begins first. */
+  /** The earliest of the segments yet to be opened. */
   #entered(): AuditSegment | undefined {
     let found: AuditSegment | undefined;
     const isAscending = this.#stretch.order === 'asc';

@@ -7,7 +7,7 @@ import { readAuditRecord } from './records.js';
 import { compareInTrail, positionOf } from './segment.js';
 import { comesBefore, type Stretch } from './segment-cursor.js';
 
-/** After so many characters others have their turn: it takes some milliseconds to look at them. */
+/** Characters read before the event loop is yielded: some milliseconds' work. */
 const CHARACTERS_AT_A_TIME = 1024 * 1024;
 
 export interface EffortLimits {
@@ -15,7 +15,7 @@ export interface EffortLimits {
   readonly maxOpened: number;
 }
 
-/** The cost of a request so far: a filter may leave out nearly everything. */
+/** Counts a request's cost: a filter may leave out nearly everything. */
 export class Effort {
   readonly #limits: EffortLimits;
   #seen = 0;
@@ -41,7 +41,7 @@ export class Effort {
 
 export interface ArchiveStretch {
   readonly records: readonly AuditRecord[];
-  /** The last record looked at, undefined when that was all there is in the stretch. */
+  /** The last record looked at, undefined at the end of the stretch. */
   readonly position: AuditPosition | undefined;
 }
 
@@ -54,8 +54,10 @@ export class AuditArchivePages {
   }
 
   /**
-   * The records of the stretch that are wanted, at most `limit`. It looks at one record at least,
-   * however much has been spent: who asks again and again comes to the end.
+   * Reads the wanted records of the stretch, at most `limit`.
+   *
+   * Each call looks at one record at least, whatever has been spent, so that a caller who goes on
+   * asking comes to the end.
    */
   async read(
     query: Omit<AuditQuery, 'upToSequence'>,
@@ -71,7 +73,7 @@ export class AuditArchivePages {
       if (last !== undefined && isEnough) return { records, position: last };
       if (merge.mustOpen) {
         await merge.open();
-        // Finding the first one does not count: there may be many actions.
+        // Opening a segment for the first record is free: there may be many actions.
         if (last !== undefined) effort.open();
         continue;
       }

@@ -4,8 +4,9 @@ import type { FirstFailure } from './first-failure.js';
 import { type AuditMember, type AuditSegment, positionOf } from './segment.js';
 
 /**
- * Removes old records from the archive; what that means is for AuditRetention to say. A segment that
- * cannot be removed or rewritten stays as it is, and keeps the others from nothing.
+ * Removes records from the archive that AuditRetention finds too old.
+ *
+ * A segment that cannot be removed or rewritten stays as it is and does not hold up the others.
  */
 export class AuditArchiveRetention {
   readonly #archive: AuditArchive;
@@ -19,7 +20,7 @@ export class AuditArchiveRetention {
     return this.#archive.load();
   }
 
-  /** Removes the records up to and including this number; returns how many there were. */
+  /** Removes the records up to and including this number; returns how many. */
   async removeUpTo(number: number, failures: FirstFailure, stopping: AbortSignal): Promise<number> {
     let count = 0;
     for (const segment of this.#segments()) {
@@ -30,7 +31,7 @@ export class AuditArchiveRetention {
     return count;
   }
 
-  /** How many records an unreadable segment had is unknown. */
+  /** Counts nothing for an unreadable segment, whose number of records is unknown. */
   async #removeFrom(segment: AuditSegment, number: number): Promise<number> {
     const isOld = (one: AuditMember) => positionOf(one).sequence <= number;
     const content = await this.#archive.open(segment);
@@ -45,7 +46,7 @@ export class AuditArchiveRetention {
     return all.length - kept.length;
   }
 
-  /** The oldest first: what is wholly old makes room on a full disk for what is written anew. */
+  /** Oldest first: on a full disk, wholly old segments make room for those rewritten. */
   #segments(): AuditSegment[] {
     const all = this.#archive.segments(AUDIT_ACTIONS);
     return all.sort((one, other) => one.highestNumber - other.highestNumber);

@@ -9,7 +9,7 @@ export interface AuditArchiveScheduleOptions {
   readonly log: Logger;
 }
 
-/** Moves old records of the audit trail to the disk, time after time; what fails is tried the next time. */
+/** Moves old records of the audit trail to the disk, again and again. */
 export class AuditArchiveSchedule {
   readonly #archiver: AuditArchiver;
   readonly #options: AuditArchiveScheduleOptions;
@@ -30,7 +30,7 @@ export class AuditArchiveSchedule {
     this.#run();
   }
 
-  /** Work under way may stop anywhere: records leave the store last. */
+  /** Stops at once: work under way may end anywhere, as records leave the store last. */
   stop(): void {
     this.#stopping.abort();
     clearInterval(this.#timer);

@@ -22,15 +22,17 @@ export interface AuditArchiveOptions {
 }
 
 /**
- * The older records of the audit trail, on the disk: `<directory>/<action>/<segment>`. Which segments
- * there are is known from their names; a segment is read when a page needs it.
+ * The older records of the audit trail, on the disk.
+ *
+ * A segment is a file `<directory>/<action>/<segment>`. Its name tells its bounds; it is read when a page
+ * needs it.
  */
 export class AuditArchive {
   readonly #options: AuditArchiveOptions;
   readonly #segments = new Map<AuditAction, Set<AuditSegment>>(
     AUDIT_ACTIONS.map((action) => [action, new Set()]),
   );
-  /** The one that was used last is at the end. */
+  /** The most recently used one is at the end. */
   readonly #open = new Map<AuditSegment, Promise<SegmentContent | undefined>>();
   #loading: Promise<void> | undefined;
 
@@ -39,8 +41,9 @@ export class AuditArchive {
   }
 
   /**
-   * Learns which segments there are, unless it knows, and removes what a gateway that was killed has
-   * left half-written. Until it knows, which is a fault, it is as good as empty.
+   * Lists the segments, unless that is done, and removes half-written ones.
+   *
+   * Until this succeeds, which is a fault, the archive counts as empty.
    *
    * @throws GatewayError `insufficient-storage` when a directory cannot be read
    */
@@ -55,7 +58,7 @@ export class AuditArchive {
     }
   }
 
-  /** @throws GatewayError `insufficient-storage` when the disk does not let it */
+  /** @throws GatewayError `insufficient-storage` when the disk refuses */
   async makeDirectory(): Promise<void> {
     try {
       await makeDirectory(this.#options.directory);
@@ -68,7 +71,7 @@ export class AuditArchive {
     return actions.flatMap((action) => [...this.#of(action)]);
   }
 
-  /** Resolves to undefined when the segment cannot be read, which is a fault, or is gone. */
+  /** Reads the segment; undefined when it is gone or, which is a fault, unreadable. */
   open(segment: AuditSegment): Promise<SegmentContent | undefined> {
     const content = this.#open.get(segment) ?? this.#read(segment);
     this.#open.delete(segment);
@@ -79,7 +82,7 @@ export class AuditArchive {
   }
 
   /**
-   * Keeps these records, for good once it resolves.
+   * Stores these records, durably once it resolves.
    *
    * @param members at least one, in the order of the trail
    * @throws GatewayError `insufficient-storage` when the disk does not take them
@@ -93,15 +96,16 @@ export class AuditArchive {
     } catch (cause) {
       throw unusable(cause);
     }
-    // A segment of that name could not be read, or these records would not have come again.
+    // A segment of that name was unreadable, or these records would not have come again.
     const same = [...this.#of(action)].find(({ name }) => name === segment.name);
     if (same !== undefined) this.#forget(same);
     this.#of(action).add(segment);
   }
 
   /**
-   * Leaves of a segment's records only these; its name stays, and with it its bounds for the next
-   * gateway, so that the records are never found twice or not at all.
+   * Rewrites a segment with these records only.
+   *
+   * Its name stays, and so its bounds for the next gateway: no record is found twice or not at all.
    *
    * @throws GatewayError `insufficient-storage` when the disk does not take them; then all stay
    */
@@ -115,10 +119,10 @@ export class AuditArchive {
     this.#of(segment.action).add({ ...segment, ...boundsOf(members) });
   }
 
-  /** @throws GatewayError `insufficient-storage` when the disk does not let it */
+  /** @throws GatewayError `insufficient-storage` when the disk refuses */
   async remove(segment: AuditSegment): Promise<void> {
     const path = this.#path(segment);
-    // First, so that no page looks for what is not there.
+    // Dropped first, so that no page looks for a file that is gone.
     this.#drop(segment);
     try {
       await rm(path, { force: true });
@@ -144,7 +148,7 @@ export class AuditArchive {
     this.#options.faults.loaded();
   }
 
-  /** A draft that stays takes room on the disk, and keeps no page from the others. */
+  /** Removes a draft; one that stays takes room on the disk and harms no page. */
   async #removeDraft(path: string): Promise<void> {
     try {
       await rm(path, { force: true });
@@ -162,7 +166,7 @@ export class AuditArchive {
       return content;
     } catch (error) {
       this.#open.delete(segment);
-      // Meanwhile its time was over.
+      // A segment that retention removed meanwhile is not unreadable.
       if (this.#of(segment.action).has(segment)) faults.cannotRead(path, error);
       return undefined;
     }
@@ -189,7 +193,7 @@ export class AuditArchive {
   }
 }
 
-/** Turns a failure of the file system into an error for the caller. */
+/** The caller's error for a failure of the file system. */
 function unusable(cause: unknown): GatewayError {
   return new GatewayError('insufficient-storage', 'The disk does not take the audit trail.', {
     cause,

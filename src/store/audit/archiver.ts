@@ -18,13 +18,13 @@ import type { SegmentContent } from './segment-content.js';
 const dropRecords = new Script('drop-audit-records', z.number());
 const raiseNumber = new Script('raise-audit-number', z.number());
 
-/** Then others have their turn: it takes a millisecond or two to look for so many in a segment. */
+/** Records sought in a segment before the event loop is yielded: a millisecond or two. */
 const SOUGHT_AT_A_TIME = 200;
-/** A command holds everybody up as long as it runs: a megabyte or two with the longest records. */
+/** Redis serves nobody else during a command: a megabyte or two with the longest records. */
 const RECORDS_PER_CALL = 200;
 /**
- * By so many of the oldest ones the store estimates what all of them take: in a millisecond or two, and
- * more of them than there are unless there is something to be moved.
+ * The store estimates the size of all records by so many of the oldest, in a millisecond or two. Unless
+ * there is something to move, there are fewer than that.
  */
 const SAMPLES = 20_000;
 
@@ -34,14 +34,15 @@ export interface AuditArchiverOptions {
   readonly archive: AuditArchive;
   /** How much of the store's memory the records of one action may take. */
   readonly maxKeptBytes: number;
-  /** How much text goes into a segment, about. */
+  /** Roughly how much text goes into a segment. */
   readonly segmentBytes: number;
 }
 
 /**
- * Moves the oldest records of an action to the disk when they take too much of the store's memory. They
- * leave the store once they are on the disk for good; a gateway that is killed in between finds them
- * in both, and stores none twice.
+ * Moves the oldest audit records to the disk when memory runs short.
+ *
+ * Records leave the store once they are durably on the disk. A gateway that is killed in between finds
+ * them in both, and stores none twice.
  */
 export class AuditArchiver {
   readonly #options: AuditArchiverOptions;
@@ -51,8 +52,10 @@ export class AuditArchiver {
   }
 
   /**
-   * Must come before the first record is written, and again and again: a store that has lost its data
-   * would number from 1 again what comes behind the archived records, and hide them by that.
+   * Loads the archive, and numbers new records after the archived ones.
+   *
+   * Must run before the first record is written, and regularly. A store that has lost its data would number
+   * new records from 1 again, and pages leave out archived records with numbers above the newest.
    *
    * @throws GatewayError `insufficient-storage` when the archive cannot be used
    */
@@ -98,7 +101,7 @@ export class AuditArchiver {
     return this.#drop(index, oldest);
   }
 
-  /** Reads as many as make up a segment, in their order. */
+  /** Reads enough for one segment, in order. */
   async #oldest(index: string): Promise<AuditMember[]> {
     const { redis, segmentBytes } = this.#options;
     const oldest: AuditMember[] = [];
@@ -108,7 +111,7 @@ export class AuditArchiver {
       for (let at = 0; at + 1 < rows.length && bytes < segmentBytes; at += 2) {
         const one = { member: rows[at] ?? '', atMs: Number(rows[at + 1]) };
         const previous = oldest.at(-1);
-        // A record that comes in meanwhile, further back, moves the ranks of those behind it.
+        // A record inserted meanwhile moves the ranks of those after it.
         if (previous && compareInTrail(positionOf(previous), positionOf(one)) >= 0) continue;
         oldest.push(one);
         bytes += Buffer.byteLength(one.member);
@@ -118,7 +121,7 @@ export class AuditArchiver {
     return oldest;
   }
 
-  /** Without those that a gateway had archived when it was killed. */
+  /** Leaves out those that a killed gateway had archived already. */
   async #notArchived(
     action: AuditAction,
     members: readonly AuditMember[],
@@ -147,7 +150,7 @@ export class AuditArchiver {
       const dropped = await dropRecords.run(redis, [index], numbers);
       const others = some.slice(dropped).map(({ member }) => member);
       count += dropped;
-      // Where an older record has been added, they are not the oldest any more.
+      // With an older record added meanwhile, these are not the oldest any more.
       if (others.length > 0) count += await redis.zrem(index, ...others);
     }
     return count;

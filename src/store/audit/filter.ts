@@ -19,14 +19,15 @@ const memberSchema = z.tuple([
 ]);
 
 /**
- * Whether a record is wanted: the same as `isWanted` of audit-page.lua, for what is not in the store.
- * A move between locations is of both; the URLs of a page are of every device in its keys.
+ * Whether an archived record is wanted, as `isWanted` of audit-page.lua decides.
+ *
+ * A move between locations belongs to both. Footage URLs belong to every device in the page's keys.
  */
 export function isWanted(member: string, filter: AuditFilter): boolean {
   const { locationId, actorId, resourceId } = filter;
   const ids = [locationId, actorId, resourceId].filter((id) => id !== undefined);
   if (ids.length === 0) return true;
-  // Decoding takes time: only what has the ids in it at all.
+  // Decoding takes time, so records without the ids in their text are skipped.
   if (ids.some((id) => !member.includes(id, NUMBER_DIGITS))) return false;
   const [text] = memberSchema.parse(JSON.parse(member.slice(NUMBER_DIGITS)));
   const { actor, details } = text;

@@ -1,4 +1,4 @@
-/** Of several things, each done whatever becomes of the others, what failed first. */
+/** Runs several steps, whatever becomes of each; keeps the first failure. */
 export class FirstFailure {
   #failure: { readonly error: unknown } | undefined;
 
@@ -12,7 +12,7 @@ export class FirstFailure {
     }
   }
 
-  /** @throws what failed first, if anything did */
+  /** @throws the first failure, if there was one */
   tell(): void {
     if (this.#failure !== undefined) throw this.#failure.error;
   }

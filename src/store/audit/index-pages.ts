@@ -12,17 +12,17 @@ const auditPage = new Script(
   z.tuple([number, z.array(z.string()), z.union([z.tuple([number, number]), z.tuple([])])]),
 );
 
-/** A script holds everybody up as long as it runs: some milliseconds for this many. */
+/** Redis serves nobody else while a script runs: some milliseconds for this many. */
 const MAX_SEEN_PER_CALL = 500;
 
 export interface IndexStretch {
   readonly upToSequence: number;
   readonly records: readonly AuditRecord[];
-  /** The last record looked at, undefined when there is nothing more to look at. */
+  /** The last record looked at, undefined at the end. */
   readonly position: AuditPosition | undefined;
 }
 
-/** Reads the part of a page that is in the store. */
+/** Reads the part of a page that is in Redis. */
 export class AuditIndexPages {
   readonly #redis: Redis;
   readonly #keys: Keys;
@@ -33,7 +33,7 @@ export class AuditIndexPages {
   }
 
   /**
-   * Reads a page in one round trip, which looks at some hundreds of records only.
+   * Reads a page in one round trip, which looks at some hundreds of records.
    *
    * @throws GatewayError `store-unavailable`
    */

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { Keys } from '../keys.js';
 
-/** A record stays longer than its time by such a part of it at most. */
+/** A record outlives its age by at most this fraction of it. */
 const MARKS_PER_AGE = 365;
 
 const markSchema = z.tuple([z.coerce.number(), z.coerce.number()]).optional();
@@ -12,15 +12,15 @@ export interface AuditNumberMarksOptions {
   readonly keys: Keys;
   /** How long records are kept. */
   readonly maxAgeMs: number;
-  /** By which ages are measured. */
+  /** The clock that ages are measured by. */
   readonly now: () => number;
 }
 
 /**
- * Marks how far the numbers of the trail had come, and when by the steady clock.
+ * Marks which number the trail had reached, and when, by the steady clock.
  *
- * Records are in the order of their numbers, whatever the machine's clock said when they were written:
- * their own times may be years off (CONTRACT 4.7).
+ * Records are numbered in the order of writing. Their own times are the machine's, and may be years off
+ * (CONTRACT 4.7).
  */
 export class AuditNumberMarks {
   readonly #options: AuditNumberMarksOptions;
@@ -33,7 +33,7 @@ export class AuditNumberMarks {
   async mark(): Promise<void> {
     const { redis, keys, maxAgeMs, now } = this.#options;
     const number = Number((await redis.get(keys.auditSequence)) ?? 0);
-    // Only now: the store may have answered late, and no record was written after this.
+    // Read after the answer, which may be late: every record up to this number is older than this.
     const nowMs = now();
     const reply = await redis.zrevrange(keys.auditMarks, 0, 0, 'WITHSCORES');
     const [lastNumber, lastAtMs] = readMark(reply) ?? [0, Number.NEGATIVE_INFINITY];
@@ -41,7 +41,7 @@ export class AuditNumberMarks {
     await redis.zadd(keys.auditMarks, 'NX', nowMs, number);
   }
 
-  /** The number up to which all records are too old; 0 for none. */
+  /** Finds the number up to which all records are too old; 0 for none. */
   async lastTooOld(): Promise<number> {
     const { redis, keys, maxAgeMs, now } = this.#options;
     const before = `(${now() - maxAgeMs}`;

@@ -1,4 +1,4 @@
-/** How a record of the audit trail is written into the store, and read from it again. */
+/** Writes records of the audit trail into the store, and reads them again. */
 
 import { z } from 'zod';
 import {
@@ -28,10 +28,10 @@ const textSchema = z.object({
 });
 const memberSchema = z.tuple([textSchema, detailsSchema]);
 
-/** Details that are what a field of a record of the site held before the change. */
+/** Details to take from the site's records as of before the change. */
 export type Before = Readonly<Record<string, readonly [key: string, field: string]>>;
 
-/** Makes records for the store. */
+/** Builds records for the store. */
 export class AuditRecords {
   readonly #keys: Keys;
 
@@ -51,7 +51,7 @@ export class AuditRecords {
   }
 }
 
-/** The number as it stands in front of a record. */
+/** The number as written in front of a record. */
 export function formatAuditNumber(sequence: number): string {
   return String(sequence).padStart(NUMBER_DIGITS, '0');
 }

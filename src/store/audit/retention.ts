@@ -7,7 +7,7 @@ import { FirstFailure } from './first-failure.js';
 import { AuditNumberMarks } from './number-marks.js';
 import { auditNumberOf } from './records.js';
 
-/** A command holds everybody up as long as it runs. */
+/** Redis serves nobody else during a command. */
 const RECORDS_PER_CALL = 1_000;
 
 export interface AuditRetentionOptions {
@@ -15,15 +15,15 @@ export interface AuditRetentionOptions {
   readonly keys: Keys;
   readonly archive: AuditArchiveRetention;
   readonly maxAgeMs: number;
-  /** By which ages are measured. */
+  /** The clock that ages are measured by. */
   readonly now: () => number;
 }
 
 /**
- * Removes records from the audit trail, the store and the archive, when their time is over.
+ * Removes audit records that are too old from store and archive.
  *
- * Their age is that of their number: the time of a record is the machine's, which must not erase the
- * trail when it is wrong (CONTRACT 4.7). What an earlier version has written counts from the first run on.
+ * A record's age is that of its number: its time is the machine's, and a wrong clock must not erase the
+ * trail (CONTRACT 4.7). Records of an earlier version age from the first run of this one.
  */
 export class AuditRetention implements Retention {
   readonly #options: AuditRetentionOptions;
@@ -37,11 +37,9 @@ export class AuditRetention implements Retention {
   }
 
   /**
-   * A file that cannot be removed, or an archive that cannot be looked at, keeps nothing else from being
-   * removed.
+   * Removes what it can: an unremovable file or unreadable archive holds up nothing else.
    *
-   * @throws GatewayError `insufficient-storage` in the end when the disk did not let it, or what the
-   *   store answers
+   * @throws GatewayError `insufficient-storage` in the end when the disk refused, or the store's error
    */
   async removeOld(stopping: AbortSignal): Promise<number> {
     const { keys, archive } = this.#options;
@@ -54,7 +52,7 @@ export class AuditRetention implements Retention {
       return 0;
     }
     let total = 0;
-    // The store first: it is the one that must not become full.
+    // The store goes first: a full one is worse than a full archive.
     for (const action of AUDIT_ACTIONS) {
       total += await this.#removeUpTo(last, keys.audit(action), stopping);
     }
@@ -70,7 +68,7 @@ export class AuditRetention implements Retention {
     while (!stopping.aborted) {
       const some = await redis.zrange(index, kept, kept + RECORDS_PER_CALL - 1);
       const old = some.filter((member) => auditNumberOf(member) <= last);
-      // By name, not by rank: meanwhile others may be moved to the archive.
+      // Removed by name, not by rank: meanwhile others may be moved to the archive.
       if (old.length > 0) total += await redis.zrem(index, ...old);
       kept += some.length - old.length;
       if (some.length < RECORDS_PER_CALL) break;

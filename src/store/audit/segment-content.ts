@@ -5,15 +5,17 @@ import { type AuditMember, compareInTrail, positionOf } from './segment.js';
 
 const NEW_LINE = 10;
 const CHECKSUM_DIGITS = 8;
-/** Then others have their turn: it takes a millisecond or two to write so many, or to take them apart. */
+/** Records written or parsed before the event loop is yielded: a millisecond or two. */
 const RECORDS_AT_A_TIME = 100;
 
-/** A segment whose text is not what was written. */
+/** A segment whose text does not match its checksum, or cannot be decompressed. */
 export class DamagedSegment extends Error {}
 
 /**
- * The text of a segment: a line for each record, its time and itself, and at the end a line with the
- * CRC-32 of those before it. JSON has no line breaks of its own within it.
+ * The text of a segment: a line per record, then a checksum.
+ *
+ * A line holds the record's time and the record, whose JSON has no line breaks. The last line is the
+ * CRC-32 of those before it.
  */
 export async function segmentText(members: readonly AuditMember[]): Promise<Buffer> {
   const parts: Buffer[] = [];
@@ -33,8 +35,9 @@ function checksumLine(checksum: number): string {
 }
 
 /**
- * The records of a segment. They stay bytes until they are asked for: millions of characters taken
- * apart at once would hold everybody up.
+ * The records of a segment, as bytes until they are asked for.
+ *
+ * Parsing millions of characters at once would block the event loop.
  */
 export class SegmentContent {
   readonly #text: Buffer;
@@ -80,7 +83,7 @@ export class SegmentContent {
     return members;
   }
 
-  /** How many come before the position in the order of the trail. */
+  /** Counts the records before the position, in the order of the trail. */
   countBefore(position: AuditPosition): number {
     let [low, high] = [0, this.length];
     while (low < high) {

@@ -2,10 +2,10 @@ import type { AuditPosition, AuditQuery } from '../../site/audit-trail.js';
 import { type AuditMember, type AuditSegment, compareInTrail, positionOf } from './segment.js';
 import type { SegmentContent } from './segment-content.js';
 
-/** Of which records a page consists, but for its filters. */
+/** The records that a page is made of, before its filters. */
 export type Stretch = Pick<AuditQuery, 'order' | 'afterMs' | 'beforeMs' | 'position'> & {
   readonly upToSequence: number;
-  /** Where it ends, undefined when there are no more. */
+  /** Where the stretch ends, undefined when no records follow. */
   readonly until: AuditPosition | undefined;
 };
 
@@ -31,7 +31,7 @@ export function mayHave(segment: AuditSegment, stretch: Stretch): boolean {
   return end === undefined || firstAtMs <= end.atMs;
 }
 
-/** Goes through the records of a segment, from where a stretch begins, in its order. */
+/** Walks a segment's records from a stretch's beginning, in its order. */
 export class SegmentCursor {
   readonly #content: SegmentContent;
   readonly #step: 1 | -1;
@@ -58,12 +58,12 @@ export class SegmentCursor {
     this.#read();
   }
 
-  /** The record that it has come to, undefined behind the last one. */
+  /** The current record, undefined after the last one. */
   get head(): AuditMember | undefined {
     return this.#head;
   }
 
-  /** Where that is. */
+  /** The current record's position. */
   get position(): AuditPosition | undefined {
     return this.#head && positionOf(this.#head);
   }

@@ -7,31 +7,32 @@ import { syncDirectory } from '../durable-file.js';
 import type { AuditMember } from './segment.js';
 import { DamagedSegment, SegmentContent, segmentText } from './segment-content.js';
 
-/** For the gateway's own user only. */
+/** Access for the gateway's own user only. */
 const DIRECTORY_MODE = 0o700;
 const FILE_MODE = 0o600;
 /** The suffix of a file until it is whole. */
 export const DRAFT_SUFFIX = '.draft';
 /**
- * Records of one kind are much alike. Brotli finds that over the whole segment, gzip over 32 KiB only:
- * three page reads of a hundred recordings. More than this quality takes longer and gains nothing.
+ * Brotli's quality. Records of one action are much alike: Brotli sees that over the whole segment, gzip
+ * only over 32 KiB, three page reads of a hundred recordings. A higher quality takes longer and gains
+ * nothing.
  */
 const QUALITY = 5;
 const WINDOW_BITS = 22;
-/** Each piece of text that comes out is a round trip between the threads: not 250 of them for a segment. */
+/** Large, because each decompressed piece is a round trip between threads: else 250 a segment. */
 const CHUNK_BYTES = 1024 * 1024;
 
-/** Off the event loop, as all of `node:zlib` that has a callback. */
+/** Runs off the event loop, as everything in `node:zlib` that takes a callback. */
 const compress = promisify(brotliCompress);
 const decompress = promisify(brotliDecompress);
 
-/** Makes a directory that is still there after a power cut. */
+/** Makes a directory that survives a power cut. */
 export async function makeDirectory(directory: string): Promise<void> {
   const first = await mkdir(directory, { recursive: true, mode: DIRECTORY_MODE });
   if (first !== undefined) await syncDirectory(dirname(first));
 }
 
-/** None when there is no such directory. */
+/** The names in a directory; none when it does not exist. */
 export async function namesIn(directory: string): Promise<string[]> {
   try {
     return await readdir(directory);
@@ -41,7 +42,7 @@ export async function namesIn(directory: string): Promise<string[]> {
   }
 }
 
-/** The file is there whole, and on the disk, or as it was before. */
+/** Writes a segment: the file is whole on the disk, or as before. */
 export async function writeSegment(path: string, members: readonly AuditMember[]): Promise<void> {
   const text = await segmentText(members);
   const { BROTLI_PARAM_QUALITY, BROTLI_PARAM_LGWIN, BROTLI_PARAM_SIZE_HINT } = zlib;
@@ -62,7 +63,7 @@ export async function writeSegment(path: string, members: readonly AuditMember[]
   await syncDirectory(dirname(path));
 }
 
-/** @throws DamagedSegment, or what the operating system says */
+/** @throws DamagedSegment, or the operating system's error */
 export async function readSegment(path: string): Promise<SegmentContent> {
   const bytes = await readFile(path);
   const text = await decompress(bytes, { chunkSize: CHUNK_BYTES }).catch((cause: unknown) => {

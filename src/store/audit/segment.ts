@@ -8,7 +8,7 @@ export interface AuditMember {
   readonly member: string;
 }
 
-/** Between what the records of a segment lie; there need not be one at each bound. */
+/** The bounds of a segment's records; there need not be one at each. */
 export interface SegmentBounds {
   readonly firstAtMs: number;
   readonly lastAtMs: number;
@@ -19,7 +19,7 @@ export interface SegmentBounds {
 /** A file of the archive: records of one action, in the order of time and number. */
 export interface AuditSegment extends SegmentBounds {
   readonly action: AuditAction;
-  /** Tells the bounds, so that nothing need be read to know where to look. */
+  /** Holds the bounds, so that no file is read to know where to look. */
   readonly name: string;
 }
 
@@ -33,7 +33,7 @@ export function segmentOf(action: AuditAction, members: readonly AuditMember[]):
   return { action, name, ...bounds };
 }
 
-/** The segment behind a file name, undefined when it is none of a segment. */
+/** The segment of a file name, undefined for any other file. */
 export function segmentNamed(action: AuditAction, name: string): AuditSegment | undefined {
   const match = NAME.exec(name);
   if (match === null) return undefined;
@@ -58,7 +58,7 @@ export function positionOf({ atMs, member }: AuditMember): AuditPosition {
   return { atMs, sequence: auditNumberOf(member) };
 }
 
-/** Below 0 when the one comes before the other in the order of the trail, 0 when they are the same. */
+/** Compares positions in the trail: below 0 when `one` comes first, 0 when equal. */
 export function compareInTrail(one: AuditPosition, other: AuditPosition): number {
   return one.atMs - other.atMs || one.sequence - other.sequence;
 }

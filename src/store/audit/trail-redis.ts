@@ -22,18 +22,19 @@ export interface AuditTrailOptions {
   readonly keys: Keys;
   readonly records: AuditRecords;
   readonly archive: AuditArchive;
-  /** How much of the archive one page may cost: some hundred megabytes of text at the most. */
+  /** How much of the archive one page may read: some hundred megabytes of text. */
   readonly effort?: EffortLimits;
 }
 
-/** So that a filter which leaves out nearly everything does not keep its caller waiting for ever. */
+/** Bounds the wait for a filter that leaves out nearly everything. */
 const MAX_CALLS = 100;
 const EFFORT: EffortLimits = { maxSeen: 50_000, maxOpened: 24 };
 
 /**
- * The audit trail: in Redis the newest records, a sorted set for each action, by time, whose members
- * are the records themselves; the older ones in files (AuditArchive). Many records of one action push
- * none of another out, and none of their own.
+ * The audit trail: the newest records in Redis, older ones in files (AuditArchive).
+ *
+ * Redis holds a sorted set for each action, by time, whose members are the records themselves. Many
+ * records of one action displace none of another, and none of their own.
  */
 export class AuditTrailRedis implements AuditTrail, AuditReader {
   readonly #redis: Redis;
@@ -53,18 +54,18 @@ export class AuditTrailRedis implements AuditTrail, AuditReader {
   async record(entries: readonly AuditEntry[]): Promise<void> {
     const change = new Change();
     for (const entry of entries) change.record(this.#records.of(entry));
-    // Nothing else is changed: there is nothing to be read again after an unknown outcome.
+    // The site is unchanged, so nothing needs reading again after an unknown outcome.
     await change.apply({ redis: this.#redis, onUnknownOutcome: () => undefined });
   }
 
-  /** One round trip to the store, unless filters leave out more than some hundreds. */
+  /** Reads a page: one round trip unless filters leave out more than some hundreds. */
   async page(query: AuditQuery): Promise<AuditPage> {
     const { limit } = query;
     const effort = new Effort(this.#effort);
     const records: AuditRecord[] = [];
     let { upToSequence, position } = query;
     for (let calls = 1; ; calls++) {
-      // One more than asked for tells whether another page follows.
+      // One record more than asked for tells whether another page follows.
       const wanted = limit + 1 - records.length;
       const page = await this.#read({ ...query, limit: wanted, upToSequence, position }, effort);
       upToSequence = page.upToSequence;
@@ -81,8 +82,10 @@ export class AuditTrailRedis implements AuditTrail, AuditReader {
   }
 
   /**
-   * The store first: what is moved to the archive is there before it leaves the store, so that nothing
-   * is missed, and what is found in both is one record.
+   * Reads the store, then the archive.
+   *
+   * A record is in the archive before it leaves the store. So none is missed in this order, and one that
+   * is found in both is shown once.
    */
   async #read(query: AuditQuery, effort: Effort): Promise<AuditPage> {
     const kept = await this.#index.read(query);
@@ -101,7 +104,7 @@ function placeOf(record: AuditRecord | undefined): AuditPosition | undefined {
   return record && { atMs: record.atMs, sequence: record.sequence };
 }
 
-/** Each record once. */
+/** Merges both parts; each record is in the result once. */
 function merged(
   order: AuditQuery['order'],
   kept: readonly AuditRecord[],

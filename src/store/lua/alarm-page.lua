@@ -2,13 +2,13 @@
 -- KEYS[1] history   KEYS[2] groups that the location or device has alarms of
 -- ARGV[1] prefix of the location's or device's indexes, ARGV[2] of places (in the slot of the history)
 -- ARGV[3] 'asc' or 'desc'   ARGV[4] after and ARGV[5] before this time, both exclusive, '' for none
--- ARGV[6] how many alarms at most, ARGV[7] how many to pass by at most
+-- ARGV[6] how many alarms at most, ARGV[7] how many to skip at most
 -- ARGV[8] last sequence that counts, '' for the last there is
 -- ARGV[9] detection time and ARGV[10] member behind which the page starts, '' for the first page
 -- ARGV[11] number of kinds, which follow; and after them the groups, or '*' for all
 -- returns {last sequence that counts,
---          'end' when nothing follows, 'full' when something does, 'paused' when it was not looked for,
---          [detection time, member] of the last alarm that was read or passed by, [] when none was,
+--          'end' when nothing follows, 'full' when something does, 'paused' when that is unknown,
+--          [detection time, member] of the last alarm that was read or skipped, [] when none was,
 --          [[detection time, member, [field, value, …]], …],
 --          [[place, its text], …]}
 local indexes, placePrefix = ARGV[1], ARGV[2]
@@ -28,8 +28,8 @@ local function isWanted(group)
   return false
 end
 
--- The rank at which a page starts in an index that may not hold the alarm of the page before: by
--- bisection among those with its detection time, so that hundreds of them cost no more.
+-- Finds the rank at which a page starts in an index that may not hold the last page's alarm: by bisection
+-- among the alarms with its detection time, so that hundreds of them cost no more.
 local function startRank(index)
   local low = redis.call('ZCOUNT', index, '-inf', '(' .. startScore)
   local high = redis.call('ZCOUNT', index, '-inf', startScore)
@@ -43,7 +43,7 @@ local function startRank(index)
   return low
 end
 
--- Reads the part of an index that is asked for; nil when it is empty.
+-- Creates a reader of an index between the bounds; nil when nothing is there.
 local function reader(index)
   local total = redis.call('ZCARD', index)
   if total == 0 then return nil end
@@ -58,7 +58,7 @@ local function reader(index)
   return { index = index, total = total, lowest = lowest, highest = highest, block = {}, at = 1 }
 end
 
--- Takes the reader to its next alarm; false at its end.
+-- Moves the reader to its next alarm; false at its end.
 local function advance(one, blockSize)
   if one.at > #one.block then
     if one.lowest > one.highest then return false end
@@ -125,8 +125,8 @@ local function add(score, member)
   end
 end
 
--- What was recorded too late to count is passed by, here and not by the readers: so the last alarm that
--- was read or passed by is always the place where to go on.
+-- Alarms recorded too late to count are skipped here and not by the readers, so that the next page always
+-- starts after the last alarm that was read or skipped.
 local ending, reached, passed = 'end', {}, 0
 while #heads > 0 do
   local first = heads[1]

@@ -1,15 +1,15 @@
--- Appends a batch of alarms to the alarm log, which is the history, each of them once: its record, its
--- indexes, its id and the received packet identifier, in one atomic write (CONTRACT 4.1, 4.2).
+-- Appends a batch of alarms to the alarm log, which is the history, each once: record, indexes, id and
+-- received packet identifier in one atomic write (CONTRACT 4.1, 4.2).
 -- KEYS[1] sequence counter   KEYS[2] alarm log
 -- ARGV[1] to ARGV[6] prefixes, all in the slot of the log: of alarm ids, of receipts, of alarm indexes,
 --                    of places, of alarm groups, of received packet identifiers
 -- ARGV[7] seconds to keep receipts
 -- ARGV[8] MessagePack: for each alarm
---         1 piece and 2 field of its id (alarm-ids.ts)
+--         1 piece and 2 field of its id (alarm-records.ts)
 --         3 device, 4 location, 5 group ('' for none), 6 kind
 --         7 digest and 8 text of its place
 --         9 receipt: packet identifier, '' when the id is stable, 10 digest of the payload,
---        11 1 when the packet is marked as sent again
+--        11 1 when the packet has DUP set
 --        12 session and 13 packet identifier of a QoS 2 publish, '' for none
 --        14 to 19 values of the record: i, r, a, d, x, t (alarm-records.ts)
 -- returns for each alarm its sequence: negative when it had been recorded before
@@ -28,7 +28,7 @@ local function lastOf(stream)
 end
 local last = math.max(tonumber(redis.pcall('GET', counter)) or 0, lastOf(log))
 
--- A batch that waited for the store may hold an alarm and its retransmission.
+-- One batch that waited for the store may hold both an alarm and its retransmission.
 local results, new, inBatch, receiptsInBatch = {}, {}, {}, {}
 
 local function recordedBefore(alarm)
@@ -48,7 +48,7 @@ local function receiptOf(alarm, sequence)
   return alarm[10] .. ':' .. string.format('%.0f', sequence)
 end
 
--- Everything is looked at before anything is written: a script is not rolled back.
+-- All checks come before the first write, because a script is not rolled back.
 for number, alarm in ipairs(alarms) do
   if alarm[12] ~= '' then redis.call('HLEN', received .. alarm[12]) end
   local before = recordedBefore(alarm)
@@ -93,7 +93,7 @@ for number, alarm in ipairs(new) do
     placeOrder[#placeOrder + 1] = alarm[7]
   end
 end
--- The first alarm of a place writes it down, the last one to expire takes it away.
+-- The first alarm of a place stores it, the last one to expire removes it.
 for _, digest in ipairs(placeOrder) do
   local place = atPlace[digest]
   local device, location, group = place.alarm[3], place.alarm[4], place.alarm[5]

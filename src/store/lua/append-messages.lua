@@ -1,4 +1,4 @@
--- Appends a batch of messages that are no alarms to their log.
+-- Appends a batch of messages other than alarms to the message log.
 -- KEYS[1] sequence counter   KEYS[2] message log
 -- ARGV[1] prefix of received packet identifiers, in the slot of the log
 -- ARGV[2] MessagePack: for each message its topic, payload, time of receipt, location and group ('' for
@@ -18,7 +18,7 @@ local function lastOf(stream)
 end
 local last = math.max(tonumber(redis.pcall('GET', counter)) or 0, lastOf(log))
 
--- What cannot be written to is found before anything is written: a script is not rolled back.
+-- Unwritable keys are found before the first write, because a script is not rolled back.
 for _, message in ipairs(messages) do
   if message[6] ~= '' then redis.call('HLEN', received .. message[6]) end
 end

@@ -1,17 +1,17 @@
--- One change of the site: checks first, writes afterwards (a script is not rolled back).
+-- Applies one change of the site: checks first, then writes (a script is not rolled back).
 -- KEYS     every key that is checked or written
 -- ARGV[1]  JSON: { checks: [[condition, keyNumber, code, field?, value?], …],
 --                  records: [[indexNumber, counterNumber, time, text,
 --                             [[name, keyNumber, field], …]], …],
 --                  writes: [[command, keyNumber, argument, …], …] }
 --          conditions: exists, absent, empty (no such set or no member), field (equals value), noField
---          records: of the audit trail, with what stood in those fields before the writes. A member of
+--          records: of the audit trail, with the values of those fields before the writes. A member of
 --          an index is the record's number in 12 digits, then JSON: [text, { name: old value, … }]
 --          commands: those of Redis, and
---          LEAVE record, field, prefix, member: out of the set that the field names, if it is there
---          DELEACH set, prefix: prefix .. member, of every member of the set
---          The keys that these two make are in the slot of the others; what they depend on is read
---          here, so that no other change can come in between.
+--          LEAVE record, field, prefix, member: removes it from the set that the field names, if any
+--          DELEACH set, prefix: deletes prefix .. member for every member of the set
+--          The keys that these two make are in the slot of the others, and depend on values read
+--          here, so that no other change can come between.
 -- returns  the code of the first check that failed, and then nothing was written, or 'ok'
 local change = cjson.decode(ARGV[1])
 

@@ -17,8 +17,8 @@ local DIGITS = 12
 
 local function numberOf(member) return string.sub(member, 1, DIGITS) end
 
--- How many records of an index come before the start in the order of time and number: by bisection
--- among those with its time, of which there may be hundreds.
+-- Counts the records of an index before the start, in the order of time and number: by bisection among
+-- those with its time, of which there may be hundreds.
 local function rankOfStart(index)
   local low = redis.call('ZCOUNT', index, '-inf', '(' .. startTime)
   local high = redis.call('ZCOUNT', index, '-inf', startTime)
@@ -31,7 +31,7 @@ local function rankOfStart(index)
   return low
 end
 
--- Reads an index in the wanted order, a block at a time, leaving out what was written too late.
+-- Reads an index in the wanted order, a block at a time, without records written too late.
 local function reader(index)
   local first = lower == '' and 0 or redis.call('ZCOUNT', index, '-inf', lower)
   local last = (upper == '' and redis.call('ZCARD', index) or redis.call('ZCOUNT', index, '-inf', '(' .. upper)) - 1
@@ -62,13 +62,14 @@ local function comesFirst(one, other)
   return (one[2] < other[2]) == ascending
 end
 
--- The URLs of a page are of every device whose recordings they lead to: `<deviceId>/…` in its keys.
+-- Footage URLs belong to every device whose recordings they lead to: `<deviceId>/…` in the keys.
 local function isOf(text)
   return text.resourceId == resource
     or (type(text.details.keys) == 'string' and string.find(text.details.keys, '"' .. resource .. '/', 1, true))
 end
 
--- A move between locations is of both. Decoding takes time: only what has the ids in it at all.
+-- A move between locations belongs to both. Decoding takes time, so records without the ids in their text
+-- are skipped.
 local function isWanted(member)
   for _, id in ipairs({ location, actor, resource }) do
     if id ~= '' and not string.find(member, id, DIGITS, true) then return false end
@@ -80,7 +81,7 @@ local function isWanted(member)
     and (resource == '' or isOf(text))
 end
 
--- Those that have something: { next record, what reads the one after it }.
+-- The indexes with records left: { next record, reader of the one after it }.
 local open = {}
 for number = 2, #KEYS do
   local read = reader(KEYS[number])

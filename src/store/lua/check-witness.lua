@@ -1,8 +1,8 @@
--- Compares the store with what the gateway last saw of it. Writes nothing to a store that is as it must
--- be: with a full disk, a write ends the server.
--- A counter that is behind its stream would have every new entry refused: it is raised.
+-- Compares the store with the gateway's witness. Writes nothing to a store in order: with a full disk, a
+-- write ends the server. Raises a counter that is lower than its stream, which would refuse every new
+-- entry.
 -- KEYS[1] identity   KEYS[2], [3], [4] counters of alarms, other messages and audit records
--- KEYS[5] history   KEYS[6] what version 1 had queued of alarms   KEYS[7] log of other messages
+-- KEYS[5] history   KEYS[6] alarms that version 1 had queued   KEYS[7] message log
 -- ARGV[1] the identity that the gateway knows, '' to take the store as it is
 -- ARGV[2], [3], [4] the numbers that it knows   ARGV[5] digest of the alarm with that number, or ''
 -- ARGV[6] the identity to give a store that is taken as it is and has none
@@ -45,7 +45,7 @@ if identity == '' and ARGV[1] == '' then
   redis.call('SET', KEYS[1], identity)
 end
 
--- An alarm whose time is over is no longer there, and says nothing.
+-- An alarm that has expired is gone, and proves nothing.
 local found = ARGV[5] ~= '' and digestOf(tonumber(ARGV[2])) or ''
 local isAnother = found ~= '' and found ~= ARGV[5]
 

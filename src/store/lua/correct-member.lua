@@ -1,7 +1,7 @@
--- Puts one member of a set right by its record, which names the owner of the set it belongs to.
+-- Corrects one member of a set by its record, which names the owner of the set it belongs to.
 -- KEYS     the set, the member's record, the set of ids of the member's kind
 -- ARGV     the field of the record, the owner of the set, the member
--- returns  1, or 0 when nothing was to be changed: a record that is lost may be restored
+-- returns  1, or 0 when nothing was changed: a lost record may yet be restored
 local named = redis.pcall('HGET', KEYS[2], ARGV[1])
 if type(named) == 'table' then return 0 end
 if redis.call('TYPE', KEYS[1]).ok ~= 'set' then redis.call('DEL', KEYS[1]) end

@@ -1,5 +1,5 @@
--- Removes the oldest records of an index of the audit trail, as long as they are the given ones. By
--- rank, so that the append-only file has one short line of it and not every record once more.
+-- Removes the oldest records of an index of the audit trail, as long as they are the given ones. By rank,
+-- so that the append-only file gets one short line and not every record once more.
 -- KEYS[1] index (apply-change.lua)
 -- ARGV    12 digits of each record, the oldest first
 -- returns how many were removed

@@ -8,14 +8,14 @@
 local last, limit = ARGV[1], ARGV[2]
 local indexes, ids, places, groups = unpack(ARGV, 3, 6)
 
--- One alarm, place, … less: true when none is left, and the count is gone.
+-- Counts one alarm, place, … less; true when none is left, and the count is gone.
 local function isLast(counts, field)
   if redis.call('HINCRBY', counts, field, -1) > 0 then return false end
   redis.call('HDEL', counts, field)
   return true
 end
 
--- As alarm-ids.ts has it.
+-- Finds piece and field as alarm-records.ts does.
 local function removeId(device, id)
   local digest = redis.sha1hex(device .. id)
   local piece = math.floor(tonumber(string.sub(digest, 1, 4), 16) / 2)
@@ -31,7 +31,7 @@ for _, row in ipairs(redis.call('XRANGE', KEYS[1], '-', last, 'COUNT', limit)) d
   for at = 1, #fields, 2 do alarm[fields[at]] = fields[at + 1] end
   local place = places .. (alarm.p or '')
   local location, device, group = unpack(redis.call('HMGET', place, 'l', 'd', 'g'))
-  -- Where the place is lost nobody knows the indexes; alarm-page.lua passes by what they still hold.
+  -- Without the place the indexes are unknown; alarm-page.lua skips what they still hold.
   if location and device and group then
     local member = string.format('%012.0f', tonumber(string.match(entry, '^%d+')))
     redis.call('ZREM', indexes .. location .. ':' .. group .. ':' .. alarm.k, member)
@@ -46,6 +46,6 @@ for _, row in ipairs(redis.call('XRANGE', KEYS[1], '-', last, 'COUNT', limit)) d
   redis.call('XDEL', KEYS[1], entry)
   removed = removed + 1
 end
--- A stream that is empty stays otherwise; the numbers of its entries are not its own.
+-- An empty stream would stay; its numbers come from the counter, so it may go.
 if redis.call('XLEN', KEYS[1]) == 0 then redis.call('DEL', KEYS[1]) end
 return removed

@@ -1,11 +1,11 @@
--- Loads the whole site at one moment; ids that the lists lack are put back first.
+-- Loads the whole site at one moment, after restoring ids that the sets lack.
 -- KEYS     the sets of ids of each kind: locations, groups, rooms, devices, access tokens
 -- ARGV[1]  JSON: for each of KEYS { record: prefix of its records' keys (all in the same slot),
---                                   unlisted: ids of records that were seen, but not in the set }
+--                                   unlisted: ids of records that were found, but not in the set }
 -- returns  { for each kind [[id, [field, value, …] or nil when its key holds no hash], …],
 --            for each kind the ids that its set lacked,
 --            the store's first refusal to write, or '' }
--- Records are the authority. Writes may be refused (full disk, replica): the site is read all the same.
+-- Records are the authority. The site is read even when writes are refused (full disk, replica).
 local kinds = cjson.decode(ARGV[1])
 local refusal = ''
 
@@ -21,7 +21,7 @@ local function membersOf(set)
   return {}
 end
 
--- Adds the ids that have a record, but are not in the set, to both the ids and the set.
+-- Adds ids that have a record, but are not in the set, to both `ids` and the set.
 local function restore(set, ids, kind)
   local listed, restored = {}, {}
   for _, id in ipairs(ids) do listed[id] = true end

@@ -1,4 +1,4 @@
--- Puts a value in front of a bounded list, as long as the record that the list belongs to exists.
+-- Prepends a value to a bounded list, provided that the record which owns the list exists.
 -- KEYS     the record, the list
 -- ARGV     the value, the greatest length of the list
 -- returns  1, or 0 when there is no such record and nothing was written

@@ -1,4 +1,4 @@
--- Has the records of the audit trail numbered from behind this one on.
+-- Raises the counter of the audit trail, so that new records get higher numbers than this one.
 -- KEYS[1] counter of the records
 -- ARGV[1] the highest number that there is elsewhere
 -- returns the number of the last record

@@ -1,8 +1,8 @@
--- Removes what belongs to locations and devices that exist no more, not even by their id in the list.
+-- Removes leftovers of locations and devices that no longer exist, neither as a record nor in the set of ids.
 -- KEYS     the sets of ids of the locations and of the devices, the hash of when devices were last seen
 -- ARGV[1]  JSON: { location, rejected, device: prefixes of keys in the same slot,
---                  locationIds, deviceIds: who may be no more }
--- returns  how many rejected lists and how many fields of the hash were removed
+--                  locationIds, deviceIds: ids that may be gone }
+-- returns  how many lists of invalid publishes and how many fields of the hash were removed
 local leftovers = cjson.decode(ARGV[1])
 
 local function isGone(set, record, id)

@@ -1,4 +1,4 @@
--- Sets a field of a hash, as long as the record that the field is about exists.
+-- Sets a field of a hash, provided that the record which the field is about exists.
 -- KEYS     the record, the hash
 -- ARGV     the field, its value
 -- returns  1, or 0 when there is no such record and nothing was written
