@@ -84,13 +84,22 @@ export function maySubscribe(principal: Principal, filter: string): boolean {
     const commands = deviceTopic(principal.id, 'commands');
     return filter === deviceTopic(principal.id, 'rejected') || filter.startsWith(`${commands}/`);
   }
+  if (filter.startsWith('$')) return filter.startsWith(BROKER_TOPICS);
   if (filter === GATEWAY_STATUS_TOPIC) return true;
   // The status of a bridge is for the administrator, over HTTP as here.
   if (filter.startsWith(BRIDGE_TOPICS)) return isAdmin(principal.grants);
-  const [first, location = ''] = filter.split('/');
-  if (first !== 'care-homes') return false;
-  if (location === '+' || location === '#') return touchesLocation(principal.grants, '*');
+  const [first = '', location = ''] = filter.split('/');
+  // `mayReceive` decides for each message: an integrator need not know an id first.
+  if (first === '#' || filter === '+' || isWildcard(location)) return true;
+  if (first !== 'care-homes' && first !== '+') return false;
   return location !== '' && touchesLocation(principal.grants, location);
+}
+
+/** Other brokers publish about themselves there; clients ask for it unasked. */
+const BROKER_TOPICS = '$SYS/';
+
+function isWildcard(level: string): boolean {
+  return level === '+' || level === '#';
 }
 
 /**
@@ -108,8 +117,10 @@ export function mayPublish(principal: Principal, target: PublishTarget): boolean
   return target.type === 'command' && touchesLocation(principal.grants, target.locationId);
 }
 
-/** Location and group of a forwarded message, which decide who may see it. */
+/** Topic, location and group of a message: decide who may see it. */
 export interface Audience {
+  readonly topic: string;
+  /** Null: about no location. */
   readonly locationId: string | null;
   readonly groupId: string | null;
 }
@@ -121,7 +132,8 @@ export interface Audience {
  * group's devices.
  */
 export function mayReceive(principal: Principal, audience: Audience): boolean {
-  if (principal.type === 'device' || audience.locationId === null) return true;
+  if (principal.type === 'device') return true;
+  if (audience.locationId === null) return maySubscribe(principal, audience.topic);
   return permits(principal.grants, 'viewer', {
     locationId: audience.locationId,
     groupId: audience.groupId,

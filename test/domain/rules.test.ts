@@ -139,18 +139,24 @@ describe('grants', () => {
     [viewer, 'care-homes/l/devices/+/alarms/fall', true],
     [viewer, 'gateway/status', true],
     [viewer, 'care-homes/other/#', false],
-    [viewer, 'care-homes/+/devices/#', false],
-    [viewer, 'care-homes/#', false],
-    [viewer, '#', false],
-    [viewer, '+/l/#', false],
-    [viewer, 'gateway/#', false],
-    [viewer, '$SYS/#', false],
+    [viewer, 'care-homes/+/devices/#', true],
+    [viewer, 'care-homes/#', true],
+    [viewer, '#', true],
+    [viewer, '+', true],
+    [viewer, '+/#', true],
+    [viewer, '+/l/#', true],
+    [viewer, '+/other/#', false],
+    [viewer, 'gateway/#', true],
+    [viewer, 'gateway/bridges/#', false],
+    [viewer, '$SYS/#', true],
     [viewer, '$share/g/care-homes/l/#', false],
+    [viewer, '$share/+/#', false],
     [viewer, 'devices/d/alarms', false],
     [group, 'care-homes/l/#', true],
     [admin, 'care-homes/#', true],
     [admin, 'care-homes/+/devices/#', true],
-    [admin, '#', false],
+    [admin, '#', true],
+    [admin, 'gateway/bridges/#', true],
     [device, 'devices/d/commands/#', true],
     [device, 'devices/d/commands/x', true],
     [device, 'devices/d/rejected', true],
@@ -163,10 +169,23 @@ describe('grants', () => {
   });
 
   it('on a group shows only what concerns the group', () => {
-    expect(mayReceive(group, { locationId: 'l', groupId: 'g' })).toBe(true);
-    expect(mayReceive(group, { locationId: 'l', groupId: null })).toBe(false);
-    expect(mayReceive(group, { locationId: null, groupId: null })).toBe(true);
-    expect(mayReceive(viewer, { locationId: 'l', groupId: 'g' })).toBe(true);
-    expect(mayReceive(viewer, { locationId: 'other', groupId: null })).toBe(false);
+    const topic = 'care-homes/l/devices/d/alarms/fall';
+    expect(mayReceive(group, { topic, locationId: 'l', groupId: 'g' })).toBe(true);
+    expect(mayReceive(group, { topic, locationId: 'l', groupId: null })).toBe(false);
+    expect(mayReceive(viewer, { topic, locationId: 'l', groupId: 'g' })).toBe(true);
+    expect(mayReceive(viewer, { topic, locationId: 'other', groupId: null })).toBe(false);
+  });
+
+  it.each([
+    [viewer, 'gateway/status', true],
+    [group, 'gateway/status', true],
+    [viewer, 'gateway/bridges/region/status', false],
+    [admin, 'gateway/bridges/region/status', true],
+    [viewer, 'devices/d/commands/x', false],
+    [admin, 'devices/d/commands/x', false],
+    [admin, 'devices/d/rejected', false],
+    [device, 'devices/d/commands/x', true],
+  ])('%j sees what is about no location under %s: %s', (principal, topic, may) => {
+    expect(mayReceive(principal, { topic, locationId: null, groupId: null })).toBe(may);
   });
 });
