@@ -121,8 +121,8 @@ export class MqttBroker {
       log.info({ clientId: client.id, reason: error.message }, 'connection ended');
     });
     this.#aedes.on('connectionError', (client, error) => this.#connectFailed(client, error));
-    // Missing from the types of Aedes (DEPENDENCY-FAULTS 20); without a listener an error would end
-    // the process.
+    // Missing from the types of Aedes (DEPENDENCY-FAULTS 20); an unheard error would end the
+    // process.
     const emitter: NodeJS.EventEmitter = this.#aedes;
     emitter.on('error', (error) => log.error({ err: error }, 'broker error'));
     await this.#aedes.listen();
@@ -210,12 +210,7 @@ export class MqttBroker {
     });
   }
 
-  /**
-   * Whether an earlier run of the gateway left the will.
-   *
-   * A stored will bears the id of the broker that stored it; the will of a connected client bears
-   * none.
-   */
+  /** Whether an earlier run left the will: then it bears the id of the broker that stored it. */
   #isLeftWill(will: PublishPacket): boolean {
     const brokerId: unknown = Reflect.get(will, 'brokerId');
     return brokerId !== undefined && brokerId !== this.#aedes.id;
@@ -290,11 +285,7 @@ export class MqttBroker {
     log.info({ clientId: client.id, principal: connection.owner }, 'disconnected');
   }
 
-  /**
-   * Handles the end of a network connection.
-   *
-   * Presence ends only here, so that a device which came back before shows no gap.
-   */
+  /** Handles the end of a network connection; a device that came back before shows no gap. */
   #ended(client: Client, mqttClient: MqttClient): void {
     this.#keepAlive.leave(mqttClient);
     this.#closed(client);

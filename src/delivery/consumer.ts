@@ -98,8 +98,7 @@ export class Consumer implements Member {
 
   /** Sends to this connection, beginning with unacknowledged messages. */
   connect(receiver: Receiver): void {
-    // A connection that was taken over [MQTT-3.1.4-2] acknowledges no more: its messages are sent
-    // again.
+    // A connection that was taken over acknowledges no more [MQTT-3.1.4-2].
     const { receiver: before } = this.#window;
     if (before !== undefined) this.disconnect(before);
     this.#services.routes.applyChanges();
@@ -175,11 +174,7 @@ export class Consumer implements Member {
     return this.cursors[entry.log].needs(entry);
   }
 
-  /**
-   * Begins the recount at start: entries up to here are counted already.
-   *
-   * A log that has lost entries since is counted from the ack floor.
-   */
+  /** Begins the recount at start, after this entry, or after the ack floor if the log lost some. */
   beginCount(log: LogName, countedUpTo: number): void {
     const hasLost = this.cursors[log].beginCount(countedUpTo);
     if (hasLost) this.#rewindSubscriptions(log, this.#services.tails[log].last);
