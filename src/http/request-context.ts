@@ -63,7 +63,8 @@ export function errorResponder(
       denials.addDeniedPermission(actorOf(c), subjectOf(c), requestDetails(c));
     }
     const requestId = c.get('requestId');
-    if (isOwnFailure(error)) log.error({ err: error, requestId }, 'failed to answer an http request');
+    if (isOwnFailure(error))
+      log.error({ err: error, requestId }, 'failed to answer an http request');
     const options = { challenge: c.get('challenge') };
     const { status, headers, body } = problemReply(error, pathOf(c), requestId, options);
     return c.body(body, status, headers);
