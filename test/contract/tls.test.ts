@@ -44,7 +44,7 @@ it('serves the interface over HTTPS', async () => {
 it.each([
   ['mqtts', () => `mqtts://localhost:${portOf('mqtts')}`],
   ['wss', () => `wss://localhost:${portOf('https')}/mqtt`],
-])('receives an alarm over %s', async (_name, url) => {
+])('receives an alarm over %s', async (name, url) => {
   const device = await home.device();
   const nurse = await home.nurse(device, 'alarms/#');
   const { id: username, secret: password } = device;

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { GatewayProcess } from './gateway-process.js';
@@ -29,7 +29,9 @@ export class MovableClock {
   }
 
   #move(gateway: GatewayProcess, ahead: { wallMs: number; elapsedMs: number }): void {
-    writeFileSync(this.#file, JSON.stringify(ahead));
+    // At once: the gateway may be reading the file for the move before.
+    writeFileSync(`${this.#file}.new`, JSON.stringify(ahead));
+    renameSync(`${this.#file}.new`, this.#file);
     process.kill(gateway.processId, 'SIGUSR2');
   }
 }
