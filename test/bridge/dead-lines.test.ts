@@ -18,7 +18,7 @@ async function line(keys: object = {}) {
 }
 
 it.each<Direction>(['up', 'down', 'both'])(
-  'a line that is cut in silence (%s) is noticed for want of an acknowledgement, and nothing is lost',
+  'detects a silently cut line (%s) by a missing acknowledgement, and loses nothing',
   async (direction) => {
     const { proxy, subscriber, home } = await line();
     const sensors = await world.sensors(home, 2);
@@ -36,7 +36,7 @@ it.each<Direction>(['up', 'down', 'both'])(
   },
 );
 
-it('a line that is cut in silence while there is nothing to send is noticed by the pings', async () => {
+it('detects a silently cut line by the pings when there is nothing to send', async () => {
   const { proxy, home } = await line({ keepAliveSeconds: 1 });
   proxy.swallow();
   await untilBridge(home, 'region', { connected: false, lastError: { kind: 'silent' } });
@@ -44,7 +44,7 @@ it('a line that is cut in silence while there is nothing to send is noticed by t
   await untilBridge(home, 'region', { connected: true });
 });
 
-it('a line that is cut again and again under load loses nothing and keeps the order', async () => {
+it('loses nothing and keeps the order when its line is cut again and again under load', async () => {
   const { proxy, subscriber, home } = await line({ maxInFlight: 20 });
   const sensors = await world.sensors(home, 3);
   const calm = new AbortController();

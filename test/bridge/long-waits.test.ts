@@ -19,7 +19,7 @@ async function withClock(...bridges: object[]): Promise<{ clock: MovableClock; h
   return { clock, home: await world.home(bridges, clock.environment) };
 }
 
-it('what had to wait is marked late, and what is new is not', async () => {
+it('marks queued alarms late, and new ones not', async () => {
   const mosquitto = await world.deadMosquitto();
   const { clock, home } = await withClock(bridgeTo(mosquitto));
   const sensor = await world.sensor(home);

@@ -37,7 +37,7 @@ it('guarantee 2: an upstream that is killed and restarted under load misses noth
   await reconciled(home, subscriber, sensors);
 });
 
-it('guarantee 2: an upstream that ends in order misses nothing', async () => {
+it('guarantee 2: an upstream that is stopped misses nothing', async () => {
   const mosquitto = await world.mosquitto();
   const subscriber = await world.subscriber(mosquitto);
   const home = await world.home([bridgeTo(mosquitto)]);
@@ -130,7 +130,7 @@ it('guarantees 5 and 6: a bridge whose upstream is dead all the time keeps every
   });
 });
 
-it('an upstream that freezes is left, and gets everything when it thaws', async () => {
+it('an upstream that freezes is given up, and gets everything when it thaws', async () => {
   const mosquitto = await world.mosquitto();
   const subscriber = await world.subscriber(mosquitto);
   const home = await world.home([bridgeTo(mosquitto)]);

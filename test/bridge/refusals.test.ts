@@ -10,7 +10,7 @@ const CREDENTIALS = { username: 'gateway', password: 'right' };
 const REFUSED = 4;
 const WATCHER = { username: 'watcher', password: 'watching' };
 
-it('refused credentials are told apart, said once and not hammered; corrected, nothing is lost', async () => {
+it('reports wrong credentials once, retries them with a backoff, and loses nothing when they are corrected', async () => {
   const mosquitto = await world.mosquitto({ users: { gateway: 'other', watcher: 'watching' } });
   const proxy = await world.proxy(mosquitto);
   const subscriber = await world.subscriber(mosquitto, WATCHER);
@@ -37,7 +37,7 @@ it('refused credentials are told apart, said once and not hammered; corrected, n
 
 // Mosquitto 2.0 ends the connection after each refused PUBLISH where `max_queued_messages` is 0.
 it.each(['keeps', 'ends'])(
-  'messages under a topic that is refused are set aside, counted and listed; the rest goes on, also where the upstream %s the connection',
+  'makes dead letters of messages under a denied topic and delivers the rest, also when the upstream %s the connection',
   async (way) => {
     const mosquitto = await world.mosquitto({
       ...(way === 'ends' && { settings: { max_queued_messages: 0 } }),
@@ -83,7 +83,7 @@ it.each(['keeps', 'ends'])(
 
 /** Announced in CONNACK; and found out by trying. */
 it.each(['max_packet_size', 'message_size_limit'])(
-  'a message that is too large for the upstream (%s) is set aside; the rest goes on',
+  'makes a dead letter of a message that is too large for the upstream (%s), and delivers the rest',
   async (setting) => {
     const mosquitto = await world.mosquitto({ settings: { [setting]: 3_000 } });
     const subscriber = await world.subscriber(mosquitto);
@@ -107,7 +107,7 @@ it.each(['max_packet_size', 'message_size_limit'])(
   },
 );
 
-it('an upstream that is full is tried ever less often, and gets everything when it has room', async () => {
+it('retries a full upstream ever less often, and delivers everything when it has room', async () => {
   // As little as it starts with, and a subscriber for whom it keeps everything.
   const mosquitto = await world.mosquitto({ settings: { memory_limit: 400_000 } });
   const hoarder = await mqtt.connectAsync(mosquitto.url, { clientId: 'hoarder', clean: false });
@@ -132,7 +132,7 @@ it('an upstream that is full is tried ever less often, and gets everything when 
   await reconciled(home, subscriber, [sensor]);
 });
 
-it('an upstream that takes no more connections is tried again until it does', async () => {
+it('retries with a backoff an upstream that takes no more connections, until it does', async () => {
   const mosquitto = await world.mosquitto({ settings: { max_connections: 1 } });
   const subscriber = await world.subscriber(mosquitto);
   const home = await world.home([bridgeTo(mosquitto, { send: 'alarms' })]);
@@ -146,7 +146,7 @@ it('an upstream that takes no more connections is tried again until it does', as
   await reconciled(home, subscriber, [sensor]);
 });
 
-it('another client with the bridge’s client id interrupts it, and it loses nothing', async () => {
+it('loses nothing when another client takes its client id', async () => {
   const mosquitto = await world.mosquitto();
   const proxy = await world.proxy(mosquitto);
   const subscriber = await world.subscriber(mosquitto);

@@ -31,7 +31,7 @@ it('over TLS, with a client certificate, an upstream that is killed misses nothi
   await reconciled(home, subscriber, sensors);
 });
 
-it('an upstream with a certificate of a foreign authority is told nothing', async () => {
+it('sends nothing to an upstream with a certificate of a foreign authority', async () => {
   const foreign = await world.authority();
   const mosquitto = await world.mosquitto({ tls: { name: ADDRESS } });
   const proxy = await world.proxy(mosquitto);

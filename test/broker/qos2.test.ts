@@ -169,7 +169,7 @@ describe('a QoS 2 alarm whose packet identifier alone cannot be stored', () => {
 });
 
 describe('guarantee 4: a device at QoS 2, while the store does not answer', () => {
-  it('is served, and its alarms are live, though its PUBRELs wait', async () => {
+  it('is served, and its alarms are live, while its PUBRELs wait', async () => {
     const device = await home.device();
     const nurse = await home.nurse(device, 'alarms/#');
     const session = { clientId: `sensor-${device.id}`, clean: false };

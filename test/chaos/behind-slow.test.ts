@@ -69,7 +69,7 @@ const SENT_BEFORE: readonly (readonly [
 describe.each([40, 100, 190, 400])(
   'guarantee 4: with a store that takes %i ms to answer, an alarm after other publishes of its device',
   (delayMs) => {
-    it.each(SENT_BEFORE)('%s, %i, is live within a second', async (_name, count, make) => {
+    it.each(SENT_BEFORE)('delivers %s, %i, live within a second', async (_name, count, make) => {
       const packets = Array.from({ length: count }, (_, index) => make(index + 1));
       const last = alarm(count + 1);
       remote.slowDown(delayMs);

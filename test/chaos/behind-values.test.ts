@@ -86,7 +86,7 @@ async function recordedIds(): Promise<string[]> {
 }
 
 describe.each([150, 700])('guarantee 4: while the store is silent, an alarm after %i', (count) => {
-  it.each(VALUES)('%s is live within a second; then all is stored once', async (_name, make) => {
+  it.each(VALUES)('delivers %s live within a second, and stores all of it once', async (_name, make) => {
     const packets = Array.from({ length: count }, (_, index) => make(index + 1));
     const sensor = await RawClient.connect(home.gateway, device);
     const id = randomUUID();

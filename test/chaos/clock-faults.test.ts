@@ -39,7 +39,7 @@ async function withBacklog(home: Home): Promise<Columns> {
 }
 
 describe('guarantee 7: a clock that jumps', () => {
-  it('is told of, drops nothing that waits, and delays no live alarm, at each QoS', async () => {
+  it('is reported, drops nothing queued and delays no live alarm, at each QoS', async () => {
     const { clock, gateway, home } = await start();
     const columns = await withBacklog(home);
     const [, live] = columns.watchers;
@@ -70,7 +70,7 @@ describe('guarantee 7: a clock that jumps', () => {
 });
 
 describe('guarantee 6: what waits', () => {
-  it('for longer than the bound falls out at each QoS, for durable and live, and is counted', async () => {
+  it('expires beyond the age bound at each QoS, for durable and live subscribers, and is counted', async () => {
     const inFlight = 5;
     const { clock, gateway, home } = await start({
       GATEWAY_SESSIONS_MAX_QUEUED_HOURS: '1',
@@ -104,7 +104,7 @@ describe('guarantee 6: what waits', () => {
     live.vanish();
   });
 
-  it('for more than 60 s is marked as late at each QoS', async () => {
+  it('is marked late after more than 60 s, at each QoS', async () => {
     const { clock, gateway, home } = await start();
     const columns = await withBacklog(home);
     clock.pass(gateway, LATE_MS);

@@ -74,7 +74,7 @@ async function fillUp(dataDir: string, columns: Columns): Promise<() => void> {
 }
 
 describe('guarantee 7: a full disk', () => {
-  it('holds up acknowledgements, not live alarms, and loses nothing at any QoS', async ({
+  it('delays acknowledgements, not live alarms, and loses nothing at any QoS', async ({
     skip,
   }) => {
     const dataDir = smallDisk();
@@ -127,7 +127,7 @@ describe('guarantee 7: a full disk', () => {
 });
 
 describe('guarantee 7: an append-only file without its end', () => {
-  it('is loaded up to there, which the log says; of each QoS all that was stored is there', async () => {
+  it('is loaded up to the damage, which the log says; everything stored is there, at each QoS', async () => {
     const gateway = await GatewayProcess.start();
     cleanups.push(() => gateway.remove());
     const home = await Home.at(gateway);

@@ -28,7 +28,7 @@ const ENDS: [string, (gateway: GatewayProcess) => Promise<unknown>][] = [
 
 describe('guarantee 2: a gateway that is', () => {
   it.each(ENDS)(
-    '%s loses nothing that was stored, of any QoS; the live get what comes once they are back',
+    '%s loses nothing stored, at any QoS; live subscribers get later alarms once they are back',
     async (_how, end) => {
       const home = await Home.at(await start());
       const before = await Columns.of(home);
@@ -61,7 +61,7 @@ describe('guarantee 2: a gateway that is', () => {
   );
 
   it.each(ENDS)(
-    '%s while an alarm is on its way has it sent again at QoS 1 and 2, and loses it at QoS 0',
+    '%s while an alarm is on its way makes the device send it again at QoS 1 and 2, and loses it at QoS 0',
     async (_how, end) => {
       const home = await Home.at(await start());
       const before = await Columns.of(home);

@@ -29,7 +29,7 @@ async function homeOf(environment?: Record<string, string>): Promise<Home> {
 }
 
 describe('guarantee 4: a store that does not answer', () => {
-  it('holds up acknowledgements only, at each QoS and for each subscriber; then all is stored once', async () => {
+  it('delays acknowledgements only, at each QoS and for each subscriber; then all is stored once', async () => {
     const home = await homeOf();
     const [some, others] = [await Columns.devices(home), await Columns.devices(home)];
     const columns = await Columns.of(home);
@@ -58,7 +58,7 @@ describe('guarantee 4: a store that does not answer', () => {
 });
 
 describe('guarantee 4: a store that is slow', () => {
-  it('is told of, and delays acknowledgements only, at each QoS and for each subscriber', async () => {
+  it('is reported, and delays acknowledgements only, at each QoS and for each subscriber', async () => {
     const remote = await RemoteStore.start();
     cleanups.push(() => remote.remove());
     const columns = await Columns.of(await homeOf({ GATEWAY_REDIS_URL: remote.url }));
@@ -83,7 +83,7 @@ describe('guarantee 4: a store that is slow', () => {
 });
 
 describe('a store that is killed', () => {
-  it('is started again; nothing is lost meanwhile at any QoS, for any subscriber', async () => {
+  it('is started again, and nothing is lost meanwhile at any QoS, for any subscriber', async () => {
     const columns = await Columns.of(await homeOf());
     columns.alarm();
     await columns.loseNothing();
@@ -102,7 +102,7 @@ describe('a store that is killed', () => {
 });
 
 describe('a store that is not there yet', () => {
-  it('is waited for, which the log says; nobody gets in, and the durable has its backlog', async () => {
+  it('is waited for, which the log says; nobody can connect, and the durable subscriber keeps its backlog', async () => {
     const redis = await ownRedis();
     await redis.start();
     const home = await homeOf({ GATEWAY_REDIS_URL: redis.url });
@@ -167,7 +167,7 @@ describe('a full store', () => {
     await becomesReady(columns.home);
   });
 
-  it('that has room and has none in turn keeps the order at each QoS', async () => {
+  it('keeps the order when it is full and has room in turn, at each QoS', async () => {
     const redis = await ownRedis();
     await redis.start();
     const columns = await Columns.of(await homeOf({ GATEWAY_REDIS_URL: redis.url }));

@@ -38,7 +38,7 @@ async function filled(name: string, messages: number, alarms: number): Promise<M
 
 describe('guarantee 6: a queue that is full', () => {
   it.each(ENDS)(
-    'loses the oldest telemetry and never an alarm%s, at each QoS',
+    'drops the oldest telemetry and never an alarm%s, at each QoS',
     async (what, end) => {
       const [messages, alarms] = [MAX_QUEUED + 30, MAX_QUEUED + 20];
       const wards = await filled(`full${what.length}`, messages, alarms);
@@ -58,7 +58,7 @@ describe('guarantee 6: a queue that is full', () => {
     60_000,
   );
 
-  it('of a live subscriber that does not acknowledge loses the telemetry over the bound', async () => {
+  it('of a live subscriber that does not acknowledge drops the telemetry beyond the bound', async () => {
     const ward = await Ward.open(gateway);
     const live = await RawClient.connect(gateway, ward.viewer, { clientId: 'live-telemetry' });
     await live.subscribe([ward.filter('x')]);

@@ -53,7 +53,7 @@ describe('guarantee 3: a backlog', () => {
     60_000,
   );
 
-  it('goes on in order when the subscriber reconnects in the middle of it, again and again, at each QoS', async () => {
+  it('continues in order when the subscriber reconnects in the middle of it, again and again, at each QoS', async () => {
     ward = await Ward.open(gateway, 3, EACH_QOS);
     await ward.absentNurse('restless');
     await ward.alarm(3_000);
@@ -89,7 +89,7 @@ describe('guarantee 3: a backlog', () => {
 
 describe('guarantee 2: a subscriber that was away', () => {
   it.each(EACH_QOS)(
-    'gets every alarm of QoS %i in order if its session persists; else it is owed none',
+    'gets every alarm of QoS %i in order when its session persists, and none otherwise',
     async (qos) => {
       ward = await Ward.open(gateway, 1, [qos]);
       const [durable, live] = [`away-durable-${qos}`, { clientId: `away-live-${qos}` }];
@@ -162,7 +162,7 @@ describe('guarantee 2: the gateway ending in the middle of a drain', () => {
 
 describe('messages that were not acknowledged', () => {
   it.each(EACH_QOS)(
-    'of QoS %i come again after a reconnect, marked with DUP, and not once they are',
+    'of QoS %i are sent again with DUP after a reconnect, until they are acknowledged',
     async (qos) => {
       ward = await Ward.open(gateway, 1, [qos]);
       const clientId = `forgetful-${qos}`;
@@ -191,7 +191,7 @@ describe('messages that were not acknowledged', () => {
     },
   );
 
-  it.each(EACH_QOS)('of QoS %i do not come again to a live subscriber', async (qos) => {
+  it.each(EACH_QOS)('of QoS %i are not sent again to a live subscriber', async (qos) => {
     ward = await Ward.open(gateway, 1, [qos]);
     const live = { clientId: `live-${qos}`, clean: true };
     const first = await RawClient.connect(gateway, ward.viewer, live);

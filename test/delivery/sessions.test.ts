@@ -84,7 +84,7 @@ describe('a persistent session', () => {
     expect(deliveries.routes.match('a/x')).toEqual([]);
   });
 
-  it('is as old after a restart as it was, or was connected until then', async () => {
+  it('keeps its age over a restart, and was away since then if it was connected', async () => {
     const { consumer: connected } = sessions.open('connected', owner, true);
     connected.connect(new Connection());
     sessions.open('away', owner, true);
@@ -144,7 +144,7 @@ describe('a persistent session', () => {
 });
 
 describe('a session that does not persist', () => {
-  it('ends with its connection, and is owed nothing from then on', async () => {
+  it('ends with its connection, and gets nothing from then on', async () => {
     const session = sessions.open('live', owner, false);
     const { consumer } = session;
     await sessions.subscribe('live', [{ filter: 'a/#', qos: 1 }]);

@@ -76,7 +76,7 @@ class Run {
   }
 }
 
-it('guarantee 7: a clock that jumps is told of, and changes no age', async () => {
+it('guarantee 7: reports a clock that jumps, and changes no age', async () => {
   for (const jumpMs of [DAY_MS, 400 * DAY_MS, -HOUR_MS]) {
     const machine = new Machine();
     const run = await machine.boot();
