@@ -86,28 +86,31 @@ async function recordedIds(): Promise<string[]> {
 }
 
 describe.each([150, 700])('guarantee 4: while the store is silent, an alarm after %i', (count) => {
-  it.each(VALUES)('delivers %s live within a second, and stores all of it once', async (_name, make) => {
-    const packets = Array.from({ length: count }, (_, index) => make(index + 1));
-    const sensor = await RawClient.connect(home.gateway, device);
-    const id = randomUUID();
-    store.freeze();
-    await isLiveBehind(sensor, packets, id);
-    expect(acknowledged(sensor)).toEqual([]);
-    store.thaw();
-    const expected = packets.filter(({ qos }) => qos > 0).length + 1;
-    await sensor.until(() => acknowledged(sensor).length === expected, 'not all acknowledged');
-    expect(acknowledged(sensor)).toEqual(
-      Array.from({ length: expected }, (_, index) => packets.length + 2 - expected + index),
-    );
-    const sentAlarms = packets.filter(({ topic }) => topic.endsWith('/alarms'));
-    const ids = [...sentAlarms.map(({ payload }) => JSON.parse(payload.toString()).id), id];
-    // The alarms are acknowledged in the order in which they were sent.
-    expect((await recordedIds()).toSorted()).toEqual(ids.toSorted());
-    const stored = () =>
-      nurse.received.filter(({ topic, qos }) => topic.includes('/alarms/') && qos === 1);
-    await eventually(() => expect(stored().map(({ text }) => JSON.parse(text).id)).toEqual(ids));
-    sensor.vanish();
-  });
+  it.each(VALUES)(
+    'delivers %s live within a second, and stores all of it once',
+    async (_name, make) => {
+      const packets = Array.from({ length: count }, (_, index) => make(index + 1));
+      const sensor = await RawClient.connect(home.gateway, device);
+      const id = randomUUID();
+      store.freeze();
+      await isLiveBehind(sensor, packets, id);
+      expect(acknowledged(sensor)).toEqual([]);
+      store.thaw();
+      const expected = packets.filter(({ qos }) => qos > 0).length + 1;
+      await sensor.until(() => acknowledged(sensor).length === expected, 'not all acknowledged');
+      expect(acknowledged(sensor)).toEqual(
+        Array.from({ length: expected }, (_, index) => packets.length + 2 - expected + index),
+      );
+      const sentAlarms = packets.filter(({ topic }) => topic.endsWith('/alarms'));
+      const ids = [...sentAlarms.map(({ payload }) => JSON.parse(payload.toString()).id), id];
+      // The alarms are acknowledged in the order in which they were sent.
+      expect((await recordedIds()).toSorted()).toEqual(ids.toSorted());
+      const stored = () =>
+        nurse.received.filter(({ topic, qos }) => topic.includes('/alarms/') && qos === 1);
+      await eventually(() => expect(stored().map(({ text }) => JSON.parse(text).id)).toEqual(ids));
+      sensor.vanish();
+    },
+  );
 });
 
 it('keeps the newest of the retained values that wait for the store', async () => {

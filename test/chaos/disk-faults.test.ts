@@ -74,9 +74,7 @@ async function fillUp(dataDir: string, columns: Columns): Promise<() => void> {
 }
 
 describe('guarantee 7: a full disk', () => {
-  it('delays acknowledgements, not live alarms, and loses nothing at any QoS', async ({
-    skip,
-  }) => {
+  it('delays acknowledgements, not live alarms, and loses nothing at any QoS', async ({ skip }) => {
     const dataDir = smallDisk();
     if (dataDir === undefined) return skip(NO_MOUNT);
     const columns = await Columns.of(await homeOn(dataDir));
