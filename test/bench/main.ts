@@ -1,6 +1,7 @@
 import { abandoned } from './abandoned.js';
 import { drain } from './drain.js';
 import { history } from './history.js';
+import { handleInterrupts } from './interruption.js';
 import { isolation } from './isolation.js';
 import { overload } from './overload.js';
 import { start } from './start.js';
@@ -24,6 +25,7 @@ const optionsAt = args.findIndex((arg) => arg.startsWith('--'));
 const wanted = optionsAt < 0 ? args : args.slice(0, optionsAt);
 const options = optionsAt < 0 ? [] : args.slice(optionsAt);
 const byDefault = [...PARTS.keys()].filter((name) => !LONG_PARTS.includes(name));
+handleInterrupts();
 for (const name of wanted.length > 0 ? wanted : byDefault) {
   const part = PARTS.get(name);
   if (part === undefined) {
