@@ -31,12 +31,14 @@ const STYLE = `
     }
 `;
 
-/** One case of one measure: a bar for each contestant. */
+/** One case of a measure with a bar for each contestant, or the other way round. */
 interface Panel {
   readonly title: string;
-  readonly case: string;
+  readonly about: string;
   readonly metric: Metric;
   readonly rows: readonly Row[];
+  /** Of a row's bar. */
+  readonly label: (row: Row) => string;
 }
 
 /** Draws the first metric of each measure as an SVG bar chart: medians, and their spread as a line. */
@@ -64,10 +66,19 @@ function panelsOf({ measure, rows }: MeasureResults): Panel[] {
   const [metric] = measure.metrics;
   if (metric === undefined) return [];
   const measured = rows.filter((row) => row.figure(metric) !== undefined);
-  const cases = [...new Set(measured.map((row) => row.case))];
-  return cases.map((name) => ({
-    ...{ title: measure.title, case: name, metric },
-    rows: measured.filter((row) => row.case === name),
+  const cases = new Set(measured.map((row) => row.case));
+  const contestants = new Set(measured.map(({ contestant }) => contestant));
+  const shared = { title: measure.title, metric };
+  // One contestant is compared with itself.
+  if (contestants.size === 1) {
+    const about = [...contestants].join();
+    return [{ ...shared, about, rows: measured, label: (row) => row.case }];
+  }
+  return [...cases].map((about) => ({
+    ...shared,
+    about,
+    rows: measured.filter((row) => row.case === about),
+    label: ({ contestant }) => contestant,
   }));
 }
 
@@ -75,14 +86,18 @@ function heightOf({ rows }: Panel): number {
   return HEAD_HEIGHT + rows.length * BAR_PITCH;
 }
 
-function draw({ title, case: name, metric, rows }: Panel, left: number, top: number): string {
+function draw(panel: Panel, left: number, top: number): string {
+  const { title, about, metric, rows, label } = panel;
   const max = Math.max(...rows.map((row) => row.figure(metric)?.max ?? 0));
   const better = `${metric.title}, ${metric.better} is better`;
   return [
     `  <g transform="translate(${left} ${top})">`,
     text(0, 12, title, 'title'),
-    text(0, 29, `${name}: ${better}`, 'case'),
-    ...rows.map((row, index) => bar(row, metric, max, HEAD_HEIGHT + index * BAR_PITCH)),
+    text(0, 29, `${about}: ${better}`, 'case'),
+    ...rows.map((row, index) => {
+      const y = HEAD_HEIGHT + index * BAR_PITCH;
+      return [text(0, y + 11, label(row)), bar(row, metric, max, y)].join('\n');
+    }),
     '  </g>',
   ].join('\n');
 }
@@ -96,7 +111,6 @@ function bar(row: Row, metric: Metric, max: number, top: number): string {
   const kind = row.contestant === OWN ? 'own' : 'other';
   const size = `y="${top}" width="${lengthOf(median).toFixed(1)}" height="${BAR_HEIGHT}"`;
   return [
-    text(0, top + 11, row.contestant),
     `    <rect class="${kind}" x="${LABEL_WIDTH}" ${size}/>`,
     ...(rounds.length > 1 ? [spread] : []),
     text(LABEL_WIDTH + lengthOf(highest) + 6, top + 11, metric.show(median)),

@@ -8,7 +8,7 @@ import { ONE_DURABLE, SUSTAINED } from './measures/sustained.js';
 import { MeasureResults, type Results } from './results.js';
 import { FULL } from './scale.js';
 
-const AT_LEAST_AEDES = /1 durable subscriber: at least × 0.75 of Aedes in memory/;
+const AT_LEAST_AEDES = /1 durable subscriber: received\/s at least × 0.75 of Aedes in memory/;
 
 function found(ours: readonly number[], theirs: readonly number[]): Results {
   const results = new MeasureResults(SUSTAINED);

@@ -78,6 +78,7 @@ function beside({ name }: { readonly name: string }): { readonly contestant: str
 /** Goals about one metric of a measure. */
 function of(measure: Measure, metric: string) {
   const title = measure.metrics.find(({ key }) => key === metric)?.title ?? metric;
+  const subject = (at: At) => `${measure.name}, ${at.case}: ${title}`;
   const median = (results: Results, { case: name, contestant = GATEWAY.name }: At) =>
     medianOf(results, measure, { case: name, contestant, metric }) ?? Number.NaN;
   return {
@@ -86,14 +87,14 @@ function of(measure: Measure, metric: string) {
       const than = other.contestant ?? other.case ?? '';
       return {
         ...{ measure, bound, kind, show: times },
-        text: `${title}, ${at.case}: ${kind} ${times(bound)} of ${than}`,
+        text: `${subject(at)} ${kind} ${times(bound)} of ${than}`,
         figure: (results) => median(results, at) / median(results, { ...at, ...other }),
       };
     },
     itself(kind: Goal['kind'], bound: number, at: At, show: Goal['show']): Goal {
       return {
         ...{ measure, bound, kind, show },
-        text: `${title}, ${at.case}: ${kind} ${show(bound)}`,
+        text: `${subject(at)} ${kind} ${show(bound)}`,
         figure: (results) => median(results, at),
       };
     },

@@ -30,6 +30,7 @@ export interface Trial {
 export interface Measure {
   /** Its name for `--only` and in the JSON file. */
   readonly name: string;
+  /** At most 66 characters: a chart has two columns. */
   readonly title: string;
   /** The first one is drawn in the chart. */
   readonly metrics: readonly Metric[];

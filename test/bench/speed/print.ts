@@ -17,7 +17,6 @@ export function printResults({ measure, rows }: MeasureResults): void {
   for (const row of rows) {
     for (const note of row.notes) console.log(`  * ${row.contestant}, ${row.case}: ${note}`);
   }
-  console.log();
 }
 
 function cell(row: Row, metric: Metric): string {
@@ -29,6 +28,7 @@ function cell(row: Row, metric: Metric): string {
 }
 
 export function printVerdicts(verdicts: readonly Verdict[]): void {
+  console.log();
   for (const { text, figure, isMet } of verdicts) {
     const verdict = isMet === null ? 'not measured' : `${figure}, ${isMet ? 'met' : 'MISSED'}`;
     console.log(`  goal: ${text}: ${verdict}`);

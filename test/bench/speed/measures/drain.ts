@@ -23,9 +23,10 @@ export function caseOf(backlog: number): string {
   return `${count(backlog)} waiting`;
 }
 
+/** From CONNECT to the last alarm. */
 export const DRAIN: Measure = {
   name: 'drain',
-  title: 'Draining a backlog to one durable subscriber, from CONNECT to the last alarm',
+  title: 'A backlog drained to one durable subscriber',
   maxRounds: 2,
   metrics: [
     { key: 'perSecond', title: 'alarms/s', better: 'more', show: count },

@@ -18,7 +18,7 @@ export function caseOf(alarms: number): string {
 /** In short: `npm run bench -- history` and `start` tell more. */
 export const HISTORY: Measure = {
   name: 'history',
-  title: `The history: store for each alarm, and pages of ${PAGE_LIMIT} from the middle on`,
+  title: `Pages of ${PAGE_LIMIT} from the middle of the history`,
   maxRounds: 1,
   metrics: [
     { key: 'pageP50Ms', title: 'page p50', better: 'less', show: duration },

@@ -28,7 +28,7 @@ export function caseOf(perSecond: number): string {
 
 export const LATENCY: Measure = {
   name: 'latency',
-  title: 'From PUBLISH to one durable subscriber, beside a bare SET into the same kind of store',
+  title: 'From PUBLISH to one durable subscriber, beside a bare SET',
   metrics: [
     { key: 'p99Ms', title: 'p99', better: 'less', show: duration },
     { key: 'p50Ms', title: 'p50', better: 'less', show: duration },

@@ -25,7 +25,7 @@ export function caseOf(devices: number, { name }: Patience): string {
 
 export const RECONNECT: Measure = {
   name: 'reconnect',
-  title: 'Devices that all reconnect at once after a restart, until the last has its CONNACK',
+  title: 'All devices reconnect at once, until the last has its CONNACK',
   maxRounds: 2,
   metrics: [
     { key: 'durationMs', title: 'all back after', better: 'less', show: duration },

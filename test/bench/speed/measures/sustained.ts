@@ -25,7 +25,7 @@ export const FIVE_DURABLE = caseOf(5, 'durable');
  */
 export const HELD_BACK: SustainedCase = {
   ...ONE_DURABLE,
-  name: `${ONE_DURABLE.name}, devices held back to its pace`,
+  name: `${ONE_DURABLE.name}, held back`,
   underWayTo: 'readers',
 };
 

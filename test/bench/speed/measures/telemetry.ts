@@ -19,7 +19,7 @@ export const QOS_1: TelemetryCase = { name: 'QoS 1, durable subscriber', qos: 1,
 /** Enriched by the gateway, and forwarded unchanged by the others. */
 export const TELEMETRY: Measure = {
   name: 'telemetry',
-  title: `Telemetry: messages a second from ${DEVICES} devices to one subscriber`,
+  title: `Telemetry a second from ${DEVICES} devices to one subscriber`,
   metrics: SUSTAINED_METRICS,
   trials: (scale) =>
     [QOS_0, QOS_1].flatMap((one) =>
