@@ -65,7 +65,7 @@ export class HistorySite {
 
   /** Stops the gateway, as an operator does, and starts it again; after that the site is only read. */
   async restart(): Promise<StartTimes> {
-    this.#redis.disconnect();
+    this.disconnect();
     await this.#gateway.stop();
     return timedStart(this.#gateway);
   }
@@ -109,8 +109,13 @@ export class HistorySite {
     return { calls: Number(calls) - written, ms: Number(microseconds) / 1000 };
   }
 
-  async close(): Promise<void> {
+  /** From the store, which is the gateway's. */
+  disconnect(): void {
     this.#redis.disconnect();
+  }
+
+  async close(): Promise<void> {
+    this.disconnect();
     await this.#gateway.remove();
   }
 

@@ -60,6 +60,7 @@ async function fill(alarms: number, cleanups: Cleanups): Promise<Filled> {
   cleanups.onEnd(() => gateway.remove());
   await gateway.start();
   const site = await HistorySite.open(gateway);
+  cleanups.onEnd(async () => site.disconnect());
   const emptyBytes = await site.usedBytes();
   await site.fill(alarms);
   const bytesEach = ((await site.usedBytes()) - emptyBytes) / alarms;
