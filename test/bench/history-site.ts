@@ -109,7 +109,7 @@ export class HistorySite {
     return { calls: Number(calls) - written, ms: Number(microseconds) / 1000 };
   }
 
-  /** From the store, which is the gateway's. */
+  /** Disconnects from the store, which is the gateway's. */
   disconnect(): void {
     this.#redis.disconnect();
   }

@@ -1,3 +1,4 @@
+import { GATEWAY } from './contestants/gateway.js';
 import type { Metric } from './measure.js';
 import type { MeasureResults, Results, Row } from './results.js';
 
@@ -10,9 +11,8 @@ const LABEL_WIDTH = 150;
 const FIGURE_WIDTH = 80;
 const BARS_WIDTH = PANEL_WIDTH - LABEL_WIDTH - FIGURE_WIDTH;
 const [HEAD_HEIGHT, BAR_PITCH, BAR_HEIGHT, PANEL_GAP] = [40, 22, 14, 22];
-const OWN = 'this gateway';
 
-/** Its own background and two sets of colours: readable wherever it is shown. */
+/** With a background of its own and two sets of colours a chart is readable wherever it is shown. */
 const STYLE = `
     text { font: 12px system-ui, sans-serif; fill: #1f2328 }
     .title { font-weight: 600 }
@@ -31,13 +31,13 @@ const STYLE = `
     }
 `;
 
-/** One case of a measure with a bar for each contestant, or the other way round. */
+/** A case of a measure with a bar for each contestant, or the other way round. */
 interface Panel {
   readonly title: string;
   readonly about: string;
   readonly metric: Metric;
   readonly rows: readonly Row[];
-  /** Of a row's bar. */
+  /** The text before a row's bar. */
   readonly label: (row: Row) => string;
 }
 
@@ -69,7 +69,7 @@ function panelsOf({ measure, rows }: MeasureResults): Panel[] {
   const cases = new Set(measured.map((row) => row.case));
   const contestants = new Set(measured.map(({ contestant }) => contestant));
   const shared = { title: measure.title, metric };
-  // One contestant is compared with itself.
+  // A single contestant is compared with itself.
   if (contestants.size === 1) {
     const about = [...contestants].join();
     return [{ ...shared, about, rows: measured, label: (row) => row.case }];
@@ -108,7 +108,7 @@ function bar(row: Row, metric: Metric, max: number, top: number): string {
   const middle = top + BAR_HEIGHT / 2;
   const [from, to] = [min, highest].map((value) => (LABEL_WIDTH + lengthOf(value)).toFixed(1));
   const spread = `    <path class="spread" d="M${from} ${middle}H${to}"/>`;
-  const kind = row.contestant === OWN ? 'own' : 'other';
+  const kind = row.contestant === GATEWAY.name ? 'own' : 'other';
   const size = `y="${top}" width="${lengthOf(median).toFixed(1)}" height="${BAR_HEIGHT}"`;
   return [
     `    <rect class="${kind}" x="${LABEL_WIDTH}" ${size}/>`,

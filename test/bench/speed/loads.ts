@@ -20,8 +20,9 @@ export interface LoadOptions {
 /**
  * Opens the load: all devices of the broker, and its subscribers, in one process.
  *
- * One process, and not one for the devices and one for the subscribers: on two cores a broker and one
- * generator have a core each, and a second generator would take its time from the broker.
+ * Devices and subscribers share a process because of two cores: a broker and one generator have a core
+ * each, and a second generator takes its time from the broker. Measured with subscribers in a process of
+ * their own, this gateway and Aedes forwarded the same, Mosquitto a third less.
  */
 export function openLoad(
   broker: Broker,

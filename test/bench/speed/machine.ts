@@ -3,7 +3,7 @@ import { arch, cpus, release, totalmem } from 'node:os';
 
 const GIB = 1024 ** 3;
 
-/** What a run was made on, for whoever reads its figures. */
+/** The machine of a run, and the programs on it, for readers of the figures. */
 export interface Machine {
   readonly at: string;
   readonly commit: string;
@@ -31,7 +31,7 @@ export function describeMachine(): Machine {
   };
 }
 
-/** Of the output of a program, whatever its exit status: `mosquitto -h` has 1. */
+/** Reads a program's output, whatever its exit status: that of `mosquitto -h` is 1. */
 function firstLine(program: string, args: readonly string[]): string {
   const env = { ...process.env, PATH: `${process.env['PATH']}:/usr/sbin` };
   const { stdout } = spawnSync(program, args, { env, encoding: 'utf8' });

@@ -3,7 +3,7 @@ import type { Verdict } from './goals.js';
 import type { Metric } from './measure.js';
 import type { MeasureResults, Row } from './results.js';
 
-/** Prints what a measure found: medians, and the spread where there was more than one round. */
+/** Prints a measure's figures: medians, and the spread where there was more than one round. */
 export function printResults({ measure, rows }: MeasureResults): void {
   const { title, metrics } = measure;
   table(title, [

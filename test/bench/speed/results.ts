@@ -1,6 +1,6 @@
 import type { Measure, Metric, Outcome } from './measure.js';
 
-/** The rounds of one metric. */
+/** A metric over all rounds. */
 export interface Figure {
   readonly median: number;
   readonly min: number;
@@ -8,7 +8,7 @@ export interface Figure {
   readonly rounds: readonly number[];
 }
 
-/** What was found of one contestant in one case, over all rounds. */
+/** The figures of one contestant in one case, over all rounds. */
 export class Row {
   readonly case: string;
   readonly contestant: string;
@@ -38,7 +38,7 @@ export class Row {
   }
 }
 
-/** What one measure found. */
+/** The figures of one measure. */
 export class MeasureResults {
   readonly measure: Measure;
   readonly #rows: Row[] = [];
@@ -63,7 +63,7 @@ export class MeasureResults {
   }
 }
 
-/** What a run found: a measure that was left out has no results. */
+/** The figures of a run; a measure that was left out has none. */
 export type Results = ReadonlyMap<Measure, MeasureResults>;
 
 /** The median of a metric over the rounds; undefined when it was not measured. */

@@ -14,7 +14,7 @@ const planSchema = z.object({
   /** `alarms` are the smallest that are recognisable, `falls` have all that a sensor says of a fall. */
   kind: z.enum(['alarms', 'falls', 'telemetry']),
   qos: z.union([z.literal(0), z.literal(1), z.literal(2)]),
-  /** What a device publishes to, `{device}` being its user name; left out: the gateway's own topic. */
+  /** A device's topic, `{device}` being its user name; left out: the gateway's own. */
   topic: z.string().optional(),
   /** 10 to 99, a range for each load: no two messages at one gateway have the same number. */
   firstNumber: z.number(),
@@ -56,7 +56,7 @@ const readerReportSchema = z.object({
   /** Since the last offer began. */
   perSecond: z.array(z.number()),
   latencyMs: z.object({ p50: z.number(), p99: z.number(), max: z.number() }),
-  /** From its CONNECT to the newest message. */
+  /** From the reader's CONNECT to the newest message. */
   newestAfterMs: z.number(),
   /** Whether the newest publish of every device has come; of one that is off, the newest acknowledged. */
   isLevel: z.boolean(),

@@ -27,7 +27,7 @@ answerOnce(placeSchema, async ({ port, socketPath }) => {
 function redisPersistence(socketPath: string) {
   const options = {
     conn: new Redis({ path: socketPath, maxRetriesPerRequest: null }),
-    // Its default of 1,000 would leave the rest of a backlog for the next connection.
+    // The default of 1,000 would leave the rest of a backlog for the next connection.
     maxSessionDelivery: 1_000_000,
   };
   return createPersistence(options);

@@ -40,7 +40,7 @@ export class AedesProcess {
   }
 }
 
-/** Stores nothing: what is lost with its process is all. */
+/** Stores nothing: all is lost with the process. */
 export const AEDES: Contestant<RestartableBroker> = {
   name: 'Aedes in memory',
   start: async (devices, cleanups) => {

@@ -2,11 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { Login } from '../../../harness/load/plan.js';
 import type { Cleanups } from '../cleanups.js';
 
-/** The topics of what the load sends. */
+/** Where the load publishes, and where its subscribers subscribe. */
 export interface Channel {
-  /** What a device publishes to, `{device}` being its user name. */
+  /** A device's topic, `{device}` being its user name. */
   readonly publish: string;
-  /** What a subscriber subscribes to. */
   readonly filter: string;
 }
 
@@ -25,10 +24,10 @@ export interface RestartableBroker extends Broker {
   restart(): Promise<void>;
 }
 
-/** What is compared: a broker, and what it needs, as processes of its own. */
+/** A broker that is compared, with everything it needs, as processes of its own. */
 export interface Contestant<B extends Broker = Broker> {
   readonly name: string;
-  /** Starts it with nothing in it but one care home with so many devices. */
+  /** Starts the broker with one care home of so many devices, and nothing else in it. */
   start(devices: number, cleanups: Cleanups): Promise<B>;
 }
 
@@ -37,7 +36,7 @@ export interface PlainHome extends Pick<Broker, 'devices' | 'falls' | 'telemetry
   readonly locationId: string;
 }
 
-/** What is not enriched goes unchanged, and on the topics on which the gateway forwards. */
+/** Devices publish unchanged to the topics on which the gateway forwards. */
 export function plainHome(count: number): PlainHome {
   const locationId = randomUUID();
   const topics = `care-homes/${locationId}/devices`;

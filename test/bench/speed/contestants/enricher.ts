@@ -5,7 +5,7 @@ import { FSYNC_ALWAYS } from './aedes.js';
 import { type Contestant, plainHome } from './contestant.js';
 import { startMosquitto } from './mosquitto.js';
 
-/** What one would build first: Mosquitto, and behind it a client that stores and enriches. */
+/** Mosquitto, and behind it a client that stores and enriches: the obvious thing to build instead. */
 export const ENRICHER: Contestant = {
   name: 'Mosquitto + enricher',
   start: async (count, cleanups) => {
@@ -20,7 +20,7 @@ export const ENRICHER: Contestant = {
     await enricher.ask(place, z.literal('subscribed'));
     return {
       ...home,
-      // What a device publishes is not what subscribers see: the enricher stands between.
+      // The enricher stands between a device's publish and the subscribers.
       falls: { ...home.falls, publish: 'devices/{device}/alarms' },
       port: mosquitto.port,
       processIds: [mosquitto.processId, enricher.processId, redis.processId],

@@ -34,7 +34,7 @@ export class GatewayBroker implements RestartableBroker {
     this.#storeProcessId = storeProcessId;
   }
 
-  /** @param config further keys of its configuration file */
+  /** @param config further keys of the configuration file */
   static async start(count: number, cleanups: Cleanups, config: object = {}) {
     const gateway = await GatewayProcess.create();
     cleanups.onEnd(() => gateway.remove());
@@ -67,7 +67,7 @@ export class GatewayBroker implements RestartableBroker {
     return { ...this.#viewer, clientId };
   }
 
-  /** Its store lives on, and is adopted. */
+  /** The store lives on, and is adopted. */
   async restart(): Promise<void> {
     await this.gateway.kill();
     await this.gateway.start();

@@ -34,7 +34,7 @@ const startGateway: StartBridged = (farPort, cleanups) => {
 const startNearMosquitto: StartBridged = async (farPort, cleanups) => {
   const { port, processId } = await startMosquitto(cleanups, {
     max_inflight_messages: IN_FLIGHT,
-    // What follows belongs to the connection.
+    // From here on the settings of the connection.
     connection: 'far',
     address: `127.0.0.1:${farPort}`,
     topic: 'care-homes/# out 1',
@@ -59,7 +59,7 @@ function trial(contestant: string, start: StartBridged, scale: Scale): Trial {
         },
         cleanups,
       );
-      // They come once the bridge is connected.
+      // The first alarms come once the bridge is connected.
       await load.offer({ window: WINDOW, perSecond: DEVICES, durationMs: FIRST_ALARMS_MS });
       const first = await reportWhen(
         load,

@@ -18,7 +18,7 @@ const SECOND_MS = 1000;
 /** Stock Aedes over Redis sends one after the other, each behind an fsynced write: more takes minutes. */
 const MAX_FOR_REDIS = 10_000;
 
-/** What draining so many alarms is called in the results. */
+/** Names the case of so many alarms. */
 export function caseOf(backlog: number): string {
   return `${count(backlog)} waiting`;
 }

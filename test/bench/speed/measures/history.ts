@@ -10,7 +10,7 @@ import { bytes, count, duration } from '../show.js';
 
 const PAGE_LIMIT = 25;
 
-/** What so many alarms are called in the results. */
+/** Names the case of so many alarms. */
 export function caseOf(alarms: number): string {
   return `${count(alarms)} alarms`;
 }

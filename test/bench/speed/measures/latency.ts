@@ -21,7 +21,7 @@ export const BARE_SET = 'a bare SET';
 
 const quantilesSchema = z.object({ p50Ms: z.number(), p99Ms: z.number() });
 
-/** What alarms at so many a second are called in the results. */
+/** Names the case of a rate. */
 export function caseOf(perSecond: number): string {
   return `${count(perSecond)} a second`;
 }

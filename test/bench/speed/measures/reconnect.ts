@@ -18,7 +18,7 @@ interface Patience {
 export const IMPATIENT: Patience = { name: 'timing out after 10 s', timeoutMs: 10_000 };
 export const PATIENT: Patience = { name: 'never timing out', timeoutMs: null };
 
-/** What so many devices, of such patience, are called in the results. */
+/** Names the case of so many devices of such patience. */
 export function caseOf(devices: number, { name }: Patience): string {
   return `${count(devices)} devices, ${name}`;
 }
