@@ -1,5 +1,5 @@
 // Compiles test/bench/ to dist-test/ and runs it against the built gateway: npm run bench -- [part…]
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { cpSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,5 +11,8 @@ const tsc = join(root, 'node_modules/typescript/bin/tsc');
 execFileSync(process.execPath, [tsc, '-p', join(root, 'test/bench')], { stdio: 'inherit' });
 cpSync(join(root, 'src/store/lua'), join(out, 'src/store/lua'), { recursive: true });
 const program = [join(out, 'test/bench/main.js'), ...process.argv.slice(2)];
-const { status } = spawnSync(process.execPath, program, { cwd: root, stdio: 'inherit' });
-process.exit(status ?? 1);
+// A process group of its own: Ctrl-C reaches the bench alone, which stops in order what it started.
+const options = { cwd: root, stdio: 'inherit', detached: true };
+const bench = spawn(process.execPath, program, options);
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => bench.kill(signal));
+bench.on('exit', (status) => process.exit(status ?? 1));

@@ -1,11 +1,10 @@
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import mqtt, { type IClientOptions, type MqttClient } from 'mqtt';
 import { Api } from '../harness/api.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { RedisServer } from '../harness/redis-server.js';
 import { seconds, table, times } from './report.js';
+import { Cleanups } from './speed/cleanups.js';
+import { AedesProcess } from './speed/contestants/aedes.js';
 
 const SIZES = [10_000, 50_000] as const;
 const PUBLISHERS = 5;
@@ -144,22 +143,18 @@ async function openGateway(): Promise<Contender> {
 async function openStock(): Promise<Contender> {
   // The peer has the advantage of no fsync of every write, which our own store makes.
   const redis = await RedisServer.start();
-  const program = fileURLToPath(new URL('stock-broker.js', import.meta.url));
-  const broker: ChildProcess = fork(program, [redis.socketPath]);
-  const [port] = await once(broker, 'message');
+  const cleanups = new Cleanups();
+  cleanups.onEnd(() => redis.remove());
+  const aedes = new AedesProcess(cleanups, redis.socketPath);
+  await aedes.start();
   return {
-    url: `mqtt://127.0.0.1:${port}`,
+    url: `mqtt://127.0.0.1:${aedes.port}`,
     publishers: Array.from({ length: PUBLISHERS }, (_, at) => ({
       options: {},
       topic: `care-homes/x/devices/${at}/alarms/fall`,
     })),
     subscriber: SUBSCRIBER,
     filter: 'care-homes/x/devices/+/alarms/#',
-    close: async () => {
-      const ended = once(broker, 'exit');
-      broker.kill();
-      await ended;
-      await redis.remove();
-    },
+    close: () => cleanups.run(),
   };
 }

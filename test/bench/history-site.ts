@@ -7,8 +7,9 @@ import { newId } from '../../src/domain/notation.js';
 import { Keys } from '../../src/store/keys.js';
 import { LogStore } from '../../src/store/log-store.js';
 import { Api } from '../harness/api.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import type { GatewayProcess } from '../harness/gateway-process.js';
 import { newAlarm } from '../harness/new-alarm.js';
+import { type StartTimes, timedStart } from '../harness/start-times.js';
 
 const LOCATIONS = 5;
 const GROUPS_PER_LOCATION = 4;
@@ -47,9 +48,8 @@ export class HistorySite {
     this.#logs = new LogStore(redis, redis, new Keys('site'));
   }
 
-  /** Opens a site with default settings. */
-  static async open(): Promise<HistorySite> {
-    const gateway = await GatewayProcess.start();
+  /** @param gateway one that runs, and is removed with the site */
+  static async open(gateway: GatewayProcess): Promise<HistorySite> {
     const api = new Api(gateway);
     const redis = new Redis(join(gateway.dataDir, 'redis', 'redis.sock'));
     const contexts: DeviceContext[] = [];
@@ -57,6 +57,17 @@ export class HistorySite {
       contexts.push(...(await createLocation(api, number)));
     }
     return new HistorySite(gateway, api, redis, contexts);
+  }
+
+  get httpUrl(): string {
+    return this.#gateway.httpUrl;
+  }
+
+  /** Stops the gateway, as an operator does, and starts it again; after that the site is only read. */
+  async restart(): Promise<StartTimes> {
+    this.disconnect();
+    await this.#gateway.stop();
+    return timedStart(this.#gateway);
   }
 
   apiWith(token: string): Api {
@@ -98,8 +109,13 @@ export class HistorySite {
     return { calls: Number(calls) - written, ms: Number(microseconds) / 1000 };
   }
 
-  async close(): Promise<void> {
+  /** Disconnects from the store, which is the gateway's. */
+  disconnect(): void {
     this.#redis.disconnect();
+  }
+
+  async close(): Promise<void> {
+    this.disconnect();
     await this.#gateway.remove();
   }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Api } from '../harness/api.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
 import { HistorySite, middleOf } from './history-site.js';
 import { milliseconds, quantile, table, times } from './report.js';
 
@@ -106,7 +107,8 @@ interface Measured {
 export async function history(): Promise<void> {
   const facts: string[][] = [['alarms', 'recorded a second', 'bytes of store per alarm']];
   const filled = async (size: number) => {
-    const site = await HistorySite.open();
+    // Every setting is as it is by default.
+    const site = await HistorySite.open(await GatewayProcess.start());
     const emptyBytes = await site.usedBytes();
     const rate = await site.fill(size);
     const bytes = ((await site.usedBytes()) - emptyBytes) / size;

@@ -1,8 +1,11 @@
 import { abandoned } from './abandoned.js';
 import { drain } from './drain.js';
 import { history } from './history.js';
+import { handleInterrupts } from './interruption.js';
 import { isolation } from './isolation.js';
 import { overload } from './overload.js';
+import { USAGE } from './speed/options.js';
+import { speed } from './speed/speed.js';
 import { start } from './start.js';
 
 type Part = (options: readonly string[]) => Promise<void>;
@@ -14,9 +17,15 @@ const PARTS: ReadonlyMap<string, Part> = new Map<string, Part>([
   ['history', history],
   ['overload', overload],
   ['start', start],
+  ['speed', speed],
 ]);
-/** Parts that take longer than all others together, and are run by name only. */
-const LONG_PARTS: readonly string[] = ['overload', 'start'];
+/** Each of them takes longer than all others together, and is run by its name only. */
+const LONG_PARTS: readonly string[] = ['overload', 'start', 'speed'];
+const HELP = `usage: npm run bench -- [PART…] [OPTION…]
+
+parts: ${[...PARTS.keys()].join(', ')}; without any: all but ${LONG_PARTS.join(', ')}
+
+${USAGE}`;
 
 // Names of parts, then options, which are those of the parts named.
 const args = process.argv.slice(2);
@@ -24,6 +33,11 @@ const optionsAt = args.findIndex((arg) => arg.startsWith('--'));
 const wanted = optionsAt < 0 ? args : args.slice(0, optionsAt);
 const options = optionsAt < 0 ? [] : args.slice(optionsAt);
 const byDefault = [...PARTS.keys()].filter((name) => !LONG_PARTS.includes(name));
+if (options.includes('--help')) {
+  console.log(HELP);
+  process.exit(0);
+}
+handleInterrupts();
 for (const name of wanted.length > 0 ? wanted : byDefault) {
   const part = PARTS.get(name);
   if (part === undefined) {

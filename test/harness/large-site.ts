@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { Api } from './api.js';
+import { each, times } from './at-a-time.js';
 import type { GatewayProcess } from './gateway-process.js';
 import { Load } from './load/load.js';
 import { type Login, loginSchema, type Plan } from './load/plan.js';
 import { loginOf } from './raw-client.js';
 
-const AT_A_TIME = 32;
-/** Devices that sent the backlogs. */
+/** Devices that have sent what waits. */
 const SENDERS = 40;
 const WINDOW = 20;
 const DEVICES_PER_HOME = 100;
@@ -114,24 +114,4 @@ async function makeQuietHomes(api: Api, devices: number): Promise<void> {
     const { id } = await api.createLocation();
     await times(Math.min(left, DEVICES_PER_HOME), () => api.createDevice(id));
   }
-}
-
-function times<T>(count: number, make: () => Promise<T>): Promise<T[]> {
-  return each(Array.from({ length: count }), make);
-}
-
-/**
- * Works on a few items at a time.
- *
- * One after the other takes minutes, and all at once is a load that no site sees.
- */
-async function each<T, R>(items: readonly T[], work: (item: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = [];
-  // A shared iterator: each worker takes the next item.
-  const queue = items.entries();
-  const worker = async () => {
-    for (const [index, item] of queue) results[index] = await work(item);
-  };
-  await Promise.all(Array.from({ length: AT_A_TIME }, worker));
-  return results;
 }

@@ -34,7 +34,12 @@ export class LoadProcess {
 
   static async open(plan: Plan): Promise<LoadProcess> {
     const load = new LoadProcess(fork(program()));
-    await load.#call({ call: 'open', plan });
+    try {
+      await load.#call({ call: 'open', plan });
+    } catch (error) {
+      await load.kill();
+      throw error;
+    }
     return load;
   }
 
@@ -62,6 +67,14 @@ export class LoadProcess {
     await this.#call({ call: 'end' });
     const ended = once(this.#child, 'exit');
     this.#child.disconnect();
+    await ended;
+  }
+
+  /** Ends it as a power cut of all its clients does. */
+  async kill(): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const ended = once(this.#child, 'exit');
+    this.#child.kill('SIGKILL');
     await ended;
   }
 

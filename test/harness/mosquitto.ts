@@ -104,7 +104,11 @@ export class Mosquitto {
     return child !== undefined && child.exitCode === null && child.signalCode === null;
   }
 
-  /** Starts it. Resolves once it listens; after `stop` or `kill` with its saved state. */
+  get processId(): number {
+    return this.#child?.pid ?? 0;
+  }
+
+  /** Resolves when it listens; after `stop` or `kill` on the same port, with what it had saved. */
   async start(): Promise<void> {
     const configFile = await this.#configure();
     const child = spawn('mosquitto', ['-c', configFile], {

@@ -1,16 +1,15 @@
-import { readFile } from 'node:fs/promises';
 import { Api } from './api.js';
 import { GatewayProcess } from './gateway-process.js';
 import type { Plan } from './load/plan.js';
 import { LoadProcess } from './load-process.js';
 import { type Account, accountOf } from './metrics.js';
+import { peakResidentBytes } from './process-usage.js';
 import { loginOf } from './raw-client.js';
 
 const DEVICES = 50;
 const FIRST_DEVICE_NUMBER = 10;
 const PROBES = 2;
 const FIRST_PROBE_NUMBER = 90;
-const KIB = 1024;
 
 /** The load that is offered, and its readers. */
 export interface OverloadCase {
@@ -87,10 +86,9 @@ export class OverloadWard {
     );
   }
 
-  /** The peak resident memory of the gateway's process. */
-  async peakResidentBytes(): Promise<number> {
-    const status = await readFile(`/proc/${this.gateway.processId}/status`, 'utf8');
-    return Number(/^VmHWM:\s+(\d+) kB/m.exec(status)?.[1]) * KIB;
+  /** The most memory that the gateway's process has had so far. */
+  peakResidentBytes(): Promise<number> {
+    return peakResidentBytes(this.gateway.processId);
   }
 
   async close(): Promise<void> {

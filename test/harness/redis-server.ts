@@ -25,6 +25,10 @@ export class RedisServer {
     this.redis.on('error', () => undefined);
   }
 
+  get processId(): number {
+    return this.#child.pid ?? 0;
+  }
+
   static async start(...settings: string[]): Promise<RedisServer> {
     const directory = await mkdtemp(join(tmpdir(), 'gateway-redis-'));
     const place = ['--port', '0', '--unixsocket', socketPathIn(directory), '--dir', directory];

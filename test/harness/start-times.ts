@@ -1,10 +1,7 @@
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
 import type { GatewayProcess } from './gateway-process.js';
+import { processorMs } from './process-usage.js';
 import { Store } from './store.js';
-
-/** The tick of `/proc/<pid>/stat`: `USER_HZ` is 100 on every Linux that Node.js runs on. */
-const TICK_MS = 10;
 
 /** Ends a gateway that runs; the store may run on. */
 type End = (gateway: GatewayProcess) => Promise<void>;
@@ -45,11 +42,4 @@ export async function timedStart(gateway: GatewayProcess, timeoutMs?: number): P
   await gateway.start(timeoutMs);
   const readyMs = performance.now() - spawnedMs;
   return { readyMs, processorMs: await processorMs(gateway.processId) };
-}
-
-async function processorMs(processId: number): Promise<number> {
-  const stat = await readFile(`/proc/${processId}/stat`, 'utf8');
-  // After the name in brackets, which may contain spaces: state, ten numbers, utime, stime.
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }

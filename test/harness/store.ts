@@ -5,11 +5,11 @@ import type { GatewayProcess } from './gateway-process.js';
 /** Access to the embedded store of a gateway, to inspect and disturb it. */
 export class Store {
   readonly redis: Redis;
-  readonly #processId: number;
+  readonly processId: number;
 
   private constructor(redis: Redis, processId: number) {
     this.redis = redis;
-    this.#processId = processId;
+    this.processId = processId;
   }
 
   static async of(gateway: GatewayProcess): Promise<Store> {
@@ -23,16 +23,16 @@ export class Store {
 
   /** Freezes the store until `thaw`: it takes commands, but answers none. */
   freeze(): void {
-    process.kill(this.#processId, 'SIGSTOP');
+    process.kill(this.processId, 'SIGSTOP');
   }
 
   /** Kills the store; a running gateway starts it again. */
   kill(): void {
-    process.kill(this.#processId, 'SIGKILL');
+    process.kill(this.processId, 'SIGKILL');
   }
 
   thaw(): void {
-    process.kill(this.#processId, 'SIGCONT');
+    process.kill(this.processId, 'SIGCONT');
   }
 
   async keys(pattern = '*'): Promise<string[]> {

@@ -34,11 +34,9 @@ export class Load {
     return new Load(new Map(publishers), readers);
   }
 
-  /**
-   * Makes the devices publish. Resolves when the time is over, or each device has published its
-   * most.
-   */
-  offer({ perSecond, window, underWayTo, durationMs, maxEach }: Offer): Promise<void> {
+  /** Resolves when the time is over, or each device has made the most publishes it is to make. */
+  offer(offer: Offer): Promise<void> {
+    const { perSecond, window, underWayTo, durationMs, maxEach, tickMs = TICK_MS } = offer;
     for (const reader of this.#readers) reader.restart();
     const begunMs = performance.now();
     const publishers = [...this.#publishers.values()];
@@ -51,10 +49,13 @@ export class Load {
       const tick = () => {
         const elapsedMs = performance.now() - begunMs;
         const due =
-          perSecond === null ? Number.MAX_SAFE_INTEGER / 2 : (perSecond * elapsedMs) / 1000;
-        const dueEach = Math.min(Math.floor(due / publishers.length), maxEach ?? Infinity);
+          perSecond === null
+            ? Number.MAX_SAFE_INTEGER / 2
+            : Math.floor((perSecond * elapsedMs) / 1000);
         for (const [index, publisher] of publishers.entries()) {
-          publisher.allow((before[index] ?? 0) + dueEach);
+          // By turns: together they have published as many as are due.
+          const dueOfIt = Math.floor((due + index) / publishers.length);
+          publisher.allow((before[index] ?? 0) + Math.min(dueOfIt, maxEach ?? Infinity));
         }
         const isComplete = publishers.every(
           ({ sent }, index) => sent - (before[index] ?? 0) === maxEach,
@@ -64,7 +65,7 @@ export class Load {
         for (const publisher of publishers) publisher.stop();
         resolve();
       };
-      const timer = setInterval(tick, TICK_MS);
+      const timer = setInterval(tick, tickMs);
     });
   }
 

@@ -8,30 +8,43 @@ const TIME_DIGITS = 16;
 const ID_HEAD = '00000000-0000-4000-8000-000';
 const NUMBER_ANCHOR = Buffer.from('"n":');
 const TIME_ANCHOR = Buffer.from(',"t":');
+const DETECTED_ANCHOR = Buffer.from('"detectedAt":"');
+
+type NumberedPlan = Pick<Plan, 'kind' | 'qos' | 'topic'>;
 
 /** The packet of a device's publishes, whose number, time and packet identifier are filled in. */
 export class NumberedPublish {
   readonly #packet: Buffer;
   readonly #firstNumber: number;
-  readonly #identifierAt: number;
+  /** A publish at QoS 0 has none [MQTT-2.3.1-5]. */
+  readonly #identifierAt: number | undefined;
   readonly #numberAt: number;
   readonly #timeAt: number;
   /** The position where an alarm's id ends in the number; an id of its own identifies a publish. */
   readonly #idAt: number | undefined;
+  readonly #detectedAt: number | undefined;
 
-  constructor({ kind, qos }: Pick<Plan, 'kind' | 'qos'>, deviceId: string, deviceNumber: number) {
+  constructor(plan: NumberedPlan, deviceId: string, deviceNumber: number) {
+    const { kind, qos } = plan;
     this.#firstNumber = deviceNumber * PUBLISHES_PER_DEVICE;
     const zeros = '1'.padEnd(NUMBER_DIGITS, '0');
     const numbers = `"n":${zeros},"t":${'1'.padEnd(TIME_DIGITS, '0')}`;
-    const alarm = `{"kind":"noise","id":"${ID_HEAD}${zeros}",${numbers}}`;
-    const topic = `devices/${deviceId}/${kind === 'alarms' ? 'alarms' : 'load'}`;
-    const payload = kind === 'alarms' ? alarm : `{${numbers}}`;
+    const id = `"id":"${ID_HEAD}${zeros}"`;
+    const detected = `"detectedAt":"${new Date().toISOString()}"`;
+    const payload = {
+      alarms: `{"kind":"noise",${id},${numbers}}`,
+      falls: `{"kind":"fall",${id},${detected},"confidence":0.97,${numbers}}`,
+      telemetry: `{${numbers}}`,
+    }[kind];
+    const ownTopic = `devices/{device}/${kind === 'telemetry' ? 'load' : 'alarms'}`;
+    const topic = (plan.topic ?? ownTopic).replace('{device}', deviceId);
     const head = { cmd: 'publish', qos, dup: false, retain: false } as const;
     this.#packet = generate({ ...head, topic, payload, messageId: 1 });
-    this.#identifierAt = this.#packet.indexOf(topic) + topic.length;
+    this.#identifierAt = qos === 0 ? undefined : this.#packet.indexOf(topic) + topic.length;
     this.#numberAt = this.#packet.indexOf(NUMBER_ANCHOR) + NUMBER_ANCHOR.length;
     this.#timeAt = this.#packet.indexOf(TIME_ANCHOR) + TIME_ANCHOR.length;
-    this.#idAt = kind === 'alarms' ? this.#packet.indexOf(ID_HEAD) + ID_HEAD.length : undefined;
+    this.#idAt = behind(this.#packet, Buffer.from(ID_HEAD));
+    this.#detectedAt = behind(this.#packet, DETECTED_ANCHOR);
   }
 
   get length(): number {
@@ -42,12 +55,17 @@ export class NumberedPublish {
   batch(first: number, count: number): Buffer {
     const { length } = this.#packet;
     this.#packet.write(String(nowMicroseconds()), this.#timeAt, 'latin1');
+    if (this.#detectedAt !== undefined) {
+      this.#packet.write(new Date().toISOString(), this.#detectedAt, 'latin1');
+    }
     const batch = Buffer.allocUnsafe(length * count);
     for (let index = 0; index < count; index++) {
       const at = index * length;
       const number = String(this.#firstNumber + first + index);
       this.#packet.copy(batch, at);
-      batch.writeUInt16BE(packetIdentifier(first + index), at + this.#identifierAt);
+      if (this.#identifierAt !== undefined) {
+        batch.writeUInt16BE(packetIdentifier(first + index), at + this.#identifierAt);
+      }
       batch.write(number, at + this.#numberAt, 'latin1');
       if (this.#idAt !== undefined) batch.write(number, at + this.#idAt, 'latin1');
     }
@@ -55,10 +73,13 @@ export class NumberedPublish {
   }
 }
 
-/**
- * Packet identifiers from 1 to 65,535 and round again: no more may await an acknowledgement
- * [MQTT-2.3.1-4].
- */
+/** Where the anchor ends, undefined without one. */
+function behind(bytes: Buffer, anchor: Buffer): number | undefined {
+  const at = bytes.indexOf(anchor);
+  return at < 0 ? undefined : at + anchor.length;
+}
+
+/** From 1 to 65,535, and again: no more than that may await an acknowledgement [MQTT-2.3.1-4]. */
 function packetIdentifier(publish: number): number {
   return ((publish - 1) % 65_535) + 1;
 }

@@ -11,12 +11,17 @@ export type Login = z.infer<typeof loginSchema>;
 
 const planSchema = z.object({
   port: z.number(),
-  kind: z.enum(['alarms', 'telemetry']),
-  qos: z.union([z.literal(1), z.literal(2)]),
-  /** 10 to 99, a range for each load, so that all messages at a gateway have different numbers. */
+  /** `alarms` are the smallest that are recognisable, `falls` have all that a sensor says of a fall. */
+  kind: z.enum(['alarms', 'falls', 'telemetry']),
+  qos: z.union([z.literal(0), z.literal(1), z.literal(2)]),
+  /** A device's topic, `{device}` being its user name; left out: the gateway's own. */
+  topic: z.string().optional(),
+  /** 10 to 99, a range for each load: no two messages at one gateway have the same number. */
   firstNumber: z.number(),
   devices: z.array(loginSchema),
-  readers: z.array(loginSchema.extend({ isClean: z.boolean() })),
+  /** `port`: of another broker than the one that the devices publish to. */
+  readers: z.array(loginSchema.extend({ isClean: z.boolean(), port: z.number().optional() })),
+  /** Empty: the readers' sessions have their subscriptions already. */
   filter: z.string(),
 });
 export type Plan = z.infer<typeof planSchema>;
@@ -31,11 +36,16 @@ const offerSchema = z.object({
   durationMs: z.number().nullable(),
   /** The most publishes that each device makes. */
   maxEach: z.number().nullable(),
+  /**
+   * How often what is due is sent, 5 ms left out: often for the latencies of few messages, which wait
+   * for each other when they are sent at one instant; seldom for many messages, as it costs time.
+   */
+  tickMs: z.number().optional(),
 });
 export type Offer = z.infer<typeof offerSchema>;
 
 const readerReportSchema = z.object({
-  /** Messages at QoS 1. */
+  /** Without live copies. */
   received: z.number(),
   /** Live copies: alarms at QoS 0 ahead of their record. */
   liveCopies: z.number(),
@@ -46,10 +56,9 @@ const readerReportSchema = z.object({
   /** Messages in each second since the last offer began. */
   perSecond: z.array(z.number()),
   latencyMs: z.object({ p50: z.number(), p99: z.number(), max: z.number() }),
-  /**
-   * Whether the newest publish of every device has arrived; of a device that is off, the newest
-   * acknowledged.
-   */
+  /** From the reader's CONNECT to the newest message. */
+  newestAfterMs: z.number(),
+  /** Whether the newest publish of every device has come; of one that is off, the newest acknowledged. */
   isLevel: z.boolean(),
   wasClosed: z.boolean(),
 });

@@ -13,6 +13,8 @@ export class Publisher {
   sent = 0;
   acknowledged = 0;
   readonly #publish: NumberedPublish;
+  /** At QoS 0 nothing is: what is sent counts as acknowledged. */
+  readonly #isAcknowledged: boolean;
   readonly #connect: () => Promise<Connection>;
   #connection: Connection | undefined;
   #isOff = false;
@@ -26,6 +28,7 @@ export class Publisher {
 
   private constructor(plan: Plan, device: Login, number: number) {
     this.#publish = new NumberedPublish(plan, device.username, number);
+    this.#isAcknowledged = plan.qos > 0;
     const owner: Owner = {
       take: this.#take,
       chunkTaken: () => {
@@ -108,6 +111,7 @@ export class Publisher {
       if (count <= 0) return;
       const batch = this.#publish.batch(this.sent + 1, count);
       this.sent += count;
+      if (!this.#isAcknowledged) this.acknowledged = this.sent;
       this.#isBlocked = !this.#connection.write(batch);
     }
   }

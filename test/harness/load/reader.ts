@@ -12,6 +12,7 @@ const PUBACK_HEADER = 0x40;
 /** A subscriber that reads and counts everything, and acknowledges at once. */
 export class Reader {
   readonly #owner: Owner;
+  readonly #qos: Plan['qos'];
   #connection: Connection | undefined;
   #subscribed: (() => void) | undefined;
   #toAcknowledge: number[] = [];
@@ -21,11 +22,14 @@ export class Reader {
   #outOfOrder = 0;
   /** The newest publish of each device by its number. */
   readonly #newest = new Map<number, number>();
-  #startedAt = nowMicroseconds();
+  readonly #openedAt = nowMicroseconds();
+  #newestAt = this.#openedAt;
+  #startedAt = this.#openedAt;
   #perSecond: number[] = [];
   #latencies = new Latencies();
 
-  private constructor(chunkTaken: () => void) {
+  private constructor(qos: Plan['qos'], chunkTaken: () => void) {
+    this.#qos = qos;
     this.#owner = {
       take: this.#take,
       chunkTaken: () => {
@@ -42,14 +46,12 @@ export class Reader {
     login: Plan['readers'][number],
     chunkTaken: () => void,
   ): Promise<Reader> {
-    const reader = new Reader(chunkTaken);
-    reader.#connection = await Connection.open(plan.port, login, login.isClean, reader.#owner);
-    const subscribed = new Promise<void>((resolve) => {
-      reader.#subscribed = resolve;
-    });
-    const subscriptions = [{ topic: plan.filter, qos: 1 as const }];
-    reader.#connection.write(generate({ cmd: 'subscribe', messageId: 1, subscriptions }));
-    await subscribed;
+    const reader = new Reader(plan.qos, chunkTaken);
+    const port = login.port ?? plan.port;
+    reader.#connection = await Connection.open(port, login, login.isClean, reader.#owner);
+    // A backlog may have come in one chunk with the CONNACK.
+    reader.#acknowledge();
+    if (plan.filter !== '') await reader.#subscribe(reader.#connection, plan.filter);
     return reader;
   }
 
@@ -78,6 +80,7 @@ export class Reader {
         p99: this.#latencies.quantileMs(0.99),
         max: this.#latencies.maxMs,
       },
+      newestAfterMs: (this.#newestAt - this.#openedAt) / 1000,
       isLevel: [...newest].every(([device, count]) => this.newestOf(device) >= count),
       wasClosed: this.#connection?.wasClosed ?? false,
     };
@@ -87,20 +90,30 @@ export class Reader {
     await this.#connection?.end();
   }
 
+  async #subscribe(connection: Connection, filter: string): Promise<void> {
+    const subscribed = new Promise<void>((resolve) => {
+      this.#subscribed = resolve;
+    });
+    const subscriptions = [{ topic: filter, qos: 1 as const }];
+    connection.write(generate({ cmd: 'subscribe', messageId: 1, subscriptions }));
+    await subscribed;
+  }
+
   readonly #take: TakeFrame = (header, bytes, start, end) => {
     const type = header >> 4;
     if (type === SUBACK) this.#subscribed?.();
     if (type !== PUBLISH) return;
     const topicEnd = start + 2 + bytes.readUInt16BE(start);
-    const isLiveCopy = (header & 0x06) === 0;
-    if (!isLiveCopy) this.#toAcknowledge.push(bytes.readUInt16BE(topicEnd));
-    this.#count(bytes, topicEnd, end, isLiveCopy);
+    const isQos0 = (header & 0x06) === 0;
+    if (!isQos0) this.#toAcknowledge.push(bytes.readUInt16BE(topicEnd));
+    this.#count(bytes, topicEnd, end, isQos0 && this.#qos > 0);
   };
 
   #count(bytes: Buffer, start: number, end: number, isLiveCopy: boolean): void {
     const numbered = numberedIn(bytes, start, end);
     if (numbered === undefined) return;
     const now = nowMicroseconds();
+    this.#newestAt = now;
     this.#latencies.add(now - numbered.sentAtMicroseconds);
     if (isLiveCopy) {
       this.#liveCopies++;
@@ -123,8 +136,8 @@ export class Reader {
   }
 
   #acknowledge(): void {
-    if (this.#toAcknowledge.length === 0) return;
-    this.#connection?.write(identified(PUBACK_HEADER, this.#toAcknowledge));
+    if (this.#connection === undefined || this.#toAcknowledge.length === 0) return;
+    this.#connection.write(identified(PUBACK_HEADER, this.#toAcknowledge));
     this.#toAcknowledge = [];
   }
 }

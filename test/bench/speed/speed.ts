@@ -1,0 +1,54 @@
+import { writeFile } from 'node:fs/promises';
+import { chart } from './chart.js';
+import { verdicts } from './goals.js';
+import { runAsJson } from './json.js';
+import { describeMachine } from './machine.js';
+import type { Measure } from './measure.js';
+import { MEASURES } from './measures/all.js';
+import { readOptions, USAGE } from './options.js';
+import { printResults, printVerdicts } from './print.js';
+import type { MeasureResults } from './results.js';
+import { runMeasure } from './run.js';
+import { duration } from './show.js';
+
+const EXIT_USAGE = 2;
+
+/** How quick the gateway is, beside others on the same machine in the same run. */
+export async function speed(args: readonly string[]): Promise<void> {
+  const { scale, measures, jsonFile, svgFile } = chosen(args);
+  const begunMs = performance.now();
+  const machine = describeMachine();
+  const results = new Map<Measure, MeasureResults>();
+  for (const measure of measures) {
+    const found = await runMeasure(measure, scale);
+    results.set(measure, found);
+    printResults(found);
+  }
+  const judged = verdicts(results, scale);
+  printVerdicts(judged);
+  console.log(`\n  ${duration(performance.now() - begunMs)} in all`);
+  if (jsonFile !== undefined) {
+    await writeFile(jsonFile, runAsJson(machine, scale, results, judged));
+  }
+  if (svgFile !== undefined) await writeFile(svgFile, chart(results));
+}
+
+function chosen(args: readonly string[]) {
+  try {
+    const options = readOptions(args);
+    return { ...options, measures: measuresOf(options.only) };
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : error}\nusage: ${USAGE}`);
+    process.exit(EXIT_USAGE);
+  }
+}
+
+/** @throws TypeError when there is no measure of a name */
+function measuresOf(names: readonly string[]): readonly Measure[] {
+  const known = MEASURES.map(({ name }) => name);
+  const unknown = names.find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    throw new TypeError(`no measure ${unknown}; there are: ${known.join(', ')}`);
+  }
+  return MEASURES.filter(({ name }) => names.length === 0 || names.includes(name));
+}
