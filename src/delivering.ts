@@ -66,8 +66,8 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
     onLost: (_log, entries) => {
       for (const { source } of entries) {
         if (source === undefined) continue;
-        if (isAlarm(source)) alarms.append(source, () => undefined);
-        else messages.append(source, () => undefined);
+        if (isAlarm(source)) alarms.restore(source);
+        else messages.restore(source);
       }
     },
   });

@@ -187,6 +187,8 @@ export class MqttBroker {
       // No `id`: a fixed one corrupts what is stored after a restart (DEPENDENCY-FAULTS 4).
       persistence: this.#persistence,
       connectTimeout: CONNECT_TIMEOUT_MS,
+      // Aedes would hold clients of MQTT 3.1 to 23 characters [MQTT 3.1, 3.1].
+      maxClientsIdLength: MAX_CLIENT_ID_BYTES,
       preConnect: (client, _packet, done) => done(null, !client.closed),
       authenticate: (client, username, password, done) => {
         this.#authenticate(client, username, password).then(

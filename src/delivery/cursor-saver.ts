@@ -6,6 +6,8 @@ import { SharedTurn } from './shared-turn.js';
 
 /** Entries acknowledged in this time are sent again after a crash. */
 const SAVE_INTERVAL_MS = 50;
+/** Backoff after a failure: a store that takes no writes has the live copies to wait for as well. */
+const RETRY_AFTER_MS = 1_000;
 const FAILED = 'failed to save cursors, acknowledged messages may be repeated';
 
 export interface CursorSaverOptions {
@@ -34,6 +36,8 @@ export class CursorSaver {
   readonly #saving = new SharedTurn(() => this.#save());
   #timer: NodeJS.Timeout | undefined;
   #hasFailed = false;
+  /** By `performance.now`. */
+  #notBeforeMs = 0;
 
   constructor(options: CursorSaverOptions) {
     this.#options = options;
@@ -41,7 +45,8 @@ export class CursorSaver {
 
   start(): void {
     this.#timer = setInterval(() => {
-      if (this.moved.size > 0) void this.#saveInBackground();
+      const mayTry = performance.now() >= this.#notBeforeMs;
+      if (mayTry && this.moved.size > 0) void this.#saveInBackground();
     }, SAVE_INTERVAL_MS);
   }
 
@@ -83,6 +88,7 @@ export class CursorSaver {
     } catch (error) {
       if (!this.#hasFailed) this.#options.log.warn({ err: error }, FAILED);
       this.#hasFailed = true;
+      this.#notBeforeMs = performance.now() + RETRY_AFTER_MS;
     }
   }
 

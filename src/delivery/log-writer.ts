@@ -66,8 +66,15 @@ export class LogWriter<Item extends NewMessage> {
       done(false);
       return;
     }
-    this.#waiting.push({ item, done, sinceMs: performance.now(), isStored: false });
-    if (!this.#isWriting) void this.#write();
+    this.#add({ item, done, sinceMs: performance.now(), isStored: false });
+  }
+
+  /** Appends an item anew that the store has lost: it was delivered live, and nobody waits for it. */
+  restore(item: Item): void {
+    if (this.#isStopped) return;
+    const done = () => undefined;
+    // A live copy of it is never due.
+    this.#add({ item, done, sinceMs: Number.POSITIVE_INFINITY, isStored: false });
   }
 
   /** Items that wait for the store, or for its answer. */
@@ -88,6 +95,11 @@ export class LogWriter<Item extends NewMessage> {
     this.#wakeRetry?.();
     clearTimeout(this.#postponedTimer);
     for (const { done } of [...this.#waiting.splice(0), ...this.#postponed.splice(0)]) done(false);
+  }
+
+  #add(pending: Pending<Item>): void {
+    this.#waiting.push(pending);
+    if (!this.#isWriting) void this.#write();
   }
 
   /** Writes one batch after the other until none is left. */

@@ -30,9 +30,9 @@ export function authentication(
     if (!looksGenerated(token)) requirePatience(c, throttle);
     const principal = accessTokens.authenticateBearer(token);
     if (principal?.type !== 'token') {
+      denials.addFailedLogin(actorOf(c), requestDetails(c));
       requirePatience(c, throttle);
       throttle.add(addressOf(c) ?? '');
-      denials.addFailedLogin(actorOf(c), requestDetails(c));
       throw invalidToken();
     }
     c.set('caller', { id: principal.id, grants: principal.grants });

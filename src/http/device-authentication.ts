@@ -31,9 +31,9 @@ export function deviceAuthentication(
     const { id, secret } = credentialsOf(encoded);
     const device = devices.authenticate(id.toLowerCase(), secret);
     if (device === undefined) {
+      denials.addFailedLogin(actorOf(c), requestDetails(c));
       requirePatience(c, throttle);
       throttle.add(addressOf(c) ?? '');
-      denials.addFailedLogin(actorOf(c), requestDetails(c));
       throw invalidCredentials();
     }
     c.set('device', device);

@@ -182,9 +182,9 @@ export class Presence {
 
   /** When the device was last heard; a keep-alive counts. */
   #lastSeenAtMs({ connections, lastSeenAtMs }: Seen): number {
-    const nowMs = this.#now();
-    const heardAtMs = Array.from(connections, ({ silentMs }) => Math.round(nowMs - silentMs));
-    return Math.max(lastSeenAtMs, ...heardAtMs);
+    if (connections.size === 0) return lastSeenAtMs;
+    const silentMs = Math.min(...Array.from(connections, (connection) => connection.silentMs));
+    return Math.round(this.#now() - silentMs);
   }
 
   #announce(deviceId: string, online: boolean): void {

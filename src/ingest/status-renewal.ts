@@ -26,9 +26,7 @@ export class StatusRenewal {
 
   request(deviceId: string): void {
     this.#waiting.add(deviceId);
-    this.#run ??= this.#publishAll().finally(() => {
-      this.#run = undefined;
-    });
+    this.#run ??= this.#publishAll();
   }
 
   /** Resolves once all requested statuses are stored. */
@@ -60,6 +58,8 @@ export class StatusRenewal {
       for (const deviceId of failed) this.#waiting.add(deviceId);
       await pause(RETRY_AFTER_MS, signal);
     }
+    // At once: a request that comes now begins the next run.
+    this.#run = undefined;
   }
 }
 

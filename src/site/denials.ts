@@ -108,7 +108,11 @@ export class Denials {
   ): void {
     const atMs = this.#options.now();
     const pairs = Object.entries(details).map(([name, text]) => [name, shortened(text)]);
-    const entry = { action, actor, atMs, ...subject, details: Object.fromEntries(pairs) };
+    // Copies: parts of a path would keep all of it in memory for as long as the record waits.
+    const locationId = shortened(subject.locationId);
+    const resourceId = shortened(subject.resourceId);
+    const place = { locationId, resourceId };
+    const entry = { action, actor, atMs, ...place, details: Object.fromEntries(pairs) };
     const nowMs = this.#options.steadyNow();
     const bucket = this.#bucketOf(JSON.stringify([action, actor.type, actor.id ?? actor.address]));
     bucket.left = leftAt(bucket, nowMs);

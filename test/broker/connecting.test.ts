@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { generate, type IConnectPacket } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { Api, type TestDevice, type TestToken } from '../harness/api.js';
@@ -191,6 +192,14 @@ describe('a client id', () => {
     expect(await again.next('connack')).toMatchObject({ returnCode: 0, sessionPresent: true });
     again.vanish();
   });
+});
+
+it('takes a client of MQTT 3.1 with a longer client id than 23 characters', async () => {
+  const client = await RawClient.open(gateway);
+  const protocol = { protocolId: 'MQIsdp', protocolVersion: 3 } as const;
+  client.send(connectPacket({ ...credentials(viewer), ...protocol, clientId: randomUUID() }));
+  expect(await client.next('connack')).toMatchObject({ returnCode: 0 });
+  client.vanish();
 });
 
 describe('a persistent session without a subscription', () => {

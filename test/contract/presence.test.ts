@@ -1,8 +1,13 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { z } from 'zod';
 import { Home } from '../broker/home.js';
 import type { TestDevice } from '../harness/api.js';
+import { MovableClock } from '../harness/movable-clock.js';
 import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
 import { RawClient } from '../harness/raw-client.js';
+
+const YEAR_MS = 365 * 24 * 3_600_000;
+const seen = z.object({ lastSeenAt: z.string() });
 
 let home: Home;
 
@@ -161,4 +166,28 @@ it('retains gateway/status, which says after a stop that the gateway is gone', a
   expect(await stopped).toBe(0);
   await watcher.client.endAsync(true);
   await home.gateway.start();
+});
+
+it('shows when a device was last seen by the clock as it is now, after it was wrong for a while', async () => {
+  const clock = new MovableClock();
+  const moved = await Home.start(clock.environment);
+  try {
+    const device = await moved.device();
+    const path = `/care-homes/${moved.locationId}/devices/${device.id}`;
+    const lastSeenAtMs = async () => {
+      const { lastSeenAt } = seen.parse(await moved.api.json('GET', path));
+      return Date.parse(lastSeenAt);
+    };
+    clock.jump(moved.gateway, YEAR_MS);
+    const early = await connectDevice(moved.gateway, device);
+    await early.endAsync();
+    await expect.poll(lastSeenAtMs).toBeGreaterThan(Date.now() + YEAR_MS / 2);
+    clock.jump(moved.gateway, 0);
+    const sensor = await connectDevice(moved.gateway, device);
+    await expect.poll(lastSeenAtMs).toBeLessThan(Date.now() + YEAR_MS / 2);
+    await sensor.endAsync();
+  } finally {
+    await moved.remove();
+    clock.remove();
+  }
 });

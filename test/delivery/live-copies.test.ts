@@ -44,8 +44,8 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-function append(n: number): void {
-  const alarm: NewAlarm = {
+function alarm(n: number): NewAlarm {
+  return {
     ...numbered(n, 'a'),
     alarm: {
       ...{ id: newId(), kind: 'fall', detectedAtMs: 0, reportedAt: undefined },
@@ -54,7 +54,10 @@ function append(n: number): void {
     ...{ context: deviceContext(device, location, null, null), wallReceivedAtMs: 0 },
     receipt: undefined,
   };
-  writer.append(alarm, () => undefined);
+}
+
+function append(n: number): void {
+  writer.append(alarm(n), () => undefined);
 }
 
 /** The sent alarms by number and QoS. */
@@ -94,4 +97,11 @@ it('sends each copy when its own time is over, and none after the stop', async (
   liveCopies.stop();
   await vi.advanceTimersByTimeAsync(1_000);
   expect(sent()).toEqual([[1, 0]]);
+});
+
+it('sends none of an alarm that is stored anew after the store has lost it', async () => {
+  writer.restore(alarm(1));
+  append(2);
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(sent()).toEqual([[2, 0]]);
 });

@@ -143,6 +143,26 @@ describe('a persistent session', () => {
   });
 });
 
+it('cursors are saved with a backoff while the store takes none', async () => {
+  vi.useFakeTimers();
+  await sessions.start();
+  const { consumer } = sessions.open('nurse', owner, true);
+  await sessions.subscribe('nurse', [{ filter: 'a/#', qos: 1 }]);
+  const connection = new Connection();
+  consumer.connect(connection);
+  await append('a/x');
+  consumer.acknowledge(connection.sent[0]?.messageId ?? 0);
+  store.isAway = true;
+  const save = vi.spyOn(store, 'saveCursors');
+  await vi.advanceTimersByTimeAsync(2_500);
+  expect(save).toHaveBeenCalledTimes(3);
+  store.isAway = false;
+  await vi.advanceTimersByTimeAsync(1_050);
+  expect(store.records.get('nurse')?.cursors.alarms).toMatchObject({ ackFloor: 1, delivered: 1 });
+  await sessions.stop();
+  vi.useRealTimers();
+});
+
 describe('a session that does not persist', () => {
   it('ends with its connection, and gets nothing from then on', async () => {
     const session = sessions.open('live', owner, false);
