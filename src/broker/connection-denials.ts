@@ -22,7 +22,7 @@ export interface Peer {
   readonly clientId: string;
 }
 
-/** What a CONNECT says of its sender, also one that breaks a rule; nothing of it is checked. */
+/** The sender's claims in a CONNECT, which are unchecked, and may come with a broken rule. */
 export interface ConnectClaims {
   readonly clientId: string;
   readonly username: string | undefined;

@@ -229,7 +229,7 @@ function isUnusable(topic: string): boolean {
  * Whether a text holds U+0000 [MQTT-1.5.3-2] or was not UTF-8 [MQTT-1.5.3-1].
  *
  * The parser replaces every ill-formed byte by U+FFFD. A U+FFFD that the client meant cannot be
- * told from that, and fails too: nobody names anything so.
+ * told from that, and fails too: no honest name contains it.
  */
 function isIllFormed(text: string): boolean {
   return text.includes('\u0000') || text.includes('\ufffd');

@@ -118,7 +118,7 @@ export class Tally {
     if (kept !== 0) this.#marks = kept < 0 ? [] : this.#marks.slice(kept);
   }
 
-  /** The log ends here now. What was lost stays counted: nobody knows how much that is. */
+  /** Forgets the marks after the log's new end. Lost entries stay counted: their number is unknown. */
   cutAt(sequence: number): void {
     this.#marks = this.#marks.filter((mark) => mark.sequence <= sequence);
     this.#last = this.#marks.at(-1);

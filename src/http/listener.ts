@@ -26,7 +26,7 @@ const TIMEOUT_CHECK_INTERVAL_MS = 2_000;
 const STALLED_AFTER_MS = 15_000;
 /** As long as the headers of a request may take; Node would wait for two minutes. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
-/** A year: a browser that has come over HTTPS comes over nothing else (RFC 6797). */
+/** A year, in which a browser that used HTTPS once uses nothing else here (RFC 6797). */
 const HSTS_SECONDS = 365 * 24 * 3600;
 const MAX_CONNECTIONS = 10_000;
 const MAX_CONNECTIONS_PER_ADDRESS = 1_000;

@@ -52,7 +52,7 @@ export class DevicePublishes {
   accept(publish: DevicePublish, done: Done): void {
     const context = this.#options.model.context(publish.deviceId);
     if (context === undefined) {
-      // The device was deleted a moment ago; its connection is being closed.
+      // The device has just been deleted; its connection is being closed.
       done(true);
       return;
     }

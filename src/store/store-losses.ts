@@ -11,7 +11,7 @@ export interface FoundStore {
   readonly isAnotherAlarm: boolean;
 }
 
-/** What the store numbers, in words. */
+/** The numbered things of the store, in words. */
 const NUMBERED = { alarms: 'Alarms', messages: 'Other messages', audit: 'Audit records' } as const;
 const KINDS = ['alarms', 'messages', 'audit'] as const;
 
