@@ -32,5 +32,6 @@ it('docs/guarantees.md runs the chaos harness with options that it has', () => {
     .blocks('sh')
     .filter((block) => block.startsWith('npm run chaos'));
   const options = readOptions(command.trim().split(' ').slice(3));
-  expect(options).toMatchObject({ durationMs: 480_000, kills: 400, seed: 7 });
+  const [durationMs, kills, upstreamKills] = [1_200_000, 320, 80];
+  expect(options).toMatchObject({ durationMs, kills, upstreamKills, seed: 20261121 });
 });
