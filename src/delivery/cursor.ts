@@ -255,8 +255,8 @@ export class Cursor {
   /** Follows a store that lost its newest entries and numbers anew from here. */
   storeWentBack(sequence: number): void {
     const hadReadMore = this.#position.offset >= sequence;
-    const hasSettled = this.#sent.knownUpTo > sequence;
-    this.#cutAt(sequence, this.#sent.aheadAfter(sequence), hasSettled);
+    const hasCompleted = this.#sent.knownUpTo > sequence;
+    this.#cutAt(sequence, this.#sent.aheadAfter(sequence), hasCompleted);
     if (hadReadMore) this.#account.expired += this.#forgetUnread();
   }
 
@@ -303,8 +303,8 @@ export class Cursor {
     this.#account.found();
   }
 
-  #cutAt(sequence: number, aheadCount: number, hasSettled: boolean): void {
-    this.#unread.cutAt(sequence, aheadCount, hasSettled);
+  #cutAt(sequence: number, aheadCount: number, hasCompleted: boolean): void {
+    this.#unread.cutAt(sequence, aheadCount, hasCompleted);
     this.#account.expired += this.#sent.cutAt(sequence);
     this.#position.goTo(Math.min(this.#position.offset, sequence));
   }

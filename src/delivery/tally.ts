@@ -259,10 +259,10 @@ export class Unread {
    * of that which it had accepted and not read: where the two are the same, the marks stay right.
    *
    * @param aheadCount how many lost entries the cursor had read before their turn
-   * @param hasSettled whether the cursor, going back, had passed lost entries that were done with
+   * @param hasCompleted whether the cursor, going back, had passed lost entries that were done with
    */
-  cutAt(sequence: number, aheadCount: number, hasSettled: boolean): void {
-    if (aheadCount === 0 && !hasSettled && this.#marksFrom <= sequence) {
+  cutAt(sequence: number, aheadCount: number, hasCompleted: boolean): void {
+    if (aheadCount === 0 && !hasCompleted && this.#marksFrom <= sequence) {
       this.#earlierMarks = this.#earlierMarks.filter((mark) => mark.sequence <= sequence);
       return;
     }

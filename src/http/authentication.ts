@@ -27,11 +27,11 @@ export function authentication(
     if (token === undefined) {
       throw new GatewayError('unauthenticated', 'An access token is required.');
     }
-    if (!looksGenerated(token)) requirePatience(c, throttle);
+    if (!looksGenerated(token)) enforceThrottle(c, throttle);
     const principal = accessTokens.authenticateBearer(token);
     if (principal?.type !== 'token') {
       denials.addFailedLogin(actorOf(c), requestDetails(c));
-      requirePatience(c, throttle);
+      enforceThrottle(c, throttle);
       throttle.add(addressOf(c) ?? '');
       throw invalidToken();
     }
@@ -48,7 +48,7 @@ export function authentication(
  *
  * @throws GatewayError `too-many-requests`
  */
-export function requirePatience(c: Context<HttpEnv>, throttle: FailureThrottle): void {
+export function enforceThrottle(c: Context<HttpEnv>, throttle: FailureThrottle): void {
   const waitMs = throttle.waitMs(addressOf(c) ?? '');
   if (waitMs === 0) return;
   c.header('Retry-After', String(Math.ceil(waitMs / 1000)));

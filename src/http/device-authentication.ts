@@ -3,7 +3,7 @@ import { GatewayError } from '../errors.js';
 import type { Denials } from '../site/denials.js';
 import type { Devices } from '../site/devices.js';
 import { actorOf, addressOf, requestDetails } from './actor.js';
-import { requirePatience } from './authentication.js';
+import { enforceThrottle } from './authentication.js';
 import type { FailureThrottle } from './failure-throttle.js';
 import type { HttpEnv } from './http-env.js';
 import { addStandingCheck } from './standing-checks.js';
@@ -32,7 +32,7 @@ export function deviceAuthentication(
     const device = devices.authenticate(id.toLowerCase(), secret);
     if (device === undefined) {
       denials.addFailedLogin(actorOf(c), requestDetails(c));
-      requirePatience(c, throttle);
+      enforceThrottle(c, throttle);
       throttle.add(addressOf(c) ?? '');
       throw invalidCredentials();
     }
