@@ -259,6 +259,8 @@ export class Gateway {
       maxPacketBytes: config.mqtt.maxPacketBytes,
       maxKeepAliveSeconds: config.mqtt.maxKeepAliveSeconds,
       maxFiltersPerSession: config.mqtt.maxFiltersPerSession,
+      limits: config.limits,
+      health: this.#health,
       log,
       now,
     });
@@ -281,6 +283,8 @@ export class Gateway {
       connections: () => broker.connectionCount,
       unstoredBytes: () => broker.unstoredBytes,
       unkeptPublishes: () => broker.unkeptCount,
+      slowedPrincipals: () => broker.slowedCount,
+      heldBack: () => broker.heldBackCount,
       lostDenials: () => parts.denials.lost,
       bridges: () => bridges.statuses(),
     });

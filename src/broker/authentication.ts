@@ -7,9 +7,11 @@ import { parsePublishTopic } from '../domain/topics.js';
 import type { AccessTokens } from '../site/access-tokens.js';
 import type { MqttVersion, Transport } from '../site/connection-list.js';
 import type { Devices } from '../site/devices.js';
+import type { Budgets } from './budgets.js';
 import { ConnectError } from './connect-errors.js';
 import { Connection } from './connection.js';
 import type { FailedLogins } from './failed-logins.js';
+import type { Slowing } from './slowing.js';
 import type { BackPressure } from './unstored-publishes.js';
 
 /** What of a CONNECT its authentication needs to know. */
@@ -29,6 +31,8 @@ export interface AuthenticationOptions {
   readonly sessions: Sessions;
   readonly failedLogins: FailedLogins;
   readonly backPressure: BackPressure;
+  readonly budgets: Budgets;
+  readonly slowing: Slowing;
   /** Whether a device or an access token has the id. */
   readonly isKnown: (id: string) => boolean;
   readonly maxKeepAliveSeconds: number;
@@ -62,12 +66,15 @@ export class Authentication {
     this.#checkWill(principal, request);
     const owner = sessionOwner(principal);
     this.#checkClientId(client.id, principal, owner);
-    const { backPressure, sessions } = this.#options;
+    const { backPressure, budgets, slowing, sessions } = this.#options;
     if (!backPressure.shareOf(owner.key).hasRoomForConnection) {
       throw new ConnectError('store-unavailable');
     }
     const session = sessions.open(client.id, owner, request.isPersistent);
-    return new Connection({ client, principal, request, keepAliveMs, session, backPressure });
+    return new Connection({
+      ...{ client, principal, request, keepAliveMs, session },
+      ...{ backPressure, budgets, slowing },
+    });
   }
 
   /** A device must ask for a keep-alive; a token is looked after as if it had. */

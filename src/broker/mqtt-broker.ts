@@ -6,6 +6,7 @@ import type { Logger } from 'pino';
 import type { Deliveries } from '../delivery/deliveries.js';
 import type { RetainedMessages } from '../delivery/retained-messages.js';
 import type { Sessions } from '../delivery/sessions.js';
+import type { BudgetLimits } from '../domain/limits.js';
 import { systemErrorCode } from '../errors.js';
 import type { Commands } from '../ingest/commands.js';
 import type { DevicePublishes } from '../ingest/device-publishes.js';
@@ -14,8 +15,10 @@ import type { AccessTokens } from '../site/access-tokens.js';
 import type { ConnectionList } from '../site/connection-list.js';
 import type { Denials } from '../site/denials.js';
 import type { Devices } from '../site/devices.js';
+import type { Health } from '../site/health.js';
 import type { SiteModel } from '../site/site-model.js';
 import { Authentication } from './authentication.js';
+import { Budgets } from './budgets.js';
 import { ConnectError, connectErrorOf } from './connect-errors.js';
 import type { Connection } from './connection.js';
 import { ConnectionDenials } from './connection-denials.js';
@@ -27,6 +30,8 @@ import { ReadTurns } from './packet-reader.js';
 import { BrokerPersistence } from './persistence.js';
 import { Publishing } from './publishing.js';
 import { Releasing } from './releasing.js';
+import { SlowedFaults } from './slowed-faults.js';
+import { Slowing } from './slowing.js';
 import { Subscribing } from './subscribing.js';
 import { BackPressure } from './unstored-publishes.js';
 import { Wills } from './wills.js';
@@ -56,6 +61,8 @@ export interface MqttBrokerOptions {
   readonly maxPacketBytes: number;
   readonly maxKeepAliveSeconds: number;
   readonly maxFiltersPerSession: number;
+  readonly limits: BudgetLimits;
+  readonly health: Health;
   readonly log: Logger;
   readonly now: () => number;
 }
@@ -74,6 +81,9 @@ export class MqttBroker {
   readonly #authentication: Authentication;
   readonly #handlers: PacketHandlers;
   readonly #backPressure: BackPressure;
+  readonly #budgets: Budgets;
+  readonly #slowing: Slowing;
+  readonly #slowedFaults: SlowedFaults;
   readonly #turns: ReadTurns;
   readonly #keepAlive = new KeepAlive();
   readonly #clients = new WeakMap<Client, MqttClient>();
@@ -92,10 +102,14 @@ export class MqttBroker {
     this.#open = new OpenConnections(options.now);
     const publishing = new Publishing({ ...options, denials });
     this.#backPressure = new BackPressure(options.unansweredMs);
+    this.#budgets = new Budgets(options.limits, model);
+    this.#slowing = new Slowing(options.now);
+    this.#slowedFaults = new SlowedFaults(this.#slowing, options);
     this.#turns = new ReadTurns(options.deliveries);
     this.#authentication = new Authentication({
       ...options,
       ...{ isKnown, backPressure: this.#backPressure },
+      ...{ budgets: this.#budgets, slowing: this.#slowing },
       failedLogins: new FailedLogins(options.now),
     });
     this.#handlers = {
@@ -127,12 +141,15 @@ export class MqttBroker {
     emitter.on('error', (error) => log.error({ err: error }, 'broker error'));
     await this.#aedes.listen();
     this.#keepAlive.start();
+    this.#slowedFaults.start();
   }
 
   /** Ends every connection. */
   async stop(): Promise<void> {
     this.#keepAlive.stop();
     this.#backPressure.stop();
+    this.#slowedFaults.stop();
+    this.#slowing.stop();
     for (const { client } of this.#open.all()) client.close();
     await new Promise<void>((resolve) => this.#aedes.close(resolve));
   }
@@ -158,6 +175,21 @@ export class MqttBroker {
     for (const connection of this.#admitted) {
       if (connection.owner === owner) connection.endCredential();
     }
+  }
+
+  /** Forgets a principal (`principalKey`) that is gone. */
+  forget(owner: string): void {
+    this.#budgets.forget(owner);
+  }
+
+  /** How many principals are read later than they send. */
+  get slowedCount(): number {
+    return this.#slowing.all().length;
+  }
+
+  /** How often a connection was held back, since the start. */
+  get heldBackCount(): number {
+    return this.#slowing.times;
   }
 
   /** Estimated memory of publishes on their way to the store. */

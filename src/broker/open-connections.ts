@@ -3,6 +3,7 @@ import type {
   ConnectionPosition,
   ConnectionView,
 } from '../site/connection-list.js';
+import { limitKey } from './budgets.js';
 import type { Connection } from './connection.js';
 
 interface Opened {
@@ -68,10 +69,13 @@ export class OpenConnections {
 function viewOf({ connection, sinceMs }: Opened): ConnectionView {
   const { client, principal, address, keepAliveMs, protocol, mqttVersion, consumer } = connection;
   const { alarms, messages } = consumer.cursors;
+  const { slowed } = connection;
   return {
     clientId: client.id,
     principal: { type: principal.type === 'device' ? 'device' : 'access-token', id: principal.id },
     ...{ address, sinceMs, protocol, mqttVersion, keepAliveSeconds: keepAliveMs / 1_000 },
     backlog: { alarms: alarms.queued, messages: messages.queued },
+    slowed:
+      slowed === undefined ? null : { sinceMs: slowed.sinceMs, limit: limitKey(slowed.limit) },
   };
 }

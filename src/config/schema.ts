@@ -1,5 +1,11 @@
 import { z } from 'zod';
 import { isLoopbackAddress } from '../domain/addresses.js';
+import {
+  deviceLimitsSchema,
+  locationLimitsSchema,
+  tokenLimitsSchema,
+  totalLimitsSchema,
+} from '../domain/limits.js';
 import { bridgesSchema } from './bridge-schema.js';
 
 /** Every key of the configuration with its default (CONTRACT 1 and 5). Units are in the names. */
@@ -115,6 +121,10 @@ export const configSchema = z.strictObject({
     .strictObject({
       connectionsPerSecond: count.default(10),
       connectionBurst: count.default(100),
+      device: deviceLimitsSchema.prefault({}),
+      token: tokenLimitsSchema.prefault({}),
+      location: locationLimitsSchema.prefault({}),
+      total: totalLimitsSchema.prefault({}),
     })
     .prefault({}),
   sessions: z
