@@ -34,6 +34,7 @@ import { LogStore } from './store/log-store.js';
 import { LossFile } from './store/loss-file.js';
 import { LossWatch } from './store/loss-watch.js';
 import { PresenceStoreRedis } from './store/presence-store-redis.js';
+import { RetainedTopicsRedis } from './store/retained-topics-redis.js';
 import { checkServer } from './store/server-check.js';
 import { SessionStoreRedis } from './store/session-store-redis.js';
 import { SettingsWatch } from './store/settings-watch.js';
@@ -68,6 +69,7 @@ export interface Storage {
   readonly bridgeRegister: BridgeRegisterRedis;
   /** Wills, retained messages and incoming QoS 2, as Aedes' own Redis persistence keeps them. */
   readonly broker: RedisPersistence;
+  readonly retainedTopics: RetainedTopicsRedis;
   /**
    * Starts removing old alarms and audit records.
    *
@@ -137,6 +139,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     deadLetters: new DeadLetterStoreRedis(management, keys),
     bridgeRegister: new BridgeRegisterRedis(management, keys, records),
     broker: createBrokerStorage({ conn: broker }),
+    retainedTopics: new RetainedTopicsRedis(broker),
     startRetention: (unackedFrom) => startRetention(state, keys, archive, unackedFrom, options),
   };
 }

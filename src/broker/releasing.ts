@@ -38,7 +38,7 @@ export class Releasing {
           connection.writer.write(encodeAcknowledgement('pubcomp', identifier));
         }
       } catch (error) {
-        const { id: clientId } = connection.client;
+        const { clientId } = connection.session;
         this.#log.warn({ err: error, clientId }, 'failed to release QoS 2 packet identifiers');
         connection.client.close();
       }

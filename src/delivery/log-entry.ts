@@ -36,7 +36,8 @@ export function isAlarm(item: NewMessage): item is NewAlarm {
 
 /** The packet identifier of a QoS 2 publish until PUBREL [MQTT-4.3.3-2]. */
 export interface ReceivedIdentifier {
-  readonly clientId: string;
+  /** `sessionKey` */
+  readonly session: string;
   readonly packetIdentifier: number;
 }
 

@@ -12,3 +12,15 @@ export interface RetainedMessages {
   /** The retained messages that match any of the filters. */
   matching(filters: readonly string[]): Promise<DirectMessage[]>;
 }
+
+/** A topic with a retained message, and about how many bytes that has. */
+export interface RetainedTopic {
+  readonly topic: string;
+  readonly bytes: number;
+}
+
+/** The topics that have a retained message. */
+export interface RetainedTopics {
+  /** In pages of bounded size; a topic may be in two of them. */
+  startingWith(prefix: string): AsyncIterable<readonly RetainedTopic[]>;
+}

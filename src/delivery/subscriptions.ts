@@ -35,6 +35,11 @@ export class Subscriptions {
     return this.#current.size;
   }
 
+  /** With ended ones that may still have queued entries. */
+  get heldCount(): number {
+    return this.#current.size + this.#ended.length;
+  }
+
   /** The subscriptions in force. */
   list(): Subscription[] {
     return [...this.#current.values()];

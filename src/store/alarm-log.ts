@@ -103,7 +103,7 @@ export class AlarmLog {
       receipt === undefined ? '' : String(receipt.packetIdentifier),
       receipt?.payloadDigest ?? '',
       receipt?.isSentAgain === true ? 1 : 0,
-      ...[received?.clientId ?? '', String(received?.packetIdentifier ?? '')],
+      ...[received?.session ?? '', String(received?.packetIdentifier ?? '')],
       ...alarmRecordValues(entry),
     ];
   }

@@ -27,7 +27,7 @@ export class MessageLog {
     const rows = messages.map(({ topic, payload, receivedAtMs, received, ...audience }) => [
       ...[topic, payload, Math.round(receivedAtMs)],
       ...[audience.locationId ?? '', audience.groupId ?? ''],
-      ...[received?.clientId ?? '', String(received?.packetIdentifier ?? '')],
+      ...[received?.session ?? '', String(received?.packetIdentifier ?? '')],
     ]);
     const args = [this.#receivedPrefix, packRows(rows)];
     const sequences = await appendMessages.run(this.#connections.writer, this.#appendKeys, args);

@@ -42,8 +42,8 @@ it('trims delivered entries from a full store, up to the stored ack floor', asyn
     now: Date.now,
   });
   const upkeep = new Upkeep({ logs, deliveries, sessions, log: silent });
-  const { consumer } = sessions.open('nurse', owner, true);
-  await sessions.subscribe('nurse', [{ filter: '#', qos: 1 }]);
+  const { key, consumer } = sessions.open('nurse', owner, true);
+  await sessions.subscribe(key, [{ filter: '#', qos: 1 }]);
   const items = Array.from({ length: ENTRIES }, (_, n) => numbered(n, 't', Date.now(), 1_000));
   const appended = await logs.messages.append(items);
   await deliveries.announce(

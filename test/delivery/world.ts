@@ -9,7 +9,11 @@ import {
   type NewMessage,
 } from '../../src/delivery/log-entry.js';
 import type { OutgoingPublish, Receiver } from '../../src/delivery/receiver.js';
-import type { SessionOwner } from '../../src/delivery/session.js';
+import {
+  type RequestedSubscription,
+  type SessionOwner,
+  sessionKey,
+} from '../../src/delivery/session.js';
 import type { SessionStore } from '../../src/delivery/session-store.js';
 import { Sessions } from '../../src/delivery/sessions.js';
 import { Upkeep } from '../../src/delivery/upkeep.js';
@@ -112,13 +116,27 @@ export class World {
   /** A consumer with a persistent session of these filters, at QoS 1. */
   async subscribed(name: string, ...filters: readonly string[]): Promise<Consumer> {
     const { consumer } = this.sessions.open(name, this.#options.ownerOf(name), true);
-    const requested = filters.map((filter) => ({ filter, qos: 1 as const }));
-    await this.sessions.subscribe(name, requested);
+    await this.subscribe(
+      name,
+      filters.map((filter) => ({ filter, qos: 1 as const })),
+    );
     return consumer;
   }
 
+  subscribe(name: string, requested: readonly RequestedSubscription[]): Promise<void> {
+    return this.sessions.subscribe(this.#keyOf(name), requested);
+  }
+
+  unsubscribe(name: string, filters: readonly string[]): Promise<void> {
+    return this.sessions.unsubscribe(this.#keyOf(name), filters);
+  }
+
+  #keyOf(name: string): string {
+    return sessionKey(this.#options.ownerOf(name).key, name);
+  }
+
   consumer(name: string): Consumer {
-    const session = this.sessions.get(name);
+    const session = this.sessions.get(this.#keyOf(name));
     if (session === undefined) throw new Error(`no session ${name}`);
     return session.consumer;
   }

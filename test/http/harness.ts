@@ -45,6 +45,7 @@ import { Keys } from '../../src/store/keys.js';
 import { LogStore } from '../../src/store/log-store.js';
 import { LossFile } from '../../src/store/loss-file.js';
 import { SiteStoreRedis } from '../../src/store/site-store-redis.js';
+import { quotaOf } from '../footage/quota.js';
 import { DescribedHttp } from '../harness/described-http.js';
 import { newAlarm } from '../harness/new-alarm.js';
 import { type Answer, type CallOptions, call } from './client.js';
@@ -205,6 +206,8 @@ export class TestGateway {
         directory: this.footageDirectory,
         signatures,
         reserve: new DiskReserve(directory, options.minFreeBytes ?? 0),
+        quota: quotaOf(this.footageDirectory),
+        isKnown: (id) => model.device(id) !== undefined,
         maxUploadBytes: MAX_UPLOAD_BYTES,
       }),
       publicUrl: options.publicUrl,
