@@ -3,6 +3,7 @@ import { bridgeNameOf, bridgeOwner } from './bridge/bridge-queue.js';
 import { sessionOwner } from './broker/authentication.js';
 import { RetainedRedis } from './broker/retained-redis.js';
 import type { Config } from './config/schema.js';
+import { BacklogBounds } from './delivery/backlog-bounds.js';
 import { countBacklogs, markBacklogs } from './delivery/backlog-count.js';
 import { BacklogWatch } from './delivery/backlog-watch.js';
 import { Deliveries } from './delivery/deliveries.js';
@@ -90,8 +91,12 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   const watch = new BacklogWatch(deliveries, health);
   watch.start();
   releasers.add(() => watch.stop());
-  const retained = new NewestRetained(new RetainedRedis(storage.broker));
-  const forwarder = new Forwarder({ deliveries, writer: messages, retained, log });
+  const retained = new NewestRetained(
+    new RetainedRedis(storage.broker, storage.retainedTopics, storage.headroom),
+  );
+  const forwarder = new Forwarder({
+    ...{ deliveries, writer: messages, retained, headroom: storage.headroom, log },
+  });
   return { deliveries, sessions, alarms, messages, forwarder, retained };
 }
 
@@ -119,7 +124,15 @@ async function openSessions(deliveries: Deliveries, options: DeliveringOptions):
   storage.startRetention(
     () => Math.min(deliveries.floor('alarms'), sessions.storedFloor('alarms')) + 1,
   );
-  const upkeep = new Upkeep({ logs, deliveries, sessions, log });
+  const { token, total } = config.limits;
+  const bounds = new BacklogBounds({
+    logs,
+    byOwner: () => sessions.backlogsByOwner(),
+    maxBytesOf: (owner) => (bridgeNameOf(owner) === undefined ? token.backlogBytes : undefined),
+    maxLogBytes: total.backlogBytes,
+    leftInStore: () => storage.memory.leftForOthers,
+  });
+  const upkeep = new Upkeep({ logs, deliveries, sessions, bounds, log });
   upkeep.start();
   releasers.add(() => upkeep.stop());
   return sessions;

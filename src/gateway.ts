@@ -190,7 +190,13 @@ export class Gateway {
     const { log, now } = this.#options;
     const adminToken = await firstAdminToken({ ...this.#options, audit: storage.audit });
     const { audit } = storage;
-    const denials = new Denials({ audit, log, now, steadyNow: this.#steady.now });
+    const denials = new Denials({
+      audit,
+      headroom: storage.headroom,
+      log,
+      now,
+      steadyNow: this.#steady.now,
+    });
     denials.start();
     this.#releasers.add(() => denials.stop());
     const model = new SiteModel();
@@ -282,6 +288,8 @@ export class Gateway {
       unstoredBytes: () => broker.unstoredBytes,
       unkeptPublishes: () => broker.unkeptCount,
       lostDenials: () => parts.denials.lost,
+      storeMemory: () => storage.memory.memory,
+      notStored: storage.headroom,
       bridges: () => bridges.statuses(),
     });
     const { history, audit, losses, deadLetters } = storage;

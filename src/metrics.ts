@@ -5,6 +5,8 @@ import { LOG_NAMES } from './delivery/log-entry.js';
 import type { InvalidPublishes } from './ingest/invalid-publishes.js';
 import type { BridgeStatus } from './site/bridge-list.js';
 import type { Health } from './site/health.js';
+import type { StoreHeadroom } from './site/store-headroom.js';
+import type { StoreMemory } from './store/memory-monitor.js';
 
 export interface MetricsSources {
   readonly deliveries: Deliveries;
@@ -16,6 +18,8 @@ export interface MetricsSources {
   readonly unstoredBytes: () => number;
   readonly unkeptPublishes: () => number;
   readonly lostDenials: () => number;
+  readonly storeMemory: () => StoreMemory;
+  readonly notStored: Pick<StoreHeadroom, 'notStored'>;
   readonly bridges: () => Promise<BridgeStatus[]>;
 }
 
@@ -88,6 +92,25 @@ function addGateway(registry: Registry, sources: MetricsSources): void {
     'Denials and failed logins whose record found no room while the store was away, since the start',
     sources.lostDenials,
   );
+  single(
+    'gateway_store_memory_bytes',
+    "The store's memory, as it counts against its limit",
+    () => sources.storeMemory().usedBytes,
+  );
+  single(
+    'gateway_store_memory_limit_bytes',
+    "The limit of the store's memory (maxmemory), 0 without one",
+    () => sources.storeMemory().maxBytes,
+  );
+  new Gauge({
+    name: 'gateway_not_stored',
+    help: 'What was not stored since the start, to leave the room to alarms, by kind',
+    labelNames: ['kind'],
+    registers,
+    collect() {
+      for (const [kind, count] of sources.notStored.notStored) this.set({ kind }, count);
+    },
+  });
   single('gateway_faults', 'Present faults, see gateway/status', () => health.faults().length);
   new Gauge({
     name: 'gateway_log_last_sequence',

@@ -61,7 +61,10 @@ export const limitsChangeSchema = z.partialRecord(deviceLimitsSchema.keyof(), li
 export type LimitsChange = z.output<typeof limitsChangeSchema>;
 
 /** The limits of one access token over MQTT, with their defaults. */
-export const tokenLimitsSchema = z.strictObject({ ...rateLimits(deviceRates) });
+export const tokenLimitsSchema = z.strictObject({
+  ...rateLimits(deviceRates),
+  backlogBytes: limit.default(256 * MIB),
+});
 
 export type TokenLimits = z.output<typeof tokenLimitsSchema>;
 
@@ -87,6 +90,8 @@ export const totalLimitsSchema = z.strictObject({
     byteBurst: 512 * MIB,
   }),
   ...alarmLimits({ alarmsPerDay: 5_000_000, alarmBytesPerDay: 2_048 * MIB }),
+  backlogBytes: limit.default(1_024 * MIB),
+  retainedBytes: limit.default(512 * MIB),
 });
 
 export type TotalLimits = z.output<typeof totalLimitsSchema>;

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { InvalidPublish } from '../domain/messages.js';
 import type { InvalidPublishPlace, InvalidPublishStore } from '../ingest/invalid-publishes.js';
 import type { InvalidPublishList, InvalidPublishRecord } from '../site/invalid-publish-list.js';
+import { StoreHeadroom } from '../site/store-headroom.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';
 import { Script } from './scripts.js';
@@ -26,11 +27,13 @@ export class InvalidPublishStoreRedis implements InvalidPublishStore, InvalidPub
   readonly #redis: Redis;
   readonly #keys: Keys;
   readonly #maxPerLocation: number;
+  readonly #headroom: StoreHeadroom;
 
-  constructor(redis: Redis, keys: Keys, maxPerLocation: number) {
+  constructor(redis: Redis, keys: Keys, maxPerLocation: number, headroom = new StoreHeadroom()) {
     this.#redis = redis;
     this.#keys = keys;
     this.#maxPerLocation = maxPerLocation;
+    this.#headroom = headroom;
   }
 
   /**
@@ -43,6 +46,7 @@ export class InvalidPublishStoreRedis implements InvalidPublishStore, InvalidPub
     deviceId: string,
     invalidPublish: InvalidPublish,
   ): Promise<void> {
+    if (!this.#headroom.takes('invalid-publish')) return;
     const { reason, topic, payload, receivedAtMs } = invalidPublish;
     const base64 = payload.subarray(0, MAX_KEPT_PAYLOAD_BYTES).toString('base64');
     const record: InvalidPublishRecord = { deviceId, groupId, reason, topic, base64, receivedAtMs };

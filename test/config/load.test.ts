@@ -51,6 +51,7 @@ const DEFAULTS: Config = {
       messageBurst: 20_000,
       bytesPerSecond: 2_097_152,
       byteBurst: 33_554_432,
+      backlogBytes: 268_435_456,
     },
     location: {
       messagesPerSecond: 50_000,
@@ -67,6 +68,8 @@ const DEFAULTS: Config = {
       byteBurst: 536_870_912,
       alarmsPerDay: 5_000_000,
       alarmBytesPerDay: 2_147_483_648,
+      backlogBytes: 1_073_741_824,
+      retainedBytes: 536_870_912,
     },
   },
   sessions: {
