@@ -200,7 +200,13 @@ export class Gateway {
     const { log, now } = this.#options;
     const adminToken = await firstAdminToken({ ...this.#options, audit: storage.audit });
     const { audit } = storage;
-    const denials = new Denials({ audit, log, now, steadyNow: this.#steady.now });
+    const denials = new Denials({
+      audit,
+      headroom: storage.headroom,
+      log,
+      now,
+      steadyNow: this.#steady.now,
+    });
     denials.start();
     this.#releasers.add(() => denials.stop());
     const model = new SiteModel();
@@ -307,6 +313,8 @@ export class Gateway {
       slowedPrincipals: () => broker.slowedCount,
       heldBack: () => broker.heldBackCount,
       lostDenials: () => parts.denials.lost,
+      storeMemory: () => storage.memory.memory,
+      notStored: storage.headroom,
       bridges: () => bridges.statuses(),
     });
     const { history, audit, losses, deadLetters } = storage;

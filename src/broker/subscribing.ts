@@ -118,11 +118,12 @@ export class Subscribing {
 
   #sendRetained({ consumer }: Connection, granted: readonly RequestedSubscription[]): void {
     const filters = granted.map(({ filter }) => filter);
-    consumer
-      .offerRetained(() => this.#options.retained.matching(filters))
-      .catch((error: unknown) => {
+    consumer.offerRetained(filters, {
+      retained: this.#options.retained,
+      onFailure: (error) => {
         this.#options.log.warn({ err: error }, 'failed to send retained messages');
-      });
+      },
+    });
   }
 
   /** Logs denied filters in one line for a SUBSCRIBE, however many there are. */
