@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from 'aedes';
 import type { SessionOwner } from '../delivery/session.js';
 import type { Sessions } from '../delivery/sessions.js';
@@ -7,9 +8,9 @@ import { parsePublishTopic } from '../domain/topics.js';
 import type { AccessTokens } from '../site/access-tokens.js';
 import type { MqttVersion, Transport } from '../site/connection-list.js';
 import type { Devices } from '../site/devices.js';
+import type { FailedLogins } from '../site/failed-logins.js';
 import { ConnectError } from './connect-errors.js';
 import { Connection } from './connection.js';
-import type { FailedLogins } from './failed-logins.js';
 import type { BackPressure } from './unstored-publishes.js';
 
 /** What of a CONNECT its authentication needs to know. */
@@ -111,15 +112,16 @@ export class Authentication {
       device === undefined
         ? accessTokens.authenticatePair(username, password)
         : { type: 'device', id: device.id };
-    if (principal !== undefined) {
-      failedLogins.succeeded(request.address);
-      return principal;
-    }
-    const delayMs = failedLogins.delayFor(request.address);
-    await new Promise((resolve) => setTimeout(resolve, delayMs));
-    throw new ConnectError(
-      isKnown(username.toLowerCase()) ? 'wrong-password' : 'unknown-user-name',
-    );
+    const name = isKnown(username.toLowerCase()) ? username.toLowerCase() : undefined;
+    const { result, waitMs } = failedLogins.judge({
+      ...{ address: request.address, name, secret: password },
+      isValid: principal !== undefined,
+    });
+    if (principal !== undefined && result === 'admitted') return principal;
+    // Answered late: a client that tries again at once is slowed down with it.
+    await delay(waitMs);
+    if (result === 'ignored') throw new ConnectError('too-many-failed-logins');
+    throw new ConnectError(name === undefined ? 'unknown-user-name' : 'wrong-password');
   }
 }
 

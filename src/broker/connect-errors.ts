@@ -11,6 +11,7 @@ const RETURN_CODES = {
   'store-unavailable': 3,
   'unknown-user-name': 4,
   'wrong-password': 4,
+  'too-many-failed-logins': 4,
   'no-credentials': 5,
   'keep-alive-out-of-range': 5,
   'will-not-permitted': 5,

@@ -14,12 +14,12 @@ import type { AccessTokens } from '../site/access-tokens.js';
 import type { ConnectionList } from '../site/connection-list.js';
 import type { Denials } from '../site/denials.js';
 import type { Devices } from '../site/devices.js';
+import type { FailedLogins } from '../site/failed-logins.js';
 import type { SiteModel } from '../site/site-model.js';
 import { Authentication } from './authentication.js';
 import { ConnectError, connectErrorOf } from './connect-errors.js';
 import type { Connection } from './connection.js';
 import { ConnectionDenials } from './connection-denials.js';
-import { FailedLogins } from './failed-logins.js';
 import { KeepAlive } from './keep-alive.js';
 import { MqttClient, type PacketHandlers } from './mqtt-client.js';
 import { OpenConnections } from './open-connections.js';
@@ -51,6 +51,7 @@ export interface MqttBrokerOptions {
   readonly presence: Presence;
   readonly stored: RedisPersistence;
   readonly denials: Denials;
+  readonly failedLogins: FailedLogins;
   /** How long the message path has waited for an answer of the store, in milliseconds. */
   readonly unansweredMs: () => number;
   readonly maxPacketBytes: number;
@@ -96,7 +97,6 @@ export class MqttBroker {
     this.#authentication = new Authentication({
       ...options,
       ...{ isKnown, backPressure: this.#backPressure },
-      failedLogins: new FailedLogins(options.now),
     });
     this.#handlers = {
       publishing,
@@ -118,13 +118,14 @@ export class MqttBroker {
     this.#aedes.on('clientError', (client, error) => {
       // Logged already, with the client's identity.
       if (error instanceof ConnectError) return;
-      log.info({ clientId: client.id, reason: error.message }, 'connection ended');
+      const address = this.#clients.get(client)?.address;
+      log.info({ clientId: client.id, address, reason: error.message }, 'connection ended');
     });
     this.#aedes.on('connectionError', (client, error) => this.#connectFailed(client, error));
     // Missing from the types of Aedes (DEPENDENCY-FAULTS 20); an unheard error would end the
     // process.
     const emitter: NodeJS.EventEmitter = this.#aedes;
-    emitter.on('error', (error) => log.error({ err: error }, 'broker error'));
+    emitter.on('error', (error) => log.error({ part: 'mqtt', err: error }, 'broker error'));
     await this.#aedes.listen();
     this.#keepAlive.start();
   }

@@ -78,7 +78,9 @@ export class Subscribing {
         then();
       },
       (error: unknown) => {
-        this.#options.log.warn({ err: error, clientId: client.id }, 'failed to store a session');
+        const { owner: principal } = connection;
+        const fields = { clientId: client.id, err: error };
+        this.#options.log.warn({ principal, ...fields }, 'failed to store a session');
         client.close();
       },
     );
@@ -98,12 +100,15 @@ export class Subscribing {
     return isFull && !subscriptions.has(filter) ? 'too-many-filters' : undefined;
   }
 
-  #sendRetained({ consumer }: Connection, granted: readonly RequestedSubscription[]): void {
+  #sendRetained(
+    { consumer, owner: principal }: Connection,
+    granted: readonly RequestedSubscription[],
+  ): void {
     const filters = granted.map(({ filter }) => filter);
     consumer
       .offerRetained(() => this.#options.retained.matching(filters))
       .catch((error: unknown) => {
-        this.#options.log.warn({ err: error }, 'failed to send retained messages');
+        this.#options.log.warn({ principal, err: error }, 'failed to send retained messages');
       });
   }
 
@@ -116,7 +121,7 @@ export class Subscribing {
     const denied = subscriptions.filter((_, index) => codes[index] === SUBACK_FAILURE);
     if (denied.length === 0) return;
     const filters = denied.slice(0, MAX_LOGGED_FILTERS).map(({ topic }) => topic);
-    const which = { clientId: client.id, principal: owner, count: denied.length, filters };
-    this.#options.log.info(which, 'subscription denied');
+    const which = { clientId: client.id, count: denied.length, filters };
+    this.#options.log.info({ principal: owner, ...which }, 'subscription denied');
   }
 }
