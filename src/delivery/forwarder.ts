@@ -51,7 +51,10 @@ export class Forwarder {
     this.#options.retained.store({ ...message, payload }).then(
       (isOfUse) => (isOfUse ? this.#send(message, done) : done(true)),
       (error: unknown) => {
-        this.#options.log.warn({ err: error }, 'failed to store a retained message');
+        this.#options.log.warn(
+          { part: 'retained', err: error },
+          'failed to store a retained message',
+        );
         done(false);
       },
     );

@@ -137,7 +137,7 @@ export class AlarmLog {
     if (entries.length < rows.length) {
       const readable = new Set(entries.map(({ sequence }) => sequence));
       const sequences = rows.map(({ sequence }) => sequence).filter((one) => !readable.has(one));
-      this.#log?.error({ sequences }, 'failed to read alarms of the log');
+      this.#log?.error({ log: 'alarms', sequences }, 'failed to read alarms of the log');
     }
     return entries;
   }
