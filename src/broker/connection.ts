@@ -64,7 +64,7 @@ export class Connection {
 
   /** Whose turns of reading it takes part in. */
   get place(): TurnPlace {
-    return { location: this.budget.locationId ?? 'all locations', principal: this.owner };
+    return { location: this.budget.locationId ?? '*', principal: this.owner };
   }
 
   /** Since when the principal is slowed, and by which limit; undefined: it is not. */
