@@ -64,7 +64,7 @@ interface SharedParts extends GatewayOptions {
 type TakeUpBridges = (configured: Config['bridges']) => Promise<void>;
 
 interface SiteParts {
-  readonly limits: PrincipalLimits;
+  readonly principalLimits: PrincipalLimits;
   readonly watch: QuotaWatch;
   readonly denials: Denials;
   readonly model: SiteModel;
@@ -157,7 +157,7 @@ export class Gateway {
     const status = new GatewayStatus(delivery.forwarder, this.#health, version, log, now);
     this.#releasers.add(() => status.stop());
     const steadyNow = this.#steady.now;
-    const maxBytesOf = (deviceId: string) => site.limits.ofDevice(deviceId).footageBytes;
+    const maxBytesOf = (deviceId: string) => site.principalLimits.ofDevice(deviceId).footageBytes;
     const footage = await openFootage({
       ...{ ...this.#shared, ...storage, ...site, maxBytesOf, steadyNow },
     });
@@ -216,7 +216,7 @@ export class Gateway {
     this.#releasers.add(() => watch.stop());
     return {
       watch,
-      limits: new PrincipalLimits(this.#options.config.limits),
+      principalLimits: new PrincipalLimits(this.#options.config.limits, model),
       model,
       events,
       adminToken,
@@ -278,7 +278,9 @@ export class Gateway {
         config.limits.total.connections,
         connectionShares(this.#options.maxOpenFiles).mqtt,
       ),
-      quotasOf: site.limits.of,
+      quotasOf: site.principalLimits.of,
+      limits: config.limits,
+      health: this.#health,
       log,
       now,
     });
@@ -302,6 +304,8 @@ export class Gateway {
       connections: () => broker.connectionCount,
       unstoredBytes: () => broker.unstoredBytes,
       unkeptPublishes: () => broker.unkeptCount,
+      slowedPrincipals: () => broker.slowedCount,
+      heldBack: () => broker.heldBackCount,
       lostDenials: () => parts.denials.lost,
       bridges: () => bridges.statuses(),
     });

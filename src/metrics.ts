@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Deliveries } from './delivery/deliveries.js';
 import { LOG_NAMES } from './delivery/log-entry.js';
 import type { Session } from './delivery/session.js';
@@ -16,6 +16,8 @@ export interface MetricsSources {
   readonly connections: () => number;
   readonly unstoredBytes: () => number;
   readonly unkeptPublishes: () => number;
+  readonly slowedPrincipals: () => number;
+  readonly heldBack: () => number;
   readonly lostDenials: () => number;
   readonly bridges: () => Promise<BridgeStatus[]>;
 }
@@ -118,6 +120,20 @@ function addGateway(registry: Registry, sources: MetricsSources): void {
     'Publishes that found no room while the store was away, since the start',
     sources.unkeptPublishes,
   );
+  single(
+    'gateway_slowed_principals',
+    'Devices and access tokens that are read later than they send, because a limit is reached',
+    sources.slowedPrincipals,
+  );
+  new Counter({
+    name: 'gateway_held_back_total',
+    help: 'How often a connection was not read at once because a limit was reached',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(sources.heldBack());
+    },
+  });
   single(
     'gateway_denials_lost',
     'Denials and failed logins whose record found no room while the store was away, since the start',

@@ -23,7 +23,10 @@ export function followSite(followers: SiteFollowers): void {
     work.catch((error: unknown) => log.warn({ err: error }, 'failed to tidy up after a change'));
   };
   events.on('credentialEnded', (principal) => broker.disconnect(principal));
-  events.on('principalRemoved', (principal) => inBackground(sessions.discardAllOf(principal)));
+  events.on('principalRemoved', (principal) => {
+    broker.forget(principal);
+    inBackground(sessions.discardAllOf(principal));
+  });
   // One at a time: a device that moves back must not lose its new retained messages.
   let tidying: Promise<void> = Promise.resolve();
   const forgetRetainedOf = ({ id, locationId }: Device) => {

@@ -10,11 +10,13 @@ import type { AccessTokens } from '../site/access-tokens.js';
 import type { MqttVersion, Transport } from '../site/connection-list.js';
 import type { Devices } from '../site/devices.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
+import type { Budgets } from './budgets.js';
 import type { ClientIds } from './client-ids.js';
 import { ConnectError } from './connect-errors.js';
 import { Connection } from './connection.js';
 import type { Claimant, ConnectionQuota, Held } from './connection-quota.js';
 import type { FailedLogins } from './failed-logins.js';
+import type { Slowing } from './slowing.js';
 import type { BackPressure } from './unstored-publishes.js';
 
 /** What of a CONNECT its authentication needs to know. */
@@ -34,6 +36,8 @@ export interface AuthenticationOptions {
   readonly sessions: Sessions;
   readonly failedLogins: FailedLogins;
   readonly backPressure: BackPressure;
+  readonly budgets: Budgets;
+  readonly slowing: Slowing;
   /** Whether a device or an access token has the id. */
   readonly isKnown: (id: string) => boolean;
   readonly clientIds: ClientIds;
@@ -77,7 +81,7 @@ export class Authentication {
       sessionKey: sessionKey(owner.key, client.id),
       quotas: this.#options.quotasOf(principal),
     };
-    const { backPressure, sessions } = this.#options;
+    const { backPressure, budgets, slowing, sessions } = this.#options;
     if (!backPressure.shareOf(owner.key).hasRoomForConnection) {
       throw new ConnectError('store-unavailable');
     }
@@ -85,7 +89,10 @@ export class Authentication {
     if (request.isPersistent) this.#makeRoomForSession(claimant, principal);
     const session = sessions.open(client.id, owner, request.isPersistent);
     this.#options.clientIds.note(client.id, owner.key);
-    return new Connection({ client, principal, request, keepAliveMs, session, backPressure });
+    return new Connection({
+      ...{ client, principal, request, keepAliveMs, session },
+      ...{ backPressure, budgets, slowing },
+    });
   }
 
   /** A device must ask for a keep-alive; a token is looked after as if it had. */

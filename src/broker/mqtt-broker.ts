@@ -9,7 +9,7 @@ import type { Session } from '../delivery/session.js';
 import type { Sessions } from '../delivery/sessions.js';
 import { isLoopbackAddress } from '../domain/addresses.js';
 import type { Principal } from '../domain/grants.js';
-import type { ConnectionQuotas } from '../domain/limits.js';
+import type { BudgetLimits, ConnectionQuotas } from '../domain/limits.js';
 import { systemErrorCode } from '../errors.js';
 import type { Commands } from '../ingest/commands.js';
 import type { DevicePublishes } from '../ingest/device-publishes.js';
@@ -18,10 +18,12 @@ import type { AccessTokens } from '../site/access-tokens.js';
 import type { ConnectionList } from '../site/connection-list.js';
 import type { Denials } from '../site/denials.js';
 import type { Devices } from '../site/devices.js';
+import type { Health } from '../site/health.js';
 import { Principals } from '../site/principals.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
 import type { SiteModel } from '../site/site-model.js';
 import { Authentication } from './authentication.js';
+import { Budgets } from './budgets.js';
 import { ClientIds } from './client-ids.js';
 import { ConnectError, connectErrorOf } from './connect-errors.js';
 import type { Connection } from './connection.js';
@@ -35,6 +37,8 @@ import { ReadTurns } from './packet-reader.js';
 import { BrokerPersistence } from './persistence.js';
 import { Publishing } from './publishing.js';
 import { Releasing } from './releasing.js';
+import { SlowedFaults } from './slowed-faults.js';
+import { Slowing } from './slowing.js';
 import { Subscribing } from './subscribing.js';
 import { BackPressure } from './unstored-publishes.js';
 import { Wills } from './wills.js';
@@ -67,6 +71,8 @@ export interface MqttBrokerOptions {
   readonly maxConnections: number;
   readonly quotasOf: (principal: Principal) => ConnectionQuotas;
   readonly watch: QuotaWatch;
+  readonly limits: BudgetLimits;
+  readonly health: Health;
   readonly log: Logger;
   readonly now: () => number;
 }
@@ -85,6 +91,9 @@ export class MqttBroker {
   readonly #authentication: Authentication;
   readonly #handlers: PacketHandlers;
   readonly #backPressure: BackPressure;
+  readonly #budgets: Budgets;
+  readonly #slowing: Slowing;
+  readonly #slowedFaults: SlowedFaults;
   readonly #turns: ReadTurns;
   readonly #keepAlive = new KeepAlive();
   readonly #clients = new WeakMap<Client, MqttClient>();
@@ -104,6 +113,9 @@ export class MqttBroker {
     this.#open = new OpenConnections(options.now);
     const publishing = new Publishing({ ...options, denials });
     this.#backPressure = new BackPressure(options.unansweredMs);
+    this.#budgets = new Budgets(options.limits, model);
+    this.#slowing = new Slowing(options.now);
+    this.#slowedFaults = new SlowedFaults(this.#slowing, options);
     this.#turns = new ReadTurns(options.deliveries);
     const { maxConnections: total, watch } = options;
     this.#quota = new ConnectionQuota({ total, watch, isExempt: isLoopbackAddress });
@@ -113,6 +125,7 @@ export class MqttBroker {
       connections: this.#quota,
       clientIds: new ClientIds({ ...options, principals }),
       ...{ isKnown, backPressure: this.#backPressure },
+      ...{ budgets: this.#budgets, slowing: this.#slowing },
       failedLogins: new FailedLogins(options.now),
     });
     this.#handlers = {
@@ -145,12 +158,15 @@ export class MqttBroker {
     emitter.on('error', (error) => log.error({ err: error }, 'broker error'));
     await this.#aedes.listen();
     this.#keepAlive.start();
+    this.#slowedFaults.start();
   }
 
   /** Ends every connection. */
   async stop(): Promise<void> {
     this.#keepAlive.stop();
     this.#backPressure.stop();
+    this.#slowedFaults.stop();
+    this.#slowing.stop();
     for (const { client } of this.#open.all()) client.close();
     await new Promise<void>((resolve) => this.#aedes.close(resolve));
   }
@@ -177,6 +193,21 @@ export class MqttBroker {
     for (const connection of this.#admitted) {
       if (connection.owner === owner) connection.endCredential();
     }
+  }
+
+  /** Forgets a principal (`principalKey`) that is gone. */
+  forget(owner: string): void {
+    this.#budgets.forget(owner);
+  }
+
+  /** How many principals are read later than they send. */
+  get slowedCount(): number {
+    return this.#slowing.all().length;
+  }
+
+  /** How often a connection was held back, since the start. */
+  get heldBackCount(): number {
+    return this.#slowing.times;
   }
 
   /** Estimated memory of publishes on their way to the store. */

@@ -16,6 +16,9 @@ import type { Publishing } from './publishing.js';
 import type { Releasing } from './releasing.js';
 import type { Subscribing } from './subscribing.js';
 
+/** In place of a location: clients that are not authenticated share their turns by address. */
+const STRANGERS = 'strangers';
+
 /** The handlers of a client's packets. */
 export interface PacketHandlers {
   readonly publishing: Publishing;
@@ -53,6 +56,12 @@ export class MqttClient implements Watched, Held {
   /** Packets that followed CONNECT, which is being answered. */
   #early: Packet[] = [];
   #cancelWait: (() => void) | undefined;
+  readonly #proceed = () => {
+    this.#cancelWait = undefined;
+    this.#reader.resume();
+  };
+  /** Whether the last turn brought messages. */
+  #sends = false;
 
   constructor(options: MqttClientOptions) {
     this.#options = options;
@@ -69,7 +78,9 @@ export class MqttClient implements Watched, Held {
       ...{ stream, client, turns },
       onPacket: (packet) => this.#onPacket(packet),
       mayRead: () => this.#mayRead(),
+      onRead: (messages, bytes, nowMs) => this.#onRead(messages, bytes, nowMs),
       isSubscriber: () => this.#connection?.principal.type === 'token',
+      place: () => this.#connection?.place ?? { location: STRANGERS, principal: this.address },
     });
     stream.once('close', () => this.#cancelWait?.());
   }
@@ -109,6 +120,9 @@ export class MqttClient implements Watched, Held {
   /** Notes the connection of the client, which is authenticated now. */
   admitted(connection: Connection): void {
     this.#connection = connection;
+    this.#sends = connection.principal.type === 'device';
+    // Its turns are no longer those of a stranger.
+    this.#options.turns.leave(this.#reader);
   }
 
   /** Handles the packets that followed CONNECT, once CONNACK is sent, and reads on. */
@@ -179,12 +193,20 @@ export class MqttClient implements Watched, Held {
     const connection = this.#connection;
     if (connection === undefined || !this.#isOpened) return this.#request === undefined;
     if (this.client.closed) return false;
-    if (connection.share.mayRead) return true;
-    this.#cancelWait ??= connection.whenThereIsRoom(() => {
-      this.#cancelWait = undefined;
-      this.#reader.resume();
-    });
+    if (!connection.share.mayRead) {
+      this.#cancelWait ??= connection.whenThereIsRoom(this.#proceed);
+      return false;
+    }
+    // A client that only acknowledges makes room for messages, however much others of its principal send.
+    const limit = this.#sends ? connection.budget.reachedLimit(performance.now()) : undefined;
+    if (limit === undefined) return true;
+    this.#cancelWait ??= connection.whenWithinBudget(limit, this.#proceed);
     return false;
+  }
+
+  #onRead(messages: number, bytes: number, nowMs: number): boolean {
+    this.#sends = messages > 0;
+    return this.#connection?.budget.take(messages, bytes, nowMs) ?? false;
   }
 }
 

@@ -3,6 +3,7 @@ import type {
   ConnectionPosition,
   ConnectionView,
 } from '../site/connection-list.js';
+import { limitKey } from './budgets.js';
 import type { Connection } from './connection.js';
 
 interface Opened {
@@ -69,10 +70,13 @@ export class OpenConnections {
 function viewOf({ connection, sinceMs }: Opened): ConnectionView {
   const { principal, address, keepAliveMs, protocol, mqttVersion, consumer } = connection;
   const { alarms, messages } = consumer.cursors;
+  const { slowed } = connection;
   return {
     clientId: connection.session.clientId,
     principal: { type: principal.type === 'device' ? 'device' : 'access-token', id: principal.id },
     ...{ address, sinceMs, protocol, mqttVersion, keepAliveSeconds: keepAliveMs / 1_000 },
     backlog: { alarms: alarms.queued, messages: messages.queued },
+    slowed:
+      slowed === undefined ? null : { sinceMs: slowed.sinceMs, limit: limitKey(slowed.limit) },
   };
 }

@@ -73,6 +73,7 @@ export class Publishing {
   #keepOrTurnAway(connection: Connection, publish: Publish): void {
     const { qos, retain } = publish.packet;
     const isAlarm = publish.target.type === 'alarm';
+    if (isAlarm) connection.budget.countAlarm(publish.payload.length);
     // A publish that is sent on at once, and not stored, needs no room.
     const needsRoom = qos > 0 || retain || isAlarm;
     if (!needsRoom || connection.unstored.keeps(isAlarm, qos)) {

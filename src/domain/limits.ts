@@ -82,15 +82,30 @@ export const deviceLimitsSchema = z.strictObject({
 
 export type DeviceLimits = z.output<typeof deviceLimitsSchema>;
 
+const limitNames = deviceLimitsSchema.keyof();
+
+/** The names of a device's limits. */
+export const DEVICE_LIMITS = limitNames.options;
+
 /** The limits that one device has of its own, instead of those of all devices. */
-export const ownLimitsSchema = z.partialRecord(deviceLimitsSchema.keyof(), limit);
+export const ownLimitsSchema = z.partialRecord(limitNames, limit);
 
 export type OwnLimits = z.output<typeof ownLimitsSchema>;
 
 /** A change of them: null takes one back. */
-export const limitsChangeSchema = z.partialRecord(deviceLimitsSchema.keyof(), limit.nullable());
+export const limitsChangeSchema = z.partialRecord(limitNames, limit.nullable());
 
 export type LimitsChange = z.output<typeof limitsChangeSchema>;
+
+/** A device's own limits after a change. */
+export function changedLimits(before: OwnLimits, change: LimitsChange): OwnLimits {
+  const limits: OwnLimits = {};
+  for (const name of DEVICE_LIMITS) {
+    const limit = change[name] === undefined ? before[name] : change[name];
+    if (limit !== null && limit !== undefined) limits[name] = limit;
+  }
+  return limits;
+}
 
 /** The limits of one access token over MQTT, with their defaults. */
 export const tokenLimitsSchema = z.strictObject({
@@ -128,3 +143,11 @@ export const totalLimitsSchema = z.strictObject({
 });
 
 export type TotalLimits = z.output<typeof totalLimitsSchema>;
+
+/** The limits of all that is counted over MQTT. */
+export interface BudgetLimits {
+  readonly device: RateLimits & AlarmLimits;
+  readonly token: RateLimits;
+  readonly location: RateLimits & AlarmLimits;
+  readonly total: RateLimits & AlarmLimits;
+}

@@ -75,6 +75,8 @@ export interface ConnectionView {
   readonly keepAliveSeconds: number;
   /** Accepted for the client's session, and not acknowledged. */
   readonly backlog: { readonly alarms: number; readonly messages: number };
+  /** Since when it is read later than it sends, and the limit (its key of `limits`); null: it is not. */
+  readonly slowed: { readonly sinceMs: number; readonly limit: string } | null;
 }
 
 /** Where a page of connections starts, and ends at the latest: by their numbers. */

@@ -28,6 +28,7 @@ import {
   accessTokenFields,
   deviceFields,
   groupFields,
+  limitField,
   locationFields,
   roomFields,
 } from './site-records.js';
@@ -217,13 +218,22 @@ export class SiteStoreRedis implements SiteStore {
   }
 
   async changeDevice(key: DeviceKey, change: DeviceChange, entry: AuditEntry): Promise<void> {
-    const fields = Object.entries(change).flat();
     const device = this.#keys.device(key.deviceId);
-    const before: Before = change.name === undefined ? {} : { previousName: [device, 'name'] };
-    await this.#changeOf(key)
-      .write('HSET', device, ...fields)
-      .record(this.#records.of(entry, before))
-      .apply(this.#target);
+    const before: Record<string, readonly [key: string, field: string]> = {};
+    const applied = this.#changeOf(key);
+    if (change.secretHash !== undefined)
+      applied.write('HSET', device, 'secretHash', change.secretHash);
+    if (change.name !== undefined) {
+      before['previousName'] = [device, 'name'];
+      applied.write('HSET', device, 'name', change.name);
+    }
+    for (const [name, limit] of Object.entries(change.limits ?? {})) {
+      const field = limitField(name);
+      before[`previous${name.charAt(0).toUpperCase()}${name.slice(1)}`] = [device, field];
+      if (limit === null) applied.write('HDEL', device, field);
+      else applied.write('HSET', device, field, limit);
+    }
+    await applied.record(this.#records.of(entry, before)).apply(this.#target);
   }
 
   async moveDevice(

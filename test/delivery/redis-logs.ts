@@ -84,7 +84,7 @@ function contextOf(topic: string) {
   const location = { id: parsed.locationId, name: 'Haus am See', order: 1 };
   const device = {
     ...{ id: parsed.deviceId, name: 'Bett 1', locationId: location.id, roomId: null },
-    ...{ customData: '{}', order: 1, createdAtMs: 0, secretHash: '' },
+    ...{ customData: '{}', order: 1, createdAtMs: 0, secretHash: '', limits: {} },
   };
   return deviceContext(device, location, null, null);
 }
