@@ -3,6 +3,7 @@ import { bridgeNameOf, bridgeOwner } from './bridge/bridge-queue.js';
 import { sessionOwner } from './broker/authentication.js';
 import { RetainedRedis } from './broker/retained-redis.js';
 import type { Config } from './config/schema.js';
+import { BacklogBounds } from './delivery/backlog-bounds.js';
 import { countBacklogs, markBacklogs } from './delivery/backlog-count.js';
 import { BacklogWatch } from './delivery/backlog-watch.js';
 import { Deliveries } from './delivery/deliveries.js';
@@ -95,7 +96,9 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   const watch = new BacklogWatch(deliveries, health);
   watch.start();
   releasers.add(() => watch.stop());
-  const retained = new NewestRetained(new RetainedRedis(storage.broker));
+  const retained = new NewestRetained(
+    new RetainedRedis(storage.broker, storage.retainedTopics, storage.headroom),
+  );
   const quota = new RetainedQuota({
     ...{ retained, watch: options.watch },
     quotasOfDevice: options.principalLimits.ofDevice,
@@ -105,7 +108,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
     log.warn({ err: error }, 'failed to count retained messages');
   });
   const forwarder = new Forwarder({
-    ...{ deliveries, writer: messages, log },
+    ...{ deliveries, writer: messages, headroom: storage.headroom, log },
     retained: { store: quota.store.bind(quota), matching: retained.matching.bind(retained) },
   });
   return { deliveries, sessions, alarms, messages, forwarder, retained };
@@ -135,7 +138,15 @@ async function openSessions(deliveries: Deliveries, options: DeliveringOptions):
   storage.startRetention(
     () => Math.min(deliveries.floor('alarms'), sessions.storedFloor('alarms')) + 1,
   );
-  const upkeep = new Upkeep({ logs, deliveries, sessions, log });
+  const { token, total } = config.limits;
+  const bounds = new BacklogBounds({
+    logs,
+    byOwner: () => sessions.backlogsByOwner(),
+    maxBytesOf: (owner) => (bridgeNameOf(owner) === undefined ? token.backlogBytes : undefined),
+    maxLogBytes: total.backlogBytes,
+    leftInStore: () => storage.memory.leftForOthers,
+  });
+  const upkeep = new Upkeep({ logs, deliveries, sessions, bounds, log });
   upkeep.start();
   releasers.add(() => upkeep.stop());
   return sessions;

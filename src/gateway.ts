@@ -20,6 +20,7 @@ import { Releasers } from './releasers.js';
 import { AccessTokens } from './site/access-tokens.js';
 import { Denials } from './site/denials.js';
 import { Devices } from './site/devices.js';
+import { FailedLogins } from './site/failed-logins.js';
 import { Groups } from './site/groups.js';
 import { Health } from './site/health.js';
 import { Locations } from './site/locations.js';
@@ -39,6 +40,8 @@ import { openStorage, type Storage } from './storage.js';
 const SITE_RECHECK_MS = 300_000;
 /** Part of the ten seconds for a stop (CONTRACT 1, stop); the embedded store needs the rest. */
 const STOP_TIMEOUT_MS = 3_000;
+/** Of MQTT, where the answer to a failed login is only delayed. */
+const FREE_FAILURES = 3;
 const GIVEN_UP =
   'the store does not answer, giving up unstored messages; none of them was acknowledged';
 
@@ -200,7 +203,13 @@ export class Gateway {
     const { log, now } = this.#options;
     const adminToken = await firstAdminToken({ ...this.#options, audit: storage.audit });
     const { audit } = storage;
-    const denials = new Denials({ audit, log, now, steadyNow: this.#steady.now });
+    const denials = new Denials({
+      audit,
+      headroom: storage.headroom,
+      log,
+      now,
+      steadyNow: this.#steady.now,
+    });
     denials.start();
     this.#releasers.add(() => denials.stop());
     const model = new SiteModel();
@@ -261,11 +270,13 @@ export class Gateway {
     delivery: DeliveryParts,
     ingest: IngestParts,
   ): Promise<MqttBroker> {
-    const { config, log, now } = this.#options;
+    const { config, log, now, elapsed } = this.#options;
+    const isBehindProxy = config.http.publicUrl !== undefined;
     const broker = new MqttBroker({
       ...site,
       ...delivery,
       ...ingest,
+      failedLogins: new FailedLogins({ free: FREE_FAILURES, isBehindProxy, now: elapsed }),
       stored: storage.broker,
       unansweredMs: () => {
         const { alarms, messages, retained } = delivery;
@@ -274,13 +285,13 @@ export class Gateway {
       maxPacketBytes: config.mqtt.maxPacketBytes,
       maxKeepAliveSeconds: config.mqtt.maxKeepAliveSeconds,
       maxFiltersPerSession: config.mqtt.maxFiltersPerSession,
+      limits: config.limits,
+      health: this.#health,
       maxConnections: Math.min(
         config.limits.total.connections,
         connectionShares(this.#options.maxOpenFiles).mqtt,
       ),
       quotasOf: site.principalLimits.of,
-      limits: config.limits,
-      health: this.#health,
       log,
       now,
     });
@@ -307,6 +318,8 @@ export class Gateway {
       slowedPrincipals: () => broker.slowedCount,
       heldBack: () => broker.heldBackCount,
       lostDenials: () => parts.denials.lost,
+      storeMemory: () => storage.memory.memory,
+      notStored: storage.headroom,
       bridges: () => bridges.statuses(),
     });
     const { history, audit, losses, deadLetters } = storage;

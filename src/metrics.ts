@@ -5,6 +5,8 @@ import type { Session } from './delivery/session.js';
 import type { InvalidPublishes } from './ingest/invalid-publishes.js';
 import type { BridgeStatus } from './site/bridge-list.js';
 import type { Health } from './site/health.js';
+import type { StoreHeadroom } from './site/store-headroom.js';
+import type { StoreMemory } from './store/memory-monitor.js';
 
 export interface MetricsSources {
   readonly deliveries: Deliveries;
@@ -19,6 +21,8 @@ export interface MetricsSources {
   readonly slowedPrincipals: () => number;
   readonly heldBack: () => number;
   readonly lostDenials: () => number;
+  readonly storeMemory: () => StoreMemory;
+  readonly notStored: Pick<StoreHeadroom, 'notStored'>;
   readonly bridges: () => Promise<BridgeStatus[]>;
 }
 
@@ -146,6 +150,25 @@ function addGateway(registry: Registry, sources: MetricsSources): void {
     registers,
     collect() {
       for (const [quota, count] of sources.exceededQuotas()) this.set({ quota }, count);
+    },
+  });
+  single(
+    'gateway_store_memory_bytes',
+    "The store's memory, as it counts against its limit",
+    () => sources.storeMemory().usedBytes,
+  );
+  single(
+    'gateway_store_memory_limit_bytes',
+    "The limit of the store's memory (maxmemory), 0 without one",
+    () => sources.storeMemory().maxBytes,
+  );
+  new Gauge({
+    name: 'gateway_not_stored',
+    help: 'What was not stored since the start, to leave the room to alarms, by kind',
+    labelNames: ['kind'],
+    registers,
+    collect() {
+      for (const [kind, count] of sources.notStored.notStored) this.set({ kind }, count);
     },
   });
   single('gateway_faults', 'Present faults, see gateway/status', () => health.faults().length);

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from 'aedes';
 import { type SessionOwner, sessionKey } from '../delivery/session.js';
 import { sessionToReplace } from '../delivery/session-quota.js';
@@ -9,13 +10,13 @@ import { parsePublishTopic } from '../domain/topics.js';
 import type { AccessTokens } from '../site/access-tokens.js';
 import type { MqttVersion, Transport } from '../site/connection-list.js';
 import type { Devices } from '../site/devices.js';
+import type { FailedLogins } from '../site/failed-logins.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
 import type { Budgets } from './budgets.js';
 import type { ClientIds } from './client-ids.js';
 import { ConnectError } from './connect-errors.js';
 import { Connection } from './connection.js';
 import type { Claimant, ConnectionQuota, Held } from './connection-quota.js';
-import type { FailedLogins } from './failed-logins.js';
 import type { Slowing } from './slowing.js';
 import type { BackPressure } from './unstored-publishes.js';
 
@@ -149,15 +150,16 @@ export class Authentication {
       device === undefined
         ? accessTokens.authenticatePair(username, password)
         : { type: 'device', id: device.id };
-    if (principal !== undefined) {
-      failedLogins.succeeded(request.address);
-      return principal;
-    }
-    const delayMs = failedLogins.delayFor(request.address);
-    await new Promise((resolve) => setTimeout(resolve, delayMs));
-    throw new ConnectError(
-      isKnown(username.toLowerCase()) ? 'wrong-password' : 'unknown-user-name',
-    );
+    const name = isKnown(username.toLowerCase()) ? username.toLowerCase() : undefined;
+    const { result, waitMs } = failedLogins.judge({
+      ...{ address: request.address, name, secret: password },
+      isValid: principal !== undefined,
+    });
+    if (principal !== undefined && result === 'admitted') return principal;
+    // Answered late: a client that tries again at once is slowed down with it.
+    await delay(waitMs);
+    if (result === 'ignored') throw new ConnectError('too-many-failed-logins');
+    throw new ConnectError(name === undefined ? 'unknown-user-name' : 'wrong-password');
   }
 }
 

@@ -14,6 +14,7 @@ const RETURN_CODES = {
   'too-many-sessions': 3,
   'unknown-user-name': 4,
   'wrong-password': 4,
+  'too-many-failed-logins': 4,
   'no-credentials': 5,
   'keep-alive-out-of-range': 5,
   'will-not-permitted': 5,

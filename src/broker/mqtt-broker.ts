@@ -18,6 +18,7 @@ import type { AccessTokens } from '../site/access-tokens.js';
 import type { ConnectionList } from '../site/connection-list.js';
 import type { Denials } from '../site/denials.js';
 import type { Devices } from '../site/devices.js';
+import type { FailedLogins } from '../site/failed-logins.js';
 import type { Health } from '../site/health.js';
 import { Principals } from '../site/principals.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
@@ -29,7 +30,6 @@ import { ConnectError, connectErrorOf } from './connect-errors.js';
 import type { Connection } from './connection.js';
 import { ConnectionDenials } from './connection-denials.js';
 import { ConnectionQuota } from './connection-quota.js';
-import { FailedLogins } from './failed-logins.js';
 import { KeepAlive } from './keep-alive.js';
 import { MqttClient, type PacketHandlers } from './mqtt-client.js';
 import { OpenConnections } from './open-connections.js';
@@ -63,16 +63,17 @@ export interface MqttBrokerOptions {
   readonly presence: Presence;
   readonly stored: RedisPersistence;
   readonly denials: Denials;
+  readonly failedLogins: FailedLogins;
   /** How long the message path has waited for an answer of the store, in milliseconds. */
   readonly unansweredMs: () => number;
   readonly maxPacketBytes: number;
   readonly maxKeepAliveSeconds: number;
   readonly maxFiltersPerSession: number;
+  readonly limits: BudgetLimits;
+  readonly health: Health;
   readonly maxConnections: number;
   readonly quotasOf: (principal: Principal) => ConnectionQuotas;
   readonly watch: QuotaWatch;
-  readonly limits: BudgetLimits;
-  readonly health: Health;
   readonly log: Logger;
   readonly now: () => number;
 }
@@ -126,7 +127,6 @@ export class MqttBroker {
       clientIds: new ClientIds({ ...options, principals }),
       ...{ isKnown, backPressure: this.#backPressure },
       ...{ budgets: this.#budgets, slowing: this.#slowing },
-      failedLogins: new FailedLogins(options.now),
     });
     this.#handlers = {
       publishing,
@@ -149,13 +149,14 @@ export class MqttBroker {
       // Logged already, with the client's identity.
       if (error instanceof ConnectError) return;
       const { clientId = client.id } = this.#connectionOf(client)?.session ?? {};
-      log.info({ clientId, reason: error.message }, 'connection ended');
+      const address = this.#clients.get(client)?.address;
+      log.info({ clientId, address, reason: error.message }, 'connection ended');
     });
     this.#aedes.on('connectionError', (client, error) => this.#connectFailed(client, error));
     // Missing from the types of Aedes (DEPENDENCY-FAULTS 20); an unheard error would end the
     // process.
     const emitter: NodeJS.EventEmitter = this.#aedes;
-    emitter.on('error', (error) => log.error({ err: error }, 'broker error'));
+    emitter.on('error', (error) => log.error({ part: 'mqtt', err: error }, 'broker error'));
     await this.#aedes.listen();
     this.#keepAlive.start();
     this.#slowedFaults.start();

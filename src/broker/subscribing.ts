@@ -83,8 +83,9 @@ export class Subscribing {
         then();
       },
       (error: unknown) => {
-        const { clientId } = session;
-        this.#options.log.warn({ err: error, clientId }, 'failed to store a session');
+        const { owner: principal } = connection;
+        const fields = { clientId: session.clientId, err: error };
+        this.#options.log.warn({ principal, ...fields }, 'failed to store a session');
         client.close();
       },
     );
@@ -116,13 +117,17 @@ export class Subscribing {
     return this.#options.quotasOf(principal).subscriptions - held;
   }
 
-  #sendRetained({ consumer }: Connection, granted: readonly RequestedSubscription[]): void {
+  #sendRetained(
+    { consumer, owner: principal }: Connection,
+    granted: readonly RequestedSubscription[],
+  ): void {
     const filters = granted.map(({ filter }) => filter);
-    consumer
-      .offerRetained(() => this.#options.retained.matching(filters))
-      .catch((error: unknown) => {
-        this.#options.log.warn({ err: error }, 'failed to send retained messages');
-      });
+    consumer.offerRetained(filters, {
+      retained: this.#options.retained,
+      onFailure: (error) => {
+        this.#options.log.warn({ principal, err: error }, 'failed to send retained messages');
+      },
+    });
   }
 
   /** Logs denied filters in one line for a SUBSCRIBE, however many there are. */
@@ -134,8 +139,7 @@ export class Subscribing {
     const denied = subscriptions.filter((_, index) => codes[index] === SUBACK_FAILURE);
     if (denied.length === 0) return;
     const filters = denied.slice(0, MAX_LOGGED_FILTERS).map(({ topic }) => topic);
-    const { clientId } = session;
-    const which = { clientId, principal: owner, count: denied.length, filters };
-    this.#options.log.info(which, 'subscription denied');
+    const which = { clientId: session.clientId, count: denied.length, filters };
+    this.#options.log.info({ principal: owner, ...which }, 'subscription denied');
   }
 }

@@ -127,6 +127,18 @@ export class Sessions {
     );
   }
 
+  /** The consumers with a backlog of messages, by `principalKey` of their owners. */
+  backlogsByOwner(): Map<string, Consumer[]> {
+    const byOwner = new Map<string, Consumer[]>();
+    for (const { owner, consumer } of this.#sessions.all()) {
+      if (consumer.backlogBytes === 0) continue;
+      const consumers = byOwner.get(owner.key);
+      if (consumers === undefined) byOwner.set(owner.key, [consumer]);
+      else consumers.push(consumer);
+    }
+    return byOwner;
+  }
+
   /**
    * Opens a client's session: its persistent one, or a new one.
    *

@@ -111,6 +111,7 @@ export function changedLimits(before: OwnLimits, change: LimitsChange): OwnLimit
 export const tokenLimitsSchema = z.strictObject({
   ...rateLimits(deviceRates),
   ...connectionQuotas({ connections: 1_000, persistentSessions: 1_000, subscriptions: 10_000 }),
+  backlogBytes: limit.default(256 * MIB),
 });
 
 export type TokenLimits = z.output<typeof tokenLimitsSchema>;
@@ -140,6 +141,8 @@ export const totalLimitsSchema = z.strictObject({
   ...alarmLimits({ alarmsPerDay: 5_000_000, alarmBytesPerDay: 2_048 * MIB }),
   /** Over MQTT; fewer where the process may not open so many files. */
   connections: limit.default(50_000),
+  backlogBytes: limit.default(1_024 * MIB),
+  retainedBytes: limit.default(512 * MIB),
 });
 
 export type TotalLimits = z.output<typeof totalLimitsSchema>;

@@ -65,6 +65,6 @@ export interface HttpDependencies {
   readonly now: () => number;
   /** A clock that does not jump, for waiting times. */
   readonly elapsed: () => number;
-  /** Addresses whose failed authentications are not counted; loopback by default. */
+  /** Addresses of this machine, where a proxy may be; loopback by default. */
   readonly isTrustedAddress?: (address: string) => boolean;
 }

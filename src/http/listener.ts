@@ -156,7 +156,7 @@ function requestListener(
       if (error instanceof RequestError) {
         return problemResponse('invalid-request', 'The request target or Host is malformed.');
       }
-      log.error({ err: error }, 'failed to answer an http request');
+      log.error({ part: 'http', err: error }, 'failed to answer an http request');
       return problemResponse('internal-error', 'The gateway failed.');
     },
   });
@@ -223,7 +223,9 @@ function listen(server: Server, options: HttpListenerOptions): Promise<BoundAddr
     });
     server.listen({ host, port }, () => {
       server.removeAllListeners('error');
-      server.on('error', (error) => log.error({ err: error }, 'http listener failed'));
+      server.on('error', (error) =>
+        log.error({ part: 'http', err: error }, 'http listener failed'),
+      );
       const bound = server.address();
       if (bound === null || typeof bound === 'string') {
         reject(new GatewayError('start-failed', `${host}:${port} is not a TCP address.`));

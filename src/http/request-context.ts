@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { Logger } from 'pino';
 import type { Denials } from '../site/denials.js';
-import { actorOf, requestDetails, subjectOf } from './actor.js';
+import { actorOf, requestDetails, subjectOf, whoAsks } from './actor.js';
 import { type HttpEnv, pathOf } from './http-env.js';
 import { isOwnFailure, problemReply, toGatewayError } from './problem.js';
 
@@ -42,7 +42,7 @@ export function requestContext(log: Logger, now: () => number): MiddlewareHandle
         path: pathOf(c),
         status: c.res.status,
         durationMs: now() - startedAtMs,
-        principal: c.get('caller')?.id ?? c.get('device')?.id,
+        ...whoAsks(c),
       },
       'http request',
     );
@@ -64,7 +64,7 @@ export function errorResponder(
     }
     const requestId = c.get('requestId');
     if (isOwnFailure(error))
-      log.error({ err: error, requestId }, 'failed to answer an http request');
+      log.error({ ...whoAsks(c), requestId, err: error }, 'failed to answer an http request');
     const options = { challenge: c.get('challenge') };
     const { status, headers, body } = problemReply(error, pathOf(c), requestId, options);
     return c.body(body, status, headers);

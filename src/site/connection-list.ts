@@ -3,6 +3,8 @@ export const DENIED_REASONS = {
   'unknown-user-name': 'No device and no access token has this user name as its id.',
   'wrong-password':
     'The password is not the secret of the device, or not the access token, or the token has expired.',
+  'too-many-failed-logins':
+    'Too many logins failed from this address, or with this user name: wait some seconds.',
   'no-credentials': 'A user name and a password are required.',
   'client-id-missing': 'A persistent session needs a client id.',
   'client-id-too-long': 'The client id is longer than 256 bytes.',

@@ -20,6 +20,11 @@ export class Keys {
     return `${this.#prefix}broker:`;
   }
 
+  /** Hash: topic → retained message, as aedes-persistence-redis keeps it. */
+  get retained(): string {
+    return `${this.brokerPrefix}retained`;
+  }
+
   get locations(): string {
     return this.#key('locations');
   }

@@ -9,7 +9,7 @@ import { Home } from './home.js';
 let home: Home;
 
 beforeAll(async () => {
-  home = await Home.start();
+  home = await Home.start({ GATEWAY_LOG_LEVEL: 'debug' });
 });
 
 afterAll(() => home.remove());

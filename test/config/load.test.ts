@@ -60,6 +60,7 @@ const DEFAULTS: Config = {
       connections: 1_000,
       persistentSessions: 1_000,
       subscriptions: 10_000,
+      backlogBytes: 268_435_456,
     },
     location: {
       messagesPerSecond: 50_000,
@@ -79,6 +80,8 @@ const DEFAULTS: Config = {
       alarmsPerDay: 5_000_000,
       alarmBytesPerDay: 2_147_483_648,
       connections: 50_000,
+      backlogBytes: 1_073_741_824,
+      retainedBytes: 536_870_912,
     },
   },
   sessions: {

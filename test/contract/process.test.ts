@@ -60,6 +60,15 @@ describe('check-config', () => {
     expect(output).not.toContain('secret-in-a-typo');
   });
 
+  it('S16: warns of a token that could be guessed, which is valid all the same', () => {
+    const warning = 'warning: adminToken has less than 16 characters: it could be guessed\n';
+    const of = (token: string) => run(['check-config'], { GATEWAY_ADMIN_TOKEN: token });
+    const valid = 'the configuration is valid\n';
+    expect(of('a')).toEqual({ status: 0, output: valid + warning });
+    expect(of('a'.repeat(15)).output).toContain(warning);
+    expect(of('a'.repeat(16))).toEqual({ status: 0, output: valid });
+  });
+
   it('rejects an unknown variable, command or option', () => {
     expect(run(['check-config'], { GATEWAY_MQTT_PROT: '1' })).toMatchObject({
       status: 2,

@@ -1,3 +1,4 @@
+import { BacklogBounds, type BacklogBoundsOptions } from '../../src/delivery/backlog-bounds.js';
 import { countBacklogs, markBacklogs } from '../../src/delivery/backlog-count.js';
 import type { Consumer } from '../../src/delivery/consumer.js';
 import { Deliveries } from '../../src/delivery/deliveries.js';
@@ -50,6 +51,7 @@ export interface WorldOptions {
   readonly ownerOf: (key: string) => SessionOwner;
   readonly limits: ConsumerLimits;
   readonly now: () => number;
+  readonly bounds: Partial<Pick<BacklogBoundsOptions, 'maxLogBytes' | 'maxBytesOf'>>;
 }
 
 /** One run of the delivery, started like the gateway: everything but brokers and bridges. */
@@ -74,7 +76,12 @@ export class World {
       forgetAfterMs: 1e12,
     });
     const { deliveries, sessions } = this;
-    this.upkeep = new Upkeep({ logs, deliveries, sessions, log: silent });
+    const bounds = new BacklogBounds({
+      ...{ logs, maxLogBytes: 1e12, maxBytesOf: () => undefined, ...options.bounds },
+      byOwner: () => sessions.backlogsByOwner(),
+      leftInStore: () => 1e12,
+    });
+    this.upkeep = new Upkeep({ logs, deliveries, sessions, bounds, log: silent });
   }
 
   static async begin(options: Partial<WorldOptions> = {}): Promise<World> {
@@ -82,7 +89,7 @@ export class World {
     const world = new World(
       {
         ...{ logs, reader: logs, store: new MemorySessions(), now: () => 0 },
-        ...{ limits: LIMITS, ownerOf: nurseOwner },
+        ...{ limits: LIMITS, ownerOf: nurseOwner, bounds: {} },
         ...options,
       },
       {

@@ -34,6 +34,7 @@ import type { DevicePresence } from '../../src/site/presence-view.js';
 import { Rooms } from '../../src/site/rooms.js';
 import { SiteEvents } from '../../src/site/site-events.js';
 import { SiteModel } from '../../src/site/site-model.js';
+import { StoreHeadroom } from '../../src/site/store-headroom.js';
 import { AlarmHistoryRedis } from '../../src/store/alarm-history-redis.js';
 import { AuditArchive } from '../../src/store/audit/archive.js';
 import { AuditArchiveFaults } from '../../src/store/audit/archive-faults.js';
@@ -178,7 +179,10 @@ export class TestGateway {
       store: new LossFile(join(directory, 'losses.json'), log),
       ...{ audit: this.audit, health, log, now },
     });
-    this.denials = new Denials({ audit: this.audit, log, now, steadyNow: now });
+    this.denials = new Denials({
+      ...{ audit: this.audit, headroom: new StoreHeadroom(), log, now },
+      steadyNow: now,
+    });
     this.invalidPublishes = new InvalidPublishStoreRedis(redis, keys, MAX_INVALID_PUBLISHES);
     const signatures = new UrlSignatures(Buffer.from('the footage key of the tests'), now);
     this.footageStore = options.footageStore ?? new FolderFootageStore(signatures);

@@ -223,7 +223,7 @@ it('closes connections beyond the limit, and accepts others when there is room a
   await connected(port);
   for (const further of [await connected(port), await connected(port)])
     await once(further, 'close');
-  expect(lines).toEqual([expect.stringContaining('http listener is full')]);
+  expect(lines[0]).toContain('http listener is full');
   first.end();
   await once(first, 'close');
   expect((await rawExchange(port, request)).status).toBe(200);
@@ -241,7 +241,7 @@ it('limits the connections of an address, but not of a trusted one', async () =>
   const first = await connected(port);
   for (const further of [await connected(port), await connected(port)])
     await once(further, 'close');
-  expect(lines).toEqual([expect.stringContaining('an address has too many http connections')]);
+  expect(lines[0]).toContain('an address has too many http connections');
   first.end();
   await once(first, 'close');
   expect((await rawExchange(port, request)).status).toBe(200);
