@@ -67,7 +67,7 @@ interface SharedParts extends GatewayOptions {
 type TakeUpBridges = (configured: Config['bridges']) => Promise<void>;
 
 interface SiteParts {
-  readonly limits: PrincipalLimits;
+  readonly principalLimits: PrincipalLimits;
   readonly watch: QuotaWatch;
   readonly denials: Denials;
   readonly model: SiteModel;
@@ -160,7 +160,7 @@ export class Gateway {
     const status = new GatewayStatus(delivery.forwarder, this.#health, version, log, now);
     this.#releasers.add(() => status.stop());
     const steadyNow = this.#steady.now;
-    const maxBytesOf = (deviceId: string) => site.limits.ofDevice(deviceId).footageBytes;
+    const maxBytesOf = (deviceId: string) => site.principalLimits.ofDevice(deviceId).footageBytes;
     const footage = await openFootage({
       ...{ ...this.#shared, ...storage, ...site, maxBytesOf, steadyNow },
     });
@@ -225,7 +225,7 @@ export class Gateway {
     this.#releasers.add(() => watch.stop());
     return {
       watch,
-      limits: new PrincipalLimits(this.#options.config.limits),
+      principalLimits: new PrincipalLimits(this.#options.config.limits, model),
       model,
       events,
       adminToken,
@@ -291,7 +291,7 @@ export class Gateway {
         config.limits.total.connections,
         connectionShares(this.#options.maxOpenFiles).mqtt,
       ),
-      quotasOf: site.limits.of,
+      quotasOf: site.principalLimits.of,
       log,
       now,
     });
