@@ -15,6 +15,7 @@ import { Presence } from './ingest/presence.js';
 import { Installation } from './installation.js';
 import { type GatewayAddresses, openListeners } from './listening.js';
 import { createMetrics } from './metrics.js';
+import { connectionShares } from './open-files.js';
 import { Releasers } from './releasers.js';
 import { AccessTokens } from './site/access-tokens.js';
 import { Denials } from './site/denials.js';
@@ -23,6 +24,8 @@ import { FailedLogins } from './site/failed-logins.js';
 import { Groups } from './site/groups.js';
 import { Health } from './site/health.js';
 import { Locations } from './site/locations.js';
+import { PrincipalLimits } from './site/principal-limits.js';
+import { QuotaWatch } from './site/quota-watch.js';
 import { Rooms } from './site/rooms.js';
 import { SiteEvents } from './site/site-events.js';
 import { SiteFaults } from './site/site-faults.js';
@@ -48,6 +51,8 @@ export interface GatewayOptions {
   readonly version: string;
   /** The `PATH` for programs that the gateway runs. */
   readonly searchPath: string | undefined;
+  /** How many files the process may open, sockets among them. */
+  readonly maxOpenFiles: number;
   readonly now: () => number;
   /** Milliseconds since an arbitrary moment; never jumps. */
   readonly elapsed: () => number;
@@ -62,6 +67,8 @@ interface SharedParts extends GatewayOptions {
 type TakeUpBridges = (configured: Config['bridges']) => Promise<void>;
 
 interface SiteParts {
+  readonly limits: PrincipalLimits;
+  readonly watch: QuotaWatch;
   readonly denials: Denials;
   readonly model: SiteModel;
   readonly events: SiteEvents;
@@ -143,8 +150,7 @@ export class Gateway {
     this.#releasers.add(() => this.#steady.stop());
     const storage = await openStorage(this.#shared);
     const site = await this.#openSite(storage);
-    const { model, accessTokens } = site;
-    const delivery = await openDelivery({ ...this.#shared, storage, model, accessTokens });
+    const delivery = await openDelivery({ ...this.#shared, ...site, storage });
     const ingest = await this.#openIngest(storage, site, delivery);
     const broker = await this.#openBroker(storage, site, delivery, ingest);
     const installation = await Installation.load(this.#options.config.dataDir, log);
@@ -154,12 +160,16 @@ export class Gateway {
     const status = new GatewayStatus(delivery.forwarder, this.#health, version, log, now);
     this.#releasers.add(() => status.stop());
     const steadyNow = this.#steady.now;
-    const footage = await openFootage({ ...this.#shared, ...storage, steadyNow });
+    const maxBytesOf = (deviceId: string) => site.limits.ofDevice(deviceId).footageBytes;
+    const footage = await openFootage({
+      ...{ ...this.#shared, ...storage, ...site, maxBytesOf, steadyNow },
+    });
     const app = this.#openHttp({
       ...{ storage, broker, bridges, installation },
       ...{ ...site, ...delivery, ...ingest, ...footage },
     });
-    const addresses = await openListeners({ ...this.#shared, broker, app });
+    const shares = connectionShares(this.#options.maxOpenFiles);
+    const addresses = await openListeners({ ...this.#shared, broker, app, shares });
     this.#steady.startSaving();
     // Only now: a gateway that cannot listen must not take another's place upstream.
     bridges.connect();
@@ -193,7 +203,13 @@ export class Gateway {
     const { log, now } = this.#options;
     const adminToken = await firstAdminToken({ ...this.#options, audit: storage.audit });
     const { audit } = storage;
-    const denials = new Denials({ audit, log, now, steadyNow: this.#steady.now });
+    const denials = new Denials({
+      audit,
+      headroom: storage.headroom,
+      log,
+      now,
+      steadyNow: this.#steady.now,
+    });
     denials.start();
     this.#releasers.add(() => denials.stop());
     const model = new SiteModel();
@@ -204,7 +220,12 @@ export class Gateway {
     await reload.start();
     storage.site.whenOutcomeIsUnknown(() => reload.request());
     this.#releasers.add(() => reload.stop());
+    const watch = new QuotaWatch(this.#health, log, this.#options.elapsed);
+    watch.start();
+    this.#releasers.add(() => watch.stop());
     return {
+      watch,
+      limits: new PrincipalLimits(this.#options.config.limits),
       model,
       events,
       adminToken,
@@ -264,6 +285,13 @@ export class Gateway {
       maxPacketBytes: config.mqtt.maxPacketBytes,
       maxKeepAliveSeconds: config.mqtt.maxKeepAliveSeconds,
       maxFiltersPerSession: config.mqtt.maxFiltersPerSession,
+      limits: config.limits,
+      health: this.#health,
+      maxConnections: Math.min(
+        config.limits.total.connections,
+        connectionShares(this.#options.maxOpenFiles).mqtt,
+      ),
+      quotasOf: site.limits.of,
       log,
       now,
     });
@@ -281,12 +309,17 @@ export class Gateway {
     const { config, log, now, elapsed, version } = this.#options;
     const metrics = createMetrics({
       ...{ deliveries, invalid },
-      consumers: () => sessions.consumers(),
+      sessions: () => sessions.withConsumers(),
+      exceededQuotas: () => parts.watch.counts(),
       health: this.#health,
       connections: () => broker.connectionCount,
       unstoredBytes: () => broker.unstoredBytes,
       unkeptPublishes: () => broker.unkeptCount,
+      slowedPrincipals: () => broker.slowedCount,
+      heldBack: () => broker.heldBackCount,
       lostDenials: () => parts.denials.lost,
+      storeMemory: () => storage.memory.memory,
+      notStored: storage.headroom,
       bridges: () => bridges.statuses(),
     });
     const { history, audit, losses, deadLetters } = storage;

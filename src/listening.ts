@@ -8,6 +8,7 @@ import { GatewayError, systemErrorCode } from './errors.js';
 import type { createHttpApp } from './http/app.js';
 import { createHttpListener } from './http/listener.js';
 import { answerClientError } from './http/unroutable.js';
+import type { ConnectionShares } from './open-files.js';
 import type { Releasers } from './releasers.js';
 
 /** Part of the ten seconds for a stop (CONTRACT 1, stop). */
@@ -25,6 +26,7 @@ export interface ListeningOptions {
   readonly config: Config;
   readonly broker: MqttBroker;
   readonly app: ReturnType<typeof createHttpApp>;
+  readonly shares: ConnectionShares;
   readonly releasers: Releasers;
   readonly log: Logger;
   /** A clock that does not jump, for the rates of connections. */
@@ -115,7 +117,8 @@ function listenersOf(options: ListeningOptions): { mqtt: Listen; http: Listen } 
   const rate = new ConnectionRate(connectionsPerSecond, connectionBurst, elapsed);
   const handle = broker.handle.bind(broker);
   const { maxPacketBytes } = config.mqtt;
-  const { maxConnections, maxConnectionsPerAddress } = config.http;
+  const { maxConnectionsPerAddress } = config.http;
+  const maxConnections = Math.min(config.http.maxConnections, options.shares.http);
   const refuse = answerClientError;
   const webSockets = new WebSocketListener({ maxPacketBytes, rate, handle, refuse });
   const protocolSwitch = {

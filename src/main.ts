@@ -175,6 +175,14 @@ function logFailedStart(error: unknown, log: Logger): void {
   log.fatal(isExplained ? { reason } : { err: error }, `failed to start the gateway: ${detail}`);
 }
 
+/** How many files the process may open, sockets among them. */
+function maxOpenFiles(): number {
+  const limit = z.union([z.number(), z.literal('unlimited')]);
+  const report = z.object({ userLimits: z.object({ open_files: z.object({ soft: limit }) }) });
+  const { soft } = report.parse(process.report.getReport()).userLimits.open_files;
+  return soft === 'unlimited' ? Number.MAX_SAFE_INTEGER : soft;
+}
+
 async function run(config: Config): Promise<void> {
   const log = createLog({ level: config.log.level, destination: sink, repeated });
   repeated.start();
@@ -192,6 +200,7 @@ async function run(config: Config): Promise<void> {
     log,
     version: readVersion(),
     searchPath: process.env['PATH'],
+    maxOpenFiles: maxOpenFiles(),
     now: Date.now,
     elapsed: performance.now.bind(performance),
   });

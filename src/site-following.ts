@@ -21,6 +21,7 @@ export function followSite(followers: SiteFollowers): void {
   const { events, sessions, forwarder, presence, broker, log } = followers;
   events.on('credentialEnded', (principal) => broker.disconnect(principal));
   events.on('principalRemoved', (principal) => {
+    broker.forget(principal);
     sessions.discardAllOf(principal).catch((error: unknown) => {
       log.warn({ principal, err: error }, 'failed to tidy up after a change');
     });

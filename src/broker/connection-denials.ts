@@ -97,10 +97,11 @@ export class ConnectionDenials {
     this.#record(peer, 'publish', topic);
   }
 
-  /** Takes note of a filter that is not granted; beyond the session's limit it is no want of permission. */
+  /** Takes note of a filter that is not granted; beyond a limit it is no want of permission. */
   filter(peer: Peer, topic: string, code: DeniedReason): void {
     this.#deny(peer, { operation: 'subscribe', topic, returnCode: SUBACK_FAILURE, code });
-    if (code !== 'too-many-filters') this.#record(peer, 'subscribe', topic);
+    if (code !== 'too-many-filters' && code !== 'too-many-subscriptions')
+      this.#record(peer, 'subscribe', topic);
   }
 
   #deny(

@@ -12,6 +12,14 @@ import type { ConnectionRate } from './connection-rate.js';
 /** Node's default is two minutes. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 
+/**
+ * Connections that the kernel completes ahead of us; it cuts the number to `net.core.somaxconn`.
+ *
+ * Beyond Node's 511 it drops handshakes when all devices of a box reconnect at once, and each of these
+ * comes again seconds later (FINDINGS R3).
+ */
+const LISTEN_BACKLOG = 65_535;
+
 /** Serves MQTT on a connection. */
 export type Handle = (stream: Duplex, request?: IncomingMessage) => void;
 
@@ -67,7 +75,7 @@ export class TcpListener {
         const detail = `MQTT cannot listen on ${host}:${port}.`;
         reject(new GatewayError('start-failed', detail, { cause: error }));
       });
-      this.#server.listen(port, host, resolve);
+      this.#server.listen({ port, host, backlog: LISTEN_BACKLOG }, resolve);
     });
     const bound = this.#server.address();
     return { address: host, port: typeof bound === 'object' && bound !== null ? bound.port : port };

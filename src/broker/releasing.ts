@@ -38,8 +38,8 @@ export class Releasing {
           connection.writer.write(encodeAcknowledgement('pubcomp', identifier));
         }
       } catch (error) {
-        const { owner: principal } = connection;
-        const fields = { clientId: connection.client.id, err: error };
+        const { owner: principal, session } = connection;
+        const fields = { clientId: session.clientId, err: error };
         this.#log.warn({ principal, ...fields }, 'failed to release QoS 2 packet identifiers');
         connection.client.close();
       }

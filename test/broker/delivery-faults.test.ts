@@ -211,7 +211,7 @@ describe('fault 9: the state of a session', () => {
     const packet = publishPacket(`devices/${device.id}/x`, '1');
     client.send({ ...packet, qos: 2, messageId: 1 });
     await client.next('pubrec');
-    expect(await store.keys(`*incoming:${clientId}*`)).not.toEqual([]);
+    expect(await store.keys(`*incoming:*${clientId}*`)).not.toEqual([]);
     client.vanish();
     (await RawClient.connect(home.gateway, device, { clientId, clean: true })).vanish();
     await expect.poll(() => store.keys(`*${clientId}*`)).toEqual([]);
