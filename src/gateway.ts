@@ -21,6 +21,7 @@ import { Denials } from './site/denials.js';
 import { Devices } from './site/devices.js';
 import { Groups } from './site/groups.js';
 import { Health } from './site/health.js';
+import { KnownNetworks } from './site/known-networks.js';
 import { Locations } from './site/locations.js';
 import { Rooms } from './site/rooms.js';
 import { SiteEvents } from './site/site-events.js';
@@ -59,6 +60,7 @@ interface SharedParts extends GatewayOptions {
 type TakeUpBridges = (configured: Config['bridges']) => Promise<void>;
 
 interface SiteParts {
+  readonly knownNetworks: KnownNetworks;
   readonly denials: Denials;
   readonly model: SiteModel;
   readonly events: SiteEvents;
@@ -156,7 +158,7 @@ export class Gateway {
       ...{ storage, broker, bridges, installation },
       ...{ ...site, ...delivery, ...ingest, ...footage },
     });
-    const addresses = await openListeners({ ...this.#shared, broker, app });
+    const addresses = await openListeners({ ...this.#shared, ...site, broker, app });
     this.#steady.startSaving();
     // Only now: a gateway that cannot listen must not take another's place upstream.
     bridges.connect();
@@ -202,6 +204,7 @@ export class Gateway {
     storage.site.whenOutcomeIsUnknown(() => reload.request());
     this.#releasers.add(() => reload.stop());
     return {
+      knownNetworks: new KnownNetworks(),
       model,
       events,
       adminToken,

@@ -1,12 +1,14 @@
 import type { Client } from 'aedes';
 import type { SessionOwner } from '../delivery/session.js';
 import type { Sessions } from '../delivery/sessions.js';
+import { networkOf } from '../domain/addresses.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/client-ids.js';
 import { mayPublish, type Principal, principalKey, receiverRule } from '../domain/grants.js';
 import { parsePublishTopic } from '../domain/topics.js';
 import type { AccessTokens } from '../site/access-tokens.js';
 import type { MqttVersion, Transport } from '../site/connection-list.js';
 import type { Devices } from '../site/devices.js';
+import type { KnownNetworks } from '../site/known-networks.js';
 import { ConnectError } from './connect-errors.js';
 import { Connection } from './connection.js';
 import type { FailedLogins } from './failed-logins.js';
@@ -28,6 +30,7 @@ export interface AuthenticationOptions {
   readonly accessTokens: AccessTokens;
   readonly sessions: Sessions;
   readonly failedLogins: FailedLogins;
+  readonly knownNetworks: KnownNetworks;
   readonly backPressure: BackPressure;
   /** Whether a device or an access token has the id. */
   readonly isKnown: (id: string) => boolean;
@@ -102,7 +105,7 @@ export class Authentication {
     username: string | undefined,
     password: Uint8Array | undefined,
   ): Promise<Principal> {
-    const { devices, accessTokens, failedLogins, isKnown } = this.#options;
+    const { devices, accessTokens, failedLogins, knownNetworks, isKnown } = this.#options;
     if (username === undefined || password === undefined) {
       throw new ConnectError('no-credentials');
     }
@@ -113,6 +116,7 @@ export class Authentication {
         : { type: 'device', id: device.id };
     if (principal !== undefined) {
       failedLogins.succeeded(request.address);
+      knownNetworks.add(networkOf(request.address));
       return principal;
     }
     const delayMs = failedLogins.delayFor(request.address);

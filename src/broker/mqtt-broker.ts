@@ -14,6 +14,7 @@ import type { AccessTokens } from '../site/access-tokens.js';
 import type { ConnectionList } from '../site/connection-list.js';
 import type { Denials } from '../site/denials.js';
 import type { Devices } from '../site/devices.js';
+import type { KnownNetworks } from '../site/known-networks.js';
 import type { SiteModel } from '../site/site-model.js';
 import { Authentication } from './authentication.js';
 import { ConnectError, connectErrorOf } from './connect-errors.js';
@@ -51,6 +52,7 @@ export interface MqttBrokerOptions {
   readonly presence: Presence;
   readonly stored: RedisPersistence;
   readonly denials: Denials;
+  readonly knownNetworks: KnownNetworks;
   /** How long the message path has waited for an answer of the store, in milliseconds. */
   readonly unansweredMs: () => number;
   readonly maxPacketBytes: number;

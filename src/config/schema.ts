@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { isLoopbackAddress } from '../domain/addresses.js';
 import { bridgesSchema } from './bridge-schema.js';
 
 /** Every key of the configuration with its default (CONTRACT 1 and 5). Units are in the names. */
@@ -115,6 +114,8 @@ export const configSchema = z.strictObject({
     .strictObject({
       connectionsPerSecond: count.default(10),
       connectionBurst: count.default(100),
+      handshakesPerSecond: count.default(50),
+      handshakeBurst: count.default(500),
     })
     .prefault({}),
   sessions: z
@@ -133,11 +134,6 @@ export const configSchema = z.strictObject({
 });
 
 export type Config = z.output<typeof configSchema>;
-
-/** Whether a listener bound to this host can be reached from this machine only. */
-export function isLoopback(hostName: string): boolean {
-  return hostName.toLowerCase() === 'localhost' || isLoopbackAddress(hostName);
-}
 
 function isStoreUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;

@@ -35,7 +35,12 @@ const DEFAULTS: Config = {
   },
   redis: {},
   log: { level: 'info' },
-  limits: { connectionsPerSecond: 10, connectionBurst: 100 },
+  limits: {
+    connectionsPerSecond: 10,
+    connectionBurst: 100,
+    handshakesPerSecond: 50,
+    handshakeBurst: 500,
+  },
   sessions: {
     maxQueuedMessages: 10_000,
     maxQueuedBytes: 67_108_864,
