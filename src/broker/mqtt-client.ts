@@ -192,7 +192,9 @@ export class MqttClient implements Watched {
       return false;
     }
     // A client that only acknowledges makes room for messages, however much others of its principal send.
-    const limit = this.#sends ? connection.budget.reachedLimit(performance.now()) : undefined;
+    const { budget } = connection;
+    if (!this.#sends || budget.isFree) return true;
+    const limit = budget.reachedLimit(performance.now());
     if (limit === undefined) return true;
     this.#cancelWait ??= connection.whenWithinBudget(limit, this.#proceed);
     return false;
