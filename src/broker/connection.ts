@@ -74,7 +74,7 @@ export class Connection {
 
   /** The client as the audit trail names it. */
   get peer(): Peer {
-    return { principal: this.principal, address: this.address, clientId: this.client.id };
+    return { principal: this.principal, address: this.address, clientId: this.session.clientId };
   }
 
   /** Whether the credential has ended, so that nothing is published any more, the will included. */

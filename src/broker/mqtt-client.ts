@@ -7,6 +7,7 @@ import type { Transport } from '../site/connection-list.js';
 import type { ConnectRequest } from './authentication.js';
 import type { Connection } from './connection.js';
 import type { ConnectClaims } from './connection-denials.js';
+import type { Held } from './connection-quota.js';
 import type { Watched } from './keep-alive.js';
 import { PacketGuard, type PacketLimits } from './packet-guard.js';
 import { parserOf } from './packet-parser.js';
@@ -41,7 +42,7 @@ export interface MqttClientOptions {
  * Aedes handles CONNECT, PINGREQ and DISCONNECT; publishes, subscriptions and acknowledgements are
  * the gateway's own. Packets that arrive before CONNACK are handled once the connection is open.
  */
-export class MqttClient implements Watched {
+export class MqttClient implements Watched, Held {
   readonly client: Client;
   readonly address: string;
   readonly #options: MqttClientOptions;
@@ -109,6 +110,11 @@ export class MqttClient implements Watched {
 
   timeOut(): void {
     this.client.emit('error', new Error('keep alive timeout'));
+  }
+
+  /** Closes the network connection without an answer. */
+  drop(): void {
+    this.client.conn.destroy();
   }
 
   /** Notes the connection of the client, which is authenticated now. */

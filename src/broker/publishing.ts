@@ -117,7 +117,7 @@ export class Publishing {
     const session = connection?.session;
     const received =
       qos === 2 && messageId !== undefined && session?.isPersistent === true
-        ? { clientId: session.clientId, packetIdentifier: messageId }
+        ? { session: session.key, packetIdentifier: messageId }
         : undefined;
     if (principal.type === 'device') {
       const sent = messageId === undefined || qos === 0 ? undefined : messageId;

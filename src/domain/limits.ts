@@ -1,6 +1,7 @@
 import { z } from 'zod';
 
 const MIB = 1024 * 1024;
+const GIB = 1024 * MIB;
 
 /** A limit. 0 is none: what may send nothing at all is to be deleted instead. */
 const limit = z.int().min(1);
@@ -21,6 +22,34 @@ export function alarmLimits(defaults: AlarmLimits) {
     alarmsPerDay: limit.default(defaults.alarmsPerDay),
     alarmBytesPerDay: limit.default(defaults.alarmBytesPerDay),
   };
+}
+
+/** How much an MQTT client may hold. */
+export function connectionQuotas(defaults: ConnectionQuotas) {
+  return {
+    connections: limit.default(defaults.connections),
+    persistentSessions: limit.default(defaults.persistentSessions),
+    subscriptions: limit.default(defaults.subscriptions),
+  };
+}
+
+/** How much may be retained. */
+export function retainedQuotas(defaults: RetainedQuotas) {
+  return {
+    retainedTopics: limit.default(defaults.retainedTopics),
+    retainedBytes: limit.default(defaults.retainedBytes),
+  };
+}
+
+export interface ConnectionQuotas {
+  readonly connections: number;
+  readonly persistentSessions: number;
+  readonly subscriptions: number;
+}
+
+export interface RetainedQuotas {
+  readonly retainedTopics: number;
+  readonly retainedBytes: number;
 }
 
 export interface RateLimits {
@@ -46,6 +75,9 @@ const deviceRates = {
 export const deviceLimitsSchema = z.strictObject({
   ...rateLimits(deviceRates),
   ...alarmLimits({ alarmsPerDay: 200_000, alarmBytesPerDay: 128 * MIB }),
+  ...connectionQuotas({ connections: 128, persistentSessions: 5, subscriptions: 100 }),
+  ...retainedQuotas({ retainedTopics: 500, retainedBytes: 4 * MIB }),
+  footageBytes: limit.default(5 * GIB),
 });
 
 export type DeviceLimits = z.output<typeof deviceLimitsSchema>;
@@ -76,7 +108,11 @@ export function changedLimits(before: OwnLimits, change: LimitsChange): OwnLimit
 }
 
 /** The limits of one access token over MQTT, with their defaults. */
-export const tokenLimitsSchema = z.strictObject({ ...rateLimits(deviceRates) });
+export const tokenLimitsSchema = z.strictObject({
+  ...rateLimits(deviceRates),
+  ...connectionQuotas({ connections: 1_000, persistentSessions: 1_000, subscriptions: 10_000 }),
+  backlogBytes: limit.default(256 * MIB),
+});
 
 export type TokenLimits = z.output<typeof tokenLimitsSchema>;
 
@@ -89,6 +125,7 @@ export const locationLimitsSchema = z.strictObject({
     byteBurst: 256 * MIB,
   }),
   ...alarmLimits({ alarmsPerDay: 2_000_000, alarmBytesPerDay: 1_024 * MIB }),
+  ...retainedQuotas({ retainedTopics: 20_000, retainedBytes: 64 * MIB }),
 });
 
 export type LocationLimits = z.output<typeof locationLimitsSchema>;
@@ -102,6 +139,10 @@ export const totalLimitsSchema = z.strictObject({
     byteBurst: 512 * MIB,
   }),
   ...alarmLimits({ alarmsPerDay: 5_000_000, alarmBytesPerDay: 2_048 * MIB }),
+  /** Over MQTT; fewer where the process may not open so many files. */
+  connections: limit.default(50_000),
+  backlogBytes: limit.default(1_024 * MIB),
+  retainedBytes: limit.default(512 * MIB),
 });
 
 export type TotalLimits = z.output<typeof totalLimitsSchema>;

@@ -187,6 +187,11 @@ export class Devices {
     }
   }
 
+  /** Whether there is a device with this id, in any location. */
+  has(id: string): boolean {
+    return this.#model.device(id) !== undefined;
+  }
+
   /** The device with this id and secret; undefined when there is none. */
   authenticate(id: string, secret: Uint8Array): Device | undefined {
     const device = this.#model.device(id);

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { InvalidPublishStore, ListedInvalidPublish } from '../ingest/invalid-publishes.js';
 import type { InvalidPublishList, InvalidPublishRecord } from '../site/invalid-publish-list.js';
+import { StoreHeadroom } from '../site/store-headroom.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';
 import { Script } from './scripts.js';
@@ -25,11 +26,13 @@ export class InvalidPublishStoreRedis implements InvalidPublishStore, InvalidPub
   readonly #redis: Redis;
   readonly #keys: Keys;
   readonly #maxPerLocation: number;
+  readonly #headroom: StoreHeadroom;
 
-  constructor(redis: Redis, keys: Keys, maxPerLocation: number) {
+  constructor(redis: Redis, keys: Keys, maxPerLocation: number, headroom = new StoreHeadroom()) {
     this.#redis = redis;
     this.#keys = keys;
     this.#maxPerLocation = maxPerLocation;
+    this.#headroom = headroom;
   }
 
   /**
@@ -38,6 +41,7 @@ export class InvalidPublishStoreRedis implements InvalidPublishStore, InvalidPub
    * A location that was deleted meanwhile gets no list, which would stay for ever (FINDINGS R13).
    */
   async add(locationId: string, listed: readonly ListedInvalidPublish[]): Promise<void> {
+    if (!this.#headroom.takes('invalid-publish')) return;
     const keys = [this.#keys.location(locationId), this.#keys.rejected(locationId)];
     const newest = listed.slice(-this.#maxPerLocation).map((one) => JSON.stringify(recordOf(one)));
     await pushOfExisting.run(this.#redis, keys, [this.#maxPerLocation, ...newest]);

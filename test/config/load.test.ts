@@ -38,6 +38,8 @@ const DEFAULTS: Config = {
   limits: {
     connectionsPerSecond: 10,
     connectionBurst: 100,
+    handshakesPerSecond: 50,
+    handshakeBurst: 500,
     device: {
       messagesPerSecond: 2_000,
       messageBurst: 20_000,
@@ -45,12 +47,22 @@ const DEFAULTS: Config = {
       byteBurst: 33_554_432,
       alarmsPerDay: 200_000,
       alarmBytesPerDay: 134_217_728,
+      connections: 128,
+      persistentSessions: 5,
+      subscriptions: 100,
+      retainedTopics: 500,
+      retainedBytes: 4_194_304,
+      footageBytes: 5_368_709_120,
     },
     token: {
       messagesPerSecond: 2_000,
       messageBurst: 20_000,
       bytesPerSecond: 2_097_152,
       byteBurst: 33_554_432,
+      connections: 1_000,
+      persistentSessions: 1_000,
+      subscriptions: 10_000,
+      backlogBytes: 268_435_456,
     },
     location: {
       messagesPerSecond: 50_000,
@@ -59,6 +71,8 @@ const DEFAULTS: Config = {
       byteBurst: 268_435_456,
       alarmsPerDay: 2_000_000,
       alarmBytesPerDay: 1_073_741_824,
+      retainedTopics: 20_000,
+      retainedBytes: 67_108_864,
     },
     total: {
       messagesPerSecond: 100_000,
@@ -67,6 +81,9 @@ const DEFAULTS: Config = {
       byteBurst: 536_870_912,
       alarmsPerDay: 5_000_000,
       alarmBytesPerDay: 2_147_483_648,
+      connections: 50_000,
+      backlogBytes: 1_073_741_824,
+      retainedBytes: 536_870_912,
     },
   },
   sessions: {

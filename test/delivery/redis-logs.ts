@@ -49,6 +49,10 @@ export class RedisLogs implements TestLogs {
     return this.#store.trim(log, upToSequence);
   }
 
+  messageBytes(): Promise<number> {
+    return this.#store.messageBytes();
+  }
+
   messageCount(): Promise<number> {
     return this.#store.messageCount();
   }

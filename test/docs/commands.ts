@@ -10,6 +10,7 @@ export const NOT_RUN: ReadonlyMap<string, string> = new Map([
   ['docker build', 'needs Docker, and a registry'],
   ['npm run bench', 'takes many minutes'],
   ['npm run chaos', 'takes many minutes; test/chaos/chaos.test.ts is a short run'],
+  ['npm run hostile', 'takes many minutes; test/hostile/hostile.test.ts is a short run'],
   ['GATEWAY_TEST_LONG=1', 'takes many minutes'],
 ]);
 

@@ -1,0 +1,44 @@
+import { parseArgs } from 'node:util';
+import type { Peer } from './site.js';
+
+export interface HostileOptions {
+  /** Names of attacks; empty: all. */
+  readonly only: readonly string[];
+  readonly seconds: number;
+  readonly peers: readonly Peer[];
+  /** File for the figures. */
+  readonly json: string | undefined;
+  readonly isList: boolean;
+}
+
+const DEFAULT_SECONDS = 20;
+
+export const USAGE =
+  'usage: npm run hostile -- [--only ATTACK]… [--seconds 20] [--peer mosquitto] [--json FILE] [--list]';
+
+/** @throws TypeError when an option is unknown or has no such value */
+export function readOptions(args: readonly string[]): HostileOptions {
+  const { values } = parseArgs({
+    // npm passes its own `--` on when there are two.
+    args: args.filter((arg) => arg !== '--'),
+    options: {
+      only: { type: 'string', multiple: true },
+      seconds: { type: 'string' },
+      peer: { type: 'string' },
+      json: { type: 'string' },
+      list: { type: 'boolean' },
+    },
+  });
+  const seconds = Number(values.seconds ?? DEFAULT_SECONDS);
+  if (!(seconds > 0)) throw new TypeError('--seconds takes a number above 0');
+  if (values.peer !== undefined && values.peer !== 'mosquitto') {
+    throw new TypeError('--peer takes mosquitto');
+  }
+  return {
+    only: values.only ?? [],
+    seconds,
+    peers: values.peer === undefined ? ['gateway'] : ['gateway', 'mosquitto'],
+    json: values.json,
+    isList: values.list ?? false,
+  };
+}
