@@ -62,6 +62,12 @@ export class MqttClient implements Watched, Held {
   };
   /** Whether the last turn brought messages. */
   #sends = false;
+  /** Whether it has waited for its budget, and has a turn now whatever its principal's others have sent. */
+  #hasWaited = false;
+  readonly #proceedAfterWait = () => {
+    this.#hasWaited = true;
+    this.#proceed();
+  };
 
   constructor(options: MqttClientOptions) {
     this.#options = options;
@@ -199,15 +205,16 @@ export class MqttClient implements Watched, Held {
     }
     // A client that only acknowledges makes room for messages, however much others of its principal send.
     const { budget } = connection;
-    if (!this.#sends || budget.isFree) return true;
+    if (!this.#sends || this.#hasWaited || budget.isFree) return true;
     const limit = budget.reachedLimit(performance.now());
     if (limit === undefined) return true;
-    this.#cancelWait ??= connection.whenWithinBudget(limit, this.#proceed);
+    this.#cancelWait ??= connection.whenWithinBudget(limit, this.#proceedAfterWait);
     return false;
   }
 
   #onRead(messages: number, bytes: number, nowMs: number): boolean {
     this.#sends = messages > 0;
+    this.#hasWaited = false;
     return this.#connection?.budget.take(messages, bytes, nowMs) ?? false;
   }
 }

@@ -8,7 +8,8 @@ import { loginOf } from '../harness/raw-client.js';
 const SECOND_MS = 1_000;
 const DEVICES = 20;
 const ALARMS = { perSecond: 100, window: 1_000 } as const;
-const MAX_P99_MS = 100;
+/** Beside other tests on the same two cores; alone, `npm run hostile` holds 100 ms. */
+const MAX_P99_MS = 250;
 const FLOOD_MS = 6 * SECOND_MS;
 /** So much that no limit slows the flood: only the turns are between it and the others. */
 const NO_LIMITS = Object.fromEntries(
@@ -89,7 +90,7 @@ describe('a device that sends as fast as it can', () => {
       const text = JSON.stringify({ machineMs, sent, during, report });
       expect(reader?.received, text).toBe(report.sent);
       const p99Ms = during.readers[0]?.latencyMs.p99 ?? Number.NaN;
-      expect(p99Ms, text).toBeLessThan(MAX_P99_MS + 2 * machineMs);
+      expect(p99Ms, text).toBeLessThan(MAX_P99_MS + machineMs);
       expect(report.closedDevices, text).toBe(0);
     },
     60_000,
