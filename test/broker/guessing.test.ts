@@ -28,7 +28,10 @@ async function openFrom(address: string, gateway = home.gateway): Promise<RawCli
 
 /** The return code of a login, and how long it took. */
 async function login(address: string, username: string, secret: string, gateway = home.gateway) {
-  const client = await openFrom(address, gateway);
+  return answerTo(await openFrom(address, gateway), username, secret);
+}
+
+async function answerTo(client: RawClient, username: string, secret: string) {
   const startedAtMs = performance.now();
   client.send(connectPacket({ username, password: Buffer.from(secret) }));
   const { returnCode } = await client.next('connack');
@@ -36,9 +39,10 @@ async function login(address: string, username: string, secret: string, gateway 
   return { returnCode, tookMs: performance.now() - startedAtMs };
 }
 
-/** Many wrong guesses at once. */
-function guessAt(address: string, username: string, count: number) {
-  return Promise.all(Array.from({ length: count }, () => login(address, username, randomUUID())));
+/** Many wrong guesses at once, over connections that are open already. */
+async function guessAt(address: string, username: string, count: number) {
+  const clients = await Promise.all(Array.from({ length: count }, () => openFrom(address)));
+  return Promise.all(clients.map((client) => answerTo(client, username, randomUUID())));
 }
 
 const denialsSchema = z.array(z.object({ address: z.string(), code: z.string() }));
@@ -79,14 +83,15 @@ describe('S12: guessing', () => {
     expect(sixth).toBeGreaterThan(950);
   });
 
-  it('over many connections at once is heard four times, and answered all the same', async () => {
+  it('over many connections at once is hardly heard, and answered all the same', async () => {
     const stranger = '127.0.12.2';
     const answers = await guessAt(stranger, 'admin', 100);
     expect(new Set(answers.map(({ returnCode }) => returnCode))).toEqual(new Set([4]));
-    expect(await denialsOf(stranger)).toEqual({
-      'wrong-password': 4,
-      'too-many-failed-logins': 96,
-    });
+    const { 'wrong-password': heard, ...others } = await denialsOf(stranger);
+    expect(heard).toBeGreaterThanOrEqual(4);
+    // More than four only where the machine needs more than 250 ms for all of them.
+    expect(heard).toBeLessThanOrEqual(6);
+    expect(others).toEqual({ 'too-many-failed-logins': 100 - (heard ?? 0) });
   });
 
   it('at one name from many addresses is heard once from each', async () => {

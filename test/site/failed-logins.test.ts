@@ -75,7 +75,7 @@ describe('the backoff after failed logins', () => {
   it('does not begin anew with the next address of the same IPv6 network', () => {
     const world = new World();
     const backoffs = Array.from({ length: 5 }, (_, number) => {
-      const [backoffMs = 0] = world.guesses(1, `2001:db8:0:1::${number}`, 'other name');
+      const [backoffMs = 0] = world.guesses(1, `2001:db8:0:1::${number}`, `name ${number}`);
       return backoffMs;
     });
     expect(backoffs).toEqual([0, 0, 0, 250, 500]);
