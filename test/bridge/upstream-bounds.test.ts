@@ -71,7 +71,7 @@ describe('an upstream that sends commands faster than it may', () => {
         accepted.push(rest);
         return Promise.resolve();
       },
-      commandRates: { messagesPerSecond: perSecond, messageBurst: burst },
+      commandLimits: { messagesPerSecond: perSecond, messageBurst: burst },
     });
     await parts.bridges.apply([configured({ url: upstream.url, commands: ['#'] })]);
     await expect.poll(() => upstream.packets.some(({ cmd }) => cmd === 'subscribe')).toBe(true);
