@@ -23,6 +23,7 @@ import { Devices } from './site/devices.js';
 import { FailedLogins } from './site/failed-logins.js';
 import { Groups } from './site/groups.js';
 import { Health } from './site/health.js';
+import { KnownNetworks } from './site/known-networks.js';
 import { Locations } from './site/locations.js';
 import { PrincipalLimits } from './site/principal-limits.js';
 import { QuotaWatch } from './site/quota-watch.js';
@@ -69,6 +70,7 @@ type TakeUpBridges = (configured: Config['bridges']) => Promise<void>;
 interface SiteParts {
   readonly principalLimits: PrincipalLimits;
   readonly watch: QuotaWatch;
+  readonly knownNetworks: KnownNetworks;
   readonly denials: Denials;
   readonly model: SiteModel;
   readonly events: SiteEvents;
@@ -169,7 +171,7 @@ export class Gateway {
       ...{ ...site, ...delivery, ...ingest, ...footage },
     });
     const shares = connectionShares(this.#options.maxOpenFiles);
-    const addresses = await openListeners({ ...this.#shared, broker, app, shares });
+    const addresses = await openListeners({ ...this.#shared, ...site, broker, app, shares });
     this.#steady.startSaving();
     // Only now: a gateway that cannot listen must not take another's place upstream.
     bridges.connect();
@@ -226,6 +228,7 @@ export class Gateway {
     return {
       watch,
       principalLimits: new PrincipalLimits(this.#options.config.limits, model),
+      knownNetworks: new KnownNetworks(),
       model,
       events,
       adminToken,
