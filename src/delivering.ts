@@ -41,7 +41,7 @@ export interface DeliveringOptions {
   readonly storage: Storage;
   readonly model: SiteModel;
   readonly accessTokens: AccessTokens;
-  readonly limits: PrincipalLimits;
+  readonly principalLimits: PrincipalLimits;
   readonly watch: QuotaWatch;
 }
 
@@ -101,7 +101,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   );
   const quota = new RetainedQuota({
     ...{ retained, watch: options.watch },
-    quotasOfDevice: options.limits.ofDevice,
+    quotasOfDevice: options.principalLimits.ofDevice,
     quotasOfLocation: options.config.limits.location,
   });
   quota.load(storage.retainedTopics).catch((error: unknown) => {

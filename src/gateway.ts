@@ -23,6 +23,7 @@ import { Devices } from './site/devices.js';
 import { FailedLogins } from './site/failed-logins.js';
 import { Groups } from './site/groups.js';
 import { Health } from './site/health.js';
+import { KnownNetworks } from './site/known-networks.js';
 import { Locations } from './site/locations.js';
 import { PrincipalLimits } from './site/principal-limits.js';
 import { QuotaWatch } from './site/quota-watch.js';
@@ -67,8 +68,9 @@ interface SharedParts extends GatewayOptions {
 type TakeUpBridges = (configured: Config['bridges']) => Promise<void>;
 
 interface SiteParts {
-  readonly limits: PrincipalLimits;
+  readonly principalLimits: PrincipalLimits;
   readonly watch: QuotaWatch;
+  readonly knownNetworks: KnownNetworks;
   readonly denials: Denials;
   readonly model: SiteModel;
   readonly events: SiteEvents;
@@ -160,7 +162,7 @@ export class Gateway {
     const status = new GatewayStatus(delivery.forwarder, this.#health, version, log, now);
     this.#releasers.add(() => status.stop());
     const steadyNow = this.#steady.now;
-    const maxBytesOf = (deviceId: string) => site.limits.ofDevice(deviceId).footageBytes;
+    const maxBytesOf = (deviceId: string) => site.principalLimits.ofDevice(deviceId).footageBytes;
     const footage = await openFootage({
       ...{ ...this.#shared, ...storage, ...site, maxBytesOf, steadyNow },
     });
@@ -169,7 +171,7 @@ export class Gateway {
       ...{ ...site, ...delivery, ...ingest, ...footage },
     });
     const shares = connectionShares(this.#options.maxOpenFiles);
-    const addresses = await openListeners({ ...this.#shared, broker, app, shares });
+    const addresses = await openListeners({ ...this.#shared, ...site, broker, app, shares });
     this.#steady.startSaving();
     // Only now: a gateway that cannot listen must not take another's place upstream.
     bridges.connect();
@@ -225,7 +227,8 @@ export class Gateway {
     this.#releasers.add(() => watch.stop());
     return {
       watch,
-      limits: new PrincipalLimits(this.#options.config.limits),
+      principalLimits: new PrincipalLimits(this.#options.config.limits, model),
+      knownNetworks: new KnownNetworks(),
       model,
       events,
       adminToken,
@@ -291,7 +294,7 @@ export class Gateway {
         config.limits.total.connections,
         connectionShares(this.#options.maxOpenFiles).mqtt,
       ),
-      quotasOf: site.limits.of,
+      quotasOf: site.principalLimits.of,
       log,
       now,
     });

@@ -3,6 +3,7 @@ import type { Client } from 'aedes';
 import { type SessionOwner, sessionKey } from '../delivery/session.js';
 import { sessionToReplace } from '../delivery/session-quota.js';
 import type { Sessions } from '../delivery/sessions.js';
+import { networkOf } from '../domain/addresses.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/client-ids.js';
 import { mayPublish, type Principal, principalKey, receiverRule } from '../domain/grants.js';
 import type { ConnectionQuotas } from '../domain/limits.js';
@@ -11,6 +12,7 @@ import type { AccessTokens } from '../site/access-tokens.js';
 import type { MqttVersion, Transport } from '../site/connection-list.js';
 import type { Devices } from '../site/devices.js';
 import type { FailedLogins } from '../site/failed-logins.js';
+import type { KnownNetworks } from '../site/known-networks.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
 import type { Budgets } from './budgets.js';
 import type { ClientIds } from './client-ids.js';
@@ -36,6 +38,7 @@ export interface AuthenticationOptions {
   readonly accessTokens: AccessTokens;
   readonly sessions: Sessions;
   readonly failedLogins: FailedLogins;
+  readonly knownNetworks: KnownNetworks;
   readonly backPressure: BackPressure;
   readonly budgets: Budgets;
   readonly slowing: Slowing;
@@ -141,7 +144,7 @@ export class Authentication {
     username: string | undefined,
     password: Uint8Array | undefined,
   ): Promise<Principal> {
-    const { devices, accessTokens, failedLogins, isKnown } = this.#options;
+    const { devices, accessTokens, failedLogins, knownNetworks, isKnown } = this.#options;
     if (username === undefined || password === undefined) {
       throw new ConnectError('no-credentials');
     }
@@ -155,7 +158,10 @@ export class Authentication {
       ...{ address: request.address, name, secret: password },
       isValid: principal !== undefined,
     });
-    if (principal !== undefined && result === 'admitted') return principal;
+    if (principal !== undefined && result === 'admitted') {
+      knownNetworks.add(networkOf(request.address));
+      return principal;
+    }
     // Answered late: a client that tries again at once is slowed down with it.
     await delay(waitMs);
     if (result === 'ignored') throw new ConnectError('too-many-failed-logins');

@@ -80,6 +80,8 @@ export class ConnectionQuota {
    * @throws ConnectError
    */
   admit(newcomer: Held, { owner, sessionKey, quotas }: Claimant): void {
+    // A client that has gone meanwhile holds nothing any more.
+    if (!this.#newcomers.has(newcomer)) return;
     const held = this.#byOwner.get(owner) ?? new Map<Held, string>();
     const excess = this.#excessOf(held.size, quotas);
     const mayTakeOver = held.size < 2 * quotas.connections;

@@ -2,15 +2,12 @@ import type { IncomingMessage } from 'node:http';
 import type { Server, Socket } from 'node:net';
 import { createServer } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { createServer as createTlsServer } from 'node:tls';
 import type { Logger } from 'pino';
 import { createWebSocketStream, WebSocketServer } from 'ws';
 import { GatewayError } from '../errors.js';
-import { logTlsFailures, SECURE_TLS } from '../tls.js';
+import type { FairTurns } from '../fair-turns.js';
+import { TlsHandshakes } from '../tls-handshakes.js';
 import type { ConnectionRate } from './connection-rate.js';
-
-/** Node's default is two minutes. */
-const HANDSHAKE_TIMEOUT_MS = 10_000;
 
 /**
  * Connections that the kernel completes ahead of us; it cuts the number to `net.core.somaxconn`.
@@ -31,6 +28,10 @@ export interface TcpListenerOptions {
   /** Timeout of a TLS handshake, ten seconds by default. */
   readonly handshakeTimeoutMs?: number;
   readonly rate: ConnectionRate;
+  /** The turns in which TLS handshakes are begun. */
+  readonly turns: FairTurns;
+  /** Whether an address may begin a TLS handshake now. */
+  readonly admitsHandshake: (address: string) => boolean;
   readonly handle: Handle;
   readonly log: Logger;
 }
@@ -47,24 +48,25 @@ export class TcpListener {
 
   constructor(options: TcpListenerOptions) {
     this.#options = options;
-    const accept = (socket: Socket) => {
-      // An alarm is a small packet and must not wait for the next one.
-      socket.setNoDelay(true);
-      options.handle(socket);
+    const { tls, rate, admitsHandshake: admits, handle, log } = options;
+    const listenToErrors = (socket: Socket) => {
+      socket.on('error', (error) => log.debug({ err: error }, 'connection failed'));
     };
-    const handshakeTimeout = options.handshakeTimeoutMs ?? HANDSHAKE_TIMEOUT_MS;
-    this.#server =
-      options.tls === undefined
-        ? createServer(accept)
-        : createTlsServer({ ...SECURE_TLS, ...options.tls, handshakeTimeout }, accept);
-    this.#server.on('connection', (socket: Socket) => {
-      // Nobody else listens to errors of a connection over the rate, or of a broken TLS handshake.
-      socket.on('error', (error) => options.log.debug({ err: error }, 'connection failed'));
-      if (!options.rate.admits(socket.remoteAddress ?? '')) socket.destroy();
+    const handshakes = tls && new TlsHandshakes({ ...options, tls, admits });
+    // An alarm is a small packet and must not wait for the next one.
+    this.#server = createServer({ noDelay: true }, (socket) => {
+      listenToErrors(socket);
+      if (!rate.admits(socket.remoteAddress ?? '')) {
+        socket.destroy();
+      } else if (handshakes === undefined) {
+        handle(socket);
+      } else {
+        handshakes.accept(socket, (secured) => {
+          listenToErrors(secured);
+          handle(secured);
+        });
+      }
     });
-    logTlsFailures(this.#server, options.log);
-    // Node leaves the socket open after a handshake timeout.
-    this.#server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy());
   }
 
   /** @throws GatewayError `start-failed` when the address cannot be bound */

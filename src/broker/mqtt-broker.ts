@@ -20,6 +20,7 @@ import type { Denials } from '../site/denials.js';
 import type { Devices } from '../site/devices.js';
 import type { FailedLogins } from '../site/failed-logins.js';
 import type { Health } from '../site/health.js';
+import type { KnownNetworks } from '../site/known-networks.js';
 import { Principals } from '../site/principals.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
 import type { SiteModel } from '../site/site-model.js';
@@ -64,6 +65,7 @@ export interface MqttBrokerOptions {
   readonly stored: RedisPersistence;
   readonly denials: Denials;
   readonly failedLogins: FailedLogins;
+  readonly knownNetworks: KnownNetworks;
   /** How long the message path has waited for an answer of the store, in milliseconds. */
   readonly unansweredMs: () => number;
   readonly maxPacketBytes: number;

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { isLoopbackAddress } from '../domain/addresses.js';
 import {
   deviceLimitsSchema,
   locationLimitsSchema,
@@ -128,6 +127,8 @@ export const configSchema = z.strictObject({
     .strictObject({
       connectionsPerSecond: count.default(10),
       connectionBurst: count.default(100),
+      handshakesPerSecond: count.default(50),
+      handshakeBurst: count.default(500),
       device: deviceLimitsSchema.prefault({}),
       token: tokenLimitsSchema.prefault({}),
       location: locationLimitsSchema.prefault({}),
@@ -150,11 +151,6 @@ export const configSchema = z.strictObject({
 });
 
 export type Config = z.output<typeof configSchema>;
-
-/** Whether a listener bound to this host can be reached from this machine only. */
-export function isLoopback(hostName: string): boolean {
-  return hostName.toLowerCase() === 'localhost' || isLoopbackAddress(hostName);
-}
 
 function isStoreUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;

@@ -10,6 +10,12 @@ export function isLoopbackAddress(address: string): boolean {
   return version !== 0 && loopback.check(address, version === 4 ? 'ipv4' : 'ipv6');
 }
 
+/** Whether a host name or address, as a URL has it, is of this machine. */
+export function isLoopbackHost(hostName: string): boolean {
+  const name = hostName.toLowerCase().replace(/^\[(.*)\]$/, '$1');
+  return name === 'localhost' || isLoopbackAddress(name);
+}
+
 /**
  * The address, or of an IPv6 address the network of 64 bits: all of it is one subscriber's (RFC 6177).
  *

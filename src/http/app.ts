@@ -47,11 +47,21 @@ const FREE_FAILURES = 100;
  * routes above `refuseUnknownParameters` have rules of their own for their query.
  */
 export function createHttpApp(dependencies: HttpDependencies): HttpApp {
-  const { accessTokens, denials, health, log, maxBodyBytes, model, now, elapsed, version } =
-    dependencies;
+  const {
+    accessTokens,
+    denials,
+    health,
+    knownNetworks,
+    log,
+    maxBodyBytes,
+    model,
+    now,
+    elapsed,
+    version,
+  } = dependencies;
   const app: HttpApp = new OpenAPIHono<HttpEnv>({ defaultHook: rejectInvalid });
   app.onError(errorResponder(log, denials));
-  app.use(requestContext(log, now));
+  app.use(requestContext({ knownNetworks, log, now }));
   app.use(wellFormedRequest());
   app.use(knownRoute(app));
 
@@ -76,6 +86,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   registerMetrics(app, {
     metrics: dependencies.metrics,
     isOpen: dependencies.openMetrics,
+    elapsed,
     // Behind a proxy, requests from this machine may come from anywhere.
     isTrusted: isBehindProxy ? () => false : isTrusted,
     guards: [authenticate, access.admin()],

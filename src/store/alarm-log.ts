@@ -114,7 +114,7 @@ export class AlarmLog {
     const place = this.#places.of(context);
     return [
       ...[String(id.piece), id.field],
-      ...[device.id, location.id, group?.id ?? '', kindNumber(alarm.kind)],
+      ...[device.id, location.id, group?.id ?? '', String(kindNumber(alarm.kind))],
       ...[place.digest, place.text],
       receipt === undefined ? '' : String(receipt.packetIdentifier),
       receipt?.payloadDigest ?? '',

@@ -39,18 +39,19 @@ export function kindNumber(kind: AlarmKind): number {
  * The values of an alarm's record, except kind and place.
  *
  * In order: id, time of receipt, time from detection to receipt, data, extras, time of receipt by the
- * steady clock. Every alarm has the same fields, so that Redis keeps their names once per node of the
+ * steady clock; and the time of detection, which only the indexes have. Every alarm has the same fields, so that Redis keeps their names once per node of the
  * stream.
  */
 export function alarmRecordValues(entry: NewAlarm): Packable[] {
   const { alarm, context, wallReceivedAtMs } = entry;
   return [
     uuidBytes(alarm.id),
-    wallReceivedAtMs,
-    wallReceivedAtMs - alarm.detectedAtMs,
+    String(wallReceivedAtMs),
+    String(wallReceivedAtMs - alarm.detectedAtMs),
     alarm.data ?? '',
     extrasText(alarm, context.device.id),
-    Math.round(entry.receivedAtMs),
+    String(Math.round(entry.receivedAtMs)),
+    String(alarm.detectedAtMs),
   ];
 }
 

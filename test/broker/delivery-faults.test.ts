@@ -150,7 +150,7 @@ describe('fault 4: after a restart', () => {
       const will = { topic: `devices/${device.id}/gone`, payload: '1', qos: 1 } as const;
       const client = await RawClient.connect(home.gateway, device, { clientId: `w${run}`, will });
       await client.ping();
-      const [key] = await store.keys(`*will:*:w${run}`);
+      const [key] = await store.keys(`*will:*w${run}`);
       brokerIds.push(key?.split(':').at(-2));
       client.vanish();
       await home.gateway.kill();

@@ -78,6 +78,35 @@ describe('FINDINGS S6: the connections of one principal', () => {
     await expect.poll(async () => (await attempt(hostile, 'room-again')).returnCode).toBe(0);
   });
 
+  it('may be more for a device with limits of its own', async () => {
+    const device = await home.device();
+    const path = `/care-homes/${home.locationId}/devices/${device.id}`;
+    await home.api.json('PATCH', path, { limits: { connections: 4 } });
+    const open = () => RawClient.connect(home.gateway, device);
+    const held = await Promise.all([open(), open(), open(), open()]);
+    const refused = await attempt(device, 'fifth');
+    expect(refused.returnCode).toBe(UNAVAILABLE);
+    for (const client of [...held, refused.client]) client.vanish();
+  });
+
+  it('are free again when clients give up before their CONNACK', async () => {
+    const device = await home.device();
+    const gaveUp = await Promise.all(
+      Array.from({ length: 50 }, () => RawClient.open(home.gateway)),
+    );
+    for (const client of gaveUp) {
+      client.send(connectPacket(credentials(device)));
+      client.vanish();
+    }
+    await expect
+      .poll(async () => {
+        const { client, returnCode } = await attempt(device, 'after-them');
+        client.vanish();
+        return returnCode;
+      })
+      .toBe(0);
+  });
+
   it('are taken over within the quota by their client ids', async () => {
     const device = await home.device();
     const clientIds = ['over-1', 'over-2', 'over-3'].map((name) => `${device.id}-${name}`);

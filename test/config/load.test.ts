@@ -38,6 +38,8 @@ const DEFAULTS: Config = {
   limits: {
     connectionsPerSecond: 10,
     connectionBurst: 100,
+    handshakesPerSecond: 50,
+    handshakeBurst: 500,
     device: {
       messagesPerSecond: 2_000,
       messageBurst: 20_000,

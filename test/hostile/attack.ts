@@ -1,5 +1,5 @@
-import type { Arms } from './attacker/plan.js';
 import type { Field } from './attacker/field.js';
+import type { Arms } from './attacker/plan.js';
 import type { Site } from './site.js';
 
 /** What the attack goes through; it decides how late an alarm may be meanwhile. */

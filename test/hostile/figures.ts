@@ -18,7 +18,11 @@ export function latenciesOf(alarms: readonly Alarm[], isDurableAway: boolean): L
     ...(liveMs === null ? [] : [liveMs - sentMs]),
     ...(durableMs === null || isDurableAway ? [] : [durableMs - sentMs]),
   ]);
-  return { p50Ms: quantile(delays, 0.5), p99Ms: quantile(delays, 0.99), maxMs: quantile(delays, 1) };
+  return {
+    p50Ms: quantile(delays, 0.5),
+    p99Ms: quantile(delays, 0.99),
+    maxMs: quantile(delays, 1),
+  };
 }
 
 /** Whether each of the last so many seconds had a normal p99, but for the one that is not over. */

@@ -44,7 +44,7 @@ async function runTrial(attack: Attack | undefined, peer: Peer, seconds: number)
     const scene = await Scene.open(
       {
         peer,
-        needs: await attack?.needs?.() ?? {},
+        needs: (await attack?.needs?.()) ?? {},
         isExposed: attack?.addresses !== undefined,
         areSubscribersShared: attack?.areSubscribersShared ?? false,
       },
@@ -59,7 +59,8 @@ async function runTrial(attack: Attack | undefined, peer: Peer, seconds: number)
 
 const chosen = options();
 if (chosen.isList) {
-  for (const { name, finding, what } of ATTACKS) console.log(`${name} (${finding ?? 'own'}): ${what}`);
+  for (const { name, finding, what } of ATTACKS)
+    console.log(`${name} (${finding ?? 'own'}): ${what}`);
   process.exit(0);
 }
 handleInterrupts();

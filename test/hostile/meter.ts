@@ -27,7 +27,11 @@ export class Meter {
   readonly #timer: NodeJS.Timeout;
   #isSampling = false;
 
-  private constructor(site: Site, attackers: readonly number[], processorBefore: readonly number[]) {
+  private constructor(
+    site: Site,
+    attackers: readonly number[],
+    processorBefore: readonly number[],
+  ) {
     this.#site = site;
     this.#attackers = attackers;
     this.#processorBefore = processorBefore;

@@ -4,14 +4,7 @@ import type { Cleanups } from '../bench/speed/cleanups.js';
 import type { Attack, GatewayNeeds } from './attack.js';
 import { Attackers } from './attackers.js';
 import { Program } from './calls.js';
-import {
-  attemptsOf,
-  calmAfterMs,
-  isCalm,
-  latenciesOf,
-  lossesOf,
-  MAX_P99_MS,
-} from './figures.js';
+import { attemptsOf, calmAfterMs, isCalm, latenciesOf, lossesOf, MAX_P99_MS } from './figures.js';
 import { GatewaySite } from './gateway-site.js';
 import { Meter } from './meter.js';
 import { MosquittoSite } from './mosquitto-site.js';
@@ -59,7 +52,9 @@ export class Scene {
   static async open(options: SceneOptions, cleanups: Cleanups): Promise<Scene> {
     const { peer, needs = {}, isExposed = false, areSubscribersShared = false } = options;
     const site =
-      peer === 'mosquitto' ? await MosquittoSite.start() : await GatewaySite.start(needs, isExposed);
+      peer === 'mosquitto'
+        ? await MosquittoSite.start()
+        : await GatewaySite.start(needs, isExposed);
     cleanups.onEnd(() => site.remove());
     const ward = new Program(programFile('ward'), { niceness: WARD_NICENESS });
     cleanups.onEnd(() => ward.kill());

@@ -12,11 +12,13 @@ import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { parseAlarm } from '../../src/domain/alarms.js';
 import type { Grant } from '../../src/domain/grants.js';
+import { FairTurns } from '../../src/fair-turns.js';
 import { DiskReserve } from '../../src/footage/disk-reserve.js';
 import { FolderFootageStore } from '../../src/footage/folder-footage-store.js';
 import { FootageFolder } from '../../src/footage/footage-folder.js';
 import { UrlSignatures } from '../../src/footage/url-signatures.js';
 import { createHttpApp } from '../../src/http/app.js';
+import type { Metrics } from '../../src/http/dependencies.js';
 import type { HttpApp } from '../../src/http/http-env.js';
 import { createHttpListener } from '../../src/http/listener.js';
 import { openApiDocument } from '../../src/http/openapi-document.js';
@@ -28,6 +30,7 @@ import { Footage } from '../../src/site/footage.js';
 import type { FootageStore } from '../../src/site/footage-store.js';
 import { Groups } from '../../src/site/groups.js';
 import { Health } from '../../src/site/health.js';
+import { KnownNetworks } from '../../src/site/known-networks.js';
 import { Locations } from '../../src/site/locations.js';
 import { Losses } from '../../src/site/losses.js';
 import type { DevicePresence } from '../../src/site/presence-view.js';
@@ -66,7 +69,17 @@ export interface HarnessOptions {
   readonly publicUrl?: string;
   readonly bodyTimeoutMs?: number;
   readonly isTrustedAddress?: (address: string) => boolean;
+  readonly metrics?: Metrics;
 }
+
+/** What a listener needs beside its app: limits that no test reaches by itself. */
+export const FAIRNESS = {
+  turns: new FairTurns(),
+  admitsHandshake: () => true,
+  isKnown: () => false,
+  maxConnections: 10_000,
+  maxConnectionsPerAddress: 1_000,
+};
 
 /** One `redis-server` for the tests of a file; each test has a site of its own in it. */
 export function useRedis(): { socketPath: string } {
@@ -200,6 +213,7 @@ export class TestGateway {
       losses: this.losses,
       deadLetters: new DeadLetterStoreRedis(redis, keys),
       denials: this.denials,
+      knownNetworks: new KnownNetworks(),
       connections: { page: () => ({ connections: [], next: undefined }), denied: () => [] },
       presence: { of: (id) => this.presence.get(id) ?? { online: false, lastSeenAtMs: null } },
       invalidPublishes: this.invalidPublishes,
@@ -215,7 +229,7 @@ export class TestGateway {
         maxUploadBytes: MAX_UPLOAD_BYTES,
       }),
       publicUrl: options.publicUrl,
-      metrics: metricsOf(health),
+      metrics: options.metrics ?? metricsOf(health),
       openMetrics: false,
       cursorKey: Buffer.from('the cursor key of the tests'),
       maxBodyBytes: MAX_BODY_BYTES,
@@ -230,7 +244,7 @@ export class TestGateway {
     described ??= new DescribedHttp(openApiDocument(this.app, VERSION));
     this.#described = described;
     this.#listener = createHttpListener({
-      ...{ app: this.app, host: '127.0.0.1', port: 0, log },
+      ...{ app: this.app, host: '127.0.0.1', port: 0, log, ...FAIRNESS },
       ...(options.bodyTimeoutMs === undefined ? {} : { bodyTimeoutMs: options.bodyTimeoutMs }),
     });
   }

@@ -57,7 +57,11 @@ function packetsOf(device: string): Packet[] {
     { cmd: 'pubcomp', messageId: 9 },
     { cmd: 'pingreq' },
     { cmd: 'unsubscribe', messageId: 3, unsubscriptions: ['a'] },
-    { cmd: 'subscribe', messageId: 4, subscriptions: [{ topic: `devices/${device}/rejected`, qos: 1 }] },
+    {
+      cmd: 'subscribe',
+      messageId: 4,
+      subscriptions: [{ topic: `devices/${device}/rejected`, qos: 1 }],
+    },
     { cmd: 'disconnect' },
   ];
 }
@@ -79,7 +83,8 @@ const wrongOrder: Attack = {
         { length: 20 },
         () => packets[randomInt(packets.length)] ?? Buffer.alloc(0),
       );
-      const first = index % 2 === 0 ? [connectBytes({ ...device, clientId: `order-${index}` })] : [];
+      const first =
+        index % 2 === 0 ? [connectBytes({ ...device, clientId: `order-${index}` })] : [];
       const wire = await dial(field, 'mqtt', index);
       await send(field, wire, Buffer.concat([...first, ...chosen]));
     });

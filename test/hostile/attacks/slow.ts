@@ -130,7 +130,10 @@ const slowHandshakes: Attack = {
       if (!(await wire.opened())) throw new Error('not connected');
       field.count('opened');
       // A handshake record of 512 bytes, with the beginning of a ClientHello (RFC 8446, 4.1.2).
-      const hello = Buffer.concat([Buffer.from('1603010200010001fc0303', 'hex'), Buffer.alloc(506)]);
+      const hello = Buffer.concat([
+        Buffer.from('1603010200010001fc0303', 'hex'),
+        Buffer.alloc(506),
+      ]);
       await dribble(field, wire, hello);
     }),
 };

@@ -1,6 +1,6 @@
 import { generate } from 'mqtt-packet';
-import type { Attack } from '../attack.js';
 import { identified } from '../../harness/load/publisher.js';
+import type { Attack } from '../attack.js';
 import { MqttSocket } from '../mqtt-socket.js';
 import { asClient } from '../site.js';
 import { connectDevice, connectToken, publishOf, subscribeOf } from './packets.js';

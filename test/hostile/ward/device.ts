@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { TakeFrame } from '../../harness/load/frames.js';
-import { NumberedPublish } from '../../harness/load/numbered-publish.js';
+import type { NumberedPublish } from '../../harness/load/numbered-publish.js';
 import type { Login } from '../../harness/load/plan.js';
 import { type Endpoint, MqttSocket } from '../mqtt-socket.js';
 

@@ -25,10 +25,7 @@ export async function publishAsNewcomer(
     const head = { cmd: 'publish', qos: 1, dup: false, retain: false } as const;
     const publish = generate({ ...head, topic, payload: '{"kind":"helpCall"}', messageId: 1 });
     mqtt.wire.socket.write(publish);
-    const isAcknowledged = await Promise.race([
-      acknowledged,
-      mqtt.wire.closed.then(() => false),
-    ]);
+    const isAcknowledged = await Promise.race([acknowledged, mqtt.wire.closed.then(() => false)]);
     if (!isAcknowledged) throw new Error('no PUBACK');
     await mqtt.end();
   } finally {

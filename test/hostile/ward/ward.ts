@@ -89,7 +89,12 @@ export class Ward {
       const due = Math.floor(((performance.now() - begunMs) / 1000) * alarmsPerSecond);
       while (this.#alarms.length < due) {
         const index = this.#alarms.length;
-        const alarm = { sentMs: this.#nowMs(), acknowledgedMs: null, liveMs: null, durableMs: null };
+        const alarm = {
+          sentMs: this.#nowMs(),
+          acknowledgedMs: null,
+          liveMs: null,
+          durableMs: null,
+        };
         this.#alarms.push(alarm);
         const count = this.#devices.length;
         this.#devices[index % count]?.send(Math.floor(index / count) + 1);
@@ -114,7 +119,11 @@ export class Ward {
 
   #newcomer(): Promise<void> {
     const { host, port, newcomer, topic } = this.#plan;
-    return publishAsNewcomer({ host, port }, newcomer, topic.replace('{device}', newcomer.username));
+    return publishAsNewcomer(
+      { host, port },
+      newcomer,
+      topic.replace('{device}', newcomer.username),
+    );
   }
 
   async #request(): Promise<void> {
