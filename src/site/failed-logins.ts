@@ -1,5 +1,6 @@
 import { isLoopbackAddress, networkOf } from '../domain/addresses.js';
 import { looksGenerated } from '../domain/credentials.js';
+import type { QuotaWatch } from './quota-watch.js';
 
 const FIRST_BACKOFF_MS = 250;
 const MAX_BACKOFF_MS = 5_000;
@@ -48,6 +49,8 @@ export interface FailedLoginsOptions {
   readonly free: number;
   /** Whether this machine's own addresses may be anybody's: then they are not counted. */
   readonly isBehindProxy: boolean;
+  /** Names who guesses. */
+  readonly watch: Pick<QuotaWatch, 'exceeded'>;
   /** A clock that does not jump. */
   readonly now: () => number;
 }
@@ -83,12 +86,13 @@ export class FailedLogins {
       if (network !== undefined) remember(this.#rightAtMs, own, this.#options.now());
       return ADMITTED;
     }
-    if (waitMs === 0) {
-      this.#count(this.#ofAddress, network);
-      this.#count(this.#ofName, name);
+    if (waitMs > 0) {
+      this.#options.watch.exceeded('failed-logins', `address:${address}`);
+      return { result: 'ignored', ...this.#answer(network, name) };
     }
-    const result = waitMs > 0 ? 'ignored' : 'failed';
-    return { result, ...this.#answer(network, name) };
+    this.#count(this.#ofAddress, network);
+    this.#count(this.#ofName, name);
+    return { result: 'failed', ...this.#answer(network, name) };
   }
 
   /** Gives the answers of a backoff their turns, so that no number of connections gets more of them. */

@@ -10,10 +10,12 @@ const HOUR_MS = 3_600_000;
 /** Logins by a clock that the test moves, with a token that a person made up where none is given. */
 class World {
   nowMs = 1_000;
+  readonly named: string[] = [];
   readonly #logins: FailedLogins;
 
   constructor({ isBehindProxy = false } = {}) {
-    this.#logins = new FailedLogins({ free: FREE, isBehindProxy, now: () => this.nowMs });
+    const watch = { exceeded: (quota: string, who: string) => this.named.push(`${quota} ${who}`) };
+    this.#logins = new FailedLogins({ free: FREE, isBehindProxy, watch, now: () => this.nowMs });
   }
 
   guess(address: string, name: string | undefined = 'admin') {
@@ -71,6 +73,15 @@ describe('the backoff after failed logins', () => {
     expect(answered).toEqual(Array.from({ length: 10 }, (_, turn) => 250 + 500 * turn));
     const unanswered = verdicts.filter(({ isAnswered }) => !isAnswered);
     expect(new Set(unanswered.map(({ waitMs }) => waitMs))).toEqual(new Set([5_000]));
+  });
+
+  it('names who does not wait for its end', () => {
+    const world = new World();
+    world.guesses(20, STRANGER);
+    expect(world.named).toEqual([]);
+    world.guess(STRANGER);
+    world.guess(STRANGER);
+    expect(world.named).toEqual([`failed-logins address:${STRANGER}`]);
   });
 
   it('S12: is not ended by a login of the address in between', () => {
