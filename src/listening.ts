@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { ConnectionRate } from './broker/connection-rate.js';
@@ -5,13 +6,21 @@ import { type BoundAddress, TcpListener, WebSocketListener } from './broker/list
 import type { MqttBroker } from './broker/mqtt-broker.js';
 import type { Config } from './config/schema.js';
 import { GatewayError, systemErrorCode } from './errors.js';
+import { FairTurns } from './fair-turns.js';
 import type { createHttpApp } from './http/app.js';
 import { createHttpListener } from './http/listener.js';
 import { answerClientError } from './http/unroutable.js';
+import type { ConnectionShares } from './open-files.js';
 import type { Releasers } from './releasers.js';
+import { ShareWatch } from './share-watch.js';
+import type { Health } from './site/health.js';
+import type { KnownNetworks } from './site/known-networks.js';
 
 /** Part of the ten seconds for a stop (CONTRACT 1, stop). */
 const HTTP_CLOSE_DEADLINE_MS = 2_000;
+
+/** A handshake with a longer key takes a small box several milliseconds. */
+const MAX_RSA_KEY_BITS = 2_048;
 
 /** The addresses of the listeners, by their names in the ready line. */
 export interface GatewayAddresses {
@@ -25,6 +34,9 @@ export interface ListeningOptions {
   readonly config: Config;
   readonly broker: MqttBroker;
   readonly app: ReturnType<typeof createHttpApp>;
+  readonly shares: ConnectionShares;
+  readonly knownNetworks: KnownNetworks;
+  readonly health: Health;
   readonly releasers: Releasers;
   readonly log: Logger;
   /** A clock that does not jump, for the rates of connections. */
@@ -63,6 +75,7 @@ export async function openListeners(options: ListeningOptions): Promise<GatewayA
   if (config.tls === undefined) return plain;
   const { host } = config.tls;
   const tls = await readTls(config.tls.certFile, config.tls.keyFile);
+  warnOfSlowKey(tls, options.log);
   return {
     ...plain,
     mqtts: await mqtt(host, config.mqtt.tlsPort, tls),
@@ -110,12 +123,21 @@ function adviceFor(
 }
 
 function listenersOf(options: ListeningOptions): { mqtt: Listen; http: Listen } {
-  const { config, broker, app, releasers, log, elapsed } = options;
-  const { connectionsPerSecond, connectionBurst } = config.limits;
+  const { config, broker, app, knownNetworks, health, releasers, log, elapsed } = options;
+  const { connectionsPerSecond, connectionBurst, handshakesPerSecond, handshakeBurst } =
+    config.limits;
   const rate = new ConnectionRate(connectionsPerSecond, connectionBurst, elapsed);
+  const handshakeRate = new ConnectionRate(handshakesPerSecond, handshakeBurst, elapsed);
+  const admitsHandshake = handshakeRate.admits.bind(handshakeRate);
+  const isKnown = knownNetworks.has;
+  const turns = new FairTurns();
+  const watch = new ShareWatch(turns, health);
+  watch.start();
+  releasers.add(() => watch.stop());
   const handle = broker.handle.bind(broker);
   const { maxPacketBytes } = config.mqtt;
-  const { maxConnections, maxConnectionsPerAddress } = config.http;
+  const { maxConnectionsPerAddress } = config.http;
+  const maxConnections = Math.min(config.http.maxConnections, options.shares.http);
   const refuse = answerClientError;
   const webSockets = new WebSocketListener({ maxPacketBytes, rate, handle, refuse });
   const protocolSwitch = {
@@ -124,13 +146,18 @@ function listenersOf(options: ListeningOptions): { mqtt: Listen; http: Listen } 
   };
   return {
     mqtt: (host, port, tls) => {
-      const listener = new TcpListener({ host, port, tls, rate, handle, log });
+      const listener = new TcpListener({
+        ...{ host, port, tls, rate, turns, admitsHandshake, handle, log },
+      });
       releasers.add(() => listener.stop());
       return listener.start();
     },
     http: (host, port, tls) => {
-      const shared = { app, protocolSwitch, maxConnections, maxConnectionsPerAddress, log };
-      const listener = createHttpListener({ ...shared, host, port, ...(tls && { tls }) });
+      const listener = createHttpListener({
+        ...{ app, protocolSwitch, maxConnections, maxConnectionsPerAddress, log },
+        ...{ turns, admitsHandshake, isKnown },
+        ...{ host, port, tls },
+      });
       releasers.add(() => listener.stop(HTTP_CLOSE_DEADLINE_MS));
       return listener.start();
     },
@@ -143,4 +170,15 @@ async function readTls(certFile: string, keyFile: string): Promise<TlsMaterial> 
   } catch (cause) {
     throw new GatewayError('start-failed', 'The TLS certificate or key cannot be read.', { cause });
   }
+}
+
+/** Warns of an RSA key whose every handshake costs the processor milliseconds. */
+function warnOfSlowKey({ cert }: TlsMaterial, log: Logger): void {
+  const { asymmetricKeyType, asymmetricKeyDetails } = new X509Certificate(cert).publicKey;
+  const keyBits = asymmetricKeyDetails?.modulusLength ?? 0;
+  if (asymmetricKeyType?.startsWith('rsa') !== true || keyBits <= MAX_RSA_KEY_BITS) return;
+  log.warn(
+    { keyBits },
+    'the TLS key is a long RSA one, which slows every handshake: use ECDSA P-256',
+  );
 }

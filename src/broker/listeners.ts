@@ -2,15 +2,20 @@ import type { IncomingMessage } from 'node:http';
 import type { Server, Socket } from 'node:net';
 import { createServer } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { createServer as createTlsServer } from 'node:tls';
 import type { Logger } from 'pino';
 import { createWebSocketStream, WebSocketServer } from 'ws';
 import { GatewayError } from '../errors.js';
-import { logTlsFailures, SECURE_TLS } from '../tls.js';
+import type { FairTurns } from '../fair-turns.js';
+import { TlsHandshakes } from '../tls-handshakes.js';
 import type { ConnectionRate } from './connection-rate.js';
 
-/** Node's default is two minutes. */
-const HANDSHAKE_TIMEOUT_MS = 10_000;
+/**
+ * Connections that the kernel completes ahead of us; it cuts the number to `net.core.somaxconn`.
+ *
+ * Beyond Node's 511 it drops handshakes when all devices of a box reconnect at once, and each of these
+ * comes again seconds later (FINDINGS R3).
+ */
+const LISTEN_BACKLOG = 65_535;
 
 /** Serves MQTT on a connection. */
 export type Handle = (stream: Duplex, request?: IncomingMessage) => void;
@@ -23,6 +28,10 @@ export interface TcpListenerOptions {
   /** Timeout of a TLS handshake, ten seconds by default. */
   readonly handshakeTimeoutMs?: number;
   readonly rate: ConnectionRate;
+  /** The turns in which TLS handshakes are begun. */
+  readonly turns: FairTurns;
+  /** Whether an address may begin a TLS handshake now. */
+  readonly admitsHandshake: (address: string) => boolean;
   readonly handle: Handle;
   readonly log: Logger;
 }
@@ -39,24 +48,25 @@ export class TcpListener {
 
   constructor(options: TcpListenerOptions) {
     this.#options = options;
-    const accept = (socket: Socket) => {
-      // An alarm is a small packet and must not wait for the next one.
-      socket.setNoDelay(true);
-      options.handle(socket);
+    const { tls, rate, admitsHandshake: admits, handle, log } = options;
+    const listenToErrors = (socket: Socket) => {
+      socket.on('error', (error) => log.debug({ err: error }, 'connection failed'));
     };
-    const handshakeTimeout = options.handshakeTimeoutMs ?? HANDSHAKE_TIMEOUT_MS;
-    this.#server =
-      options.tls === undefined
-        ? createServer(accept)
-        : createTlsServer({ ...SECURE_TLS, ...options.tls, handshakeTimeout }, accept);
-    this.#server.on('connection', (socket: Socket) => {
-      // Nobody else listens to errors of a connection over the rate, or of a broken TLS handshake.
-      socket.on('error', (error) => options.log.debug({ err: error }, 'connection failed'));
-      if (!options.rate.admits(socket.remoteAddress ?? '')) socket.destroy();
+    const handshakes = tls && new TlsHandshakes({ ...options, tls, admits });
+    // An alarm is a small packet and must not wait for the next one.
+    this.#server = createServer({ noDelay: true }, (socket) => {
+      listenToErrors(socket);
+      if (!rate.admits(socket.remoteAddress ?? '')) {
+        socket.destroy();
+      } else if (handshakes === undefined) {
+        handle(socket);
+      } else {
+        handshakes.accept(socket, (secured) => {
+          listenToErrors(secured);
+          handle(secured);
+        });
+      }
     });
-    logTlsFailures(this.#server, options.log);
-    // Node leaves the socket open after a handshake timeout.
-    this.#server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy());
   }
 
   /** @throws GatewayError `start-failed` when the address cannot be bound */
@@ -67,7 +77,7 @@ export class TcpListener {
         const detail = `MQTT cannot listen on ${host}:${port}.`;
         reject(new GatewayError('start-failed', detail, { cause: error }));
       });
-      this.#server.listen(port, host, resolve);
+      this.#server.listen({ port, host, backlog: LISTEN_BACKLOG }, resolve);
     });
     const bound = this.#server.address();
     return { address: host, port: typeof bound === 'object' && bound !== null ? bound.port : port };

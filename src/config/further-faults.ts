@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { z } from 'zod';
+import { isLoopbackHost } from '../domain/addresses.js';
 import type { FieldFault } from '../errors.js';
 import { whyUnreadable } from './file.js';
-import { isLoopback } from './schema.js';
 
 const text = z.string().min(1).optional().catch(undefined);
 const listener = z.object({ host: z.string().catch('localhost') }).catch({ host: 'localhost' });
@@ -62,7 +62,7 @@ function plaintextFaults({ allowPlaintext, mqtt, http }: Omit<Looked, 'bridges' 
   const message =
     'would take plaintext connections from other machines: configure tls and leave this at ' +
     '127.0.0.1, or set allowPlaintext: true';
-  return hosts.filter(({ host }) => !isLoopback(host)).map(({ path }) => ({ path, message }));
+  return hosts.filter(({ host }) => !isLoopbackHost(host)).map(({ path }) => ({ path, message }));
 }
 
 /** Checks a bridge's files, which it would read only when it connects, perhaps much later. */

@@ -9,3 +9,27 @@ export function isLoopbackAddress(address: string): boolean {
   const version = isIP(address);
   return version !== 0 && loopback.check(address, version === 4 ? 'ipv4' : 'ipv6');
 }
+
+/** Whether a host name or address, as a URL has it, is of this machine. */
+export function isLoopbackHost(hostName: string): boolean {
+  const name = hostName.toLowerCase().replace(/^\[(.*)\]$/, '$1');
+  return name === 'localhost' || isLoopbackAddress(name);
+}
+
+/**
+ * The address, or of an IPv6 address the network of 64 bits: all of it is one subscriber's (RFC 6177).
+ *
+ * Whoever is counted by address must not begin anew with the next of 2^64.
+ */
+export function networkOf(address: string): string {
+  if (isIP(address) !== 6 || address.includes('.')) return address;
+  const [head = '', tail = ''] = address.split('%', 1).join('').split('::', 2);
+  const [first, last] = [groupsOf(head), groupsOf(tail)];
+  const missing = Math.max(0, 8 - first.length - last.length);
+  const groups = [...first, ...Array<string>(missing).fill('0'), ...last];
+  return groups.slice(0, 4).join(':');
+}
+
+function groupsOf(part: string): string[] {
+  return part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16).toString(16));
+}

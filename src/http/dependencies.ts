@@ -10,6 +10,7 @@ import type { Footage } from '../site/footage.js';
 import type { FootageFiles } from '../site/footage-store.js';
 import type { Groups } from '../site/groups.js';
 import type { InvalidPublishList } from '../site/invalid-publish-list.js';
+import type { KnownNetworks } from '../site/known-networks.js';
 import type { Locations } from '../site/locations.js';
 import type { LossList } from '../site/losses.js';
 import type { PresenceView } from '../site/presence-view.js';
@@ -44,6 +45,8 @@ export interface HttpDependencies {
   readonly losses: LossList;
   readonly deadLetters: Pick<DeadLetterStore, 'list'>;
   readonly denials: Denials;
+  /** Is told of every request with a valid credential. */
+  readonly knownNetworks: KnownNetworks;
   readonly connections: ConnectionList;
   readonly presence: PresenceView;
   readonly invalidPublishes: InvalidPublishList;
@@ -65,6 +68,6 @@ export interface HttpDependencies {
   readonly now: () => number;
   /** A clock that does not jump, for waiting times. */
   readonly elapsed: () => number;
-  /** Addresses whose failed authentications are not counted; loopback by default. */
+  /** Addresses of this machine, where a proxy may be; loopback by default. */
   readonly isTrustedAddress?: (address: string) => boolean;
 }

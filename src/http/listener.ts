@@ -1,17 +1,15 @@
 import type { EventEmitter } from 'node:events';
-import type { IncomingMessage, RequestListener, Server } from 'node:http';
-import { createServer as createHttpServer } from 'node:http';
-import { createServer as createHttpsServer } from 'node:https';
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { getRequestListener, RequestError } from '@hono/node-server';
 import type { Logger } from 'pino';
-import { isLoopbackAddress } from '../domain/addresses.js';
+import { isLoopbackAddress, networkOf } from '../domain/addresses.js';
 import { GatewayError } from '../errors.js';
-import { logTlsFailures, SECURE_TLS } from '../tls.js';
-import { refusalsFor } from './answers-under-way.js';
-import { type ConnectionLimits, limitConnections } from './connection-limit.js';
-import { limitPipelining } from './pipelining.js';
+import type { FairTurns } from '../fair-turns.js';
+import { TlsHandshakes } from '../tls-handshakes.js';
+import { ConnectionQuota } from './connection-quota.js';
+import { HttpConnection } from './http-connection.js';
 import { answerClientError, BodyTimeout, problemResponse } from './unroutable.js';
 import { requestClass } from './upgrade-offer.js';
 
@@ -24,12 +22,8 @@ const KEEP_ALIVE_TIMEOUT_MS = 5_000;
 const TIMEOUT_CHECK_INTERVAL_MS = 2_000;
 /** Timeout for a client that neither sends nor takes anything in the middle of an exchange. */
 const STALLED_AFTER_MS = 15_000;
-/** As long as the headers of a request may take; Node would wait for two minutes. */
-const HANDSHAKE_TIMEOUT_MS = 10_000;
 /** A year, in which a browser that used HTTPS once uses nothing else here (RFC 6797). */
 const HSTS_SECONDS = 365 * 24 * 3600;
-const MAX_CONNECTIONS = 10_000;
-const MAX_CONNECTIONS_PER_ADDRESS = 1_000;
 
 /** Handles connections that switch to another protocol. */
 export interface ProtocolSwitch {
@@ -52,15 +46,18 @@ export interface HttpListenerOptions {
   readonly stalledAfterMs?: number;
   /** Timeout of a TLS handshake, ten seconds by default. */
   readonly handshakeTimeoutMs?: number;
-  /**
-   * The limit of connections, upgraded ones included. Without it, HTTP clients could use up the file
-   * descriptors that MQTT needs.
-   */
-  readonly maxConnections?: number;
-  /** The limit of connections per address. */
-  readonly maxConnectionsPerAddress?: number;
+  /** The limit of connections, upgraded ones included. */
+  readonly maxConnections: number;
+  /** The limit of connections per network. */
+  readonly maxConnectionsPerAddress: number;
   /** Addresses without that limit; loopback by default, where a proxy may be. */
   readonly isTrustedAddress?: (address: string) => boolean;
+  /** The turns in which requests are read and handled, and handshakes begun. */
+  readonly turns: FairTurns;
+  /** Whether an address may begin a TLS handshake now. */
+  readonly admitsHandshake: (address: string) => boolean;
+  /** Whether somebody of this network showed a valid credential. */
+  readonly isKnown: (network: string) => boolean;
 }
 
 export interface BoundAddress {
@@ -80,45 +77,12 @@ export interface HttpListener {
 
 /** An HTTP or HTTPS listener for the app; nothing is bound before `start`. */
 export function createHttpListener(options: HttpListenerOptions): HttpListener {
-  const { app, protocolSwitch, log } = options;
-  const { bodyTimeoutMs = BODY_TIMEOUT_MS, stalledAfterMs = STALLED_AFTER_MS } = options;
-  const server = createServer(limitPipelining(requestListener(app, bodyTimeoutMs, log)), options);
-  listenToErrors(server, log);
-  const sockets = trackSockets(server);
-  server.setTimeout(stalledAfterMs);
-  limitConnections(server, connectionLimits(options), log);
-  logTlsFailures(server, log);
-  server.on('clientError', refusalsFor(server));
-  // The gateway is no proxy, and Node would close the connection without an answer.
-  server.on('connect', (_request, socket) => answerClientError(new Error('CONNECT'), socket));
-  // An expectation that is not understood may be ignored (RFC 9110, 10.1.1).
-  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
-  // A kept-alive connection whose last request was in hand at `stop` becomes idle only after it.
-  server.on('request', (_request, response) => {
-    response.once('close', () => {
-      if (!server.listening) server.closeIdleConnections();
-    });
-  });
-  if (protocolSwitch !== undefined) server.on('upgrade', protocolSwitch.upgrade);
-  return {
-    start: () => listen(server, options),
-    stop: (deadlineMs) => close(server, sockets, deadlineMs),
-  };
-}
-
-function connectionLimits(options: HttpListenerOptions): ConnectionLimits {
-  return {
-    total: options.maxConnections ?? MAX_CONNECTIONS,
-    perAddress: options.maxConnectionsPerAddress ?? MAX_CONNECTIONS_PER_ADDRESS,
+  const { protocolSwitch, stalledAfterMs = STALLED_AFTER_MS } = options;
+  const quota = new ConnectionQuota({
+    ...options,
     isExempt: options.isTrustedAddress ?? isLoopbackAddress,
-  };
-}
-
-function createServer(
-  listener: RequestListener,
-  { tls, handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS, protocolSwitch }: HttpListenerOptions,
-): Server {
-  const settings = {
+  });
+  const server = createServer({
     headersTimeout: HEADERS_TIMEOUT_MS,
     requestTimeout: LONG_BODY_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
@@ -126,26 +90,108 @@ function createServer(
     // The app answers a missing Host itself, with a problem document.
     requireHostHeader: false,
     IncomingMessage: requestClass((request) => protocolSwitch?.takes(request) ?? false),
-  };
-  if (tls === undefined) return createHttpServer(settings, listener);
-  const secured = { ...settings, ...SECURE_TLS, ...tls, handshakeTimeout: handshakeTimeoutMs };
-  const server = createHttpsServer(secured, listener);
-  server.prependListener('request', (_request, response) => {
-    response.setHeader('Strict-Transport-Security', `max-age=${HSTS_SECONDS}`);
   });
-  // An answer would wait for ever for a handshake that has failed.
-  server.prependListener('tlsClientError', (_error, socket) => socket.destroy());
-  return server;
+  server.setTimeout(stalledAfterMs);
+  acceptInTurn(server, quota, options);
+  answerRequests(server, options);
+  server.on('clientError', (error, socket) => {
+    const answer = () => answerClientError(error, socket);
+    if (socket instanceof HttpConnection) socket.refuse(answer);
+    else answer();
+  });
+  // The gateway is no proxy, and Node would close the connection without an answer.
+  server.on('connect', (_request, socket) => answerClientError(new Error('CONNECT'), socket));
+  // An expectation that is not understood may be ignored (RFC 9110, 10.1.1).
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+  if (protocolSwitch !== undefined) {
+    server.on('upgrade', (request, socket, head) => {
+      if (socket instanceof HttpConnection) {
+        protocolSwitch.upgrade(request, socket.handOver(), head);
+      }
+    });
+  }
+  return {
+    start: () => listen(server, options),
+    stop: (deadlineMs) => close(server, quota, deadlineMs),
+  };
 }
 
-function requestListener(
-  app: HttpListenerOptions['app'],
-  bodyTimeoutMs: number,
-  log: Logger,
-): RequestListener {
-  const limited: Parameters<typeof getRequestListener>[0] = (request, { incoming, outgoing }) => {
+/**
+ * Gives connections to Node's HTTP server as streams whose bytes come in turns.
+ *
+ * Node's own listener takes any stream; without it, Node would read the sockets itself.
+ */
+function acceptInTurn(server: Server, quota: ConnectionQuota, options: HttpListenerOptions): void {
+  const { turns, log } = options;
+  const [serve] = server.listeners('connection');
+  server.removeAllListeners('connection');
+  const listenToErrors = (socket: Duplex) => {
+    // Node stops listening before `connect` and `upgrade`, and a reset would end the process.
+    socket.on('error', (error) => log.debug({ err: error }, 'http connection failed'));
+  };
+  const accept = (tcp: Socket, socket: Socket) => {
+    const network = networkOf(tcp.remoteAddress ?? '');
+    const onBusy = (isBusy: boolean) => quota.setBusy(tcp, isBusy);
+    const connection = new HttpConnection({ socket, network, turns, onBusy });
+    listenToErrors(connection);
+    serve?.call(server, connection);
+  };
+  const handshakes = handshakesFor(options);
+  server.on('connection', (tcp: Socket) => {
+    listenToErrors(tcp);
+    if (!quota.admits(tcp)) {
+      tcp.destroy();
+    } else if (handshakes === undefined) {
+      accept(tcp, tcp);
+    } else {
+      handshakes.accept(tcp, (secured) => {
+        listenToErrors(secured);
+        accept(tcp, secured);
+      });
+    }
+  });
+}
+
+function handshakesFor(options: HttpListenerOptions): TlsHandshakes | undefined {
+  const { tls, admitsHandshake: admits } = options;
+  return tls && new TlsHandshakes({ ...options, tls, admits, protocols: ['http/1.1'] });
+}
+
+/** Has the app answer each request when its turn comes. */
+function answerRequests(server: Server, options: HttpListenerOptions): void {
+  const handle = requestListener(options);
+  server.on('request', (request, response) => {
+    const socket: unknown = request.socket;
+    if (!(socket instanceof HttpConnection)) return;
+    if (socket.encrypted) {
+      response.setHeader('Strict-Transport-Security', `max-age=${HSTS_SECONDS}`);
+    }
+    response.once('close', () => {
+      // A kept-alive connection whose last request was in hand at `stop` becomes idle only now.
+      if (!server.listening) server.closeIdleConnections();
+    });
+    // A stalled body is answered at its timeout; without a listener Node closes the connection.
+    request.on('timeout', () => undefined);
+    socket.queue(request, response, () => handle(request, response));
+  });
+}
+
+function requestListener(options: HttpListenerOptions): RequestListener {
+  const { app, turns, bodyTimeoutMs = BODY_TIMEOUT_MS, log } = options;
+  const limited: Parameters<typeof getRequestListener>[0] = async (
+    request,
+    { incoming, outgoing },
+  ) => {
     const expectLongBody = limitBodyTime(incoming, outgoing, bodyTimeoutMs);
-    return app.fetch(request, { incoming, outgoing, expectLongBody });
+    const socket: unknown = incoming.socket;
+    const know = socket instanceof HttpConnection ? socket.know.bind(socket) : undefined;
+    // Otherwise it is the client who keeps the app waiting.
+    const release = incoming.complete ? turns.hold() : undefined;
+    try {
+      return await app.fetch(request, { incoming, outgoing, expectLongBody, know });
+    } finally {
+      release?.();
+    }
   };
   return getRequestListener(limited, {
     // HTTP/1.0 knows no Host.
@@ -156,7 +202,7 @@ function requestListener(
       if (error instanceof RequestError) {
         return problemResponse('invalid-request', 'The request target or Host is malformed.');
       }
-      log.error({ err: error }, 'failed to answer an http request');
+      log.error({ part: 'http', err: error }, 'failed to answer an http request');
       return problemResponse('internal-error', 'The gateway failed.');
     },
   });
@@ -177,39 +223,12 @@ function limitBodyTime(
     if (outgoing.headersSent) incoming.socket.destroy();
     else answerClientError(new BodyTimeout(), incoming.socket);
   }, bodyTimeoutMs);
-  // A stalled body is answered at its timeout; without a listener Node closes the connection.
-  incoming.on('timeout', () => undefined);
   const lift = () => clearTimeout(timer);
   // A client that is answered before its body has arrived must not hold the connection with the rest.
   outgoing.once('close', () => {
     if (incoming.complete) lift();
   });
   return lift;
-}
-
-/**
- * Listens to the errors of every connection.
- *
- * Node removes its own listener from a socket before it emits `connect` or `upgrade`, and an `error`
- * without a listener ends the process: a reset by the peer is enough. With TLS both the connection and the
- * TLS layer over it can fail.
- */
-function listenToErrors(server: Server, log: Logger): void {
-  const listen = (socket: Socket) => {
-    socket.on('error', (error) => log.debug({ err: error }, 'http connection failed'));
-  };
-  server.on('connection', listen);
-  server.on('secureConnection', listen);
-}
-
-/** Tracks every connection, as the server itself forgets upgraded ones. */
-function trackSockets(server: Server): ReadonlySet<Socket> {
-  const sockets = new Set<Socket>();
-  server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
-  });
-  return sockets;
 }
 
 function listen(server: Server, options: HttpListenerOptions): Promise<BoundAddress> {
@@ -223,7 +242,9 @@ function listen(server: Server, options: HttpListenerOptions): Promise<BoundAddr
     });
     server.listen({ host, port }, () => {
       server.removeAllListeners('error');
-      server.on('error', (error) => log.error({ err: error }, 'http listener failed'));
+      server.on('error', (error) =>
+        log.error({ part: 'http', err: error }, 'http listener failed'),
+      );
       const bound = server.address();
       if (bound === null || typeof bound === 'string') {
         reject(new GatewayError('start-failed', `${host}:${port} is not a TCP address.`));
@@ -240,10 +261,10 @@ function listen(server: Server, options: HttpListenerOptions): Promise<BoundAddr
  * Node's `close` ends idle connections, but waits for silent ones (DEPENDENCY-FAULTS 17) and for upgraded
  * ones, which `closeAllConnections` does not know either.
  */
-function close(server: Server, sockets: ReadonlySet<Socket>, deadlineMs: number): Promise<void> {
+function close(server: Server, quota: ConnectionQuota, deadlineMs: number): Promise<void> {
   return new Promise((resolve) => {
     const deadline = setTimeout(() => {
-      for (const socket of sockets) socket.destroy();
+      for (const socket of quota.open) socket.destroy();
     }, deadlineMs);
     server.close(() => {
       clearTimeout(deadline);

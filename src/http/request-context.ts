@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Context, MiddlewareHandler } from 'hono';
 import type { Logger } from 'pino';
+import { networkOf } from '../domain/addresses.js';
 import type { Denials } from '../site/denials.js';
-import { actorOf, requestDetails, subjectOf } from './actor.js';
+import type { KnownNetworks } from '../site/known-networks.js';
+import { actorOf, requestDetails, subjectOf, whoAsks } from './actor.js';
 import { type HttpEnv, pathOf } from './http-env.js';
 import { isOwnFailure, problemReply, toGatewayError } from './problem.js';
 
@@ -18,11 +20,21 @@ export function commonHeaders(requestId: string): Readonly<Record<string, string
   };
 }
 
+export interface RequestContextOptions {
+  readonly knownNetworks: KnownNetworks;
+  readonly log: Logger;
+  readonly now: () => number;
+}
+
 /**
  * The outermost layer of every request: its id, the headers that every response has, and one line in
  * the log, which has neither query, token nor body.
  */
-export function requestContext(log: Logger, now: () => number): MiddlewareHandler<HttpEnv> {
+export function requestContext({
+  knownNetworks,
+  log,
+  now,
+}: RequestContextOptions): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
     const startedAtMs = now();
     const sentId = c.req.header('X-Request-Id') ?? '';
@@ -31,6 +43,11 @@ export function requestContext(log: Logger, now: () => number): MiddlewareHandle
     c.set('requestId', requestId);
     for (const [name, value] of Object.entries(commonHeaders(requestId))) c.header(name, value);
     await next();
+    const who = whoAsks(c);
+    if (who.principal !== undefined) {
+      knownNetworks.add(networkOf(who.address));
+      c.env.know?.(who.principal);
+    }
     const { method } = c.req;
     // Monitoring and listings come in by the second; a change is worth a line by default.
     const level = method === 'GET' || method === 'HEAD' ? 'debug' : 'info';
@@ -42,7 +59,7 @@ export function requestContext(log: Logger, now: () => number): MiddlewareHandle
         path: pathOf(c),
         status: c.res.status,
         durationMs: now() - startedAtMs,
-        principal: c.get('caller')?.id ?? c.get('device')?.id,
+        ...who,
       },
       'http request',
     );
@@ -64,7 +81,7 @@ export function errorResponder(
     }
     const requestId = c.get('requestId');
     if (isOwnFailure(error))
-      log.error({ err: error, requestId }, 'failed to answer an http request');
+      log.error({ ...whoAsks(c), requestId, err: error }, 'failed to answer an http request');
     const options = { challenge: c.get('challenge') };
     const { status, headers, body } = problemReply(error, pathOf(c), requestId, options);
     return c.body(body, status, headers);

@@ -2,6 +2,7 @@ import { afterEach } from 'vitest';
 import type { BridgeServices } from '../../src/bridge/bridge.js';
 import type { BridgeOptions } from '../../src/bridge/bridge-options.js';
 import { Bridges } from '../../src/bridge/bridges.js';
+import type { CommandRates } from '../../src/bridge/command-pace.js';
 import { HANG_UP_LIMITS, type HangUpLimits } from '../../src/bridge/hang-ups.js';
 import type { CommandSink } from '../../src/bridge/inbound.js';
 import { Deliveries } from '../../src/delivery/deliveries.js';
@@ -30,6 +31,7 @@ export interface PartsOptions {
   readonly accept?: CommandSink['accept'];
   readonly read?: LogReader['read'];
   readonly hangUpLimits?: Partial<HangUpLimits>;
+  readonly commandRates?: Partial<CommandRates>;
 }
 
 /** Bridges and their queues in this process, with a store and upstream under the test's control. */
@@ -85,6 +87,13 @@ export class Parts {
       },
       commands: { accept: options.accept ?? (() => Promise.resolve()) },
       maxPacketBytes: 10_000,
+      commandRates: {
+        messagesPerSecond: 1_000,
+        messageBurst: 1_000,
+        bytesPerSecond: 1_000_000,
+        byteBurst: 1_000_000,
+        ...options.commandRates,
+      },
       hangUpLimits: { ...HANG_UP_LIMITS, ...options.hangUpLimits },
       log,
       now: Date.now,

@@ -12,11 +12,13 @@ import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { parseAlarm } from '../../src/domain/alarms.js';
 import type { Grant } from '../../src/domain/grants.js';
+import { FairTurns } from '../../src/fair-turns.js';
 import { DiskReserve } from '../../src/footage/disk-reserve.js';
 import { FolderFootageStore } from '../../src/footage/folder-footage-store.js';
 import { FootageFolder } from '../../src/footage/footage-folder.js';
 import { UrlSignatures } from '../../src/footage/url-signatures.js';
 import { createHttpApp } from '../../src/http/app.js';
+import type { Metrics } from '../../src/http/dependencies.js';
 import type { HttpApp } from '../../src/http/http-env.js';
 import { createHttpListener } from '../../src/http/listener.js';
 import { openApiDocument } from '../../src/http/openapi-document.js';
@@ -28,12 +30,14 @@ import { Footage } from '../../src/site/footage.js';
 import type { FootageStore } from '../../src/site/footage-store.js';
 import { Groups } from '../../src/site/groups.js';
 import { Health } from '../../src/site/health.js';
+import { KnownNetworks } from '../../src/site/known-networks.js';
 import { Locations } from '../../src/site/locations.js';
 import { Losses } from '../../src/site/losses.js';
 import type { DevicePresence } from '../../src/site/presence-view.js';
 import { Rooms } from '../../src/site/rooms.js';
 import { SiteEvents } from '../../src/site/site-events.js';
 import { SiteModel } from '../../src/site/site-model.js';
+import { StoreHeadroom } from '../../src/site/store-headroom.js';
 import { AlarmHistoryRedis } from '../../src/store/alarm-history-redis.js';
 import { AuditArchive } from '../../src/store/audit/archive.js';
 import { AuditArchiveFaults } from '../../src/store/audit/archive-faults.js';
@@ -45,6 +49,7 @@ import { Keys } from '../../src/store/keys.js';
 import { LogStore } from '../../src/store/log-store.js';
 import { LossFile } from '../../src/store/loss-file.js';
 import { SiteStoreRedis } from '../../src/store/site-store-redis.js';
+import { quotaOf } from '../footage/quota.js';
 import { DescribedHttp } from '../harness/described-http.js';
 import { newAlarm } from '../harness/new-alarm.js';
 import { type Answer, type CallOptions, call } from './client.js';
@@ -64,7 +69,17 @@ export interface HarnessOptions {
   readonly publicUrl?: string;
   readonly bodyTimeoutMs?: number;
   readonly isTrustedAddress?: (address: string) => boolean;
+  readonly metrics?: Metrics;
 }
+
+/** What a listener needs beside its app: limits that no test reaches by itself. */
+export const FAIRNESS = {
+  turns: new FairTurns(),
+  admitsHandshake: () => true,
+  isKnown: () => false,
+  maxConnections: 10_000,
+  maxConnectionsPerAddress: 1_000,
+};
 
 /** One `redis-server` for the tests of a file; each test has a site of its own in it. */
 export function useRedis(): { socketPath: string } {
@@ -177,7 +192,10 @@ export class TestGateway {
       store: new LossFile(join(directory, 'losses.json'), log),
       ...{ audit: this.audit, health, log, now },
     });
-    this.denials = new Denials({ audit: this.audit, log, now, steadyNow: now });
+    this.denials = new Denials({
+      ...{ audit: this.audit, headroom: new StoreHeadroom(), log, now },
+      steadyNow: now,
+    });
     this.invalidPublishes = new InvalidPublishStoreRedis(redis, keys, MAX_INVALID_PUBLISHES);
     const signatures = new UrlSignatures(Buffer.from('the footage key of the tests'), now);
     this.footageStore = options.footageStore ?? new FolderFootageStore(signatures);
@@ -195,6 +213,7 @@ export class TestGateway {
       losses: this.losses,
       deadLetters: new DeadLetterStoreRedis(redis, keys),
       denials: this.denials,
+      knownNetworks: new KnownNetworks(),
       connections: { page: () => ({ connections: [], next: undefined }), denied: () => [] },
       presence: { of: (id) => this.presence.get(id) ?? { online: false, lastSeenAtMs: null } },
       invalidPublishes: this.invalidPublishes,
@@ -205,10 +224,12 @@ export class TestGateway {
         directory: this.footageDirectory,
         signatures,
         reserve: new DiskReserve(directory, options.minFreeBytes ?? 0),
+        quota: quotaOf(this.footageDirectory),
+        isKnown: (id) => model.device(id) !== undefined,
         maxUploadBytes: MAX_UPLOAD_BYTES,
       }),
       publicUrl: options.publicUrl,
-      metrics: metricsOf(health),
+      metrics: options.metrics ?? metricsOf(health),
       openMetrics: false,
       cursorKey: Buffer.from('the cursor key of the tests'),
       maxBodyBytes: MAX_BODY_BYTES,
@@ -223,7 +244,7 @@ export class TestGateway {
     described ??= new DescribedHttp(openApiDocument(this.app, VERSION));
     this.#described = described;
     this.#listener = createHttpListener({
-      ...{ app: this.app, host: '127.0.0.1', port: 0, log },
+      ...{ app: this.app, host: '127.0.0.1', port: 0, log, ...FAIRNESS },
       ...(options.bodyTimeoutMs === undefined ? {} : { bodyTimeoutMs: options.bodyTimeoutMs }),
     });
   }

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { startGateway, useRedis } from './harness.js';
 
@@ -26,4 +27,38 @@ it('/metrics needs the administrator from loopback too, where a proxy may be', a
   const gateway = await startGateway(redis, { publicUrl: 'https://gateway.test' });
   expect((await gateway.call('GET', '/metrics')).status).toBe(401);
   expect((await gateway.admin('GET', '/metrics')).status).toBe(200);
+});
+
+it.each(['attacker.example', 'attacker.example:8080', '192.0.2.1', 'localhost.attacker.example'])(
+  '/metrics needs the administrator when a page of %s leads a browser to loopback',
+  async (host) => {
+    const gateway = await startGateway(redis);
+    expect((await gateway.call('GET', '/metrics', { headers: { Host: host } })).status).toBe(401);
+  },
+);
+
+it.each(['localhost', 'LOCALHOST:8080', '127.0.0.1:8080', '127.1.2.3', '[::1]:8080'])(
+  '/metrics is open to loopback under the name %s',
+  async (host) => {
+    const gateway = await startGateway(redis);
+    expect((await gateway.call('GET', '/metrics', { headers: { Host: host } })).status).toBe(200);
+  },
+);
+
+it('/metrics are made once for all who ask at the same time, and seldom when that takes long', async () => {
+  let rendered = 0;
+  const metrics = {
+    contentType: 'text/plain',
+    metrics: async () => {
+      await setTimeout(40);
+      return `rendered ${++rendered}`;
+    },
+  };
+  const gateway = await startGateway(redis, { metrics });
+  const asked = Array.from({ length: 30 }, () => gateway.call('GET', '/metrics'));
+  const answers = await Promise.all(asked);
+  expect(new Set(answers.map(({ text }) => text))).toEqual(new Set(['rendered 1']));
+  expect((await gateway.call('GET', '/metrics')).text).toBe('rendered 1');
+  gateway.aheadMs += 1_000;
+  expect((await gateway.call('GET', '/metrics')).text).toBe('rendered 2');
 });

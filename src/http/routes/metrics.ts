@@ -1,5 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { MiddlewareHandler } from 'hono';
+import { isLoopbackHost } from '../../domain/addresses.js';
 import type { Metrics } from '../dependencies.js';
 import type { HttpApp, HttpEnv } from '../http-env.js';
 import { problems } from '../openapi.js';
@@ -12,17 +13,24 @@ export interface MetricsRouteOptions {
   readonly isOpen: boolean;
   /** Whether the address never needs a token: loopback (CONTRACT 2), unless behind a proxy. */
   readonly isTrusted: (address: string) => boolean;
+  readonly elapsed: () => number;
   /** Guards for all other requests: the administrator's token. */
   readonly guards: readonly [MiddlewareHandler<HttpEnv>, MiddlewareHandler<HttpEnv>];
 }
 
+/** Metrics take at most one part in so many of the time, however often they are asked for. */
+const SHARE = 10;
+
 /** `/metrics` in the Prometheus text format. */
 export function registerMetrics(app: HttpApp, options: MetricsRouteOptions): void {
-  const { metrics, isOpen, isTrusted, guards } = options;
+  const { metrics, isOpen, isTrusted, elapsed, guards } = options;
+  const render = reusing(() => metrics.metrics(), elapsed);
   const unlessOpen = (guard: MiddlewareHandler<HttpEnv>): MiddlewareHandler<HttpEnv> => {
     return (c, next) => {
       const address = c.env.incoming.socket.remoteAddress ?? '';
-      return isOpen || isTrusted(address) ? next() : guard(c, next);
+      // A page of another site may have its own name lead here (DNS rebinding), and ask in a browser's name.
+      const isLocal = isTrusted(address) && isLoopbackHost(new URL(c.req.url).hostname);
+      return isOpen || isLocal ? next() : guard(c, next);
     };
   };
   const [authenticate, admin] = guards;
@@ -40,6 +48,22 @@ export function registerMetrics(app: HttpApp, options: MetricsRouteOptions): voi
     },
   });
   app.openapi(getMetrics, async (c) =>
-    c.text(await metrics.metrics(), 200, { 'Content-Type': metrics.contentType }),
+    c.text(await render(), 200, { 'Content-Type': metrics.contentType }),
   );
+}
+
+/** Renders once for all who ask meanwhile, and again only after a multiple of the time that it took. */
+function reusing(render: () => Promise<string>, elapsed: () => number): () => Promise<string> {
+  let text: Promise<string> | undefined;
+  let reusedUntilMs = 0;
+  return () => {
+    if (text !== undefined && elapsed() < reusedUntilMs) return text;
+    const startedAtMs = elapsed();
+    reusedUntilMs = Number.POSITIVE_INFINITY;
+    text = render().finally(() => {
+      const endedAtMs = elapsed();
+      reusedUntilMs = endedAtMs + (SHARE - 1) * (endedAtMs - startedAtMs);
+    });
+    return text;
+  };
 }

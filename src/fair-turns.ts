@@ -1,0 +1,168 @@
+/** One of those that wait: a connection with bytes or requests, a TLS handshake. */
+export interface TurnTaker {
+  /** Who it works for: a client with a valid credential, or else a network. They share their turns. */
+  readonly line: string;
+  /** Whether the client has shown a valid credential. */
+  readonly isKnown: boolean;
+  /** Does a bounded piece of work, and asks for another turn if there is more. */
+  takeTurn(): void;
+}
+
+/** Processor time of one round: what an alarm may wait for in one turn of the event loop. */
+const ROUND_MS = 4;
+const MAX_TURNS_PER_ROUND = 32;
+/** Requests that wait for the store at a time: their answers may come back all at once. */
+const MAX_HELD = 8;
+/** After this long, what is waited for is slow, and costs the processor nothing meanwhile. */
+const MAX_HELD_MS = 50;
+/** Strangers get one turn in so many, however much known clients have to do. */
+const STRANGERS_TURN = 4;
+
+/**
+ * Gives HTTP and TLS handshakes, which anybody can ask for, a bounded share of the processor (FINDINGS S4).
+ *
+ * Work is done in turns: by client or network, then by connection, and known clients before strangers. A round of turns
+ * is short, and one that leaves work over is followed by a pause as long as itself, in which alarms pass.
+ */
+export class FairTurns {
+  readonly #known = new Lines();
+  readonly #strangers = new Lines();
+  #isScheduled = false;
+  #notBeforeMs = 0;
+  #roundStartedAtMs: number | undefined;
+  #turns = 0;
+  #held = 0;
+  #turn: { readonly line: string; readonly startedAtMs: number } | undefined;
+  #usedMs = new Map<string, number>();
+  #pausedMs = 0;
+
+  /** Queues a taker, unless it is queued. */
+  want(taker: TurnTaker): void {
+    (taker.isKnown ? this.#known : this.#strangers).add(taker);
+    this.#schedule();
+  }
+
+  /** Removes a taker that is gone. */
+  leave(taker: TurnTaker): void {
+    this.#known.remove(taker);
+    this.#strangers.remove(taker);
+  }
+
+  /**
+   * Counts work that goes on after its turn, when the store has answered. No turns are given while there is
+   * much of it.
+   *
+   * @returns the function that ends it
+   */
+  hold(): () => void {
+    this.#held++;
+    let isHeld = true;
+    const release = () => {
+      if (!isHeld) return;
+      isHeld = false;
+      clearTimeout(timer);
+      this.#held--;
+      this.#schedule();
+    };
+    const timer = setTimeout(release, MAX_HELD_MS);
+    return release;
+  }
+
+  /** The use since the last call: milliseconds by line, and how long work had to pause. */
+  takeUsage(): { readonly pausedMs: number; readonly usedMs: ReadonlyMap<string, number> } {
+    const usage = { pausedMs: this.#pausedMs, usedMs: this.#usedMs };
+    this.#pausedMs = 0;
+    this.#usedMs = new Map();
+    return usage;
+  }
+
+  get #isIdle(): boolean {
+    return this.#known.isEmpty && this.#strangers.isEmpty;
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#isIdle || this.#held >= MAX_HELD) return;
+    this.#isScheduled = true;
+    const pauseMs = this.#notBeforeMs - performance.now();
+    if (pauseMs > 0) setTimeout(() => this.#startRound(), pauseMs);
+    else this.#startRound();
+  }
+
+  /**
+   * Starts a round: an immediate for each turn, because the promises that a turn settles are run between
+   * immediates. So their time counts as well.
+   */
+  #startRound(): void {
+    this.#roundStartedAtMs = undefined;
+    for (let turn = 0; turn < MAX_TURNS_PER_ROUND; turn++) setImmediate(() => this.#giveTurn());
+    setImmediate(() => this.#endRound());
+  }
+
+  #giveTurn(): void {
+    const nowMs = performance.now();
+    this.#account(nowMs);
+    this.#roundStartedAtMs ??= nowMs;
+    if (nowMs - this.#roundStartedAtMs >= ROUND_MS || this.#held >= MAX_HELD) return;
+    const isStrangersTurn = this.#turns % STRANGERS_TURN === 0;
+    const [first, second] = isStrangersTurn
+      ? [this.#strangers, this.#known]
+      : [this.#known, this.#strangers];
+    const taker = first.next() ?? second.next();
+    if (taker === undefined) return;
+    this.#turns++;
+    this.#turn = { line: taker.line, startedAtMs: nowMs };
+    taker.takeTurn();
+  }
+
+  /** Adds up the last turn, which ends when the next one begins. */
+  #account(nowMs: number): void {
+    if (this.#turn === undefined) return;
+    const { line, startedAtMs } = this.#turn;
+    this.#usedMs.set(line, (this.#usedMs.get(line) ?? 0) + nowMs - startedAtMs);
+    this.#turn = undefined;
+  }
+
+  #endRound(): void {
+    this.#isScheduled = false;
+    const nowMs = performance.now();
+    this.#account(nowMs);
+    if (this.#isIdle) return;
+    const pauseMs = nowMs - (this.#roundStartedAtMs ?? nowMs);
+    this.#notBeforeMs = nowMs + pauseMs;
+    this.#pausedMs += pauseMs;
+    this.#schedule();
+  }
+}
+
+/** Lines that get their turns in a circle. */
+class Lines {
+  readonly #lines = new Map<string, Set<TurnTaker>>();
+
+  get isEmpty(): boolean {
+    return this.#lines.size === 0;
+  }
+
+  add(taker: TurnTaker): void {
+    const line = this.#lines.get(taker.line) ?? new Set();
+    this.#lines.set(taker.line, line.add(taker));
+  }
+
+  remove(taker: TurnTaker): void {
+    const line = this.#lines.get(taker.line);
+    line?.delete(taker);
+    if (line?.size === 0) this.#lines.delete(taker.line);
+  }
+
+  /** Takes out the first of the next line. */
+  next(): TurnTaker | undefined {
+    for (const [name, line] of this.#lines) {
+      this.#lines.delete(name);
+      for (const taker of line) {
+        line.delete(taker);
+        if (line.size > 0) this.#lines.set(name, line);
+        return taker;
+      }
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,86 @@
+import type { Socket } from 'node:net';
+import type { Logger } from 'pino';
+import { networkOf } from '../domain/addresses.js';
+
+/** The part of all connections that strangers leave to clients of known networks. */
+const RESERVE = 0.1;
+
+export interface ConnectionQuotaOptions {
+  readonly maxConnections: number;
+  readonly maxConnectionsPerAddress: number;
+  /** Whether connections of the address count only for the total. */
+  readonly isExempt: (address: string) => boolean;
+  /** Whether somebody of this network showed a valid credential. */
+  readonly isKnown: (network: string) => boolean;
+  readonly log: Logger;
+}
+
+/**
+ * Limits the connections of a listener, upgraded ones included, in all and for each network.
+ *
+ * Where there is no room, the connection that has been without a request for longest makes it: idle ones cost
+ * a stranger nothing and must not keep others out (FINDINGS S9). The last tenth is for clients of known networks.
+ */
+export class ConnectionQuota {
+  readonly #options: ConnectionQuotaOptions;
+  readonly #networks = new Map<string, number>();
+  readonly #open = new Set<Socket>();
+  /** Connections without a request, the one that has been so for longest first. */
+  readonly #idle = new Set<Socket>();
+
+  constructor(options: ConnectionQuotaOptions) {
+    this.#options = options;
+  }
+
+  /** The open connections. */
+  get open(): Iterable<Socket> {
+    return this.#open;
+  }
+
+  /** Counts a new connection. Returns whether there is room for it; otherwise it is to be closed. */
+  admits(socket: Socket): boolean {
+    const address = socket.remoteAddress ?? '';
+    const network = networkOf(address);
+    const count = this.#networks.get(network) ?? 0;
+    const { maxConnectionsPerAddress, isExempt, log } = this.#options;
+    if (count >= maxConnectionsPerAddress && !isExempt(address)) {
+      const limit = { address: network, maxConnectionsPerAddress };
+      log.warn(limit, 'an address has too many http connections, closing new ones');
+      return false;
+    }
+    if (!this.#makesRoom(network)) return false;
+    this.#networks.set(network, count + 1);
+    this.#open.add(socket);
+    this.#idle.add(socket);
+    socket.once('close', () => this.#remove(socket, network));
+    return true;
+  }
+
+  /** Notes whether a connection has a request. */
+  setBusy(socket: Socket, isBusy: boolean): void {
+    this.#idle.delete(socket);
+    if (!isBusy && this.#open.has(socket)) this.#idle.add(socket);
+  }
+
+  #makesRoom(network: string): boolean {
+    const { maxConnections, isKnown, log } = this.#options;
+    const reserved = isKnown(network) ? 0 : Math.floor(maxConnections * RESERVE);
+    if (this.#open.size < maxConnections - reserved) return true;
+    log.warn({ part: 'http', maxConnections }, 'http listener is full, closing idle connections');
+    const [idlest] = this.#idle;
+    if (idlest === undefined) return false;
+    // Its `close` comes later, and the new connection takes its place now.
+    this.#open.delete(idlest);
+    this.#idle.delete(idlest);
+    idlest.destroy();
+    return true;
+  }
+
+  #remove(socket: Socket, network: string): void {
+    this.#open.delete(socket);
+    this.#idle.delete(socket);
+    const left = (this.#networks.get(network) ?? 0) - 1;
+    if (left > 0) this.#networks.set(network, left);
+    else this.#networks.delete(network);
+  }
+}

@@ -1,0 +1,214 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
+import { TLSSocket } from 'node:tls';
+import type { FairTurns, TurnTaker } from '../fair-turns.js';
+
+/** Bytes parsed in one turn: a dozen of the smallest requests at most. */
+const BYTES_PER_TURN = 512;
+/** Bytes of a body in one turn: its parsing costs next to nothing. */
+const BODY_BYTES_PER_TURN = 65_536;
+const BODY_BUFFER_BYTES = 16_384;
+
+export interface HttpConnectionOptions {
+  readonly socket: Socket;
+  /** The line in which it waits until the client is known. */
+  readonly network: string;
+  readonly turns: FairTurns;
+  /** Called when a request has been parsed, and when none is left to be answered. */
+  readonly onBusy: (isBusy: boolean) => void;
+}
+
+/**
+ * A connection as Node's HTTP server sees it, which reads and handles one thing in each turn.
+ *
+ * Node would parse all that has arrived, a thousand requests in 64 KiB, before anything else happens.
+ * Here the bytes stay in the socket until it is their turn, and requests are handled one after another.
+ */
+export class HttpConnection extends Duplex implements TurnTaker {
+  line: string;
+  isKnown = false;
+  /** For Node, which buffers as much of a body before it pauses the connection. */
+  override readonly readableHighWaterMark = BODY_BUFFER_BYTES;
+  readonly #socket: Socket;
+  readonly #turns: FairTurns;
+  readonly #onBusy: (isBusy: boolean) => void;
+  /** Requests that are parsed and wait for their turn. */
+  readonly #waiting: (() => void)[] = [];
+  #answer: ServerResponse | undefined;
+  #newest: IncomingMessage | undefined;
+  #isMalformed = false;
+  #isAskedForBytes = false;
+  #pieceBytes = 0;
+  /** At least so much of the body is still to be read; the bytes after it may be requests. */
+  #bodyBytesLeft = 0;
+  #isHandedOver = false;
+
+  constructor({ socket, network, turns, onBusy }: HttpConnectionOptions) {
+    // No bytes wait here: Node parses what does as soon as it reads on, without a turn.
+    super({ readableHighWaterMark: 1 });
+    this.on('resume', () => this.#want());
+    this.line = network;
+    this.#socket = socket;
+    this.#turns = turns;
+    this.#onBusy = onBusy;
+    socket.on('readable', this.#onReadable);
+    socket.once('end', this.#onEnd);
+    socket.on('timeout', this.#onTimeout);
+    socket.once('close', this.#onClose);
+  }
+
+  /** For Node and the app, which ask a socket for these. */
+  get remoteAddress(): string | undefined {
+    return this.#socket.remoteAddress;
+  }
+
+  get encrypted(): boolean {
+    return this.#socket instanceof TLSSocket;
+  }
+
+  setTimeout(timeoutMs: number): this {
+    this.#socket.setTimeout(timeoutMs);
+    return this;
+  }
+
+  /** Closes the connection once all is written, as Node asks a socket after the last answer. */
+  destroySoon(): void {
+    if (this.writable) this.end();
+    if (this.writableFinished) this.destroy();
+    else this.once('finish', () => this.destroy());
+  }
+
+  /** Notes that the client has shown a valid credential, of this principal. */
+  know(principal: string): void {
+    this.#turns.leave(this);
+    this.line = principal;
+    this.isKnown = true;
+    this.#want();
+  }
+
+  /** Handles a request when its turn comes. */
+  queue(request: IncomingMessage, response: ServerResponse, handle: () => void): void {
+    const bodyBytes = Number(request.headers['content-length'] ?? 0);
+    this.#bodyBytesLeft = Math.max(0, bodyBytes - this.#pieceBytes);
+    this.#newest = request;
+    this.#onBusy(true);
+    this.#waiting.push(() => {
+      this.#answer = response;
+      response.once('close', () => {
+        this.#answer = undefined;
+        if (this.#waiting.length === 0) this.#onBusy(false);
+        this.#want();
+      });
+      handle();
+    });
+    this.#want();
+  }
+
+  /**
+   * Ends the connection, whose bytes are no HTTP, with an answer to that. Requests before them are answered
+   * first; an answer that has begun to the very request is broken off, or the error would become part of it.
+   */
+  refuse(answer: () => void): void {
+    this.#isMalformed = true;
+    const hasRequest = this.#answer !== undefined || this.#waiting.length > 0;
+    if (hasRequest && this.#newest?.complete === true) this.#waiting.push(answer);
+    else if (this.#answer?.headersSent === true) this.destroy();
+    else answer();
+  }
+
+  takeTurn(): void {
+    if (!this.#wantsTurn) return;
+    const handle = this.#waiting.shift();
+    if (handle === undefined) this.#readPiece();
+    else handle();
+    this.#want();
+  }
+
+  /** Hands over the socket, with the bytes that are not read, to another protocol. */
+  handOver(): Socket {
+    this.#isHandedOver = true;
+    this.#turns.leave(this);
+    this.#socket.off('readable', this.#onReadable);
+    this.#socket.off('end', this.#onEnd);
+    this.#socket.off('timeout', this.#onTimeout);
+    return this.#socket;
+  }
+
+  override _read(): void {
+    this.#isAskedForBytes = true;
+    this.#want();
+  }
+
+  override _write(chunk: Buffer, encoding: BufferEncoding, callback: () => void): void {
+    this.#socket.write(chunk, encoding, callback);
+  }
+
+  override _writev(
+    chunks: { chunk: Buffer; encoding: BufferEncoding }[],
+    callback: () => void,
+  ): void {
+    this.#socket.cork();
+    const last = chunks.length - 1;
+    chunks.forEach(({ chunk, encoding }, index) => {
+      this.#socket.write(chunk, encoding, index === last ? callback : undefined);
+    });
+    this.#socket.uncork();
+  }
+
+  override _final(callback: () => void): void {
+    this.#socket.end(callback);
+  }
+
+  override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
+    this.#turns.leave(this);
+    if (!this.#isHandedOver) this.#socket.destroy();
+    callback(error);
+  }
+
+  get #wantsTurn(): boolean {
+    if (this.destroyed || this.#isHandedOver) return false;
+    if (this.#waiting.length > 0) return this.#answer === undefined;
+    const isBetweenRequests = this.#answer === undefined;
+    const isBodyExpected = this.#answer?.req.complete === false;
+    const isAsked = this.#isAskedForBytes && !this.isPaused() && !this.#isMalformed;
+    const mayRead = isAsked && (isBetweenRequests || isBodyExpected);
+    return mayRead && this.#socket.readableLength > 0;
+  }
+
+  #want(): void {
+    if (this.#wantsTurn) this.#turns.want(this);
+  }
+
+  #readPiece(): void {
+    const bodyBytes = Math.min(this.#bodyBytesLeft, BODY_BYTES_PER_TURN);
+    const limit = Math.max(BYTES_PER_TURN, bodyBytes);
+    const piece: unknown = this.#socket.read(Math.min(this.#socket.readableLength, limit));
+    if (!(piece instanceof Buffer)) return;
+    this.#isAskedForBytes = false;
+    this.#pieceBytes = piece.length;
+    this.#bodyBytesLeft = Math.max(0, this.#bodyBytesLeft - piece.length);
+    this.push(piece);
+    this.#noticeEnd();
+  }
+
+  readonly #onReadable = () => {
+    this.#noticeEnd();
+    this.#want();
+  };
+
+  readonly #onEnd = () => this.push(null);
+
+  readonly #onTimeout = () => {
+    // What waits for its turn has not stalled.
+    if (this.#wantsTurn) this.#socket.setTimeout(this.#socket.timeout ?? 0);
+    else this.emit('timeout');
+  };
+
+  readonly #onClose = () => this.destroy();
+
+  /** At the end of the stream, this read makes the socket emit `end`. */
+  #noticeEnd(): void {
+    if (this.#socket.readableLength === 0 && !this.#socket.destroyed) this.#socket.read(0);
+  }
+}

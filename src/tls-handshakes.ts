@@ -1,0 +1,148 @@
+import type { Socket } from 'node:net';
+import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
+import type { Logger } from 'pino';
+import { readClientHello } from './client-hello.js';
+import { networkOf } from './domain/addresses.js';
+import type { FairTurns, TurnTaker } from './fair-turns.js';
+import { SECURE_TLS, tlsFailureLog } from './tls.js';
+
+/** Node's default is two minutes. */
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+/** The largest record and its header. */
+const MAX_HELLO_BYTES = 16_384 + 5;
+/** Handshakes whose signature is made after their turn, at a moment of the clients' choice. */
+const MAX_LATER = 4;
+const RETRY_MS = 100;
+
+export interface TlsHandshakesOptions {
+  /** PEM texts. */
+  readonly tls: { readonly cert: string | Buffer; readonly key: string | Buffer };
+  /** Protocols for ALPN. */
+  readonly protocols?: string[];
+  readonly turns: FairTurns;
+  /** Whether the address may begin a handshake now; counts it if so. */
+  readonly admits: (address: string) => boolean;
+  /** Timeout of a handshake and of what it waits for, ten seconds by default. */
+  readonly handshakeTimeoutMs?: number | undefined;
+  readonly log: Logger;
+}
+
+/**
+ * Makes TLS connections of accepted ones, each when its turn comes.
+ *
+ * A handshake costs milliseconds of the processor, and anybody can ask for one (FINDINGS S4). One that waits
+ * costs a socket, until its timeout.
+ */
+export class TlsHandshakes {
+  readonly #options: TlsHandshakesOptions;
+  readonly #context: SecureContext;
+  readonly #logFailure: (error: Error, address: string) => void;
+  #laterCount = 0;
+
+  constructor(options: TlsHandshakesOptions) {
+    this.#options = options;
+    this.#context = createSecureContext({ ...SECURE_TLS, ...options.tls });
+    this.#logFailure = tlsFailureLog(options.log);
+  }
+
+  /** Begins a handshake when it is due. The socket is closed if that fails. */
+  accept(socket: Socket, onSecure: (secured: TLSSocket) => void): void {
+    const address = socket.remoteAddress ?? 'unknown';
+    const { turns, admits, handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS } = this.#options;
+    const timeout = setTimeout(() => socket.destroy(), handshakeTimeoutMs);
+    const begin = (hello: Buffer, isLater: boolean) => {
+      if (isLater && this.#laterCount >= MAX_LATER) return false;
+      if (!admits(address)) return false;
+      // TLSSocket takes what the socket has read, and reads on by itself.
+      socket.unshift(hello);
+      this.#begin(socket, address, isLater, (secured) => {
+        clearTimeout(timeout);
+        onSecure(secured);
+      });
+      return true;
+    };
+    const waiting = new WaitingHandshake(socket, networkOf(address), turns, begin);
+    socket.once('close', () => {
+      clearTimeout(timeout);
+      turns.leave(waiting);
+    });
+  }
+
+  #begin(
+    socket: Socket,
+    address: string,
+    isLater: boolean,
+    onSecure: (secured: TLSSocket) => void,
+  ): void {
+    const { protocols: ALPNProtocols } = this.#options;
+    const secured = new TLSSocket(socket, {
+      ...{ isServer: true, secureContext: this.#context },
+      ...(ALPNProtocols && { ALPNProtocols }),
+    });
+    const fail = (error: Error) => {
+      this.#logFailure(error, address);
+      socket.destroy();
+    };
+    secured.once('error', fail);
+    secured.once('secure', () => {
+      secured.off('error', fail);
+      onSecure(secured);
+    });
+    if (!isLater) return;
+    this.#laterCount++;
+    let isDone = false;
+    const done = () => {
+      if (!isDone) this.#laterCount--;
+      isDone = true;
+    };
+    secured.once('secure', done);
+    secured.once('close', done);
+  }
+}
+
+/** A connection whose ClientHello is awaited, and which then waits for its turn. */
+class WaitingHandshake implements TurnTaker {
+  readonly line: string;
+  readonly isKnown = false;
+  readonly #socket: Socket;
+  readonly #turns: FairTurns;
+  readonly #begin: (hello: Buffer, isLater: boolean) => boolean;
+  #hello = Buffer.alloc(0);
+  #isLater = false;
+
+  /** @param begin begins the handshake if that is allowed now; returns whether it was */
+  constructor(
+    socket: Socket,
+    network: string,
+    turns: FairTurns,
+    begin: (hello: Buffer, isLater: boolean) => boolean,
+  ) {
+    this.line = network;
+    this.#socket = socket;
+    this.#turns = turns;
+    this.#begin = begin;
+    socket.on('readable', this.#read);
+    socket.once('end', this.#end);
+  }
+
+  takeTurn(): void {
+    if (this.#socket.destroyed) return;
+    if (this.#begin(this.#hello, this.#isLater)) return;
+    setTimeout(() => this.#turns.want(this), RETRY_MS);
+  }
+
+  /** The handshake's costly part falls into its turn only with the whole ClientHello at hand. */
+  readonly #read = () => {
+    const bytes: unknown = this.#socket.read();
+    if (!(bytes instanceof Buffer)) return;
+    this.#hello = Buffer.concat([this.#hello, bytes]);
+    const state = readClientHello(this.#hello);
+    if (state === 'incomplete' && this.#hello.length < MAX_HELLO_BYTES) return;
+    this.#isLater = state === 'later';
+    this.#socket.off('readable', this.#read);
+    this.#socket.off('end', this.#end);
+    this.#turns.want(this);
+  };
+
+  readonly #end = () => this.#socket.destroy();
+}

@@ -1,0 +1,126 @@
+import { setImmediate as nextImmediate } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { FairTurns, type TurnTaker } from '../src/fair-turns.js';
+
+/** Works for this long in each turn, as often as told; notes its name. */
+function worker(turns: FairTurns, line: string, times: number, done: string[], workMs = 0) {
+  const taker: TurnTaker & { left: number } = {
+    line,
+    isKnown: line === 'known',
+    left: times,
+    takeTurn() {
+      done.push(line);
+      const untilMs = performance.now() + workMs;
+      while (performance.now() < untilMs);
+      taker.left--;
+      if (taker.left > 0) turns.want(taker);
+    },
+  };
+  return taker;
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await nextImmediate();
+}
+
+it('gives a network of one connection as many turns as one of a hundred', async () => {
+  const turns = new FairTurns();
+  const done: string[] = [];
+  for (let index = 0; index < 100; index++) turns.want(worker(turns, '192.0.2.1', 5, done));
+  turns.want(worker(turns, '192.0.2.2', 5, done));
+  await until(() => done.length === 505);
+  expect(done.slice(0, 10)).toEqual(Array(5).fill(['192.0.2.1', '192.0.2.2']).flat());
+});
+
+it('gives known clients three turns of four, whatever strangers want', async () => {
+  const turns = new FairTurns();
+  const done: string[] = [];
+  for (let index = 0; index < 50; index++) turns.want(worker(turns, `stranger ${index}`, 9, done));
+  turns.want(worker(turns, 'known', 30, done));
+  await until(() => done.length === 480);
+  expect(done.slice(0, 40).filter((line) => line === 'known')).toHaveLength(30);
+  expect(done.slice(0, 40).filter((line) => line !== 'known')).toHaveLength(10);
+});
+
+it('leaves the event loop to others for half of the time', async () => {
+  const turns = new FairTurns();
+  const done: string[] = [];
+  for (let index = 0; index < 100; index++) turns.want(worker(turns, 'flood', 2, done, 1));
+  const startedAtMs = performance.now();
+  let mostAtOnce = 0;
+  while (done.length < 200) {
+    const before = done.length;
+    await nextImmediate();
+    mostAtOnce = Math.max(mostAtOnce, done.length - before);
+  }
+  expect(performance.now() - startedAtMs).toBeGreaterThan(350);
+  expect(mostAtOnce).toBeLessThan(10);
+});
+
+it('counts the promises of a turn to its time', async () => {
+  const turns = new FairTurns();
+  let rounds = 0;
+  let handled = 0;
+  for (let index = 0; index < 30; index++) {
+    turns.want({
+      line: 'flood',
+      isKnown: false,
+      takeTurn: () => {
+        void Promise.resolve().then(() => {
+          const untilMs = performance.now() + 5;
+          while (performance.now() < untilMs);
+          handled++;
+        });
+      },
+    });
+  }
+  while (handled < 30) {
+    rounds++;
+    await nextImmediate();
+  }
+  expect(rounds).toBeGreaterThanOrEqual(30);
+});
+
+it('gives no turns while many requests wait for the store, but not for ever', async () => {
+  const turns = new FairTurns();
+  const releases = Array.from({ length: 8 }, () => turns.hold());
+  const done: string[] = [];
+  const startedAtMs = performance.now();
+  turns.want(worker(turns, 'next', 1, done));
+  await until(() => done.length === 1);
+  expect(performance.now() - startedAtMs).toBeGreaterThan(30);
+  for (const release of releases) release();
+  const held = Array.from({ length: 8 }, () => turns.hold());
+  turns.want(worker(turns, 'after', 1, done));
+  await nextImmediate();
+  await nextImmediate();
+  expect(done).toEqual(['next']);
+  held[0]?.();
+  await until(() => done.length === 2);
+  for (const release of held) release();
+});
+
+it('forgets who leaves', async () => {
+  const turns = new FairTurns();
+  const done: string[] = [];
+  const gone = worker(turns, 'gone', 1, done);
+  turns.want(gone);
+  turns.want(worker(turns, 'there', 1, done));
+  turns.leave(gone);
+  await until(() => done.length === 1);
+  expect(done).toEqual(['there']);
+});
+
+it('tells who used how much', async () => {
+  const turns = new FairTurns();
+  const done: string[] = [];
+  turns.want(worker(turns, 'heavy', 10, done, 3));
+  turns.want(worker(turns, 'light', 10, done, 0));
+  await until(() => done.length === 20);
+  await nextImmediate();
+  const { pausedMs, usedMs } = turns.takeUsage();
+  expect(usedMs.get('heavy')).toBeGreaterThan(29);
+  expect(usedMs.get('light')).toBeLessThan(15);
+  expect(pausedMs).toBeGreaterThan(10);
+  expect(turns.takeUsage().usedMs.size).toBe(0);
+});
