@@ -1,9 +1,7 @@
-import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import mqtt, { type MqttClient } from 'mqtt';
 import { z } from 'zod';
 import { Api } from '../harness/api.js';
@@ -15,11 +13,10 @@ import { Store } from '../harness/store.js';
 import type { GatewayNeeds } from './attack.js';
 import type { Arms, Ports } from './attacker/plan.js';
 import { asClient, type Site } from './site.js';
+import { tlsEnvironment } from './tls-environment.js';
 
-const run = promisify(execFile);
 const DEVICES = 20;
 const ALARMS_PER_SECOND = 100;
-const KEYS = { rsa: ['rsa:4096'], ecdsa: ['ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'] };
 
 const statusSchema = z.object({ faults: z.array(z.string()) });
 
@@ -185,19 +182,4 @@ export class GatewaySite implements Site {
     await this.gateway.remove();
     await rm(this.#directory, { recursive: true, force: true });
   }
-}
-
-async function tlsEnvironment(directory: string, kind: 'rsa' | 'ecdsa') {
-  const [certFile, keyFile] = [join(directory, 'tls.crt'), join(directory, 'tls.key')];
-  await run('openssl', [
-    ...['req', '-x509', '-nodes', '-days', '2', '-subj', '/CN=localhost'],
-    ...['-newkey', ...KEYS[kind], '-keyout', keyFile, '-out', certFile],
-  ]);
-  return {
-    GATEWAY_TLS_CERT_FILE: certFile,
-    GATEWAY_TLS_KEY_FILE: keyFile,
-    GATEWAY_TLS_HOST: '127.0.0.1',
-    GATEWAY_MQTT_TLS_PORT: '0',
-    GATEWAY_HTTP_TLS_PORT: '0',
-  };
 }

@@ -11,7 +11,7 @@ import type { Peer } from './site.js';
 import { printTable } from './table.js';
 
 const EXIT_USAGE = 2;
-const LONG = { quietMs: 3_000, maxRecoveryMs: 60_000, calmSeconds: 3 };
+const LONG = { quietMs: 3_000, maxRecoveryMs: 60_000, calmSeconds: 3, namedWithinMs: 3_000 };
 
 function options(): HostileOptions {
   try {

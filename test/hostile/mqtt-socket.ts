@@ -60,9 +60,23 @@ export class Wire {
     return this.#isOpen;
   }
 
+  /** Resolves when something comes, or the connection is closed. */
+  heard(): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        this.socket.off('data', done).off('close', done);
+        resolve();
+      };
+      if (this.#isOpen) this.socket.on('data', done).on('close', done);
+      else resolve();
+    });
+  }
+
   /** Closes without a word and without waiting for what is on its way. */
   cut(): void {
-    this.socket.resetAndDestroy();
+    // Node cannot reset a TLS connection.
+    if ('encrypted' in this.socket) this.socket.destroy();
+    else this.socket.resetAndDestroy();
   }
 }
 

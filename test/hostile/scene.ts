@@ -19,7 +19,6 @@ const WARD_NICENESS = -5;
 const HOST = '127.0.0.1';
 const LAST_ALARMS_MS = 1_000;
 const LOOK_EVERY_MS = 500;
-const NAMED_WITHIN_MS = 3_000;
 
 export interface SceneOptions {
   readonly peer: Peer;
@@ -35,6 +34,8 @@ export interface AttackOptions {
   readonly maxRecoveryMs: number;
   /** So many seconds in a row show that latencies are normal again. */
   readonly calmSeconds: number;
+  /** For what has just happened to be in `gateway/status`. */
+  readonly namedWithinMs: number;
 }
 
 /** A broker and its victims, on whom attacks are tried. */
@@ -86,7 +87,7 @@ export class Scene {
     const surface = attack?.surface ?? 'mqtt';
     await this.#recover(begunMs, MAX_P99_MS[surface], options);
     const harm = await attack?.harm?.(site, counts, options.seconds);
-    const namedBy = attack === undefined ? undefined : await this.#named();
+    const namedBy = attack === undefined ? undefined : await this.#named(options.namedWithinMs);
     const { alarms, newcomers, requests, disconnects } = await this.#settled(begunMs);
     const during = alarms.filter(({ sentMs }) => sentMs < endedMs);
     const result = {
@@ -119,12 +120,12 @@ export class Scene {
     }
   }
 
-  /** The fault that names the attacker; what has just happened has its time to be reported. */
-  async #named(): Promise<string | undefined> {
+  /** The fault that names the attacker. */
+  async #named(withinMs: number): Promise<string | undefined> {
     const names = [...this.#site.attackerNames];
     const find = () =>
       this.#site.faults().find((fault) => names.some((name) => fault.includes(name)));
-    const deadlineMs = performance.now() + NAMED_WITHIN_MS;
+    const deadlineMs = performance.now() + withinMs;
     while (find() === undefined && performance.now() < deadlineMs) await delay(LOOK_EVERY_MS);
     return find();
   }

@@ -52,6 +52,10 @@ export class Field {
     return { host, port, localAddress, isTls: listener === 'mqtts' || listener === 'https' };
   }
 
+  has(listener: keyof Ports): boolean {
+    return this.#plan.ports[listener] !== undefined;
+  }
+
   text(name: string): string {
     const text = this.arms.texts[name];
     if (text === undefined) throw new Error(`the attack was not told its ${name}`);

@@ -64,7 +64,7 @@ const manySessions: Attack = {
   arm: (site) => site.arms(0, 1),
   run: async (field) => {
     let next = 0;
-    const scrape = field.repeat(1, async () => {
+    const scrape = field.repeat(field.has('http') ? 1 : 0, async () => {
       await field.pause(1_000);
       const { port } = field.endpoint('http');
       await (await fetch(`http://127.0.0.1:${port}/metrics`)).arrayBuffer();

@@ -16,7 +16,7 @@ async function pipeline(field: Field, connections: number, request: string) {
     while (!field.isOver && (await wire.write(batch))) {
       field.count('requests', PIPELINED);
       // Leaves the other connections their turn.
-      await new Promise((resolve) => wire.socket.once('data', resolve).once('close', resolve));
+      await wire.heard();
     }
   });
 }
@@ -96,11 +96,8 @@ const scraping: Attack = {
       if (!(await wire.opened())) throw new Error('not connected');
       field.count('connected');
       while (!field.isOver && wire.isOpen) {
-        const answered = new Promise((resolve) => {
-          wire.socket.once('data', resolve).once('close', resolve);
-        });
         wire.socket.write('GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n');
-        await answered;
+        await wire.heard();
         field.count('answers');
       }
     }),
