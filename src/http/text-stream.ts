@@ -2,7 +2,7 @@ import type { Context } from 'hono';
 import type { Logger } from 'pino';
 import type { HttpEnv } from './http-env.js';
 
-/** Streams a body piece by piece, no faster than the client takes it. */
+/** Streams a body piece by piece, each in a turn and no faster than the client takes it. */
 export function textStream(
   c: Context<HttpEnv>,
   pieces: AsyncGenerator<string>,
@@ -12,6 +12,7 @@ export function textStream(
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
+        const endTurn = await c.env.turn?.();
         try {
           const { done, value } = await pieces.next();
           if (done === true) controller.close();
@@ -20,6 +21,8 @@ export function textStream(
           // The status is out, so ending the body early is the only sign left.
           if (!c.env.outgoing.closed) log.error({ err: error }, 'failed to stream a response');
           c.env.outgoing.destroy();
+        } finally {
+          endTurn?.();
         }
       },
       async cancel() {
