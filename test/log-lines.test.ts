@@ -36,6 +36,7 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   'failed to read stored sessions',
   'failed to scan the logs for marks',
   'failed to count retained messages',
+  'the TLS key is a long RSA one, which slows every handshake: use ECDSA P-256',
   'failed to read the stored clock',
   'failed to read earlier losses',
   'failed to read the witness of the store',

@@ -44,8 +44,11 @@ export class ConnectionQuota {
     const count = this.#networks.get(network) ?? 0;
     const { maxConnectionsPerAddress, isExempt, log } = this.#options;
     if (count >= maxConnectionsPerAddress && !isExempt(address)) {
-      const limit = { address: network, maxConnectionsPerAddress };
-      log.warn(limit, 'an address has too many http connections, closing new ones');
+      const limit = { maxConnectionsPerAddress };
+      log.warn(
+        { address: network, ...limit },
+        'an address has too many http connections, closing new ones',
+      );
       return false;
     }
     if (!this.#makesRoom(network)) return false;

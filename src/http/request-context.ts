@@ -59,7 +59,8 @@ export function requestContext({
         path: pathOf(c),
         status: c.res.status,
         durationMs: now() - startedAtMs,
-        ...who,
+        principal: who.principal,
+        address: who.address,
       },
       'http request',
     );
