@@ -11,8 +11,8 @@ export interface TurnTaker {
 /** Processor time of one round: what an alarm may wait for in one turn of the event loop. */
 const ROUND_MS = 4;
 const MAX_TURNS_PER_ROUND = 32;
-/** Requests that wait for the store at a time: their answers may come back all at once. */
-const MAX_HELD = 8;
+/** Requests that wait for the store at a time: the work after it may come all at once. */
+const MAX_HELD = 2;
 /** After this long, what is waited for is slow, and costs the processor nothing meanwhile. */
 const MAX_HELD_MS = 50;
 /** Strangers get one turn in so many, however much known clients have to do. */
@@ -50,18 +50,20 @@ export class FairTurns {
 
   /**
    * Counts work that goes on after its turn, when the store has answered. No turns are given while there is
-   * much of it.
+   * much of it, and all its time counts, for nothing tells how much of it was the processor's.
    *
    * @returns the function that ends it
    */
   hold(): () => void {
     this.#held++;
+    const startedAtMs = performance.now();
     let isHeld = true;
     const release = () => {
       if (!isHeld) return;
       isHeld = false;
       clearTimeout(timer);
       this.#held--;
+      if (!this.#isIdle) this.#pause(startedAtMs);
       this.#schedule();
     };
     const timer = setTimeout(release, MAX_HELD_MS);
@@ -114,6 +116,14 @@ export class FairTurns {
     taker.takeTurn();
   }
 
+  /** Leaves as much time to others as was used since then. */
+  #pause(sinceMs: number): void {
+    const nowMs = performance.now();
+    const untilMs = nowMs + (nowMs - sinceMs);
+    this.#pausedMs += Math.max(0, untilMs - Math.max(nowMs, this.#notBeforeMs));
+    this.#notBeforeMs = Math.max(this.#notBeforeMs, untilMs);
+  }
+
   /** Adds up the last turn, which ends when the next one begins. */
   #account(nowMs: number): void {
     if (this.#turn === undefined) return;
@@ -127,9 +137,7 @@ export class FairTurns {
     const nowMs = performance.now();
     this.#account(nowMs);
     if (this.#isIdle) return;
-    const pauseMs = nowMs - (this.#roundStartedAtMs ?? nowMs);
-    this.#notBeforeMs = nowMs + pauseMs;
-    this.#pausedMs += pauseMs;
+    this.#pause(this.#roundStartedAtMs ?? nowMs);
     this.#schedule();
   }
 }

@@ -81,7 +81,9 @@ export async function openFootage(options: FootageOptions): Promise<FootageParts
   events.on('deviceDeleted', ({ id }) => {
     footageFiles.removeAllOf(id).then(
       () => room.check(),
-      (error: unknown) => log.warn({ err: error }, 'failed to remove the recordings of a device'),
+      (error: unknown) => {
+        log.warn({ deviceId: id, err: error }, 'failed to remove the recordings of a device');
+      },
     );
   });
   return { footage: new Footage(new FolderFootageStore(signatures), audit, now), footageFiles };

@@ -279,7 +279,10 @@ export class Gateway {
       ...site,
       ...delivery,
       ...ingest,
-      failedLogins: new FailedLogins({ free: FREE_FAILURES, isBehindProxy, now: elapsed }),
+      failedLogins: new FailedLogins({
+        ...{ free: FREE_FAILURES, isBehindProxy },
+        ...{ watch: site.watch, now: elapsed },
+      }),
       stored: storage.broker,
       unansweredMs: () => {
         const { alarms, messages, retained } = delivery;

@@ -42,8 +42,8 @@ const MAX_CAUSES = 5;
  * comes after those that are not.
  */
 export const SUBJECT_FIELDS = [
-  ...['principal', 'deviceId', 'bridge', 'address', 'clientId', 'locationId'],
-  ...['log', 'part'],
+  ...['principal', 'deviceId', 'bridge', 'address', 'session', 'clientId'],
+  ...['locationId', 'log', 'part'],
 ];
 
 /** The options of the log. */

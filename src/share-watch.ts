@@ -31,6 +31,6 @@ export class ShareWatch {
     const fault = isBusy
       ? `HTTP and TLS clients ask for more than their share of the processor, most of all ${busiest[0]}.`
       : undefined;
-    this.#health.reportElsewhere('web share', fault);
+    this.#health.reportElsewhere('web-share', fault);
   }
 }

@@ -117,7 +117,8 @@ class WaitingHandshake implements TurnTaker {
     turns: FairTurns,
     begin: (hello: Buffer, isLater: boolean) => boolean,
   ) {
-    this.line = network;
+    // Whoever asks for handshakes does not hold up the requests of others in the network.
+    this.line = `TLS of ${network}`;
     this.#socket = socket;
     this.#turns = turns;
     this.#begin = begin;

@@ -35,11 +35,12 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   'failed to tidy up after an earlier process',
   'failed to read stored sessions',
   'failed to scan the logs for marks',
+  'failed to count retained messages',
   'failed to read the stored clock',
   'failed to read earlier losses',
   'failed to read the witness of the store',
   'failed to record denials before the stop',
-  'carried the data of version 1 over',
+  'carried the data of an earlier version over',
   'removed leftovers of deleted locations and devices',
   // Once for an outage or a fault of the store, the disk or the clock.
   'FAILED',
@@ -64,7 +65,9 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   'doubt',
   'the clock of this machine has jumped',
   'failed to save the clock',
-  // By a timer.
+  // By a timer, or once a minute of their own accord, which name everybody concerned.
+  'slowed clients over a limit',
+  'quota exceeded',
   'failed to store the gateway status',
   'failed to trim the logs, retrying',
   'failed to look for losses',

@@ -90,7 +90,7 @@ describe('a line that names its subject', () => {
     });
   }
 
-  test.each(['principal', 'deviceId', 'bridge', 'address', 'clientId', 'locationId', 'part'])(
+  test.each(['principal', 'deviceId', 'bridge', 'address', 'session', 'clientId', 'log', 'part'])(
     'is held back when it repeats: %s',
     (name) => {
       const line = { level: 40, [name]: 'x', reason: 'y', msg: 'denied' };

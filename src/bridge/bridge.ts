@@ -4,6 +4,7 @@ import type { Forwarder } from '../delivery/forwarder.js';
 import { LOG_NAMES } from '../delivery/log-entry.js';
 import type { OutgoingPublish } from '../delivery/receiver.js';
 import type { Sessions } from '../delivery/sessions.js';
+import type { RateLimits } from '../domain/limits.js';
 import { bridgeStatusTopic } from '../domain/topics.js';
 import { type BridgeStatus, type DeadLetterStore, describeBridge } from '../site/bridge-list.js';
 import type { Health } from '../site/health.js';
@@ -11,7 +12,7 @@ import { BridgeFaults } from './bridge-faults.js';
 import type { BridgeOptions } from './bridge-options.js';
 import { openQueue } from './bridge-queue.js';
 import { BridgeRecord } from './bridge-record.js';
-import { CommandPace, type CommandRates } from './command-pace.js';
+import { CommandPace } from './command-pace.js';
 import type { ConnectionFailure } from './connection-failure.js';
 import { DeadLetters } from './dead-letters.js';
 import { HANG_UP_LIMITS, type HangUpLimits, HangUps } from './hang-ups.js';
@@ -35,7 +36,7 @@ export interface BridgeServices {
   readonly deadLetters: DeadLetterStore;
   readonly commands: CommandSink;
   /** How fast an upstream may send commands: as fast as an access token. */
-  readonly commandRates: CommandRates;
+  readonly commandLimits: RateLimits;
   /** `mqtt.maxPacketBytes`, for packets from upstream too. */
   readonly maxPacketBytes: number;
   readonly log: Logger;
@@ -85,7 +86,7 @@ export class Bridge {
     const clientId =
       options.clientId ?? `care-home-gateway-${services.installation}-${options.name}`;
     const { commands, maxPacketBytes } = services;
-    this.#pace = new CommandPace(services.commandRates);
+    this.#pace = new CommandPace(services.commandLimits);
     const inbound = new Inbound(options, {
       ...{ commands, maxPacketBytes, pace: this.#pace },
       log: this.#log,

@@ -154,7 +154,7 @@ export class Authentication {
         ? accessTokens.authenticatePair(username, password)
         : { type: 'device', id: device.id };
     const name = isKnown(username.toLowerCase()) ? username.toLowerCase() : undefined;
-    const { result, waitMs } = failedLogins.judge({
+    const { result, waitMs, isAnswered } = failedLogins.judge({
       ...{ address: request.address, name, secret: password },
       isValid: principal !== undefined,
     });
@@ -164,8 +164,9 @@ export class Authentication {
     }
     // Answered late: a client that tries again at once is slowed down with it.
     await delay(waitMs);
-    if (result === 'ignored') throw new ConnectError('too-many-failed-logins');
-    throw new ConnectError(name === undefined ? 'unknown-user-name' : 'wrong-password');
+    if (result === 'ignored') throw new ConnectError('too-many-failed-logins', { isAnswered });
+    const code = name === undefined ? 'unknown-user-name' : 'wrong-password';
+    throw new ConnectError(code, { isAnswered });
   }
 }
 

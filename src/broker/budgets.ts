@@ -1,6 +1,7 @@
 import { type Principal, principalKey } from '../domain/grants.js';
 import type { AlarmLimits, BudgetLimits, RateLimits } from '../domain/limits.js';
 import type { Device } from '../domain/site.js';
+import { TokenBucket } from '../domain/token-bucket.js';
 import type { SiteModel } from '../site/site-model.js';
 
 const SECOND_MS = 1_000;
@@ -20,42 +21,13 @@ type Measure = keyof typeof MEASURES;
 const ALL_MEASURES = ['messages', 'bytes', 'alarms', 'alarmBytes'] as const satisfies Measure[];
 
 /** What was read in one turn. */
-export type Sent = Readonly<Record<Measure, number>>;
+type Sent = Record<Measure, number>;
 
 /** Whose limit is reached, and which. */
 export interface ReachedLimit {
   readonly of: 'device' | 'token' | 'location' | 'total';
   readonly name: (typeof MEASURES)[Measure];
   readonly value: number;
-}
-
-/**
- * A token bucket, kept as the time at which it will be full again.
- *
- * What is taken is taken, also beyond the burst: a bucket in debt is free again once that is paid.
- */
-export class TokenBucket {
-  #msPerToken = 0;
-  #burstMs = 0;
-  #fullAtMs = 0;
-
-  /** Sets the limit; what is missing in the bucket remains missing. */
-  limit(tokensPerMs: number, burst: number, nowMs: number): void {
-    const missingMs = Math.max(0, this.#fullAtMs - nowMs);
-    const missing = this.#msPerToken === 0 ? 0 : missingMs / this.#msPerToken;
-    this.#msPerToken = 1 / tokensPerMs;
-    this.#burstMs = burst * this.#msPerToken;
-    this.#fullAtMs = nowMs + missing * this.#msPerToken;
-  }
-
-  take(tokens: number, nowMs: number): void {
-    this.#fullAtMs = Math.max(this.#fullAtMs, nowMs) + tokens * this.#msPerToken;
-  }
-
-  /** When the bucket is, or was, out of debt. */
-  get freeAtMs(): number {
-    return this.#fullAtMs - this.#burstMs;
-  }
 }
 
 type Limits = RateLimits & Partial<AlarmLimits>;
@@ -66,6 +38,27 @@ class Level {
   readonly bytes = new TokenBucket();
   readonly alarms = new TokenBucket();
   readonly alarmBytes = new TokenBucket();
+  /** When all four buckets are, or were, out of debt. */
+  freeAtMs = 0;
+
+  take(sent: Sent, nowMs: number): void {
+    this.messages.take(sent.messages, nowMs);
+    this.bytes.take(sent.bytes, nowMs);
+    this.freeAtMs = Math.max(this.freeAtMs, this.messages.freeAtMs, this.bytes.freeAtMs);
+    if (sent.alarms === 0) return;
+    this.alarms.take(sent.alarms, nowMs);
+    this.alarmBytes.take(sent.alarmBytes, nowMs);
+    this.freeAtMs = Math.max(this.freeAtMs, this.alarms.freeAtMs, this.alarmBytes.freeAtMs);
+  }
+
+  /** Takes only from buckets that are not in debt. */
+  takeWithoutDebt(sent: Sent, nowMs: number): void {
+    if (this.messages.freeAtMs <= nowMs) this.messages.take(sent.messages, nowMs);
+    if (this.bytes.freeAtMs <= nowMs) this.bytes.take(sent.bytes, nowMs);
+    if (sent.alarms === 0) return;
+    if (this.alarms.freeAtMs <= nowMs) this.alarms.take(sent.alarms, nowMs);
+    if (this.alarmBytes.freeAtMs <= nowMs) this.alarmBytes.take(sent.alarmBytes, nowMs);
+  }
 
   /** @param part of the limits */
   limit(limits: Limits, nowMs: number, part = 1): void {
@@ -77,6 +70,7 @@ class Level {
     set(this.bytes, limits.bytesPerSecond, SECOND_MS, limits.byteBurst);
     set(this.alarms, alarmsPerDay, DAY_MS, alarmsPerDay);
     set(this.alarmBytes, alarmBytesPerDay, DAY_MS, alarmBytesPerDay);
+    this.freeAtMs = Math.max(...ALL_MEASURES.map((measure) => this[measure].freeAtMs));
   }
 }
 
@@ -106,8 +100,8 @@ export class Budget {
   readonly #own = new Level();
   readonly #assured = new Level();
   #terms: Terms | undefined;
-  #alarms = 0;
-  #alarmBytes = 0;
+  readonly #sent: Sent = { messages: 0, bytes: 0, alarms: 0, alarmBytes: 0 };
+  #takenAtMs = 0;
 
   constructor(principal: Principal, termsNow: () => Terms) {
     this.principal = principal;
@@ -121,8 +115,8 @@ export class Budget {
 
   /** Counts an alarm of this turn. */
   countAlarm(payloadBytes: number): void {
-    this.#alarms++;
-    this.#alarmBytes += payloadBytes;
+    this.#sent.alarms++;
+    this.#sent.alarmBytes += payloadBytes;
   }
 
   /**
@@ -132,19 +126,27 @@ export class Budget {
    */
   take(messages: number, bytes: number, nowMs: number): boolean {
     const { parents } = this.#refresh(nowMs);
-    const sent: Sent = { messages, bytes, alarms: this.#alarms, alarmBytes: this.#alarmBytes };
-    this.#alarms = 0;
-    this.#alarmBytes = 0;
-    for (const measure of ALL_MEASURES) {
-      const amount = sent[measure];
-      if (amount === 0) continue;
-      this.#own[measure].take(amount, nowMs);
-      for (const { level } of parents) level[measure].take(amount, nowMs);
-      // Beyond it, the principal lives on what others leave: no debt for that.
-      const assured = this.#assured[measure];
-      if (assured.freeAtMs <= nowMs) assured.take(amount, nowMs);
+    const sent = this.#sent;
+    sent.messages = messages;
+    sent.bytes = bytes;
+    this.#own.take(sent, nowMs);
+    for (const { level } of parents) level.take(sent, nowMs);
+    // Beyond its assured part, the principal lives on what others leave: no debt for that.
+    this.#assured.takeWithoutDebt(sent, nowMs);
+    this.#takenAtMs = nowMs;
+    const wasAllAlarms = messages > 0 && sent.alarms === messages;
+    sent.alarms = 0;
+    sent.alarmBytes = 0;
+    return wasAllAlarms;
+  }
+
+  /** Whether nothing slows the principal: as is known without looking at the clock. */
+  get isFree(): boolean {
+    if (this.#own.freeAtMs > this.#takenAtMs) return false;
+    for (const { level } of this.#terms?.parents ?? []) {
+      if (level.freeAtMs > this.#takenAtMs) return false;
     }
-    return messages > 0 && sent.alarms === messages;
+    return true;
   }
 
   /** Finds the limit because of which the principal is not read now; undefined: it is read. */

@@ -31,22 +31,29 @@ export interface LackedPermission {
   readonly topic: string | null;
 }
 
+export interface ConnectErrorOptions {
+  /** For the log, where there is more to say than in `DENIED_REASONS`. */
+  readonly reason?: string;
+  readonly lacked?: LackedPermission;
+  /** Whether the client gets a CONNACK where its code has one. */
+  readonly isAnswered?: boolean;
+}
+
 /** Why a CONNECT fails. */
 export class ConnectError extends Error {
   readonly code: ConnectErrorCode;
-  /** Aedes writes it into the CONNACK. */
+  /** Aedes writes it into the CONNACK; null: closed without one. */
   readonly returnCode: number | null;
   /** Undefined where the error is no want of permission. */
   readonly lacked: LackedPermission | undefined;
 
-  /** @param reason for the log, where there is more to say than in `DENIED_REASONS` */
   constructor(
     code: ConnectErrorCode,
-    { reason, lacked }: { reason?: string; lacked?: LackedPermission } = {},
+    { reason, lacked, isAnswered = true }: ConnectErrorOptions = {},
   ) {
     super(reason ?? DENIED_REASONS[code]);
     this.code = code;
-    this.returnCode = RETURN_CODES[code];
+    this.returnCode = isAnswered ? RETURN_CODES[code] : null;
     this.lacked = lacked;
   }
 }

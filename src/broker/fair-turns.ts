@@ -64,9 +64,9 @@ export class FairTurns {
 
   /** Gives the next turn. Returns how many messages were read; undefined: nobody wants one. */
   next(): number | undefined {
-    let member: Branch | Seat | undefined = this.#root;
+    let member: Member | undefined = this.#root;
     while (member instanceof Branch) member = member.next();
-    if (member === undefined) return undefined;
+    if (!(member instanceof Seat)) return undefined;
     const { taker } = member;
     const startMs = performance.now();
     const messages = taker.takeTurn(startMs);
@@ -94,20 +94,56 @@ export class FairTurns {
   }
 }
 
-/** A connection's place among those of its principal. */
-class Seat {
-  readonly parent: Branch;
-  readonly taker: TurnTaker;
+/** What gets turns: a branch of its parent, or a connection. */
+abstract class Member {
+  readonly parent: Branch | undefined;
   isReady = false;
   creditMs = 0;
+  line: Line | undefined;
+  before: Member | undefined;
+  after: Member | undefined;
+
+  constructor(parent: Branch | undefined) {
+    this.parent = parent;
+  }
+}
+
+/** Members one behind the other. */
+class Line {
+  first: Member | undefined;
+  #last: Member | undefined;
+
+  push(member: Member): void {
+    member.line = this;
+    member.before = this.#last;
+    if (this.#last === undefined) this.first = member;
+    else this.#last.after = member;
+    this.#last = member;
+  }
+
+  remove(member: Member): void {
+    const { before, after } = member;
+    if (before === undefined) this.first = after;
+    else before.after = after;
+    if (after === undefined) this.#last = before;
+    else after.before = before;
+    member.line = undefined;
+    member.before = undefined;
+    member.after = undefined;
+  }
+}
+
+/** A connection's place among those of its principal. */
+class Seat extends Member {
+  override readonly parent: Branch;
+  readonly taker: TurnTaker;
 
   constructor(parent: Branch, taker: TurnTaker) {
+    super(parent);
     this.parent = parent;
     this.taker = taker;
   }
 }
-
-type Member = Branch | Seat;
 
 /**
  * All, a location or a principal: gives its members their turns.
@@ -115,22 +151,18 @@ type Member = Branch | Seat;
  * By deficit round robin, newcomers first (RFC 8290, 4.2): whoever has just begun to send has a turn before
  * those that always do. So an alarm passes a flood.
  */
-class Branch {
-  readonly parent: Branch | undefined;
+class Branch extends Member {
   readonly #key: string;
   readonly #branches = new Map<string, Branch>();
-  readonly #newcomers = new Set<Member>();
+  readonly #newcomers = new Line();
   /** A member that wants nothing more stays until its next turn: before that it is no newcomer. */
-  readonly #line = new Set<Member>();
+  readonly #others = new Line();
   #ready = 0;
-  /** As a member of its parent. */
-  isReady = false;
-  creditMs = 0;
   /** How many connections are below it. */
   seats = 0;
 
   constructor(parent: Branch | undefined, key: string) {
-    this.parent = parent;
+    super(parent);
     this.#key = key;
   }
 
@@ -154,9 +186,9 @@ class Branch {
     if (member.isReady) return false;
     member.isReady = true;
     this.#ready++;
-    if (this.#line.has(member)) return true;
+    if (member.line !== undefined) return true;
     member.creditMs = QUANTUM_MS;
-    this.#newcomers.add(member);
+    this.#newcomers.push(member);
     return true;
   }
 
@@ -169,36 +201,34 @@ class Branch {
 
   remove(member: Member): void {
     this.unready(member);
-    this.#newcomers.delete(member);
-    this.#line.delete(member);
+    member.line?.remove(member);
   }
 
   /** The member whose turn it is. */
   next(): Member | undefined {
-    if (this.#ready === 0) {
-      this.#line.clear();
-      return undefined;
-    }
-    for (const member of this.#newcomers) {
-      if (member.isReady) return member;
-      this.#newcomers.delete(member);
-    }
-    for (const member of this.#line) {
+    if (this.#ready === 0) return undefined;
+    for (;;) {
+      const member = this.#newcomers.first ?? this.#others.first;
+      if (member === undefined) return undefined;
       if (member.isReady && member.creditMs > 0) return member;
-      this.#line.delete(member);
-      if (!member.isReady && member.creditMs > 0) continue;
+      member.line?.remove(member);
+      if (member.creditMs > 0) continue;
       member.creditMs += QUANTUM_MS;
-      // At the end, where this loop comes to it again.
-      this.#line.add(member);
+      this.#others.push(member);
     }
-    return undefined;
   }
 
   /** Charges a member for its turn; without credit it goes to the end of the line. */
   charge(member: Member, costMs: number): void {
     member.creditMs = Math.max(member.creditMs - costMs, -MAX_DEBT_MS);
-    if (!this.#newcomers.delete(member) && member.creditMs > 0) return;
-    this.#line.delete(member);
-    this.#line.add(member);
+    if (this.#ready === 0) {
+      // Nobody waits to whom anything would be owed.
+      for (const line of [this.#newcomers, this.#others]) {
+        while (line.first !== undefined) line.remove(line.first);
+      }
+    } else if (member.line === this.#newcomers || member.creditMs <= 0) {
+      member.line?.remove(member);
+      this.#others.push(member);
+    }
   }
 }

@@ -248,6 +248,8 @@ export class MqttBroker {
           () => done(null, true),
           (error) => {
             if (error instanceof ConnectError) this.#connectFailed(client, error);
+            // Aedes answers no client that is closed.
+            if (error instanceof ConnectError && error.returnCode === null) client.close();
             done(error, null);
           },
         );

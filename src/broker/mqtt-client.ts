@@ -62,6 +62,12 @@ export class MqttClient implements Watched, Held {
   };
   /** Whether the last turn brought messages. */
   #sends = false;
+  /** Whether it has waited for its budget, and has a turn now whatever its principal's others have sent. */
+  #hasWaited = false;
+  readonly #proceedAfterWait = () => {
+    this.#hasWaited = true;
+    this.#proceed();
+  };
 
   constructor(options: MqttClientOptions) {
     this.#options = options;
@@ -198,14 +204,17 @@ export class MqttClient implements Watched, Held {
       return false;
     }
     // A client that only acknowledges makes room for messages, however much others of its principal send.
-    const limit = this.#sends ? connection.budget.reachedLimit(performance.now()) : undefined;
+    const { budget } = connection;
+    if (!this.#sends || this.#hasWaited || budget.isFree) return true;
+    const limit = budget.reachedLimit(performance.now());
     if (limit === undefined) return true;
-    this.#cancelWait ??= connection.whenWithinBudget(limit, this.#proceed);
+    this.#cancelWait ??= connection.whenWithinBudget(limit, this.#proceedAfterWait);
     return false;
   }
 
   #onRead(messages: number, bytes: number, nowMs: number): boolean {
     this.#sends = messages > 0;
+    this.#hasWaited = false;
     return this.#connection?.budget.take(messages, bytes, nowMs) ?? false;
   }
 }

@@ -75,9 +75,8 @@ export class SlowedFaults {
     const location = model.location(locationId ?? '')?.name ?? locationId;
     if (of === 'total') return 'The gateway';
     if (of === 'location') return `Location ${location}`;
-    if (of === 'token') {
-      return `Access token ${model.accessToken(principal.id)?.name ?? principal.id}`;
-    }
-    return `Device ${model.device(principal.id)?.name ?? principal.id} of ${location}`;
+    const { id } = principal;
+    if (of === 'token') return `Access token ${model.accessToken(id)?.name ?? ''} (${id})`;
+    return `Device ${model.device(id)?.name ?? ''} (${id}) of ${location}`;
   }
 }

@@ -237,10 +237,12 @@ export class Sessions {
     for (const { key, clientId, consumer, owner, seenAtMs } of this.#sessions.all()) {
       if (owner.isKept === true || consumer.isConnected || seenAtMs >= now() - forgetAfterMs)
         continue;
-      const which = { clientId, principal: owner.key };
-      log.warn(which, 'session forgotten: away for too long');
+      log.warn(
+        { session: key, principal: owner.key, clientId },
+        'session forgotten: away for too long',
+      );
       this.discard(key).catch((error: unknown) => {
-        log.warn({ err: error, ...which }, 'failed to delete a forgotten session');
+        log.warn({ session: key, err: error }, 'failed to delete a forgotten session');
       });
     }
   }

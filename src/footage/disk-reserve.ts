@@ -64,8 +64,9 @@ export class DiskReserve {
   }
 
   async #requireFree(bytes: number): Promise<void> {
+    const roomBytes = await this.roomBytes();
     const claimedBytes = bytes === 0 ? 0 : this.#claimedBytes;
-    if ((await this.roomBytes()) < claimedBytes + bytes) throw diskFull();
+    if (roomBytes < claimedBytes + bytes) throw diskFull();
   }
 }
 

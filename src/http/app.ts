@@ -78,7 +78,9 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
 
   const isTrusted = dependencies.isTrustedAddress ?? isLoopbackAddress;
   const isBehindProxy = dependencies.publicUrl !== undefined;
-  const failedLogins = new FailedLogins({ free: FREE_FAILURES, isBehindProxy, now: elapsed });
+  const { watch } = dependencies;
+  const counted = { free: FREE_FAILURES, isBehindProxy, watch };
+  const failedLogins = new FailedLogins({ ...counted, now: elapsed });
   const authenticate = authentication(accessTokens, failedLogins, denials);
   const coverage = new Coverage(model);
   const existence = new Existence(model);

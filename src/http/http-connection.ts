@@ -87,6 +87,14 @@ export class HttpConnection extends Duplex implements TurnTaker {
     this.#want();
   }
 
+  /** Waits for a turn for work that goes on; returns the function that ends it. */
+  turn(): Promise<() => void> {
+    const { line, isKnown } = this;
+    return new Promise((resolve) => {
+      this.#turns.want({ line, isKnown, takeTurn: () => resolve(this.#turns.hold()) });
+    });
+  }
+
   /** Handles a request when its turn comes. */
   queue(request: IncomingMessage, response: ServerResponse, handle: () => void): void {
     const bodyBytes = Number(request.headers['content-length'] ?? 0);

@@ -105,9 +105,10 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   if (protocolSwitch !== undefined) {
     server.on('upgrade', (request, socket, head) => {
-      if (socket instanceof HttpConnection) {
-        protocolSwitch.upgrade(request, socket.handOver(), head);
-      }
+      if (!(socket instanceof HttpConnection)) return;
+      // What asks the request for its socket, and whether that is TLS, means the one that goes on.
+      request.socket = socket.handOver();
+      protocolSwitch.upgrade(request, request.socket, head);
     });
   }
   return {
@@ -184,11 +185,15 @@ function requestListener(options: HttpListenerOptions): RequestListener {
   ) => {
     const expectLongBody = limitBodyTime(incoming, outgoing, bodyTimeoutMs);
     const socket: unknown = incoming.socket;
-    const know = socket instanceof HttpConnection ? socket.know.bind(socket) : undefined;
+    const connection = socket instanceof HttpConnection ? socket : undefined;
     // Otherwise it is the client who keeps the app waiting.
     const release = incoming.complete ? turns.hold() : undefined;
     try {
-      return await app.fetch(request, { incoming, outgoing, expectLongBody, know });
+      return await app.fetch(request, {
+        ...{ incoming, outgoing, expectLongBody },
+        know: connection?.know.bind(connection),
+        turn: connection?.turn.bind(connection),
+      });
     } finally {
       release?.();
     }

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { whoAsks } from './actor.js';
 import type { HttpEnv } from './http-env.js';
 
-/** Streams a body piece by piece, no faster than the client takes it. */
+/** Streams a body piece by piece, each in a turn and no faster than the client takes it. */
 export function textStream(
   c: Context<HttpEnv>,
   pieces: AsyncGenerator<string>,
@@ -13,6 +13,7 @@ export function textStream(
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
+        const endTurn = await c.env.turn?.();
         try {
           const { done, value } = await pieces.next();
           if (done === true) controller.close();
@@ -23,6 +24,8 @@ export function textStream(
             log.error({ ...whoAsks(c), err: error }, 'failed to stream a response');
           }
           c.env.outgoing.destroy();
+        } finally {
+          endTurn?.();
         }
       },
       async cancel() {

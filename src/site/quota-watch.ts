@@ -12,6 +12,7 @@ const QUOTAS = {
   subscriptions: 'subscriptions, further ones are refused',
   retained: 'retained messages, further ones are forwarded and not retained',
   footage: 'recordings, further ones are refused',
+  'failed-logins': 'failed logins, further ones are not looked at for some seconds',
 } as const;
 
 export type Quota = keyof typeof QUOTAS;

@@ -91,7 +91,10 @@ export class MemoryMonitor {
     const now = this.#levelAt(used);
     if (now !== this.#level) {
       const line = 'the headroom of the store has changed';
-      log[now === 'ample' ? 'info' : 'warn']({ headroom: now, usedBytes, maxBytes }, line);
+      log[now === 'ample' ? 'info' : 'warn'](
+        { part: 'store', headroom: now, usedBytes, maxBytes },
+        line,
+      );
       this.#level = now;
       this.#reported = undefined;
       headroom.set('memory', now);

@@ -2,13 +2,13 @@ import { afterEach } from 'vitest';
 import type { BridgeServices } from '../../src/bridge/bridge.js';
 import type { BridgeOptions } from '../../src/bridge/bridge-options.js';
 import { Bridges } from '../../src/bridge/bridges.js';
-import type { CommandRates } from '../../src/bridge/command-pace.js';
 import { HANG_UP_LIMITS, type HangUpLimits } from '../../src/bridge/hang-ups.js';
 import type { CommandSink } from '../../src/bridge/inbound.js';
 import { Deliveries } from '../../src/delivery/deliveries.js';
 import type { LogReader } from '../../src/delivery/log-entry.js';
 import type { SessionStore } from '../../src/delivery/session-store.js';
 import { Sessions } from '../../src/delivery/sessions.js';
+import type { RateLimits } from '../../src/domain/limits.js';
 import { createLog } from '../../src/log.js';
 import type { BridgeStatus, DeadLetter, DeadLetterStore } from '../../src/site/bridge-list.js';
 import { Health } from '../../src/site/health.js';
@@ -31,7 +31,7 @@ export interface PartsOptions {
   readonly accept?: CommandSink['accept'];
   readonly read?: LogReader['read'];
   readonly hangUpLimits?: Partial<HangUpLimits>;
-  readonly commandRates?: Partial<CommandRates>;
+  readonly commandLimits?: Partial<RateLimits>;
 }
 
 /** Bridges and their queues in this process, with a store and upstream under the test's control. */
@@ -87,12 +87,12 @@ export class Parts {
       },
       commands: { accept: options.accept ?? (() => Promise.resolve()) },
       maxPacketBytes: 10_000,
-      commandRates: {
+      commandLimits: {
         messagesPerSecond: 1_000,
         messageBurst: 1_000,
         bytesPerSecond: 1_000_000,
         byteBurst: 1_000_000,
-        ...options.commandRates,
+        ...options.commandLimits,
       },
       hangUpLimits: { ...HANG_UP_LIMITS, ...options.hangUpLimits },
       log,

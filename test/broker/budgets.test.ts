@@ -1,14 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  ASSURED_PART,
-  type Budget,
-  Budgets,
-  limitKey,
-  TokenBucket,
-} from '../../src/broker/budgets.js';
+import { ASSURED_PART, type Budget, Budgets, limitKey } from '../../src/broker/budgets.js';
 import type { BudgetLimits, OwnLimits } from '../../src/domain/limits.js';
 import type { Device } from '../../src/domain/site.js';
+import { TokenBucket } from '../../src/domain/token-bucket.js';
 import { SiteModel } from '../../src/site/site-model.js';
 
 const PLENTY = 1e12;

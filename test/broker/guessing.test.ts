@@ -26,7 +26,7 @@ async function openFrom(address: string, gateway = home.gateway): Promise<RawCli
   return client;
 }
 
-/** The return code of a login, and how long it took. */
+/** The return code of a login, undefined if it had no answer, and how long it took. */
 async function login(address: string, username: string, secret: string, gateway = home.gateway) {
   return answerTo(await openFrom(address, gateway), username, secret);
 }
@@ -34,7 +34,9 @@ async function login(address: string, username: string, secret: string, gateway 
 async function answerTo(client: RawClient, username: string, secret: string) {
   const startedAtMs = performance.now();
   client.send(connectPacket({ username, password: Buffer.from(secret) }));
-  const { returnCode } = await client.next('connack');
+  const ended = client.closed().then(() => undefined);
+  const connack = client.next('connack').then((packet) => packet.returnCode);
+  const returnCode = await Promise.race([connack.catch(() => undefined), ended]);
   client.vanish();
   return { returnCode, tookMs: performance.now() - startedAtMs };
 }
@@ -83,10 +85,13 @@ describe('S12: guessing', () => {
     expect(sixth).toBeGreaterThan(950);
   });
 
-  it('over many connections at once is hardly heard, and answered all the same', async () => {
+  it('over many connections at once is hardly heard, and hardly answered', async () => {
     const stranger = '127.0.12.2';
     const answers = await guessAt(stranger, 'admin', 100);
-    expect(new Set(answers.map(({ returnCode }) => returnCode))).toEqual(new Set([4]));
+    const codes = answers.map(({ returnCode }) => returnCode);
+    expect(new Set(codes)).toEqual(new Set([4, undefined]));
+    // The free ones, and then one every half second for five seconds.
+    expect(codes.filter((code) => code === 4).length).toBeLessThanOrEqual(15);
     const { 'wrong-password': heard, ...others } = await denialsOf(stranger);
     expect(heard).toBeGreaterThanOrEqual(4);
     // More than four only where the machine needs more than 250 ms for all of them.
@@ -129,7 +134,7 @@ describe('S12: guessing', () => {
     const stranger = '127.0.12.6';
     const guessing = guessAt(stranger, 'admin', 50);
     const right = await login(stranger, 'admin', ADMIN_TOKEN);
-    expect(right).toMatchObject({ returnCode: 4 });
+    expect(right.returnCode).not.toBe(0);
     await guessing;
   });
 });

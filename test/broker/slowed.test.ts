@@ -68,7 +68,9 @@ describe('a device over a limit', () => {
     await expect.poll(() => slowedBy(clientId)).toBe('device.messagesPerSecond');
     await expect
       .poll(faults, { timeout: 3 * SECOND_MS })
-      .toContain('Device Bett 1 of Haus am See is slowed to its limit of 50 messages a second');
+      .toContain(
+        `Device Bett 1 (${device.id}) of Haus am See is slowed to its limit of 50 messages a second`,
+      );
     const quiet = await RawClient.connect(home.gateway, other);
     const quietMs = performance.now();
     await quiet.publish(`devices/${other.id}/alarms`, '{"kind":"fall"}', 1);
@@ -140,7 +142,9 @@ describe('an access token over a limit', () => {
     await expect.poll(() => slowedBy('commands')).toBe('token.messagesPerSecond');
     await expect
       .poll(faults, { timeout: 3 * SECOND_MS })
-      .toContain('Access token nurse call is slowed to its limit of 20 messages a second');
+      .toContain(
+        `Access token nurse call (${home.manager.id}) is slowed to its limit of 20 messages a second`,
+      );
     const sensor = await RawClient.connect(home.gateway, device);
     // More than may be in flight: without the acknowledgements the rest would not come.
     sensor.send(

@@ -34,6 +34,7 @@ import { KnownNetworks } from '../../src/site/known-networks.js';
 import { Locations } from '../../src/site/locations.js';
 import { Losses } from '../../src/site/losses.js';
 import type { DevicePresence } from '../../src/site/presence-view.js';
+import { QuotaWatch } from '../../src/site/quota-watch.js';
 import { Rooms } from '../../src/site/rooms.js';
 import { SiteEvents } from '../../src/site/site-events.js';
 import { SiteModel } from '../../src/site/site-model.js';
@@ -213,6 +214,7 @@ export class TestGateway {
       losses: this.losses,
       deadLetters: new DeadLetterStoreRedis(redis, keys),
       denials: this.denials,
+      watch: new QuotaWatch(health, log, now),
       knownNetworks: new KnownNetworks(),
       connections: { page: () => ({ connections: [], next: undefined }), denied: () => [] },
       presence: { of: (id) => this.presence.get(id) ?? { online: false, lastSeenAtMs: null } },

@@ -246,7 +246,7 @@ it('hangs up when a body turns out to be malformed in the middle of the answer',
 const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
 
 describe('a full listener', () => {
-  it('closes the connection that is idle for longest, and tells so once a minute', async () => {
+  it('closes the connection that is idle for longest, and tells so', async () => {
     const lines: string[] = [];
     const logged = pino({}, { write: (line: string) => lines.push(line) });
     const { port } = await start({ maxConnections: 2, log: logged });
@@ -261,7 +261,7 @@ describe('a full listener', () => {
     await connected(port);
     await connected(port);
     await firstClosed;
-    expect(lines).toEqual([expect.stringContaining('http listener is full')]);
+    expect(lines[0]).toContain('http listener is full');
   });
 
   it('keeps connections with a request, and closes new ones', async () => {

@@ -10,10 +10,12 @@ const HOUR_MS = 3_600_000;
 /** Logins by a clock that the test moves, with a token that a person made up where none is given. */
 class World {
   nowMs = 1_000;
+  readonly named: string[] = [];
   readonly #logins: FailedLogins;
 
   constructor({ isBehindProxy = false } = {}) {
-    this.#logins = new FailedLogins({ free: FREE, isBehindProxy, now: () => this.nowMs });
+    const watch = { exceeded: (quota: string, who: string) => this.named.push(`${quota} ${who}`) };
+    this.#logins = new FailedLogins({ free: FREE, isBehindProxy, watch, now: () => this.nowMs });
   }
 
   guess(address: string, name: string | undefined = 'admin') {
@@ -58,9 +60,28 @@ describe('the backoff after failed logins', () => {
     const results = Array.from({ length: 100 }, () => world.guess(STRANGER).result);
     expect(results.filter((result) => result === 'failed')).toHaveLength(1);
     world.nowMs += 249;
-    expect(world.guess(STRANGER)).toEqual({ result: 'ignored', waitMs: 1 });
+    expect(world.guess(STRANGER).result).toBe('ignored');
     world.nowMs += 1;
     expect(world.guess(STRANGER).result).toBe('failed');
+  });
+
+  it('has answers every half second, and none for those who would wait longer than it lasts', () => {
+    const world = new World();
+    world.guesses(FREE, STRANGER);
+    const verdicts = Array.from({ length: 100 }, () => world.guess(STRANGER));
+    const answered = verdicts.filter(({ isAnswered }) => isAnswered).map(({ waitMs }) => waitMs);
+    expect(answered).toEqual(Array.from({ length: 10 }, (_, turn) => 250 + 500 * turn));
+    const unanswered = verdicts.filter(({ isAnswered }) => !isAnswered);
+    expect(new Set(unanswered.map(({ waitMs }) => waitMs))).toEqual(new Set([5_000]));
+  });
+
+  it('names who does not wait for its end', () => {
+    const world = new World();
+    world.guesses(20, STRANGER);
+    expect(world.named).toEqual([]);
+    world.guess(STRANGER);
+    world.guess(STRANGER);
+    expect(world.named).toEqual([`failed-logins address:${STRANGER}`]);
   });
 
   it('S12: is not ended by a login of the address in between', () => {
@@ -94,6 +115,15 @@ describe('guesses at one name from many addresses', () => {
     expect(heard()).toHaveLength(1);
     world.nowMs += HOUR_MS;
     expect(heard()).toHaveLength(200);
+  });
+
+  it('share their answers as well', () => {
+    const world = new World();
+    let answered = 0;
+    for (let number = 0; number < 200; number++) {
+      if (world.guess(`198.51.100.${number}`).isAnswered) answered++;
+    }
+    expect(answered).toBeLessThanOrEqual(FREE + 10);
   });
 
   it('do not keep the owner of the name out', () => {
