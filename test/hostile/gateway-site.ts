@@ -17,6 +17,7 @@ import { tlsEnvironment } from './tls-environment.js';
 
 const DEVICES = 20;
 const ALARMS_PER_SECOND = 100;
+const ATTACKER_NAME = 'Hostile camera';
 
 const statusSchema = z.object({ faults: z.array(z.string()) });
 
@@ -118,11 +119,12 @@ export class GatewaySite implements Site {
   };
 
   async arms(devices: number, tokens = 0): Promise<Arms> {
-    const made = await times(devices, () =>
-      this.api.createDevice(this.locationId, 'Hostile camera'),
-    );
+    const made = await times(devices, () => this.api.createDevice(this.locationId, ATTACKER_NAME));
     const viewers = await times(tokens, () => this.api.viewer(this.locationId));
-    for (const { id } of [...made, ...viewers]) this.attackerNames.add(id);
+    // A fault names a device or a token by its id, or a device by its name.
+    for (const name of [ATTACKER_NAME, ...made.map(idOf), ...viewers.map(idOf)]) {
+      this.attackerNames.add(name);
+    }
     return {
       devices: made.map((device) => loginOf(device, device.id)),
       tokens: viewers.map((token) => loginOf(token, token.id)),
@@ -182,4 +184,8 @@ export class GatewaySite implements Site {
     await this.gateway.remove();
     await rm(this.#directory, { recursive: true, force: true });
   }
+}
+
+function idOf({ id }: { readonly id: string }): string {
+  return id;
 }

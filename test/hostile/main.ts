@@ -3,6 +3,7 @@ import { handleInterrupts, stopOnInterrupt, wasInterrupted } from '../bench/inte
 import { Cleanups } from '../bench/speed/cleanups.js';
 import type { Attack } from './attack.js';
 import { ATTACKS } from './attacks/index.js';
+import { markdownOf } from './markdown.js';
 import { HAS_NAMESPACE } from './network.js';
 import { type HostileOptions, readOptions, USAGE } from './options.js';
 import type { Result } from './result.js';
@@ -76,6 +77,7 @@ for (const attack of chosenAttacks(chosen.only)) {
   }
 }
 printTable(results);
+if (chosen.markdown !== undefined) writeFileSync(chosen.markdown, markdownOf(results, ATTACKS));
 if (chosen.json !== undefined) writeFileSync(chosen.json, `${JSON.stringify(results, null, 2)}\n`);
 const isMissed = results.some(({ peer, misses }) => peer === 'gateway' && misses.length > 0);
 process.exit(isMissed ? 1 : 0);

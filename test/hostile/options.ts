@@ -8,13 +8,15 @@ export interface HostileOptions {
   readonly peers: readonly Peer[];
   /** File for the figures. */
   readonly json: string | undefined;
+  /** File for the table of docs/security.md. */
+  readonly markdown: string | undefined;
   readonly isList: boolean;
 }
 
 const DEFAULT_SECONDS = 20;
 
 export const USAGE =
-  'usage: npm run hostile -- [--only ATTACK]… [--seconds 20] [--peer mosquitto] [--json FILE] [--list]';
+  'usage: npm run hostile -- [--only ATTACK]… [--seconds 20] [--peer mosquitto] [--json FILE] [--markdown FILE] [--list]';
 
 /** @throws TypeError when an option is unknown or has no such value */
 export function readOptions(args: readonly string[]): HostileOptions {
@@ -26,6 +28,7 @@ export function readOptions(args: readonly string[]): HostileOptions {
       seconds: { type: 'string' },
       peer: { type: 'string' },
       json: { type: 'string' },
+      markdown: { type: 'string' },
       list: { type: 'boolean' },
     },
   });
@@ -39,6 +42,7 @@ export function readOptions(args: readonly string[]): HostileOptions {
     seconds,
     peers: values.peer === undefined ? ['gateway'] : ['gateway', 'mosquitto'],
     json: values.json,
+    markdown: values.markdown,
     isList: values.list ?? false,
   };
 }

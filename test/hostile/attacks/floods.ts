@@ -40,7 +40,7 @@ function invalidAlarms(connections: number, finding: string): Attack {
     name: `invalid-alarms-${connections}`,
     finding,
     surface: 'mqtt',
-    what: `one device publishes alarms of no known kind at QoS 1 over ${connections} connections, as fast as they are read`,
+    what: `one device publishes alarms of no known kind at QoS 1 over ${connections} connection${connections === 1 ? '' : 's'}, as fast as it is read`,
     isForMosquitto: true,
     arm: (site) => site.arms(1),
     run: (field) =>
