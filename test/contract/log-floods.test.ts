@@ -74,8 +74,8 @@ it('S14: whatever floods the log is one line, and at the end their number', asyn
   for (const flood of Object.values(FLOODS)) await flood();
   const marker = `marker-${randomUUID()}`;
   const client = await RawClient.connect(home.gateway, await home.device(), { clientId: marker });
-  client.vanish();
   await home.gateway.logged(marker);
+  client.vanish();
   // Of the address, and of the administrator who has made the home.
   expect(lines('http request')).toHaveLength(2);
   const names = Object.keys(FLOODS).filter((name) => name !== 'http request');
