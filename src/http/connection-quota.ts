@@ -27,6 +27,8 @@ export class ConnectionQuota {
   readonly #open = new Set<Socket>();
   /** Connections without a request, the one that has been so for longest first. */
   readonly #idle = new Set<Socket>();
+  /** Connections with all of their answers, which only wait for the client to close. */
+  readonly #ending = new Set<Socket>();
 
   constructor(options: ConnectionQuotaOptions) {
     this.#options = options;
@@ -65,15 +67,22 @@ export class ConnectionQuota {
     if (!isBusy && this.#open.has(socket)) this.#idle.add(socket);
   }
 
+  /** Notes that a connection only waits for the client to close. */
+  setEnding(socket: Socket): void {
+    this.#idle.delete(socket);
+    if (this.#open.has(socket)) this.#ending.add(socket);
+  }
+
   #makesRoom(network: string): boolean {
     const { maxConnections, isKnown, log } = this.#options;
     const reserved = isKnown(network) ? 0 : Math.floor(maxConnections * RESERVE);
     if (this.#open.size < maxConnections - reserved) return true;
     log.warn({ part: 'http', maxConnections }, 'http listener is full, closing idle connections');
-    const [idlest] = this.#idle;
+    const [idlest] = this.#ending.size > 0 ? this.#ending : this.#idle;
     if (idlest === undefined) return false;
     // Its `close` comes later, and the new connection takes its place now.
     this.#open.delete(idlest);
+    this.#ending.delete(idlest);
     this.#idle.delete(idlest);
     idlest.destroy();
     return true;
@@ -81,6 +90,7 @@ export class ConnectionQuota {
 
   #remove(socket: Socket, network: string): void {
     this.#open.delete(socket);
+    this.#ending.delete(socket);
     this.#idle.delete(socket);
     const left = (this.#networks.get(network) ?? 0) - 1;
     if (left > 0) this.#networks.set(network, left);

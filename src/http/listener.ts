@@ -133,7 +133,8 @@ function acceptInTurn(server: Server, quota: ConnectionQuota, options: HttpListe
   const accept = (tcp: Socket, socket: Socket) => {
     const network = networkOf(tcp.remoteAddress ?? '');
     const onBusy = (isBusy: boolean) => quota.setBusy(tcp, isBusy);
-    const connection = new HttpConnection({ socket, network, turns, onBusy });
+    const onEnding = () => quota.setEnding(tcp);
+    const connection = new HttpConnection({ socket, network, turns, onBusy, onEnding });
     listenToErrors(connection);
     serve?.call(server, connection);
   };
