@@ -71,7 +71,7 @@ export async function openFootage(options: FootageOptions): Promise<FootageParts
   schedule.start();
   releasers.add(() => schedule.stop());
   const reserve = new DiskReserve(config.dataDir, minFreeBytes);
-  const room = new FootageWatch(reserve, maxUploadBytes, health);
+  const room = new FootageWatch(directory, reserve, maxUploadBytes, health);
   room.start();
   releasers.add(() => room.stop());
   const isKnown = (deviceId: string) => model.device(deviceId) !== undefined;

@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises';
 import type { Health } from '../site/health.js';
 import type { DiskReserve } from './disk-reserve.js';
 
@@ -6,14 +7,16 @@ const INTERVAL_MS = 10_000;
 const MIN_UPLOADS = 2;
 const MIB = 1024 * 1024;
 
-/** Reports a folder of recordings that is nearly full (FINDINGS S10). */
+/** Reports a folder with recordings that is nearly full (FINDINGS S10); most gateways have none. */
 export class FootageWatch {
+  readonly #directory: string;
   readonly #reserve: DiskReserve;
   readonly #maxUploadBytes: number;
   readonly #health: Health;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(reserve: DiskReserve, maxUploadBytes: number, health: Health) {
+  constructor(directory: string, reserve: DiskReserve, maxUploadBytes: number, health: Health) {
+    this.#directory = directory;
     this.#reserve = reserve;
     this.#maxUploadBytes = maxUploadBytes;
     this.#health = health;
@@ -30,8 +33,11 @@ export class FootageWatch {
 
   /** Looks at the disk now. A disk that cannot be asked is the store's fault to report. */
   check(): void {
-    this.#reserve.roomBytes().then(
-      (bytes) => this.#health.reportElsewhere('footage', this.#faultOf(bytes)),
+    Promise.all([readdir(this.#directory), this.#reserve.roomBytes()]).then(
+      ([recordings, bytes]) => {
+        const fault = recordings.length > 0 ? this.#faultOf(bytes) : undefined;
+        this.#health.reportElsewhere('footage', fault);
+      },
       () => undefined,
     );
   }

@@ -1,4 +1,5 @@
-import { existsSync, readdirSync, statfsSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, statfsSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -144,9 +145,11 @@ describe('FINDINGS S10: the recordings of one device', () => {
 
 it('FINDINGS S10: a folder that is nearly full is a fault', async () => {
   const { bavail, bsize } = statfsSync(tmpdir());
-  const full = await GatewayProcess.start({
+  const full = await GatewayProcess.create({
     GATEWAY_FOOTAGE_MIN_FREE_BYTES: String(Math.max(0, bavail * bsize - 50 * MIB)),
   });
+  mkdirSync(join(full.dataDir, 'footage', randomUUID()), { recursive: true });
+  await full.start();
   expect(await faultsOf(full)).toContainEqual(
     expect.stringContaining('the folder of recordings is nearly full'),
   );
