@@ -120,8 +120,9 @@ export class GatewaySite implements Site {
 
   async arms(devices: number, tokens = 0): Promise<Arms> {
     const made = await times(devices, () => this.api.createDevice(this.locationId, ATTACKER_NAME));
-    const viewers = await times(tokens, () => this.api.viewer(this.locationId));
-    // A fault names a device or a token by its id, or a device by its name.
+    const grants = [{ location: this.locationId, role: 'viewer' }];
+    const viewers = await times(tokens, () => this.api.createToken(grants, ATTACKER_NAME));
+    // A fault names a device or a token by its id or its name.
     for (const name of [ATTACKER_NAME, ...made.map(idOf), ...viewers.map(idOf)]) {
       this.attackerNames.add(name);
     }

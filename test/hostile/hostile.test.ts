@@ -5,7 +5,7 @@ import { Scene } from './scene.js';
 
 /** Attacks that delayed everybody's alarms by seconds, or lost some of them. */
 const NAMES = [
-  ...['tiny-values-20', 'invalid-alarms-20', 'ping-flood', 'pipelined-health', 'wrong-tokens'],
+  ...['tiny-values-20', 'invalid-alarms-20', 'ping-flood', 'pipelined-health'],
   ...['handshakes-ecdsa-mqtts', 'websocket-empty'],
 ];
 /** Beyond its burst within the two seconds. */
