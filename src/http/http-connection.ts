@@ -9,6 +9,8 @@ const BYTES_PER_TURN = 512;
 /** Bytes of a body in one turn: its parsing costs next to nothing. */
 const BODY_BYTES_PER_TURN = 65_536;
 const BODY_BUFFER_BYTES = 16_384;
+/** Timeout for the client to hang up after the last answer. */
+const LINGER_MS = 1_000;
 
 export interface HttpConnectionOptions {
   readonly socket: Socket;
@@ -166,6 +168,10 @@ export class HttpConnection extends Duplex implements TurnTaker {
 
   override _final(callback: () => void): void {
     this.#socket.end(callback);
+    // Bytes left unread would have the system reset the connection, maybe before the answer has arrived.
+    this.#socket.off('readable', this.#onReadable);
+    this.#socket.resume();
+    setTimeout(() => this.destroy(), LINGER_MS).unref();
   }
 
   override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
