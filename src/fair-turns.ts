@@ -11,10 +11,12 @@ export interface TurnTaker {
 /** Processor time of one round: what an alarm may wait for in one turn of the event loop. */
 const ROUND_MS = 4;
 const MAX_TURNS_PER_ROUND = 32;
-/** Requests that wait for the store at a time: the work after it may come all at once. */
-const MAX_HELD = 2;
+/** Requests that wait for the store at a time: the work after its answers must not come all at once. */
+const MAX_HELD = 1;
 /** After this long, what is waited for is slow, and costs the processor nothing meanwhile. */
-const MAX_HELD_MS = 50;
+const MAX_HELD_MS = 250;
+/** What was waited for may have cost the processor little, so a pause is no longer than this. */
+const MAX_PAUSE_MS = 50;
 /** Strangers get one turn in so many, however much known clients have to do. */
 const STRANGERS_TURN = 4;
 
@@ -49,8 +51,8 @@ export class FairTurns {
   }
 
   /**
-   * Counts work that goes on after its turn, when the store has answered. No turns are given while there is
-   * much of it, and all its time counts, for nothing tells how much of it was the processor's.
+   * Counts work that goes on after its turn, when the store has answered. No turns are given while
+   * there is any, up to a timeout, and its time counts, for nothing tells how much of it was the processor's.
    *
    * @returns the function that ends it
    */
@@ -119,7 +121,7 @@ export class FairTurns {
   /** Leaves as much time to others as was used since then. */
   #pause(sinceMs: number): void {
     const nowMs = performance.now();
-    const untilMs = nowMs + (nowMs - sinceMs);
+    const untilMs = nowMs + Math.min(nowMs - sinceMs, MAX_PAUSE_MS);
     this.#pausedMs += Math.max(0, untilMs - Math.max(nowMs, this.#notBeforeMs));
     this.#notBeforeMs = Math.max(this.#notBeforeMs, untilMs);
   }

@@ -90,8 +90,6 @@ export class HttpConnection extends Duplex implements TurnTaker {
   /** Closes the connection once all is written, as Node asks a socket after the last answer. */
   destroySoon(): void {
     if (this.writable) this.end();
-    if (this.writableFinished) this.#linger();
-    else this.once('finish', () => this.#linger());
   }
 
   /** Notes that the client has shown a valid credential, of this principal. */
@@ -182,6 +180,7 @@ export class HttpConnection extends Duplex implements TurnTaker {
 
   override _final(callback: () => void): void {
     this.#socket.end(callback);
+    this.#linger();
   }
 
   override _destroy(error: Error | null, callback: (error: Error | null) => void): void {

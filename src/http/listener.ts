@@ -123,7 +123,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
  * Node's own listener takes any stream; without it, Node would read the sockets itself.
  */
 function acceptInTurn(server: Server, quota: ConnectionQuota, options: HttpListenerOptions): void {
-  const { turns, log } = options;
+  const { turns, stalledAfterMs = STALLED_AFTER_MS, log } = options;
   const [serve] = server.listeners('connection');
   server.removeAllListeners('connection');
   const listenToErrors = (socket: Duplex) => {
@@ -144,13 +144,24 @@ function acceptInTurn(server: Server, quota: ConnectionQuota, options: HttpListe
     if (!quota.admits(tcp)) {
       tcp.destroy();
     } else if (handshakes === undefined) {
-      accept(tcp, tcp);
+      whenReadable(tcp, stalledAfterMs, () => accept(tcp, tcp));
     } else {
       handshakes.accept(tcp, (secured) => {
         listenToErrors(secured);
-        accept(tcp, secured);
+        whenReadable(secured, stalledAfterMs, () => accept(tcp, secured));
       });
     }
+  });
+}
+
+/** Waits for the first bytes, before which a connection costs no more than its socket. */
+function whenReadable(socket: Socket, timeoutMs: number, serve: () => void): void {
+  const end = () => socket.destroy();
+  socket.setTimeout(timeoutMs, end);
+  socket.once('readable', () => {
+    socket.off('timeout', end);
+    if (socket.readableLength > 0) serve();
+    else end();
   });
 }
 

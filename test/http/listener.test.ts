@@ -281,7 +281,7 @@ describe('a full listener', () => {
     const { port } = await start({ app, maxConnections: 10, isKnown: () => isKnown });
     const strangers = [];
     for (let index = 0; index < 9; index++) strangers.push(await connected(port, REQUEST));
-    await expect.poll(count).toBe(9);
+    await expect.poll(count, { timeout: 10_000 }).toBe(9);
     await once(await connected(port, REQUEST), 'close');
     isKnown = true;
     const known = await connected(port, REQUEST);
