@@ -34,6 +34,7 @@ export async function openBridges(options: BridgingOptions): Promise<Bridges> {
     installation: installation.name,
     deadLetters: storage.deadLetters,
     maxPacketBytes: config.mqtt.maxPacketBytes,
+    commandLimits: config.limits.token,
     steadyNow: steady.now,
     wallTimeOf: steady.wallTimeOf,
   });

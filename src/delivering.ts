@@ -3,6 +3,7 @@ import { bridgeNameOf, bridgeOwner } from './bridge/bridge-queue.js';
 import { sessionOwner } from './broker/authentication.js';
 import { RetainedRedis } from './broker/retained-redis.js';
 import type { Config } from './config/schema.js';
+import { BacklogBounds } from './delivery/backlog-bounds.js';
 import { countBacklogs, markBacklogs } from './delivery/backlog-count.js';
 import { BacklogWatch } from './delivery/backlog-watch.js';
 import { Deliveries } from './delivery/deliveries.js';
@@ -11,6 +12,7 @@ import { LiveCopies } from './delivery/live-copies.js';
 import { isAlarm, type LogReader, type NewAlarm, type NewMessage } from './delivery/log-entry.js';
 import { LogWriter } from './delivery/log-writer.js';
 import { NewestRetained } from './delivery/newest-retained.js';
+import { RetainedQuota } from './delivery/retained-quota.js';
 import type { SessionOwner } from './delivery/session.js';
 import { Sessions } from './delivery/sessions.js';
 import { Upkeep } from './delivery/upkeep.js';
@@ -19,7 +21,9 @@ import { heldOwner } from './held-sessions.js';
 import type { Releasers } from './releasers.js';
 import type { AccessTokens } from './site/access-tokens.js';
 import type { Health } from './site/health.js';
+import type { PrincipalLimits } from './site/principal-limits.js';
 import { Principals } from './site/principals.js';
+import type { QuotaWatch } from './site/quota-watch.js';
 import type { SiteModel } from './site/site-model.js';
 import type { SteadyClock } from './site/steady-clock.js';
 import type { Storage } from './storage.js';
@@ -37,6 +41,8 @@ export interface DeliveringOptions {
   readonly storage: Storage;
   readonly model: SiteModel;
   readonly accessTokens: AccessTokens;
+  readonly principalLimits: PrincipalLimits;
+  readonly watch: QuotaWatch;
 }
 
 /** The two logs' writers, and everyone who is fed from the logs. */
@@ -90,8 +96,21 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
   const watch = new BacklogWatch(deliveries, health);
   watch.start();
   releasers.add(() => watch.stop());
-  const retained = new NewestRetained(new RetainedRedis(storage.broker));
-  const forwarder = new Forwarder({ deliveries, writer: messages, retained, log });
+  const retained = new NewestRetained(
+    new RetainedRedis(storage.broker, storage.retainedTopics, storage.headroom),
+  );
+  const quota = new RetainedQuota({
+    ...{ retained, watch: options.watch },
+    quotasOfDevice: options.principalLimits.ofDevice,
+    quotasOfLocation: options.config.limits.location,
+  });
+  quota.load(storage.retainedTopics).catch((error: unknown) => {
+    log.warn({ err: error }, 'failed to count retained messages');
+  });
+  const forwarder = new Forwarder({
+    ...{ deliveries, writer: messages, headroom: storage.headroom, log },
+    retained: { store: quota.store.bind(quota), matching: retained.matching.bind(retained) },
+  });
   return { deliveries, sessions, alarms, messages, forwarder, retained };
 }
 
@@ -119,7 +138,15 @@ async function openSessions(deliveries: Deliveries, options: DeliveringOptions):
   storage.startRetention(
     () => Math.min(deliveries.floor('alarms'), sessions.storedFloor('alarms')) + 1,
   );
-  const upkeep = new Upkeep({ logs, deliveries, sessions, log });
+  const { token, total } = config.limits;
+  const bounds = new BacklogBounds({
+    logs,
+    byOwner: () => sessions.backlogsByOwner(),
+    maxBytesOf: (owner) => (bridgeNameOf(owner) === undefined ? token.backlogBytes : undefined),
+    maxLogBytes: total.backlogBytes,
+    leftInStore: () => storage.memory.leftForOthers,
+  });
+  const upkeep = new Upkeep({ logs, deliveries, sessions, bounds, log });
   upkeep.start();
   releasers.add(() => upkeep.stop());
   return sessions;

@@ -4,9 +4,6 @@ import { firstTokenEntry } from './site/access-tokens.js';
 import type { AuditTrail } from './site/audit-trail.js';
 import { adminTokenFile, loadAdminToken } from './store/data-directory.js';
 
-/** Shorter tokens can be guessed in the end, however slowly failures are answered. */
-const ADVISABLE_LENGTH = 16;
-
 export interface FirstAdminOptions {
   readonly config: Config;
   readonly audit: AuditTrail;
@@ -21,12 +18,7 @@ export interface FirstAdminOptions {
  */
 export async function firstAdminToken(options: FirstAdminOptions): Promise<string> {
   const { config, audit, log, now } = options;
-  if (config.adminToken !== undefined) {
-    if (config.adminToken.length < ADVISABLE_LENGTH) {
-      log.warn(`adminToken has less than ${ADVISABLE_LENGTH} characters: it could be guessed`);
-    }
-    return config.adminToken;
-  }
+  if (config.adminToken !== undefined) return config.adminToken;
   const file = adminTokenFile(config.dataDir);
   return loadAdminToken(config.dataDir, async () => {
     await audit.record([firstTokenEntry(now())]);

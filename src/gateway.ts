@@ -15,14 +15,18 @@ import { Presence } from './ingest/presence.js';
 import { Installation } from './installation.js';
 import { type GatewayAddresses, openListeners } from './listening.js';
 import { createMetrics } from './metrics.js';
+import { connectionShares } from './open-files.js';
 import { Releasers } from './releasers.js';
 import { AccessTokens } from './site/access-tokens.js';
 import { Denials } from './site/denials.js';
 import { Devices } from './site/devices.js';
+import { FailedLogins } from './site/failed-logins.js';
 import { Groups } from './site/groups.js';
 import { Health } from './site/health.js';
 import { KnownNetworks } from './site/known-networks.js';
 import { Locations } from './site/locations.js';
+import { PrincipalLimits } from './site/principal-limits.js';
+import { QuotaWatch } from './site/quota-watch.js';
 import { Rooms } from './site/rooms.js';
 import { SiteEvents } from './site/site-events.js';
 import { SiteFaults } from './site/site-faults.js';
@@ -37,6 +41,8 @@ import { openStorage, type Storage } from './storage.js';
 const SITE_RECHECK_MS = 300_000;
 /** Part of the ten seconds for a stop (CONTRACT 1, stop); the embedded store needs the rest. */
 const STOP_TIMEOUT_MS = 3_000;
+/** Of MQTT, where the answer to a failed login is only delayed. */
+const FREE_FAILURES = 3;
 const GIVEN_UP =
   'the store does not answer, giving up unstored messages; none of them was acknowledged';
 
@@ -46,6 +52,8 @@ export interface GatewayOptions {
   readonly version: string;
   /** The `PATH` for programs that the gateway runs. */
   readonly searchPath: string | undefined;
+  /** How many files the process may open, sockets among them. */
+  readonly maxOpenFiles: number;
   readonly now: () => number;
   /** Milliseconds since an arbitrary moment; never jumps. */
   readonly elapsed: () => number;
@@ -60,6 +68,8 @@ interface SharedParts extends GatewayOptions {
 type TakeUpBridges = (configured: Config['bridges']) => Promise<void>;
 
 interface SiteParts {
+  readonly principalLimits: PrincipalLimits;
+  readonly watch: QuotaWatch;
   readonly knownNetworks: KnownNetworks;
   readonly denials: Denials;
   readonly model: SiteModel;
@@ -142,8 +152,7 @@ export class Gateway {
     this.#releasers.add(() => this.#steady.stop());
     const storage = await openStorage(this.#shared);
     const site = await this.#openSite(storage);
-    const { model, accessTokens } = site;
-    const delivery = await openDelivery({ ...this.#shared, storage, model, accessTokens });
+    const delivery = await openDelivery({ ...this.#shared, ...site, storage });
     const ingest = await this.#openIngest(storage, site, delivery);
     const broker = await this.#openBroker(storage, site, delivery, ingest);
     const installation = await Installation.load(this.#options.config.dataDir, log);
@@ -153,12 +162,16 @@ export class Gateway {
     const status = new GatewayStatus(delivery.forwarder, this.#health, version, log, now);
     this.#releasers.add(() => status.stop());
     const steadyNow = this.#steady.now;
-    const footage = await openFootage({ ...this.#shared, ...storage, steadyNow });
+    const maxBytesOf = (deviceId: string) => site.principalLimits.ofDevice(deviceId).footageBytes;
+    const footage = await openFootage({
+      ...{ ...this.#shared, ...storage, ...site, maxBytesOf, steadyNow },
+    });
     const app = this.#openHttp({
       ...{ storage, broker, bridges, installation },
       ...{ ...site, ...delivery, ...ingest, ...footage },
     });
-    const addresses = await openListeners({ ...this.#shared, ...site, broker, app });
+    const shares = connectionShares(this.#options.maxOpenFiles);
+    const addresses = await openListeners({ ...this.#shared, ...site, broker, app, shares });
     this.#steady.startSaving();
     // Only now: a gateway that cannot listen must not take another's place upstream.
     bridges.connect();
@@ -192,7 +205,13 @@ export class Gateway {
     const { log, now } = this.#options;
     const adminToken = await firstAdminToken({ ...this.#options, audit: storage.audit });
     const { audit } = storage;
-    const denials = new Denials({ audit, log, now, steadyNow: this.#steady.now });
+    const denials = new Denials({
+      audit,
+      headroom: storage.headroom,
+      log,
+      now,
+      steadyNow: this.#steady.now,
+    });
     denials.start();
     this.#releasers.add(() => denials.stop());
     const model = new SiteModel();
@@ -203,7 +222,12 @@ export class Gateway {
     await reload.start();
     storage.site.whenOutcomeIsUnknown(() => reload.request());
     this.#releasers.add(() => reload.stop());
+    const watch = new QuotaWatch(this.#health, log, this.#options.elapsed);
+    watch.start();
+    this.#releasers.add(() => watch.stop());
     return {
+      watch,
+      principalLimits: new PrincipalLimits(this.#options.config.limits, model),
       knownNetworks: new KnownNetworks(),
       model,
       events,
@@ -249,11 +273,16 @@ export class Gateway {
     delivery: DeliveryParts,
     ingest: IngestParts,
   ): Promise<MqttBroker> {
-    const { config, log, now } = this.#options;
+    const { config, log, now, elapsed } = this.#options;
+    const isBehindProxy = config.http.publicUrl !== undefined;
     const broker = new MqttBroker({
       ...site,
       ...delivery,
       ...ingest,
+      failedLogins: new FailedLogins({
+        ...{ free: FREE_FAILURES, isBehindProxy },
+        ...{ watch: site.watch, now: elapsed },
+      }),
       stored: storage.broker,
       unansweredMs: () => {
         const { alarms, messages, retained } = delivery;
@@ -262,6 +291,13 @@ export class Gateway {
       maxPacketBytes: config.mqtt.maxPacketBytes,
       maxKeepAliveSeconds: config.mqtt.maxKeepAliveSeconds,
       maxFiltersPerSession: config.mqtt.maxFiltersPerSession,
+      limits: config.limits,
+      health: this.#health,
+      maxConnections: Math.min(
+        config.limits.total.connections,
+        connectionShares(this.#options.maxOpenFiles).mqtt,
+      ),
+      quotasOf: site.principalLimits.of,
       log,
       now,
     });
@@ -279,12 +315,17 @@ export class Gateway {
     const { config, log, now, elapsed, version } = this.#options;
     const metrics = createMetrics({
       ...{ deliveries, invalid },
-      consumers: () => sessions.consumers(),
+      sessions: () => sessions.withConsumers(),
+      exceededQuotas: () => parts.watch.counts(),
       health: this.#health,
       connections: () => broker.connectionCount,
       unstoredBytes: () => broker.unstoredBytes,
       unkeptPublishes: () => broker.unkeptCount,
+      slowedPrincipals: () => broker.slowedCount,
+      heldBack: () => broker.heldBackCount,
       lostDenials: () => parts.denials.lost,
+      storeMemory: () => storage.memory.memory,
+      notStored: storage.headroom,
       bridges: () => bridges.statuses(),
     });
     const { history, audit, losses, deadLetters } = storage;

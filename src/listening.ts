@@ -10,6 +10,7 @@ import { FairTurns } from './fair-turns.js';
 import type { createHttpApp } from './http/app.js';
 import { createHttpListener } from './http/listener.js';
 import { answerClientError } from './http/unroutable.js';
+import type { ConnectionShares } from './open-files.js';
 import type { Releasers } from './releasers.js';
 import { ShareWatch } from './share-watch.js';
 import type { Health } from './site/health.js';
@@ -33,6 +34,7 @@ export interface ListeningOptions {
   readonly config: Config;
   readonly broker: MqttBroker;
   readonly app: ReturnType<typeof createHttpApp>;
+  readonly shares: ConnectionShares;
   readonly knownNetworks: KnownNetworks;
   readonly health: Health;
   readonly releasers: Releasers;
@@ -134,7 +136,8 @@ function listenersOf(options: ListeningOptions): { mqtt: Listen; http: Listen } 
   releasers.add(() => watch.stop());
   const handle = broker.handle.bind(broker);
   const { maxPacketBytes } = config.mqtt;
-  const { maxConnections, maxConnectionsPerAddress } = config.http;
+  const { maxConnectionsPerAddress } = config.http;
+  const maxConnections = Math.min(config.http.maxConnections, options.shares.http);
   const refuse = answerClientError;
   const webSockets = new WebSocketListener({ maxPacketBytes, rate, handle, refuse });
   const protocolSwitch = {

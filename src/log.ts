@@ -1,4 +1,12 @@
-import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino';
+import {
+  type DestinationStream,
+  type Logger,
+  type LoggerOptions,
+  pino,
+  stdTimeFunctions,
+} from 'pino';
+import type { RepeatedLines } from './repeated-lines.js';
+import { shortened } from './site/denials.js';
 
 /** Names whose values are never logged (CONTRACT 1, logs). */
 const SECRET_NAMES = [
@@ -23,25 +31,76 @@ const SECRET_NAMES = [
   'url',
   'video',
 ];
+const DEBUG = pino.levels.values['debug'] ?? 20;
 const MAX_SECRET_DEPTH = 4;
 const MAX_CAUSES = 5;
+
+/**
+ * Fields that name whom or what a line is about, the first that a line has.
+ *
+ * A line with one of them comes once a minute for each. The client id is the client's own choice, so it
+ * comes after those that are not.
+ */
+export const SUBJECT_FIELDS = [
+  ...['principal', 'deviceId', 'bridge', 'address', 'session', 'clientId'],
+  ...['locationId', 'log', 'part'],
+];
 
 /** The options of the log. */
 export interface LogOptions {
   readonly level: string;
   readonly destination: DestinationStream;
+  /** Holds repeated lines back; without it every line is written. */
+  readonly repeated?: RepeatedLines;
 }
 
-/** The gateway's log: one JSON object a line, without secrets, tokens, footage or custom data. */
-export function createLog({ level, destination }: LogOptions): Logger {
-  const options = {
+/**
+ * The gateway's log: one JSON object a line, without secrets, tokens, footage or custom data.
+ *
+ * Nobody can flood it: a line that names its subject (`SUBJECT_FIELDS`) comes once a minute for that
+ * subject, with the number of those held back as `repeated`. At debug level all of them are written.
+ */
+export function createLog({ level, destination, repeated }: LogOptions): Logger {
+  const options: LoggerOptions = {
     level,
     base: null,
     timestamp: stdTimeFunctions.isoTime,
     redact: { paths: secretPaths(), censor: '[redacted]' },
     serializers: { err: (error: unknown) => describeError(error) },
+    hooks: {
+      logMethod(given, method, levelNumber) {
+        const [first, second]: readonly unknown[] = given;
+        const [named, text] = isRecord(first) ? [first, second] : [{}, first];
+        const subject = subjectOf(named) ?? subjectOf(this.bindings());
+        if (levelNumber <= DEBUG || subject === undefined) {
+          method.apply(this, given);
+          return;
+        }
+        const [fields, message] = [copied(named), String(text)];
+        const write = (count: number) => method.call(this, { ...fields, repeated: count }, message);
+        if (repeated?.holdsBack({ message, subject, write }) === true) this.debug(fields, message);
+        else method.call(this, fields, message);
+      },
+    },
   };
   return pino(options, destination);
+}
+
+function subjectOf(fields: Readonly<Record<string, unknown>>): string | undefined {
+  const name = SUBJECT_FIELDS.find((field) => typeof fields[field] === 'string');
+  return name === undefined ? undefined : `${name} ${fields[name]}`;
+}
+
+/** The fields with their texts bounded: a stranger chooses topics, paths and client ids. */
+function copied(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const entries = Object.entries(fields);
+  return Object.fromEntries(
+    entries.map(([name, value]) => [name, typeof value === 'string' ? shortened(value) : value]),
+  );
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !(value instanceof Error);
 }
 
 /** Renders the line with the number of lost lines. */

@@ -8,10 +8,12 @@ import { z } from 'zod';
 import { findConfigFile } from './config/file.js';
 import { loadConfig } from './config/load.js';
 import type { Config } from './config/schema.js';
+import { configWarnings } from './config/warnings.js';
 import { GatewayError, systemErrorCode } from './errors.js';
 import { Gateway } from './gateway.js';
 import { createLog, lostLines } from './log.js';
 import { LogSink } from './log-sink.js';
+import { RepeatedLines } from './repeated-lines.js';
 import { notifySystemd } from './systemd-notify.js';
 
 const programDir = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -73,6 +75,12 @@ function readConfig(): Config {
   }
 }
 
+/** Prints what the configuration should not say, and that it is valid all the same. */
+function checked(config: Config): void {
+  for (const warning of configWarnings(config)) process.stderr.write(`warning: ${warning}\n`);
+  process.stdout.write('the configuration is valid\n');
+}
+
 function readVersion(): string {
   const text = readFileSync(`${programDir}/package.json`, 'utf8');
   return z.object({ version: z.string() }).parse(JSON.parse(text)).version;
@@ -86,6 +94,7 @@ function tellSystemd(state: string, log: Logger): void {
 
 /** Exits after the log is written. */
 async function exit(code: number): Promise<never> {
+  repeated.stop();
   await sink.drain(LAST_LINES_TIMEOUT_MS);
   process.exit(code);
 }
@@ -98,6 +107,7 @@ async function stop(gateway: Gateway, log: Logger, signal: string): Promise<void
     exit(EXIT_FAILED);
   }, STOP_DEADLINE_MS).unref();
   await gateway.stop();
+  repeated.stop();
   log.info('gateway stopped');
   if (signal === 'SIGHUP') endByHangup();
   else await exit(0);
@@ -165,10 +175,22 @@ function logFailedStart(error: unknown, log: Logger): void {
   log.fatal(isExplained ? { reason } : { err: error }, `failed to start the gateway: ${detail}`);
 }
 
+/** How many files the process may open, sockets among them. */
+function maxOpenFiles(): number {
+  const limit = z.union([z.number(), z.literal('unlimited')]);
+  const report = z.object({ userLimits: z.object({ open_files: z.object({ soft: limit }) }) });
+  const { soft } = report.parse(process.report.getReport()).userLimits.open_files;
+  return soft === 'unlimited' ? Number.MAX_SAFE_INTEGER : soft;
+}
+
 async function run(config: Config): Promise<void> {
-  const log = createLog({ level: config.log.level, destination: sink });
+  const log = createLog({ level: config.log.level, destination: sink, repeated });
+  repeated.start();
+  for (const warning of configWarnings(config)) log.warn(warning);
   // A library's unhandled rejection must not end the process (DEPENDENCY-FAULTS 7).
-  process.on('unhandledRejection', (error) => log.error({ err: error }, 'unhandled rejection'));
+  process.on('unhandledRejection', (error) =>
+    log.error({ part: 'process', err: error }, 'unhandled rejection'),
+  );
   process.on('uncaughtException', (error) => {
     log.fatal({ err: error }, 'gateway failed');
     exit(EXIT_FAILED);
@@ -178,6 +200,7 @@ async function run(config: Config): Promise<void> {
     log,
     version: readVersion(),
     searchPath: process.env['PATH'],
+    maxOpenFiles: maxOpenFiles(),
     now: Date.now,
     elapsed: performance.now.bind(performance),
   });
@@ -199,5 +222,6 @@ const config = readConfig();
 const configFile = findConfigFile(sources);
 const isInTerminal = isatty(process.stdin.fd) || isatty(STANDARD_OUTPUT);
 const sink = new LogSink(STANDARD_OUTPUT, lostLines);
-if (command === 'check-config') process.stdout.write('the configuration is valid\n');
+const repeated = new RepeatedLines(performance.now.bind(performance));
+if (command === 'check-config') checked(config);
 else await run(config);

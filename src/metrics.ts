@@ -1,21 +1,28 @@
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import type { Consumer } from './delivery/consumer.js';
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Deliveries } from './delivery/deliveries.js';
 import { LOG_NAMES } from './delivery/log-entry.js';
+import type { Session } from './delivery/session.js';
 import type { InvalidPublishes } from './ingest/invalid-publishes.js';
 import type { BridgeStatus } from './site/bridge-list.js';
 import type { Health } from './site/health.js';
+import type { StoreHeadroom } from './site/store-headroom.js';
+import type { StoreMemory } from './store/memory-monitor.js';
 
 export interface MetricsSources {
   readonly deliveries: Deliveries;
-  /** The consumers that have metrics of their own. */
-  readonly consumers: () => readonly Consumer[];
+  /** The sessions whose consumers have metrics. */
+  readonly sessions: () => readonly Session[];
+  readonly exceededQuotas: () => readonly (readonly [quota: string, count: number])[];
   readonly invalid: InvalidPublishes;
   readonly health: Health;
   readonly connections: () => number;
   readonly unstoredBytes: () => number;
   readonly unkeptPublishes: () => number;
+  readonly slowedPrincipals: () => number;
+  readonly heldBack: () => number;
   readonly lostDenials: () => number;
+  readonly storeMemory: () => StoreMemory;
+  readonly notStored: Pick<StoreHeadroom, 'notStored'>;
   readonly bridges: () => Promise<BridgeStatus[]>;
 }
 
@@ -35,27 +42,61 @@ export function createMetrics(sources: MetricsSources): Registry {
   return registry;
 }
 
-function addConsumers(registry: Registry, { consumers }: MetricsSources): void {
+/** Consumers with series of their own; a scrape must not hold up alarms (FINDINGS S7). */
+const MAX_CONSUMERS = 250;
+const STATES = ['accepted', 'delivered', 'queued', 'expired', 'dropped'] as const;
+
+function addConsumers(registry: Registry, { sessions }: MetricsSources): void {
+  let others: readonly Session[] = [];
   new Gauge({
     name: 'gateway_consumer_messages',
     help:
       'Messages accepted for a consumer, and their outcome: delivered (acknowledged), ' +
       'queued (unread or in flight), expired (too old), dropped (too many, or dead letters)',
-    labelNames: ['consumer', 'log', 'state'],
+    labelNames: ['consumer', 'log', 'state', 'principal'],
     registers: [registry],
     collect() {
       this.reset();
-      for (const { name, cursors } of consumers()) {
+      const all = sessions();
+      const byBacklog = all.toSorted((one, other) => weightOf(other) - weightOf(one));
+      others = byBacklog.slice(MAX_CONSUMERS);
+      // Principals may have the same client id: all but the first bear their names.
+      const first = new Map(all.toReversed().map((session) => [session.clientId, session]));
+      for (const session of byBacklog.slice(0, MAX_CONSUMERS)) {
+        const { clientId, owner, consumer } = session;
+        const principal = first.get(clientId) === session ? {} : { principal: owner.key };
         for (const log of LOG_NAMES) {
-          const { accepted, delivered, queued, expired, dropped } = cursors[log];
-          const states = { accepted, delivered, queued, expired, dropped };
-          for (const [label, count] of Object.entries(states)) {
-            this.set({ consumer: name, log, state: label }, count);
+          for (const state of STATES) {
+            const labels = { consumer: clientId, log, state, ...principal };
+            this.set(labels, consumer.cursors[log][state]);
           }
         }
       }
     },
   });
+  new Gauge({
+    name: 'gateway_other_consumers_messages',
+    help: `The same in sum, of all consumers but the ${MAX_CONSUMERS} with the largest backlogs`,
+    labelNames: ['log', 'state'],
+    registers: [registry],
+    collect() {
+      for (const log of LOG_NAMES) {
+        for (const state of STATES) {
+          const sum = others.reduce(
+            (total, { consumer }) => total + consumer.cursors[log][state],
+            0,
+          );
+          this.set({ log, state }, sum);
+        }
+      }
+    },
+  });
+}
+
+/** The backlog of a session; of a bridge, which is never left out, more than any. */
+function weightOf({ owner, consumer: { cursors } }: Session): number {
+  if (owner.isKept === true) return Number.MAX_SAFE_INTEGER;
+  return cursors.alarms.queued + cursors.messages.queued;
 }
 
 function addGateway(registry: Registry, sources: MetricsSources): void {
@@ -84,10 +125,52 @@ function addGateway(registry: Registry, sources: MetricsSources): void {
     sources.unkeptPublishes,
   );
   single(
+    'gateway_slowed_principals',
+    'Devices and access tokens that are read later than they send, because a limit is reached',
+    sources.slowedPrincipals,
+  );
+  new Counter({
+    name: 'gateway_held_back_total',
+    help: 'How often a connection was not read at once because a limit was reached',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(sources.heldBack());
+    },
+  });
+  single(
     'gateway_denials_lost',
     'Denials and failed logins whose record found no room while the store was away, since the start',
     sources.lostDenials,
   );
+  new Gauge({
+    name: 'gateway_quota_exceeded',
+    help: 'How often a quota was exceeded since the start, by quota',
+    labelNames: ['quota'],
+    registers,
+    collect() {
+      for (const [quota, count] of sources.exceededQuotas()) this.set({ quota }, count);
+    },
+  });
+  single(
+    'gateway_store_memory_bytes',
+    "The store's memory, as it counts against its limit",
+    () => sources.storeMemory().usedBytes,
+  );
+  single(
+    'gateway_store_memory_limit_bytes',
+    "The limit of the store's memory (maxmemory), 0 without one",
+    () => sources.storeMemory().maxBytes,
+  );
+  new Gauge({
+    name: 'gateway_not_stored',
+    help: 'What was not stored since the start, to leave the room to alarms, by kind',
+    labelNames: ['kind'],
+    registers,
+    collect() {
+      for (const [kind, count] of sources.notStored.notStored) this.set({ kind }, count);
+    },
+  });
   single('gateway_faults', 'Present faults, see gateway/status', () => health.faults().length);
   new Gauge({
     name: 'gateway_log_last_sequence',

@@ -19,11 +19,13 @@ export interface SiteFollowers {
 /** Ends or renews connections, sessions and retained messages after a change of the site. */
 export function followSite(followers: SiteFollowers): void {
   const { events, sessions, forwarder, presence, broker, log } = followers;
-  const inBackground = (work: Promise<unknown>) => {
-    work.catch((error: unknown) => log.warn({ err: error }, 'failed to tidy up after a change'));
-  };
   events.on('credentialEnded', (principal) => broker.disconnect(principal));
-  events.on('principalRemoved', (principal) => inBackground(sessions.discardAllOf(principal)));
+  events.on('principalRemoved', (principal) => {
+    broker.forget(principal);
+    sessions.discardAllOf(principal).catch((error: unknown) => {
+      log.warn({ principal, err: error }, 'failed to tidy up after a change');
+    });
+  });
   // One at a time: a device that moves back must not lose its new retained messages.
   let tidying: Promise<void> = Promise.resolve();
   const forgetRetainedOf = ({ id, locationId }: Device) => {
@@ -33,7 +35,7 @@ export function followSite(followers: SiteFollowers): void {
       await forwarder.forget(forwardedTopic(locationId, id, '#'));
     });
     tidying = tidying.catch((error: unknown) => {
-      log.warn({ err: error }, 'failed to tidy up after a device');
+      log.warn({ deviceId: id, err: error }, 'failed to tidy up after a device');
     });
   };
   events.on('deviceDeleted', (device) => {

@@ -8,6 +8,7 @@ import { RetentionSchedule } from './retention-schedule.js';
 import type { Health } from './site/health.js';
 import { Losses } from './site/losses.js';
 import type { SteadyClock } from './site/steady-clock.js';
+import { StoreHeadroom } from './site/store-headroom.js';
 import { AlarmHistoryRedis } from './store/alarm-history-redis.js';
 import { AlarmRetention } from './store/alarm-retention.js';
 import { AppendOnlyWatch } from './store/append-only-watch.js';
@@ -25,6 +26,7 @@ import { ClockStoreRedis } from './store/clock-store-redis.js';
 import { connectManagementRedis, connectRedis, untilReady } from './store/connection.js';
 import { DeadLetterStoreRedis } from './store/dead-letter-store-redis.js';
 import { DiskMonitor } from './store/disk-monitor.js';
+import { defaultMaxMemoryBytes } from './store/embedded-memory.js';
 import { embeddedPlace } from './store/embedded-place.js';
 import { createEmbeddedRedis } from './store/embedded-redis.js';
 import { InvalidPublishStoreRedis } from './store/invalid-publish-store-redis.js';
@@ -33,7 +35,10 @@ import { Leftovers } from './store/leftovers.js';
 import { LogStore } from './store/log-store.js';
 import { LossFile } from './store/loss-file.js';
 import { LossWatch } from './store/loss-watch.js';
+import { MemoryMonitor } from './store/memory-monitor.js';
 import { PresenceStoreRedis } from './store/presence-store-redis.js';
+import { RetainedMonitor } from './store/retained-monitor.js';
+import { RetainedTopicsRedis } from './store/retained-topics-redis.js';
 import { checkServer } from './store/server-check.js';
 import { SessionStoreRedis } from './store/session-store-redis.js';
 import { SettingsWatch } from './store/settings-watch.js';
@@ -53,9 +58,16 @@ const MAX_KEPT_BYTES = 8 * MIB;
 const SEGMENT_BYTES = 4 * MIB;
 const MAX_OPEN_SEGMENTS = 8;
 
+/** What to do about a store whose memory is nearly full. */
+const ADVICE_OF_EMBEDDED =
+  'give the machine more memory, or raise redis.maxMemoryBytes, or shorten history.retentionDays';
+const ADVICE_OF_SERVER = 'raise maxmemory of the server, or shorten history.retentionDays';
+
 /** Everything stored, over as many connections as must not wait for each other. */
 export interface Storage {
   readonly site: SiteStoreRedis;
+  readonly headroom: StoreHeadroom;
+  readonly memory: MemoryMonitor;
   readonly logs: LogStore;
   readonly history: AlarmHistoryRedis;
   readonly audit: AuditTrailRedis;
@@ -68,6 +80,7 @@ export interface Storage {
   readonly bridgeRegister: BridgeRegisterRedis;
   /** Wills, retained messages and incoming QoS 2, as Aedes' own Redis persistence keeps them. */
   readonly broker: RedisPersistence;
+  readonly retainedTopics: RetainedTopicsRedis;
   /**
    * Starts removing old alarms and audit records.
    *
@@ -93,7 +106,8 @@ export interface StorageOptions {
 /** Connects to the configured store, or else starts the embedded one. */
 export async function openStorage(options: StorageOptions): Promise<Storage> {
   const { config, log, health, releasers, elapsed, steady } = options;
-  const socketPath = await startEmbedded(options);
+  const headroom = new StoreHeadroom();
+  const socketPath = await startEmbedded(headroom, options);
   const outages = new StoreOutages(log);
   const place = { url: config.redis.url, socketPath, log, outages };
   const keys = new Keys(config.site);
@@ -117,7 +131,8 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   await untilReady(management, MANAGEMENT_READY_TIMEOUT_MS);
   // The carry-over comes before any other read or write.
   await new CarryOver(state, keys, log).run();
-  startServerWatches(management, options);
+  const memory = await startServerWatches(management, headroom, options);
+  watchRetained(management, keys, memory, headroom, options);
   await steady.resume(new ClockStoreRedis(state, management, keys, log));
   releasers.add(() => steady.suspend());
   const archive = await startArchive(state, keys, options);
@@ -125,35 +140,66 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   const audit = new AuditTrailRedis({ redis: management, keys, records, archive });
   const losses = await watchForLosses(management, keys, audit, options);
   return {
-    site: new SiteStoreRedis(management, keys, records),
-    logs: new LogStore(writer, reader, keys, log),
+    ...{ headroom, memory },
+    site: new SiteStoreRedis(management, keys, records, headroom),
+    logs: new LogStore(writer, reader, keys, log, headroom),
     history: new AlarmHistoryRedis(management, keys, log),
     audit,
     losses,
     sessions: new SessionStoreRedis(state, keys),
     presence: new PresenceStoreRedis(state, keys),
-    invalidPublishes: new InvalidPublishStoreRedis(state, keys, config.rejected.maxPerLocation),
+    invalidPublishes: new InvalidPublishStoreRedis(
+      state,
+      keys,
+      config.rejected.maxPerLocation,
+      headroom,
+    ),
     leftovers: new Leftovers(state, keys, log),
     deadLetters: new DeadLetterStoreRedis(management, keys),
     bridgeRegister: new BridgeRegisterRedis(management, keys, records),
     broker: createBrokerStorage({ conn: broker }),
+    retainedTopics: new RetainedTopicsRedis(broker),
     startRetention: (unackedFrom) => startRetention(state, keys, archive, unackedFrom, options),
   };
 }
 
 /** Starts watching for later changes to a suitable server. */
-function startServerWatches(
+async function startServerWatches(
   redis: Redis,
+  headroom: StoreHeadroom,
   { config, log, health, releasers }: StorageOptions,
-): void {
+): Promise<MemoryMonitor> {
   const settings = new SettingsWatch(redis, health);
   settings.start();
   releasers.add(() => settings.stop());
-  if (config.redis.url !== undefined) return;
+  const isOurs = config.redis.url === undefined;
+  const advice = isOurs ? ADVICE_OF_EMBEDDED : ADVICE_OF_SERVER;
+  const memory = new MemoryMonitor({ redis, health, headroom, log, advice });
+  await memory.start();
+  releasers.add(() => memory.stop());
+  if (!isOurs) return memory;
   const { directory } = embeddedPlace(config.dataDir);
   const files = new AppendOnlyWatch({ redis, directory, health, log });
   files.start();
   releasers.add(() => files.stop());
+  return memory;
+}
+
+/** Starts watching how much retained messages take. */
+function watchRetained(
+  redis: Redis,
+  keys: Keys,
+  memory: MemoryMonitor,
+  headroom: StoreHeadroom,
+  { config, health, releasers }: StorageOptions,
+): void {
+  const monitor = new RetainedMonitor({
+    ...{ redis, key: keys.retained, health, headroom },
+    maxBytes: config.limits.total.retainedBytes,
+    storeBytes: () => memory.memory.maxBytes,
+  });
+  monitor.start();
+  releasers.add(() => monitor.stop());
 }
 
 /** Starts watching for losses, after finding those from before the start. */
@@ -223,13 +269,20 @@ function startRetention(
   }
 }
 
-async function startEmbedded(options: StorageOptions): Promise<string | undefined> {
+async function startEmbedded(
+  headroom: StoreHeadroom,
+  options: StorageOptions,
+): Promise<string | undefined> {
   const { config, log, health, releasers, searchPath } = options;
   if (config.redis.url !== undefined) return undefined;
-  const embedded = createEmbeddedRedis({ dataDir: config.dataDir, log, searchPath });
+  const embedded = createEmbeddedRedis({
+    dataDir: config.dataDir,
+    maxMemoryBytes: config.redis.maxMemoryBytes ?? defaultMaxMemoryBytes(),
+    ...{ log, searchPath },
+  });
   releasers.addLimited(() => embedded.stop());
   await embedded.start();
-  const disk = new DiskMonitor(config.dataDir, health);
+  const disk = new DiskMonitor(config.dataDir, health, headroom);
   disk.start();
   releasers.add(() => disk.stop());
   return embedded.socketPath;

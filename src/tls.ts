@@ -20,29 +20,10 @@ export const SECURE_TLS: SecureContextOptions = {
   ].join(':'),
 };
 
-/** Log lines a minute: more say nothing new, and failing on purpose is easy. */
-const MAX_LINES = 60;
-const WINDOW_MS = 60_000;
-
-/**
- * Logs failed TLS handshakes of a listener, with the address.
- *
- * Failures beyond sixty a minute are only counted, and their number is logged with the next one.
- */
+/** Logs failed TLS handshakes of a listener, with the address. */
 export function tlsFailureLog(log: Logger): (error: Error, address: string) => void {
-  let windowEndsAtMs = 0;
-  let count = 0;
   return (error, address) => {
-    const nowMs = performance.now();
-    const unlogged = Math.max(0, count - MAX_LINES);
-    if (nowMs >= windowEndsAtMs) {
-      windowEndsAtMs = nowMs + WINDOW_MS;
-      count = 0;
-    }
-    count++;
-    if (count > MAX_LINES) return;
-    const omitted = count === 1 && unlogged > 0 ? { unlogged } : {};
-    log.info({ address, reason: reasonOf(error), ...omitted }, 'TLS handshake failed');
+    log.info({ address, reason: reasonOf(error) }, 'TLS handshake failed');
   };
 }
 

@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createLog } from '../src/log.js';
+import { RepeatedLines } from '../src/repeated-lines.js';
 
 /** The lines that the call logs. */
 function written(write: (log: ReturnType<typeof createLog>) => void, level = 'info'): string[] {
@@ -72,4 +73,66 @@ test('shows an error that causes itself', () => {
   const error = new Error('circle');
   error.cause = error;
   expect(written((log) => log.error({ err: error }))).toHaveLength(1);
+});
+
+describe('a line that names its subject', () => {
+  /** What is written of the same call made three times, the fields and the message. */
+  function thrice(call: (log: ReturnType<typeof createLog>) => void, level = 'info'): unknown[] {
+    const lines: string[] = [];
+    const repeated = new RepeatedLines(() => 0);
+    const write = (line: string) => lines.push(line);
+    const log = createLog({ level, destination: { write }, repeated });
+    for (let time = 1; time <= 3; time++) call(log);
+    repeated.stop();
+    return lines.map((line) => {
+      const { time, ...rest } = JSON.parse(line);
+      return rest;
+    });
+  }
+
+  test.each(['principal', 'deviceId', 'bridge', 'address', 'session', 'clientId', 'log', 'part'])(
+    'is held back when it repeats: %s',
+    (name) => {
+      const line = { level: 40, [name]: 'x', reason: 'y', msg: 'denied' };
+      const logged = thrice((log) => log.warn({ [name]: 'x', reason: 'y' }, 'denied'));
+      expect(logged).toEqual([line, { ...line, repeated: 2 }]);
+    },
+  );
+
+  test('is held back when the log is one of the subject', () => {
+    const line = { level: 30, bridge: 'region', msg: 'bridge connected' };
+    const logged = thrice((log) => log.child({ bridge: 'region' }).info('bridge connected'));
+    expect(logged).toEqual([line, { ...line, repeated: 2 }]);
+  });
+
+  test('goes by the principal rather than by the client id of its choice', () => {
+    let count = 0;
+    const logged = thrice((log) => log.info({ clientId: `${count++}`, principal: 'x' }, 'denied'));
+    expect(logged).toMatchObject([{ clientId: '0' }, { clientId: '2', repeated: 2 }]);
+  });
+
+  test('is written each time at debug level, the repetitions as such', () => {
+    const logged = thrice((log) => log.info({ address: 'x' }, 'denied'), 'debug');
+    expect(logged).toMatchObject([{ level: 30 }, { level: 20 }, { level: 20 }, { repeated: 2 }]);
+  });
+
+  test('has its texts cut, which a stranger chooses', () => {
+    const topic = 'x'.repeat(1_000);
+    const [line] = thrice((log) => log.info({ deviceId: 'x', topic }, 'invalid publish'));
+    expect(line).toMatchObject({ topic: topic.slice(0, 256) });
+  });
+
+  test('hides what is secret, in the repetition too', () => {
+    const logged = thrice((log) => log.info({ address: 'x', password: 'hunter2' }, 'denied'));
+    expect(logged).toMatchObject([{ password: '[redacted]' }, { password: '[redacted]' }]);
+  });
+});
+
+test('a line without a subject is written each time', () => {
+  const lines: string[] = [];
+  const write = (line: string) => lines.push(line);
+  const repeated = new RepeatedLines(() => 0);
+  const log = createLog({ level: 'info', destination: { write }, repeated });
+  for (let time = 1; time <= 3; time++) log.error({ err: new Error('x') }, 'failed');
+  expect(lines).toHaveLength(3);
 });

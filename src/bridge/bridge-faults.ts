@@ -37,12 +37,17 @@ export class BridgeFaults {
     this.#report('commands', areDenied ? words : undefined);
   }
 
+  slowed(isSlowed: boolean): void {
+    this.#report('pace', isSlowed ? 'is slowed: its upstream sends more than it may' : undefined);
+  }
+
   /** Clears all faults of a bridge that has stopped. */
   clear(): void {
     this.down(undefined);
     this.hangsUpAt(undefined);
     this.lagging(false);
     this.commandsDenied(false);
+    this.slowed(false);
   }
 
   #report(what: string, words: string | undefined): void {

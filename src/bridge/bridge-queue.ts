@@ -34,11 +34,6 @@ export function bridgeOwner(options: BridgeOptions): SessionOwner {
   };
 }
 
-/** The client id of the bridge's queue among the sessions. */
-function queueId(name: string): string {
-  return BRIDGE_CLIENT_ID_PREFIX + name;
-}
-
 /**
  * Opens the bridge's queue where it stopped, or creates one.
  * New filters hold from now on; messages queued for others stay. Resolves once a change is stored,
@@ -51,18 +46,8 @@ export async function openQueue(
   signal: AbortSignal,
 ): Promise<Consumer> {
   const owner = bridgeOwner(options);
-  const clientId = queueId(options.name);
-  const ownerBefore = sessions.ownerOf(clientId);
-  if (ownerBefore !== undefined && ownerBefore !== owner.key) {
-    // A client's session from an older version. If it cannot be deleted, the queue replaces it.
-    await sessions.discard(clientId).catch((error: unknown) => {
-      log.warn(
-        { err: error, bridge: options.name },
-        'failed to delete the session in place of the queue',
-      );
-    });
-  }
-  const { consumer, isSaved } = sessions.open(clientId, owner, true);
+  const clientId = BRIDGE_CLIENT_ID_PREFIX + options.name;
+  const { key, consumer, isSaved } = sessions.open(clientId, owner, true);
   const wanted = selectedFilters(options);
   const present = consumer.subscriptions.list().map(({ filter }) => filter);
   const removed = present.filter((filter) => !wanted.includes(filter));
@@ -71,8 +56,8 @@ export async function openQueue(
   await retry(
     async () => {
       // New filters first: a message that both match is then in the queue of one of them at least.
-      await sessions.subscribe(clientId, requested);
-      if (removed.length > 0) await sessions.unsubscribe(clientId, removed);
+      await sessions.subscribe(key, requested);
+      if (removed.length > 0) await sessions.unsubscribe(key, removed);
     },
     {
       signal,
@@ -85,5 +70,5 @@ export async function openQueue(
 
 /** Deletes the bridge's queue with every message in it. */
 export async function discardQueue(sessions: Sessions, name: string): Promise<void> {
-  await sessions.discard(queueId(name));
+  await sessions.discardAllOf(OWNER_PREFIX + name);
 }

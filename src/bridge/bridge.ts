@@ -4,6 +4,7 @@ import type { Forwarder } from '../delivery/forwarder.js';
 import { LOG_NAMES } from '../delivery/log-entry.js';
 import type { OutgoingPublish } from '../delivery/receiver.js';
 import type { Sessions } from '../delivery/sessions.js';
+import type { RateLimits } from '../domain/limits.js';
 import { bridgeStatusTopic } from '../domain/topics.js';
 import { type BridgeStatus, type DeadLetterStore, describeBridge } from '../site/bridge-list.js';
 import type { Health } from '../site/health.js';
@@ -11,6 +12,7 @@ import { BridgeFaults } from './bridge-faults.js';
 import type { BridgeOptions } from './bridge-options.js';
 import { openQueue } from './bridge-queue.js';
 import { BridgeRecord } from './bridge-record.js';
+import { CommandPace } from './command-pace.js';
 import type { ConnectionFailure } from './connection-failure.js';
 import { DeadLetters } from './dead-letters.js';
 import { HANG_UP_LIMITS, type HangUpLimits, HangUps } from './hang-ups.js';
@@ -33,6 +35,8 @@ export interface BridgeServices {
   readonly health: Health;
   readonly deadLetters: DeadLetterStore;
   readonly commands: CommandSink;
+  /** How fast an upstream may send commands: as fast as an access token. */
+  readonly commandLimits: RateLimits;
   /** `mqtt.maxPacketBytes`, for packets from upstream too. */
   readonly maxPacketBytes: number;
   readonly log: Logger;
@@ -60,6 +64,7 @@ export class Bridge {
   readonly #timers: NodeJS.Timeout[] = [];
   readonly #faults: BridgeFaults;
   readonly #deadLetters: DeadLetters;
+  readonly #pace: CommandPace;
   #queue: Consumer | undefined;
   #oldest: OldestQueued | undefined;
   #isConnecting = false;
@@ -81,7 +86,11 @@ export class Bridge {
     const clientId =
       options.clientId ?? `care-home-gateway-${services.installation}-${options.name}`;
     const { commands, maxPacketBytes } = services;
-    const inbound = new Inbound(options, { commands, maxPacketBytes, log: this.#log });
+    this.#pace = new CommandPace(services.commandLimits);
+    const inbound = new Inbound(options, {
+      ...{ commands, maxPacketBytes, pace: this.#pace },
+      log: this.#log,
+    });
     this.#link = new UpstreamLink(
       options,
       { clientId, maxPacketBytes },
@@ -209,11 +218,12 @@ export class Bridge {
   }
 
   /**
-   * Reports a queue that lags, also while connected.
+   * Reports an upstream that is slowed, and a queue that lags, also while connected.
    *
    * On a connection that comes and goes the queue may not move.
    */
   async #checkBacklog(): Promise<void> {
+    this.#faults.slowed(this.#pace.isSlowing);
     const oldestMs = await this.#oldest?.receivedAtMs();
     if (oldestMs === undefined || this.#stopped.signal.aborted) return;
     const longAgoMs = this.#services.steadyNow() - LAGGING_AFTER_MS;

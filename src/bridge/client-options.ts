@@ -24,15 +24,18 @@ export type ProtocolVersion = 4 | 5;
  * mqtt.js neither reconnects nor stores messages. Certificates are read anew each time, so that
  * renewed ones take effect.
  *
+ * @param forgetsSession whether the upstream is to forget what it holds for the bridge
  * @throws Error of the file system
  */
 export async function clientOptions(
   bridge: BridgeOptions,
-  { clientId, maxPacketBytes }: LinkIdentity,
+  identity: LinkIdentity,
   protocolVersion: ProtocolVersion,
+  forgetsSession: boolean,
 ): Promise<IClientOptions> {
+  const { clientId, maxPacketBytes } = identity;
   const { username, password, caFile, certFile, keyFile, serverName } = bridge;
-  const clean = !keepsSession(bridge);
+  const clean = forgetsSession || !keepsSession(bridge);
   const sessionExpiryInterval = bridge.maxQueuedHours * SECONDS_PER_HOUR;
   return {
     clientId,
@@ -57,14 +60,25 @@ export async function clientOptions(
     ...(caFile !== undefined && { ca: await readFile(caFile) }),
     ...(certFile !== undefined && { cert: await readFile(certFile) }),
     ...(keyFile !== undefined && { key: await readFile(keyFile) }),
-    ...(serverName !== undefined && serverNameOptions(serverName)),
+    ...(serverName !== undefined && { servername: serverName }),
     rejectUnauthorized: true,
+    wsOptions: { ...webSocketOptions(serverName), maxPayload: maxGatheredBytes(identity) },
   };
 }
 
 /** For a WebSocket, mqtt.js passes certificates on but not the server name. */
-function serverNameOptions(servername: string) {
-  return { servername, wsOptions: { servername, rejectUnauthorized: true } };
+function webSocketOptions(servername: string | undefined) {
+  return servername === undefined ? {} : { servername, rejectUnauthorized: true };
+}
+
+/** Packets within this are read to their end and dropped if over the limit, as is a slip of a command. */
+const GATHERED_TIMES = 4;
+/** A frame of a WebSocket may hold many packets [MQTT-6.0.0-3]. */
+const MIN_GATHERED_BYTES = 1024 * 1024;
+
+/** The largest packet, and WebSocket frame, that is gathered in memory (FINDINGS S11). */
+export function maxGatheredBytes({ maxPacketBytes }: LinkIdentity): number {
+  return Math.max(MIN_GATHERED_BYTES, GATHERED_TIMES * maxPacketBytes);
 }
 
 /**

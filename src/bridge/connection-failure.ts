@@ -29,6 +29,7 @@ export const FAILURES = {
   credentials: { words: 'the upstream does not accept the credentials', ...NEEDS_FIXING },
   'client-id': { words: 'the upstream does not accept the client id', ...NEEDS_FIXING },
   'taken-over': { words: 'another client uses the client id of the bridge', ...NEEDS_FIXING },
+  'packet-too-large': { words: 'the upstream sends packets far over the limit', ...NEEDS_FIXING },
   protocol: { words: 'the upstream does not speak this version of MQTT', ...NEEDS_FIXING },
 } as const satisfies Record<string, Treatment>;
 
@@ -77,8 +78,16 @@ const TLS_CODE =
 /** OpenSSL's other verdicts on a certificate carry its name. */
 const CERTIFICATE_CODE = /CERT|CRL|ISSUER|HOSTNAME/;
 
+/** Of the WebSocket library, for a frame over its `maxPayload`. */
+const FRAME_TOO_LARGE_CODE = 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
+
 /** The upstream closed an open connection; with unread data in its socket that is a RST. */
 const HANG_UP_CODES: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE']);
+
+/** The upstream announced a packet that would take too much memory (FINDINGS S11). */
+export function tooLarge(): ConnectionFailure {
+  return { kind: 'packet-too-large', detail: 'packet too large' };
+}
 
 /** The meaning of an error of the connection. */
 export function failureOfError(error: unknown): ConnectionFailure {
@@ -86,6 +95,7 @@ export function failureOfError(error: unknown): ConnectionFailure {
   const isTimeout = error instanceof Error && /timeout/i.test(error.message);
   if (isTimeout) return { kind: 'silent', detail: 'no answer in time' };
   const code = codeOf(error);
+  if (code === FRAME_TOO_LARGE_CODE) return tooLarge();
   if (HANG_UP_CODES.has(code)) return { kind: 'closed', detail: code };
   const isTls = TLS_CODE.test(code) || CERTIFICATE_CODE.test(code);
   return { kind: isTls ? 'tls' : 'unreachable', detail: code };

@@ -1,8 +1,10 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { IPublishPacket } from 'mqtt';
 import type { Logger } from 'pino';
 import { parseBridgedCommand } from '../domain/bridge-topics.js';
 import { matchesFilter } from '../domain/topics.js';
 import type { BridgeOptions } from './bridge-options.js';
+import type { CommandPace } from './command-pace.js';
 import { packetBytes } from './upstream-limits.js';
 
 const SHARE_PREFIX = /^\$share\/[^/]+\//;
@@ -22,6 +24,7 @@ export interface CommandSink {
 
 export interface InboundServices {
   readonly commands: CommandSink;
+  readonly pace: CommandPace;
   /** Larger commands are dropped. */
   readonly maxPacketBytes: number;
   readonly log: Logger;
@@ -37,6 +40,8 @@ export class Inbound {
   readonly #services: InboundServices;
   /** Commands being stored: the last of each topic and payload. */
   readonly #pending = new Map<string, Promise<void>>();
+  /** The turn of the last message: they are taken in order, however long each must wait. */
+  #turn: Promise<void> = Promise.resolve();
 
   constructor(options: BridgeOptions, services: InboundServices) {
     this.#options = options;
@@ -58,7 +63,17 @@ export class Inbound {
     });
   }
 
+  /** Waits for the message's turn: while a hundred wait, the upstream is read no further. */
+  #inTurn(bytes: number): Promise<void> {
+    this.#turn = this.#turn.then(async () => {
+      const waitMs = this.#services.pace.take(bytes);
+      if (waitMs > 0) await delay(waitMs, undefined, { ref: false });
+    });
+    return this.#turn;
+  }
+
   async #take({ topic, payload, qos, retain }: IPublishPacket): Promise<void> {
+    await this.#inTurn(payload.length);
     const { locations, commands: filters } = this.#options;
     const { commands, maxPacketBytes, log } = this.#services;
     // The upstream's session may hold filters that are no longer configured.

@@ -1,7 +1,12 @@
 import type { OutgoingPublish } from '../delivery/receiver.js';
 import { type BridgeTopic, bridgedTopic, parseBridgeTopic } from '../domain/bridge-topics.js';
 import type { BridgeOptions } from './bridge-options.js';
-import { clientOptions, type LinkIdentity, type ProtocolVersion } from './client-options.js';
+import {
+  clientOptions,
+  type LinkIdentity,
+  maxGatheredBytes,
+  type ProtocolVersion,
+} from './client-options.js';
 import {
   type ConnectionFailure,
   codeOf,
@@ -65,7 +70,9 @@ export class UpstreamLink {
 
   start(): void {
     const protocol = this.#isTryingOlder ? OLDER : this.#protocol;
-    clientOptions(this.#options, this.#identity, protocol)
+    // The upstream's session may hold the packet, and would begin with it again.
+    const forgets = this.#lastFailure === 'packet-too-large';
+    clientOptions(this.#options, this.#identity, protocol, forgets)
       .then((client) => this.#open(client))
       // A file that cannot be read, or is no certificate.
       .catch((error: unknown) => this.#failed({ kind: 'tls', detail: codeOf(error) }));
@@ -89,6 +96,7 @@ export class UpstreamLink {
     const upstream = new Upstream(
       {
         ...{ url, client, qos, retain, commands },
+        maxGatheredBytes: maxGatheredBytes(this.#identity),
         topicOf: (topic) => bridgedTopic(this.#template, topic),
         ackTimeoutMs: ackTimeoutSeconds * 1000,
         suspects: this.#suspects,

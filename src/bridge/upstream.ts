@@ -6,14 +6,18 @@ import {
   failureOfCode,
   failureOfError,
   mayBeAboutMessage,
+  tooLarge,
 } from './connection-failure.js';
 import { LateAcks } from './late-acks.js';
+import { PacketLengths } from './packet-lengths.js';
 import { limitsOf } from './upstream-limits.js';
 import { type SenderEvents, type SenderOptions, UpstreamSender } from './upstream-sender.js';
 
 export interface UpstreamOptions extends SenderOptions {
   readonly url: string;
   readonly client: IClientOptions;
+  /** An upstream that announces a longer packet is left. */
+  readonly maxGatheredBytes: number;
 }
 
 /** Events of one connection. */
@@ -70,6 +74,10 @@ export class Upstream implements Receiver {
       if (!this.#isEnding) this.#closed();
     });
     client.stream.on('drain', () => events.writable());
+    const lengths = new PacketLengths();
+    client.stream.on('data', (bytes: Buffer) => {
+      if (lengths.read(bytes) > options.maxGatheredBytes) this.#giveUp(tooLarge());
+    });
   }
 
   get isConnected(): boolean {

@@ -1,17 +1,25 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from 'aedes';
-import type { SessionOwner } from '../delivery/session.js';
+import { type SessionOwner, sessionKey } from '../delivery/session.js';
+import { sessionToReplace } from '../delivery/session-quota.js';
 import type { Sessions } from '../delivery/sessions.js';
 import { networkOf } from '../domain/addresses.js';
 import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/client-ids.js';
 import { mayPublish, type Principal, principalKey, receiverRule } from '../domain/grants.js';
+import type { ConnectionQuotas } from '../domain/limits.js';
 import { parsePublishTopic } from '../domain/topics.js';
 import type { AccessTokens } from '../site/access-tokens.js';
 import type { MqttVersion, Transport } from '../site/connection-list.js';
 import type { Devices } from '../site/devices.js';
+import type { FailedLogins } from '../site/failed-logins.js';
 import type { KnownNetworks } from '../site/known-networks.js';
+import type { QuotaWatch } from '../site/quota-watch.js';
+import type { Budgets } from './budgets.js';
+import type { ClientIds } from './client-ids.js';
 import { ConnectError } from './connect-errors.js';
 import { Connection } from './connection.js';
-import type { FailedLogins } from './failed-logins.js';
+import type { Claimant, ConnectionQuota, Held } from './connection-quota.js';
+import type { Slowing } from './slowing.js';
 import type { BackPressure } from './unstored-publishes.js';
 
 /** What of a CONNECT its authentication needs to know. */
@@ -32,8 +40,14 @@ export interface AuthenticationOptions {
   readonly failedLogins: FailedLogins;
   readonly knownNetworks: KnownNetworks;
   readonly backPressure: BackPressure;
+  readonly budgets: Budgets;
+  readonly slowing: Slowing;
   /** Whether a device or an access token has the id. */
   readonly isKnown: (id: string) => boolean;
+  readonly clientIds: ClientIds;
+  readonly connections: ConnectionQuota;
+  readonly watch: QuotaWatch;
+  readonly quotasOf: (principal: Principal) => ConnectionQuotas;
   readonly maxKeepAliveSeconds: number;
 }
 
@@ -52,6 +66,7 @@ export class Authentication {
    */
   async admit(
     client: Client,
+    held: Held,
     request: ConnectRequest,
     username: string | undefined,
     password: Uint8Array | undefined,
@@ -64,13 +79,24 @@ export class Authentication {
     const keepAliveMs = this.#keepAliveMs(principal, request);
     this.#checkWill(principal, request);
     const owner = sessionOwner(principal);
-    this.#checkClientId(client.id, principal, owner);
-    const { backPressure, sessions } = this.#options;
+    this.#checkClientId(client.id, principal);
+    const claimant = {
+      owner: owner.key,
+      sessionKey: sessionKey(owner.key, client.id),
+      quotas: this.#options.quotasOf(principal),
+    };
+    const { backPressure, budgets, slowing, sessions } = this.#options;
     if (!backPressure.shareOf(owner.key).hasRoomForConnection) {
       throw new ConnectError('store-unavailable');
     }
+    this.#options.connections.admit(held, claimant);
+    if (request.isPersistent) this.#makeRoomForSession(claimant, principal);
     const session = sessions.open(client.id, owner, request.isPersistent);
-    return new Connection({ client, principal, request, keepAliveMs, session, backPressure });
+    this.#options.clientIds.note(client.id, owner.key);
+    return new Connection({
+      ...{ client, principal, request, keepAliveMs, session },
+      ...{ backPressure, budgets, slowing },
+    });
   }
 
   /** A device must ask for a keep-alive; a token is looked after as if it had. */
@@ -90,14 +116,27 @@ export class Authentication {
     throw new ConnectError('will-not-permitted', { lacked: { principal, topic: willTopic } });
   }
 
-  #checkClientId(clientId: string, principal: Principal, owner: SessionOwner): void {
+  #checkClientId(clientId: string, principal: Principal): void {
     const lacked = { principal, topic: null };
     if (clientId.startsWith(BRIDGE_CLIENT_ID_PREFIX)) {
       throw new ConnectError('client-id-of-bridge', { lacked });
     }
-    const ownerBefore = this.#options.sessions.ownerOf(clientId);
-    if (ownerBefore === undefined || ownerBefore === owner.key) return;
+    if (!this.#options.clientIds.isTaken(clientId, principal)) return;
     throw new ConnectError('client-id-in-use', { lacked });
+  }
+
+  /** Makes room for one more persistent session; without any the client is refused. */
+  #makeRoomForSession({ owner, sessionKey: key, quotas }: Claimant, { type }: Principal): void {
+    const { sessions, connections, watch } = this.#options;
+    if (sessions.get(key)?.isPersistent === true) return;
+    const present = sessions.ofOwner(owner).filter(({ isPersistent }) => isPersistent);
+    if (present.length < quotas.persistentSessions) return;
+    watch.exceeded('persistent-sessions', owner);
+    const inUse = connections.sessionsOf(owner);
+    const absent = present.filter((session) => !inUse.has(session.key));
+    const replaced = sessionToReplace(absent, type === 'device');
+    if (replaced === undefined) throw new ConnectError('too-many-sessions');
+    sessions.discardLater(replaced.key);
   }
 
   async #identify(
@@ -114,16 +153,20 @@ export class Authentication {
       device === undefined
         ? accessTokens.authenticatePair(username, password)
         : { type: 'device', id: device.id };
-    if (principal !== undefined) {
-      failedLogins.succeeded(request.address);
+    const name = isKnown(username.toLowerCase()) ? username.toLowerCase() : undefined;
+    const { result, waitMs, isAnswered } = failedLogins.judge({
+      ...{ address: request.address, name, secret: password },
+      isValid: principal !== undefined,
+    });
+    if (principal !== undefined && result === 'admitted') {
       knownNetworks.add(networkOf(request.address));
       return principal;
     }
-    const delayMs = failedLogins.delayFor(request.address);
-    await new Promise((resolve) => setTimeout(resolve, delayMs));
-    throw new ConnectError(
-      isKnown(username.toLowerCase()) ? 'wrong-password' : 'unknown-user-name',
-    );
+    // Answered late: a client that tries again at once is slowed down with it.
+    await delay(waitMs);
+    if (result === 'ignored') throw new ConnectError('too-many-failed-logins', { isAnswered });
+    const code = name === undefined ? 'unknown-user-name' : 'wrong-password';
+    throw new ConnectError(code, { isAnswered });
   }
 }
 

@@ -9,8 +9,12 @@ const RETURN_CODES = {
   'client-id-in-use': 2,
   'client-id-of-bridge': 2,
   'store-unavailable': 3,
+  'too-many-connections': 3,
+  'gateway-full': 3,
+  'too-many-sessions': 3,
   'unknown-user-name': 4,
   'wrong-password': 4,
+  'too-many-failed-logins': 4,
   'no-credentials': 5,
   'keep-alive-out-of-range': 5,
   'will-not-permitted': 5,
@@ -27,22 +31,29 @@ export interface LackedPermission {
   readonly topic: string | null;
 }
 
+export interface ConnectErrorOptions {
+  /** For the log, where there is more to say than in `DENIED_REASONS`. */
+  readonly reason?: string;
+  readonly lacked?: LackedPermission;
+  /** Whether the client gets a CONNACK where its code has one. */
+  readonly isAnswered?: boolean;
+}
+
 /** Why a CONNECT fails. */
 export class ConnectError extends Error {
   readonly code: ConnectErrorCode;
-  /** Aedes writes it into the CONNACK. */
+  /** Aedes writes it into the CONNACK; null: closed without one. */
   readonly returnCode: number | null;
   /** Undefined where the error is no want of permission. */
   readonly lacked: LackedPermission | undefined;
 
-  /** @param reason for the log, where there is more to say than in `DENIED_REASONS` */
   constructor(
     code: ConnectErrorCode,
-    { reason, lacked }: { reason?: string; lacked?: LackedPermission } = {},
+    { reason, lacked, isAnswered = true }: ConnectErrorOptions = {},
   ) {
     super(reason ?? DENIED_REASONS[code]);
     this.code = code;
-    this.returnCode = RETURN_CODES[code];
+    this.returnCode = isAnswered ? RETURN_CODES[code] : null;
     this.lacked = lacked;
   }
 }

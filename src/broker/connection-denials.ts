@@ -9,9 +9,14 @@ import {
   type DeniedReason,
 } from '../site/connection-list.js';
 import { type Denials, shortened } from '../site/denials.js';
-import type { ConnectError } from './connect-errors.js';
+import type { ConnectError, ConnectErrorCode } from './connect-errors.js';
 
 const MAX_SHOWN = 1_000;
+const FAILED_LOGINS: readonly ConnectErrorCode[] = [
+  'wrong-password',
+  'unknown-user-name',
+  'too-many-failed-logins',
+];
 /** The SUBACK code of a filter that is not granted (MQTT 3.1.1, 3.9.3). */
 export const SUBACK_FAILURE = 0x80;
 
@@ -64,8 +69,9 @@ export class ConnectionDenials {
   connect({ address, claims }: UnconnectedPeer, error: ConnectError): void {
     const { code, lacked, returnCode, message: reason } = error;
     const clientId = claims?.clientId ?? null;
-    const username = claimedId(claims?.username);
-    this.#options.log.info({ address, clientId, username, code, reason }, 'connect error');
+    const username = this.#knownId(claims?.username);
+    const claimed = { clientId, username: username ?? undefined };
+    this.#options.log.info({ address, ...claimed, code, reason }, 'connect error');
     const operation = code === 'will-not-permitted' ? 'will' : 'connect';
     const topic = lacked?.topic ?? null;
     const words = DENIED_REASONS[code];
@@ -74,9 +80,9 @@ export class ConnectionDenials {
     this.#show({ address, clientId, username, operation, topic, returnCode, code, detail });
     if (lacked !== undefined) {
       this.#record({ address, principal: lacked.principal, clientId }, operation, topic);
-    } else if (code === 'wrong-password' || code === 'unknown-user-name') {
+    } else if (FAILED_LOGINS.includes(code)) {
       const actor: Actor = { type: 'anonymous', id: null, address, requestId: null };
-      const details = { operation, clientId, username: username ?? null };
+      const details = { operation, clientId, username };
       this.#options.denials.addFailedLogin(actor, details);
     }
   }
@@ -84,17 +90,18 @@ export class ConnectionDenials {
   /** Takes note of a PUBLISH that its sender may not make. */
   publish(peer: Peer, topic: string, code: DeniedReason): void {
     const { clientId, principal } = peer;
-    const who = { clientId, principal: principalKey(principal) };
     const what = { operation: 'publish', topic, code, reason: DENIED_REASONS[code] };
-    this.#options.log.info({ ...who, ...what }, 'permission denied');
+    const who = principalKey(principal);
+    this.#options.log.info({ clientId, principal: who, ...what }, 'permission denied');
     this.#deny(peer, { operation: 'publish', topic, returnCode: null, code });
     this.#record(peer, 'publish', topic);
   }
 
-  /** Takes note of a filter that is not granted; beyond the session's limit it is no want of permission. */
+  /** Takes note of a filter that is not granted; beyond a limit it is no want of permission. */
   filter(peer: Peer, topic: string, code: DeniedReason): void {
     this.#deny(peer, { operation: 'subscribe', topic, returnCode: SUBACK_FAILURE, code });
-    if (code !== 'too-many-filters') this.#record(peer, 'subscribe', topic);
+    if (code !== 'too-many-filters' && code !== 'too-many-subscriptions')
+      this.#record(peer, 'subscribe', topic);
   }
 
   #deny(
@@ -114,15 +121,16 @@ export class ConnectionDenials {
     this.#options.denials.addDeniedPermission(actorOf(actor), subjectOf(topic ?? ''), details);
   }
 
-  #show({
-    username,
-    ...what
-  }: Omit<DeniedConnection, 'atMs' | 'username'> & { username: string | undefined }): void {
-    const { isKnown, now } = this.#options;
+  /** The user name if it is an id of ours: anything else may be a mistyped secret. */
+  #knownId(username: string | undefined): string | null {
+    const id = username?.toLowerCase();
+    return id !== undefined && this.#options.isKnown(id) ? id : null;
+  }
+
+  #show(what: Omit<DeniedConnection, 'atMs'>): void {
     this.#shown.push({
-      ...{ ...what, atMs: now() },
+      ...{ ...what, atMs: this.#options.now() },
       ...{ clientId: shortened(what.clientId), topic: shortened(what.topic) },
-      username: username !== undefined && isKnown(username) ? username : null,
     });
     if (this.#shown.length > MAX_SHOWN) this.#shown.shift();
   }
@@ -131,12 +139,6 @@ export class ConnectionDenials {
 function actorOf({ principal, address }: Omit<Peer, 'clientId'>): Actor {
   const type = principal.type === 'device' ? 'device' : 'access-token';
   return { type, id: principal.id, address, requestId: null };
-}
-
-/** The user name, if it can be the id of a device or token: anything else may be a mistyped secret. */
-function claimedId(username: string | undefined): string | undefined {
-  const id = username?.toLowerCase();
-  return id !== undefined && (isUuid(id) || id === 'admin') ? id : undefined;
 }
 
 function subjectOf(topic: string): AuditSubject {

@@ -4,8 +4,11 @@ import type { Session } from '../delivery/session.js';
 import { type Principal, principalKey } from '../domain/grants.js';
 import type { MqttVersion, Transport } from '../site/connection-list.js';
 import type { ConnectRequest } from './authentication.js';
+import type { Budget, Budgets, ReachedLimit } from './budgets.js';
 import type { Peer } from './connection-denials.js';
+import type { TurnPlace } from './fair-turns.js';
 import { PacketWriter } from './packet-writer.js';
+import type { Slowed, Slowing } from './slowing.js';
 import { type BackPressure, type Share, UnstoredPublishes } from './unstored-publishes.js';
 
 /** The connection of an authenticated client. */
@@ -23,7 +26,9 @@ export class Connection {
   readonly protocol: Transport;
   readonly mqttVersion: MqttVersion;
   readonly keepAliveMs: number;
+  readonly budget: Budget;
   readonly #backPressure: BackPressure;
+  readonly #slowing: Slowing;
   #isOpen = false;
   #isCredentialEnded = false;
 
@@ -34,6 +39,8 @@ export class Connection {
     readonly keepAliveMs: number;
     readonly session: Session;
     readonly backPressure: BackPressure;
+    readonly budgets: Budgets;
+    readonly slowing: Slowing;
   }) {
     this.client = options.client;
     this.principal = options.principal;
@@ -44,6 +51,8 @@ export class Connection {
     this.keepAliveMs = options.keepAliveMs;
     this.session = options.session;
     this.consumer = options.session.consumer;
+    this.budget = options.budgets.of(options.principal);
+    this.#slowing = options.slowing;
     this.#backPressure = options.backPressure;
     this.share = options.backPressure.shareOf(this.owner);
     this.writer = new PacketWriter(options.client, () => this.consumer.wake());
@@ -53,9 +62,19 @@ export class Connection {
     });
   }
 
+  /** Whose turns of reading it takes part in. */
+  get place(): TurnPlace {
+    return { location: this.budget.locationId ?? '*', principal: this.owner };
+  }
+
+  /** Since when the principal is slowed, and by which limit; undefined: it is not. */
+  get slowed(): Slowed | undefined {
+    return this.#slowing.of(this.budget);
+  }
+
   /** The client as the audit trail names it. */
   get peer(): Peer {
-    return { principal: this.principal, address: this.address, clientId: this.client.id };
+    return { principal: this.principal, address: this.address, clientId: this.session.clientId };
   }
 
   /** Whether the credential has ended, so that nothing is published any more, the will included. */
@@ -88,5 +107,10 @@ export class Connection {
   /** Calls back once the client may be read again. The returned function cancels that. */
   whenThereIsRoom(proceed: () => void): () => void {
     return this.#backPressure.whenThereIsRoom(() => this.share.mayRead, proceed);
+  }
+
+  /** Calls back once the principal is within its budget. The returned function cancels that. */
+  whenWithinBudget(limit: ReachedLimit, proceed: () => void): () => void {
+    return this.#slowing.hold(this.budget, limit, proceed);
   }
 }

@@ -9,6 +9,14 @@ import type { FairTurns } from '../fair-turns.js';
 import { TlsHandshakes } from '../tls-handshakes.js';
 import type { ConnectionRate } from './connection-rate.js';
 
+/**
+ * Connections that the kernel completes ahead of us; it cuts the number to `net.core.somaxconn`.
+ *
+ * Beyond Node's 511 it drops handshakes when all devices of a box reconnect at once, and each of these
+ * comes again seconds later (FINDINGS R3).
+ */
+const LISTEN_BACKLOG = 65_535;
+
 /** Serves MQTT on a connection. */
 export type Handle = (stream: Duplex, request?: IncomingMessage) => void;
 
@@ -69,7 +77,7 @@ export class TcpListener {
         const detail = `MQTT cannot listen on ${host}:${port}.`;
         reject(new GatewayError('start-failed', detail, { cause: error }));
       });
-      this.#server.listen(port, host, resolve);
+      this.#server.listen({ port, host, backlog: LISTEN_BACKLOG }, resolve);
     });
     const bound = this.#server.address();
     return { address: host, port: typeof bound === 'object' && bound !== null ? bound.port : port };

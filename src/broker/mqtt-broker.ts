@@ -5,7 +5,11 @@ import type { RedisPersistence } from 'aedes-persistence-redis';
 import type { Logger } from 'pino';
 import type { Deliveries } from '../delivery/deliveries.js';
 import type { RetainedMessages } from '../delivery/retained-messages.js';
+import type { Session } from '../delivery/session.js';
 import type { Sessions } from '../delivery/sessions.js';
+import { isLoopbackAddress } from '../domain/addresses.js';
+import type { Principal } from '../domain/grants.js';
+import type { BudgetLimits, ConnectionQuotas } from '../domain/limits.js';
 import { systemErrorCode } from '../errors.js';
 import type { Commands } from '../ingest/commands.js';
 import type { DevicePublishes } from '../ingest/device-publishes.js';
@@ -14,13 +18,19 @@ import type { AccessTokens } from '../site/access-tokens.js';
 import type { ConnectionList } from '../site/connection-list.js';
 import type { Denials } from '../site/denials.js';
 import type { Devices } from '../site/devices.js';
+import type { FailedLogins } from '../site/failed-logins.js';
+import type { Health } from '../site/health.js';
 import type { KnownNetworks } from '../site/known-networks.js';
+import { Principals } from '../site/principals.js';
+import type { QuotaWatch } from '../site/quota-watch.js';
 import type { SiteModel } from '../site/site-model.js';
 import { Authentication } from './authentication.js';
+import { Budgets } from './budgets.js';
+import { ClientIds } from './client-ids.js';
 import { ConnectError, connectErrorOf } from './connect-errors.js';
 import type { Connection } from './connection.js';
 import { ConnectionDenials } from './connection-denials.js';
-import { FailedLogins } from './failed-logins.js';
+import { ConnectionQuota } from './connection-quota.js';
 import { KeepAlive } from './keep-alive.js';
 import { MqttClient, type PacketHandlers } from './mqtt-client.js';
 import { OpenConnections } from './open-connections.js';
@@ -28,6 +38,8 @@ import { ReadTurns } from './packet-reader.js';
 import { BrokerPersistence } from './persistence.js';
 import { Publishing } from './publishing.js';
 import { Releasing } from './releasing.js';
+import { SlowedFaults } from './slowed-faults.js';
+import { Slowing } from './slowing.js';
 import { Subscribing } from './subscribing.js';
 import { BackPressure } from './unstored-publishes.js';
 import { Wills } from './wills.js';
@@ -52,12 +64,18 @@ export interface MqttBrokerOptions {
   readonly presence: Presence;
   readonly stored: RedisPersistence;
   readonly denials: Denials;
+  readonly failedLogins: FailedLogins;
   readonly knownNetworks: KnownNetworks;
   /** How long the message path has waited for an answer of the store, in milliseconds. */
   readonly unansweredMs: () => number;
   readonly maxPacketBytes: number;
   readonly maxKeepAliveSeconds: number;
   readonly maxFiltersPerSession: number;
+  readonly limits: BudgetLimits;
+  readonly health: Health;
+  readonly maxConnections: number;
+  readonly quotasOf: (principal: Principal) => ConnectionQuotas;
+  readonly watch: QuotaWatch;
   readonly log: Logger;
   readonly now: () => number;
 }
@@ -76,11 +94,15 @@ export class MqttBroker {
   readonly #authentication: Authentication;
   readonly #handlers: PacketHandlers;
   readonly #backPressure: BackPressure;
+  readonly #budgets: Budgets;
+  readonly #slowing: Slowing;
+  readonly #slowedFaults: SlowedFaults;
   readonly #turns: ReadTurns;
   readonly #keepAlive = new KeepAlive();
   readonly #clients = new WeakMap<Client, MqttClient>();
   readonly #denials: ConnectionDenials;
   readonly #open: OpenConnections;
+  readonly #quota: ConnectionQuota;
   /** Authenticated connections whose network connection has not ended. */
   readonly #admitted = new Set<Connection>();
 
@@ -94,11 +116,19 @@ export class MqttBroker {
     this.#open = new OpenConnections(options.now);
     const publishing = new Publishing({ ...options, denials });
     this.#backPressure = new BackPressure(options.unansweredMs);
+    this.#budgets = new Budgets(options.limits, model);
+    this.#slowing = new Slowing(options.now);
+    this.#slowedFaults = new SlowedFaults(this.#slowing, options);
     this.#turns = new ReadTurns(options.deliveries);
+    const { maxConnections: total, watch } = options;
+    this.#quota = new ConnectionQuota({ total, watch, isExempt: isLoopbackAddress });
+    const principals = new Principals(model, accessTokens);
     this.#authentication = new Authentication({
       ...options,
+      connections: this.#quota,
+      clientIds: new ClientIds({ ...options, principals }),
       ...{ isKnown, backPressure: this.#backPressure },
-      failedLogins: new FailedLogins(options.now),
+      ...{ budgets: this.#budgets, slowing: this.#slowing },
     });
     this.#handlers = {
       publishing,
@@ -120,21 +150,26 @@ export class MqttBroker {
     this.#aedes.on('clientError', (client, error) => {
       // Logged already, with the client's identity.
       if (error instanceof ConnectError) return;
-      log.info({ clientId: client.id, reason: error.message }, 'connection ended');
+      const { clientId = client.id } = this.#connectionOf(client)?.session ?? {};
+      const address = this.#clients.get(client)?.address;
+      log.info({ clientId, address, reason: error.message }, 'connection ended');
     });
     this.#aedes.on('connectionError', (client, error) => this.#connectFailed(client, error));
     // Missing from the types of Aedes (DEPENDENCY-FAULTS 20); an unheard error would end the
     // process.
     const emitter: NodeJS.EventEmitter = this.#aedes;
-    emitter.on('error', (error) => log.error({ err: error }, 'broker error'));
+    emitter.on('error', (error) => log.error({ part: 'mqtt', err: error }, 'broker error'));
     await this.#aedes.listen();
     this.#keepAlive.start();
+    this.#slowedFaults.start();
   }
 
   /** Ends every connection. */
   async stop(): Promise<void> {
     this.#keepAlive.stop();
     this.#backPressure.stop();
+    this.#slowedFaults.stop();
+    this.#slowing.stop();
     for (const { client } of this.#open.all()) client.close();
     await new Promise<void>((resolve) => this.#aedes.close(resolve));
   }
@@ -151,6 +186,7 @@ export class MqttBroker {
       },
     });
     this.#clients.set(client, mqttClient);
+    this.#quota.arrived(mqttClient);
     // Aedes does not report every end: it loses sight of several connections under one client id.
     stream.once('close', () => this.#ended(client, mqttClient));
   }
@@ -160,6 +196,21 @@ export class MqttBroker {
     for (const connection of this.#admitted) {
       if (connection.owner === owner) connection.endCredential();
     }
+  }
+
+  /** Forgets a principal (`principalKey`) that is gone. */
+  forget(owner: string): void {
+    this.#budgets.forget(owner);
+  }
+
+  /** How many principals are read later than they send. */
+  get slowedCount(): number {
+    return this.#slowing.all().length;
+  }
+
+  /** How often a connection was held back, since the start. */
+  get heldBackCount(): number {
+    return this.#slowing.times;
   }
 
   /** Estimated memory of publishes on their way to the store. */
@@ -197,6 +248,8 @@ export class MqttBroker {
           () => done(null, true),
           (error) => {
             if (error instanceof ConnectError) this.#connectFailed(client, error);
+            // Aedes answers no client that is closed.
+            if (error instanceof ConnectError && error.returnCode === null) client.close();
             done(error, null);
           },
         );
@@ -233,7 +286,11 @@ export class MqttBroker {
     const request = mqttClient?.request;
     if (mqttClient === undefined || request === undefined)
       throw new TypeError('authentication without CONNECT');
-    const connection = await this.#authentication.admit(client, request, username, password);
+    const connection = await this.#authentication.admit(
+      ...([client, mqttClient, request, username, password] as const),
+    );
+    // From here on Aedes knows the client by its session: client ids are name spaces of principals.
+    client.id = connection.session.key;
     mqttClient.admitted(connection);
     if (client.closed || client.conn.destroyed) {
       // The client has gone meanwhile: its clean session must go too.
@@ -260,18 +317,19 @@ export class MqttBroker {
     const mqttClient = this.#clients.get(client);
     const connection = mqttClient?.connection;
     if (mqttClient === undefined || connection === undefined || client.closed) return;
-    this.#takeOver(client.id);
+    this.#takeOver(connection.session);
     this.#open.add(connection);
     this.#keepAlive.watch(mqttClient);
     connection.open();
     connection.share.takeUntil(this.#persistence.answered(), BYTES_OF_CONNECTION);
-    this.#options.log.info({ clientId: client.id, principal: connection.owner }, 'connected');
+    const { clientId } = connection.session;
+    this.#options.log.info({ clientId, principal: connection.owner }, 'connected');
     mqttClient.opened();
   }
 
-  /** Ends the connection that has the client id, if Aedes has not yet [MQTT-3.1.4-2]. */
-  #takeOver(clientId: string): void {
-    const client = this.#open.get(clientId)?.client;
+  /** Ends the connection that has the session, if Aedes has not yet [MQTT-3.1.4-2]. */
+  #takeOver({ key }: Session): void {
+    const client = this.#open.get(key)?.client;
     if (client === undefined) return;
     this.#closed(client);
     client.close();
@@ -286,12 +344,14 @@ export class MqttBroker {
     sessions.closed(connection.session);
     if (!wasOpen) return;
     this.#open.remove(connection);
-    log.info({ clientId: client.id, principal: connection.owner }, 'disconnected');
+    const { clientId } = connection.session;
+    log.info({ clientId, principal: connection.owner }, 'disconnected');
   }
 
   /** Handles the end of a network connection; a device that came back before shows no gap. */
   #ended(client: Client, mqttClient: MqttClient): void {
     this.#keepAlive.leave(mqttClient);
+    this.#quota.left(mqttClient);
     this.#closed(client);
     const { connection } = mqttClient;
     if (connection === undefined || !this.#admitted.delete(connection)) return;

@@ -7,6 +7,7 @@ import type { Transport } from '../site/connection-list.js';
 import type { ConnectRequest } from './authentication.js';
 import type { Connection } from './connection.js';
 import type { ConnectClaims } from './connection-denials.js';
+import type { Held } from './connection-quota.js';
 import type { Watched } from './keep-alive.js';
 import { PacketGuard, type PacketLimits } from './packet-guard.js';
 import { parserOf } from './packet-parser.js';
@@ -14,6 +15,9 @@ import { PacketReader, type ReadTurns } from './packet-reader.js';
 import type { Publishing } from './publishing.js';
 import type { Releasing } from './releasing.js';
 import type { Subscribing } from './subscribing.js';
+
+/** In place of a location: clients that are not authenticated share their turns by address. */
+const STRANGERS = 'strangers';
 
 /** The handlers of a client's packets. */
 export interface PacketHandlers {
@@ -38,7 +42,7 @@ export interface MqttClientOptions {
  * Aedes handles CONNECT, PINGREQ and DISCONNECT; publishes, subscriptions and acknowledgements are
  * the gateway's own. Packets that arrive before CONNACK are handled once the connection is open.
  */
-export class MqttClient implements Watched {
+export class MqttClient implements Watched, Held {
   readonly client: Client;
   readonly address: string;
   readonly #options: MqttClientOptions;
@@ -52,6 +56,18 @@ export class MqttClient implements Watched {
   /** Packets that followed CONNECT, which is being answered. */
   #early: Packet[] = [];
   #cancelWait: (() => void) | undefined;
+  readonly #proceed = () => {
+    this.#cancelWait = undefined;
+    this.#reader.resume();
+  };
+  /** Whether the last turn brought messages. */
+  #sends = false;
+  /** Whether it has waited for its budget, and has a turn now whatever its principal's others have sent. */
+  #hasWaited = false;
+  readonly #proceedAfterWait = () => {
+    this.#hasWaited = true;
+    this.#proceed();
+  };
 
   constructor(options: MqttClientOptions) {
     this.#options = options;
@@ -68,7 +84,9 @@ export class MqttClient implements Watched {
       ...{ stream, client, turns },
       onPacket: (packet) => this.#onPacket(packet),
       mayRead: () => this.#mayRead(),
+      onRead: (messages, bytes, nowMs) => this.#onRead(messages, bytes, nowMs),
       isSubscriber: () => this.#connection?.principal.type === 'token',
+      place: () => this.#connection?.place ?? { location: STRANGERS, principal: this.address },
     });
     stream.once('close', () => this.#cancelWait?.());
   }
@@ -100,9 +118,17 @@ export class MqttClient implements Watched {
     this.client.emit('error', new Error('keep alive timeout'));
   }
 
+  /** Closes the network connection without an answer. */
+  drop(): void {
+    this.client.conn.destroy();
+  }
+
   /** Notes the connection of the client, which is authenticated now. */
   admitted(connection: Connection): void {
     this.#connection = connection;
+    this.#sends = connection.principal.type === 'device';
+    // Its turns are no longer those of a stranger.
+    this.#options.turns.leave(this.#reader);
   }
 
   /** Handles the packets that followed CONNECT, once CONNACK is sent, and reads on. */
@@ -173,12 +199,23 @@ export class MqttClient implements Watched {
     const connection = this.#connection;
     if (connection === undefined || !this.#isOpened) return this.#request === undefined;
     if (this.client.closed) return false;
-    if (connection.share.mayRead) return true;
-    this.#cancelWait ??= connection.whenThereIsRoom(() => {
-      this.#cancelWait = undefined;
-      this.#reader.resume();
-    });
+    if (!connection.share.mayRead) {
+      this.#cancelWait ??= connection.whenThereIsRoom(this.#proceed);
+      return false;
+    }
+    // A client that only acknowledges makes room for messages, however much others of its principal send.
+    const { budget } = connection;
+    if (!this.#sends || this.#hasWaited || budget.isFree) return true;
+    const limit = budget.reachedLimit(performance.now());
+    if (limit === undefined) return true;
+    this.#cancelWait ??= connection.whenWithinBudget(limit, this.#proceedAfterWait);
     return false;
+  }
+
+  #onRead(messages: number, bytes: number, nowMs: number): boolean {
+    this.#sends = messages > 0;
+    this.#hasWaited = false;
+    return this.#connection?.budget.take(messages, bytes, nowMs) ?? false;
   }
 }
 

@@ -3,6 +3,7 @@ import type {
   ConnectionPosition,
   ConnectionView,
 } from '../site/connection-list.js';
+import { limitKey } from './budgets.js';
 import type { Connection } from './connection.js';
 
 interface Opened {
@@ -12,9 +13,9 @@ interface Opened {
   readonly sinceMs: number;
 }
 
-/** Connections whose CONNACK is sent, by client id. */
+/** Connections whose CONNACK is sent. */
 export class OpenConnections {
-  readonly #byClientId = new Map<string, Opened>();
+  readonly #bySession = new Map<string, Opened>();
   readonly #now: () => number;
   #lastNumber = 0;
 
@@ -23,37 +24,38 @@ export class OpenConnections {
   }
 
   get size(): number {
-    return this.#byClientId.size;
+    return this.#bySession.size;
   }
 
-  get(clientId: string): Connection | undefined {
-    return this.#byClientId.get(clientId)?.connection;
+  /** @param key `sessionKey` */
+  get(key: string): Connection | undefined {
+    return this.#bySession.get(key)?.connection;
   }
 
   all(): Connection[] {
-    return [...this.#byClientId.values()].map(({ connection }) => connection);
+    return [...this.#bySession.values()].map(({ connection }) => connection);
   }
 
   add(connection: Connection): void {
-    const { id } = connection.client;
+    const { key } = connection.session;
     // To the end, so that the order of the map is that of the numbers.
-    this.#byClientId.delete(id);
+    this.#bySession.delete(key);
     this.#lastNumber++;
     const opened = { connection, number: this.#lastNumber, sinceMs: this.#now() };
-    this.#byClientId.set(id, opened);
+    this.#bySession.set(key, opened);
   }
 
-  /** Removes the connection, unless another one has taken its client id over. */
+  /** Removes the connection, unless another one has taken its session over. */
   remove(connection: Connection): void {
-    const { id } = connection.client;
-    if (this.get(id) === connection) this.#byClientId.delete(id);
+    const { key } = connection.session;
+    if (this.get(key) === connection) this.#bySession.delete(key);
   }
 
   /** A page of the open connections, in the order in which they were opened. */
   page(limit: number, from?: ConnectionPosition): ConnectionPage {
     const { after, upTo } = from ?? { after: 0, upTo: this.#lastNumber };
     const found: Opened[] = [];
-    for (const opened of this.#byClientId.values()) {
+    for (const opened of this.#bySession.values()) {
       if (opened.number <= after) continue;
       if (opened.number > upTo || found.length > limit) break;
       found.push(opened);
@@ -66,12 +68,15 @@ export class OpenConnections {
 }
 
 function viewOf({ connection, sinceMs }: Opened): ConnectionView {
-  const { client, principal, address, keepAliveMs, protocol, mqttVersion, consumer } = connection;
+  const { principal, address, keepAliveMs, protocol, mqttVersion, consumer } = connection;
   const { alarms, messages } = consumer.cursors;
+  const { slowed } = connection;
   return {
-    clientId: client.id,
+    clientId: connection.session.clientId,
     principal: { type: principal.type === 'device' ? 'device' : 'access-token', id: principal.id },
     ...{ address, sinceMs, protocol, mqttVersion, keepAliveSeconds: keepAliveMs / 1_000 },
     backlog: { alarms: alarms.queued, messages: messages.queued },
+    slowed:
+      slowed === undefined ? null : { sinceMs: slowed.sinceMs, limit: limitKey(slowed.limit) },
   };
 }

@@ -98,8 +98,14 @@ const MAX_TOPIC_BYTES = 1024;
 const IDENTIFIER_BYTES = 2;
 const MAX_TOPIC_LEVELS = 128;
 
-/** MQTT 3.1 and 3.1.1. The parser knows 5, too. */
-const LEVELS = [3, 4];
+/** The protocol names of the levels of MQTT 3.1 and 3.1.1. The parser knows 5, too. */
+const NAMES_OF_LEVELS: ReadonlyMap<number, string> = new Map([
+  [3, 'MQIsdp'],
+  [4, 'MQTT'],
+]);
+/** Level, flags and keep-alive, the fields of a CONNECT of a fixed length. */
+const FIXED_CONNECT_BYTES = 4;
+const LENGTH_BYTES = 2;
 
 /** Finds a fault that neither the parser nor Aedes finds; undefined: none. */
 function faultOf(packet: Packet, limits: PacketLimits): WireFault | undefined {
@@ -134,7 +140,7 @@ function faultOf(packet: Packet, limits: PacketLimits): WireFault | undefined {
  */
 function levelFaultOf(packet: object): WireFault | undefined {
   const level: unknown = Reflect.get(packet, 'protocolVersion');
-  if (typeof level !== 'number' || LEVELS.includes(level)) return undefined;
+  if (typeof level !== 'number' || NAMES_OF_LEVELS.has(level)) return undefined;
   return { reason: 'unacceptable protocol version', code: 'unknown-version' };
 }
 
@@ -147,7 +153,11 @@ function connectFault(packet: IConnectPacket, limits: PacketLimits): WireFault |
   // name.
   const levelFault = levelFaultOf(packet);
   if (levelFault !== undefined) return levelFault;
-  const { clientId, username = '', password, will } = packet;
+  const { clientId, username = '', password, will, protocolId, protocolVersion = 4 } = packet;
+  // [MQTT-3.1.2-1]
+  if (protocolId !== NAMES_OF_LEVELS.get(protocolVersion)) {
+    return { reason: 'a protocol name of another level' };
+  }
   if (isIllFormed(clientId)) return { reason: 'unusable client id' };
   if (isIllFormed(username)) return { reason: 'unusable user name' };
   // [MQTT-3.1.2-22]
@@ -157,12 +167,30 @@ function connectFault(packet: IConnectPacket, limits: PacketLimits): WireFault |
   if (will !== undefined && isUnusableWillTopic(will.topic)) {
     return { reason: 'unusable topic of the will' };
   }
+  // [MQTT-3.1.2-18], [MQTT-3.1.2-20], [MQTT-3.1.4-1]: what no flag announces must not be there.
+  if (packet.length !== bytesOf(packet)) return { reason: 'bytes behind the fields of CONNECT' };
   // [MQTT-3.1.2-14]
   if ((will?.qos ?? 0) > 2) return { reason: 'unusable QoS of the will' };
   // [MQTT-3.1.3-9]
   return Buffer.byteLength(clientId) > limits.maxClientIdBytes
     ? { reason: 'client id too long', code: 'client-id-too-long' }
     : undefined;
+}
+
+/** The length of a CONNECT by its fields; they are well-formed, so decoding has kept their lengths. */
+function bytesOf({
+  protocolId = 'MQTT',
+  clientId,
+  will,
+  username,
+  password,
+}: IConnectPacket): number {
+  const fields = [protocolId, clientId, will?.topic, will?.payload, username, password];
+  const present = fields.filter((field) => field !== undefined);
+  return present.reduce(
+    (sum, field) => sum + LENGTH_BYTES + Buffer.byteLength(field),
+    FIXED_CONNECT_BYTES,
+  );
 }
 
 function publishFault({ topic, qos, messageId, dup }: IPublishPacket): string | undefined {
@@ -216,9 +244,9 @@ function countFault(filters: number, limits: PacketLimits): string | undefined {
   return filters > limits.maxFiltersPerPacket ? 'too many filters' : undefined;
 }
 
-/** Checks the topic of a will like that of a PUBLISH, which Aedes does not. */
+/** Checks the topic of a will like that of a PUBLISH, which Aedes does not [MQTT-4.7.3-1]. */
 function isUnusableWillTopic(topic: string): boolean {
-  return isUnusable(topic) || topic.includes('+') || topic.includes('#');
+  return topic === '' || isUnusable(topic) || topic.includes('+') || topic.includes('#');
 }
 
 function isUnusable(topic: string): boolean {

@@ -1,10 +1,14 @@
 import type { Duplex } from 'node:stream';
 import type { Client } from 'aedes';
 import type { Packet } from 'mqtt-packet';
+import { FairTurns, type TurnPlace, type TurnTaker } from './fair-turns.js';
 import { parserOf } from './packet-parser.js';
 
 /** Bytes read in one turn: some publishes; a large packet takes many turns. */
 const BYTES_PER_TURN = 1_024;
+
+/** Packets that count as messages: all that make work for others than the connection. */
+const COSTLY: ReadonlySet<Packet['cmd']> = new Set(['publish', 'subscribe', 'unsubscribe']);
 
 export interface PacketReaderOptions {
   readonly stream: Duplex;
@@ -14,7 +18,11 @@ export interface PacketReaderOptions {
   readonly onPacket: (packet: Packet) => void;
   /** Whether more may be read now; if not, `resume` is called later. */
   readonly mayRead: () => boolean;
+  /** Called with what a turn has read. Returns whether it was all alarms. */
+  readonly onRead: (messages: number, bytes: number, nowMs: number) => boolean;
   readonly isSubscriber: () => boolean;
+  /** Whose turns the connection takes part in. */
+  readonly place: () => TurnPlace;
 }
 
 /**
@@ -26,7 +34,8 @@ export class PacketReader implements TurnTaker {
   readonly #options: PacketReaderOptions;
   readonly #read: Duplex['read'];
   readonly #parse: (bytes: Buffer) => void;
-  #publishes = 0;
+  #messages = 0;
+  #bringsAlarms = false;
   #isEnded = false;
   #readAtMs = performance.now();
 
@@ -46,7 +55,7 @@ export class PacketReader implements TurnTaker {
     parser.removeAllListeners('packet');
     parser.on('packet', (packet) => {
       if (this.#isEnded) return;
-      if (packet.cmd === 'publish') this.#publishes++;
+      if (COSTLY.has(packet.cmd)) this.#messages++;
       onPacket(packet);
     });
   }
@@ -58,6 +67,14 @@ export class PacketReader implements TurnTaker {
 
   get isSubscriber(): boolean {
     return this.#options.isSubscriber();
+  }
+
+  get place(): TurnPlace {
+    return this.#options.place();
+  }
+
+  get bringsAlarms(): boolean {
+    return this.#bringsAlarms;
   }
 
   get wantsTurn(): boolean {
@@ -81,37 +98,33 @@ export class PacketReader implements TurnTaker {
     this.#options.turns.leave(this);
   }
 
-  takeTurn(): number {
-    this.#publishes = 0;
-    const { stream } = this.#options;
+  takeTurn(nowMs: number): number {
+    // The budget may have been used up, or the room taken, since the turn was asked for.
+    if (!this.#options.mayRead()) return 0;
+    const { stream, onRead } = this.#options;
+    this.#messages = 0;
     const bytes: unknown = this.#read(Math.min(stream.readableLength, BYTES_PER_TURN) || undefined);
-    this.#readAtMs = performance.now();
-    if (bytes instanceof Buffer) this.#parse(bytes);
+    this.#readAtMs = nowMs;
+    if (bytes instanceof Buffer) {
+      this.#parse(bytes);
+      this.#bringsAlarms = onRead(this.#messages, bytes.length, nowMs);
+    }
     // At the end of the stream, this read makes it emit `end`.
     if (stream.readableLength === 0 && !stream.destroyed) this.#read(0);
-    return this.#publishes;
+    return this.#messages;
   }
 }
 
-/** A client's connection, which is read in turns. */
-export interface TurnTaker {
-  /** Whether the client is a subscriber, whose acknowledgements make room for messages. */
-  readonly isSubscriber: boolean;
-  /** Reads a bounded piece. Returns how many publishes were in it. */
-  takeTurn(): number;
-  /** Whether there is more to read, and it may be read. */
-  readonly wantsTurn: boolean;
-}
-
-/** Publishes read in one round; about as many are sent to each consumer in one. */
-const PUBLISHES_PER_ROUND = 100;
-/** Publishes read in one round while consumers lag: acknowledgements go before publishes. */
-const PUBLISHES_PER_ROUND_WHEN_LAGGING = 20;
+/** Messages read in one round; about as many are sent to each consumer in one. */
+const MESSAGES_PER_ROUND = 100;
+/** Messages read in one round while consumers lag: acknowledgements go before publishes. */
+const MESSAGES_PER_ROUND_WHEN_LAGGING = 20;
 const LAG_ENTRIES = 500;
 /** The more entries consumers lag, the longer the pause between rounds, up to a bound. */
 const ENTRIES_PER_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 5;
 const SUBSCRIBERS_ROUND_MS = 5;
+const OTHERS_ROUND_MS = 10;
 const LAG_CHECK_INTERVAL_MS = 5;
 
 /**
@@ -123,8 +136,8 @@ const LAG_CHECK_INTERVAL_MS = 5;
  */
 export class ReadTurns {
   readonly #deliveries: { readonly lag: number };
-  readonly #subscribers = new Set<TurnTaker>();
-  readonly #others = new Set<TurnTaker>();
+  readonly #subscribers = new FairTurns();
+  readonly #others = new FairTurns();
   #isScheduled = false;
   #timer: NodeJS.Timeout | undefined;
   #lagCheckedAtMs = Number.NEGATIVE_INFINITY;
@@ -138,20 +151,20 @@ export class ReadTurns {
 
   /** Queues a connection that has something to read. */
   want(taker: TurnTaker): void {
-    (taker.isSubscriber ? this.#subscribers : this.#others).add(taker);
+    (taker.isSubscriber ? this.#subscribers : this.#others).want(taker);
     this.#schedule();
   }
 
-  /** Removes a connection that is gone. */
+  /** Removes a connection that is gone, or whose place is another now. */
   leave(taker: TurnTaker): void {
-    this.#subscribers.delete(taker);
-    this.#others.delete(taker);
+    this.#subscribers.leave(taker);
+    this.#others.leave(taker);
   }
 
   #schedule(): void {
     if (this.#isScheduled) return;
     const pauseMs = this.#othersNotBeforeMs - performance.now();
-    if (this.#subscribers.size > 0 || pauseMs <= 0) {
+    if (this.#subscribers.waiting > 0 || pauseMs <= 0) {
       this.#isScheduled = true;
       setImmediate(() => this.#round());
     } else {
@@ -167,12 +180,13 @@ export class ReadTurns {
     const nowMs = performance.now();
     this.#readSubscribers(nowMs);
     if (nowMs >= this.#othersNotBeforeMs) this.#readOthers(nowMs);
-    if (this.#subscribers.size + this.#others.size > 0) this.#schedule();
+    if (this.#subscribers.waiting + this.#others.waiting > 0) this.#schedule();
   }
 
+  /** As many turns as there are subscribers that want one: about one each. */
   #readSubscribers(nowMs: number): void {
-    for (const taker of [...this.#subscribers]) {
-      this.#turn(this.#subscribers, taker);
+    for (let turns = this.#subscribers.waiting; turns > 0; turns--) {
+      this.#subscribers.next();
       if (performance.now() - nowMs > SUBSCRIBERS_ROUND_MS) return;
     }
   }
@@ -180,23 +194,17 @@ export class ReadTurns {
   #readOthers(nowMs: number): void {
     const lag = this.#lagAt(nowMs);
     const isLagging = lag > LAG_ENTRIES;
-    let budget = isLagging ? PUBLISHES_PER_ROUND_WHEN_LAGGING : PUBLISHES_PER_ROUND;
+    let left = isLagging ? MESSAGES_PER_ROUND_WHEN_LAGGING : MESSAGES_PER_ROUND;
     if (isLagging) {
       this.#othersNotBeforeMs = nowMs + Math.min(MAX_PAUSE_MS, lag / ENTRIES_PER_PAUSE_MS);
     }
-    for (const taker of this.#others) {
-      if (budget <= 0) return;
-      // One turn at least: a large publish takes many that bring none.
-      budget -= Math.max(1, this.#turn(this.#others, taker));
+    const startMs = performance.now();
+    while (left > 0 && performance.now() - startMs < OTHERS_ROUND_MS) {
+      const messages = this.#others.next();
+      if (messages === undefined) return;
+      // One at least: a large publish takes many turns that bring none.
+      left -= Math.max(1, messages);
     }
-  }
-
-  /** A taker that wants more goes to the end of the line. */
-  #turn(line: Set<TurnTaker>, taker: TurnTaker): number {
-    line.delete(taker);
-    const publishes = taker.takeTurn();
-    if (taker.wantsTurn) line.add(taker);
-    return publishes;
   }
 
   #lagAt(nowMs: number): number {

@@ -88,12 +88,12 @@ export class BrokerPersistence {
   }
 
   async putWill(client: ClientRef, packet: object): Promise<void> {
-    this.#inBackground(this.#options.stored.putWill(client, packet));
+    this.#inBackground(client, this.#options.stored.putWill(client, packet));
     return Promise.resolve();
   }
 
   async delWill(client: ClientRef): Promise<void> {
-    this.#inBackground(this.#options.stored.delWill(client));
+    this.#inBackground(client, this.#options.stored.delWill(client));
     return Promise.resolve();
   }
 
@@ -102,9 +102,9 @@ export class BrokerPersistence {
   }
 
   /** Runs a call without waiting; the connection to the store keeps the order of calls. */
-  #inBackground(call: Promise<unknown>): void {
+  #inBackground({ id: clientId }: ClientRef, call: Promise<unknown>): void {
     this.#lastInBackground = call.catch((error: unknown) =>
-      this.#options.log.warn({ err: error }, 'failed to store a will'),
+      this.#options.log.warn({ clientId, err: error }, 'failed to store a will'),
     );
   }
 }

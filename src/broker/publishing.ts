@@ -73,6 +73,7 @@ export class Publishing {
   #keepOrTurnAway(connection: Connection, publish: Publish): void {
     const { qos, retain } = publish.packet;
     const isAlarm = publish.target.type === 'alarm';
+    if (isAlarm) connection.budget.countAlarm(publish.payload.length);
     // A publish that is sent on at once, and not stored, needs no room.
     const needsRoom = qos > 0 || retain || isAlarm;
     if (!needsRoom || connection.unstored.keeps(isAlarm, qos)) {
@@ -116,7 +117,7 @@ export class Publishing {
     const session = connection?.session;
     const received =
       qos === 2 && messageId !== undefined && session?.isPersistent === true
-        ? { clientId: session.clientId, packetIdentifier: messageId }
+        ? { session: session.key, packetIdentifier: messageId }
         : undefined;
     if (principal.type === 'device') {
       const sent = messageId === undefined || qos === 0 ? undefined : messageId;

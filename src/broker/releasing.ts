@@ -38,8 +38,9 @@ export class Releasing {
           connection.writer.write(encodeAcknowledgement('pubcomp', identifier));
         }
       } catch (error) {
-        const { id: clientId } = connection.client;
-        this.#log.warn({ err: error, clientId }, 'failed to release QoS 2 packet identifiers');
+        const { owner: principal, session } = connection;
+        const fields = { clientId: session.clientId, err: error };
+        this.#log.warn({ principal, ...fields }, 'failed to release QoS 2 packet identifiers');
         connection.client.close();
       }
       connection.share.release(identifiers.length * memoryOf(0));

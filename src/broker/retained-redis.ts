@@ -1,8 +1,13 @@
 import type { RedisPersistence } from 'aedes-persistence-redis';
 import { z } from 'zod';
 import type { DirectMessage } from '../delivery/direct-queue.js';
-import type { RetainedMessages } from '../delivery/retained-messages.js';
+import type {
+  RetainedMessages,
+  RetainedTopic,
+  RetainedTopics,
+} from '../delivery/retained-messages.js';
 import { matchesFilter, parseForwardedTopic } from '../domain/topics.js';
+import type { StoreHeadroom } from '../site/store-headroom.js';
 
 const packetSchema = z.object({
   topic: z.string(),
@@ -10,6 +15,12 @@ const packetSchema = z.object({
   qos: z.number(),
   groupId: z.string().nullable().default(null),
 });
+
+const BYTES_PER_PAGE = 64 * 1024;
+/** The guess for a message whose topic was given and not looked up. */
+const BYTES_OF_ANY = 8 * 1024;
+const WILDCARD = /[+#]/;
+const NOTHING = Buffer.alloc(0);
 
 /**
  * Stores retained messages in aedes-persistence-redis, each with its group.
@@ -19,47 +30,119 @@ const packetSchema = z.object({
  */
 export class RetainedRedis implements RetainedMessages {
   readonly #persistence: RedisPersistence;
+  readonly #topics: RetainedTopics;
+  readonly #headroom: StoreHeadroom;
+  /** Messages whose predecessor's size is being asked for. */
+  #looking = 0;
+  /** The last page that was asked for: of all subscribers, one is read at a time. */
+  #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(persistence: RedisPersistence) {
+  constructor(persistence: RedisPersistence, topics: RetainedTopics, headroom: StoreHeadroom) {
     this.#persistence = persistence;
+    this.#topics = topics;
+    this.#headroom = headroom;
   }
 
   async store(message: DirectMessage): Promise<boolean> {
-    await this.#persistence.storeRetained({
-      cmd: 'publish',
-      topic: message.topic,
-      payload: message.payload,
-      qos: message.qos,
-      retain: true,
-      dup: false,
-      groupId: message.groupId,
-    });
+    const { isAmpleForRetained } = this.#headroom;
+    const isLooking = message.isExpendable === true && !isAmpleForRetained;
+    // What comes after one that is being looked at must not overtake it.
+    if (!isLooking && this.#looking === 0) await this.#put(message);
+    else await this.#putIfRoom(message);
     return true;
   }
 
-  /**
-   * Returns each message once: Redis repeats some under overlapping filters, or while its hash
-   * grows.
-   */
-  async matching(filters: readonly string[]): Promise<DirectMessage[]> {
-    const messages = new Map<string, DirectMessage>();
-    const found = this.#persistence.createRetainedStreamCombi(filters.map(withoutGlob));
-    for await (const packet of found) {
-      const { topic, payload, qos, groupId } = packetSchema.parse(packet);
-      if (!filters.some((filter) => matchesFilter(filter, topic))) continue;
-      const locationId = parseForwardedTopic(topic)?.locationId ?? null;
-      const about = { locationId, groupId };
-      messages.set(topic, { topic, payload, qos: qos === 0 ? 0 : 1, retain: true, ...about });
+  async #putIfRoom(message: DirectMessage): Promise<void> {
+    const { topic, payload, isExpendable } = message;
+    this.#looking++;
+    const bytes = await this.#topics.bytesOf(topic).finally(() => this.#looking--);
+    const isRoom = this.#headroom.isAmpleForRetained || bytes >= payload.length;
+    if (isExpendable !== true || isRoom) {
+      await this.#put(message);
+      return;
     }
-    return [...messages.values()];
+    this.#headroom.notTaken('retained');
+    await this.#put({ ...message, payload: NOTHING });
+  }
+
+  async #put({ topic, payload, qos, groupId }: DirectMessage): Promise<void> {
+    const packet = { cmd: 'publish', topic, payload, qos, retain: true, dup: false } as const;
+    await this.#persistence.storeRetained({ ...packet, groupId });
+  }
+
+  /**
+   * Returns each message once under overlapping filters; twice, perhaps, while Redis' hash grows.
+   *
+   * The library would send all values of all topics for a wildcard (DEPENDENCY-FAULTS 12). So topics are
+   * listed first, and values read of those that match.
+   */
+  async *matching(filters: readonly string[]): AsyncGenerator<readonly DirectMessage[]> {
+    for await (const topics of this.#listed(filters)) {
+      const matching = topics.filter(({ topic }) =>
+        filters.some((filter) => matchesFilter(filter, topic)),
+      );
+      for (const page of pagesOf(matching)) {
+        yield await this.#inTurn(() => this.#read(page));
+      }
+    }
+  }
+
+  async *#listed(filters: readonly string[]): AsyncGenerator<readonly RetainedTopic[]> {
+    if (!filters.some((filter) => WILDCARD.test(filter))) {
+      yield filters.map((topic) => ({ topic, bytes: BYTES_OF_ANY }));
+      return;
+    }
+    const lists = this.#topics.startingWith(commonPrefix(filters))[Symbol.asyncIterator]();
+    for (;;) {
+      const { done, value } = await this.#inTurn(() => lists.next());
+      if (done === true) return;
+      yield value;
+    }
+  }
+
+  async #read(topics: readonly RetainedTopic[]): Promise<DirectMessage[]> {
+    const found = await Promise.all(topics.map(({ topic }) => this.#messageOf(topic)));
+    return found.filter((message) => message !== undefined);
+  }
+
+  async #messageOf(topic: string): Promise<DirectMessage | undefined> {
+    for await (const packet of this.#persistence.createRetainedStreamCombi([topic])) {
+      const { payload, qos, groupId } = packetSchema.parse(packet);
+      const locationId = parseForwardedTopic(topic)?.locationId ?? null;
+      return { topic, payload, qos: qos === 0 ? 0 : 1, retain: true, locationId, groupId };
+    }
+    return undefined;
+  }
+
+  /** Does the work after what was asked for before: many subscribers must not delay alarms. */
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const result = this.#turn.then(work);
+    this.#turn = result.catch(() => undefined);
+    return result;
   }
 }
 
-/**
- * Widens the filter where a level holds characters of a Redis pattern.
- *
- * The library passes the levels before the first wildcard to HSCAN as they are.
- */
-function withoutGlob(filter: string): string {
-  return filter.replace(/[^/]*[[\\][^/]*/g, '+');
+/** Divides topics into pages of bounded size, of one message at least. */
+function* pagesOf(topics: readonly RetainedTopic[]): Generator<readonly RetainedTopic[]> {
+  let page: RetainedTopic[] = [];
+  let pageBytes = 0;
+  for (const topic of topics) {
+    if (page.length > 0 && pageBytes + topic.bytes > BYTES_PER_PAGE) {
+      yield page;
+      [page, pageBytes] = [[], 0];
+    }
+    page.push(topic);
+    pageBytes += topic.bytes;
+  }
+  if (page.length > 0) yield page;
+}
+
+/** The text with which every topic begins that one of the filters matches. */
+function commonPrefix(filters: readonly string[]): string {
+  // `a/#` matches `a` as well [MQTT-4.7.1-2].
+  const fixed = filters.map((filter) => filter.replace(/\/?[+#].*$/, ''));
+  const [first = '', last = ''] = [fixed.toSorted()[0], fixed.toSorted().at(-1)];
+  let length = 0;
+  while (length < first.length && first[length] === last[length]) length++;
+  return first.slice(0, length);
 }

@@ -3,8 +3,10 @@ import type { Logger } from 'pino';
 import type { RetainedMessages } from '../delivery/retained-messages.js';
 import type { RequestedSubscription } from '../delivery/session.js';
 import type { Sessions } from '../delivery/sessions.js';
-import { maySubscribe } from '../domain/grants.js';
+import { maySubscribe, type Principal } from '../domain/grants.js';
+import type { ConnectionQuotas } from '../domain/limits.js';
 import type { DeniedReason } from '../site/connection-list.js';
+import type { QuotaWatch } from '../site/quota-watch.js';
 import type { Connection } from './connection.js';
 import { type ConnectionDenials, SUBACK_FAILURE } from './connection-denials.js';
 import { encodeAcknowledgement, encodeSuback } from './packet-writer.js';
@@ -18,6 +20,8 @@ export interface SubscribingOptions {
   readonly retained: RetainedMessages;
   readonly denials: ConnectionDenials;
   readonly maxFiltersPerSession: number;
+  readonly quotasOf: (principal: Principal) => ConnectionQuotas;
+  readonly watch: QuotaWatch;
   readonly log: Logger;
 }
 
@@ -38,8 +42,9 @@ export class Subscribing {
   subscribe(connection: Connection, packet: ISubscribePacket): void {
     const { messageId = 0, subscriptions } = packet;
     const granted: RequestedSubscription[] = [];
+    const room = this.#roomOf(connection);
     const codes = subscriptions.map(({ topic: filter, qos }) => {
-      const code = this.#denialOf(connection, granted, filter);
+      const code = this.#denialOf(connection, granted, filter, room);
       if (code !== undefined) {
         this.#options.denials.filter(connection.peer, filter, code);
         return SUBACK_FAILURE;
@@ -49,7 +54,7 @@ export class Subscribing {
       return grantedQos;
     });
     this.#logDenied(connection, subscriptions, codes);
-    const stored = this.#options.sessions.subscribe(connection.client.id, granted);
+    const stored = this.#options.sessions.subscribe(connection.session.key, granted);
     const suback = encodeSuback(messageId, codes);
     this.#acknowledge(connection, stored, suback, subscriptions.length, () => {
       if (granted.length > 0) this.#sendRetained(connection, granted);
@@ -58,7 +63,7 @@ export class Subscribing {
 
   unsubscribe(connection: Connection, packet: IUnsubscribePacket): void {
     const { messageId = 0, unsubscriptions } = packet;
-    const stored = this.#options.sessions.unsubscribe(connection.client.id, unsubscriptions);
+    const stored = this.#options.sessions.unsubscribe(connection.session.key, unsubscriptions);
     const unsuback = encodeAcknowledgement('unsuback', messageId);
     this.#acknowledge(connection, stored, unsuback, unsubscriptions.length, () => undefined);
   }
@@ -70,7 +75,7 @@ export class Subscribing {
     filters: number,
     then: () => void,
   ): void {
-    const { share, client, writer } = connection;
+    const { share, client, session, writer } = connection;
     share.takeUntil(stored, memoryOf(filters * BYTES_OF_FILTER));
     stored.then(
       () => {
@@ -78,7 +83,9 @@ export class Subscribing {
         then();
       },
       (error: unknown) => {
-        this.#options.log.warn({ err: error, clientId: client.id }, 'failed to store a session');
+        const { owner: principal } = connection;
+        const fields = { clientId: session.clientId, err: error };
+        this.#options.log.warn({ principal, ...fields }, 'failed to store a session');
         client.close();
       },
     );
@@ -86,37 +93,53 @@ export class Subscribing {
 
   /** Why a filter gets 0x80, undefined if it is granted. */
   #denialOf(
-    { consumer, principal }: Connection,
+    { consumer, principal, owner }: Connection,
     granted: readonly RequestedSubscription[],
     filter: string,
+    room: number,
   ): DeniedReason | undefined {
     if (!maySubscribe(principal, filter)) {
       return principal.type === 'device' ? 'filter-not-of-device' : 'filter-outside-grants';
     }
     const { subscriptions } = consumer;
     const isFull = subscriptions.size + granted.length >= this.#options.maxFiltersPerSession;
-    return isFull && !subscriptions.has(filter) ? 'too-many-filters' : undefined;
+    if (isFull && !subscriptions.has(filter)) return 'too-many-filters';
+    if (granted.length < room || subscriptions.has(filter)) return undefined;
+    this.#options.watch.exceeded('subscriptions', owner);
+    return 'too-many-subscriptions';
   }
 
-  #sendRetained({ consumer }: Connection, granted: readonly RequestedSubscription[]): void {
+  /** How many more filters the principal may have; ended ones count as long as they have a backlog. */
+  #roomOf({ principal, owner }: Connection): number {
+    const held = this.#options.sessions
+      .ofOwner(owner)
+      .reduce((sum, { consumer }) => sum + consumer.subscriptions.heldCount, 0);
+    return this.#options.quotasOf(principal).subscriptions - held;
+  }
+
+  #sendRetained(
+    { consumer, owner: principal }: Connection,
+    granted: readonly RequestedSubscription[],
+  ): void {
     const filters = granted.map(({ filter }) => filter);
-    consumer
-      .offerRetained(() => this.#options.retained.matching(filters))
-      .catch((error: unknown) => {
-        this.#options.log.warn({ err: error }, 'failed to send retained messages');
-      });
+    consumer.offerRetained(filters, {
+      retained: this.#options.retained,
+      onFailure: (error) => {
+        this.#options.log.warn({ principal, err: error }, 'failed to send retained messages');
+      },
+    });
   }
 
   /** Logs denied filters in one line for a SUBSCRIBE, however many there are. */
   #logDenied(
-    { client, owner }: Connection,
+    { session, owner }: Connection,
     subscriptions: ISubscribePacket['subscriptions'],
     codes: readonly number[],
   ): void {
     const denied = subscriptions.filter((_, index) => codes[index] === SUBACK_FAILURE);
     if (denied.length === 0) return;
     const filters = denied.slice(0, MAX_LOGGED_FILTERS).map(({ topic }) => topic);
-    const which = { clientId: client.id, principal: owner, count: denied.length, filters };
-    this.#options.log.info(which, 'subscription denied');
+    const which = { clientId: session.clientId, count: denied.length, filters };
+    this.#options.log.info({ principal: owner, ...which }, 'subscription denied');
   }
 }

@@ -1,5 +1,6 @@
 import type { IPublishPacket } from 'mqtt-packet';
 import type { Logger } from 'pino';
+import { principalKey } from '../domain/grants.js';
 import { parsePublishTopic } from '../domain/topics.js';
 import type { Presence } from '../ingest/presence.js';
 import type { Connection } from './connection.js';
@@ -41,8 +42,8 @@ export class Wills {
 
   #publish(principal: Connection['principal'], packet: IPublishPacket): void {
     this.#options.publishing.takeWill(principal, packet, (isStored) => {
-      const { id: principalId } = principal;
-      if (!isStored) this.#options.log.warn({ principalId }, 'failed to store a will');
+      if (isStored) return;
+      this.#options.log.warn({ principal: principalKey(principal) }, 'failed to store a will');
     });
   }
 }

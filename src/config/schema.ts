@@ -1,4 +1,10 @@
 import { z } from 'zod';
+import {
+  deviceLimitsSchema,
+  locationLimitsSchema,
+  tokenLimitsSchema,
+  totalLimitsSchema,
+} from '../domain/limits.js';
 import { bridgesSchema } from './bridge-schema.js';
 
 /** Every key of the configuration with its default (CONTRACT 1 and 5). Units are in the names. */
@@ -11,6 +17,8 @@ const MAX_MQTT_PACKET_BYTES = 268_435_455;
 const MAX_UINT16 = 65_535;
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 const MAX_DAYS = 36_500;
+/** An empty store needs some of it. */
+const MIN_STORE_BYTES = 16 * 1024 * 1024;
 /** 5 GiB: the limit of one PUT in S3 as well. */
 const MAX_UPLOAD_BYTES = 5 * 1024 ** 3;
 
@@ -104,7 +112,12 @@ export const configSchema = z.strictObject({
   tls: tls.optional(),
   mqtt: mqtt.prefault({}),
   http: http.prefault({}),
-  redis: z.strictObject({ url: redisUrl.optional() }).prefault({}),
+  redis: z
+    .strictObject({
+      url: redisUrl.optional(),
+      maxMemoryBytes: z.int().min(MIN_STORE_BYTES).optional(),
+    })
+    .prefault({}),
   log: z
     .strictObject({
       level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
@@ -116,6 +129,10 @@ export const configSchema = z.strictObject({
       connectionBurst: count.default(100),
       handshakesPerSecond: count.default(50),
       handshakeBurst: count.default(500),
+      device: deviceLimitsSchema.prefault({}),
+      token: tokenLimitsSchema.prefault({}),
+      location: locationLimitsSchema.prefault({}),
+      total: totalLimitsSchema.prefault({}),
     })
     .prefault({}),
   sessions: z

@@ -124,7 +124,7 @@ async function* entriesAfter(
     const page = await reader.read(log, after, PAGE_ENTRIES);
     for (const entry of page) if (entry.sequence <= last) yield entry;
     const newest = page.at(-1);
-    if (newest === undefined || page.length < PAGE_ENTRIES) return;
+    if (newest === undefined) return;
     after = newest.sequence;
   }
 }

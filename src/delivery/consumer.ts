@@ -5,6 +5,7 @@ import { type ConsumerLimits, spacingFor } from './limits.js';
 import { LOG_NAMES, type LogEntry, type LogName, type LogPositions } from './log-entry.js';
 import type { Receiver } from './receiver.js';
 import { Replay } from './replay.js';
+import type { RetainedFeedOptions } from './retained-feed.js';
 import type { Member, Selection } from './routes.js';
 import { SendingWindow } from './sending-window.js';
 import type { QoS, Subscriptions } from './subscriptions.js';
@@ -158,6 +159,21 @@ export class Consumer implements Member {
     if (isDropped) this.#options.moved.add(this);
   }
 
+  /** Bytes of the messages that wait; alarms do not count. */
+  get backlogBytes(): number {
+    return this.cursors.messages.queuedBytes;
+  }
+
+  /** Drops the oldest messages beyond so many bytes; alarms leave by age only. */
+  cutBacklog(maxBytes: number): void {
+    const { messages } = this.cursors;
+    const isDropped = messages.dropBeyond(
+      Number.POSITIVE_INFINITY,
+      maxBytes - messages.inFlightBytes,
+    );
+    if (isDropped) this.#options.moved.add(this);
+  }
+
   /** Expires old entries, and follows logs in which nothing concerns the consumer. */
   keepBounds(): void {
     const oldestMs = this.#oldestMs();
@@ -218,21 +234,21 @@ export class Consumer implements Member {
     }
   }
 
-  /**
-   * Sends the retained messages of new subscriptions, at QoS 1 within the window.
-   *
-   * A retained message is left out when a newer one of its topic was sent since the fetch began.
-   */
-  async offerRetained(fetch: () => Promise<readonly DirectMessage[]>): Promise<void> {
-    const { receiver } = this.#window;
-    await this.#window.direct.addRetained(async () => {
-      const retained = await fetch();
-      if (this.#window.receiver !== receiver) return [];
-      return retained.flatMap((message) => {
+  /** Sends the retained messages of new subscriptions, as fast as the connection takes them. */
+  offerRetained(
+    filters: readonly string[],
+    source: Pick<RetainedFeedOptions, 'retained' | 'onFailure'>,
+  ): void {
+    if (!this.isConnected) return;
+    this.#window.direct.addRetained(filters, {
+      ...source,
+      select: (message) => {
         const qos = this.subscriptions.qosFor(message.topic);
-        if (qos === undefined || !this.#options.mayReceive(message)) return [];
-        return [qos === 0 ? { ...message, qos } : message];
-      });
+        if (qos === undefined || !this.#options.mayReceive(message)) return undefined;
+        return qos === 0 ? { ...message, qos } : message;
+      },
+      isSubscribed: (filter) => this.subscriptions.has(filter),
+      onPage: () => this.wake(),
     });
     this.wake();
   }

@@ -29,9 +29,9 @@ export class CursorSaver {
   /** The consumers whose cursors may have moved since they were saved. */
   readonly moved = new Set<Consumer>();
   readonly #options: CursorSaverOptions;
-  /** By client id. */
+  /** By session key. */
   readonly #saved = new Map<string, Saved>();
-  /** Stored ack floors, by client id. */
+  /** Stored ack floors, by session key. */
   readonly #ackFloors = new Map<string, LogPositions>();
   readonly #saving = new SharedTurn(() => this.#save());
   #timer: NodeJS.Timeout | undefined;
@@ -55,8 +55,8 @@ export class CursorSaver {
   }
 
   /** Notes the stored position of a session. */
-  noteStored({ clientId, cursors: { alarms, messages } }: SessionPosition): void {
-    this.#ackFloors.set(clientId, { alarms: alarms.ackFloor, messages: messages.ackFloor });
+  noteStored({ key, cursors: { alarms, messages } }: SessionPosition): void {
+    this.#ackFloors.set(key, { alarms: alarms.ackFloor, messages: messages.ackFloor });
   }
 
   /** The lowest stored ack floor of all sessions. */
@@ -65,9 +65,9 @@ export class CursorSaver {
   }
 
   /** Forgets a session that has ended. */
-  forget(clientId: string): void {
-    this.#saved.delete(clientId);
-    this.#ackFloors.delete(clientId);
+  forget(key: string): void {
+    this.#saved.delete(key);
+    this.#ackFloors.delete(key);
   }
 
   /**
@@ -99,8 +99,8 @@ export class CursorSaver {
       const position = positionOf(consumer);
       if (position === undefined) continue;
       const saved = savedOf(position);
-      if (isCoveredBy(saved, this.#saved.get(position.clientId))) continue;
-      this.#saved.set(position.clientId, saved);
+      if (isCoveredBy(saved, this.#saved.get(position.key))) continue;
+      this.#saved.set(position.key, saved);
       changed.set(consumer, position);
     }
     this.moved.clear();
@@ -108,15 +108,15 @@ export class CursorSaver {
     try {
       await store.saveCursors([...changed.values()]);
     } catch (error) {
-      for (const [consumer, { clientId }] of changed) {
+      for (const [consumer, { key }] of changed) {
         // A session forgotten meanwhile is not saved again.
-        if (this.#saved.delete(clientId)) this.moved.add(consumer);
+        if (this.#saved.delete(key)) this.moved.add(consumer);
       }
       throw error;
     }
     for (const position of changed.values()) {
       // A session forgotten meanwhile no longer counts for the lowest ack floor.
-      if (this.#ackFloors.has(position.clientId)) this.noteStored(position);
+      if (this.#ackFloors.has(position.key)) this.noteStored(position);
     }
   }
 }

@@ -106,6 +106,11 @@ export class Deliveries {
     }
   }
 
+  /** Whether a subscriber is connected that has asked for the topic. */
+  hasReceivers(topic: string): boolean {
+    return this.#routes.match(topic).some(({ selection }) => selection.connected.size > 0);
+  }
+
   /** The largest lag, in entries, of the consumers that acknowledge at once; 0 when none reads. */
   get lag(): number {
     let largest = 0;

@@ -1,5 +1,6 @@
 import type { Audience } from '../domain/grants.js';
 import type { OutgoingPublish } from './receiver.js';
+import { RetainedFeed, type RetainedFeedOptions } from './retained-feed.js';
 import type { QoS } from './subscriptions.js';
 
 /** A message beside the logs: telemetry at QoS 0, retained messages, the gateway's own status. */
@@ -8,6 +9,8 @@ export interface DirectMessage extends Audience {
   readonly payload: Buffer;
   readonly qos: QoS;
   readonly retain: boolean;
+  /** Whether a store that runs short need not retain the message. */
+  readonly isExpendable?: boolean;
 }
 
 /** Converts a message to the PUBLISH that is sent. */
@@ -25,20 +28,10 @@ export function directPublish(
  */
 const MAX_WAITING = 1_000;
 
-/**
- * Queues messages beside the logs until a connection has room.
- *
- * A retained message must not arrive after a newer one of its topic, or a subscriber would take the
- * old state for the new.
- */
+/** Queues messages beside the logs until a connection has room. */
 export class DirectQueue {
   readonly #queue = new Set<DirectMessage>();
-  /** By topic. */
-  readonly #retained = new Map<string, DirectMessage>();
-  /**
-   * For each fetch under way, the topics sent since it began: the fetch would bring older messages.
-   */
-  readonly #fetches = new Set<Set<string>>();
+  #retained: RetainedFeed | undefined;
 
   /** Queues a message; drops the oldest when too many wait. */
   add(message: DirectMessage): void {
@@ -46,45 +39,32 @@ export class DirectQueue {
     if (this.#queue.size > MAX_WAITING) this.take();
   }
 
-  /** Queues the fetched messages, except for topics sent meanwhile. */
-  async addRetained(fetch: () => Promise<readonly DirectMessage[]>): Promise<void> {
-    const sentMeanwhile = new Set<string>();
-    this.#fetches.add(sentMeanwhile);
-    try {
-      for (const message of await fetch()) {
-        if (!sentMeanwhile.has(message.topic)) this.#retained.set(message.topic, message);
-      }
-    } finally {
-      this.#fetches.delete(sentMeanwhile);
-    }
+  /** Has the retained messages follow that match these filters. */
+  addRetained(filters: readonly string[], options: RetainedFeedOptions): void {
+    this.#retained ??= new RetainedFeed(options);
+    this.#retained.add(filters);
   }
 
-  /** Whether nothing waits, and nothing is being fetched. */
+  /** Whether nothing waits, and nothing is being read. */
   get isIdle(): boolean {
-    return this.#queue.size + this.#retained.size + this.#fetches.size === 0;
+    return this.#queue.size === 0 && this.#retained?.isIdle !== false;
   }
 
   /** Notes that a topic is being sent: its waiting retained message is outdated. */
   noteSent(topic: string): void {
-    for (const sentMeanwhile of this.#fetches) sentMeanwhile.add(topic);
-    this.#retained.delete(topic);
+    this.#retained?.noteSent(topic);
   }
 
   /** Removes and returns the next message. */
   take(): DirectMessage | undefined {
     const [message] = this.#queue;
-    if (message !== undefined) {
-      this.#queue.delete(message);
-      return message;
-    }
-    const [retained] = this.#retained.values();
-    if (retained !== undefined) this.#retained.delete(retained.topic);
-    return retained;
+    if (message === undefined) return this.#retained?.take();
+    this.#queue.delete(message);
+    return message;
   }
 
   clear(): void {
     this.#queue.clear();
-    this.#retained.clear();
-    this.#fetches.clear();
+    this.#retained?.close();
   }
 }

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { GatewayError } from '../errors.js';
+import type { StoreHeadroom } from '../site/store-headroom.js';
 import type { Deliveries } from './deliveries.js';
 import type { NewMessage } from './log-entry.js';
 import type { LogWriter } from './log-writer.js';
@@ -14,12 +15,15 @@ export interface MessageToForward extends NewMessage {
   readonly retain: boolean;
   /** Whether the message removes its topic's retained message [MQTT-3.3.1-10]. */
   readonly removesRetained?: boolean;
+  /** Whether a store that runs short need not retain the message: a device's own. */
+  readonly isExpendable?: boolean;
 }
 
 export interface ForwarderOptions {
   readonly deliveries: Deliveries;
   readonly writer: LogWriter<NewMessage>;
   readonly retained: RetainedMessages;
+  readonly headroom: Pick<StoreHeadroom, 'takes'>;
   readonly log: Logger;
 }
 
@@ -47,7 +51,10 @@ export class Forwarder {
     this.#options.retained.store({ ...message, payload }).then(
       (isOfUse) => (isOfUse ? this.#send(message, done) : done(true)),
       (error: unknown) => {
-        this.#options.log.warn({ err: error }, 'failed to store a retained message');
+        this.#options.log.warn(
+          { part: 'retained', err: error },
+          'failed to store a retained message',
+        );
         done(false);
       },
     );
@@ -66,9 +73,11 @@ export class Forwarder {
    */
   async forget(filter: string, kept: readonly string[] = []): Promise<void> {
     const { retained } = this.#options;
-    for (const message of await retained.matching([filter])) {
-      if (kept.includes(message.topic)) continue;
-      await retained.store({ ...message, payload: NOTHING });
+    for await (const page of retained.matching([filter])) {
+      for (const message of page) {
+        if (kept.includes(message.topic)) continue;
+        await retained.store({ ...message, payload: NOTHING });
+      }
     }
   }
 
@@ -79,9 +88,15 @@ export class Forwarder {
     await retained.store({ ...message, qos: 1, retain: true });
   }
 
+  /**
+   * Sends a message: at QoS 1 by way of the log, as long as that has room.
+   *
+   * A store that is nearly full is for alarms. The message then reaches connected subscribers only, and is
+   * done with: a device whose telemetry got no PUBACK would soon send no alarms either.
+   */
   #send(message: MessageToForward, done: (isStored: boolean) => void): void {
-    const { deliveries, writer } = this.#options;
-    if (message.qos === 1) {
+    const { deliveries, writer, headroom } = this.#options;
+    if (message.qos === 1 && headroom.takes('telemetry')) {
       writer.append(message, done);
       return;
     }

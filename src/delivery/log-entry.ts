@@ -36,7 +36,8 @@ export function isAlarm(item: NewMessage): item is NewAlarm {
 
 /** The packet identifier of a QoS 2 publish until PUBREL [MQTT-4.3.3-2]. */
 export interface ReceivedIdentifier {
-  readonly clientId: string;
+  /** `sessionKey` */
+  readonly session: string;
   readonly packetIdentifier: number;
 }
 
@@ -69,7 +70,11 @@ export interface Tail {
 
 /** Reads the logs from the store. */
 export interface LogReader {
-  /** The entries after a sequence number, in order; fewer than `count` only at the end. */
+  /**
+   * The entries after a sequence number, in order: at most `count`, and fewer where they are large.
+   *
+   * None only at the end.
+   */
   read(log: LogName, afterSequence: number, count: number): Promise<LogEntry[]>;
   /** The entries of these sequence numbers, but for those that are gone. */
   pick(log: LogName, sequences: readonly number[]): Promise<LogEntry[]>;
@@ -95,6 +100,8 @@ export interface TrimmableLogs extends LogReader {
   trim(log: LogName, upToSequence: number): Promise<void>;
   /** How many messages other than alarms the store keeps. */
   messageCount(): Promise<number>;
+  /** About how many bytes of the store's memory they take. */
+  messageBytes(): Promise<number>;
   /** Removes messages from the middle of their log. */
   removeMessages(sequences: readonly number[]): Promise<void>;
 }

@@ -59,7 +59,7 @@ export class NewestRetained implements RetainedMessages {
     return this.#underWay > 0 ? performance.now() - this.#answeredAtMs : 0;
   }
 
-  matching(filters: readonly string[]): Promise<DirectMessage[]> {
+  matching(filters: readonly string[]): AsyncIterableIterator<readonly DirectMessage[]> {
     return this.#retained.matching(filters);
   }
 

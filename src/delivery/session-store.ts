@@ -9,11 +9,13 @@ export type SessionCursors = Readonly<Record<LogName, CursorState>>;
 export interface SessionRecord extends SessionPosition {
   /** `principalKey` of the principal it belongs to. */
   readonly owner: string;
+  readonly clientId: string;
   readonly subscriptions: readonly Subscription[];
 }
 
 export interface SessionPosition {
-  readonly clientId: string;
+  /** `sessionKey` */
+  readonly key: string;
   readonly cursors: SessionCursors;
   /** When the session was last connected, by the steady clock. */
   readonly seenAtMs: number;
@@ -25,7 +27,7 @@ export interface StoredSessions {
     /** The packet identifiers of QoS 2 publishes that the client has not released. */
     readonly received: readonly number[];
   })[];
-  /** Client ids whose record cannot be read. */
+  /** Keys of sessions whose record cannot be read. */
   readonly unreadable: readonly string[];
   /** The entries up to which every stored cursor counts what it accepted. */
   readonly countedUpTo: LogPositions;
@@ -38,6 +40,6 @@ export interface SessionStore {
   saveCursors(sessions: readonly SessionPosition[]): Promise<void>;
   saveCountedUpTo(positions: LogPositions): Promise<void>;
   /** Forgets QoS 2 packet identifiers that the client released. */
-  release(clientId: string, packetIdentifiers: readonly number[]): Promise<void>;
-  delete(clientId: string): Promise<void>;
+  release(key: string, packetIdentifiers: readonly number[]): Promise<void>;
+  delete(key: string): Promise<void>;
 }

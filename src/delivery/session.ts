@@ -23,8 +23,19 @@ export interface SessionOwner {
   readonly isKept?: boolean | undefined;
 }
 
+/**
+ * Identifies a session: a client id belongs to its principal's own name space (FINDINGS S8).
+ *
+ * @param owner `principalKey`
+ */
+export function sessionKey(owner: string, clientId: string): string {
+  return `${owner}/${clientId}`;
+}
+
 /** A client's consumer, and its packet identifiers that are not released. */
 export interface Session {
+  /** `sessionKey` */
+  readonly key: string;
   readonly clientId: string;
   readonly owner: SessionOwner;
   readonly isPersistent: boolean;
@@ -32,6 +43,8 @@ export interface Session {
   readonly received: ReceivedIdentifiers;
   /** Whether the newest connection has found the session there [MQTT-3.2.2-2]. */
   readonly isResumed: boolean;
+  /** When the session was last connected, by the steady clock. */
+  readonly seenAtMs: number;
   /** Whether the present subscriptions are stored. */
   readonly isSaved: boolean;
 }

@@ -6,7 +6,13 @@ import type { Deliveries } from './deliveries.js';
 import type { ConsumerLimits } from './limits.js';
 import type { LogName, LogPositions } from './log-entry.js';
 import { ReceivedIdentifiers } from './received-identifiers.js';
-import type { RequestedSubscription, Session, SessionOwner } from './session.js';
+import {
+  type RequestedSubscription,
+  type Session,
+  type SessionOwner,
+  sessionKey,
+} from './session.js';
+import { SessionIndex } from './session-index.js';
 import type { SessionPosition, SessionRecord, SessionStore } from './session-store.js';
 import { SharedTurn } from './shared-turn.js';
 import { Subscriptions } from './subscriptions.js';
@@ -35,11 +41,12 @@ const FORGET_INTERVAL_MS = 60_000;
 /** Stored instead of a time while the session is connected. */
 const CONNECTED = 0;
 
-/** The sessions of MQTT clients, by client id: each with a consumer of forwarded messages. */
+/** The sessions of MQTT clients and bridges, each with a consumer of forwarded messages. */
 export class Sessions {
   readonly #options: SessionsOptions;
   readonly #saver: CursorSaver;
-  readonly #sessions = new Map<string, KeptSession>();
+  readonly #sessions = new SessionIndex<KeptSession>();
+  readonly #byConsumer = new WeakMap<Consumer, KeptSession>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: SessionsOptions) {
@@ -54,7 +61,7 @@ export class Sessions {
   /**
    * Takes up the persistent sessions where they stopped.
    *
-   * @returns the client ids whose records cannot be read, and up to where the others are counted
+   * @returns the keys of sessions whose records cannot be read, and up to where the others are counted
    */
   async start(): Promise<{ unreadable: readonly string[]; countedUpTo: LogPositions }> {
     const { store, ownerOf, now } = this.#options;
@@ -63,7 +70,7 @@ export class Sessions {
       const owner = ownerOf(record.owner);
       // A session that was connected when the gateway ended has been away since now.
       const seenAtMs = record.seenAtMs === CONNECTED ? now() : record.seenAtMs;
-      if (owner === undefined) await store.delete(record.clientId);
+      if (owner === undefined) await store.delete(record.key);
       else {
         this.#saver.noteStored(record);
         this.#open({ ...record, seenAtMs }, owner, true, received).isSaved = true;
@@ -88,7 +95,7 @@ export class Sessions {
   /** Saves every cursor, and up to where they are counted: a later start counts from there. */
   async saveAll(): Promise<void> {
     const countedUpTo = this.#options.deliveries.newest;
-    for (const { consumer } of this.#sessions.values()) this.#saver.moved.add(consumer);
+    for (const { consumer } of this.#sessions.all()) this.#saver.moved.add(consumer);
     await this.#saver.flush();
     await this.#options.store.saveCountedUpTo(countedUpTo);
   }
@@ -98,20 +105,38 @@ export class Sessions {
     return this.#saver.storedAckFloor(log);
   }
 
-  /** `principalKey` of the owner of the session, undefined when there is no session. */
-  ownerOf(clientId: string): string | undefined {
-    return this.#sessions.get(clientId)?.owner.key;
+  /** @param key `sessionKey` */
+  get(key: string): Session | undefined {
+    return this.#sessions.get(key);
   }
 
-  get(clientId: string): Session | undefined {
-    return this.#sessions.get(clientId);
+  /** @param owner `principalKey` */
+  ofOwner(owner: string): readonly Session[] {
+    return this.#sessions.ofOwner(owner);
+  }
+
+  /** The sessions of all principals that use the client id. */
+  withClientId(clientId: string): readonly Session[] {
+    return this.#sessions.withClientId(clientId);
   }
 
   /** Persistent sessions, and clean ones that have subscribed. */
-  consumers(): Consumer[] {
-    return [...this.#sessions.values()]
-      .filter(({ isPersistent, consumer }) => isPersistent || consumer.subscriptions.size > 0)
-      .map(({ consumer }) => consumer);
+  withConsumers(): Session[] {
+    return [...this.#sessions.all()].filter(
+      ({ isPersistent, consumer }) => isPersistent || consumer.subscriptions.size > 0,
+    );
+  }
+
+  /** The consumers with a backlog of messages, by `principalKey` of their owners. */
+  backlogsByOwner(): Map<string, Consumer[]> {
+    const byOwner = new Map<string, Consumer[]>();
+    for (const { owner, consumer } of this.#sessions.all()) {
+      if (consumer.backlogBytes === 0) continue;
+      const consumers = byOwner.get(owner.key);
+      if (consumers === undefined) byOwner.set(owner.key, [consumer]);
+      else consumers.push(consumer);
+    }
+    return byOwner;
   }
 
   /**
@@ -122,17 +147,17 @@ export class Sessions {
    * SUBSCRIBE does wait, and is written after the session.
    */
   open(clientId: string, owner: SessionOwner, isPersistent: boolean): Session {
-    const session = this.#sessions.get(clientId);
+    const key = sessionKey(owner.key, clientId);
+    const session = this.#sessions.get(key);
     if (session?.isPersistent === true && isPersistent) {
       session.consumer.limits = owner.limits ?? this.#options.limits;
       session.isResumed = true;
       return session;
     }
-    this.#inBackground(clientId, this.discard(clientId));
+    this.discardLater(key);
     const { newest } = this.#options.deliveries;
     const record: SessionRecord = {
-      clientId,
-      owner: owner.key,
+      ...{ key, clientId, owner: owner.key },
       subscriptions: [],
       cursors: { alarms: freshCursor(newest.alarms), messages: freshCursor(newest.messages) },
       seenAtMs: this.#options.now(),
@@ -141,7 +166,7 @@ export class Sessions {
     if (isPersistent) {
       // Until its next save, the session counts with this ack floor.
       this.#saver.noteStored(record);
-      this.#inBackground(clientId, this.#options.store.save(record));
+      this.#inBackground(key, this.#options.store.save(record));
     }
     return opened;
   }
@@ -152,8 +177,8 @@ export class Sessions {
    * A connection that has taken over the client id has a session of its own, which stays
    * [MQTT-3.1.4-2].
    */
-  closed({ clientId, consumer }: Session): void {
-    const session = this.#sessions.get(clientId);
+  closed({ key, consumer }: Session): void {
+    const session = this.#sessions.get(key);
     if (session?.consumer !== consumer) return;
     session.seenAtMs = this.#options.now();
     if (session.isPersistent) this.#saver.moved.add(consumer);
@@ -161,8 +186,8 @@ export class Sessions {
   }
 
   /** Adds subscriptions; for a persistent session they are stored when this resolves. */
-  async subscribe(clientId: string, requested: readonly RequestedSubscription[]): Promise<void> {
-    const session = this.#sessions.get(clientId);
+  async subscribe(key: string, requested: readonly RequestedSubscription[]): Promise<void> {
+    const session = this.#sessions.get(key);
     if (session === undefined || requested.length === 0) return;
     const { newest } = this.#options.deliveries;
     const { consumer } = session;
@@ -170,8 +195,8 @@ export class Sessions {
     await this.#changed(session);
   }
 
-  async unsubscribe(clientId: string, filters: readonly string[]): Promise<void> {
-    const session = this.#sessions.get(clientId);
+  async unsubscribe(key: string, filters: readonly string[]): Promise<void> {
+    const session = this.#sessions.get(key);
     if (session === undefined) return;
     const { newest } = this.#options.deliveries;
     const { consumer } = session;
@@ -183,34 +208,41 @@ export class Sessions {
   /** Forgets QoS 2 packet identifiers that the client has released. */
   async release(session: Session, packetIdentifiers: readonly number[]): Promise<void> {
     if (session.isPersistent) {
-      await this.#options.store.release(session.clientId, packetIdentifiers);
+      await this.#options.store.release(session.key, packetIdentifiers);
     }
     for (const identifier of packetIdentifiers) session.received.release(identifier);
   }
 
   /** Ends the session for good; its connection, if any, is the caller's to close. */
-  async discard(clientId: string): Promise<void> {
-    const session = this.#sessions.get(clientId);
+  async discard(key: string): Promise<void> {
+    const session = this.#sessions.get(key);
     if (session === undefined) return;
     this.#forget(session);
-    if (session.isPersistent) await this.#options.store.delete(clientId);
+    if (session.isPersistent) await this.#options.store.delete(key);
+  }
+
+  /** The same without waiting for the store. */
+  discardLater(key: string): void {
+    this.#inBackground(key, this.discard(key));
   }
 
   /** Ends all sessions of a deleted principal. */
   async discardAllOf(owner: string): Promise<void> {
-    const owned = [...this.#sessions].filter(([, session]) => session.owner.key === owner);
-    await Promise.all(owned.map(([clientId]) => this.discard(clientId)));
+    await Promise.all(this.#sessions.ofOwner(owner).map(({ key }) => this.discard(key)));
   }
 
   /** Forgets sessions that were away for too long, with their backlogs (CONTRACT 5). */
   #forgetUnused(): void {
     const { now, forgetAfterMs, log } = this.#options;
-    for (const [clientId, { consumer, owner, seenAtMs }] of this.#sessions) {
+    for (const { key, clientId, consumer, owner, seenAtMs } of this.#sessions.all()) {
       if (owner.isKept === true || consumer.isConnected || seenAtMs >= now() - forgetAfterMs)
         continue;
-      log.warn({ clientId }, 'session forgotten: away for too long');
-      this.discard(clientId).catch((error: unknown) => {
-        log.warn({ err: error, clientId }, 'failed to delete a forgotten session');
+      log.warn(
+        { session: key, principal: owner.key, clientId },
+        'session forgotten: away for too long',
+      );
+      this.discard(key).catch((error: unknown) => {
+        log.warn({ session: key, err: error }, 'failed to delete a forgotten session');
       });
     }
   }
@@ -222,7 +254,7 @@ export class Sessions {
     received: readonly number[],
   ): KeptSession {
     const { deliveries, limits, log } = this.#options;
-    const { clientId, seenAtMs } = record;
+    const { key, clientId, seenAtMs } = record;
     const consumer: Consumer = new Consumer({
       name: clientId,
       services: deliveries.services,
@@ -233,17 +265,19 @@ export class Sessions {
       limits: owner.limits ?? limits,
       moved: this.#saver.moved,
       onSubscriptionsRewound: () => {
-        if (isPersistent) this.#inBackground(clientId, session.saving.take());
+        if (isPersistent) this.#inBackground(key, session.saving.take());
       },
       onReadFailure: (error) =>
-        log.warn({ err: error, clientId }, 'failed to read a backlog, retrying'),
+        log.warn({ err: error, session: key }, 'failed to read a backlog, retrying'),
     });
     const session: KeptSession = {
-      ...{ clientId, owner, isPersistent, consumer, seenAtMs, isResumed: false, isSaved: false },
+      ...{ key, clientId, owner, isPersistent, consumer, seenAtMs },
+      ...{ isResumed: false, isSaved: false },
       received: new ReceivedIdentifiers(received),
       saving: new SharedTurn(() => this.#save(session)),
     };
-    this.#sessions.set(clientId, session);
+    this.#sessions.add(session);
+    this.#byConsumer.set(consumer, session);
     deliveries.add(consumer);
     return session;
   }
@@ -255,8 +289,8 @@ export class Sessions {
    * again.
    */
   #positionOf(consumer: Consumer): SessionPosition | undefined {
-    const session = this.#sessions.get(consumer.name);
-    if (session?.consumer !== consumer) return undefined;
+    const session = this.#byConsumer.get(consumer);
+    if (session === undefined || !this.#sessions.has(session)) return undefined;
     if (consumer.subscriptions.hasEnded) consumer.subscriptions.prune(consumer.ackFloors);
     return session.isPersistent ? positionOf(session) : undefined;
   }
@@ -270,13 +304,13 @@ export class Sessions {
 
   async #save(session: KeptSession): Promise<void> {
     // A discarded session must not be written again.
-    if (this.#sessions.get(session.clientId) !== session) return;
+    if (!this.#sessions.has(session)) return;
     // Set before the answer: later changes are for the next save.
     session.isSaved = true;
     try {
       await this.#options.store.save({
         ...positionOf(session),
-        owner: session.owner.key,
+        ...{ owner: session.owner.key, clientId: session.clientId },
         subscriptions: session.consumer.subscriptions.all(),
       });
     } catch (error) {
@@ -292,23 +326,23 @@ export class Sessions {
    * can connect while the store is away. The first subscription is stored, with the whole session,
    * before SUBACK.
    */
-  #inBackground(clientId: string, work: Promise<void>): void {
+  #inBackground(key: string, work: Promise<void>): void {
     work.catch((error: unknown) => {
-      this.#options.log.warn({ err: error, clientId }, 'failed to store a session');
+      this.#options.log.warn({ err: error, session: key }, 'failed to store a session');
     });
   }
 
   #forget(session: KeptSession): void {
-    this.#sessions.delete(session.clientId);
-    this.#saver.forget(session.clientId);
+    this.#sessions.remove(session);
+    this.#saver.forget(session.key);
     this.#options.deliveries.remove(session.consumer);
   }
 }
 
-function positionOf({ clientId, consumer, seenAtMs }: KeptSession): SessionPosition {
+function positionOf({ key, consumer, seenAtMs }: KeptSession): SessionPosition {
   const { alarms, messages } = consumer.cursors;
   return {
-    clientId,
+    key,
     cursors: { alarms: alarms.state, messages: messages.state },
     seenAtMs: consumer.isConnected ? CONNECTED : seenAtMs,
   };

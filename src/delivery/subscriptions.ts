@@ -13,12 +13,16 @@ export interface Subscription {
   readonly until?: LogPositions | undefined;
 }
 
+/** Topics whose subscriptions are remembered: those of the devices that a page of a backlog is about. */
+const MAX_REMEMBERED_TOPICS = 256;
+
 /** The subscriptions of one session. */
 export class Subscriptions {
   #current = new Map<string, Subscription>();
   #ended: Subscription[] = [];
   /** All subscriptions by filter; built on demand after a change. */
   #byFilter: FilterTree<Subscription> | undefined;
+  readonly #remembered = new Map<string, ReadonlySet<Subscription>>();
 
   constructor(subscriptions: readonly Subscription[]) {
     for (const subscription of subscriptions) {
@@ -29,6 +33,11 @@ export class Subscriptions {
 
   get size(): number {
     return this.#current.size;
+  }
+
+  /** With ended ones that may still have queued entries. */
+  get heldCount(): number {
+    return this.#current.size + this.#ended.length;
   }
 
   /** The subscriptions in force. */
@@ -120,9 +129,17 @@ export class Subscriptions {
     );
   }
 
-  #matching(topic: string): Set<Subscription> {
-    this.#byFilter ??= treeOf(this.all());
-    return this.#byFilter.match(topic);
+  #matching(topic: string): ReadonlySet<Subscription> {
+    if (this.#byFilter === undefined) {
+      this.#byFilter = treeOf(this.all());
+      this.#remembered.clear();
+    }
+    const known = this.#remembered.get(topic);
+    if (known !== undefined) return known;
+    const matching = this.#byFilter.match(topic);
+    if (this.#remembered.size >= MAX_REMEMBERED_TOPICS) this.#remembered.clear();
+    this.#remembered.set(topic, matching);
+    return matching;
   }
 }
 

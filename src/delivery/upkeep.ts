@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { BacklogBounds } from './backlog-bounds.js';
 import type { Deliveries } from './deliveries.js';
 import { LOG_NAMES, type LogPositions, type TrimmableLogs } from './log-entry.js';
 import { MessageCompaction } from './message-compaction.js';
@@ -15,6 +16,7 @@ export interface UpkeepOptions {
   readonly logs: TrimmableLogs;
   readonly deliveries: Deliveries;
   readonly sessions: Sessions;
+  readonly bounds: BacklogBounds;
   readonly log: Logger;
 }
 
@@ -63,12 +65,23 @@ export class Upkeep {
     this.#isRunning = true;
     try {
       if (this.#isCheckpointDue()) await this.checkpoint();
+      await this.bound();
       if (this.#intervals % INTERVALS_PER_KEEPING === 0) await this.keep();
     } catch (error) {
       this.#options.log.warn({ err: error }, 'failed to trim the logs, retrying');
     } finally {
       this.#isRunning = false;
     }
+  }
+
+  /** Keeps backlogs within their bytes; makes room at once when the log has too many. */
+  async bound(): Promise<void> {
+    const { bounds, logs } = this.#options;
+    bounds.boundPrincipals();
+    if ((await bounds.boundLog()) === 0) return;
+    await this.keep();
+    // What little a quiet session is owed, at the beginning of the log, holds all the rest.
+    if (bounds.excessOf(await logs.messageBytes()) > 0) await this.#compaction.compact();
   }
 
   #isCheckpointDue(): boolean {

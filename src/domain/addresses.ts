@@ -16,22 +16,20 @@ export function isLoopbackHost(hostName: string): boolean {
   return name === 'localhost' || isLoopbackAddress(name);
 }
 
-/** Groups of an IPv6 address that a provider gives to one customer: a /64. */
-const NETWORK_GROUPS = 4;
-
 /**
- * The network of an address, as far as limits go: an IPv4 address itself, the /64 of an IPv6 one.
+ * The address, or of an IPv6 address the network of 64 bits: all of it is one subscriber's (RFC 6177).
  *
- * Whoever has one address of a /64 has all of them.
+ * Whoever is counted by address must not begin anew with the next of 2^64.
  */
 export function networkOf(address: string): string {
-  const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1];
-  if (mapped !== undefined || !address.includes(':')) return mapped ?? address;
-  const [head = '', tail] = (address.split('%')[0] ?? '').split('::');
-  const groups = head === '' ? [] : head.split(':');
-  if (tail !== undefined) {
-    const after = tail === '' ? [] : tail.split(':');
-    while (groups.length + after.length < 8) groups.push('0');
-  }
-  return `${groups.slice(0, NETWORK_GROUPS).join(':')}::/64`;
+  if (isIP(address) !== 6 || address.includes('.')) return address;
+  const [head = '', tail = ''] = address.split('%', 1).join('').split('::', 2);
+  const [first, last] = [groupsOf(head), groupsOf(tail)];
+  const missing = Math.max(0, 8 - first.length - last.length);
+  const groups = [...first, ...Array<string>(missing).fill('0'), ...last];
+  return groups.slice(0, 4).join(':');
+}
+
+function groupsOf(part: string): string[] {
+  return part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16).toString(16));
 }

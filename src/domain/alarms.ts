@@ -123,8 +123,11 @@ function own(value: object, key: string): unknown {
 
 /** The JSON text of all fields that the gateway does not interpret. */
 function dataOf(members: ReadonlyMap<string, string>, isIdUsed: boolean): string {
-  const rest = new Map(members);
-  for (const key of KNOWN_KEYS) if (key !== 'id' || isIdUsed) rest.delete(key);
+  const rest: [string, string][] = [];
+  for (const member of members) {
+    const [key] = member;
+    if (!KNOWN_KEYS.has(key) || (key === 'id' && !isIdUsed)) rest.push(member);
+  }
   return composeObject(rest);
 }
 

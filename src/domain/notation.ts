@@ -45,7 +45,7 @@ export function objectMembers(text: string): Map<string, string> | undefined {
   at = skipSpace(text, at + 1);
   while (text[at] !== '}') {
     const keyEnd = stringEnd(text, at);
-    const key = String(JSON.parse(text.slice(at, keyEnd)));
+    const key = stringValue(text.slice(at, keyEnd));
     const valueStart = skipSpace(text, skipSpace(text, keyEnd) + 1);
     const valueEnd = endOfValue(text, valueStart);
     members.set(key, text.slice(valueStart, valueEnd));
@@ -55,10 +55,18 @@ export function objectMembers(text: string): Map<string, string> | undefined {
   return members;
 }
 
+/** The value of a JSON string; most need no parser. */
+function stringValue(text: string): string {
+  return text.includes('\\') ? String(JSON.parse(text)) : text.slice(1, -1);
+}
+
 /** The inverse of `objectMembers`: an object's text from its keys and the texts of its values. */
-export function composeObject(members: ReadonlyMap<string, string>): string {
-  const parts = Array.from(members, ([key, value]) => `${JSON.stringify(key)}:${value}`);
-  return `{${parts.join(',')}}`;
+export function composeObject(members: Iterable<readonly [string, string]>): string {
+  let parts = '';
+  for (const [key, value] of members) {
+    parts += `${parts === '' ? '' : ','}${JSON.stringify(key)}:${value}`;
+  }
+  return `{${parts}}`;
 }
 
 /**
@@ -78,16 +86,24 @@ export function mergePatch(target: string | undefined, patch: string): string {
   return composeObject(members);
 }
 
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const SPACE = 0x20;
+
+/** The text is valid JSON, so what is no visible character is one of its four kinds of white space. */
 function skipSpace(text: string, from: number): number {
   let at = from;
-  while (text[at] === ' ' || text[at] === '\n' || text[at] === '\r' || text[at] === '\t') at++;
+  while (text.charCodeAt(at) <= SPACE) at++;
   return at;
 }
 
 function stringEnd(text: string, from: number): number {
   let at = from + 1;
-  while (text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
-  return at + 1;
+  for (;;) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) return at + 1;
+    at += code === BACKSLASH ? 2 : 1;
+  }
 }
 
 function endOfValue(text: string, from: number): number {
@@ -109,17 +125,21 @@ function endOfValue(text: string, from: number): number {
 }
 
 function endOfLiteral(text: string, from: number): number {
-  const rest = /[\s,}\]]/g;
-  rest.lastIndex = from;
-  return rest.exec(text)?.index ?? text.length;
+  let at = from;
+  while (at < text.length && !ENDS_OF_LITERALS.has(text.charCodeAt(at))) at++;
+  return at;
 }
+
+const ENDS_OF_LITERALS: ReadonlySet<number> = new Set(
+  Array.from(' \n\r\t,}]', (character) => character.charCodeAt(0)),
+);
 
 /** A time before this comes from a clock that was not set: a box without a battery starts in 1970. */
 export const PLAUSIBLE_FROM_MS = Date.UTC(2020, 0, 1);
 
 /** RFC 3339, 5.6: a date-time with seconds and an offset; `T` and `Z` in either case. */
 const RFC3339 =
-  /^(\d{4}-\d{2}-\d{2})[Tt]([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60)(?:\.(\d+))?([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
+  /^(\d{4})-(\d{2})-(\d{2})[Tt]([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60)(?:\.(\d+))?([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 
 /** An instant as finely as it was written. */
 export interface Instant {
@@ -140,9 +160,12 @@ export interface Instant {
 export function parseInstant(text: string): Instant | undefined {
   const match = RFC3339.exec(text);
   if (match === null) return undefined;
-  const [, day = '', hour, minute, second, fraction = '', offset = 'Z'] = match;
-  const midnightMs = Date.parse(`${day}T00:00:00.000Z`);
-  if (Number.isNaN(midnightMs) || formatTime(midnightMs).slice(0, 10) !== day) return undefined;
+  const [, year, month, day, hour, minute, second, fraction = '', offset = 'Z'] = match;
+  const midnight = new Date(0);
+  const midnightMs = midnight.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
+  if (midnight.getUTCDate() !== Number(day) || midnight.getUTCMonth() !== Number(month) - 1) {
+    return undefined;
+  }
   const seconds = (Number(hour) * 60 + Number(minute)) * 60 + Number(second);
   const milliseconds = Number(fraction.slice(0, 3).padEnd(3, '0'));
   return {
@@ -180,9 +203,25 @@ function offsetMs(offset: string): number {
   return (offset.startsWith('-') ? -minutes : minutes) * 60_000;
 }
 
-/** ISO 8601 in UTC with fractional seconds, as the interface specification writes its timestamps. */
+/** 00 to 99, and 000 to 999. */
+const TWO_DIGITS = Array.from({ length: 100 }, (_, number) => String(number).padStart(2, '0'));
+const THREE_DIGITS = Array.from({ length: 1000 }, (_, number) => String(number).padStart(3, '0'));
+
+/**
+ * ISO 8601 in UTC with fractional seconds, as the interface specification writes its timestamps.
+ *
+ * Every alarm has three of them, and `toISOString` takes twice as long.
+ */
 export function formatTime(timeMs: number): string {
-  return new Date(timeMs).toISOString();
+  const time = new Date(timeMs);
+  const year = time.getUTCFullYear();
+  if (!(year >= 1000 && year <= 9999)) return time.toISOString();
+  const month = TWO_DIGITS[time.getUTCMonth() + 1];
+  const day = TWO_DIGITS[time.getUTCDate()];
+  const hour = TWO_DIGITS[time.getUTCHours()];
+  const minute = TWO_DIGITS[time.getUTCMinutes()];
+  const second = TWO_DIGITS[time.getUTCSeconds()];
+  return `${year}-${month}-${day}T${hour}:${minute}:${second}.${THREE_DIGITS[time.getUTCMilliseconds()]}Z`;
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -217,12 +256,7 @@ export function uuidBytes(uuid: string): Buffer {
 
 /** The UUID, in its usual notation, of the first 16 bytes. */
 export function uuidText(bytes: Buffer): string {
-  const hex = bytes.toString('hex');
-  return [
-    hex.slice(0, 8),
-    hex.slice(8, 12),
-    hex.slice(12, 16),
-    hex.slice(16, 20),
-    hex.slice(20, 32),
-  ].join('-');
+  const hex = bytes.toString('hex', 0, 16);
+  const [first, second, third] = [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16)];
+  return `${first}-${second}-${third}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }

@@ -1,6 +1,7 @@
 /** Locations, rooms, groups, devices and access tokens, as the gateway knows them. */
 
 import type { Grant } from './grants.js';
+import type { OwnLimits } from './limits.js';
 
 export interface Location {
   readonly id: string;
@@ -35,6 +36,8 @@ export interface Device {
   readonly secretHash: string;
   /** JSON text of an object. */
   readonly customData: string;
+  /** Limits of its own, instead of those of all devices. */
+  readonly limits: OwnLimits;
 }
 
 export interface AccessToken {

@@ -57,10 +57,16 @@ export class DiskReserve {
     return this.#requireFree(0);
   }
 
-  async #requireFree(bytes: number): Promise<void> {
+  /** How much more may be written. */
+  async roomBytes(): Promise<number> {
     const { bavail, bsize } = await statfs(this.#directory);
+    return bavail * bsize - this.#minFreeBytes;
+  }
+
+  async #requireFree(bytes: number): Promise<void> {
+    const roomBytes = await this.roomBytes();
     const claimedBytes = bytes === 0 ? 0 : this.#claimedBytes;
-    if (bavail * bsize - claimedBytes - bytes < this.#minFreeBytes) throw diskFull();
+    if (roomBytes < claimedBytes + bytes) throw diskFull();
   }
 }
 

@@ -7,6 +7,7 @@ import { GatewayError } from '../errors.js';
 import type { FootageFiles, RecordingFile, SignedRequest, Upload } from '../site/footage-store.js';
 import type { Claim, DiskReserve } from './disk-reserve.js';
 import { fileFailure, footageNotFound, isAbsent, systemCode } from './file-failures.js';
+import type { FootageQuota, Taken } from './footage-quota.js';
 import { UploadSlots } from './upload-slots.js';
 import type { UrlSignatures } from './url-signatures.js';
 
@@ -27,6 +28,9 @@ export interface FootageFolderOptions {
   readonly directory: string;
   readonly signatures: UrlSignatures;
   readonly reserve: DiskReserve;
+  readonly quota: FootageQuota;
+  /** Whether there is such a device: it may be deleted during an upload. */
+  readonly isKnown: (deviceId: string) => boolean;
   readonly maxUploadBytes: number;
   /** The clock that ages are measured by. */
   readonly steadyNow: () => number;
@@ -61,16 +65,30 @@ export class FootageFolder implements FootageFiles {
 
   async receive(upload: Upload): Promise<void> {
     if ((upload.announcedBytes ?? 0) > this.#options.maxUploadBytes) throw this.#tooLarge();
-    const giveBack = this.#slots.take(upload.recording);
+    const { recording, announcedBytes = 0, chunks } = upload;
+    const giveBack = this.#slots.take(recording);
     try {
-      await this.#keep(upload);
+      const taken = await this.#options.quota.begin(recording.deviceId, announcedBytes);
+      let isKept = false;
+      try {
+        await this.#keep({ ...upload, chunks: counted(chunks, taken) });
+        isKept = true;
+      } finally {
+        taken.end(isKept);
+      }
     } finally {
       giveBack();
     }
   }
 
+  /** Removes all recordings of a deleted device, which makes room for others at once. */
+  async removeAllOf(deviceId: string): Promise<void> {
+    await rm(join(this.#options.directory, deviceId), { recursive: true, force: true });
+    this.#options.quota.forget(deviceId);
+  }
+
   async #keep({ recording, announcedBytes, chunks }: Upload): Promise<void> {
-    const { directory, reserve } = this.#options;
+    const { directory, reserve, isKnown } = this.#options;
     const path = join(directory, recording.key);
     const draft = join(directory, DRAFTS, newId());
     try {
@@ -85,6 +103,10 @@ export class FootageFolder implements FootageFiles {
           claim,
         );
         await publish(draft, path);
+        if (!isKnown(recording.deviceId)) {
+          await this.removeAllOf(recording.deviceId);
+          throw footageNotFound();
+        }
       } finally {
         claim.release();
         await rm(draft, { force: true });
@@ -134,6 +156,14 @@ export class FootageFolder implements FootageFiles {
       'body-too-large',
       `A recording must not exceed ${maxUploadBytes} bytes.`,
     );
+  }
+}
+
+/** Counts what arrives against the device's quota. */
+async function* counted(chunks: Upload['chunks'], taken: Taken): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    taken.take(chunk.length);
+    yield chunk;
   }
 }
 

@@ -1,13 +1,15 @@
 import { lstat, mkdir, readdir, rm, utimes } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { PLAUSIBLE_FROM_MS } from '../domain/notation.js';
 import type { Retention } from '../retention-schedule.js';
 import { isAbsent } from './file-failures.js';
 import { DIRECTORY_MODE, DRAFTS } from './footage-folder.js';
+import type { FootageQuota } from './footage-quota.js';
 
 export interface FootageRetentionOptions {
   readonly directory: string;
   readonly maxAgeMs: number;
+  readonly quota: FootageQuota;
   /** The clock that ages are measured by. */
   readonly now: () => number;
 }
@@ -32,13 +34,14 @@ export class FootageRetention implements Retention {
   }
 
   async removeOld(stopping: AbortSignal): Promise<number> {
-    const { directory, maxAgeMs, now } = this.#options;
+    const { directory, maxAgeMs, quota, now } = this.#options;
     let removed = 0;
     for (const deviceDirectory of await directoriesIn(directory)) {
       for (const typeDirectory of await directoriesIn(deviceDirectory)) {
         if (stopping.aborted) return removed;
         removed += await removeOld(typeDirectory, now(), maxAgeMs);
       }
+      quota.forget(basename(deviceDirectory));
     }
     return removed;
   }

@@ -17,6 +17,12 @@ export function addressOf(c: Context<HttpEnv>): string | undefined {
   return c.env.incoming.socket.remoteAddress;
 }
 
+/** Who asks, for the log: the principal, and the address of the connection. */
+export function whoAsks(c: Context<HttpEnv>): { principal: string | undefined; address: string } {
+  const principal = c.get('caller')?.id ?? c.get('device')?.id;
+  return { principal, address: addressOf(c) ?? 'unknown' };
+}
+
 /** The subject of a denied request, by the ids in its path. */
 export function subjectOf(c: Context<HttpEnv>): AuditSubject {
   const parts = pathOf(c).toLowerCase().split('/');

@@ -1,5 +1,6 @@
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { isLoopbackAddress } from '../domain/addresses.js';
+import { FailedLogins } from '../site/failed-logins.js';
 import { Access } from './access.js';
 import { AlarmCursors } from './alarm-cursor.js';
 import { AuditCursors } from './audit-cursor.js';
@@ -8,7 +9,6 @@ import { Coverage } from './coverage.js';
 import type { HttpDependencies } from './dependencies.js';
 import { deviceAuthentication } from './device-authentication.js';
 import { Existence } from './existence.js';
-import { FailureThrottle } from './failure-throttle.js';
 import type { HttpApp, HttpEnv } from './http-env.js';
 import { jsonBody } from './json-body.js';
 import { refuseUnknownParameters } from './query-parameters.js';
@@ -36,6 +36,9 @@ import { registerRooms } from './routes/rooms.js';
 import type { RouteServices } from './routes/services.js';
 import { knownRoute, wellFormedRequest } from './routing.js';
 import { rejectInvalid } from './validation.js';
+
+/** A script with an outdated token asks for dozens of things before it is mended. */
+const FREE_FAILURES = 100;
 
 /**
  * Builds the HTTP side of the gateway.
@@ -74,8 +77,11 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   registerAsyncApiDocument(app, version);
 
   const isTrusted = dependencies.isTrustedAddress ?? isLoopbackAddress;
-  const throttle = new FailureThrottle(isTrusted, elapsed);
-  const authenticate = authentication(accessTokens, throttle, denials);
+  const isBehindProxy = dependencies.publicUrl !== undefined;
+  const { watch } = dependencies;
+  const counted = { free: FREE_FAILURES, isBehindProxy, watch };
+  const failedLogins = new FailedLogins({ ...counted, now: elapsed });
+  const authenticate = authentication(accessTokens, failedLogins, denials);
   const coverage = new Coverage(model);
   const existence = new Existence(model);
   const access = new Access(model, coverage, existence);
@@ -84,12 +90,12 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
     isOpen: dependencies.openMetrics,
     elapsed,
     // Behind a proxy, requests from this machine may come from anywhere.
-    isTrusted: dependencies.publicUrl === undefined ? isTrusted : () => false,
+    isTrusted: isBehindProxy ? () => false : isTrusted,
     guards: [authenticate, access.admin()],
   });
   const readsJson = jsonBody(maxBodyBytes);
   const { devices } = dependencies;
-  const authenticateDevice = deviceAuthentication(devices, throttle, denials);
+  const authenticateDevice = deviceAuthentication(devices, failedLogins, denials);
   registerFootageUploads(app, { ...dependencies, readsJson, authenticateDevice });
   app.use(authenticate);
 

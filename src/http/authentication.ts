@@ -1,10 +1,10 @@
 import type { Context, MiddlewareHandler } from 'hono';
 import { looksGenerated } from '../domain/credentials.js';
 import { GatewayError } from '../errors.js';
-import type { AccessTokens } from '../site/access-tokens.js';
+import { type AccessTokens, ADMIN_TOKEN_ID } from '../site/access-tokens.js';
 import type { Denials } from '../site/denials.js';
+import type { FailedLogins } from '../site/failed-logins.js';
 import { actorOf, addressOf, requestDetails } from './actor.js';
-import type { FailureThrottle } from './failure-throttle.js';
 import type { HttpEnv } from './http-env.js';
 import { addStandingCheck } from './standing-checks.js';
 
@@ -12,14 +12,14 @@ import { addStandingCheck } from './standing-checks.js';
 const BEARER = /^Bearer +(\S+)$/i;
 
 /**
- * Requires a valid access token. An address with too many invalid ones waits, except with valid ones
- * that the gateway generated: others behind the same address must not be locked out. An admin token
- * made up by a person waits all the same, or it could be guessed at full speed. A request without a
- * token guesses nothing and is not counted.
+ * Requires a valid access token. Who has one that the gateway generated never waits (`FailedLogins`).
+ *
+ * Any other can only be meant for the admin token. A request without a token guesses nothing and is
+ * not counted.
  */
 export function authentication(
   accessTokens: AccessTokens,
-  throttle: FailureThrottle,
+  failedLogins: FailedLogins,
   denials: Denials,
 ): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
@@ -27,12 +27,15 @@ export function authentication(
     if (token === undefined) {
       throw new GatewayError('unauthenticated', 'An access token is required.');
     }
-    if (!looksGenerated(token)) enforceThrottle(c, throttle);
     const principal = accessTokens.authenticateBearer(token);
-    if (principal?.type !== 'token') {
+    const { result, waitMs } = failedLogins.judge({
+      ...{ address: addressOf(c) ?? '', secret: token },
+      name: looksGenerated(token) ? undefined : ADMIN_TOKEN_ID,
+      isValid: principal?.type === 'token',
+    });
+    if (principal?.type !== 'token' || result !== 'admitted') {
       denials.addFailedLogin(actorOf(c), requestDetails(c));
-      enforceThrottle(c, throttle);
-      throttle.add(addressOf(c) ?? '');
+      if (result === 'ignored') throw tooManyFailures(c, waitMs);
       throw invalidToken();
     }
     c.set('caller', { id: principal.id, grants: principal.grants });
@@ -43,16 +46,10 @@ export function authentication(
   };
 }
 
-/**
- * Lets an address with too many failures wait.
- *
- * @throws GatewayError `too-many-requests`
- */
-export function enforceThrottle(c: Context<HttpEnv>, throttle: FailureThrottle): void {
-  const waitMs = throttle.waitMs(addressOf(c) ?? '');
-  if (waitMs === 0) return;
+/** The answer to a login that is ignored (`LoginVerdict`). */
+export function tooManyFailures(c: Context<HttpEnv>, waitMs: number): GatewayError {
   c.header('Retry-After', String(Math.ceil(waitMs / 1000)));
-  throw new GatewayError('too-many-requests', 'Too many invalid credentials; wait.');
+  return new GatewayError('too-many-requests', 'Too many invalid credentials; wait.');
 }
 
 function invalidToken(): GatewayError {

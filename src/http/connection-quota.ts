@@ -2,7 +2,6 @@ import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import { networkOf } from '../domain/addresses.js';
 
-const TELL_EVERY_MS = 60_000;
 /** The part of all connections that strangers leave to clients of known networks. */
 const RESERVE = 0.1;
 
@@ -28,19 +27,11 @@ export class ConnectionQuota {
   readonly #open = new Set<Socket>();
   /** Connections without a request, the one that has been so for longest first. */
   readonly #idle = new Set<Socket>();
-  readonly #tellFull: (network: string) => void;
-  readonly #tellTooMany: (network: string) => void;
+  /** Connections with all of their answers, which only wait for the client to close. */
+  readonly #ending = new Set<Socket>();
 
   constructor(options: ConnectionQuotaOptions) {
     this.#options = options;
-    const { maxConnections, maxConnectionsPerAddress, log } = options;
-    this.#tellFull = onceAMinute(() => {
-      log.warn({ maxConnections }, 'http listener is full, closing idle connections');
-    });
-    this.#tellTooMany = onceAMinute((address) => {
-      const details = { address, maxConnectionsPerAddress };
-      log.warn(details, 'an address has too many http connections, closing new ones');
-    });
   }
 
   /** The open connections. */
@@ -53,9 +44,13 @@ export class ConnectionQuota {
     const address = socket.remoteAddress ?? '';
     const network = networkOf(address);
     const count = this.#networks.get(network) ?? 0;
-    const { maxConnectionsPerAddress, isExempt } = this.#options;
+    const { maxConnectionsPerAddress, isExempt, log } = this.#options;
     if (count >= maxConnectionsPerAddress && !isExempt(address)) {
-      this.#tellTooMany(network);
+      const limit = { maxConnectionsPerAddress };
+      log.warn(
+        { address: network, ...limit },
+        'an address has too many http connections, closing new ones',
+      );
       return false;
     }
     if (!this.#makesRoom(network)) return false;
@@ -72,15 +67,22 @@ export class ConnectionQuota {
     if (!isBusy && this.#open.has(socket)) this.#idle.add(socket);
   }
 
+  /** Notes that a connection only waits for the client to close. */
+  setEnding(socket: Socket): void {
+    this.#idle.delete(socket);
+    if (this.#open.has(socket)) this.#ending.add(socket);
+  }
+
   #makesRoom(network: string): boolean {
-    const { maxConnections, isKnown } = this.#options;
+    const { maxConnections, isKnown, log } = this.#options;
     const reserved = isKnown(network) ? 0 : Math.floor(maxConnections * RESERVE);
     if (this.#open.size < maxConnections - reserved) return true;
-    this.#tellFull('');
-    const [idlest] = this.#idle;
+    log.warn({ part: 'http', maxConnections }, 'http listener is full, closing idle connections');
+    const [idlest] = this.#ending.size > 0 ? this.#ending : this.#idle;
     if (idlest === undefined) return false;
     // Its `close` comes later, and the new connection takes its place now.
     this.#open.delete(idlest);
+    this.#ending.delete(idlest);
     this.#idle.delete(idlest);
     idlest.destroy();
     return true;
@@ -88,21 +90,10 @@ export class ConnectionQuota {
 
   #remove(socket: Socket, network: string): void {
     this.#open.delete(socket);
+    this.#ending.delete(socket);
     this.#idle.delete(socket);
     const left = (this.#networks.get(network) ?? 0) - 1;
     if (left > 0) this.#networks.set(network, left);
     else this.#networks.delete(network);
   }
-}
-
-function onceAMinute(tell: (network: string) => void): (network: string) => void {
-  let isTold = false;
-  return (network) => {
-    if (isTold) return;
-    isTold = true;
-    tell(network);
-    setTimeout(() => {
-      isTold = false;
-    }, TELL_EVERY_MS).unref();
-  };
 }

@@ -14,6 +14,7 @@ import type { KnownNetworks } from '../site/known-networks.js';
 import type { Locations } from '../site/locations.js';
 import type { LossList } from '../site/losses.js';
 import type { PresenceView } from '../site/presence-view.js';
+import type { QuotaWatch } from '../site/quota-watch.js';
 import type { Rooms } from '../site/rooms.js';
 import type { SiteModel } from '../site/site-model.js';
 
@@ -45,6 +46,7 @@ export interface HttpDependencies {
   readonly losses: LossList;
   readonly deadLetters: Pick<DeadLetterStore, 'list'>;
   readonly denials: Denials;
+  readonly watch: QuotaWatch;
   /** Is told of every request with a valid credential. */
   readonly knownNetworks: KnownNetworks;
   readonly connections: ConnectionList;
@@ -68,6 +70,6 @@ export interface HttpDependencies {
   readonly now: () => number;
   /** A clock that does not jump, for waiting times. */
   readonly elapsed: () => number;
-  /** Addresses whose failed authentications are not counted; loopback by default. */
+  /** Addresses of this machine, where a proxy may be; loopback by default. */
   readonly isTrustedAddress?: (address: string) => boolean;
 }

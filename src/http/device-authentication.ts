@@ -2,9 +2,9 @@ import type { MiddlewareHandler } from 'hono';
 import { GatewayError } from '../errors.js';
 import type { Denials } from '../site/denials.js';
 import type { Devices } from '../site/devices.js';
+import type { FailedLogins } from '../site/failed-logins.js';
 import { actorOf, addressOf, requestDetails } from './actor.js';
-import { enforceThrottle } from './authentication.js';
-import type { FailureThrottle } from './failure-throttle.js';
+import { tooManyFailures } from './authentication.js';
 import type { HttpEnv } from './http-env.js';
 import { addStandingCheck } from './standing-checks.js';
 
@@ -14,12 +14,11 @@ const BASIC = /^Basic +([A-Za-z0-9+/]+={0,2})$/i;
 
 /**
  * Lets only a device through that shows its id and its secret by HTTP Basic, and only on a path of its
- * own: any other id is 403, whether or not there is such a device. An address with too many failures
- * waits, but for valid secrets, which are all of the gateway's own making, as with access tokens.
+ * own: any other id is 403, whether or not there is such a device.
  */
 export function deviceAuthentication(
   devices: Devices,
-  throttle: FailureThrottle,
+  failedLogins: FailedLogins,
   denials: Denials,
 ): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
@@ -30,10 +29,14 @@ export function deviceAuthentication(
     }
     const { id, secret } = credentialsOf(encoded);
     const device = devices.authenticate(id.toLowerCase(), secret);
-    if (device === undefined) {
+    const { result, waitMs } = failedLogins.judge({
+      ...{ address: addressOf(c) ?? '', secret },
+      name: devices.has(id.toLowerCase()) ? id.toLowerCase() : undefined,
+      isValid: device !== undefined,
+    });
+    if (device === undefined || result !== 'admitted') {
       denials.addFailedLogin(actorOf(c), requestDetails(c));
-      enforceThrottle(c, throttle);
-      throttle.add(addressOf(c) ?? '');
+      if (result === 'ignored') throw tooManyFailures(c, waitMs);
       throw invalidCredentials();
     }
     c.set('device', device);

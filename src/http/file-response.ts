@@ -2,6 +2,7 @@ import type { Context } from 'hono';
 import type { Logger } from 'pino';
 import { GatewayError } from '../errors.js';
 import type { RecordingFile } from '../site/footage-store.js';
+import { whoAsks } from './actor.js';
 import { type ByteRange, requestedRange } from './byte-range.js';
 import type { HttpEnv } from './http-env.js';
 
@@ -63,7 +64,9 @@ function rangeFor(c: Context<HttpEnv>, totalBytes: number, validators: readonly 
 function closeWithResponse(c: Context<HttpEnv>, file: RecordingFile, log: Logger): void {
   const { outgoing } = c.env;
   const close = () => {
-    file.close().catch((error: unknown) => log.warn({ err: error }, 'failed to close a recording'));
+    file.close().catch((error: unknown) => {
+      log.warn({ ...whoAsks(c), err: error }, 'failed to close a recording');
+    });
   };
   if (outgoing.closed) close();
   else outgoing.once('close', close);
@@ -89,7 +92,9 @@ function stream(
           if (bytesRead === 0 || position > last) controller.close();
         } catch (error) {
           // The status is out, so ending the body early is the only sign left.
-          if (!c.env.outgoing.closed) log.error({ err: error }, 'failed to read a recording');
+          if (!c.env.outgoing.closed) {
+            log.error({ ...whoAsks(c), err: error }, 'failed to read a recording');
+          }
           c.env.outgoing.destroy();
         }
       },

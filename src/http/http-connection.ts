@@ -9,8 +9,10 @@ const BYTES_PER_TURN = 512;
 /** Bytes of a body in one turn: its parsing costs next to nothing. */
 const BODY_BYTES_PER_TURN = 65_536;
 const BODY_BUFFER_BYTES = 16_384;
-/** Timeout for the client to hang up after the last answer. */
+/** How long, and how much, the rest of a request is read after the last answer. */
 const LINGER_MS = 1_000;
+const MAX_LINGER_BYTES = 2 * 1024 * 1024;
+const HEAD_METHOD = 'HEAD ';
 
 export interface HttpConnectionOptions {
   readonly socket: Socket;
@@ -19,6 +21,8 @@ export interface HttpConnectionOptions {
   readonly turns: FairTurns;
   /** Called when a request has been parsed, and when none is left to be answered. */
   readonly onBusy: (isBusy: boolean) => void;
+  /** Called when all is answered, and only the client's end is awaited. */
+  readonly onEnding: () => void;
 }
 
 /**
@@ -35,18 +39,21 @@ export class HttpConnection extends Duplex implements TurnTaker {
   readonly #socket: Socket;
   readonly #turns: FairTurns;
   readonly #onBusy: (isBusy: boolean) => void;
+  readonly #onEnding: () => void;
   /** Requests that are parsed and wait for their turn. */
   readonly #waiting: (() => void)[] = [];
   #answer: ServerResponse | undefined;
   #newest: IncomingMessage | undefined;
   #isMalformed = false;
+  /** The first bytes of a request that is not parsed yet. */
+  #beginning = '';
   #isAskedForBytes = false;
   #pieceBytes = 0;
   /** At least so much of the body is still to be read; the bytes after it may be requests. */
   #bodyBytesLeft = 0;
   #isHandedOver = false;
 
-  constructor({ socket, network, turns, onBusy }: HttpConnectionOptions) {
+  constructor({ socket, network, turns, onBusy, onEnding }: HttpConnectionOptions) {
     // No bytes wait here: Node parses what does as soon as it reads on, without a turn.
     super({ readableHighWaterMark: 1 });
     this.on('resume', () => this.#want());
@@ -54,6 +61,7 @@ export class HttpConnection extends Duplex implements TurnTaker {
     this.#socket = socket;
     this.#turns = turns;
     this.#onBusy = onBusy;
+    this.#onEnding = onEnding;
     socket.on('readable', this.#onReadable);
     socket.once('end', this.#onEnd);
     socket.on('timeout', this.#onTimeout);
@@ -74,11 +82,14 @@ export class HttpConnection extends Duplex implements TurnTaker {
     return this;
   }
 
+  /** Whether the request that is being read is a HEAD, as far as that can be seen. */
+  get isHead(): boolean {
+    return this.#beginning === HEAD_METHOD;
+  }
+
   /** Closes the connection once all is written, as Node asks a socket after the last answer. */
   destroySoon(): void {
     if (this.writable) this.end();
-    if (this.writableFinished) this.destroy();
-    else this.once('finish', () => this.destroy());
   }
 
   /** Notes that the client has shown a valid credential, of this principal. */
@@ -102,6 +113,7 @@ export class HttpConnection extends Duplex implements TurnTaker {
     const bodyBytes = Number(request.headers['content-length'] ?? 0);
     this.#bodyBytesLeft = Math.max(0, bodyBytes - this.#pieceBytes);
     this.#newest = request;
+    this.#beginning = '';
     this.#onBusy(true);
     this.#waiting.push(() => {
       this.#answer = response;
@@ -168,10 +180,7 @@ export class HttpConnection extends Duplex implements TurnTaker {
 
   override _final(callback: () => void): void {
     this.#socket.end(callback);
-    // Bytes left unread would have the system reset the connection, maybe before the answer has arrived.
-    this.#socket.off('readable', this.#onReadable);
-    this.#socket.resume();
-    setTimeout(() => this.destroy(), LINGER_MS).unref();
+    this.#linger();
   }
 
   override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
@@ -200,10 +209,35 @@ export class HttpConnection extends Duplex implements TurnTaker {
     const piece: unknown = this.#socket.read(Math.min(this.#socket.readableLength, limit));
     if (!(piece instanceof Buffer)) return;
     this.#isAskedForBytes = false;
+    if (this.#beginning === '' && this.#bodyBytesLeft === 0) {
+      this.#beginning = piece.toString('latin1', 0, HEAD_METHOD.length);
+    }
     this.#pieceBytes = piece.length;
     this.#bodyBytesLeft = Math.max(0, this.#bodyBytesLeft - piece.length);
     this.push(piece);
     this.#noticeEnd();
+  }
+
+  /**
+   * Waits for the client to close, and reads what it still sends, up to a bound.
+   *
+   * Were the connection closed over unread bytes, TCP would reset it, and the client would lose the end of
+   * the answer (RFC 9112, 9.6).
+   */
+  #linger(): void {
+    this.#turns.leave(this);
+    if (this.destroyed || this.#isHandedOver) return;
+    this.#onEnding();
+    this.#socket.off('readable', this.#onReadable);
+    const timer = setTimeout(() => this.destroy(), LINGER_MS);
+    this.#socket.once('close', () => clearTimeout(timer));
+    this.#socket.once('end', () => this.destroy());
+    let bytes = 0;
+    this.#socket.on('data', (data: Buffer) => {
+      bytes += data.length;
+      if (bytes > MAX_LINGER_BYTES) this.destroy();
+    });
+    this.#socket.resume();
   }
 
   readonly #onReadable = () => {

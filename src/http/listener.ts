@@ -133,7 +133,8 @@ function acceptInTurn(server: Server, quota: ConnectionQuota, options: HttpListe
   const accept = (tcp: Socket, socket: Socket) => {
     const network = networkOf(tcp.remoteAddress ?? '');
     const onBusy = (isBusy: boolean) => quota.setBusy(tcp, isBusy);
-    const connection = new HttpConnection({ socket, network, turns, onBusy });
+    const onEnding = () => quota.setEnding(tcp);
+    const connection = new HttpConnection({ socket, network, turns, onBusy, onEnding });
     listenToErrors(connection);
     serve?.call(server, connection);
   };
@@ -218,7 +219,7 @@ function requestListener(options: HttpListenerOptions): RequestListener {
       if (error instanceof RequestError) {
         return problemResponse('invalid-request', 'The request target or Host is malformed.');
       }
-      log.error({ err: error }, 'failed to answer an http request');
+      log.error({ part: 'http', err: error }, 'failed to answer an http request');
       return problemResponse('internal-error', 'The gateway failed.');
     },
   });
@@ -258,7 +259,9 @@ function listen(server: Server, options: HttpListenerOptions): Promise<BoundAddr
     });
     server.listen({ host, port }, () => {
       server.removeAllListeners('error');
-      server.on('error', (error) => log.error({ err: error }, 'http listener failed'));
+      server.on('error', (error) =>
+        log.error({ part: 'http', err: error }, 'http listener failed'),
+      );
       const bound = server.address();
       if (bound === null || typeof bound === 'string') {
         reject(new GatewayError('start-failed', `${host}:${port} is not a TCP address.`));

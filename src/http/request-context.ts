@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { networkOf } from '../domain/addresses.js';
 import type { Denials } from '../site/denials.js';
 import type { KnownNetworks } from '../site/known-networks.js';
-import { actorOf, addressOf, requestDetails, subjectOf } from './actor.js';
+import { actorOf, requestDetails, subjectOf, whoAsks } from './actor.js';
 import { type HttpEnv, pathOf } from './http-env.js';
 import { isOwnFailure, problemReply, toGatewayError } from './problem.js';
 
@@ -43,10 +43,10 @@ export function requestContext({
     c.set('requestId', requestId);
     for (const [name, value] of Object.entries(commonHeaders(requestId))) c.header(name, value);
     await next();
-    const principal = c.get('caller')?.id ?? c.get('device')?.id;
-    if (principal !== undefined) {
-      knownNetworks.add(networkOf(addressOf(c) ?? ''));
-      c.env.know?.(principal);
+    const who = whoAsks(c);
+    if (who.principal !== undefined) {
+      knownNetworks.add(networkOf(who.address));
+      c.env.know?.(who.principal);
     }
     const { method } = c.req;
     // Monitoring and listings come in by the second; a change is worth a line by default.
@@ -59,7 +59,8 @@ export function requestContext({
         path: pathOf(c),
         status: c.res.status,
         durationMs: now() - startedAtMs,
-        principal,
+        principal: who.principal,
+        address: who.address,
       },
       'http request',
     );
@@ -81,7 +82,7 @@ export function errorResponder(
     }
     const requestId = c.get('requestId');
     if (isOwnFailure(error))
-      log.error({ err: error, requestId }, 'failed to answer an http request');
+      log.error({ ...whoAsks(c), requestId, err: error }, 'failed to answer an http request');
     const options = { challenge: c.get('challenge') };
     const { status, headers, body } = problemReply(error, pathOf(c), requestId, options);
     return c.body(body, status, headers);

@@ -1,5 +1,6 @@
 import type { Context } from 'hono';
 import type { Logger } from 'pino';
+import { whoAsks } from './actor.js';
 import type { HttpEnv } from './http-env.js';
 
 /** Streams a body piece by piece, each in a turn and no faster than the client takes it. */
@@ -19,7 +20,9 @@ export function textStream(
           else controller.enqueue(encoder.encode(value));
         } catch (error) {
           // The status is out, so ending the body early is the only sign left.
-          if (!c.env.outgoing.closed) log.error({ err: error }, 'failed to stream a response');
+          if (!c.env.outgoing.closed) {
+            log.error({ ...whoAsks(c), err: error }, 'failed to stream a response');
+          }
           c.env.outgoing.destroy();
         } finally {
           endTurn?.();

@@ -19,7 +19,10 @@ export class BodyTimeout extends Error {
 }
 
 /** Answers a request that Node's parser rejects, unless the peer is gone. */
-export function answerClientError(error: Error, socket: Duplex): void {
+export function answerClientError(
+  error: Error,
+  socket: Duplex & { readonly isHead?: boolean },
+): void {
   const cause = 'code' in error ? error.code : undefined;
   if (cause === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -27,7 +30,7 @@ export function answerClientError(error: Error, socket: Duplex): void {
   }
   const { status, headers, body } = replyTo(cause);
   // A HEAD, as far as an unreadable request shows, gets no body (RFC 9110, 9.3.2).
-  const isHead = 'rawPacket' in error && String(error.rawPacket).startsWith('HEAD ');
+  const isHead = socket.isHead === true;
   const lines = Object.entries({
     ...headers,
     'Content-Length': String(Buffer.byteLength(body)),

@@ -113,6 +113,7 @@ export class DevicePublishes {
         qos: publish.qos === 0 ? 0 : 1,
         retain: publish.retain,
         removesRetained: publish.payload.length === 0,
+        isExpendable: true,
         received: publish.received,
         receivedAtMs: steadyNow(),
         locationId: context.location.id,

@@ -4,22 +4,31 @@ import type { InvalidPublishReason } from '../domain/alarms.js';
 import { type DeviceContext, type InvalidPublish, invalidPublishText } from '../domain/messages.js';
 import { deviceTopic, forwardedTopic } from '../domain/topics.js';
 
-/** The place of the publishing device, which decides who may see its invalid publishes. */
-export interface InvalidPublishPlace {
-  readonly locationId: string;
+/** An invalid publish to list, with its device and the group that decides who may see it. */
+export interface ListedInvalidPublish {
+  readonly deviceId: string;
   readonly groupId: string | null;
+  readonly invalidPublish: InvalidPublish;
 }
 
 /** Keeps the bounded list of invalid publishes. */
 export interface InvalidPublishStore {
-  add(place: InvalidPublishPlace, deviceId: string, invalidPublish: InvalidPublish): Promise<void>;
+  /** @param listed in the order in which they came */
+  add(locationId: string, listed: readonly ListedInvalidPublish[]): Promise<void>;
 }
 
 /**
- * Invalid publishes on their way to the list: while the store is away they must not fill the
- * memory.
+ * A location's invalid publishes on their way to the list; beyond that, the oldest are dropped.
+ *
+ * While the store is away they must not fill the memory.
  */
-const MAX_UNSTORED = 256;
+const MAX_UNSTORED = 1_000;
+const MAX_UNSTORED_BYTES = 1024 * 1024;
+
+interface Unstored {
+  readonly listed: ListedInvalidPublish[];
+  bytes: number;
+}
 
 /** Reports invalid publishes: on their topics, in a count and in a list. */
 export class InvalidPublishes {
@@ -27,7 +36,9 @@ export class InvalidPublishes {
   readonly #store: InvalidPublishStore;
   readonly #log: Logger;
   readonly #counts = new Map<InvalidPublishReason, number>();
-  #unstored = 0;
+  /** By location. */
+  #unstored = new Map<string, Unstored>();
+  #isStoring = false;
 
   constructor(deliveries: Deliveries, store: InvalidPublishStore, log: Logger) {
     this.#deliveries = deliveries;
@@ -56,30 +67,37 @@ export class InvalidPublishes {
     this.#log.warn({ deviceId, topic: publish.topic, reason }, 'invalid publish');
     this.#publish(forwardedTopic(locationId, deviceId, 'rejected'), invalidPublish, context);
     this.#publish(deviceTopic(deviceId, 'rejected'), invalidPublish, undefined);
-    const place = { locationId, groupId: context.group?.id ?? null };
-    this.#keep(place, deviceId, invalidPublish).catch((error: unknown) => {
-      this.#log.warn({ err: error, deviceId }, 'failed to list an invalid publish');
-    });
+    this.#list(locationId, { deviceId, groupId: context.group?.id ?? null, invalidPublish });
   }
 
-  async #keep(
-    place: InvalidPublishPlace,
-    deviceId: string,
-    invalidPublish: InvalidPublish,
-  ): Promise<void> {
-    if (this.#unstored >= MAX_UNSTORED) {
-      this.#log.warn(
-        { deviceId },
-        'failed to list an invalid publish: too many are on their way to the store',
-      );
-      return;
+  #list(locationId: string, listed: ListedInvalidPublish): void {
+    const unstored = this.#unstored.get(locationId) ?? { listed: [], bytes: 0 };
+    this.#unstored.set(locationId, unstored);
+    unstored.listed.push(listed);
+    unstored.bytes += listed.invalidPublish.payload.length;
+    while (unstored.listed.length > MAX_UNSTORED || unstored.bytes > MAX_UNSTORED_BYTES) {
+      unstored.bytes -= unstored.listed.shift()?.invalidPublish.payload.length ?? 0;
     }
-    this.#unstored++;
-    try {
-      await this.#store.add(place, deviceId, invalidPublish);
-    } finally {
-      this.#unstored--;
+    if (!this.#isStoring) void this.#storeAll();
+  }
+
+  /** Stores what has come while the last ones were stored: in a flood, many with one write. */
+  async #storeAll(): Promise<void> {
+    this.#isStoring = true;
+    while (this.#unstored.size > 0) {
+      const unstored = this.#unstored;
+      this.#unstored = new Map();
+      const writes = Array.from(unstored, async ([locationId, { listed }]) => {
+        try {
+          await this.#store.add(locationId, listed);
+        } catch (error) {
+          const count = listed.length;
+          this.#log.warn({ err: error, locationId, count }, 'failed to list invalid publishes');
+        }
+      });
+      await Promise.all(writes);
     }
+    this.#isStoring = false;
   }
 
   #publish(
@@ -87,6 +105,8 @@ export class InvalidPublishes {
     invalidPublish: InvalidPublish,
     context: DeviceContext | undefined,
   ): void {
+    // In a flood, rendering what nobody gets would cost more than all else.
+    if (!this.#deliveries.hasReceivers(topic)) return;
     this.#deliveries.publishDirect({
       topic,
       payload: Buffer.from(invalidPublishText(invalidPublish, context)),

@@ -159,11 +159,8 @@ export class Presence {
    * A crash, or an earlier version, may have left statuses as they were before a change.
    */
   async renewOutdated(retained: RetainedMessages): Promise<void> {
-    for (const { topic, payload } of await retained.matching([ALL_STATUSES])) {
-      const about = parseForwardedTopic(topic);
-      const context = about && this.#model.context(about.deviceId);
-      if (context === undefined || context.location.id !== about?.locationId) continue;
-      if (!payload.includes(context.text)) this.changed(context.device.id);
+    for await (const page of retained.matching([ALL_STATUSES])) {
+      for (const { topic, payload } of page) this.#renewIfOutdated(topic, payload);
     }
   }
 
@@ -178,6 +175,13 @@ export class Presence {
     if (context === undefined || !this.of(before.id).online) return;
     const gone = { online: false, sinceMs: this.#now(), retain: false };
     this.#keepTrackOf(before.id, this.#forward(context, gone));
+  }
+
+  #renewIfOutdated(topic: string, payload: Buffer): void {
+    const about = parseForwardedTopic(topic);
+    const context = about && this.#model.context(about.deviceId);
+    if (context === undefined || context.location.id !== about?.locationId) return;
+    if (!payload.includes(context.text)) this.changed(context.device.id);
   }
 
   /** When the device was last heard; a keep-alive counts. */

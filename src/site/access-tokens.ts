@@ -10,7 +10,7 @@ import type { SiteModel } from './site-model.js';
 import type { SiteStore } from './site-store.js';
 
 /** The user name that goes with the admin token over MQTT. */
-const ADMIN_TOKEN_ID = 'admin';
+export const ADMIN_TOKEN_ID = 'admin';
 
 /** A token's record with the token itself, which is shown only once. */
 export interface IssuedToken {

@@ -3,6 +3,8 @@ export const DENIED_REASONS = {
   'unknown-user-name': 'No device and no access token has this user name as its id.',
   'wrong-password':
     'The password is not the secret of the device, or not the access token, or the token has expired.',
+  'too-many-failed-logins':
+    'Too many logins failed from this address, or with this user name: wait some seconds.',
   'no-credentials': 'A user name and a password are required.',
   'client-id-missing': 'A persistent session needs a client id.',
   'client-id-too-long': 'The client id is longer than 256 bytes.',
@@ -13,6 +15,12 @@ export const DENIED_REASONS = {
   'will-not-permitted': 'The will of a device must be on one of its own topics.',
   'store-unavailable':
     'Too many connections of this device or access token wait for the store, which does not answer.',
+  'too-many-connections':
+    'The device or access token has as many connections as it may have (limits.device.connections, limits.token.connections).',
+  'gateway-full':
+    'The gateway has as many connections as it may have; the last ones are for devices and access tokens that have none.',
+  'too-many-sessions':
+    'The device or access token has as many persistent sessions as it may have (limits.device.persistentSessions, limits.token.persistentSessions).',
   'unknown-version': 'The gateway speaks MQTT 3.1 and 3.1.1.',
   'malformed-connect': 'The first packet is not a CONNECT as MQTT prescribes it.',
   'no-connect': 'No CONNECT came within ten seconds.',
@@ -21,6 +29,8 @@ export const DENIED_REASONS = {
   'filter-outside-grants':
     'The filter is not within care-homes/<location> of a location that the grants of the token cover.',
   'too-many-filters': 'The session has as many filters as it may have.',
+  'too-many-subscriptions':
+    'The device or access token has as many subscriptions as it may have (limits.device.subscriptions, limits.token.subscriptions).',
   'topic-not-of-device': 'A device may publish on its own topics (devices/<id>/…) only.',
   'topic-not-of-token': 'An access token may publish commands to devices, and nothing else.',
   'command-without-grant': 'A command needs a manager grant that covers the device.',
@@ -67,6 +77,8 @@ export interface ConnectionView {
   readonly keepAliveSeconds: number;
   /** Accepted for the client's session, and not acknowledged. */
   readonly backlog: { readonly alarms: number; readonly messages: number };
+  /** Since when it is read later than it sends, and the limit (its key of `limits`); null: it is not. */
+  readonly slowed: { readonly sinceMs: number; readonly limit: string } | null;
 }
 
 /** Where a page of connections starts, and ends at the latest: by their numbers. */

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { formatTime } from '../domain/notation.js';
 import type { Actor, AuditEntry, AuditSubject, AuditTrail } from './audit-trail.js';
 import { pause } from './pause.js';
+import type { StoreHeadroom } from './store-headroom.js';
 
 /** Denials that are recorded one by one, of each principal or address: at once, and in a second. */
 const MAX_PER_SECOND = 10;
@@ -33,6 +34,7 @@ interface Counted {
 
 export interface DenialsOptions {
   readonly audit: AuditTrail;
+  readonly headroom: Pick<StoreHeadroom, 'takes'>;
   readonly log: Logger;
   readonly now: () => number;
   /** A clock that does not jump: rates go by it. */
@@ -161,6 +163,11 @@ export class Denials {
 
   /** @param count of the denials that it stands for */
   #record(entry: AuditEntry, count: number): void {
+    // A flood of denials must not take the room of alarms.
+    if (!this.#options.headroom.takes('denial')) {
+      this.#lost += count;
+      return;
+    }
     if (this.#waiting.length < MAX_WAITING) {
       this.#waiting.push(entry);
       this.#writing ??= this.#write();

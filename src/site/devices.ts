@@ -1,5 +1,6 @@
 import { hashSecret, newSecret, secretMatches } from '../domain/credentials.js';
 import { principalKey } from '../domain/grants.js';
+import { changedLimits, type LimitsChange } from '../domain/limits.js';
 import { mergePatch, newId } from '../domain/notation.js';
 import type { Device } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
@@ -7,7 +8,7 @@ import { NO_DEVICE } from './absences.js';
 import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
 import type { SiteEvents } from './site-events.js';
 import type { SiteModel } from './site-model.js';
-import type { DeviceKey, DevicePlace, SiteStore } from './site-store.js';
+import type { DeviceChange, DeviceKey, DevicePlace, SiteStore } from './site-store.js';
 
 /** Custom data of a device without any (specification 2). */
 const NO_CUSTOM_DATA = '{}';
@@ -60,6 +61,7 @@ export class Devices {
       createdAtMs: this.#now(),
       secretHash: hashSecret(secret),
       customData: NO_CUSTOM_DATA,
+      limits: {},
     };
     const key = { locationId, deviceId: device.id };
     await this.#store.createDevice(device, this.#entry(actor, 'device.created', key, { name }));
@@ -67,14 +69,28 @@ export class Devices {
     return { device, secret };
   }
 
-  /** @throws GatewayError `device-not-found` */
-  async rename(actor: Actor, key: DeviceKey, name: string): Promise<Device> {
-    await this.#store.changeDevice(
-      key,
-      { name },
-      this.#entry(actor, 'device.changed', key, { name }),
-    );
-    return this.#change({ ...this.get(key), name });
+  /**
+   * Changes the name, limits of its own, or both.
+   *
+   * @throws GatewayError `device-not-found`
+   */
+  async change(
+    actor: Actor,
+    key: DeviceKey,
+    change: Pick<DeviceChange, 'name' | 'limits'>,
+  ): Promise<Device> {
+    const { name, limits = {} } = change;
+    const details = {
+      ...(name !== undefined && { name }),
+      ...limitDetails(limits),
+    };
+    await this.#store.changeDevice(key, change, this.#entry(actor, 'device.changed', key, details));
+    const before = this.get(key);
+    return this.#change({
+      ...before,
+      name: name ?? before.name,
+      limits: changedLimits(before.limits, limits),
+    });
   }
 
   /**
@@ -171,6 +187,11 @@ export class Devices {
     }
   }
 
+  /** Whether there is a device with this id, in any location. */
+  has(id: string): boolean {
+    return this.#model.device(id) !== undefined;
+  }
+
   /** The device with this id and secret; undefined when there is none. */
   authenticate(id: string, secret: Uint8Array): Device | undefined {
     const device = this.#model.device(id);
@@ -192,6 +213,12 @@ export class Devices {
     this.#events.emit('deviceChanged', device.id);
     return device;
   }
+}
+
+/** A change of limits as the audit trail shows it, by their names. */
+function limitDetails(change: LimitsChange): AuditEntry['details'] {
+  const details = Object.entries(change).map(([name, limit]) => [name, limit?.toString() ?? null]);
+  return Object.fromEntries(details);
 }
 
 function assertSize(customData: string): void {

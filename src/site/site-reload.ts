@@ -59,7 +59,7 @@ export class SiteReload {
     this.#isRunning = true;
     this.#run().catch((error: unknown) => {
       if (this.#stopping.signal.aborted) return;
-      this.#options.log.error({ err: error }, 'failed to reload the site');
+      this.#options.log.error({ part: 'site', err: error }, 'failed to reload the site');
     });
   }
 
@@ -74,7 +74,8 @@ export class SiteReload {
       try {
         await this.#reload();
       } catch (error) {
-        this.#options.log.warn({ err: error }, 'failed to reload the site, retrying');
+        const { log } = this.#options;
+        log.warn({ part: 'site', err: error }, 'failed to reload the site, retrying');
         this.#isWanted = true;
         await delay(RETRY_AFTER_MS, undefined, { signal: this.#stopping.signal });
       }
@@ -93,7 +94,7 @@ export class SiteReload {
     for (const before of devices) this.#announceDevice(before);
     for (const token of tokens) this.#announceToken(token);
     await this.#check(state);
-    log.info('site reloaded');
+    log.info({ part: 'site' }, 'site reloaded');
   }
 
   /** Repairs members and reports findings. Must follow the load: later changes are newer than `state`. */

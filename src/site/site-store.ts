@@ -1,3 +1,4 @@
+import type { LimitsChange } from '../domain/limits.js';
 import type { AccessToken, Device, Group, Location, Room, SiteRecords } from '../domain/site.js';
 import type { AuditEntry } from './audit-trail.js';
 import type { SiteFinding, SiteState } from './site-findings.js';
@@ -96,7 +97,9 @@ export interface RoomChange {
   readonly groupId?: string | null | undefined;
 }
 
+/** A change of a device: undefined parts stay. */
 export interface DeviceChange {
-  readonly name?: string;
-  readonly secretHash?: string;
+  readonly name?: string | undefined;
+  readonly secretHash?: string | undefined;
+  readonly limits?: LimitsChange | undefined;
 }

@@ -4,6 +4,8 @@ import { z } from 'zod';
 import type { Appended, LogEntry, NewAlarm } from '../delivery/log-entry.js';
 import { alarmText } from '../domain/alarms.js';
 import { forwardedTopic } from '../domain/topics.js';
+import { GatewayError } from '../errors.js';
+import type { StoreHeadroom } from '../site/store-headroom.js';
 import {
   AlarmPlaces,
   alarmIdPlace,
@@ -24,6 +26,15 @@ import { Version1Backlog } from './version-1-backlog.js';
 export interface LogConnections {
   readonly writer: Redis;
   readonly reader: Redis;
+  readonly headroom: Pick<StoreHeadroom, 'isFull'>;
+}
+
+/** The reason that Redis itself gives, a little later. */
+const FULL = 'The store refuses to write (OOM).';
+
+/** @throws GatewayError `store-unavailable` when the store is full but for what makes room */
+export function requireHeadroom({ headroom }: LogConnections): void {
+  if (headroom.isFull) throw new GatewayError('store-unavailable', FULL);
 }
 
 const appendAlarms = new Script('append-alarms', z.array(z.number()));
@@ -63,8 +74,13 @@ export class AlarmLog {
     this.#version1 = new Version1Backlog(keys);
   }
 
-  /** One atomic write, durable when the promise resolves. */
+  /**
+   * One atomic write, durable when the promise resolves.
+   *
+   * @throws GatewayError `store-unavailable` when the store is full
+   */
   async append(alarms: readonly NewAlarm[]): Promise<Appended[]> {
+    requireHeadroom(this.#connections);
     const rows = packRows(alarms.map((alarm) => this.#rowOf(alarm)));
     const args = [...this.#appendPrefixes, RECEIPTS_KEPT_SECONDS, rows];
     const sequences = await appendAlarms.run(this.#connections.writer, this.#appendKeys, args);
@@ -98,12 +114,12 @@ export class AlarmLog {
     const place = this.#places.of(context);
     return [
       ...[String(id.piece), id.field],
-      ...[device.id, location.id, group?.id ?? '', kindNumber(alarm.kind)],
+      ...[device.id, location.id, group?.id ?? '', String(kindNumber(alarm.kind))],
       ...[place.digest, place.text],
       receipt === undefined ? '' : String(receipt.packetIdentifier),
       receipt?.payloadDigest ?? '',
       receipt?.isSentAgain === true ? 1 : 0,
-      ...[received?.clientId ?? '', String(received?.packetIdentifier ?? '')],
+      ...[received?.session ?? '', String(received?.packetIdentifier ?? '')],
       ...alarmRecordValues(entry),
     ];
   }
@@ -121,7 +137,7 @@ export class AlarmLog {
     if (entries.length < rows.length) {
       const readable = new Set(entries.map(({ sequence }) => sequence));
       const sequences = rows.map(({ sequence }) => sequence).filter((one) => !readable.has(one));
-      this.#log?.error({ sequences }, 'failed to read alarms of the log');
+      this.#log?.error({ log: 'alarms', sequences }, 'failed to read alarms of the log');
     }
     return entries;
   }

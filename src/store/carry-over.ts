@@ -5,12 +5,17 @@ import { contextText } from '../domain/messages.js';
 import { parseJson } from '../domain/notation.js';
 import { GatewayError } from '../errors.js';
 import type { Keys } from './keys.js';
+import { Script } from './scripts.js';
 import { execute } from './transaction.js';
 
 /** The layout of this version; a store without a number was written by version 1. */
-const LAYOUT = 2;
+const LAYOUT = 3;
+/** The first whose alarms refer to places with names. */
+const LAYOUT_OF_PLACES = 2;
 /** Redis serves nobody else during a scan: some milliseconds for this many. */
 const KEYS_A_SCAN = 1_000;
+
+const carrySessionsOver = new Script('carry-sessions-over', z.number());
 
 /** Location, device, room and group, '' for none, and the JSON text of the custom data. */
 const version1PlaceSchema = z.tuple([z.string(), z.string(), z.string(), z.string(), z.string()]);
@@ -25,7 +30,9 @@ interface Version1Place {
 }
 
 /**
- * Converts a store of version 1 to the present layout.
+ * Converts a store of an earlier version to the present layout.
+ *
+ * Sessions of layout 2 are stored under their client ids alone, today's in the name space of their owners.
  *
  * Alarms of version 1 refer to places that hold ids only; today's also hold names. The names of that time
  * are lost, so the places get today's. Each place is converted by one command and then left alone, so an
@@ -53,9 +60,17 @@ export class CarryOver {
         `the store was written by a newer version of the gateway (layout ${layout}, this version knows ${LAYOUT}): install that version, or restore a backup from before it`,
       );
     }
-    const places = await this.#carryPlacesOver();
-    await this.#redis.set(this.#keys.layout, LAYOUT);
-    if (places > 0) this.#log.info({ places }, 'carried the data of version 1 over');
+    const places = layout < LAYOUT_OF_PLACES ? await this.#carryPlacesOver() : 0;
+    const sessions = await this.#carrySessionsOver();
+    if (places + sessions === 0) return;
+    this.#log.info({ places, sessions }, 'carried the data of an earlier version over');
+  }
+
+  /** Gives all sessions their keys, and the store its layout, in one atomic call. */
+  async #carrySessionsOver(): Promise<number> {
+    const { sessions, layout, receivedPrefix } = this.#keys;
+    const prefixes = [this.#keys.session(''), receivedPrefix];
+    return carrySessionsOver.run(this.#redis, [sessions, layout], [...prefixes, LAYOUT]);
   }
 
   /** Converts all places; returns how many. */

@@ -82,9 +82,9 @@ export class ClockStoreRedis implements ClockStore {
   }
 
   async #sessionStamps(): Promise<number[]> {
-    const clientIds = await this.#redis.smembers(this.#keys.sessions);
+    const sessions = await this.#redis.smembers(this.#keys.sessions);
     const stamps = await Promise.all(
-      clientIds.map((clientId) => this.#redis.hget(this.#keys.session(clientId), 'seenAtMs')),
+      sessions.map((session) => this.#redis.hget(this.#keys.session(session), 'seenAtMs')),
     );
     return stamps.map(Number);
   }

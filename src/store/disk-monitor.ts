@@ -2,21 +2,29 @@ import { constants } from 'node:fs';
 import { access, statfs } from 'node:fs/promises';
 import { systemErrorCode } from '../errors.js';
 import type { Health } from '../site/health.js';
+import type { StoreHeadroom } from '../site/store-headroom.js';
 
 const INTERVAL_MS = 1_000;
+const MIB = 1024 * 1024;
 /** With less free, the embedded store soon ends and cannot write why. */
-const MIN_FREE_BYTES = 1024 * 1024;
+const MIN_FREE_BYTES = MIB;
+/** Where the fault begins, and where only alarms are stored; less on a small disk. */
+const LOW = { bytes: 256 * MIB, part: 0.1 };
+const SHORT = { bytes: 64 * MIB, part: 0.05 };
 const FAULT = 'disk';
+const LOW_FAULT = 'disk-room';
 
 /** Watches whether the disk takes the embedded store's writes (CONTRACT 4.7). */
 export class DiskMonitor {
   readonly #directory: string;
   readonly #health: Health;
+  readonly #headroom: Pick<StoreHeadroom, 'set'>;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(directory: string, health: Health) {
+  constructor(directory: string, health: Health, headroom: Pick<StoreHeadroom, 'set'>) {
     this.#directory = directory;
     this.#health = health;
+    this.#headroom = headroom;
   }
 
   start(): void {
@@ -32,9 +40,15 @@ export class DiskMonitor {
   }
 
   async #check(): Promise<string | undefined> {
-    const { bavail, bsize } = await statfs(this.#directory);
-    if (bavail * bsize < MIN_FREE_BYTES) return 'The disk with the data directory is full.';
-    return this.#unwritable();
+    const { bavail, bsize, blocks } = await statfs(this.#directory);
+    const freeBytes = bavail * bsize;
+    const isBelow = ({ bytes, part }: typeof LOW) =>
+      freeBytes < Math.min(bytes, part * blocks * bsize);
+    this.#headroom.set('disk', isBelow(SHORT) ? 'short' : 'ample');
+    const isFull = freeBytes < MIN_FREE_BYTES;
+    const isLow = isBelow(LOW) && !isFull;
+    this.#health.reportElsewhere(LOW_FAULT, isLow ? lowFault(freeBytes) : undefined);
+    return isFull ? 'The disk with the data directory is full.' : this.#unwritable();
   }
 
   /** The fault of an unwritable disk, found without writing: the kernel makes a failing disk read-only. */
@@ -49,4 +63,10 @@ export class DiskMonitor {
         : 'The data directory cannot be written.';
     }
   }
+}
+
+/** Names a power of two, or the fault would change with every write. */
+function lowFault(freeBytes: number): string {
+  const belowMib = 2 ** Math.ceil(Math.log2(freeBytes / MIB));
+  return `The disk with the data directory has less than ${belowMib} MiB left: make room, or alarms can be stored no more.`;
 }

@@ -10,6 +10,8 @@ export interface ControlConnection {
   /** Resolves when the connection ends, which it does with the server unless it fails itself. */
   readonly closed: Promise<void>;
   isLoading(): Promise<boolean>;
+  /** Bounds the server's memory, which it fills to the last: nothing is evicted. */
+  limitMemory(maxBytes: number): Promise<void>;
   /** Makes the server save and end. */
   shutDown(): Promise<void>;
   close(): void;
@@ -49,6 +51,10 @@ function controlOf(redis: Redis, pid: number, closed: Promise<void>): ControlCon
     pid,
     closed,
     isLoading: async () => field(await redis.info('persistence'), 'loading') !== '0',
+    limitMemory: async (maxBytes) => {
+      await redis.config('SET', 'maxmemory', maxBytes);
+      await redis.config('SET', 'maxmemory-policy', 'noeviction');
+    },
     shutDown: async () => {
       // The answer to SHUTDOWN is the end of the connection.
       await redis.shutdown().catch(ignoreError);

@@ -19,6 +19,7 @@ const STOP_TIMEOUT_MS = 4000;
 /** The options of `createEmbeddedRedis`. */
 export interface EmbeddedRedisOptions {
   readonly dataDir: string;
+  readonly maxMemoryBytes: number;
   readonly log: Logger;
   /** `PATH` for the server's program; the gateway's own environment when left out. */
   readonly searchPath?: string | undefined;
@@ -48,6 +49,7 @@ export function createEmbeddedRedis(options: EmbeddedRedisOptions): EmbeddedRedi
 
 class Supervisor implements EmbeddedRedis {
   readonly #dataDir: string;
+  readonly #maxMemoryBytes: number;
   readonly #log: Logger;
   readonly #searchPath: string | undefined;
   readonly #stopping = new AbortController();
@@ -60,8 +62,9 @@ class Supervisor implements EmbeddedRedis {
   #running = false;
   #restartDelayMs = MIN_RESTART_DELAY_MS;
 
-  constructor({ dataDir, log, searchPath }: EmbeddedRedisOptions) {
+  constructor({ dataDir, maxMemoryBytes, log, searchPath }: EmbeddedRedisOptions) {
     this.#dataDir = dataDir;
+    this.#maxMemoryBytes = maxMemoryBytes;
     this.#log = log;
     this.#searchPath = searchPath;
     this.#place = embeddedPlace(dataDir);
@@ -181,7 +184,8 @@ class Supervisor implements EmbeddedRedis {
   async #tryServer(output: OutputFollower): Promise<StoreServer | undefined> {
     const { signal } = this.#stopping;
     const beforeLaunch = () => this.#restoreFiles();
-    const options = { place: this.#place, searchPath: this.#searchPath, beforeLaunch };
+    const [searchPath, maxMemoryBytes] = [this.#searchPath, this.#maxMemoryBytes];
+    const options = { place: this.#place, searchPath, maxMemoryBytes, beforeLaunch };
     const server = await obtainServer(options, signal);
     this.#server = server;
     const isReady = await untilReady(server, this.#place, signal);

@@ -25,6 +25,8 @@ export interface ServerOptions {
   readonly place: EmbeddedPlace;
   /** `PATH` for the server's program; the gateway's own environment when left out. */
   readonly searchPath: string | undefined;
+  /** `maxmemory` of a new server, and of an adopted one. */
+  readonly maxMemoryBytes: number;
   /** Called before a new server runs on the data, while none does. */
   readonly beforeLaunch: () => Promise<void>;
 }
@@ -38,12 +40,13 @@ export async function obtainServer(
   options: ServerOptions,
   signal: AbortSignal,
 ): Promise<StoreServer> {
-  const { place } = options;
+  const { place, maxMemoryBytes } = options;
   const giveUpAt = performance.now() + UNANSWERED_MS;
   for (;;) {
     signal.throwIfAborted();
     const control = await openControl(place);
-    if (control !== undefined) return adopted(control);
+    if (control !== undefined && (await isLimited(control, maxMemoryBytes)))
+      return adopted(control);
     const lock = lockFile(place.lockFile);
     if (lock !== undefined) return launch(options, lock);
     if (performance.now() > giveUpAt) killUnanswering(place);
@@ -90,6 +93,17 @@ export async function stopServer(
   await byForce;
 }
 
+/** Limits the memory of a server that may have been started with another limit, or none. */
+async function isLimited(control: ControlConnection, maxMemoryBytes: number): Promise<boolean> {
+  try {
+    await control.limitMemory(maxMemoryBytes);
+    return true;
+  } catch {
+    control.close();
+    return false;
+  }
+}
+
 function adopted(control: ControlConnection): StoreServer {
   const { pid, closed } = control;
   return {
@@ -122,13 +136,13 @@ async function answers(place: EmbeddedPlace): Promise<boolean> {
 
 /** Launches a server that inherits `lock`; our own hold on it ends here. */
 async function launch(options: ServerOptions, lock: number): Promise<StoreServer> {
-  const { place, searchPath, beforeLaunch } = options;
+  const { place, searchPath, maxMemoryBytes, beforeLaunch } = options;
   const output = openSync(place.outputFile, 'a', 0o600);
   try {
     await beforeLaunch();
     for (const program of PROGRAMS) {
       // Detached, and with no pipe to us: it must survive whatever ends the gateway.
-      const child = spawn(program, serverArguments(place), {
+      const child = spawn(program, serverArguments(place, maxMemoryBytes), {
         detached: true,
         stdio: ['ignore', output, output, lock],
         ...(searchPath !== undefined && { env: { PATH: searchPath } }),
@@ -168,7 +182,7 @@ function spawned(child: ChildProcess): Promise<number | undefined> {
   });
 }
 
-function serverArguments(place: EmbeddedPlace): string[] {
+function serverArguments(place: EmbeddedPlace, maxMemoryBytes: number): string[] {
   const settings: readonly (readonly [string, string])[] = [
     ['port', '0'],
     ['unixsocket', place.socketPath],
@@ -187,6 +201,7 @@ function serverArguments(place: EmbeddedPlace): string[] {
     ['auto-aof-rewrite-percentage', '100'],
     ['auto-aof-rewrite-min-size', '64mb'],
     ['save', ''],
+    ['maxmemory', String(maxMemoryBytes)],
     ['maxmemory-policy', 'noeviction'],
   ];
   return settings.flatMap(([name, value]) => [`--${name}`, value]);

@@ -1,8 +1,8 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { InvalidPublish } from '../domain/messages.js';
-import type { InvalidPublishPlace, InvalidPublishStore } from '../ingest/invalid-publishes.js';
+import type { InvalidPublishStore, ListedInvalidPublish } from '../ingest/invalid-publishes.js';
 import type { InvalidPublishList, InvalidPublishRecord } from '../site/invalid-publish-list.js';
+import { StoreHeadroom } from '../site/store-headroom.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';
 import { Script } from './scripts.js';
@@ -26,32 +26,36 @@ export class InvalidPublishStoreRedis implements InvalidPublishStore, InvalidPub
   readonly #redis: Redis;
   readonly #keys: Keys;
   readonly #maxPerLocation: number;
+  readonly #headroom: StoreHeadroom;
 
-  constructor(redis: Redis, keys: Keys, maxPerLocation: number) {
+  constructor(redis: Redis, keys: Keys, maxPerLocation: number, headroom = new StoreHeadroom()) {
     this.#redis = redis;
     this.#keys = keys;
     this.#maxPerLocation = maxPerLocation;
+    this.#headroom = headroom;
   }
 
   /**
-   * Adds an invalid publish, unless its location is gone.
+   * Adds invalid publishes, unless their location is gone.
    *
    * A location that was deleted meanwhile gets no list, which would stay for ever (FINDINGS R13).
    */
-  async add(
-    { locationId, groupId }: InvalidPublishPlace,
-    deviceId: string,
-    invalidPublish: InvalidPublish,
-  ): Promise<void> {
-    const { reason, topic, payload, receivedAtMs } = invalidPublish;
-    const base64 = payload.subarray(0, MAX_KEPT_PAYLOAD_BYTES).toString('base64');
-    const record: InvalidPublishRecord = { deviceId, groupId, reason, topic, base64, receivedAtMs };
+  async add(locationId: string, listed: readonly ListedInvalidPublish[]): Promise<void> {
+    if (!this.#headroom.takes('invalid-publish')) return;
     const keys = [this.#keys.location(locationId), this.#keys.rejected(locationId)];
-    await pushOfExisting.run(this.#redis, keys, [JSON.stringify(record), this.#maxPerLocation]);
+    const newest = listed.slice(-this.#maxPerLocation).map((one) => JSON.stringify(recordOf(one)));
+    await pushOfExisting.run(this.#redis, keys, [this.#maxPerLocation, ...newest]);
   }
 
   async list(locationId: string): Promise<InvalidPublishRecord[]> {
     const texts = await answering(() => this.#redis.lrange(this.#keys.rejected(locationId), 0, -1));
     return texts.map((text) => recordSchema.parse(JSON.parse(text)));
   }
+}
+
+function recordOf({ deviceId, groupId, invalidPublish }: ListedInvalidPublish) {
+  const { reason, topic, payload, receivedAtMs } = invalidPublish;
+  const base64 = payload.subarray(0, MAX_KEPT_PAYLOAD_BYTES).toString('base64');
+  const record: InvalidPublishRecord = { deviceId, groupId, reason, topic, base64, receivedAtMs };
+  return record;
 }

@@ -20,6 +20,11 @@ export class Keys {
     return `${this.#prefix}broker:`;
   }
 
+  /** Hash: topic → retained message, as aedes-persistence-redis keeps it. */
+  get retained(): string {
+    return `${this.brokerPrefix}retained`;
+  }
+
   get locations(): string {
     return this.#key('locations');
   }
@@ -188,12 +193,9 @@ export class Keys {
     return this.#key('receipts', '');
   }
 
-  /**
-   * Hash: packet identifiers of QoS 2 publishes that a session has not released, under the key that
-   * aedes-persistence-redis uses.
-   */
-  received(clientId: string): string {
-    return this.receivedPrefix + clientId;
+  /** Hash: packet identifiers of QoS 2 publishes that a session has not released. */
+  received(session: string): string {
+    return this.receivedPrefix + session;
   }
 
   /** Prefix of every `received`. */
@@ -201,6 +203,7 @@ export class Keys {
     return `${this.brokerPrefix}incoming:`;
   }
 
+  /** Set: the keys of all sessions (`sessionKey`). */
   get sessions(): string {
     return this.#key('sessions');
   }
@@ -210,8 +213,8 @@ export class Keys {
     return this.#key('counted-up-to');
   }
 
-  session(clientId: string): string {
-    return this.#key('session', clientId);
+  session(key: string): string {
+    return this.#key('session', key);
   }
 
   /** The counter that numbers the records of the audit trail. */

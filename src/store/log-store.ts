@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { LogEntry, LogName, LogReader } from '../delivery/log-entry.js';
+import { StoreHeadroom } from '../site/store-headroom.js';
 import { AlarmLog } from './alarm-log.js';
 import type { Keys } from './keys.js';
 import { MessageLog } from './message-log.js';
@@ -17,9 +18,16 @@ export class LogStore implements LogReader {
   readonly #reader: Redis;
   readonly #keys: Keys;
 
-  constructor(writer: Redis, reader: Redis, keys: Keys, log?: Logger) {
-    this.alarms = new AlarmLog({ writer, reader }, keys, log);
-    this.messages = new MessageLog({ writer, reader }, keys);
+  constructor(
+    writer: Redis,
+    reader: Redis,
+    keys: Keys,
+    log?: Logger,
+    headroom = new StoreHeadroom(),
+  ) {
+    const connections = { writer, reader, headroom };
+    this.alarms = new AlarmLog(connections, keys, log);
+    this.messages = new MessageLog(connections, keys);
     this.#reader = reader;
     this.#keys = keys;
   }
@@ -57,6 +65,10 @@ export class LogStore implements LogReader {
 
   messageCount(): Promise<number> {
     return this.messages.length();
+  }
+
+  messageBytes(): Promise<number> {
+    return this.messages.bytes();
   }
 
   async removeMessages(sequences: readonly number[]): Promise<void> {

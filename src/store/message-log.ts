@@ -1,12 +1,21 @@
 import { z } from 'zod';
 import type { Appended, LogEntry, NewMessage } from '../delivery/log-entry.js';
-import type { LogConnections } from './alarm-log.js';
+import { type LogConnections, requireHeadroom } from './alarm-log.js';
 import type { Keys } from './keys.js';
 import { packRows, Script } from './scripts.js';
 import { readStream, type StreamRow } from './streams.js';
 
 const appendMessages = new Script('append-messages', z.array(z.number()));
 const NO_PAYLOAD = Buffer.alloc(0);
+/** A page takes about so much memory, whatever the size of its entries. */
+const PAGE_BYTES = 4 * 1024 * 1024;
+const MIN_ENTRIES = 4;
+/** What is read at once while the size of entries is not known. */
+const FIRST_BYTES_OF_ENTRY = 65_536;
+/** A large entry is remembered for some reads. */
+const DECAY = 0.9;
+/** Parts of a stream that Redis looks at to tell its size: some microseconds. */
+const SAMPLES = 100;
 
 /** The message log in Redis: a stream of everything at QoS 1 but alarms. */
 export class MessageLog {
@@ -14,6 +23,8 @@ export class MessageLog {
   readonly #key: string;
   readonly #appendKeys: readonly string[];
   readonly #receivedPrefix: string;
+  /** The largest of the entries read last, about. */
+  #bytesOfEntry = FIRST_BYTES_OF_ENTRY;
 
   constructor(connections: LogConnections, keys: Keys) {
     this.#connections = connections;
@@ -22,12 +33,17 @@ export class MessageLog {
     this.#receivedPrefix = keys.receivedPrefix;
   }
 
-  /** One atomic write, durable when the promise resolves. */
+  /**
+   * One atomic write, durable when the promise resolves.
+   *
+   * @throws GatewayError `store-unavailable` when the store is full
+   */
   async append(messages: readonly NewMessage[]): Promise<Appended[]> {
+    requireHeadroom(this.#connections);
     const rows = messages.map(({ topic, payload, receivedAtMs, received, ...audience }) => [
       ...[topic, payload, Math.round(receivedAtMs)],
       ...[audience.locationId ?? '', audience.groupId ?? ''],
-      ...[received?.clientId ?? '', String(received?.packetIdentifier ?? '')],
+      ...[received?.session ?? '', String(received?.packetIdentifier ?? '')],
     ]);
     const args = [this.#receivedPrefix, packRows(rows)];
     const sequences = await appendMessages.run(this.#connections.writer, this.#appendKeys, args);
@@ -35,8 +51,32 @@ export class MessageLog {
   }
 
   async read(from: string, to: string, count: number): Promise<LogEntry[]> {
-    const rows = await readStream(this.#connections.reader, this.#key, from, to, count);
-    return rows.map(entryOf);
+    const entries: LogEntry[] = [];
+    for (let [start, bytes] = [from, 0]; entries.length < count && bytes < PAGE_BYTES; ) {
+      const fitting = Math.max(MIN_ENTRIES, Math.floor((PAGE_BYTES - bytes) / this.#bytesOfEntry));
+      const wanted = Math.min(count - entries.length, fitting);
+      const rows = await readStream(this.#connections.reader, this.#key, start, to, wanted);
+      for (const row of rows) {
+        const entry = entryOf(row);
+        entries.push(entry);
+        bytes += entry.payload.length;
+      }
+      this.#noteSizes(entries.slice(-rows.length));
+      if (rows.length < wanted) break;
+      start = String((entries.at(-1)?.sequence ?? 0) + 1);
+    }
+    return entries;
+  }
+
+  /** About how many bytes of the store's memory the log takes. */
+  async bytes(): Promise<number> {
+    const { reader } = this.#connections;
+    return (await reader.memory('USAGE', this.#key, 'SAMPLES', SAMPLES)) ?? 0;
+  }
+
+  #noteSizes(entries: readonly LogEntry[]): void {
+    const sizes = entries.map(({ topic, payload }) => topic.length + payload.length);
+    this.#bytesOfEntry = Math.max(1, this.#bytesOfEntry * DECAY, ...sizes);
   }
 
   /** Counts the stored entries. */

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { CursorState } from '../delivery/cursor-state.js';
 import type { LogPositions } from '../delivery/log-entry.js';
+import { sessionKey } from '../delivery/session.js';
 import type {
   SessionPosition,
   SessionRecord,
@@ -88,12 +89,12 @@ export class SessionStoreRedis implements SessionStore {
   }
 
   async load(): Promise<StoredSessions> {
-    const clientIds = await this.#redis.smembers(this.#keys.sessions);
+    const keys = await this.#redis.smembers(this.#keys.sessions);
     const sessions: StoredSessions['sessions'][number][] = [];
     const unreadable: string[] = [];
-    for (let at = 0; at < clientIds.length; at += PAGE_SESSIONS) {
-      const page = clientIds.slice(at, at + PAGE_SESSIONS);
-      const read = await Promise.all(page.map((clientId) => this.#read(clientId)));
+    for (let at = 0; at < keys.length; at += PAGE_SESSIONS) {
+      const page = keys.slice(at, at + PAGE_SESSIONS);
+      const read = await Promise.all(page.map((key) => this.#read(key)));
       for (const [index, session] of read.entries()) {
         if (session === undefined) unreadable.push(page[index] ?? '');
         else sessions.push(session);
@@ -104,24 +105,21 @@ export class SessionStoreRedis implements SessionStore {
   }
 
   async save(session: SessionRecord): Promise<void> {
-    const { clientId, owner } = session;
+    const { key, owner } = session;
     const fields = {
       owner,
       subscriptions: JSON.stringify(session.subscriptions),
       ...positionFields(session),
     };
     await execute(
-      this.#redis
-        .multi()
-        .hset(this.#keys.session(clientId), fields)
-        .sadd(this.#keys.sessions, clientId),
+      this.#redis.multi().hset(this.#keys.session(key), fields).sadd(this.#keys.sessions, key),
     );
   }
 
   async saveCursors(sessions: readonly SessionPosition[]): Promise<void> {
     const pipeline = this.#redis.pipeline();
     for (const session of sessions) {
-      pipeline.hset(this.#keys.session(session.clientId), positionFields(session));
+      pipeline.hset(this.#keys.session(session.key), positionFields(session));
     }
     await execute(pipeline);
   }
@@ -130,30 +128,33 @@ export class SessionStoreRedis implements SessionStore {
     await this.#redis.hset(this.#keys.countedUpTo, { alarms, messages });
   }
 
-  async release(clientId: string, packetIdentifiers: readonly number[]): Promise<void> {
-    await this.#redis.hdel(this.#keys.received(clientId), ...packetIdentifiers.map(String));
+  async release(key: string, packetIdentifiers: readonly number[]): Promise<void> {
+    await this.#redis.hdel(this.#keys.received(key), ...packetIdentifiers.map(String));
   }
 
-  async delete(clientId: string): Promise<void> {
+  async delete(key: string): Promise<void> {
     await execute(
       this.#redis
         .multi()
-        .del(this.#keys.session(clientId), this.#keys.received(clientId))
-        .srem(this.#keys.sessions, clientId),
+        .del(this.#keys.session(key), this.#keys.received(key))
+        .srem(this.#keys.sessions, key),
     );
   }
 
   /** Reads one session; undefined, and that one left out, when its record is unreadable. */
-  async #read(clientId: string): Promise<StoredSessions['sessions'][number] | undefined> {
+  async #read(key: string): Promise<StoredSessions['sessions'][number] | undefined> {
     const [fields, received] = await Promise.allSettled([
-      this.#redis.hgetall(this.#keys.session(clientId)),
-      this.#redis.hkeys(this.#keys.received(clientId)),
+      this.#redis.hgetall(this.#keys.session(key)),
+      this.#redis.hkeys(this.#keys.received(key)),
     ]);
     // A key of another type is as unreadable as one with other fields.
     const parsed = record.safeParse(fields.status === 'fulfilled' ? fields.value : undefined);
     if (!parsed.success) return undefined;
+    const prefix = sessionKey(parsed.data.owner, '');
+    if (!key.startsWith(prefix)) return undefined;
     const known = identifiers.safeParse(received.status === 'fulfilled' ? received.value : []);
-    return { clientId, ...parsed.data, received: known.data ?? [] };
+    const clientId = key.slice(prefix.length);
+    return { key, clientId, ...parsed.data, received: known.data ?? [] };
   }
 }
 

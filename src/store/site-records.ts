@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { ROLES } from '../domain/grants.js';
+import { DEVICE_LIMITS, type OwnLimits, ownLimitsSchema } from '../domain/limits.js';
 import { isJson, objectMembers } from '../domain/notation.js';
 import type { AccessToken, Device, Group, Location, Room } from '../domain/site.js';
 
@@ -31,12 +32,20 @@ const groupSchema = z.object({
   order: number,
 });
 const roomSchema = groupSchema.extend({ groupId: absentIsNull });
-const deviceSchema = groupSchema.extend({
-  roomId: absentIsNull,
-  createdAtMs: number,
-  secretHash: z.string(),
-  customData: objectText,
-});
+const deviceSchema = z
+  .looseObject({
+    ...groupSchema.shape,
+    roomId: absentIsNull,
+    createdAtMs: number,
+    secretHash: z.string(),
+    customData: objectText,
+  })
+  .transform(
+    ({ id, locationId, roomId, name, order, createdAtMs, secretHash, customData, ...more }) => ({
+      ...{ id, locationId, roomId, name, order, createdAtMs, secretHash, customData },
+      limits: readLimits(more),
+    }),
+  );
 const accessTokenSchema = z.object({
   id: z.string(),
   name: z.string(),
@@ -62,6 +71,18 @@ function readWith<T>(schema: z.ZodType<T>): Reading<T> {
     }
     return schema.safeParse(Object.fromEntries(record)).data;
   };
+}
+
+/** The field of one of a device's own limits: one each, so that two changes at once are both made. */
+export function limitField(name: string): string {
+  return `limit:${name}`;
+}
+
+/** An unusable limit is left out: the device has that of all devices. */
+function readLimits(fields: Readonly<Record<string, unknown>>): OwnLimits {
+  const limits = DEVICE_LIMITS.map((name) => [name, Number(fields[limitField(name)])]);
+  const readable = limits.filter(([, limit]) => Number.isInteger(limit));
+  return ownLimitsSchema.safeParse(Object.fromEntries(readable)).data ?? {};
 }
 
 export const readLocation: Reading<Location> = readWith(locationSchema);
@@ -96,6 +117,7 @@ export function deviceFields(device: Device): Fields {
     ...['createdAtMs', device.createdAtMs],
     ...['secretHash', device.secretHash],
     ...['customData', device.customData],
+    ...Object.entries(device.limits).flatMap(([name, limit]) => [limitField(name), limit]),
   ];
 }
 

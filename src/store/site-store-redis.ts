@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { AccessToken, Device, Group, Location, Room, SiteRecords } from '../domain/site.js';
+import { GatewayError } from '../errors.js';
 import {
   NO_ACCESS_TOKEN,
   NO_DEVICE,
@@ -19,6 +20,7 @@ import type {
   RoomKey,
   SiteStore,
 } from '../site/site-store.js';
+import { StoreHeadroom } from '../site/store-headroom.js';
 import type { AuditRecords, Before } from './audit/records.js';
 import { Change, type ChangeTarget } from './change.js';
 import type { Keys } from './keys.js';
@@ -28,6 +30,7 @@ import {
   accessTokenFields,
   deviceFields,
   groupFields,
+  limitField,
   locationFields,
   roomFields,
 } from './site-records.js';
@@ -35,14 +38,16 @@ import {
 /** The site in Redis: a hash for each record, a set of ids for each kind and each membership. */
 export class SiteStoreRedis implements SiteStore {
   readonly #keys: Keys;
+  readonly #headroom: StoreHeadroom;
   readonly #target: ChangeTarget;
   readonly #records: AuditRecords;
   readonly #loader: SiteLoader;
   readonly #members: SiteMembers;
   #onUnknownOutcome: () => void = () => undefined;
 
-  constructor(redis: Redis, keys: Keys, records: AuditRecords) {
+  constructor(redis: Redis, keys: Keys, records: AuditRecords, headroom = new StoreHeadroom()) {
     this.#keys = keys;
+    this.#headroom = headroom;
     this.#records = records;
     this.#loader = new SiteLoader(redis, keys);
     this.#members = new SiteMembers(redis, keys);
@@ -63,7 +68,7 @@ export class SiteStoreRedis implements SiteStore {
   }
 
   async createLocation(location: Location, entry: AuditEntry): Promise<void> {
-    await new Change()
+    await this.#creation()
       .write('HSET', this.#keys.location(location.id), ...locationFields(location))
       .write('SADD', this.#keys.locations, location.id)
       .record(this.#records.of(entry))
@@ -102,7 +107,7 @@ export class SiteStoreRedis implements SiteStore {
 
   async createGroup(group: Group, entry: AuditEntry): Promise<void> {
     const keys = this.#keys;
-    await new Change()
+    await this.#creation()
       .require('exists', keys.location(group.locationId), NO_LOCATION)
       .write('HSET', keys.group(group.id), ...groupFields(group))
       .write('SADD', keys.groups, group.id)
@@ -139,7 +144,7 @@ export class SiteStoreRedis implements SiteStore {
   async createRoom(room: Room, entry: AuditEntry): Promise<void> {
     const keys = this.#keys;
     const { id, locationId, groupId } = room;
-    const change = new Change().require('exists', keys.location(locationId), NO_LOCATION);
+    const change = this.#creation().require('exists', keys.location(locationId), NO_LOCATION);
     if (groupId !== null) {
       this.#requireGroup(change, { locationId, groupId });
       change.write('SADD', keys.groupRooms(groupId), id);
@@ -203,7 +208,7 @@ export class SiteStoreRedis implements SiteStore {
 
   async createDevice(device: Device, entry: AuditEntry): Promise<void> {
     const keys = this.#keys;
-    await new Change()
+    await this.#creation()
       .require('exists', keys.location(device.locationId), NO_LOCATION)
       .require('absent', keys.device(device.id), {
         code: 'device-id-in-use',
@@ -217,13 +222,22 @@ export class SiteStoreRedis implements SiteStore {
   }
 
   async changeDevice(key: DeviceKey, change: DeviceChange, entry: AuditEntry): Promise<void> {
-    const fields = Object.entries(change).flat();
     const device = this.#keys.device(key.deviceId);
-    const before: Before = change.name === undefined ? {} : { previousName: [device, 'name'] };
-    await this.#changeOf(key)
-      .write('HSET', device, ...fields)
-      .record(this.#records.of(entry, before))
-      .apply(this.#target);
+    const before: Record<string, readonly [key: string, field: string]> = {};
+    const applied = this.#changeOf(key);
+    if (change.secretHash !== undefined)
+      applied.write('HSET', device, 'secretHash', change.secretHash);
+    if (change.name !== undefined) {
+      before['previousName'] = [device, 'name'];
+      applied.write('HSET', device, 'name', change.name);
+    }
+    for (const [name, limit] of Object.entries(change.limits ?? {})) {
+      const field = limitField(name);
+      before[`previous${name.charAt(0).toUpperCase()}${name.slice(1)}`] = [device, field];
+      if (limit === null) applied.write('HDEL', device, field);
+      else applied.write('HSET', device, field, limit);
+    }
+    await applied.record(this.#records.of(entry, before)).apply(this.#target);
   }
 
   async moveDevice(
@@ -291,7 +305,7 @@ export class SiteStoreRedis implements SiteStore {
   }
 
   async createAccessToken(token: AccessToken, entry: AuditEntry): Promise<void> {
-    await new Change()
+    await this.#creation()
       .write('HSET', this.#keys.accessToken(token.id), ...accessTokenFields(token))
       .write('SADD', this.#keys.accessTokens, token.id)
       .record(this.#records.of(entry))
@@ -353,5 +367,15 @@ export class SiteStoreRedis implements SiteStore {
       key.locationId,
       NO_DEVICE,
     );
+  }
+
+  /**
+   * A change that adds to the store, which must leave its last room to alarms.
+   *
+   * @throws GatewayError `store-unavailable`
+   */
+  #creation(): Change {
+    if (this.#headroom.isAmple) return new Change();
+    throw new GatewayError('store-unavailable', 'The store is nearly full: it takes alarms only.');
   }
 }

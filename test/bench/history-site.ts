@@ -152,7 +152,7 @@ async function createLocation(api: Api, number: number): Promise<DeviceContext[]
       const room = { id: newId(), locationId, groupId: group?.id ?? null, name: 'Zimmer', order };
       const { id, name } = await api.createDevice(locationId, `Bett ${order}`);
       const customData = `{"nurseCallId":"${number}${order}a","phone":${4700 + order}}`;
-      const secrets = { createdAtMs: 0, secretHash: '' };
+      const secrets = { createdAtMs: 0, secretHash: '', limits: {} };
       const device = { id, name, locationId, roomId: room.id, customData, order, ...secrets };
       return deviceContext(device, location, room, group);
     }),

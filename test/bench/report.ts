@@ -27,5 +27,5 @@ export function milliseconds(ms: number): string {
 }
 
 export function times(ratio: number): string {
-  return `× ${ratio.toFixed(2)}`;
+  return Number.isFinite(ratio) ? `× ${ratio.toFixed(2)}` : '× ∞';
 }

@@ -35,13 +35,14 @@ it('a change that fails does not prevent the next', async () => {
   expect(parts.bridges.has('next')).toBe(true);
 });
 
-it('the queue replaces a client’s session of its id, also when that cannot be deleted', async () => {
-  const parts = world.parts({ store: { delete: () => Promise.reject(new Error('away')) } });
+it('the queue has nothing to do with a client’s session of its id', async () => {
+  const parts = world.parts();
   const owner = { key: 'token:other', mayReceive: () => false, audienceKey: '' };
-  parts.sessions.open('bridge/region', owner, true);
+  const session = parts.sessions.open('bridge/region', owner, true);
   await parts.bridges.apply([configured()]);
   await parts.alarm('bed');
   expect(await parts.status()).toMatchObject({ queued: 1 });
+  expect(parts.sessions.get(session.key)).toBe(session);
 });
 
 it('logs bridges that are added, changed and removed, with the number of discarded messages', async () => {

@@ -59,6 +59,7 @@ it('an invalid certificate leaves nothing running', () => {
         client: { reconnectPeriod: 0, cert: Buffer.from('none'), key: Buffer.from('none') },
         topicOf: (topic) => topic,
         ...{ qos: 1, retain: false, commands: [], ackTimeoutMs: 1_000, suspects: 0 },
+        maxGatheredBytes: 1_000,
         hangUps: new HangUps(HANG_UP_LIMITS, nothing),
       },
       {

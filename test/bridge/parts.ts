@@ -8,6 +8,7 @@ import { Deliveries } from '../../src/delivery/deliveries.js';
 import type { LogReader } from '../../src/delivery/log-entry.js';
 import type { SessionStore } from '../../src/delivery/session-store.js';
 import { Sessions } from '../../src/delivery/sessions.js';
+import type { RateLimits } from '../../src/domain/limits.js';
 import { createLog } from '../../src/log.js';
 import type { BridgeStatus, DeadLetter, DeadLetterStore } from '../../src/site/bridge-list.js';
 import { Health } from '../../src/site/health.js';
@@ -30,6 +31,7 @@ export interface PartsOptions {
   readonly accept?: CommandSink['accept'];
   readonly read?: LogReader['read'];
   readonly hangUpLimits?: Partial<HangUpLimits>;
+  readonly commandLimits?: Partial<RateLimits>;
 }
 
 /** Bridges and their queues in this process, with a store and upstream under the test's control. */
@@ -85,6 +87,13 @@ export class Parts {
       },
       commands: { accept: options.accept ?? (() => Promise.resolve()) },
       maxPacketBytes: 10_000,
+      commandLimits: {
+        messagesPerSecond: 1_000,
+        messageBurst: 1_000,
+        bytesPerSecond: 1_000_000,
+        byteBurst: 1_000_000,
+        ...options.commandLimits,
+      },
       hangUpLimits: { ...HANG_UP_LIMITS, ...options.hangUpLimits },
       log,
       now: Date.now,

@@ -20,6 +20,8 @@ export class ScriptedUpstream {
   readonly topics: string[] = [];
   /** The protocol version of each connection, in order. */
   readonly protocolVersions: number[] = [];
+  /** Whether each connection asked for a clean session, in order. */
+  readonly cleanFlags: boolean[] = [];
   /** All packets but PUBLISH and CONNECT. */
   readonly packets: Packet[] = [];
   readonly #server: Server;
@@ -58,6 +60,11 @@ export class ScriptedUpstream {
     }
   }
 
+  /** Sends bytes to all connections. */
+  sendBytes(bytes: Buffer): void {
+    for (const socket of this.#sockets.keys()) socket.write(bytes);
+  }
+
   hangUp(): void {
     for (const socket of this.#sockets.keys()) socket.destroy();
   }
@@ -81,6 +88,7 @@ export class ScriptedUpstream {
         protocolVersion = packet.protocolVersion ?? 4;
         this.#sockets.set(socket, protocolVersion);
         this.protocolVersions.push(protocolVersion);
+        this.cleanFlags.push(packet.clean === true);
         const code = this.#script.onConnect?.(this.protocolVersions.length, protocolVersion) ?? 0;
         if (code === 'hang up') socket.destroy();
         else if (typeof code === 'number') {

@@ -94,7 +94,7 @@ describe('GET /connections', () => {
     expect(shown).toEqual({
       ...{ clientId: 'shown-nurse', principal: { type: 'access-token', id: home.viewer.id } },
       ...{ address: '127.0.0.1', since: shown?.since, protocol: 'mqtt', mqttVersion: '3.1.1' },
-      ...{ keepAliveSeconds: 300, backlog: { alarms: 2, messages: 0 } },
+      ...{ keepAliveSeconds: 300, backlog: { alarms: 2, messages: 0 }, slowed: null },
     });
     expect(await connectionOf('shown-sensor')).toMatchObject([
       {

@@ -17,7 +17,7 @@ let home: Home;
 let store: Store;
 
 beforeAll(async () => {
-  home = await Home.start();
+  home = await Home.start({ GATEWAY_LOG_LEVEL: 'debug' });
   store = await Store.of(home.gateway);
 });
 
@@ -109,10 +109,11 @@ describe('what is denied over MQTT stands in the audit trail soon', () => {
     const willing = await sendConnect(device, { clientId, will });
     expect((await willing.next('connack')).returnCode).toBe(5);
     await recorded(clientId, device, [...Array(3).fill(topic), will.topic]);
-    const owner = await RawClient.connect(home.gateway, device, { clientId, clean: false });
-    const other = await sendConnect(viewer, { clientId });
+    const session = { clientId: 'session-of-another', clean: false };
+    const owner = await RawClient.connect(home.gateway, await newViewer(), session);
+    const other = await sendConnect(viewer, session);
     expect((await other.next('connack')).returnCode).toBe(2);
-    await recorded(clientId, viewer, [null]);
+    await recorded(session.clientId, viewer, [null]);
     for (const client of [willing, owner, other]) client.vanish();
   });
 });
@@ -120,8 +121,8 @@ describe('what is denied over MQTT stands in the audit trail soon', () => {
 describe('while the store is frozen, what is denied over MQTT', () => {
   it('is answered at once, and written once the store is back', async () => {
     const [device, viewer] = [await home.device(), await newViewer()];
-    const sessionId = 'session-of-a-sensor';
-    const owner = await RawClient.connect(home.gateway, device, {
+    const sessionId = 'session-of-a-nurse';
+    const owner = await RawClient.connect(home.gateway, await newViewer(), {
       ...{ clientId: sessionId, clean: false },
     });
     const nurse = await RawClient.connect(home.gateway, viewer, { clientId: 'asks-frozen' });

@@ -11,7 +11,7 @@ let home: Home;
 let store: Store;
 
 beforeAll(async () => {
-  home = await Home.start();
+  home = await Home.start({ GATEWAY_LOG_LEVEL: 'debug' });
   store = await Store.of(home.gateway);
 });
 

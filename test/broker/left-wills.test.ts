@@ -33,6 +33,7 @@ async function startAgain(): Promise<{ mqttPort: number; lines: string[] }> {
     log: pino({ level: 'info' }, { write: (line: string) => lines.push(line) }),
     version: '0',
     searchPath: process.env['PATH'],
+    maxOpenFiles: 1_000,
     now: Date.now,
     elapsed: () => performance.now(),
   });

@@ -9,7 +9,7 @@ let home: Home;
 let device: TestDevice;
 
 beforeAll(async () => {
-  home = await Home.start();
+  home = await Home.start({ GATEWAY_LOG_LEVEL: 'debug' });
   device = await home.device();
 });
 

@@ -152,7 +152,7 @@ describe('a QoS 2 alarm whose packet identifier alone cannot be stored', () => {
     const session = { clientId: `sensor-${device.id}`, clean: false };
     const sensor = await RawClient.connect(home.gateway, device, session);
     // The key is no hash: writes into it fail.
-    const key = `{site}:broker:incoming:${session.clientId}`;
+    const key = `{site}:broker:incoming:device:${device.id}/${session.clientId}`;
     await store.redis.set(key, 'x');
     sensor.send(alarmOf(device, 1));
     const refused = () =>

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import type { TestDevice } from '../harness/api.js';
 import { publishPacket, RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
@@ -144,28 +145,36 @@ describe('an invalid publish', () => {
   });
 });
 
+const listedSchema = z.array(z.object({ base64: z.string() }));
+
 describe('invalid publishes while the store does not answer', () => {
   /** `ingest/invalid-publishes.ts` */
-  const MAX_WAITING = 256;
+  const MAX_WAITING_BYTES = 1024 * 1024;
 
-  it('are acknowledged at once, and a bounded number wait for the list', async () => {
+  it('are acknowledged at once, and the newest wait for the list, up to a bound', async () => {
     const store = await Store.of(home.gateway);
     const own = await Home.at(home.gateway);
     const device = await own.device();
     const sensor = await RawClient.connect(home.gateway, device);
-    const count = MAX_WAITING + 50;
+    const payloadBytes = 16_000;
+    const waiting = Math.floor(MAX_WAITING_BYTES / payloadBytes);
+    const count = waiting + 50;
     store.freeze();
     for (let messageId = 1; messageId <= count; messageId++) {
-      const nonsense = publishPacket(`devices/${device.id}/alarms`, 'nonsense');
+      const payload = `${messageId}!`.padEnd(payloadBytes, 'x');
+      const nonsense = publishPacket(`devices/${device.id}/alarms`, payload);
       sensor.send({ ...nonsense, qos: 1, messageId });
     }
     await sensor.until((came) => came.length === count + 1, 'not all acknowledged');
     store.thaw();
     const kept = async () => {
       const path = `/care-homes/${own.locationId}/rejected`;
-      return (await own.api.request('GET', path)).json();
+      const listed = listedSchema.parse(await own.api.json('GET', path));
+      return listed.map(({ base64 }) => Number.parseInt(atob(base64), 10));
     };
-    await expect.poll(kept).toHaveLength(MAX_WAITING);
+    const newest = Array.from({ length: waiting }, (_, index) => count - index);
+    // The first was already under way.
+    await expect.poll(kept).toEqual([...newest, 1]);
     store.close();
     sensor.vanish();
   });

@@ -9,7 +9,7 @@ type Will = NonNullable<IConnectPacket['will']>;
 let home: Home;
 
 beforeAll(async () => {
-  home = await Home.start();
+  home = await Home.start({ GATEWAY_LOG_LEVEL: 'debug' });
 });
 
 afterAll(() => home.remove());

@@ -9,7 +9,7 @@ let home: Home;
 let device: TestDevice;
 
 beforeAll(async () => {
-  home = await Home.start();
+  home = await Home.start({ GATEWAY_LOG_LEVEL: 'debug' });
   device = await home.device();
 });
 
@@ -43,6 +43,7 @@ interface Connect {
   /** Topic and payload of a will, if the flags announce one. */
   readonly will?: readonly Buffer[];
   readonly username?: Buffer;
+  readonly behind?: Buffer;
 }
 
 const CLEAN = 0x02;
@@ -64,6 +65,7 @@ function connect(options: Connect = {}): Buffer {
     ...(options.will ?? []),
     ...(flags & USER_NAME ? [options.username ?? text(username)] : []),
     ...(flags & PASSWORD ? [text([...password])] : []),
+    options.behind ?? Buffer.alloc(0),
   );
 }
 
@@ -198,6 +200,17 @@ describe('the protocol level of a CONNECT [MQTT-3.1.2-2]', () => {
     client.vanish();
   });
 
+  it.each([
+    ['MQIsdp', 4],
+    ['MQTT', 3],
+  ])('[MQTT-3.1.2-1] of %s %i, which is no protocol, gets no answer', async (protocol, level) => {
+    const from = home.gateway.lines.length;
+    const client = await RawClient.open(home.gateway);
+    expect(await endedBy(client, connect({ protocol, level }))).toEqual([]);
+    const reason = 'a protocol name of another level';
+    await home.gateway.logged(`"reason":"${reason}","msg":"connect error"`, from);
+  });
+
   it('of another protocol gets no answer', async () => {
     const client = await RawClient.open(home.gateway);
     expect(await endedBy(client, connect({ protocol: 'HTTP', level: 9 }))).toEqual([]);
@@ -258,6 +271,26 @@ describe('the flags of a CONNECT', () => {
       '[MQTT-3.1.2-22] with a password and no user name',
       'a password without a user name',
       () => connect({ flags: PASSWORD | CLEAN }),
+    ],
+    [
+      '[MQTT-3.1.2-20] without that of the password that is there',
+      'bytes behind the fields of CONNECT',
+      () => connect({ flags: USER_NAME | CLEAN, behind: text([...credentials(device).password]) }),
+    ],
+    [
+      '[MQTT-3.1.2-18] without that of the user name that is there',
+      'bytes behind the fields of CONNECT',
+      () => connect({ flags: CLEAN, behind: text(device.id) }),
+    ],
+    [
+      '[MQTT-3.1.4-1] with a byte that none announces',
+      'bytes behind the fields of CONNECT',
+      () => connect({ behind: Buffer.from([0]) }),
+    ],
+    [
+      '[MQTT-4.7.3-1] with a will on an empty topic',
+      'unusable topic of the will',
+      () => connect({ will: [text(''), text([...gone])] }),
     ],
   ])('%s end the connection', async (_what, reason, packetOf) => {
     const from = home.gateway.lines.length;

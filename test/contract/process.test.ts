@@ -60,6 +60,15 @@ describe('check-config', () => {
     expect(output).not.toContain('secret-in-a-typo');
   });
 
+  it('S16: warns of a token that could be guessed, which is valid all the same', () => {
+    const warning = 'warning: adminToken has less than 16 characters: it could be guessed\n';
+    const of = (token: string) => run(['check-config'], { GATEWAY_ADMIN_TOKEN: token });
+    const valid = 'the configuration is valid\n';
+    expect(of('a')).toEqual({ status: 0, output: valid + warning });
+    expect(of('a'.repeat(15)).output).toContain(warning);
+    expect(of('a'.repeat(16))).toEqual({ status: 0, output: valid });
+  });
+
   it('rejects an unknown variable, command or option', () => {
     expect(run(['check-config'], { GATEWAY_MQTT_PROT: '1' })).toMatchObject({
       status: 2,
@@ -197,7 +206,7 @@ describe('the gateway process', () => {
   it('does not start on the data of a newer version', async () => {
     const gateway = await GatewayProcess.start();
     const store = await Store.of(gateway);
-    await store.redis.set('{site}:layout', '3');
+    await store.redis.set('{site}:layout', '4');
     store.close();
     await gateway.stop();
     const { status, output } = run([], {
@@ -207,7 +216,7 @@ describe('the gateway process', () => {
     expect(fatalLine(output)).toEqual({
       msg:
         'failed to start the gateway: the store was written by a newer version of the gateway ' +
-        '(layout 3, this version knows 2): install that version, or restore a backup from before it',
+        '(layout 4, this version knows 3): install that version, or restore a backup from before it',
     });
     // The directory can be removed because the store was stopped again.
     rmSync(gateway.dataDir, { recursive: true });

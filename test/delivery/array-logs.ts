@@ -66,6 +66,11 @@ export class ArrayLogs implements TestLogs {
     return Promise.resolve(this.#entries.messages.length);
   }
 
+  messageBytes(): Promise<number> {
+    const bytes = this.#entries.messages.reduce((sum, { payload }) => sum + payload.length, 0);
+    return Promise.resolve(bytes);
+  }
+
   removeMessages(sequences: readonly number[]): Promise<void> {
     const removed = new Set(sequences);
     const kept = this.#entries.messages.filter(({ sequence }) => !removed.has(sequence));

@@ -67,7 +67,7 @@ it('drops no more of a backlog than it must when its filters have changed', asyn
   const world = await World.begin({ limits });
   const nurse = await world.subscribed('nurse', 'a');
   await append(world, 'a', 0, MAX_QUEUED - 10);
-  await world.sessions.subscribe('nurse', [{ filter: 'b', qos: 1 }]);
+  await world.subscribe('nurse', [{ filter: 'b', qos: 1 }]);
   await append(world, 'b', MAX_QUEUED - 10, MAX_QUEUED + 50);
   const { messages } = nurse.cursors;
   expect(messages.queued).toBeLessThanOrEqual(MAX_QUEUED);
@@ -91,7 +91,7 @@ it('recounts only entries that the filters match when one of them has ended', as
   const before = await World.begin({ logs, store, limits });
   await before.subscribed('nurse', 'a', 'b');
   await append(before, 'b', 0, 1);
-  await before.sessions.unsubscribe('nurse', ['b']);
+  await before.unsubscribe('nurse', ['b']);
   await append(before, 'a', 1, 3);
   await append(before, 'c', 3, 10);
   // The kill lost the entries counted since the filter ended.

@@ -116,7 +116,10 @@ describe('guarantee 2: a subscriber that was away', () => {
 async function untilSaved(clientId: string, delivered: number): Promise<void> {
   const store = await Store.of(gateway);
   const saved = async () => {
-    const text = await store.redis.hget(`{site}:session:${clientId}`, 'cursors');
+    const text = await store.redis.hget(
+      `{site}:session:token:${ward.viewer.id}/${clientId}`,
+      'cursors',
+    );
     return JSON.parse(text ?? '{}').alarms?.delivered;
   };
   await expect.poll(saved).toBe(delivered);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { BacklogBounds } from '../../src/delivery/backlog-bounds.js';
 import { Deliveries } from '../../src/delivery/deliveries.js';
 import { Sessions } from '../../src/delivery/sessions.js';
 import { Upkeep } from '../../src/delivery/upkeep.js';
@@ -41,9 +42,13 @@ it('trims delivered entries from a full store, up to the stored ack floor', asyn
     forgetAfterMs: DAY_MS,
     now: Date.now,
   });
-  const upkeep = new Upkeep({ logs, deliveries, sessions, log: silent });
-  const { consumer } = sessions.open('nurse', owner, true);
-  await sessions.subscribe('nurse', [{ filter: '#', qos: 1 }]);
+  const bounds = new BacklogBounds({
+    ...{ logs, maxLogBytes: 1e12, maxBytesOf: () => undefined, leftInStore: () => 1e12 },
+    byOwner: () => sessions.backlogsByOwner(),
+  });
+  const upkeep = new Upkeep({ logs, deliveries, sessions, bounds, log: silent });
+  const { key, consumer } = sessions.open('nurse', owner, true);
+  await sessions.subscribe(key, [{ filter: '#', qos: 1 }]);
   const items = Array.from({ length: ENTRIES }, (_, n) => numbered(n, 't', Date.now(), 1_000));
   const appended = await logs.messages.append(items);
   await deliveries.announce(

@@ -4,6 +4,7 @@ import { Forwarder } from '../../src/delivery/forwarder.js';
 import { GatewayStatus } from '../../src/delivery/gateway-status.js';
 import { LogWriter } from '../../src/delivery/log-writer.js';
 import { Health } from '../../src/site/health.js';
+import { StoreHeadroom } from '../../src/site/store-headroom.js';
 import { silent, World } from './world.js';
 
 const INTERVAL_MS = 30_000;
@@ -26,13 +27,18 @@ beforeEach(async () => {
       told.push(message);
       return true;
     },
-    matching: async () => [],
+    async *matching() {
+      // Nothing is retained.
+    },
   };
   const writer = new LogWriter({
     ...{ log: 'messages' as const, store: { append: noLog }, deliveries, logger: silent },
     onOutage: () => undefined,
   });
-  const forwarder = new Forwarder({ deliveries, writer, retained, log: silent });
+  const forwarder = new Forwarder({
+    ...{ deliveries, writer, retained, log: silent },
+    headroom: new StoreHeadroom(),
+  });
   status = new GatewayStatus(forwarder, health, '1.2.3', silent, () => nowMs);
 });
 

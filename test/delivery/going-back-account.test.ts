@@ -28,7 +28,7 @@ it('a session counts nothing of before its subscription when the store has lost 
   let home = await Home.of('b');
   await home.append('a', 2);
   await home.append('b');
-  await home.world.sessions.subscribe('nurse', [{ filter: 'a', qos: 1 }]);
+  await home.world.subscribe('nurse', [{ filter: 'a', qos: 1 }]);
   await home.world.sessions.stop();
   home.logs.lose('alarms', 2);
   home = await home.started();
@@ -116,7 +116,7 @@ it('what is expired is counted whole where another session had accepted more of 
   await home.append('a', 2);
   await home.append('b');
   // From here on both select the same.
-  await home.world.sessions.subscribe('nurse', [{ filter: 'b', qos: 1 }]);
+  await home.world.subscribe('nurse', [{ filter: 'b', qos: 1 }]);
   home.logs.lose('alarms', 2);
   home.nowMs = 500;
   await home.append('a');
@@ -128,7 +128,7 @@ it('what is expired is counted whole where another session had accepted more of 
 it('a backlog is bounded at once after a start that finds the end of the log before a subscription', async () => {
   let home = await Home.of('b', { maxQueued: 3 });
   await home.append('c', 10, 'messages');
-  await home.world.sessions.subscribe('nurse', [{ filter: 'a', qos: 1 }]);
+  await home.world.subscribe('nurse', [{ filter: 'a', qos: 1 }]);
   await home.world.sessions.stop();
   home.logs.lose('messages', 5);
   home = await home.started();

@@ -99,7 +99,7 @@ it.each(['while it runs', 'while it is down'])(
     let home = await Home.of('b');
     await home.append('a', 5);
     // The subscription was made when there were five entries.
-    await home.world.sessions.subscribe('nurse', [{ filter: 'a', qos: 1 }]);
+    await home.world.subscribe('nurse', [{ filter: 'a', qos: 1 }]);
     await home.world.sessions.saveAll();
     home.logs.lose('alarms', 2);
     if (when === 'while it is down') home = await home.started();

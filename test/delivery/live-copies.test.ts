@@ -9,7 +9,7 @@ import { Connection, numbered, numberIn, silent, World } from './world.js';
 const location = { id: 'home', name: 'Haus am See', order: 1 };
 const device = {
   ...{ id: 'bed', name: 'Bett 1', locationId: location.id, roomId: null },
-  ...{ customData: '{}', order: 1, createdAtMs: 0, secretHash: '' },
+  ...{ customData: '{}', order: 1, createdAtMs: 0, secretHash: '', limits: {} },
 };
 
 let connection: Connection;

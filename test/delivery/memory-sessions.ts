@@ -25,15 +25,15 @@ export class MemorySessions implements SessionStore {
 
   save(session: SessionRecord): Promise<void> {
     this.#write();
-    this.records.set(session.clientId, copy(session));
+    this.records.set(session.key, copy(session));
     return Promise.resolve();
   }
 
   async saveCursors(sessions: readonly SessionPosition[]): Promise<void> {
     for (const session of sessions) {
       this.#write();
-      const known = this.records.get(session.clientId);
-      if (known !== undefined) this.records.set(session.clientId, copy({ ...known, ...session }));
+      const known = this.records.get(session.key);
+      if (known !== undefined) this.records.set(session.key, copy({ ...known, ...session }));
     }
     return Promise.resolve();
   }
@@ -44,13 +44,13 @@ export class MemorySessions implements SessionStore {
     return Promise.resolve();
   }
 
-  release(_clientId: string, packetIdentifiers: readonly number[]): Promise<void> {
+  release(_key: string, packetIdentifiers: readonly number[]): Promise<void> {
     this.released.push(...packetIdentifiers);
     return Promise.resolve();
   }
 
-  delete(clientId: string): Promise<void> {
-    this.records.delete(clientId);
+  delete(key: string): Promise<void> {
+    this.records.delete(key);
     return Promise.resolve();
   }
 

@@ -48,7 +48,7 @@ it('removes messages that no selection needs, and keeps those of ended filters',
   const world = await World.begin({ logs, limits });
   const nurse = await world.subscribed('nurse', 'a', 'b');
   await world.append('messages', [numbered(1, 'a'), numbered(2, 'b'), numbered(3, 'c')]);
-  await world.sessions.unsubscribe('nurse', ['b']);
+  await world.unsubscribe('nurse', ['b']);
   await world.append('messages', [numbered(4, 'b'), numbered(5, 'a'), numbered(6, 'c')]);
   const compaction = new MessageCompaction(logs, world.deliveries);
   expect(await compaction.compact()).toBe(3);

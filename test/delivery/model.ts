@@ -165,13 +165,13 @@ export class Run {
   async subscribe(peer: Peer, filter: string, qos: QoS): Promise<void> {
     peer.filters.set(filter, qos);
     this.#filtersChanged(peer);
-    await this.world.sessions.subscribe(peer.name, [{ filter, qos }]);
+    await this.world.subscribe(peer.name, [{ filter, qos }]);
   }
 
   async unsubscribe(peer: Peer, filter: string): Promise<void> {
     peer.filters.delete(filter);
     this.#filtersChanged(peer);
-    await this.world.sessions.unsubscribe(peer.name, [filter]);
+    await this.world.unsubscribe(peer.name, [filter]);
   }
 
   /** Acknowledges one of the messages in flight, not always the oldest. */

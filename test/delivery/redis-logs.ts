@@ -49,6 +49,10 @@ export class RedisLogs implements TestLogs {
     return this.#store.trim(log, upToSequence);
   }
 
+  messageBytes(): Promise<number> {
+    return this.#store.messageBytes();
+  }
+
   messageCount(): Promise<number> {
     return this.#store.messageCount();
   }
@@ -84,7 +88,7 @@ function contextOf(topic: string) {
   const location = { id: parsed.locationId, name: 'Haus am See', order: 1 };
   const device = {
     ...{ id: parsed.deviceId, name: 'Bett 1', locationId: location.id, roomId: null },
-    ...{ customData: '{}', order: 1, createdAtMs: 0, secretHash: '' },
+    ...{ customData: '{}', order: 1, createdAtMs: 0, secretHash: '', limits: {} },
   };
   return deviceContext(device, location, null, null);
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Deliveries } from '../../src/delivery/deliveries.js';
-import type { SessionOwner } from '../../src/delivery/session.js';
+import { type SessionOwner, sessionKey } from '../../src/delivery/session.js';
 import { Sessions } from '../../src/delivery/sessions.js';
 import { ArrayLogs } from './array-logs.js';
 import { MemorySessions } from './memory-sessions.js';
@@ -9,6 +9,7 @@ import { Connection, LIMITS, numbered, silent } from './world.js';
 const FORGET_AFTER_MS = 7 * 24 * 3_600_000;
 const A_MINUTE_MS = 60_000;
 const owner: SessionOwner = { key: 'token:1', mayReceive: () => true, audienceKey: '' };
+const keyOf = (clientId: string) => sessionKey(owner.key, clientId);
 
 let logs: ArrayLogs;
 let store: MemorySessions;
@@ -68,7 +69,7 @@ describe('a persistent session', () => {
   it('is forgotten when it was away for too long, and not a moment earlier', async () => {
     const session = sessions.open('nurse', owner, true);
     const { consumer } = session;
-    await sessions.subscribe('nurse', [{ filter: 'a/#', qos: 1 }]);
+    await sessions.subscribe(keyOf('nurse'), [{ filter: 'a/#', qos: 1 }]);
     const connection = new Connection();
     consumer.connect(connection);
     await pass(2 * FORGET_AFTER_MS);
@@ -76,9 +77,9 @@ describe('a persistent session', () => {
     sessions.closed(session);
 
     await pass(FORGET_AFTER_MS);
-    expect(sessions.get('nurse')).toBe(session);
+    expect(sessions.get(keyOf('nurse'))).toBe(session);
     await pass(1);
-    expect(sessions.get('nurse')).toBeUndefined();
+    expect(sessions.get(keyOf('nurse'))).toBeUndefined();
     expect(store.records.size).toBe(0);
     expect(deliveries.consumers.size).toBe(0);
     expect(deliveries.routes.match('a/x')).toEqual([]);
@@ -93,10 +94,10 @@ describe('a persistent session', () => {
     await sessions.stop();
     await begin();
     await pass(2);
-    expect(sessions.get('away')).toBeUndefined();
-    expect(sessions.get('connected')).toBeDefined();
+    expect(sessions.get(keyOf('away'))).toBeUndefined();
+    expect(sessions.get(keyOf('connected'))).toBeDefined();
     await pass(FORGET_AFTER_MS);
-    expect(sessions.get('connected')).toBeUndefined();
+    expect(sessions.get(keyOf('connected'))).toBeUndefined();
   });
 
   it('is gone after a restart when its principal was deleted', async () => {
@@ -104,7 +105,7 @@ describe('a persistent session', () => {
     expect(store.records.size).toBe(1);
     await sessions.stop();
     await begin();
-    expect(sessions.get('nurse')).toBeUndefined();
+    expect(sessions.get(keyOf('nurse'))).toBeUndefined();
     expect(store.records.size).toBe(0);
   });
 
@@ -114,11 +115,11 @@ describe('a persistent session', () => {
     nurse.connect(first);
     const filters = ['+/x', 'a/x'];
     await sessions.subscribe(
-      'nurse',
+      keyOf('nurse'),
       filters.map((filter) => ({ filter, qos: 1 as const })),
     );
     await append('a/x');
-    await sessions.unsubscribe('nurse', ['+/x']);
+    await sessions.unsubscribe(keyOf('nurse'), ['+/x']);
     nurse.disconnect(first);
     await append('a/x', 8);
     expect(nurse.cursors.alarms).toMatchObject({ accepted: 9, queued: 9, dropped: 0 });
@@ -130,7 +131,7 @@ describe('a persistent session', () => {
   it('is saved with the next save when its cursor could not be saved', async () => {
     const session = sessions.open('nurse', owner, true);
     const { consumer } = session;
-    await sessions.subscribe('nurse', [{ filter: 'a/#', qos: 1 }]);
+    await sessions.subscribe(keyOf('nurse'), [{ filter: 'a/#', qos: 1 }]);
     const connection = new Connection();
     consumer.connect(connection);
     await append('a/x');
@@ -139,7 +140,10 @@ describe('a persistent session', () => {
     await expect(sessions.saveCursors()).rejects.toThrow('away');
     store.isAway = false;
     await sessions.saveCursors();
-    expect(store.records.get('nurse')?.cursors.alarms).toMatchObject({ ackFloor: 1, delivered: 1 });
+    expect(store.records.get(keyOf('nurse'))?.cursors.alarms).toMatchObject({
+      ackFloor: 1,
+      delivered: 1,
+    });
   });
 });
 
@@ -147,7 +151,7 @@ it('cursors are saved with a backoff while the store takes none', async () => {
   vi.useFakeTimers();
   await sessions.start();
   const { consumer } = sessions.open('nurse', owner, true);
-  await sessions.subscribe('nurse', [{ filter: 'a/#', qos: 1 }]);
+  await sessions.subscribe(keyOf('nurse'), [{ filter: 'a/#', qos: 1 }]);
   const connection = new Connection();
   consumer.connect(connection);
   await append('a/x');
@@ -158,7 +162,10 @@ it('cursors are saved with a backoff while the store takes none', async () => {
   expect(save).toHaveBeenCalledTimes(3);
   store.isAway = false;
   await vi.advanceTimersByTimeAsync(1_050);
-  expect(store.records.get('nurse')?.cursors.alarms).toMatchObject({ ackFloor: 1, delivered: 1 });
+  expect(store.records.get(keyOf('nurse'))?.cursors.alarms).toMatchObject({
+    ackFloor: 1,
+    delivered: 1,
+  });
   await sessions.stop();
   vi.useRealTimers();
 });
@@ -167,12 +174,12 @@ describe('a session that does not persist', () => {
   it('ends with its connection, and gets nothing from then on', async () => {
     const session = sessions.open('live', owner, false);
     const { consumer } = session;
-    await sessions.subscribe('live', [{ filter: 'a/#', qos: 1 }]);
+    await sessions.subscribe(keyOf('live'), [{ filter: 'a/#', qos: 1 }]);
     const connection = new Connection();
     consumer.connect(connection);
     consumer.disconnect(connection);
     sessions.closed(session);
-    expect(sessions.get('live')).toBeUndefined();
+    expect(sessions.get(keyOf('live'))).toBeUndefined();
     expect(store.records.size).toBe(0);
     expect(deliveries.consumers.size).toBe(0);
     expect(deliveries.routes.match('a/x')).toEqual([]);
@@ -186,7 +193,7 @@ describe('a store that has lost its newest entries', () => {
     const connection = new Connection();
     consumer.connect(connection);
     await append('a/x', 5);
-    await sessions.subscribe('nurse', [{ filter: 'a/#', qos: 1 }]);
+    await sessions.subscribe(keyOf('nurse'), [{ filter: 'a/#', qos: 1 }]);
     logs.lose('alarms', 2);
     await append('a/x');
     await logs.idle();
@@ -199,7 +206,7 @@ describe('direct messages', () => {
   it('are dropped, the oldest first, when a client acknowledges too few', async () => {
     const session = sessions.open('nurse', owner, true);
     const { consumer } = session;
-    await sessions.subscribe('nurse', [{ filter: 'a', qos: 1 }]);
+    await sessions.subscribe(keyOf('nurse'), [{ filter: 'a', qos: 1 }]);
     const connection = new Connection();
     consumer.connect(connection);
     const message = { topic: 'a', qos: 1, retain: false, locationId: null, groupId: null } as const;

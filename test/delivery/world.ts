@@ -1,3 +1,4 @@
+import { BacklogBounds, type BacklogBoundsOptions } from '../../src/delivery/backlog-bounds.js';
 import { countBacklogs, markBacklogs } from '../../src/delivery/backlog-count.js';
 import type { Consumer } from '../../src/delivery/consumer.js';
 import { Deliveries } from '../../src/delivery/deliveries.js';
@@ -9,7 +10,11 @@ import {
   type NewMessage,
 } from '../../src/delivery/log-entry.js';
 import type { OutgoingPublish, Receiver } from '../../src/delivery/receiver.js';
-import type { SessionOwner } from '../../src/delivery/session.js';
+import {
+  type RequestedSubscription,
+  type SessionOwner,
+  sessionKey,
+} from '../../src/delivery/session.js';
 import type { SessionStore } from '../../src/delivery/session-store.js';
 import { Sessions } from '../../src/delivery/sessions.js';
 import { Upkeep } from '../../src/delivery/upkeep.js';
@@ -46,6 +51,7 @@ export interface WorldOptions {
   readonly ownerOf: (key: string) => SessionOwner;
   readonly limits: ConsumerLimits;
   readonly now: () => number;
+  readonly bounds: Partial<Pick<BacklogBoundsOptions, 'maxLogBytes' | 'maxBytesOf'>>;
 }
 
 /** One run of the delivery, started like the gateway: everything but brokers and bridges. */
@@ -70,7 +76,12 @@ export class World {
       forgetAfterMs: 1e12,
     });
     const { deliveries, sessions } = this;
-    this.upkeep = new Upkeep({ logs, deliveries, sessions, log: silent });
+    const bounds = new BacklogBounds({
+      ...{ logs, maxLogBytes: 1e12, maxBytesOf: () => undefined, ...options.bounds },
+      byOwner: () => sessions.backlogsByOwner(),
+      leftInStore: () => 1e12,
+    });
+    this.upkeep = new Upkeep({ logs, deliveries, sessions, bounds, log: silent });
   }
 
   static async begin(options: Partial<WorldOptions> = {}): Promise<World> {
@@ -78,7 +89,7 @@ export class World {
     const world = new World(
       {
         ...{ logs, reader: logs, store: new MemorySessions(), now: () => 0 },
-        ...{ limits: LIMITS, ownerOf: nurseOwner },
+        ...{ limits: LIMITS, ownerOf: nurseOwner, bounds: {} },
         ...options,
       },
       {
@@ -112,13 +123,27 @@ export class World {
   /** A consumer with a persistent session of these filters, at QoS 1. */
   async subscribed(name: string, ...filters: readonly string[]): Promise<Consumer> {
     const { consumer } = this.sessions.open(name, this.#options.ownerOf(name), true);
-    const requested = filters.map((filter) => ({ filter, qos: 1 as const }));
-    await this.sessions.subscribe(name, requested);
+    await this.subscribe(
+      name,
+      filters.map((filter) => ({ filter, qos: 1 as const })),
+    );
     return consumer;
   }
 
+  subscribe(name: string, requested: readonly RequestedSubscription[]): Promise<void> {
+    return this.sessions.subscribe(this.#keyOf(name), requested);
+  }
+
+  unsubscribe(name: string, filters: readonly string[]): Promise<void> {
+    return this.sessions.unsubscribe(this.#keyOf(name), filters);
+  }
+
+  #keyOf(name: string): string {
+    return sessionKey(this.#options.ownerOf(name).key, name);
+  }
+
   consumer(name: string): Consumer {
-    const session = this.sessions.get(name);
+    const session = this.sessions.get(this.#keyOf(name));
     if (session === undefined) throw new Error(`no session ${name}`);
     return session.consumer;
   }

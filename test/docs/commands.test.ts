@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -128,6 +129,13 @@ describe('the commands of', () => {
 
   it('docs/guarantees.md', async () => {
     expect(await run('docs/guarantees.md')).toEqual([expect.stringMatching(/^\[\]/)]);
+  });
+
+  it('docs/install.md', async () => {
+    await run('docs/install.md');
+    const file = readFileSync(join(checkout.directory, 'tls.crt'));
+    const { publicKey } = new X509Certificate(file);
+    expect(publicKey.asymmetricKeyDetails).toEqual({ namedCurve: 'prime256v1' });
   });
 
   it('docs/configuration.md', async () => {

@@ -2,7 +2,6 @@ import { Page } from './page.js';
 
 /** Blocks that no test can run, by how they begin, and why. */
 export const NOT_RUN: ReadonlyMap<string, string> = new Map([
-  ['openssl req -x509', 'makes files in the working directory'],
   ['cd /opt/care-home-gateway\nnpm ci', 'needs root, and systemd'],
   ['node /opt/care-home-gateway/dist/main.js check-config', 'the same'],
   ['systemctl stop care-home-gateway\ncd', 'the same'],
@@ -11,6 +10,7 @@ export const NOT_RUN: ReadonlyMap<string, string> = new Map([
   ['docker build', 'needs Docker, and a registry'],
   ['npm run bench', 'takes many minutes'],
   ['npm run chaos', 'takes many minutes; test/chaos/chaos.test.ts is a short run'],
+  ['npm run hostile', 'takes many minutes; test/hostile/hostile.test.ts is a short run'],
   ['GATEWAY_TEST_LONG=1', 'takes many minutes'],
 ]);
 

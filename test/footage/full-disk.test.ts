@@ -9,6 +9,7 @@ import { GatewayError } from '../../src/errors.js';
 import { DiskReserve } from '../../src/footage/disk-reserve.js';
 import { FootageFolder } from '../../src/footage/footage-folder.js';
 import { UrlSignatures } from '../../src/footage/url-signatures.js';
+import { quotaOf } from './quota.js';
 
 const MIB = 1024 * 1024;
 const DISK_BYTES = 16 * MIB;
@@ -32,6 +33,8 @@ function folderOnSmallDisk(minFreeBytes: number) {
     directory,
     folder: new FootageFolder({
       ...{ directory, signatures, reserve, maxUploadBytes },
+      quota: quotaOf(directory),
+      isKnown: () => true,
       steadyNow: Date.now,
     }),
   };

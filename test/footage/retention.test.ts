@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { newRecording } from '../../src/domain/footage.js';
 import { FootageRetention } from '../../src/footage/footage-retention.js';
+import { quotaOf } from './quota.js';
 
 const DAY_MS = 24 * 3_600_000;
 const NOW_MS = Date.UTC(2026, 5, 1);
@@ -19,7 +20,10 @@ beforeEach(() => {
 afterEach(() => rmSync(root, { recursive: true }));
 
 function retention(): FootageRetention {
-  return new FootageRetention({ directory, maxAgeMs: 30 * DAY_MS, now: () => NOW_MS });
+  return new FootageRetention({
+    ...{ directory, maxAgeMs: 30 * DAY_MS, now: () => NOW_MS },
+    quota: quotaOf(directory),
+  });
 }
 
 function removeOld(): Promise<number> {

@@ -31,13 +31,15 @@ export class GatewayProcess {
   readonly dataDir: string;
   readonly #log = new Lines();
   readonly #environment: Environment;
+  readonly #maxOpenFiles: number | undefined;
   #configFile: string | undefined;
   #child: ChildProcess | undefined;
   #addresses: Addresses | undefined;
 
-  private constructor(dataDir: string, environment: Environment) {
+  private constructor(dataDir: string, environment: Environment, maxOpenFiles?: number) {
     this.dataDir = dataDir;
     this.#environment = environment;
+    this.#maxOpenFiles = maxOpenFiles;
   }
 
   static async start(environment: Environment = {}): Promise<GatewayProcess> {
@@ -46,9 +48,17 @@ export class GatewayProcess {
     return gateway;
   }
 
-  /** Creates a gateway that is not started yet. */
-  static async create(environment: Environment = {}): Promise<GatewayProcess> {
-    return new GatewayProcess(await mkdtemp(join(tmpdir(), 'gateway-test-')), environment);
+  /**
+   * Creates a gateway that is not started yet.
+   *
+   * @param maxOpenFiles its limit of file descriptors, as `ulimit -n` sets it
+   */
+  static async create(
+    environment: Environment = {},
+    maxOpenFiles?: number,
+  ): Promise<GatewayProcess> {
+    const dataDir = await mkdtemp(join(tmpdir(), 'gateway-test-'));
+    return new GatewayProcess(dataDir, environment, maxOpenFiles);
   }
 
   /** A gateway on an existing data directory, which is removed in the end; not started yet. */
@@ -89,7 +99,12 @@ export class GatewayProcess {
 
   /** Starts the gateway; after `stop` or `kill` on the same ports, as a box does. */
   async start(timeoutMs = START_TIMEOUT_MS): Promise<void> {
-    const child = spawn(process.execPath, ['dist/main.js'], {
+    const limit = this.#maxOpenFiles;
+    const program = [process.execPath, 'dist/main.js'];
+    // prlimit becomes the program that it is given.
+    const limited = limit === undefined ? program : ['prlimit', `--nofile=${limit}`, ...program];
+    const [command = '', ...args] = limited;
+    const child = spawn(command, args, {
       env: {
         PATH: process.env['PATH'] ?? '',
         GATEWAY_DATA_DIR: this.dataDir,

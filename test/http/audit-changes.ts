@@ -140,6 +140,14 @@ export const CHANGES: Readonly<Record<string, readonly Change[]>> = {
       ...{ action: 'device.changed', resource: 'deviceId' },
       details: () => ({ name: 'Bett 2', previousName: 'Bett 1' }),
     },
+    {
+      json: () => ({ limits: { messagesPerSecond: 50, alarmsPerDay: null } }),
+      ...{ action: 'device.changed', resource: 'deviceId' },
+      details: () => ({
+        ...{ messagesPerSecond: '50', previousMessagesPerSecond: null },
+        ...{ alarmsPerDay: null, previousAlarmsPerDay: null },
+      }),
+    },
   ],
   'DELETE /care-homes/:locationId/devices/:deviceId': [
     {

@@ -34,6 +34,48 @@ describe('devices', () => {
     expect(gateway.logged.join('')).not.toContain(secret);
   });
 
+  it('show limits of their own, which a manager sets and takes back', async () => {
+    const gateway = await startGateway(redis);
+    const locationId = await gateway.createLocation();
+    const deviceId = await gateway.createDevice(locationId, 'Bett 1');
+    const path = `/care-homes/${locationId}/devices/${deviceId}`;
+    const set = (limits: object) => gateway.admin('PATCH', path, { json: { limits } });
+    const shown = z.looseObject({ limits: z.unknown().optional() });
+    const limitsNow = async () => shown.parse((await gateway.admin('GET', path)).json).limits;
+
+    expect((await set({ messagesPerSecond: 50, byteBurst: 9_000 })).status).toBe(200);
+    expect(await limitsNow()).toEqual({ messagesPerSecond: 50, byteBurst: 9_000 });
+    // Two changes at once: each leaves the other's limit as it is.
+    await Promise.all([set({ alarmsPerDay: 10 }), set({ byteBurst: null })]);
+    expect(await limitsNow()).toEqual({ messagesPerSecond: 50, alarmsPerDay: 10 });
+    const renamed = await gateway.admin('PATCH', path, {
+      json: { name: 'Bett 2', limits: { messagesPerSecond: null } },
+    });
+    expect(renamed.json).toMatchObject({ name: 'Bett 2', limits: { alarmsPerDay: 10 } });
+    const [stored] = (await gateway.store.load()).records.devices;
+    expect(stored?.limits).toEqual({ alarmsPerDay: 10 });
+    await set({ alarmsPerDay: null });
+    expect(await limitsNow()).toBeUndefined();
+  });
+
+  it.each([
+    [{}, ''],
+    [{ limits: { messagesPerSecond: 0 } }, 'limits.messagesPerSecond'],
+    [{ limits: { messagesPerSecond: 1.5 } }, 'limits.messagesPerSecond'],
+    [{ limits: { messagesPerSecond: '5' } }, 'limits.messagesPerSecond'],
+    [{ limits: { unknown: 5 } }, 'limits.unknown'],
+    [{ limits: [] }, 'limits'],
+  ])('take no other limits: %j', async (json, path) => {
+    const gateway = await startGateway(redis);
+    const locationId = await gateway.createLocation();
+    const deviceId = await gateway.createDevice(locationId);
+    const answer = await gateway.admin('PATCH', `/care-homes/${locationId}/devices/${deviceId}`, {
+      json,
+    });
+    expect(answer.status).toBe(400);
+    expect(problemOf(answer).errors?.map((error) => error.path)).toEqual([path]);
+  });
+
   it('may be created with an id, once', async () => {
     const gateway = await startGateway(redis);
     const [one, other] = [await gateway.createLocation(), await gateway.createLocation()];

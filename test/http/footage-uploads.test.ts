@@ -7,7 +7,6 @@ import { failure, problemOf } from './client.js';
 import { ADMIN_TOKEN, type Camera, startGateway, type TestGateway, useRedis } from './harness.js';
 
 const redis = useRedis();
-const FOREIGN = () => false;
 
 async function start(options: Parameters<typeof startGateway>[1] = {}) {
   const gateway = await startGateway(redis, options);
@@ -124,17 +123,16 @@ describe('a camera that announces a recording', () => {
   });
 
   it('is admitted by its secret after many wrong ones from its address', async () => {
-    const { gateway, camera } = await start({ isTrustedAddress: FOREIGN });
+    const { gateway, camera } = await start();
     const wrong = { headers: basic(camera.id, 'guess') };
-    for (let attempt = 1; attempt <= 20; attempt++) {
+    for (let attempt = 1; attempt <= 101; attempt++) {
       expect(failure(await askToUpload(gateway, camera, wrong))).toBe('401 unauthenticated');
     }
     const refused = await askToUpload(gateway, camera, wrong);
     expect(failure(refused)).toBe('429 too-many-requests');
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
-    expect(failure(await gateway.admin('GET', '/care-homes'))).toBe('429 too-many-requests');
     expect((await askToUpload(gateway, camera)).status).toBe(201);
-    gateway.aheadMs = 61_000;
+    gateway.aheadMs = 250;
     expect(failure(await askToUpload(gateway, camera, wrong))).toBe('401 unauthenticated');
   });
 });

@@ -34,9 +34,11 @@ import { KnownNetworks } from '../../src/site/known-networks.js';
 import { Locations } from '../../src/site/locations.js';
 import { Losses } from '../../src/site/losses.js';
 import type { DevicePresence } from '../../src/site/presence-view.js';
+import { QuotaWatch } from '../../src/site/quota-watch.js';
 import { Rooms } from '../../src/site/rooms.js';
 import { SiteEvents } from '../../src/site/site-events.js';
 import { SiteModel } from '../../src/site/site-model.js';
+import { StoreHeadroom } from '../../src/site/store-headroom.js';
 import { AlarmHistoryRedis } from '../../src/store/alarm-history-redis.js';
 import { AuditArchive } from '../../src/store/audit/archive.js';
 import { AuditArchiveFaults } from '../../src/store/audit/archive-faults.js';
@@ -48,6 +50,7 @@ import { Keys } from '../../src/store/keys.js';
 import { LogStore } from '../../src/store/log-store.js';
 import { LossFile } from '../../src/store/loss-file.js';
 import { SiteStoreRedis } from '../../src/store/site-store-redis.js';
+import { quotaOf } from '../footage/quota.js';
 import { DescribedHttp } from '../harness/described-http.js';
 import { newAlarm } from '../harness/new-alarm.js';
 import { type Answer, type CallOptions, call } from './client.js';
@@ -190,7 +193,10 @@ export class TestGateway {
       store: new LossFile(join(directory, 'losses.json'), log),
       ...{ audit: this.audit, health, log, now },
     });
-    this.denials = new Denials({ audit: this.audit, log, now, steadyNow: now });
+    this.denials = new Denials({
+      ...{ audit: this.audit, headroom: new StoreHeadroom(), log, now },
+      steadyNow: now,
+    });
     this.invalidPublishes = new InvalidPublishStoreRedis(redis, keys, MAX_INVALID_PUBLISHES);
     const signatures = new UrlSignatures(Buffer.from('the footage key of the tests'), now);
     this.footageStore = options.footageStore ?? new FolderFootageStore(signatures);
@@ -208,6 +214,7 @@ export class TestGateway {
       losses: this.losses,
       deadLetters: new DeadLetterStoreRedis(redis, keys),
       denials: this.denials,
+      watch: new QuotaWatch(health, log, now),
       knownNetworks: new KnownNetworks(),
       connections: { page: () => ({ connections: [], next: undefined }), denied: () => [] },
       presence: { of: (id) => this.presence.get(id) ?? { online: false, lastSeenAtMs: null } },
@@ -219,6 +226,8 @@ export class TestGateway {
         directory: this.footageDirectory,
         signatures,
         reserve: new DiskReserve(directory, options.minFreeBytes ?? 0),
+        quota: quotaOf(this.footageDirectory),
+        isKnown: (id) => model.device(id) !== undefined,
         maxUploadBytes: MAX_UPLOAD_BYTES,
       }),
       publicUrl: options.publicUrl,

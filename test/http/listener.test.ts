@@ -226,6 +226,15 @@ it('writes no error into the middle of an answer, but behind it', async () => {
   expect(heads[1]?.index).toBeGreaterThan(MORE_THAN_SOCKETS_BUFFER.length);
 });
 
+it('hangs up behind the error, though bytes after it are left unread', async () => {
+  const { port } = await start();
+  const socket = await connected(port, `nonsense\r\n\r\n${'x'.repeat(100_000)}`);
+  const startedAtMs = Date.now();
+  expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 /);
+  if (!socket.closed) await once(socket, 'close');
+  expect(Date.now() - startedAtMs).toBeLessThan(SOON_MS);
+});
+
 it('hangs up when a body turns out to be malformed in the middle of the answer', async () => {
   const app = {
     fetch: () => new Response(new ReadableStream({ start: (c) => c.enqueue('begun') })),
@@ -246,7 +255,7 @@ it('hangs up when a body turns out to be malformed in the middle of the answer',
 const REQUEST = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
 
 describe('a full listener', () => {
-  it('closes the connection that is idle for longest, and tells so once a minute', async () => {
+  it('closes the connection that is idle for longest, and tells so', async () => {
     const lines: string[] = [];
     const logged = pino({}, { write: (line: string) => lines.push(line) });
     const { port } = await start({ maxConnections: 2, log: logged });
@@ -261,7 +270,7 @@ describe('a full listener', () => {
     await connected(port);
     await connected(port);
     await firstClosed;
-    expect(lines).toEqual([expect.stringContaining('http listener is full')]);
+    expect(lines[0]).toContain('http listener is full');
   });
 
   it('keeps connections with a request, and closes new ones', async () => {
@@ -302,7 +311,7 @@ it('limits the connections of an address, but not of a trusted one', async () =>
   const first = await connected(port);
   for (const further of [await connected(port), await connected(port)])
     await once(further, 'close');
-  expect(lines).toEqual([expect.stringContaining('an address has too many http connections')]);
+  expect(lines[0]).toContain('an address has too many http connections');
   first.end();
   await once(first, 'close');
   expect((await rawExchange(port, REQUEST)).status).toBe(200);
@@ -332,7 +341,7 @@ describe('pipelined requests', () => {
     expect(mostAtOnce).toBe(1);
   });
 
-  it('are not even parsed before the ones before them are answered', async () => {
+  it('wait unread until the ones before them are answered', async () => {
     let asked = 0;
     const app = {
       fetch: () => {

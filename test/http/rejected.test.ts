@@ -16,12 +16,13 @@ it('lists the newest invalid publishes of a location, newest first', async () =>
     [one, null],
     [other, group],
   ] as const) {
-    await gateway.invalidPublishes.add({ locationId, groupId }, deviceId, {
-      reason: 'not-json',
+    const invalidPublish = {
+      reason: 'not-json' as const,
       topic: `devices/${deviceId}/alarms`,
       payload: Buffer.from([0xff, 0x00]),
       receivedAtMs,
-    });
+    };
+    await gateway.invalidPublishes.add(locationId, [{ deviceId, groupId, invalidPublish }]);
   }
   const shown = (deviceId: string) => ({
     deviceId,

@@ -4,6 +4,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { newId } from '../../src/domain/notation.js';
 import { type Actor, AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
 import { Denials } from '../../src/site/denials.js';
+import { StoreHeadroom } from '../../src/site/store-headroom.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
 import { AuditTrailRedis } from '../../src/store/audit/trail-redis.js';
 import { Keys } from '../../src/store/keys.js';
@@ -24,7 +25,13 @@ async function start() {
   const log = pino({ level: 'info' }, { write: (line: string) => lines.push(line) });
   let nowMs = 0;
   const now = () => nowMs;
-  const denials = new Denials({ audit: trail, log, now, steadyNow: now });
+  const denials = new Denials({
+    audit: trail,
+    headroom: new StoreHeadroom(),
+    log,
+    now,
+    steadyNow: now,
+  });
   const accept = (isAccepting: boolean) =>
     redis.config('SET', 'maxmemory', isAccepting ? '0' : '1');
   onTestFinished(async () => {

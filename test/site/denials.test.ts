@@ -2,6 +2,7 @@ import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import type { Actor, AuditEntry } from '../../src/site/audit-trail.js';
 import { Denials } from '../../src/site/denials.js';
+import { StoreHeadroom } from '../../src/site/store-headroom.js';
 
 const STARTED_AT = Date.UTC(2026, 0, 1, 6, 30);
 const NOWHERE = { locationId: null, resourceId: null };
@@ -24,6 +25,7 @@ function start() {
         entries.push(...batch);
       },
     },
+    headroom: new StoreHeadroom(),
     log: pino({ level: 'silent' }),
     now: () => clock.nowMs,
     steadyNow: () => clock.nowMs - STARTED_AT,

@@ -53,7 +53,15 @@ function accepted({ data, customData, footage: types, ...some }: SomeAlarm): New
   const base = { order: 1, locationId: some.location.id };
   const { device, room, group } = some;
   const context = deviceContext(
-    { ...base, ...device, roomId: room?.id ?? null, customData, createdAtMs: 0, secretHash: '' },
+    {
+      ...base,
+      ...device,
+      roomId: room?.id ?? null,
+      customData,
+      createdAtMs: 0,
+      secretHash: '',
+      limits: {},
+    },
     { ...some.location, order: 1 },
     room && { ...base, ...room, groupId: group?.id ?? null },
     group && { ...base, ...group },

@@ -11,7 +11,7 @@ import { LogStore } from '../../src/store/log-store.js';
 import { newAlarm } from '../harness/new-alarm.js';
 
 const location = { id: newId(), name: 'Haus', order: 1 };
-const noSecret = { name: 'Bett 1', order: 2, createdAtMs: 0, secretHash: '' };
+const noSecret = { name: 'Bett 1', order: 2, createdAtMs: 0, secretHash: '', limits: {} };
 
 export interface Where {
   readonly deviceId?: string;

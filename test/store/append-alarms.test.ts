@@ -113,7 +113,7 @@ it('detects a retransmission by its receipt, in the same batch and in a later on
 it('stores the packet identifiers of QoS 2 publishes with the batch', async () => {
   const world = new AlarmWorld(place);
   const sent = fall();
-  const received = (packetIdentifier: number) => ({ clientId: 'bed', packetIdentifier });
+  const received = (packetIdentifier: number) => ({ session: 'bed', packetIdentifier });
   await world.logs.alarms.append([
     { ...world.alarm(sent, START_MS), received: received(1) },
     // A repeated alarm too.
@@ -121,7 +121,7 @@ it('stores the packet identifiers of QoS 2 publishes with the batch', async () =
     world.alarm(fall(), START_MS),
   ]);
   await world.logs.messages.append([
-    { ...world.alarm(fall(), START_MS), received: { ...received(2), clientId: 'door' } },
+    { ...world.alarm(fall(), START_MS), received: { ...received(2), session: 'door' } },
   ]);
   expect((await world.redis.hkeys(world.keys.received('bed'))).sort()).toEqual(['1', '65535']);
   expect(await world.redis.hkeys(world.keys.received('door'))).toEqual(['2']);
@@ -130,7 +130,7 @@ it('stores the packet identifiers of QoS 2 publishes with the batch', async () =
 it('writes nothing of a batch when a key has the wrong type', async () => {
   const world = new AlarmWorld(place);
   await world.redis.set(world.keys.received('bed'), 'text');
-  const received = { clientId: 'bed', packetIdentifier: 1 };
+  const received = { session: 'bed', packetIdentifier: 1 };
   const batch = [world.alarm(fall(), START_MS), { ...world.alarm(fall(), START_MS), received }];
   await expect(world.logs.alarms.append(batch)).rejects.toThrow('WRONGTYPE');
   await expect(world.logs.messages.append(batch)).rejects.toThrow('WRONGTYPE');

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Health } from '../../src/site/health.js';
+import { StoreHeadroom } from '../../src/site/store-headroom.js';
 import { DiskMonitor } from '../../src/store/disk-monitor.js';
 import { until } from './embedded-support.js';
 
@@ -20,7 +21,7 @@ test('reports a fault while the disk is read-only', async ({ skip }) => {
   });
   if (!isMounted) return skip('mounting a small file system is not permitted here');
   const health = new Health();
-  const monitor = new DiskMonitor(directory, health);
+  const monitor = new DiskMonitor(directory, health, new StoreHeadroom());
   monitor.start();
   onTestFinished(() => monitor.stop());
   mount('-o', 'remount,ro', directory);

@@ -11,6 +11,8 @@ import { onTestFinished, vi } from 'vitest';
 import { createLog } from '../../src/log.js';
 import { createEmbeddedRedis, type EmbeddedRedis } from '../../src/store/embedded-redis.js';
 
+export const MAX_MEMORY_BYTES = 64 * 1024 * 1024;
+
 /** Creates a directory that is removed after the test. */
 export function temporaryDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), 'gateway-store-'));
@@ -31,7 +33,10 @@ export function embeddedRedis(
   searchPath?: string,
 ): { embedded: EmbeddedRedis; messages: string[] } {
   const { log, messages } = recordingLog();
-  const embedded = createEmbeddedRedis({ dataDir, log, searchPath });
+  const embedded = createEmbeddedRedis({
+    ...{ dataDir, log, searchPath },
+    maxMemoryBytes: MAX_MEMORY_BYTES,
+  });
   onTestFinished(async () => {
     await embedded.stop();
     killStore(dataDir);

@@ -287,10 +287,17 @@ describe('what belongs to the deleted goes with them', () => {
     const { redis, keys, store, location, device, placed } = world;
     const invalidPublishes = new InvalidPublishStoreRedis(redis, keys, 2);
     const presence = new PresenceStoreRedis(redis, keys);
-    const place = { locationId: location.id, groupId: null };
-    for (let round = 0; round < 3; round++)
-      await invalidPublishes.add(place, device.id, invalidPublish);
-    expect(await invalidPublishes.list(location.id)).toHaveLength(2);
+    const listed = (receivedAtMs: number) => {
+      return {
+        deviceId: device.id,
+        groupId: null,
+        invalidPublish: { ...invalidPublish, receivedAtMs },
+      };
+    };
+    await invalidPublishes.add(location.id, [listed(1)]);
+    await invalidPublishes.add(location.id, [listed(2), listed(3)]);
+    const kept = await invalidPublishes.list(location.id);
+    expect(kept.map(({ receivedAtMs }) => receivedAtMs)).toEqual([3, 2]);
     await presence.save({ deviceId: device.id, online: true, lastSeenAtMs: 5 });
     expect(await redis.hgetall(keys.lastSeen)).toEqual({ [device.id]: '5+' });
     for (const { id: deviceId } of [device, placed]) {
@@ -298,7 +305,7 @@ describe('what belongs to the deleted goes with them', () => {
       await store.deleteDevice(key, entry('device.deleted', location.id));
     }
     await store.deleteLocation(location.id, entry('location.deleted', location.id));
-    await invalidPublishes.add(place, device.id, invalidPublish);
+    await invalidPublishes.add(location.id, [listed(4)]);
     await presence.save({ deviceId: device.id, online: false, lastSeenAtMs: 6 });
     expect(await redis.exists(keys.rejected(location.id), keys.lastSeen)).toBe(0);
   });

@@ -31,7 +31,7 @@ export class SiteWorld {
   readonly room: Room = { ...this.group, id: newId(), groupId: this.group.id, order: 3 };
   readonly device: Device = {
     ...{ id: newId(), locationId: this.location.id, roomId: null, name: 'Bett 1', order: 4 },
-    ...{ createdAtMs: 1, secretHash: 'ab', customData: '{"bed":1}' },
+    ...{ createdAtMs: 1, secretHash: 'ab', customData: '{"bed":1}', limits: {} },
   };
   readonly placed: Device = { ...this.device, id: newId(), roomId: this.room.id, order: 5 };
   readonly token: AccessToken = {

@@ -3,9 +3,10 @@ import { actorOf } from '../actor.js';
 import { createdHeaders } from '../created.js';
 import { callerOf, type HttpApp } from '../http-env.js';
 import { createdResponse, jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
-import { devicePathSchema, locationPathSchema, nameBodySchema } from '../schemas/common.js';
+import { devicePathSchema, locationPathSchema } from '../schemas/common.js';
 import {
   createdDeviceSchema,
+  deviceChangeSchema,
   deviceSchema,
   deviceSecretSchema,
   deviceView,
@@ -51,13 +52,13 @@ const get = createRoute({
   responses: { 200: jsonResponse('The device.', deviceSchema), ...problems.resource },
 });
 
-const rename = createRoute({
+const change = createRoute({
   method: 'patch',
   path: item,
   operationId: 'updateDevice',
-  summary: 'Rename a device',
+  summary: 'Rename a device, or set limits of its own',
   tags,
-  request: { params: devicePathSchema, body: jsonRequestBody(nameBodySchema) },
+  request: { params: devicePathSchema, body: jsonRequestBody(deviceChangeSchema) },
   responses: { 200: jsonResponse('The device.', deviceSchema), ...problems.change },
 });
 
@@ -112,8 +113,8 @@ export function registerDevices(app: HttpApp, services: RouteServices): void {
     return c.json(deviceView(device, presence), 200);
   });
 
-  app.openapi({ ...rename, middleware: [access.device('manager'), readsJson] }, async (c) => {
-    const device = await devices.rename(actorOf(c), c.req.valid('param'), c.req.valid('json').name);
+  app.openapi({ ...change, middleware: [access.device('manager'), readsJson] }, async (c) => {
+    const device = await devices.change(actorOf(c), c.req.valid('param'), c.req.valid('json'));
     return c.json(deviceView(device, presence), 200);
   });
 

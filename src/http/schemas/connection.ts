@@ -36,6 +36,13 @@ const connectionSchema = z
     backlog: z
       .object({ alarms: countSchema, messages: countSchema })
       .openapi({ description: 'Waiting or in flight for the session.' }),
+    slowed: z
+      .object({
+        since: timestampSchema,
+        limit: z.string().openapi({ example: 'device.messagesPerSecond' }),
+      })
+      .nullable()
+      .openapi({ description: 'The limit because of which it is read later than it sends.' }),
   })
   .openapi('Connection');
 
@@ -80,9 +87,14 @@ export const deniedConnectionSchema = z
 /** An open connection as it is shown. */
 export function connectionView({
   sinceMs,
+  slowed,
   ...shown
 }: ConnectionView): z.infer<typeof connectionSchema> {
-  return { ...shown, since: formatTime(sinceMs) };
+  return {
+    ...shown,
+    since: formatTime(sinceMs),
+    slowed: slowed && { since: formatTime(slowed.sinceMs), limit: slowed.limit },
+  };
 }
 
 /** A denial over MQTT, or a connect error, as it is shown. */

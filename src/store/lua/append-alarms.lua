@@ -12,6 +12,8 @@
 --        11 1 when the packet has DUP set
 --        12 session and 13 packet identifier of a QoS 2 publish, '' for none
 --        14 to 19 values of the record: i, r, a, d, x, t (alarm-records.ts)
+--        20 time of detection, in milliseconds
+-- Numbers are texts, for Redis would have to print each of them.
 -- returns for each alarm its sequence: negative when it had been recorded before
 local counter, log = KEYS[1], KEYS[2]
 local ids, receipts, indexes, places, groups, received, keepSeconds = unpack(ARGV, 1, 7)
@@ -44,8 +46,12 @@ local function recordedBefore(alarm)
   return tonumber(redis.call('HGET', ids .. alarm[1], alarm[2]))
 end
 
+local function text(sequence)
+  return string.format('%d', sequence)
+end
+
 local function receiptOf(alarm, sequence)
-  return alarm[10] .. ':' .. string.format('%.0f', sequence)
+  return alarm[10] .. ':' .. text(sequence)
 end
 
 -- All checks come before the first write, because a script is not rolled back.
@@ -65,13 +71,12 @@ end
 
 local function add(alarm, sequence)
   local device, location, group, kind = alarm[3], alarm[4], alarm[5], alarm[6]
-  local detectedAt = alarm[15] - alarm[16]
+  local number, detectedAt = text(sequence), alarm[20]
   -- Fixed width, so that alarms with equal detection times stay in the order in which they came.
-  local member = string.format('%012.0f', sequence)
-  redis.call('XADD', log, string.format('%.0f-0', sequence), 'i', alarm[14], 'k', kind,
-    'r', string.format('%.0f', alarm[15]), 'a', string.format('%.0f', alarm[16]), 'p', alarm[7],
-    'd', alarm[17], 'x', alarm[18], 't', string.format('%.0f', alarm[19]))
-  redis.call('HSET', ids .. alarm[1], alarm[2], string.format('%.0f', sequence))
+  local member = string.rep('0', 12 - #number) .. number
+  redis.call('XADD', log, number .. '-0', 'i', alarm[14], 'k', kind, 'r', alarm[15], 'a', alarm[16],
+    'p', alarm[7], 'd', alarm[17], 'x', alarm[18], 't', alarm[19])
+  redis.call('HSET', ids .. alarm[1], alarm[2], number)
   local index = group .. ':' .. kind
   redis.call('ZADD', indexes .. location .. ':' .. device .. ':' .. index, detectedAt, member)
   redis.call('ZADD', indexes .. location .. ':' .. index, detectedAt, member)
@@ -82,7 +87,7 @@ local function add(alarm, sequence)
 end
 
 local atPlace, placeOrder = {}, {}
-if #new > 0 then redis.call('SET', counter, string.format('%.0f', last)) end
+if #new > 0 then redis.call('SET', counter, text(last)) end
 for number, alarm in ipairs(new) do
   add(alarm, last - #new + number)
   local place = atPlace[alarm[7]]

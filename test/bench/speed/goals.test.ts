@@ -37,6 +37,10 @@ it('what was not measured is neither met nor missed', () => {
   expect(verdicts(new Map(), FULL)).toEqual([]);
 });
 
+it('a contestant that delivers nothing is beaten', () => {
+  expect(verdict(found([75], [0]))).toMatchObject({ figure: '× ∞', isMet: true });
+});
+
 it('the median of an even number of rounds is the mean of the middle two', () => {
   const [row] = found([1, 2, 4, 9], []).get(SUSTAINED)?.rows ?? [];
   expect(row?.figure({ key: 'perSecond' })).toMatchObject({ median: 3, min: 1, max: 9 });

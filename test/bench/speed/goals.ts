@@ -24,7 +24,7 @@ export interface Goal {
   readonly bound: number;
   readonly kind: 'at least' | 'at most';
   readonly show: (figure: number) => string;
-  /** Not finite when something that the goal is about was not measured. */
+  /** NaN when something that the goal is about was not measured. */
   figure(results: Results): number;
 }
 
@@ -109,7 +109,7 @@ export function verdicts(results: Results, scale: Scale): readonly Verdict[] {
     .map((goal) => {
       const { text, kind, bound, show } = goal;
       const figure = goal.figure(results);
-      if (!Number.isFinite(figure)) return { text, figure: null, isMet: null };
+      if (Number.isNaN(figure)) return { text, figure: null, isMet: null };
       const isMet = kind === 'at least' ? figure >= bound : figure <= bound;
       return { text, figure: show(figure), isMet };
     });

@@ -42,7 +42,7 @@ export async function sustain(
     values: {
       perSecond: received / seconds,
       acknowledgedPerSecond: (after.acknowledged - before.acknowledged) / seconds,
-      processorMicroseconds: (used * MICROSECONDS_PER_MS) / received,
+      ...(received > 0 && { processorMicroseconds: (used * MICROSECONDS_PER_MS) / received }),
     },
     notes: await fallenBehind(load, levelWithinMs),
   };

@@ -10,7 +10,7 @@ const NUMBER_ANCHOR = Buffer.from('"n":');
 const TIME_ANCHOR = Buffer.from(',"t":');
 const DETECTED_ANCHOR = Buffer.from('"detectedAt":"');
 
-type NumberedPlan = Pick<Plan, 'kind' | 'qos' | 'topic'>;
+type NumberedPlan = Pick<Plan, 'kind' | 'qos' | 'topic' | 'paddingBytes'>;
 
 /** The packet of a device's publishes, whose number, time and packet identifier are filled in. */
 export class NumberedPublish {
@@ -28,7 +28,9 @@ export class NumberedPublish {
     const { kind, qos } = plan;
     this.#firstNumber = deviceNumber * PUBLISHES_PER_DEVICE;
     const zeros = '1'.padEnd(NUMBER_DIGITS, '0');
-    const numbers = `"n":${zeros},"t":${'1'.padEnd(TIME_DIGITS, '0')}`;
+    const padding =
+      plan.paddingBytes === undefined ? '' : `,"p":"${'x'.repeat(plan.paddingBytes)}"`;
+    const numbers = `"n":${zeros},"t":${'1'.padEnd(TIME_DIGITS, '0')}${padding}`;
     const id = `"id":"${ID_HEAD}${zeros}"`;
     const detected = `"detectedAt":"${new Date().toISOString()}"`;
     const payload = {

@@ -16,6 +16,8 @@ const planSchema = z.object({
   qos: z.union([z.literal(0), z.literal(1), z.literal(2)]),
   /** A device's topic, `{device}` being its user name; left out: the gateway's own. */
   topic: z.string().optional(),
+  /** What makes each payload larger than it must be. */
+  paddingBytes: z.number().optional(),
   /** 10 to 99, a range for each load: no two messages at one gateway have the same number. */
   firstNumber: z.number(),
   devices: z.array(loginSchema),

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { ConnectionRate } from '../../src/broker/connection-rate.js';
-import { FailedLogins } from '../../src/broker/failed-logins.js';
 
 /** A clock that the test moves. */
 function clock(): { now: () => number; pass: (ms: number) => void } {
@@ -16,42 +15,6 @@ function clock(): { now: () => number; pass: (ms: number) => void } {
 function times<T>(count: number, call: () => T): T[] {
   return Array.from({ length: count }, call);
 }
-
-describe('failed logins of an address', () => {
-  it('are answered with a growing delay, up to a limit', () => {
-    const failures = new FailedLogins(clock().now);
-    const delays = times(40, () => failures.delayFor('10.0.0.1'));
-    expect(delays.slice(0, 5)).toEqual([0, 0, 0, 250, 500]);
-    expect(delays).toEqual(delays.toSorted((one, other) => one - other));
-    expect(delays.at(-1)).toBe(5_000);
-  });
-
-  it('do not delay another address', () => {
-    const failures = new FailedLogins(clock().now);
-    times(10, () => failures.delayFor('10.0.0.1'));
-    expect(failures.delayFor('10.0.0.2')).toBe(0);
-  });
-
-  it('are forgotten after a success, or a minute without one', () => {
-    const { now, pass } = clock();
-    const failures = new FailedLogins(now);
-    times(10, () => failures.delayFor('10.0.0.1'));
-    failures.succeeded('10.0.0.1');
-    expect(failures.delayFor('10.0.0.1')).toBe(0);
-    times(10, () => failures.delayFor('10.0.0.1'));
-    pass(59_999);
-    expect(failures.delayFor('10.0.0.1')).toBeGreaterThan(0);
-    pass(60_000);
-    expect(failures.delayFor('10.0.0.1')).toBe(0);
-  });
-
-  it('are remembered for a bounded number of addresses', () => {
-    const failures = new FailedLogins(clock().now);
-    times(10, () => failures.delayFor('10.0.0.1'));
-    for (let number = 0; number < 10_000; number++) failures.delayFor(`10.1.0.${number}`);
-    expect(failures.delayFor('10.0.0.1')).toBe(0);
-  });
-});
 
 describe('fault 16: connections of an address', () => {
   it('are admitted up to the burst, then at the rate', () => {

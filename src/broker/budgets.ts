@@ -1,0 +1,259 @@
+import { type Principal, principalKey } from '../domain/grants.js';
+import type { AlarmLimits, BudgetLimits, RateLimits } from '../domain/limits.js';
+import type { Device } from '../domain/site.js';
+import { TokenBucket } from '../domain/token-bucket.js';
+import type { SiteModel } from '../site/site-model.js';
+
+const SECOND_MS = 1_000;
+const DAY_MS = 24 * 3_600 * SECOND_MS;
+
+/** The part of its own limits that a principal has whatever others send. */
+export const ASSURED_PART = 1 / 20;
+
+/** What is limited, and the limit that names it. */
+const MEASURES = {
+  messages: 'messagesPerSecond',
+  bytes: 'bytesPerSecond',
+  alarms: 'alarmsPerDay',
+  alarmBytes: 'alarmBytesPerDay',
+} as const;
+type Measure = keyof typeof MEASURES;
+const ALL_MEASURES = ['messages', 'bytes', 'alarms', 'alarmBytes'] as const satisfies Measure[];
+
+/** What was read in one turn. */
+type Sent = Record<Measure, number>;
+
+/** Whose limit is reached, and which. */
+export interface ReachedLimit {
+  readonly of: 'device' | 'token' | 'location' | 'total';
+  readonly name: (typeof MEASURES)[Measure];
+  readonly value: number;
+}
+
+type Limits = RateLimits & Partial<AlarmLimits>;
+
+/** One level of the hierarchy: a bucket for each measure. */
+class Level {
+  readonly messages = new TokenBucket();
+  readonly bytes = new TokenBucket();
+  readonly alarms = new TokenBucket();
+  readonly alarmBytes = new TokenBucket();
+  /** When all four buckets are, or were, out of debt. */
+  freeAtMs = 0;
+
+  take(sent: Sent, nowMs: number): void {
+    this.messages.take(sent.messages, nowMs);
+    this.bytes.take(sent.bytes, nowMs);
+    this.freeAtMs = Math.max(this.freeAtMs, this.messages.freeAtMs, this.bytes.freeAtMs);
+    if (sent.alarms === 0) return;
+    this.alarms.take(sent.alarms, nowMs);
+    this.alarmBytes.take(sent.alarmBytes, nowMs);
+    this.freeAtMs = Math.max(this.freeAtMs, this.alarms.freeAtMs, this.alarmBytes.freeAtMs);
+  }
+
+  /** Takes only from buckets that are not in debt. */
+  takeWithoutDebt(sent: Sent, nowMs: number): void {
+    if (this.messages.freeAtMs <= nowMs) this.messages.take(sent.messages, nowMs);
+    if (this.bytes.freeAtMs <= nowMs) this.bytes.take(sent.bytes, nowMs);
+    if (sent.alarms === 0) return;
+    if (this.alarms.freeAtMs <= nowMs) this.alarms.take(sent.alarms, nowMs);
+    if (this.alarmBytes.freeAtMs <= nowMs) this.alarmBytes.take(sent.alarmBytes, nowMs);
+  }
+
+  /** @param part of the limits */
+  limit(limits: Limits, nowMs: number, part = 1): void {
+    const { alarmsPerDay = Number.MAX_SAFE_INTEGER, alarmBytesPerDay = Number.MAX_SAFE_INTEGER } =
+      limits;
+    const set = (bucket: TokenBucket, amount: number, perMs: number, burst: number) =>
+      bucket.limit((amount * part) / perMs, burst * part, nowMs);
+    set(this.messages, limits.messagesPerSecond, SECOND_MS, limits.messageBurst);
+    set(this.bytes, limits.bytesPerSecond, SECOND_MS, limits.byteBurst);
+    set(this.alarms, alarmsPerDay, DAY_MS, alarmsPerDay);
+    set(this.alarmBytes, alarmBytesPerDay, DAY_MS, alarmBytesPerDay);
+    this.freeAtMs = Math.max(...ALL_MEASURES.map((measure) => this[measure].freeAtMs));
+  }
+}
+
+/** A location, or all of them. */
+interface Parent {
+  readonly of: 'location' | 'total';
+  readonly limits: Limits;
+  readonly level: Level;
+}
+
+/** What a principal's budget follows from; another object once it has changed. */
+interface Terms {
+  readonly limits: Limits;
+  readonly parents: readonly Parent[];
+  readonly locationId: string | undefined;
+}
+
+/**
+ * What one principal may send, as a hierarchical token bucket.
+ *
+ * Its own limits are its ceiling. Below its assured part of them it is not slowed when its location, or all
+ * together, have reached theirs.
+ */
+export class Budget {
+  readonly principal: Principal;
+  readonly #termsNow: () => Terms;
+  readonly #own = new Level();
+  readonly #assured = new Level();
+  #terms: Terms | undefined;
+  readonly #sent: Sent = { messages: 0, bytes: 0, alarms: 0, alarmBytes: 0 };
+  #takenAtMs = 0;
+
+  constructor(principal: Principal, termsNow: () => Terms) {
+    this.principal = principal;
+    this.#termsNow = termsNow;
+  }
+
+  /** The location whose limits hold, too; undefined where there is not one. */
+  get locationId(): string | undefined {
+    return this.#termsNow().locationId;
+  }
+
+  /** Counts an alarm of this turn. */
+  countAlarm(payloadBytes: number): void {
+    this.#sent.alarms++;
+    this.#sent.alarmBytes += payloadBytes;
+  }
+
+  /**
+   * Takes what one turn has read, and the alarms that were counted in it.
+   *
+   * @returns whether all of its messages were alarms
+   */
+  take(messages: number, bytes: number, nowMs: number): boolean {
+    const { parents } = this.#refresh(nowMs);
+    const sent = this.#sent;
+    sent.messages = messages;
+    sent.bytes = bytes;
+    this.#own.take(sent, nowMs);
+    for (const { level } of parents) level.take(sent, nowMs);
+    // Beyond its assured part, the principal lives on what others leave: no debt for that.
+    this.#assured.takeWithoutDebt(sent, nowMs);
+    this.#takenAtMs = nowMs;
+    const wasAllAlarms = messages > 0 && sent.alarms === messages;
+    sent.alarms = 0;
+    sent.alarmBytes = 0;
+    return wasAllAlarms;
+  }
+
+  /** Whether nothing slows the principal: as is known without looking at the clock. */
+  get isFree(): boolean {
+    if (this.#own.freeAtMs > this.#takenAtMs) return false;
+    for (const { level } of this.#terms?.parents ?? []) {
+      if (level.freeAtMs > this.#takenAtMs) return false;
+    }
+    return true;
+  }
+
+  /** Finds the limit because of which the principal is not read now; undefined: it is read. */
+  reachedLimit(nowMs: number): ReachedLimit | undefined {
+    const { limits, parents } = this.#refresh(nowMs);
+    for (const measure of ALL_MEASURES) {
+      if (this.#own[measure].freeAtMs > nowMs) {
+        return reached(this.principal.type, limits, measure);
+      }
+      if (this.#assured[measure].freeAtMs <= nowMs) continue;
+      for (const parent of parents) {
+        if (parent.level[measure].freeAtMs > nowMs) {
+          return reached(parent.of, parent.limits, measure);
+        }
+      }
+    }
+    return undefined;
+  }
+
+  /** Follows a change of its limits or its location. */
+  #refresh(nowMs: number): Terms {
+    const terms = this.#termsNow();
+    if (terms === this.#terms) return terms;
+    this.#terms = terms;
+    this.#own.limit(terms.limits, nowMs);
+    this.#assured.limit(terms.limits, nowMs, ASSURED_PART);
+    return terms;
+  }
+}
+
+/** The limit by its key of `limits` in the configuration. */
+export function limitKey({ of, name }: ReachedLimit): string {
+  return `${of}.${name}`;
+}
+
+function reached(of: ReachedLimit['of'], limits: Limits, measure: Measure): ReachedLimit {
+  const name = MEASURES[measure];
+  return { of, name, value: limits[name] ?? Number.MAX_SAFE_INTEGER };
+}
+
+/** The budgets of all principals, each made when its first client connects. */
+export class Budgets {
+  readonly #limits: BudgetLimits;
+  readonly #model: SiteModel;
+  readonly #byOwner = new Map<string, Budget>();
+  readonly #whole: Parent;
+  readonly #parentsOf = new Map<string, readonly Parent[]>();
+
+  constructor(limits: BudgetLimits, model: SiteModel) {
+    this.#limits = limits;
+    this.#model = model;
+    this.#whole = this.#parent('total', limits.total);
+  }
+
+  of(principal: Principal): Budget {
+    const owner = principalKey(principal);
+    const known = this.#byOwner.get(owner);
+    if (known !== undefined) return known;
+    const terms =
+      principal.type === 'device'
+        ? this.#termsOfDevice(principal.id)
+        : this.#termsOfToken(principal);
+    const budget = new Budget(principal, terms);
+    this.#byOwner.set(owner, budget);
+    return budget;
+  }
+
+  /** Forgets a principal (`principalKey`) that is gone. */
+  forget(owner: string): void {
+    this.#byOwner.delete(owner);
+  }
+
+  /** A device's terms follow its record, which is another object after every change. */
+  #termsOfDevice(id: string): () => Terms {
+    const termsOf = (device: Device | undefined) =>
+      this.#terms({ ...this.#limits.device, ...device?.limits }, device?.locationId);
+    let known = this.#model.device(id);
+    let terms = termsOf(known);
+    return () => {
+      const device = this.#model.device(id);
+      if (device !== known) {
+        known = device;
+        terms = termsOf(device);
+      }
+      return terms;
+    };
+  }
+
+  /** A token belongs to a location if all of its grants do. */
+  #termsOfToken({ grants }: Principal & { type: 'token' }): () => Terms {
+    const [locationId, ...others] = new Set(grants.map(({ location }) => location));
+    const isOfOne = others.length === 0 && locationId !== '*';
+    const terms = this.#terms(this.#limits.token, isOfOne ? locationId : undefined);
+    return () => terms;
+  }
+
+  #terms(limits: Limits, locationId: string | undefined): Terms {
+    if (locationId === undefined) return { limits, parents: [this.#whole], locationId };
+    const known = this.#parentsOf.get(locationId);
+    const parents = known ?? [this.#parent('location', this.#limits.location), this.#whole];
+    this.#parentsOf.set(locationId, parents);
+    return { limits, parents, locationId };
+  }
+
+  #parent(of: Parent['of'], limits: Limits): Parent {
+    const level = new Level();
+    level.limit(limits, 0);
+    return { of, limits, level };
+  }
+}

@@ -1,0 +1,82 @@
+import type { Logger } from 'pino';
+import type { Health } from '../site/health.js';
+import type { SiteModel } from '../site/site-model.js';
+import { limitKey, type ReachedLimit } from './budgets.js';
+import type { Slowed, Slowing } from './slowing.js';
+
+const CHECK_INTERVAL_MS = 1_000;
+const LOG_INTERVAL_MS = 60_000;
+/** Faults at a time, so that many slowed devices do not hide everything else. */
+const MAX_NAMED = 5;
+
+const WORDS: Readonly<Record<ReachedLimit['name'], string>> = {
+  messagesPerSecond: 'messages a second',
+  bytesPerSecond: 'bytes a second',
+  alarmsPerDay: 'alarms a day',
+  alarmBytesPerDay: 'bytes of alarms a day',
+};
+
+export interface SlowedFaultsOptions {
+  readonly model: SiteModel;
+  readonly health: Health;
+  readonly log: Logger;
+}
+
+/** Names those that are slowed: as faults, and once a minute in the log. */
+export class SlowedFaults {
+  readonly #slowing: Slowing;
+  readonly #options: SlowedFaultsOptions;
+  #timer: NodeJS.Timeout | undefined;
+  #loggedAtMs = Number.NEGATIVE_INFINITY;
+  #timesLogged = 0;
+
+  constructor(slowing: Slowing, options: SlowedFaultsOptions) {
+    this.#slowing = slowing;
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => this.#check(), CHECK_INTERVAL_MS);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  #check(): void {
+    const slowed = this.#slowing.all();
+    // A limit that many share is one fault.
+    const sentences = [...new Set(slowed.map((one) => this.#sentence(one)))];
+    const { health, log } = this.#options;
+    for (let index = 0; index < MAX_NAMED; index++) {
+      health.reportElsewhere(`slowed/${index}`, sentences[index]);
+    }
+    const more = sentences.length - MAX_NAMED;
+    const others = more > 0 ? `${more} more devices and access tokens are slowed` : undefined;
+    health.reportElsewhere('slowed/more', others);
+    const nowMs = performance.now();
+    if (slowed.length === 0 || nowMs - this.#loggedAtMs < LOG_INTERVAL_MS) return;
+    this.#loggedAtMs = nowMs;
+    const times = this.#slowing.times - this.#timesLogged;
+    this.#timesLogged = this.#slowing.times;
+    const named = slowed.slice(0, MAX_NAMED).map(({ budget: { principal }, limit }) => {
+      return { principal: principal.id, limit: limitKey(limit) };
+    });
+    log.warn({ slowed: named, principals: slowed.length, times }, 'slowed clients over a limit');
+  }
+
+  #sentence({ budget, limit }: Slowed): string {
+    const reached = `its limit of ${limit.value.toLocaleString('en')} ${WORDS[limit.name]}`;
+    return `${this.#subject(budget, limit)} is slowed to ${reached}`;
+  }
+
+  #subject({ principal, locationId }: Slowed['budget'], { of }: ReachedLimit): string {
+    const { model } = this.#options;
+    const location = model.location(locationId ?? '')?.name ?? locationId;
+    if (of === 'total') return 'The gateway';
+    if (of === 'location') return `Location ${location}`;
+    const { id } = principal;
+    if (of === 'token') return `Access token ${model.accessToken(id)?.name ?? ''} (${id})`;
+    return `Device ${model.device(id)?.name ?? ''} (${id}) of ${location}`;
+  }
+}

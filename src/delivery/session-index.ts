@@ -1,0 +1,54 @@
+import type { Session } from './session.js';
+
+/** All sessions by key, by owner and by client id. */
+export class SessionIndex<S extends Session> {
+  readonly #byKey = new Map<string, S>();
+  readonly #byOwner = new Map<string, Set<S>>();
+  readonly #byClientId = new Map<string, Set<S>>();
+
+  add(session: S): void {
+    this.#byKey.set(session.key, session);
+    addTo(this.#byOwner, session.owner.key, session);
+    addTo(this.#byClientId, session.clientId, session);
+  }
+
+  remove(session: S): void {
+    if (!this.has(session)) return;
+    this.#byKey.delete(session.key);
+    removeFrom(this.#byOwner, session.owner.key, session);
+    removeFrom(this.#byClientId, session.clientId, session);
+  }
+
+  get(key: string): S | undefined {
+    return this.#byKey.get(key);
+  }
+
+  /** Whether this is the present session of its key. */
+  has(session: S): boolean {
+    return this.#byKey.get(session.key) === session;
+  }
+
+  all(): Iterable<S> {
+    return this.#byKey.values();
+  }
+
+  /** @param owner `principalKey` */
+  ofOwner(owner: string): readonly S[] {
+    return [...(this.#byOwner.get(owner) ?? [])];
+  }
+
+  withClientId(clientId: string): readonly S[] {
+    return [...(this.#byClientId.get(clientId) ?? [])];
+  }
+}
+
+function addTo<S>(index: Map<string, Set<S>>, key: string, session: S): void {
+  const sessions = index.get(key) ?? new Set();
+  index.set(key, sessions.add(session));
+}
+
+function removeFrom<S>(index: Map<string, Set<S>>, key: string, session: S): void {
+  const sessions = index.get(key);
+  sessions?.delete(session);
+  if (sessions?.size === 0) index.delete(key);
+}

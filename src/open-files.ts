@@ -1,0 +1,18 @@
+/** The parts of the files that the process may open; the rest is for the store, recordings and logs. */
+const PART_OF_MQTT = 0.65;
+const PART_OF_HTTP_LISTENER = 0.125;
+
+/** How many connections there may be, so that the process never runs out of files (FINDINGS S6). */
+export interface ConnectionShares {
+  readonly mqtt: number;
+  /** Of each of the two listeners. */
+  readonly http: number;
+}
+
+/** Divides the files that the process may open. */
+export function connectionShares(maxOpenFiles: number): ConnectionShares {
+  return {
+    mqtt: Math.floor(maxOpenFiles * PART_OF_MQTT),
+    http: Math.floor(maxOpenFiles * PART_OF_HTTP_LISTENER),
+  };
+}

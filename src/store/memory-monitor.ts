@@ -1,0 +1,139 @@
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import type { Health } from '../site/health.js';
+import type { Headroom, StoreHeadroom } from '../site/store-headroom.js';
+
+/** Often enough that a flood does not take much of the alarms' part in between. */
+const INTERVAL_MS = 100;
+const FAULT = 'store-memory';
+
+/** Parts of the limit: where the fault begins, and where each class is stored no more. */
+const FAULT_FROM = 0.8;
+const OTHERS_UP_TO = 0.9;
+/** The rest is for what makes room again: cursors, retention, deletions over HTTP. */
+const ALARMS_UP_TO = 0.98;
+/** What has begun ends only so much below, or it would come and go with every write. */
+const HYSTERESIS = 0.005;
+const PERCENT_STEP = 2;
+
+export interface MemoryMonitorOptions {
+  /** Fails soon while the store is away. */
+  readonly redis: Redis;
+  readonly health: Pick<Health, 'reportElsewhere'>;
+  readonly headroom: Pick<StoreHeadroom, 'set'>;
+  readonly log: Logger;
+  /** What to do about a store that is nearly full. */
+  readonly advice: string;
+}
+
+/** The store's memory as it counts it against its `maxmemory`. */
+export interface StoreMemory {
+  readonly usedBytes: number;
+  /** 0: no limit. */
+  readonly maxBytes: number;
+}
+
+/**
+ * Watches how full the store's memory is, and keeps the last part of it for alarms.
+ *
+ * A server without `maxmemory` has no bound to watch. One that is away keeps its last known state.
+ */
+export class MemoryMonitor {
+  readonly #options: MemoryMonitorOptions;
+  #memory: StoreMemory = { usedBytes: 0, maxBytes: 0 };
+  #level: Headroom = 'ample';
+  /** The percentage of the present fault. */
+  #reported: number | undefined;
+  #isAsking = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: MemoryMonitorOptions) {
+    this.#options = options;
+  }
+
+  get memory(): StoreMemory {
+    return this.#memory;
+  }
+
+  /** How many more bytes may be stored of what is no alarm; negative: so many must go. */
+  get leftForOthers(): number {
+    const { usedBytes, maxBytes } = this.#memory;
+    return maxBytes === 0 ? Number.POSITIVE_INFINITY : maxBytes * OTHERS_UP_TO - usedBytes;
+  }
+
+  async start(): Promise<void> {
+    await this.check();
+    this.#timer = setInterval(() => void this.check(), INTERVAL_MS);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  async check(): Promise<void> {
+    const { redis } = this.#options;
+    if (this.#isAsking || redis.status !== 'ready') return;
+    this.#isAsking = true;
+    try {
+      this.#memory = memoryIn(await redis.info('memory'));
+      this.#judge();
+    } catch {
+      // StoreMonitor reports a store that does not answer.
+    } finally {
+      this.#isAsking = false;
+    }
+  }
+
+  #judge(): void {
+    const { headroom, log } = this.#options;
+    const { usedBytes, maxBytes } = this.#memory;
+    const used = maxBytes === 0 ? 0 : usedBytes / maxBytes;
+    const now = this.#levelAt(used);
+    if (now !== this.#level) {
+      const line = 'the headroom of the store has changed';
+      log[now === 'ample' ? 'info' : 'warn'](
+        { part: 'store', headroom: now, usedBytes, maxBytes },
+        line,
+      );
+      this.#level = now;
+      this.#reported = undefined;
+      headroom.set('memory', now);
+    }
+    this.#report(used);
+  }
+
+  #levelAt(used: number): Headroom {
+    const slack = (level: Headroom) => (this.#level === level ? HYSTERESIS : 0);
+    if (used >= ALARMS_UP_TO - slack('full')) return 'full';
+    const isBelow = this.#level === 'ample' ? 0 : HYSTERESIS;
+    return used >= OTHERS_UP_TO - isBelow ? 'short' : 'ample';
+  }
+
+  #report(used: number): void {
+    const { health, advice } = this.#options;
+    const percent = Math.min(100, Math.floor(used * 100));
+    const isOver = used < FAULT_FROM - (this.#reported === undefined ? 0 : HYSTERESIS);
+    if (isOver) {
+      this.#reported = undefined;
+      health.reportElsewhere(FAULT, undefined);
+      return;
+    }
+    const hasMoved = Math.abs(percent - (this.#reported ?? 0)) >= PERCENT_STEP;
+    if (!hasMoved) return;
+    this.#reported = percent;
+    const consequence = {
+      ample: `; from ${OTHERS_UP_TO * 100} % on only alarms are stored`,
+      short: ', and only alarms are stored',
+      full: ', and nothing is stored',
+    }[this.#level];
+    const sentence = `The store's memory is ${percent} % full${consequence}: ${advice}.`;
+    health.reportElsewhere(FAULT, sentence);
+  }
+}
+
+/** What the server itself compares: buffers of its append-only file and replicas do not count. */
+function memoryIn(info: string): StoreMemory {
+  const field = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);
+  const usedBytes = field('used_memory') - field('mem_not_counted_for_evict');
+  return { usedBytes, maxBytes: field('maxmemory') };
+}

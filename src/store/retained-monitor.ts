@@ -1,0 +1,66 @@
+import type { Redis } from 'ioredis';
+import type { Health } from '../site/health.js';
+import type { StoreHeadroom } from '../site/store-headroom.js';
+
+const INTERVAL_MS = 1_000;
+/** Messages that Redis looks at to tell the size of all: a part of a millisecond. */
+const SAMPLES = 500;
+const FAULT = 'retained';
+const MIB = 1024 * 1024;
+/** Retained messages may take so much of the store's memory at most. */
+const PART_OF_STORE = 0.25;
+
+export interface RetainedMonitorOptions {
+  /** Fails soon while the store is away. */
+  readonly redis: Redis;
+  /** `Keys.retained` */
+  readonly key: string;
+  readonly health: Pick<Health, 'reportElsewhere'>;
+  readonly headroom: Pick<StoreHeadroom, 'set'>;
+  /** `limits.total.retainedBytes` */
+  readonly maxBytes: number;
+  /** The store's `maxmemory`, 0 for none. */
+  readonly storeBytes: () => number;
+}
+
+/** Watches how much memory all retained messages take together. */
+export class RetainedMonitor {
+  readonly #options: RetainedMonitorOptions;
+  #timer: NodeJS.Timeout | undefined;
+  #isAsking = false;
+
+  constructor(options: RetainedMonitorOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => void this.check(), INTERVAL_MS);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  async check(): Promise<void> {
+    const { redis, key, health, headroom } = this.#options;
+    if (this.#isAsking || redis.status !== 'ready') return;
+    this.#isAsking = true;
+    try {
+      const bytes = (await redis.memory('USAGE', key, 'SAMPLES', SAMPLES)) ?? 0;
+      const maxBytes = this.#maxBytes();
+      const isFull = bytes >= maxBytes;
+      headroom.set('retained', isFull ? 'short' : 'ample');
+      const fault = `Retained messages take ${Math.floor(maxBytes / MIB)} MiB of the store, as much as they may: new ones are not retained.`;
+      health.reportElsewhere(FAULT, isFull ? fault : undefined);
+    } catch {
+      // StoreMonitor reports a store that does not answer.
+    } finally {
+      this.#isAsking = false;
+    }
+  }
+
+  #maxBytes(): number {
+    const { maxBytes, storeBytes } = this.#options;
+    return storeBytes() === 0 ? maxBytes : Math.min(maxBytes, PART_OF_STORE * storeBytes());
+  }
+}

@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { connectPacket, credentials, RawClient } from '../harness/raw-client.js';
+import { Home } from './home.js';
+
+const SESSIONS = 300;
+const MAX_CONSUMERS = 250;
+const BACKLOG =
+  /^gateway_consumer_messages\{consumer="(.+)",log="alarms",state="queued"\} (\d+)$/gm;
+const OTHERS = /^gateway_other_consumers_messages\{log="alarms",state="queued"\} (\d+)$/m;
+
+let home: Home;
+
+beforeAll(async () => {
+  home = await Home.start({ GATEWAY_LIMITS_TOKEN_PERSISTENT_SESSIONS: String(SESSIONS) });
+});
+
+afterAll(() => home.remove());
+
+async function absentNurse(clientId: string, filter: string): Promise<void> {
+  const nurse = await RawClient.open(home.gateway);
+  nurse.send(connectPacket({ ...credentials(home.viewer), clientId, clean: false }));
+  await nurse.next('connack');
+  await nurse.subscribe([filter]);
+  nurse.vanish();
+}
+
+it('FINDINGS S7: shows the consumers with the largest backlogs, and the sum of the others', async () => {
+  const device = await home.device();
+  const fallsOf = home.filter(device, 'alarms/fall');
+  const allOf = home.filter(device, 'alarms/#');
+  for (let number = 0; number < SESSIONS; number++) {
+    await absentNurse(`nurse-${number}`, number < 3 ? allOf : fallsOf);
+  }
+  const sensor = await RawClient.connect(home.gateway, device);
+  await sensor.publish(`devices/${device.id}/alarms`, '{"kind":"fall"}', 1);
+  await sensor.publish(`devices/${device.id}/alarms`, '{"kind":"noise"}', 1);
+  sensor.vanish();
+  const text = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
+  const backlogs = new Map([...text.matchAll(BACKLOG)].map(([, name, queued]) => [name, queued]));
+  expect(backlogs.size).toBe(MAX_CONSUMERS);
+  for (const number of [0, 1, 2]) expect(backlogs.get(`nurse-${number}`)).toBe('2');
+  expect(Number(OTHERS.exec(text)?.[1])).toBe(SESSIONS - MAX_CONSUMERS);
+});

@@ -1,0 +1,189 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Packet } from 'mqtt-packet';
+import { afterEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import type { TestDevice } from '../harness/api.js';
+import { publishPacket, RawClient } from '../harness/raw-client.js';
+import { Home } from './home.js';
+
+const SECOND_MS = 1_000;
+
+const connectionsSchema = z.object({
+  connections: z.array(
+    z.object({
+      clientId: z.string(),
+      slowed: z.object({ since: z.iso.datetime(), limit: z.string() }).nullable(),
+    }),
+  ),
+});
+const healthSchema = z.object({ faults: z.array(z.string()) });
+
+let home: Home;
+
+async function withLimits(limits: Readonly<Record<string, number>>): Promise<void> {
+  const variable = (key: string) => `GATEWAY_LIMITS_${key.replace(/[A-Z.]/g, named).toUpperCase()}`;
+  const named = (one: string) => (one === '.' ? '_' : `_${one}`);
+  const entries = Object.entries(limits).map(([key, limit]) => [variable(key), String(limit)]);
+  home = await Home.start(Object.fromEntries(entries));
+}
+
+afterEach(() => home.remove());
+
+function setLimits(device: TestDevice, limits: object): Promise<unknown> {
+  const path = `/care-homes/${device.locationId}/devices/${device.id}`;
+  return home.api.json('PATCH', path, { limits });
+}
+
+/** The limit that slows the client, undefined when none does. */
+async function slowedBy(clientId: string): Promise<string | undefined> {
+  const { connections } = connectionsSchema.parse(await home.api.json('GET', '/connections'));
+  return connections.find((one) => one.clientId === clientId)?.slowed?.limit;
+}
+
+async function faults(): Promise<readonly string[]> {
+  const response = await fetch(`${home.gateway.httpUrl}/readyz`);
+  expect(response.status).toBe(200);
+  return healthSchema.parse(await response.json()).faults;
+}
+
+function values(topic: string, count: number, payload = '1'): Packet[] {
+  return Array.from({ length: count }, (_, index) => {
+    return { ...publishPacket(topic, payload), qos: 1 as const, messageId: index + 1 };
+  });
+}
+
+function acknowledged(client: RawClient): number {
+  return client.packets.filter(({ cmd }) => cmd === 'puback').length;
+}
+
+describe('a device over a limit', () => {
+  it('is read at its limit, is named, and loses nothing; another device of its home is not slowed', async () => {
+    await withLimits({ 'device.messagesPerSecond': 50, 'device.messageBurst': 100 });
+    const [device, other] = [await home.device('Bett 1'), await home.device('Bett 2')];
+    const clientId = 'over';
+    const client = await RawClient.connect(home.gateway, device, { clientId });
+    const startMs = performance.now();
+    client.send(...values(`devices/${device.id}/t`, 300));
+    await client.until(() => acknowledged(client) > 150, 'nothing after the burst');
+    await expect.poll(() => slowedBy(clientId)).toBe('device.messagesPerSecond');
+    await expect
+      .poll(faults, { timeout: 3 * SECOND_MS })
+      .toContain(
+        `Device Bett 1 (${device.id}) of Haus am See is slowed to its limit of 50 messages a second`,
+      );
+    const quiet = await RawClient.connect(home.gateway, other);
+    const quietMs = performance.now();
+    await quiet.publish(`devices/${other.id}/alarms`, '{"kind":"fall"}', 1);
+    expect(performance.now() - quietMs).toBeLessThan(SECOND_MS);
+    await client.until(() => acknowledged(client) === 300, 'not all were acknowledged');
+    const tookMs = performance.now() - startMs;
+    expect(tookMs).toBeGreaterThan(3.5 * SECOND_MS);
+    expect(tookMs).toBeLessThan(6 * SECOND_MS);
+    const metrics = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
+    expect(metrics).toMatch(/^gateway_slowed_principals 1$/m);
+    expect(metrics).toMatch(/^gateway_held_back_total [1-9]\d*$/m);
+    const lines = home.gateway.lines.filter((line) => line.includes('slowed clients'));
+    expect(lines.length).toBe(1);
+    expect(lines[0]).toContain(device.id);
+  });
+
+  it('is not taken for gone, although its PINGREQ waits behind what it has sent', async () => {
+    await withLimits({ 'device.messagesPerSecond': 20, 'device.messageBurst': 20 });
+    const device = await home.device();
+    const client = await RawClient.connect(home.gateway, device, { keepalive: 1 });
+    client.send(...values(`devices/${device.id}/t`, 100), { cmd: 'pingreq' });
+    await client.next('pingresp');
+    await client.until(() => acknowledged(client) === 100, 'not all were acknowledged');
+    expect(client.isClosed).toBe(false);
+  });
+
+  it('is let go at once when a manager gives it a higher limit of its own', async () => {
+    await withLimits({ 'device.alarmsPerDay': 10 });
+    const device = await home.device();
+    const client = await RawClient.connect(home.gateway, device, { clientId: 'over' });
+    const alarm = '{"kind":"fall","detectedAt":"2026-01-01T00:00:00Z","n":';
+    const alarms = values(`devices/${device.id}/alarms`, 40).map((packet, index) => {
+      return { ...packet, payload: `${alarm}${index}}` };
+    });
+    client.send(...alarms);
+    await expect.poll(() => slowedBy('over')).toBe('device.alarmsPerDay');
+    expect(acknowledged(client)).toBeLessThan(40);
+    await setLimits(device, { alarmsPerDay: 1_000 });
+    await client.until(() => acknowledged(client) === 40, 'it was not let go');
+  });
+
+  it('is held to its limit over many connections together', async () => {
+    await withLimits({ 'device.messagesPerSecond': 50, 'device.messageBurst': 50 });
+    const device = await home.device();
+    const clients = await Promise.all(
+      Array.from({ length: 10 }, () => RawClient.connect(home.gateway, device)),
+    );
+    for (const client of clients) client.send(...values(`devices/${device.id}/t`, 200));
+    await delay(3 * SECOND_MS);
+    const total = clients.reduce((sum, client) => sum + acknowledged(client), 0);
+    expect(total).toBeGreaterThan(100);
+    // Each connection had one turn when it was not known yet that all of them would send.
+    expect(total).toBeLessThan(50 + 3 * 50 + 10 * 25);
+  });
+});
+
+describe('an access token over a limit', () => {
+  it('is read at its limit, and a connection of it that only acknowledges is read as before', async () => {
+    await withLimits({ 'token.messagesPerSecond': 20, 'token.messageBurst': 20 });
+    const device = await home.device();
+    const [commands, nurse] = [
+      await RawClient.connect(home.gateway, home.manager, { clientId: 'commands' }),
+      await RawClient.connect(home.gateway, home.manager),
+    ];
+    nurse.acknowledgeAll();
+    await nurse.subscribe([home.filter(device, 'alarms/#')]);
+    const topic = `care-homes/${home.locationId}/devices/${device.id}/commands/light`;
+    commands.send(...values(topic, 400));
+    await expect.poll(() => slowedBy('commands')).toBe('token.messagesPerSecond');
+    await expect
+      .poll(faults, { timeout: 3 * SECOND_MS })
+      .toContain(
+        `Access token nurse call (${home.manager.id}) is slowed to its limit of 20 messages a second`,
+      );
+    const sensor = await RawClient.connect(home.gateway, device);
+    // More than may be in flight: without the acknowledgements the rest would not come.
+    sensor.send(
+      ...values(`devices/${device.id}/alarms`, 300).map((packet, index) => {
+        const payload = `{"kind":"fall","detectedAt":"2026-01-01T00:00:00.${String(index).padStart(3, '0')}Z"}`;
+        return { ...packet, payload };
+      }),
+    );
+    const forwarded = () => nurse.packets.filter(({ cmd }) => cmd === 'publish').length;
+    await nurse.until(() => forwarded() === 300, 'not all alarms came');
+    expect(acknowledged(commands)).toBeLessThan(400);
+  });
+});
+
+describe('a location over a limit', () => {
+  it('slows who floods and not a device within its assured part', async () => {
+    const rates = { messagesPerSecond: 40, messageBurst: 100 };
+    await withLimits({
+      ...{ 'device.messagesPerSecond': 100, 'device.messageBurst': 1_000 },
+      ...{ 'location.messagesPerSecond': rates.messagesPerSecond },
+      'location.messageBurst': rates.messageBurst,
+    });
+    const [flood, quiet] = [await home.device(), await home.device()];
+    const clients = await Promise.all(
+      ['flood', 'quiet'].map((clientId, index) =>
+        RawClient.connect(home.gateway, [flood, quiet][index] ?? flood, { clientId }),
+      ),
+    );
+    const [flooding, sensor] = clients;
+    flooding?.send(...values(`devices/${flood.id}/t`, 800));
+    await expect.poll(() => slowedBy('flood')).toBe('location.messagesPerSecond');
+    await expect
+      .poll(faults, { timeout: 3 * SECOND_MS })
+      .toContain('Location Haus am See is slowed to its limit of 40 messages a second');
+    for (let messageId = 1; messageId <= 10; messageId++) {
+      const startMs = performance.now();
+      await sensor?.publish(`devices/${quiet.id}/alarms`, '{"kind":"fall"}', 1, messageId);
+      expect(performance.now() - startMs).toBeLessThan(500);
+    }
+    expect(await slowedBy('quiet')).toBeUndefined();
+  });
+});

@@ -1,0 +1,198 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach, describe, expect, it } from 'vitest';
+import { Home } from '../broker/home.js';
+import type { TestDevice } from '../harness/api.js';
+import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
+import { publishPacket, RawClient } from '../harness/raw-client.js';
+import { Store } from '../harness/store.js';
+import { becomesReady, eventually, OwnRedis, saysReady } from './faults.js';
+
+const MIB = 1024 * 1024;
+const MAX_BYTES = 32 * MIB;
+const PADDING = 'x'.repeat(12_000);
+const MESSAGE_LOG = '{site}:log:messages';
+
+/** Clean-ups, undone from the last one on. */
+const cleanups: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+async function homeOf(environment: Record<string, string>): Promise<Home> {
+  const home = await Home.start(environment);
+  cleanups.push(() => home.remove());
+  return home;
+}
+
+function alarmText(id: string = randomUUID(), padding = PADDING): string {
+  return JSON.stringify({ kind: 'fall', id, padding });
+}
+
+/** Creates a session that is away, subscribed to everything in the home. */
+async function absentNurse(home: Home): Promise<{ clientId: string; clean: false }> {
+  const session = { clientId: 'absent', clean: false } as const;
+  const nurse = await Subscriber.connect(home.gateway, home.viewer, session);
+  await nurse.subscribe(`care-homes/${home.locationId}/#`);
+  await nurse.end();
+  return session;
+}
+
+/** The part of the store's memory that is used, as the gateway sees it. */
+async function usedPart(home: Home): Promise<number> {
+  const text = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
+  const metric = (name: string) => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
+  return metric('gateway_store_memory_bytes') / metric('gateway_store_memory_limit_bytes');
+}
+
+async function notStored(home: Home): Promise<Record<string, number>> {
+  const text = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
+  const counts = text.matchAll(/^gateway_not_stored\{kind="([^"]+)"\} (\d+)$/gm);
+  return Object.fromEntries(Array.from(counts, ([, kind, count]) => [kind, Number(count)]));
+}
+
+/** A device that floods the history with large alarms, each acknowledged before the next. */
+async function flooder(home: Home) {
+  const device = await home.device('Flut');
+  const sensor = await connectDevice(home.gateway, device);
+  cleanups.push(() => sensor.endAsync(true));
+  const acknowledged: string[] = [];
+  const fillTo = async (part: number) => {
+    while ((await usedPart(home)) < part) {
+      for (let count = 0; count < 5; count++) {
+        const id = randomUUID();
+        await sensor.publishAsync(`devices/${device.id}/alarms`, alarmText(id), { qos: 1 });
+        acknowledged.push(id);
+      }
+    }
+  };
+  return { device, acknowledged, fillTo };
+}
+
+async function historyOf(home: Home, device: TestDevice): Promise<unknown[]> {
+  const alarms = await home.api.allAlarms(device, '?limit=100&order=asc');
+  return alarms.map(({ id }) => id);
+}
+
+describe('guarantee 7: a store whose memory fills up', () => {
+  it('says so, leaves the last part to alarms, and loses none when that is full too', async () => {
+    const home = await homeOf({ GATEWAY_REDIS_MAX_MEMORY_BYTES: String(MAX_BYTES) });
+    const store = await Store.of(home.gateway);
+    cleanups.push(() => store.close());
+    expect(await store.redis.config('GET', 'maxmemory')).toEqual(['maxmemory', String(MAX_BYTES)]);
+    const session = await absentNurse(home);
+    const honest = await home.device();
+    const live = await home.nurse(honest, '#');
+    const { device, acknowledged, fillTo } = await flooder(home);
+
+    // Nobody is hurt yet, but it is said.
+    await fillTo(0.81);
+    await eventually(async () =>
+      expect(await saysReady(home)).toMatch(/memory is 8\d % full; from 90 % on only alarms/),
+    );
+    expect((await home.api.request('GET', '/readyz')).status).toBe(200);
+
+    await fillTo(0.92);
+    await eventually(async () =>
+      expect(await saysReady(home)).toMatch(/memory is 9\d % full, and only alarms are stored/),
+    );
+    const stored = await store.redis.xlen(MESSAGE_LOG);
+    const bed = await RawClient.connect(home.gateway, honest);
+    await bed.publish(`devices/${honest.id}/value`, '21', 1, 1);
+    await live.until((all) => all.some(({ topic }) => topic.endsWith('/value')));
+    bed.send({
+      ...publishPacket(`devices/${honest.id}/level`, '5'),
+      ...{ qos: 1, messageId: 2, retain: true },
+    });
+    await bed.publish(`devices/${honest.id}/alarms`, 'no alarm', 1, 3);
+    expect(await store.redis.xlen(MESSAGE_LOG)).toBe(stored);
+    expect(await notStored(home)).toMatchObject({ retained: 1, 'invalid-publish': 1 });
+    const refused = await home.api.request('POST', '/care-homes', '{"name":"more"}');
+    expect(refused.status).toBe(503);
+    expect((await home.api.request('GET', '/readyz')).status).toBe(200);
+    await bed.publish(`devices/${honest.id}/alarms`, alarmText(randomUUID(), ''), 1, 4);
+
+    // To the last: then they are live, and not acknowledged.
+    const [ids, late] = [[], await RawClient.connect(home.gateway, device)] as [
+      string[],
+      RawClient,
+    ];
+    while ((await home.api.request('GET', '/readyz')).status === 200) {
+      for (let count = 0; count < 10; count++) {
+        const id = randomUUID();
+        ids.push(id);
+        const packet = publishPacket(`devices/${device.id}/alarms`, alarmText(id));
+        late.send({ ...packet, qos: 1, messageId: ids.length });
+      }
+    }
+    expect(await saysReady(home)).toMatch(/refuses to write \(OOM\)/);
+    expect(await usedPart(home)).toBeGreaterThan(0.97);
+    const fall = randomUUID();
+    const sentMs = performance.now();
+    const packet = publishPacket(`devices/${honest.id}/alarms`, alarmText(fall, ''));
+    bed.send({ ...packet, qos: 1, messageId: 5 });
+    await live.until((all) => all.some(({ text }) => text.includes(fall)));
+    expect(performance.now() - sentMs).toBeLessThan(1_000);
+    expect(live.received.at(-1)?.qos).toBe(0);
+    await bed.ping();
+    expect(bed.packets.filter(({ cmd }) => cmd === 'puback')).toHaveLength(4);
+
+    // By itself once there is room.
+    await store.redis.config('SET', 'maxmemory', 4 * MAX_BYTES);
+    await bed.next('puback');
+    await late.until(
+      (came) => came.filter(({ cmd }) => cmd === 'puback').length === ids.length,
+      'not all acknowledged',
+    );
+    await becomesReady(home);
+    expect(await historyOf(home, device)).toEqual([...acknowledged, ...ids]);
+
+    // A store that outlives its gateway is bounded as well.
+    await home.gateway.kill();
+    await home.gateway.start();
+    expect(await store.redis.config('GET', 'maxmemory')).toEqual(['maxmemory', String(MAX_BYTES)]);
+    const nurse = await Subscriber.connect(home.gateway, home.viewer, session);
+    const count = acknowledged.length + ids.length + 2;
+    const alarms = () => nurse.received.filter(({ topic }) => topic.includes('/alarms/')).length;
+    await eventually(() => expect(alarms()).toBe(count), 30_000);
+    await Promise.all([nurse.end(), live.end()]);
+    for (const client of [bed, late]) client.vanish();
+  }, 120_000);
+
+  it('takes every alarm while telemetry for an absent session floods a server of ours (FINDINGS S1)', async () => {
+    const redis = await OwnRedis.create();
+    cleanups.push(() => redis.remove());
+    await redis.start();
+    await redis.redis.config('SET', 'maxmemory', 2 * MAX_BYTES);
+    const home = await homeOf({ GATEWAY_REDIS_URL: redis.url });
+    const session = await absentNurse(home);
+    const [loud, honest] = [await home.device('laut'), await home.device()];
+    const [camera, bed] = [
+      await connectDevice(home.gateway, loud),
+      await connectDevice(home.gateway, honest),
+    ];
+    cleanups.push(() => Promise.all([camera.endAsync(true), bed.endAsync(true)]));
+    const dump = JSON.stringify('x'.repeat(200_000));
+    const ids: string[] = [];
+    let slowestMs = 0;
+    // 160 MB in all, into a store of 64 MiB.
+    for (let round = 0; round < 80; round++) {
+      const dumps = Array.from({ length: 10 }, () =>
+        camera.publishAsync(`devices/${loud.id}/dump`, dump, { qos: 1 }),
+      );
+      const sentMs = performance.now();
+      ids.push(randomUUID());
+      const alarm = alarmText(ids.at(-1), '');
+      await bed.publishAsync(`devices/${honest.id}/alarms`, alarm, { qos: 1 });
+      slowestMs = Math.max(slowestMs, performance.now() - sentMs);
+      await Promise.all(dumps);
+    }
+    expect(home.gateway.lines.join('\n')).not.toContain('failed to append');
+    expect(slowestMs).toBeLessThan(2_000);
+    const nurse = await Subscriber.connect(home.gateway, home.viewer, session);
+    const alarms = () => nurse.messages('/alarms/').map(({ id }) => id);
+    await eventually(() => expect(alarms()).toEqual(ids), 30_000);
+    expect(await historyOf(home, honest)).toEqual(ids);
+    await nurse.end();
+  }, 120_000);
+});

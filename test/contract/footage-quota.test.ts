@@ -1,0 +1,155 @@
+import { existsSync, readdirSync, statfsSync } from 'node:fs';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { Api, type TestDevice } from '../harness/api.js';
+import { faultsOf } from '../harness/connection-list.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+const QUOTA_BYTES = 300 * KIB;
+const STORED = 200;
+const INSUFFICIENT_STORAGE = 507;
+
+const prepared = z.looseObject({ uploadUrl: z.url(), key: z.string() });
+
+let gateway: GatewayProcess;
+let api: Api;
+let locationId: string;
+
+beforeAll(async () => {
+  gateway = await GatewayProcess.start({
+    GATEWAY_LIMITS_DEVICE_FOOTAGE_BYTES: String(QUOTA_BYTES),
+  });
+  api = new Api(gateway);
+  locationId = (await api.createLocation()).id;
+});
+
+afterAll(() => gateway.remove());
+
+async function urlFor(of: GatewayProcess, { id, secret }: TestDevice): Promise<string> {
+  const response = await fetch(`${of.httpUrl}/devices/${id}/footage`, {
+    method: 'POST',
+    headers: {
+      Authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`,
+      'Content-Type': 'application/json',
+    },
+    body: JSON.stringify({ type: 'video', contentType: 'video/mp4' }),
+  });
+  return prepared.parse(await response.json()).uploadUrl;
+}
+
+/** Uploads pieces as they come; their length is announced when it is given. */
+async function send(url: string, pieces: AsyncIterable<Uint8Array>, bytes?: number) {
+  const length = bytes === undefined ? {} : { 'Content-Length': bytes };
+  const sent = request(url, { method: 'PUT', headers: { 'Content-Type': 'video/mp4', ...length } });
+  const answered = new Promise<number>((resolve) => {
+    sent.once('response', (response) => resolve(response.resume().statusCode ?? 0));
+  });
+  // The gateway hangs up on an upload that it does not take.
+  sent.on('error', () => undefined);
+  Readable.from(pieces).pipe(sent);
+  return answered;
+}
+
+async function* pieces(bytes: number): AsyncGenerator<Uint8Array> {
+  for (let left = bytes; left > 0; left -= 10 * KIB) yield new Uint8Array(Math.min(left, 10 * KIB));
+}
+
+/** Uploads so much; returns the status. */
+async function upload(device: TestDevice, bytes: number, isAnnounced = true): Promise<number> {
+  return send(await urlFor(gateway, device), pieces(bytes), isAnnounced ? bytes : undefined);
+}
+
+function pathOf({ id }: TestDevice): string {
+  return `/care-homes/${locationId}/devices/${id}`;
+}
+
+describe('FINDINGS S10: the recordings of one device', () => {
+  it.each([false, true])(
+    'are bounded, and named, and no others are (announced: %s)',
+    async (isAnnounced) => {
+      const [hostile, honest] = [
+        await api.createDevice(locationId),
+        await api.createDevice(locationId),
+      ];
+      expect(await upload(hostile, 200 * KIB, isAnnounced)).toBe(STORED);
+      expect(await upload(hostile, 200 * KIB, isAnnounced)).toBe(INSUFFICIENT_STORAGE);
+      expect(await upload(hostile, 90 * KIB, isAnnounced)).toBe(STORED);
+      expect(await faultsOf(gateway)).toContainEqual(
+        expect.stringMatching(`too many recordings.*${hostile.id}`),
+      );
+      expect(await upload(honest, 200 * KIB, isAnnounced)).toBe(STORED);
+    },
+  );
+
+  it('are bounded together while they are uploaded at once', async () => {
+    const device = await api.createDevice(locationId);
+    const statuses = await Promise.all([1, 2, 3, 4].map(() => upload(device, 120 * KIB, false)));
+    const stored = statuses.filter((status) => status === STORED);
+    expect(stored.length).toBeLessThanOrEqual(2);
+    expect(statuses.filter((status) => status === INSUFFICIENT_STORAGE).length).toBe(
+      4 - stored.length,
+    );
+  });
+
+  it('count after a restart', async () => {
+    const device = await api.createDevice(locationId);
+    expect(await upload(device, 200 * KIB)).toBe(STORED);
+    await gateway.stop();
+    await gateway.start();
+    expect(await upload(device, 200 * KIB)).toBe(INSUFFICIENT_STORAGE);
+  });
+
+  it('go at once with their device, and make room', async () => {
+    const device = await api.createDevice(locationId);
+    expect(await upload(device, 200 * KIB)).toBe(STORED);
+    const folder = join(gateway.dataDir, 'footage', device.id);
+    expect(readdirSync(folder)).not.toEqual([]);
+    await api.request('DELETE', pathOf(device));
+    await expect.poll(() => existsSync(folder)).toBe(false);
+    const body = JSON.stringify({ name: 'the same again', id: device.id });
+    const again = Object(
+      await api.json('POST', `/care-homes/${locationId}/devices`, JSON.parse(body)),
+    );
+    expect(await upload({ ...device, ...again }, 200 * KIB)).toBe(STORED);
+  });
+
+  it('go also when the device is deleted during an upload', async () => {
+    const device = await api.createDevice(locationId);
+    const url = await urlFor(gateway, device);
+    let finish = (): void => undefined;
+    const deleted = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    async function* chunks() {
+      yield new Uint8Array(KIB);
+      await deleted;
+      yield new Uint8Array(KIB);
+    }
+    const uploading = send(url, chunks());
+    const folder = join(gateway.dataDir, 'footage', device.id);
+    await expect.poll(() => existsSync(folder)).toBe(true);
+    await api.request('DELETE', pathOf(device));
+    await expect.poll(() => existsSync(folder)).toBe(false);
+    finish();
+    expect(await uploading).toBeGreaterThanOrEqual(400);
+    expect(existsSync(folder)).toBe(false);
+  });
+});
+
+it('FINDINGS S10: a folder that is nearly full is a fault', async () => {
+  const { bavail, bsize } = statfsSync(tmpdir());
+  const full = await GatewayProcess.start({
+    GATEWAY_FOOTAGE_MIN_FREE_BYTES: String(Math.max(0, bavail * bsize - 50 * MIB)),
+  });
+  expect(await faultsOf(full)).toContainEqual(
+    expect.stringContaining('the folder of recordings is nearly full'),
+  );
+  expect((await fetch(`${full.httpUrl}/readyz`)).status).toBe(200);
+  await full.remove();
+});

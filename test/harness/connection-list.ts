@@ -1,0 +1,25 @@
+import { z } from 'zod';
+import { Api } from './api.js';
+import type { GatewayProcess } from './gateway-process.js';
+
+const viewSchema = z.looseObject({ clientId: z.string() });
+const deniedSchema = z.looseObject({ clientId: z.string().nullable(), code: z.string() });
+
+/** The open MQTT connections, as `GET /connections` shows them. */
+export async function connectionListOf(gateway: GatewayProcess) {
+  const page = Object(await new Api(gateway).json('GET', '/connections?limit=100'));
+  return z.array(viewSchema).parse(page.connections);
+}
+
+/** The newest denials and connect errors. */
+export async function deniedOf(gateway: GatewayProcess) {
+  return z.array(deniedSchema).parse(await new Api(gateway).json('GET', '/connections/denied'));
+}
+
+const readySchema = z.object({ faults: z.array(z.string()) });
+
+/** The present faults. */
+export async function faultsOf(gateway: GatewayProcess): Promise<readonly string[]> {
+  const response = await new Api(gateway).request('GET', '/readyz');
+  return readySchema.parse(await response.json()).faults;
+}

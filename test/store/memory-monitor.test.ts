@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Health } from '../../src/site/health.js';
+import { StoreHeadroom } from '../../src/site/store-headroom.js';
+import { defaultMaxMemoryBytes } from '../../src/store/embedded-memory.js';
+import { MemoryMonitor } from '../../src/store/memory-monitor.js';
+import { RedisServer } from '../harness/redis-server.js';
+import { recordingLog } from './embedded-support.js';
+
+const MIB = 1024 * 1024;
+const GIB = 1024 * MIB;
+
+let server: RedisServer;
+beforeAll(async () => {
+  server = await RedisServer.start();
+});
+afterAll(() => server.remove());
+
+function monitored() {
+  const [health, headroom, { log, messages }] = [new Health(), new StoreHeadroom(), recordingLog()];
+  health.started();
+  const monitor = new MemoryMonitor({ redis: server.redis, health, headroom, log, advice: 'act' });
+  /** Looks at the store when so much of its limit is used. */
+  const at = async (part: number) => {
+    const info = await server.redis.info('memory');
+    const usedBytes = Number(/^used_memory:(\d+)/m.exec(info)?.[1]);
+    await server.redis.config('SET', 'maxmemory', Math.round(usedBytes / part));
+    await monitor.check();
+    return { faults: health.faults(), ready: health.ready() };
+  };
+  return { at, headroom, health, monitor, messages };
+}
+
+it('says how full the store is from 80 % on, and stays ready', async () => {
+  const { at, monitor } = monitored();
+  expect(await at(0.7)).toEqual({ faults: [], ready: true });
+  const { faults, ready } = await at(0.83);
+  expect(faults).toEqual([
+    expect.stringMatching(
+      /^The store's memory is 8[234] % full; from 90 % on only alarms are stored: act\.$/,
+    ),
+  ]);
+  expect(ready).toBe(true);
+  expect(monitor.memory.usedBytes / monitor.memory.maxBytes).toBeCloseTo(0.83, 1);
+  expect(await at(0.7)).toEqual({ faults: [], ready: true });
+});
+
+it('keeps the last tenth for alarms, and says when nothing is stored any more', async () => {
+  const { at, headroom, monitor, messages } = monitored();
+  await at(0.85);
+  expect(headroom.takes('telemetry')).toBe(true);
+  expect(monitor.leftForOthers).toBeGreaterThan(0);
+
+  const short = await at(0.93);
+  expect(short.faults[0]).toMatch(/9[234] % full, and only alarms are stored: act\./);
+  expect(headroom.takes('telemetry')).toBe(false);
+  expect(headroom.takes('denial')).toBe(false);
+  expect(headroom.isFull).toBe(false);
+  expect(monitor.leftForOthers).toBeLessThan(0);
+
+  const full = await at(1.2);
+  expect(full.faults[0]).toMatch(/100 % full, and nothing is stored: act\./);
+  expect(headroom.isFull).toBe(true);
+  // Telemetry waits for a full store, as alarms do.
+  expect(headroom.takes('telemetry')).toBe(true);
+
+  await at(0.5);
+  expect(headroom.isFull).toBe(false);
+  expect(headroom.takes('telemetry')).toBe(true);
+  expect(Object.fromEntries(headroom.notStored)).toEqual({ telemetry: 1, denial: 1 });
+  expect(messages.filter((line) => line.includes('headroom of the store'))).toHaveLength(3);
+});
+
+it('watches nothing of a server without a limit', async () => {
+  const { health, monitor, headroom } = monitored();
+  await server.redis.config('SET', 'maxmemory', 0);
+  await monitor.check();
+  expect(health.faults()).toEqual([]);
+  expect(headroom.isAmple).toBe(true);
+  expect(monitor.leftForOthers).toBe(Number.POSITIVE_INFINITY);
+});
+
+it('gives the embedded store half of what the gateway leaves of the machine', () => {
+  expect(defaultMaxMemoryBytes(4.25 * GIB)).toBe(2 * GIB);
+  expect(defaultMaxMemoryBytes(1.25 * GIB)).toBe(512 * MIB);
+  expect(defaultMaxMemoryBytes(128 * MIB)).toBe(64 * MIB);
+  expect(defaultMaxMemoryBytes()).toBeGreaterThan(64 * MIB);
+});
