@@ -226,6 +226,15 @@ it('writes no error into the middle of an answer, but behind it', async () => {
   expect(heads[1]?.index).toBeGreaterThan(MORE_THAN_SOCKETS_BUFFER.length);
 });
 
+it('hangs up behind the error, though bytes after it are left unread', async () => {
+  const { port } = await start();
+  const socket = await connected(port, `nonsense\r\n\r\n${'x'.repeat(100_000)}`);
+  const startedAtMs = Date.now();
+  expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 /);
+  if (!socket.closed) await once(socket, 'close');
+  expect(Date.now() - startedAtMs).toBeLessThan(SOON_MS);
+});
+
 it('hangs up when a body turns out to be malformed in the middle of the answer', async () => {
   const app = {
     fetch: () => new Response(new ReadableStream({ start: (c) => c.enqueue('begun') })),
@@ -332,7 +341,7 @@ describe('pipelined requests', () => {
     expect(mostAtOnce).toBe(1);
   });
 
-  it('are not even parsed before the ones before them are answered', async () => {
+  it('wait unread until the ones before them are answered', async () => {
     let asked = 0;
     const app = {
       fetch: () => {
