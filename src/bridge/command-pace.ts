@@ -16,7 +16,7 @@ export class CommandPace {
     this.#bytes.limit(limits.bytesPerSecond / SECOND_MS, limits.byteBurst, nowMs);
   }
 
-  /** Whether the upstream was slowed a moment ago. */
+  /** Whether the upstream has recently been slowed. */
   get isSlowing(): boolean {
     return performance.now() - this.#slowedAtMs < SLOWING_FOR_MS;
   }

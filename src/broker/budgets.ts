@@ -10,7 +10,7 @@ const DAY_MS = 24 * 3_600 * SECOND_MS;
 /** The part of its own limits that a principal has whatever others send. */
 export const ASSURED_PART = 1 / 20;
 
-/** What is limited, and the limit that names it. */
+/** Each limited quantity with the configuration key of its limit. */
 const MEASURES = {
   messages: 'messagesPerSecond',
   bytes: 'bytesPerSecond',
@@ -20,7 +20,7 @@ const MEASURES = {
 type Measure = keyof typeof MEASURES;
 const ALL_MEASURES = ['messages', 'bytes', 'alarms', 'alarmBytes'] as const satisfies Measure[];
 
-/** What was read in one turn. */
+/** The traffic read in one turn. */
 type Sent = Record<Measure, number>;
 
 /** Whose limit is reached, and which. */
@@ -81,7 +81,7 @@ interface Parent {
   readonly level: Level;
 }
 
-/** What a principal's budget follows from; another object once it has changed. */
+/** The limits and parents of a principal's budget; replaced when either changes. */
 interface Terms {
   readonly limits: Limits;
   readonly parents: readonly Parent[];
@@ -89,7 +89,7 @@ interface Terms {
 }
 
 /**
- * What one principal may send, as a hierarchical token bucket.
+ * The sending budget of one principal, as a hierarchical token bucket.
  *
  * Its own limits are its ceiling. Below its assured part of them it is not slowed when its location, or all
  * together, have reached theirs.

@@ -18,7 +18,7 @@ export interface ClientIdsOptions {
  *
  * Client ids are a name space of each principal, so that none can take another's session (FINDINGS S8). All
  * the same, one that is in use in the same location is most often a mistake in the setup of a new client,
- * and is refused (CONTRACT 3). Nobody who had the client id before is locked out by that.
+ * and is refused (CONTRACT 3). A principal that has used the client id before is never locked out.
  */
 export class ClientIds {
   readonly #options: ClientIdsOptions;

@@ -21,7 +21,7 @@ export interface TurnTaker {
 
 /** Processor time of one turn. One that takes longer is made up for by turns that are missed. */
 const QUANTUM_MS = 0.25;
-/** What a pause of the process may cost the connection whose turn it was. */
+/** Caps the debt of a connection whose turn fell into a pause of the process. */
 const MAX_DEBT_MS = 5;
 /** Alarms come before values: a connection that brings nothing else gets more turns. */
 const ALARM_WEIGHT = 4;
@@ -62,7 +62,7 @@ export class FairTurns {
     }
   }
 
-  /** Gives the next turn. Returns how many messages were read; undefined: nobody wants one. */
+  /** Gives the next turn. Returns the messages read, or undefined when no connection is waiting. */
   next(): number | undefined {
     let member: Member | undefined = this.#root;
     while (member instanceof Branch) member = member.next();
@@ -94,7 +94,7 @@ export class FairTurns {
   }
 }
 
-/** What gets turns: a branch of its parent, or a connection. */
+/** A member of the tree that takes turns: a branch or a connection. */
 abstract class Member {
   readonly parent: Branch | undefined;
   isReady = false;
@@ -146,10 +146,10 @@ class Seat extends Member {
 }
 
 /**
- * All, a location or a principal: gives its members their turns.
+ * Schedules the turns of the whole, a location or a principal.
  *
- * By deficit round robin, newcomers first (RFC 8290, 4.2): whoever has just begun to send has a turn before
- * those that always do. So an alarm passes a flood.
+ * Deficit round robin with newcomers first (RFC 8290, 4.2): a member that has just begun to send goes before
+ * members that send all the time, so an alarm passes a flood.
  */
 class Branch extends Member {
   readonly #key: string;
@@ -222,7 +222,7 @@ class Branch extends Member {
   charge(member: Member, costMs: number): void {
     member.creditMs = Math.max(member.creditMs - costMs, -MAX_DEBT_MS);
     if (this.#ready === 0) {
-      // Nobody waits to whom anything would be owed.
+      // No member is waiting, so debts and credits are void.
       for (const line of [this.#newcomers, this.#others]) {
         while (line.first !== undefined) line.remove(line.first);
       }

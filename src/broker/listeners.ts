@@ -114,7 +114,7 @@ export class WebSocketListener {
       noServer: true,
       // A frame may hold part of a packet, but no honest one holds more (DEPENDENCY-FAULTS 16).
       maxPayload: maxPacketBytes + 1024,
-      // A chunk holds ten thousand empty frames: each has a turn of the event loop, or nobody else has one.
+      // One chunk can hold ten thousand empty frames; parsed in one go they would block the event loop.
       allowSynchronousEvents: false,
       handleProtocols: (offered) => SUBPROTOCOLS.find((name) => offered.has(name)) ?? false,
     });

@@ -117,6 +117,7 @@ export class RetainedRedis implements RetainedMessages {
   /** Does the work after what was asked for before: many subscribers must not delay alarms. */
   #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
     const result = this.#turn.then(work);
+    // The caller gets the error; the next read goes ahead all the same.
     this.#turn = result.catch(() => undefined);
     return result;
   }
