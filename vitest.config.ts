@@ -49,7 +49,8 @@ export default defineConfig({
       project(1, {
         ...PROCESSES,
         ...{ name: 'integration', include: ['test/**/*.test.ts'], exclude: [...UNIT, ...CHAOS] },
-        maxWorkers: 2,
+        // More than a small machine has cores: these tests wait for timeouts more than they compute.
+        maxWorkers: 3,
       }),
       project(2, { ...PROCESSES, name: 'chaos', include: CHAOS, maxWorkers: 1 }),
     ],

@@ -10,7 +10,7 @@ import { loadConfig } from './config/load.js';
 import type { Config } from './config/schema.js';
 import { configWarnings } from './config/warnings.js';
 import { GatewayError, systemErrorCode } from './errors.js';
-import { Gateway } from './gateway.js';
+import type { Gateway } from './gateway.js';
 import { createLog, lostLines } from './log.js';
 import { LogSink } from './log-sink.js';
 import { RepeatedLines } from './repeated-lines.js';
@@ -195,6 +195,8 @@ async function run(config: Config): Promise<void> {
     log.fatal({ err: error }, 'gateway failed');
     exit(EXIT_FAILED);
   });
+  // Only now: what reads or checks a configuration need not wait for all that a gateway loads.
+  const { Gateway } = await import('./gateway.js');
   const gateway = new Gateway({
     config,
     log,

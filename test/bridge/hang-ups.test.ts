@@ -1,6 +1,7 @@
-import { expect, it } from 'vitest';
+import { it } from 'vitest';
 import { configured, type Parts, useParts } from './parts.js';
 
+// Beside each other, as they wait for backoffs most of the time.
 const world = useParts();
 
 /** Limits reached within seconds; the backoff between two attempts stays as it is. */
@@ -20,9 +21,10 @@ function faultsOf(parts: Parts): Set<string> {
   return faults;
 }
 
-it.each(['3.1.1', 5] as const)(
+it.for(['3.1.1', 5] as const)(
   'makes a dead letter of a message at which the upstream hangs up (MQTT %s), and delivers the rest',
-  async (protocol) => {
+  { concurrent: true, timeout: TEST_TIMEOUT_MS },
+  async (protocol, { expect }) => {
     const upstream = await world.upstream({
       onPublish: ({ topic }) => (isPoison(topic) ? 'hang up' : 0),
     });
@@ -48,12 +50,11 @@ it.each(['3.1.1', 5] as const)(
     expect(parts.health.faults()).toEqual([]);
     expect(parts.lines.filter((line) => line.includes('at a message'))).toHaveLength(1);
   },
-  TEST_TIMEOUT_MS,
 );
 
-it(
+it.concurrent(
   'makes a dead letter of each of several messages in a row, and of no other',
-  async () => {
+  async ({ expect }) => {
     const upstream = await world.upstream({
       onPublish: ({ topic }) => (isPoison(topic) ? 'hang up' : 0),
     });
@@ -73,9 +74,9 @@ it(
   TEST_TIMEOUT_MS,
 );
 
-it(
+it.concurrent(
   'makes no dead letter when the upstream hangs up at every message, and then delivers in order',
-  async () => {
+  async ({ expect }) => {
     let isBroken = true;
     const taken: string[] = [];
     const upstream = await world.upstream({
@@ -105,9 +106,9 @@ it(
   TEST_TIMEOUT_MS,
 );
 
-it(
+it.concurrent(
   'does not hold up new messages for a suspect that was last in the queue',
-  async () => {
+  async ({ expect }) => {
     const upstream = await world.upstream({
       onPublish: ({ topic }) => (isPoison(topic) ? 'hang up' : 0),
     });
@@ -124,9 +125,9 @@ it(
   TEST_TIMEOUT_MS,
 );
 
-it(
+it.concurrent(
   'keeps the message queued until the dead letter is stored',
-  async () => {
+  async ({ expect }) => {
     let isAway = true;
     let attempts = 0;
     const upstream = await world.upstream({
@@ -155,9 +156,9 @@ it(
   TEST_TIMEOUT_MS,
 );
 
-it(
+it.concurrent(
   'delivers a message that the upstream takes after many hang-ups',
-  async () => {
+  async ({ expect }) => {
     let hangUps = 0;
     const upstream = await world.upstream({
       onPublish: ({ topic }) => (isPoison(topic) && hangUps++ < 4 ? 'hang up' : 0),

@@ -1,4 +1,4 @@
-import { afterEach } from 'vitest';
+import { afterAll } from 'vitest';
 import type { BridgeServices } from '../../src/bridge/bridge.js';
 import type { BridgeOptions } from '../../src/bridge/bridge-options.js';
 import { Bridges } from '../../src/bridge/bridges.js';
@@ -144,10 +144,10 @@ export function configured(keys: Partial<BridgeOptions> = {}): BridgeOptions {
   };
 }
 
-/** Stops after each test the parts that it started. */
+/** Stops, after all tests of a file, the parts that they started: tests may run beside each other. */
 export function useParts() {
   const ends: (() => Promise<void>)[] = [];
-  afterEach(async () => {
+  afterAll(async () => {
     for (const end of ends.splice(0).reverse()) await end();
   });
   return {

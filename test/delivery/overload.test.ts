@@ -4,7 +4,7 @@ import { ArrayLogs } from './array-logs.js';
 import { Connection, LIMITS, numbered, World } from './world.js';
 
 const PAGE_ENTRIES = 500;
-const STEPS = 200;
+const STEPS = 100;
 /** Steps that fill the backlog at the beginning, before any is counted. */
 const WARM_UP_STEPS = 10;
 
