@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IPublishPacket } from 'mqtt-packet';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Home } from '../broker/home.js';
 import type { TestDevice } from '../harness/api.js';
 import type { Subscriber } from '../harness/mqtt-clients.js';
@@ -19,17 +19,25 @@ let store: Store;
 let device: TestDevice;
 let nurse: Subscriber;
 
-beforeEach(async () => {
+beforeAll(async () => {
   home = await Home.start();
   store = await Store.of(home.gateway);
+});
+
+beforeEach(async () => {
   device = await home.device();
   nurse = await home.nurse(device, 'alarms/#', 'state');
 });
 
 afterEach(async () => {
   store.thaw();
-  store.close();
   await nurse.end();
+  // The next test has the gateway for itself.
+  await eventually(async () => expect(await unstoredBytes()).toBe(0));
+});
+
+afterAll(async () => {
+  store.close();
   await home.remove();
 });
 
