@@ -16,6 +16,10 @@ interface ClientRef {
  */
 const SESSION = { topic: '$session', qos: 0 } as const;
 
+const ENDLESS: AsyncIterable<never> = {
+  [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => undefined) }),
+};
+
 export interface BrokerPersistenceOptions {
   readonly sessions: Sessions;
   readonly stored: RedisPersistence;
@@ -73,8 +77,14 @@ export class BrokerPersistence {
     return Promise.resolve();
   }
 
-  outgoingStream(): Readable {
-    return Readable.from([]);
+  /**
+   * Never yields, and never ends.
+   *
+   * After CONNACK Aedes pipes this queue through two more streams. The end of them all, which it only
+   * reports as `clientReady`, costs more than an authentication; what waits for it is garbage.
+   */
+  outgoingStream(): AsyncIterable<never> {
+    return ENDLESS;
   }
 
   async storeRetained(): Promise<void> {

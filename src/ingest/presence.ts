@@ -200,7 +200,8 @@ export class Presence {
   /** When the device was last heard; a keep-alive counts. */
   #lastSeenAtMs({ connections, lastSeenAtMs }: Seen): number {
     if (connections.size === 0) return lastSeenAtMs;
-    const silentMs = Math.min(...Array.from(connections, (connection) => connection.silentMs));
+    let silentMs = Number.POSITIVE_INFINITY;
+    for (const connection of connections) silentMs = Math.min(silentMs, connection.silentMs);
     return Math.round(this.#now() - silentMs);
   }
 
