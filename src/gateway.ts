@@ -222,7 +222,8 @@ export class Gateway {
     await reload.start();
     storage.site.whenOutcomeIsUnknown(() => reload.request());
     this.#releasers.add(() => reload.stop());
-    const watch = new QuotaWatch(this.#health, log, this.#options.elapsed);
+    const { elapsed } = this.#options;
+    const watch = new QuotaWatch({ health: this.#health, model, log, now: elapsed });
     watch.start();
     this.#releasers.add(() => watch.stop());
     return {

@@ -3,12 +3,13 @@ import { expect, it } from 'vitest';
 import { ConnectionQuota } from '../../src/broker/connection-quota.js';
 import { Health } from '../../src/site/health.js';
 import { QuotaWatch } from '../../src/site/quota-watch.js';
+import { SiteModel } from '../../src/site/site-model.js';
 
 const silent = pino({ level: 'silent' });
 
 it('counts newcomers of an IPv6 network as those of one address', () => {
   const health = new Health();
-  const watch = new QuotaWatch(health, silent, () => 0);
+  const watch = new QuotaWatch({ health, model: new SiteModel(), log: silent, now: () => 0 });
   const quota = new ConnectionQuota({ total: 8, isExempt: () => false, watch });
   const dropped: string[] = [];
   const arrive = (address: string) => {
