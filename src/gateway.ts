@@ -305,7 +305,8 @@ export class Gateway {
     await broker.start();
     this.#releasers.add(() => broker.stop());
     followSite({ ...site, ...delivery, presence: ingest.presence, broker, log });
-    const expiry = new TokenExpiry(site.accessTokens, site.events, log, now);
+    const { isSureSince } = this.#steady;
+    const expiry = new TokenExpiry({ ...site, isSureSince, log });
     expiry.start();
     this.#releasers.add(() => expiry.stop());
     return broker;
