@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
 import { createWebSocketStream, WebSocketServer } from 'ws';
 import { GatewayError } from '../errors.js';
-import type { FairTurns } from '../fair-turns.js';
+import type { ProcessorShare } from '../processor-share.js';
 import { TlsHandshakes } from '../tls-handshakes.js';
 import type { ConnectionRate } from './connection-rate.js';
 
@@ -29,7 +29,7 @@ export interface TcpListenerOptions {
   readonly handshakeTimeoutMs?: number;
   readonly rate: ConnectionRate;
   /** The turns in which TLS handshakes are begun. */
-  readonly turns: FairTurns;
+  readonly turns: ProcessorShare;
   /** Whether an address may begin a TLS handshake now. */
   readonly admitsHandshake: (address: string) => boolean;
   readonly handle: Handle;
