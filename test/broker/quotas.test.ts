@@ -66,7 +66,8 @@ describe('FINDINGS S6: the connections of one principal', () => {
       detail: expect.stringContaining('limits.device.connections'),
     });
     expect(await faultsOf(home.gateway)).toContainEqual(expect.stringContaining(hostile.id));
-    expect(await countOf('connections')).toBe(before + 1);
+    // The metrics are rendered anew only some moments later.
+    await expect.poll(() => countOf('connections')).toBe(before + 1);
     const lines = home.gateway.lines.filter((line) => line.includes('quota exceeded'));
     for (let attempts = 0; attempts < 20; attempts++) {
       (await attempt(hostile, 'again')).client.vanish();
