@@ -15,6 +15,8 @@ import type { Releasers } from './releasers.js';
 import { ShareWatch } from './share-watch.js';
 import type { Health } from './site/health.js';
 import type { KnownNetworks } from './site/known-networks.js';
+import type { QuotaWatch } from './site/quota-watch.js';
+import type { SiteModel } from './site/site-model.js';
 
 /** Part of the ten seconds for a stop (CONTRACT 1, stop). */
 const HTTP_CLOSE_DEADLINE_MS = 2_000;
@@ -36,6 +38,8 @@ export interface ListeningOptions {
   readonly app: ReturnType<typeof createHttpApp>;
   readonly shares: ConnectionShares;
   readonly knownNetworks: KnownNetworks;
+  readonly watch: QuotaWatch;
+  readonly model: SiteModel;
   readonly health: Health;
   readonly releasers: Releasers;
   readonly log: Logger;
@@ -123,7 +127,8 @@ function adviceFor(
 }
 
 function listenersOf(options: ListeningOptions): { mqtt: Listen; http: Listen } {
-  const { config, broker, app, knownNetworks, health, releasers, log, elapsed } = options;
+  const { config, broker, app, knownNetworks, watch, health, model } = options;
+  const { releasers, log, elapsed } = options;
   const { connectionsPerSecond, connectionBurst, handshakesPerSecond, handshakeBurst } =
     config.limits;
   const rate = new ConnectionRate(connectionsPerSecond, connectionBurst, elapsed);
@@ -131,9 +136,9 @@ function listenersOf(options: ListeningOptions): { mqtt: Listen; http: Listen } 
   const admitsHandshake = handshakeRate.admits.bind(handshakeRate);
   const isKnown = knownNetworks.has;
   const turns = new FairTurns();
-  const watch = new ShareWatch(turns, health);
-  watch.start();
-  releasers.add(() => watch.stop());
+  const shareWatch = new ShareWatch(turns, health, model);
+  shareWatch.start();
+  releasers.add(() => shareWatch.stop());
   const handle = broker.handle.bind(broker);
   const { maxPacketBytes } = config.mqtt;
   const { maxConnectionsPerAddress } = config.http;
@@ -155,7 +160,7 @@ function listenersOf(options: ListeningOptions): { mqtt: Listen; http: Listen } 
     http: (host, port, tls) => {
       const listener = createHttpListener({
         ...{ app, protocolSwitch, maxConnections, maxConnectionsPerAddress, log },
-        ...{ turns, admitsHandshake, isKnown },
+        ...{ turns, admitsHandshake, isKnown, watch },
         ...{ host, port, tls },
       });
       releasers.add(() => listener.stop(HTTP_CLOSE_DEADLINE_MS));

@@ -176,7 +176,7 @@ export class MqttClient implements Watched, Held {
         publishing.take(connection, packet);
         break;
       case 'puback':
-        connection.consumer.acknowledge(packet.messageId ?? 0);
+        connection.consumer?.acknowledge(packet.messageId ?? 0);
         break;
       case 'pubrel':
         releasing.take(connection, packet.messageId ?? 0);

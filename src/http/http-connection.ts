@@ -92,7 +92,7 @@ export class HttpConnection extends Duplex implements TurnTaker {
     if (this.writable) this.end();
   }
 
-  /** Notes that the client has shown a valid credential, of this principal. */
+  /** Notes that the client has shown a valid credential, of this principal (`principalKey`). */
   know(principal: string): void {
     this.#turns.leave(this);
     this.line = principal;

@@ -7,6 +7,7 @@ import type { Logger } from 'pino';
 import { isLoopbackAddress, networkOf } from '../domain/addresses.js';
 import { GatewayError } from '../errors.js';
 import type { FairTurns } from '../fair-turns.js';
+import type { QuotaWatch } from '../site/quota-watch.js';
 import { TlsHandshakes } from '../tls-handshakes.js';
 import { ConnectionQuota } from './connection-quota.js';
 import { HttpConnection } from './http-connection.js';
@@ -58,6 +59,8 @@ export interface HttpListenerOptions {
   readonly admitsHandshake: (address: string) => boolean;
   /** Whether somebody of this network showed a valid credential. */
   readonly isKnown: (network: string) => boolean;
+  /** Names who has too many connections. */
+  readonly watch: Pick<QuotaWatch, 'exceeded'>;
 }
 
 export interface BoundAddress {

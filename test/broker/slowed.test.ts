@@ -249,7 +249,9 @@ describe('a location over a limit', () => {
     await expect.poll(() => slowedBy('flood')).toBe('location.messagesPerSecond');
     await expect
       .poll(faults, { timeout: 3 * SECOND_MS })
-      .toContain('Location Haus am See is slowed to its limit of 40 messages a second');
+      .toContain(
+        `Location Haus am See (${home.locationId}) is slowed to its limit of 40 messages a second`,
+      );
     for (let messageId = 1; messageId <= 10; messageId++) {
       const startMs = performance.now();
       await sensor?.publish(`devices/${quiet.id}/alarms`, '{"kind":"fall"}', 1, messageId);

@@ -78,6 +78,7 @@ export const FAIRNESS = {
   turns: new FairTurns(),
   admitsHandshake: () => true,
   isKnown: () => false,
+  watch: { exceeded: () => undefined },
   maxConnections: 10_000,
   maxConnectionsPerAddress: 1_000,
 };
@@ -214,7 +215,7 @@ export class TestGateway {
       losses: this.losses,
       deadLetters: new DeadLetterStoreRedis(redis, keys),
       denials: this.denials,
-      watch: new QuotaWatch(health, log, now),
+      watch: new QuotaWatch({ health, model, log, now }),
       knownNetworks: new KnownNetworks(),
       connections: { page: () => ({ connections: [], next: undefined }), denied: () => [] },
       presence: { of: (id) => this.presence.get(id) ?? { online: false, lastSeenAtMs: null } },
