@@ -222,7 +222,8 @@ export class Gateway {
     await reload.start();
     storage.site.whenOutcomeIsUnknown(() => reload.request());
     this.#releasers.add(() => reload.stop());
-    const watch = new QuotaWatch(this.#health, log, this.#options.elapsed);
+    const { elapsed } = this.#options;
+    const watch = new QuotaWatch({ health: this.#health, model, log, now: elapsed });
     watch.start();
     this.#releasers.add(() => watch.stop());
     return {
@@ -304,7 +305,8 @@ export class Gateway {
     await broker.start();
     this.#releasers.add(() => broker.stop());
     followSite({ ...site, ...delivery, presence: ingest.presence, broker, log });
-    const expiry = new TokenExpiry(site.accessTokens, site.events, log, now);
+    const { isSureSince } = this.#steady;
+    const expiry = new TokenExpiry({ ...site, isSureSince, log });
     expiry.start();
     this.#releasers.add(() => expiry.stop());
     return broker;
@@ -315,7 +317,7 @@ export class Gateway {
     const { config, log, now, elapsed, version } = this.#options;
     const metrics = createMetrics({
       ...{ deliveries, invalid },
-      sessions: () => sessions.withConsumers(),
+      sessions,
       exceededQuotas: () => parts.watch.counts(),
       health: this.#health,
       connections: () => broker.connectionCount,

@@ -6,15 +6,17 @@ import { type BoundAddress, TcpListener, WebSocketListener } from './broker/list
 import type { MqttBroker } from './broker/mqtt-broker.js';
 import type { Config } from './config/schema.js';
 import { GatewayError, systemErrorCode } from './errors.js';
-import { FairTurns } from './fair-turns.js';
 import type { createHttpApp } from './http/app.js';
 import { createHttpListener } from './http/listener.js';
 import { answerClientError } from './http/unroutable.js';
 import type { ConnectionShares } from './open-files.js';
+import { ProcessorShare } from './processor-share.js';
 import type { Releasers } from './releasers.js';
 import { ShareWatch } from './share-watch.js';
 import type { Health } from './site/health.js';
 import type { KnownNetworks } from './site/known-networks.js';
+import type { QuotaWatch } from './site/quota-watch.js';
+import type { SiteModel } from './site/site-model.js';
 
 /** Part of the ten seconds for a stop (CONTRACT 1, stop). */
 const HTTP_CLOSE_DEADLINE_MS = 2_000;
@@ -36,6 +38,8 @@ export interface ListeningOptions {
   readonly app: ReturnType<typeof createHttpApp>;
   readonly shares: ConnectionShares;
   readonly knownNetworks: KnownNetworks;
+  readonly watch: QuotaWatch;
+  readonly model: SiteModel;
   readonly health: Health;
   readonly releasers: Releasers;
   readonly log: Logger;
@@ -123,17 +127,18 @@ function adviceFor(
 }
 
 function listenersOf(options: ListeningOptions): { mqtt: Listen; http: Listen } {
-  const { config, broker, app, knownNetworks, health, releasers, log, elapsed } = options;
+  const { config, broker, app, knownNetworks, watch, health, model } = options;
+  const { releasers, log, elapsed } = options;
   const { connectionsPerSecond, connectionBurst, handshakesPerSecond, handshakeBurst } =
     config.limits;
   const rate = new ConnectionRate(connectionsPerSecond, connectionBurst, elapsed);
   const handshakeRate = new ConnectionRate(handshakesPerSecond, handshakeBurst, elapsed);
   const admitsHandshake = handshakeRate.admits.bind(handshakeRate);
   const isKnown = knownNetworks.has;
-  const turns = new FairTurns();
-  const watch = new ShareWatch(turns, health);
-  watch.start();
-  releasers.add(() => watch.stop());
+  const turns = new ProcessorShare();
+  const shareWatch = new ShareWatch(turns, health, model);
+  shareWatch.start();
+  releasers.add(() => shareWatch.stop());
   const handle = broker.handle.bind(broker);
   const { maxPacketBytes } = config.mqtt;
   const { maxConnectionsPerAddress } = config.http;
@@ -155,7 +160,7 @@ function listenersOf(options: ListeningOptions): { mqtt: Listen; http: Listen } 
     http: (host, port, tls) => {
       const listener = createHttpListener({
         ...{ app, protocolSwitch, maxConnections, maxConnectionsPerAddress, log },
-        ...{ turns, admitsHandshake, isKnown },
+        ...{ turns, admitsHandshake, isKnown, watch },
         ...{ host, port, tls },
       });
       releasers.add(() => listener.stop(HTTP_CLOSE_DEADLINE_MS));

@@ -1,11 +1,12 @@
+import { networkOf } from '../domain/addresses.js';
 import type { ConnectionQuotas } from '../domain/limits.js';
 import type { Quota, QuotaWatch } from '../site/quota-watch.js';
 import { ConnectError } from './connect-errors.js';
 
 /** The part of all connections that is kept for clients that have not logged in. */
 const PART_OF_NEWCOMERS = 1 / 8;
-/** The part of their room that one address may take, this machine excepted. */
-const PART_OF_ADDRESS = 1 / 2;
+/** The part of their room that one network may take, this machine excepted. */
+const PART_OF_NETWORK = 1 / 2;
 /** The part of the others that is kept for principals that have no connection. */
 const PART_IN_RESERVE = 1 / 10;
 
@@ -45,7 +46,7 @@ export interface ConnectionQuotaOptions {
 export class ConnectionQuota {
   readonly #options: ConnectionQuotaOptions;
   readonly #newcomers = new Set<Held>();
-  readonly #newcomersByAddress = new Map<string, Set<Held>>();
+  readonly #newcomersByNetwork = new Map<string, Set<Held>>();
   /** The sessions of the connections of each principal. */
   readonly #byOwner = new Map<string, Map<Held, string>>();
   readonly #owners = new Map<Held, string>();
@@ -60,14 +61,15 @@ export class ConnectionQuota {
   /** Takes a connection that has not logged in; the oldest of them goes where there are too many. */
   arrived(newcomer: Held): void {
     const { address } = newcomer;
-    const ofAddress = this.#newcomersByAddress.get(address) ?? new Set();
+    const network = networkOf(address);
+    const ofNetwork = this.#newcomersByNetwork.get(network) ?? new Set();
     const { total, isExempt } = this.#options;
     // After a restart all clients are newcomers, and there is room for all of them.
     const room = total - this.#owners.size;
-    if (!isExempt(address) && ofAddress.size >= room * PART_OF_ADDRESS) this.#dropOldest(ofAddress);
+    if (!isExempt(address) && ofNetwork.size >= room * PART_OF_NETWORK) this.#dropOldest(ofNetwork);
     else if (this.#newcomers.size >= room) this.#dropOldest(this.#newcomers);
     this.#newcomers.add(newcomer);
-    this.#newcomersByAddress.set(address, ofAddress.add(newcomer));
+    this.#newcomersByNetwork.set(network, ofNetwork.add(newcomer));
   }
 
   /**
@@ -124,15 +126,16 @@ export class ConnectionQuota {
     const [oldest] = connections;
     if (oldest === undefined) return;
     this.#leaveNewcomers(oldest);
-    this.#options.watch.exceeded('newcomers', `address:${oldest.address}`);
+    this.#options.watch.exceeded('newcomers', `address:${networkOf(oldest.address)}`);
     oldest.drop();
   }
 
   #leaveNewcomers(connection: Held): void {
     if (!this.#newcomers.delete(connection)) return;
-    const ofAddress = this.#newcomersByAddress.get(connection.address);
-    ofAddress?.delete(connection);
-    if (ofAddress?.size === 0) this.#newcomersByAddress.delete(connection.address);
+    const network = networkOf(connection.address);
+    const ofNetwork = this.#newcomersByNetwork.get(network);
+    ofNetwork?.delete(connection);
+    if (ofNetwork?.size === 0) this.#newcomersByNetwork.delete(network);
   }
 }
 

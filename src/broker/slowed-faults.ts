@@ -1,5 +1,7 @@
 import type { Logger } from 'pino';
+import { principalKey } from '../domain/grants.js';
 import type { Health } from '../site/health.js';
+import { describeHolder } from '../site/holder-names.js';
 import type { SiteModel } from '../site/site-model.js';
 import { limitKey, type ReachedLimit } from './budgets.js';
 import type { Slowed, Slowing } from './slowing.js';
@@ -14,6 +16,7 @@ const WORDS: Readonly<Record<ReachedLimit['name'], string>> = {
   bytesPerSecond: 'bytes a second',
   alarmsPerDay: 'alarms a day',
   alarmBytesPerDay: 'bytes of alarms a day',
+  connectsPerSecond: 'connects a second',
 };
 
 export interface SlowedFaultsOptions {
@@ -71,12 +74,10 @@ export class SlowedFaults {
   }
 
   #subject({ principal, locationId }: Slowed['budget'], { of }: ReachedLimit): string {
-    const { model } = this.#options;
-    const location = model.location(locationId ?? '')?.name ?? locationId;
     if (of === 'total') return 'The gateway';
-    if (of === 'location') return `Location ${location}`;
-    const { id } = principal;
-    if (of === 'token') return `Access token ${model.accessToken(id)?.name ?? ''} (${id})`;
-    return `Device ${model.device(id)?.name ?? ''} (${id}) of ${location}`;
+    const isLocation = of === 'location' && locationId !== undefined;
+    const holder = isLocation ? `location:${locationId}` : principalKey(principal);
+    const subject = describeHolder(this.#options.model, holder);
+    return subject.charAt(0).toUpperCase() + subject.slice(1);
   }
 }

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Logger } from 'pino';
 import { networkOf } from '../domain/addresses.js';
+import type { QuotaWatch } from '../site/quota-watch.js';
 
 /** The part of all connections that strangers leave to clients of known networks. */
 const RESERVE = 0.1;
@@ -12,6 +13,7 @@ export interface ConnectionQuotaOptions {
   readonly isExempt: (address: string) => boolean;
   /** Whether somebody of this network showed a valid credential. */
   readonly isKnown: (network: string) => boolean;
+  readonly watch: Pick<QuotaWatch, 'exceeded'>;
   readonly log: Logger;
 }
 
@@ -44,13 +46,9 @@ export class ConnectionQuota {
     const address = socket.remoteAddress ?? '';
     const network = networkOf(address);
     const count = this.#networks.get(network) ?? 0;
-    const { maxConnectionsPerAddress, isExempt, log } = this.#options;
+    const { maxConnectionsPerAddress, isExempt, watch } = this.#options;
     if (count >= maxConnectionsPerAddress && !isExempt(address)) {
-      const limit = { maxConnectionsPerAddress };
-      log.warn(
-        { address: network, ...limit },
-        'an address has too many http connections, closing new ones',
-      );
+      watch.exceeded('http-connections', `address:${network}`);
       return false;
     }
     if (!this.#makesRoom(network)) return false;
@@ -79,6 +77,7 @@ export class ConnectionQuota {
     if (this.#open.size < maxConnections - reserved) return true;
     log.warn({ part: 'http', maxConnections }, 'http listener is full, closing idle connections');
     const [idlest] = this.#ending.size > 0 ? this.#ending : this.#idle;
+    this.#nameIfLarge(idlest === undefined ? network : networkOf(idlest.remoteAddress ?? ''));
     if (idlest === undefined) return false;
     // Its `close` comes later, and the new connection takes its place now.
     this.#open.delete(idlest);
@@ -86,6 +85,13 @@ export class ConnectionQuota {
     this.#idle.delete(idlest);
     idlest.destroy();
     return true;
+  }
+
+  /** Names a network that has more than its part of a full listener, and no client with few connections. */
+  #nameIfLarge(network: string): void {
+    const count = this.#networks.get(network) ?? 0;
+    if (count * this.#networks.size < this.#open.size || count === 1) return;
+    this.#options.watch.exceeded('all-http-connections', `address:${network}`);
   }
 
   #remove(socket: Socket, network: string): void {

@@ -46,7 +46,8 @@ export function requestContext({
     const who = whoAsks(c);
     if (who.principal !== undefined) {
       knownNetworks.add(networkOf(who.address));
-      c.env.know?.(who.principal);
+      const type = c.get('caller') === undefined ? 'device' : 'token';
+      c.env.know?.(`${type}:${who.principal}`);
     }
     const { method } = c.req;
     // Monitoring and listings come in by the second; a change is worth a line by default.

@@ -114,21 +114,8 @@ export class AccessTokens {
     return record && principalOf(record);
   }
 
-  /** Tokens that expired after the first moment, up to the second. */
-  expiredBetween(fromMs: number, untilMs: number): Principal[] {
-    return this.#model
-      .accessTokens()
-      .filter(
-        ({ expiresAtMs }) => expiresAtMs !== null && expiresAtMs > fromMs && expiresAtMs <= untilMs,
-      )
-      .map(principalOf);
-  }
-
-  /** Expired tokens whose expiry is not in the audit trail yet. */
-  unnotedExpiries(): AccessToken[] {
-    return this.#model
-      .accessTokens()
-      .filter((record) => !record.isExpiryNoted && this.#valid(record) === undefined);
+  expired(): AccessToken[] {
+    return this.#model.accessTokens().filter((record) => this.#valid(record) === undefined);
   }
 
   /**

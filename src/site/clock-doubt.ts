@@ -38,6 +38,16 @@ export class ClockDoubt {
     this.#trust = { ...this.#trust, unchangedSinceMs: steadyMs };
   }
 
+  /**
+   * Whether the wall clock has told the time since that moment without a jump, or has run for a day without one.
+   *
+   * The latter does not hold for a clock that is in doubt.
+   */
+  isUnchangedSince(sinceMs: number, { wallMs, steadyMs }: ClockReading): boolean {
+    const unchangedMs = steadyMs - this.#trust.unchangedSinceMs;
+    return unchangedMs >= DAY_MS || wallMs - sinceMs <= unchangedMs + MIN_JUMP_MS;
+  }
+
   /** A sentence that names the doubt; undefined when there is none. */
   judge(reading: ClockReading): string | undefined {
     if (reading.wallMs < PLAUSIBLE_FROM_MS) return NOT_SET;

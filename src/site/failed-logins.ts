@@ -87,7 +87,7 @@ export class FailedLogins {
       return ADMITTED;
     }
     if (waitMs > 0) {
-      this.#options.watch.exceeded('failed-logins', `address:${address}`);
+      this.#options.watch.exceeded('failed-logins', `address:${networkOf(address)}`);
       return { result: 'ignored', ...this.#answer(network, name) };
     }
     this.#count(this.#ofAddress, network);

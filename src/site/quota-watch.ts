@@ -1,5 +1,7 @@
 import type { Logger } from 'pino';
 import type { Health } from './health.js';
+import { describeHolder } from './holder-names.js';
+import type { SiteModel } from './site-model.js';
 
 /** What a quota bounds, with what becomes of more. */
 const QUOTAS = {
@@ -12,6 +14,9 @@ const QUOTAS = {
   subscriptions: 'subscriptions, further ones are refused',
   retained: 'retained messages, further ones are forwarded and not retained',
   footage: 'recordings, further ones are refused',
+  'http-connections': 'HTTP connections, further ones are closed',
+  'all-http-connections':
+    'HTTP connections, as all of the gateway are in use: idle ones are closed',
   'failed-logins': 'failed logins, further ones are not looked at for some seconds',
 } as const;
 
@@ -32,19 +37,23 @@ interface Excess {
   loggedAtMs: number;
 }
 
+export interface QuotaWatchOptions {
+  readonly health: Health;
+  /** Where the names of holders are. */
+  readonly model: SiteModel;
+  readonly log: Logger;
+  /** A clock that does not jump. */
+  readonly now: () => number;
+}
+
 /** Names who holds as much as a quota allows and asks for more: a fault, a count, a log line a minute. */
 export class QuotaWatch {
-  readonly #health: Health;
-  readonly #log: Logger;
-  readonly #now: () => number;
+  readonly #options: QuotaWatchOptions;
   readonly #excesses = new Map<Quota, Excess>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param now a clock that does not jump */
-  constructor(health: Health, log: Logger, now: () => number) {
-    this.#health = health;
-    this.#log = log;
-    this.#now = now;
+  constructor(options: QuotaWatchOptions) {
+    this.#options = options;
   }
 
   start(): void {
@@ -65,7 +74,8 @@ export class QuotaWatch {
     const excess = this.#excesses.get(quota) ?? fresh;
     this.#excesses.set(quota, excess);
     const isNew = !excess.holders.has(holder);
-    if (!isNew || excess.holders.size < MAX_HOLDERS) excess.holders.set(holder, this.#now());
+    if (!isNew || excess.holders.size < MAX_HOLDERS)
+      excess.holders.set(holder, this.#options.now());
     excess.total++;
     excess.unlogged++;
     if (isNew) this.#report(quota, excess);
@@ -78,7 +88,7 @@ export class QuotaWatch {
   }
 
   #check(): void {
-    const oldestMs = this.#now() - KEPT_MS;
+    const oldestMs = this.#options.now() - KEPT_MS;
     for (const [quota, excess] of this.#excesses) {
       for (const [holder, atMs] of excess.holders) {
         if (atMs < oldestMs) excess.holders.delete(holder);
@@ -89,22 +99,20 @@ export class QuotaWatch {
   }
 
   #report(quota: Quota, { holders }: Excess): void {
-    this.#health.reportElsewhere(`quota/${quota}`, sentence(quota, [...holders.keys()]));
+    const { health, model } = this.#options;
+    const named = [...holders.keys()].slice(0, MAX_NAMED).map((one) => describeHolder(model, one));
+    const more = holders.size - named.length;
+    const others = more > 0 ? ` and ${more} more` : '';
+    const fault = `too many ${QUOTAS[quota]}: ${named.join(', ')}${others}`;
+    health.reportElsewhere(`quota/${quota}`, holders.size > 0 ? fault : undefined);
   }
 
   #tell(quota: Quota, excess: Excess): void {
-    const nowMs = this.#now();
+    const nowMs = this.#options.now();
     if (excess.unlogged === 0 || nowMs - excess.loggedAtMs < LOG_EVERY_MS) return;
     const holders = [...excess.holders.keys()].slice(0, MAX_NAMED);
-    this.#log.warn({ quota, holders, count: excess.unlogged }, 'quota exceeded');
+    this.#options.log.warn({ quota, holders, count: excess.unlogged }, 'quota exceeded');
     excess.unlogged = 0;
     excess.loggedAtMs = nowMs;
   }
-}
-
-function sentence(quota: Quota, holders: readonly string[]): string | undefined {
-  if (holders.length === 0) return undefined;
-  const named = holders.slice(0, MAX_NAMED).map((holder) => holder.replace(':', ' '));
-  const others = holders.length > MAX_NAMED ? ` and ${holders.length - MAX_NAMED} more` : '';
-  return `too many ${QUOTAS[quota]}: ${named.join(', ')}${others}`;
 }

@@ -5,7 +5,7 @@ import type { Device } from '../domain/site.js';
 export class SiteEvents extends EventEmitter<{
   /** The credential of this principal (`principalKey`) is no longer valid. */
   credentialEnded: [principal: string];
-  /** The principal (`principalKey`) is gone, and its sessions and messages with it. */
+  /** The principal (`principalKey`) is gone, or a token expired for good, and its sessions and messages go. */
   principalRemoved: [principal: string];
   /** The device as it was before it was deleted. */
   deviceDeleted: [device: Device];

@@ -40,6 +40,7 @@ export class SteadyClock {
   /** The end of the last run and the beginning of this one; undefined in the very first run. */
   #resumed: { readonly last: ClockRecord; readonly steadyMs: number } | undefined;
   #jumpFault: string | undefined;
+  #isDoubted = false;
   #jumpReportedUntilMs = 0;
   #timer: NodeJS.Timeout | undefined;
   #store: ClockStore | undefined;
@@ -143,7 +144,19 @@ export class SteadyClock {
     const doubt = this.#jumpFault === undefined ? this.#doubt.judge(reading) : undefined;
     // Doubt may last, and leaves the gateway ready.
     health.reportElsewhere(DOUBT_FAULT, doubt);
+    this.#isDoubted = doubt !== undefined;
   }
+
+  /**
+   * Whether the time that has passed since this moment of the wall clock is beyond doubt.
+   *
+   * Only then may something be given up because of a time in the wall clock's terms (CONTRACT 4.7).
+   */
+  readonly isSureSince = (wallMs: number): boolean => {
+    this.check();
+    const reading = { wallMs: this.#options.now(), steadyMs: this.now() };
+    return !this.#isDoubted && this.#doubt.isUnchangedSince(wallMs, reading);
+  };
 
   #starts(): readonly ClockStart[] {
     if (this.#resumed === undefined) return [];

@@ -66,6 +66,34 @@ describe('an access token that is deleted', () => {
   });
 });
 
+describe('an access token that expires', () => {
+  it('has its connections closed and its sessions ended, and no others', async () => {
+    const grants = [{ location: home.locationId, role: 'viewer' }];
+    const expiresAt = new Date(Date.now() + 3_000).toISOString();
+    const token = await home.api.createToken(grants, 'short', expiresAt);
+    const [absent, connected] = ['absent-at-expiry', 'connected-at-expiry'];
+    const left = await RawClient.connect(home.gateway, token, { clientId: absent, clean: false });
+    await left.subscribe([`care-homes/${home.locationId}/#`]);
+    left.vanish();
+    const live = await RawClient.connect(home.gateway, token, {
+      ...{ clientId: connected, clean: false },
+    });
+    const kept = { clientId: 'kept-at-expiry', clean: false };
+    const other = await RawClient.connect(home.gateway, home.viewer, kept);
+    const store = await Store.of(home.gateway);
+    const keysOf = (clientId: string) => store.keys(`*${clientId}*`);
+    expect(await keysOf(absent)).not.toEqual([]);
+    await live.closed();
+    await expect.poll(() => keysOf(absent), { timeout: 5_000 }).toEqual([]);
+    await expect.poll(() => keysOf(connected)).toEqual([]);
+    expect(await keysOf(kept.clientId)).not.toEqual([]);
+    await other.ping();
+    other.vanish();
+    expect(await returnCodeFor(token)).toBe(BAD_CREDENTIALS);
+    store.close();
+  });
+});
+
 describe('a device whose secret is replaced', () => {
   it('has its connections closed, and connects with the new one only', async () => {
     const device = await home.device();

@@ -1,10 +1,14 @@
 import { FootageQuota } from '../../src/footage/footage-quota.js';
 import { Health } from '../../src/site/health.js';
 import { QuotaWatch } from '../../src/site/quota-watch.js';
+import { SiteModel } from '../../src/site/site-model.js';
 import { silent } from '../delivery/world.js';
 
 /** The quota of a folder whose devices may keep as much as they like, or this much. */
 export function quotaOf(directory: string, maxBytes = Number.MAX_SAFE_INTEGER): FootageQuota {
-  const watch = new QuotaWatch(new Health(), silent, () => performance.now());
+  const watch = new QuotaWatch({
+    ...{ health: new Health(), model: new SiteModel(), log: silent },
+    now: () => performance.now(),
+  });
   return new FootageQuota({ directory, watch, maxBytesOf: () => maxBytes });
 }

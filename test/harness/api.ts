@@ -72,8 +72,13 @@ export class Api {
     return { ...deviceSchema.parse(device), locationId };
   }
 
-  async createToken(grants: readonly object[], name = 'nurse call'): Promise<TestToken> {
-    return tokenSchema.parse(await this.json('POST', '/access-tokens', { name, grants }));
+  async createToken(
+    grants: readonly object[],
+    name = 'nurse call',
+    expiresAt?: string,
+  ): Promise<TestToken> {
+    const request = { name, grants, ...(expiresAt !== undefined && { expiresAt }) };
+    return tokenSchema.parse(await this.json('POST', '/access-tokens', request));
   }
 
   async viewer(locationId: string): Promise<TestToken> {

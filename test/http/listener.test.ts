@@ -29,6 +29,14 @@ const TLS = {
   key: readFileSync('test/harness/tls/localhost.key'),
 };
 const log = pino({ level: 'silent' });
+/** Whom the listener names. */
+class Named {
+  readonly named: string[] = [];
+  exceeded(quota: string, holder: string): void {
+    this.named.push(`${quota} ${holder}`);
+  }
+}
+
 const hello = { fetch: () => new Response('hello') };
 
 async function start(options: Partial<HttpListenerOptions> = {}) {
@@ -73,8 +81,8 @@ function heldApp() {
   return { app, arrived, count: () => count, release: gate.release };
 }
 
-async function connected(port: number, send = ''): Promise<Socket> {
-  const socket = connect({ port, host: '127.0.0.1' });
+async function connected(port: number, send = '', localAddress = '127.0.0.1'): Promise<Socket> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress });
   socket.on('error', () => undefined);
   onTestFinished(() => {
     socket.destroy();
@@ -258,7 +266,8 @@ describe('a full listener', () => {
   it('closes the connection that is idle for longest, and tells so', async () => {
     const lines: string[] = [];
     const logged = pino({}, { write: (line: string) => lines.push(line) });
-    const { port } = await start({ maxConnections: 2, log: logged });
+    const watch = new Named();
+    const { port } = await start({ maxConnections: 2, log: logged, watch });
     const [first, second] = [await connected(port), await connected(port)];
     first.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
     await once(first, 'data');
@@ -271,6 +280,20 @@ describe('a full listener', () => {
     await connected(port);
     await firstClosed;
     expect(lines[0]).toContain('http listener is full');
+    expect(watch.named[0]).toEqual('all-http-connections address:127.0.0.1');
+  });
+
+  it('names the address with most of the connections, and none with a single one', async () => {
+    const watch = new Named();
+    const { port } = await start({ maxConnections: 4, watch });
+    const single = await connected(port, '', '127.0.0.2');
+    for (let index = 0; index < 3; index++) await connected(port);
+    const closed = once(single, 'close');
+    await connected(port);
+    await closed;
+    expect(watch.named).toEqual([]);
+    await connected(port);
+    await expect.poll(() => watch.named).toEqual(['all-http-connections address:127.0.0.1']);
   });
 
   it('keeps connections with a request, and closes new ones', async () => {
@@ -300,18 +323,18 @@ describe('a full listener', () => {
   });
 });
 
-it('limits the connections of an address, but not of a trusted one', async () => {
+it('limits the connections of an address and names it, but not those of a trusted one', async () => {
   const trusted = await start({ maxConnectionsPerAddress: 1 });
   await connected(trusted.port);
   expect((await rawExchange(trusted.port, REQUEST)).status).toBe(200);
-  const lines: string[] = [];
-  const logged = pino({}, { write: (line: string) => lines.push(line) });
-  const options = { maxConnectionsPerAddress: 1, isTrustedAddress: () => false, log: logged };
+  const watch = new Named();
+  const options = { maxConnectionsPerAddress: 1, isTrustedAddress: () => false, watch };
   const { port } = await start(options);
   const first = await connected(port);
   for (const further of [await connected(port), await connected(port)])
     await once(further, 'close');
-  expect(lines[0]).toContain('an address has too many http connections');
+  const name = 'http-connections address:127.0.0.1';
+  expect(watch.named).toEqual([name, name]);
   first.end();
   await once(first, 'close');
   expect((await rawExchange(port, REQUEST)).status).toBe(200);

@@ -35,7 +35,7 @@ it('works again when a clock that was ahead is set back, though the expiry is re
   ];
   expect(isValid(tokens)).toEqual([record.id, record.id, record.id]);
   nowMs = 2_000;
-  for (const ended of tokens.unnotedExpiries()) await tokens.noteExpiry(ended);
+  for (const ended of tokens.expired()) await tokens.noteExpiry(ended);
   expect(isValid(tokens)).toEqual([undefined, undefined, undefined]);
   const sessionOwners = new Principals(new SiteModel(), tokens);
   expect(sessionOwners.byKey(`token:${record.id}`)?.id).toBe(record.id);

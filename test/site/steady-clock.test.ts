@@ -115,6 +115,39 @@ it('reports no jump of a clock that is set by little at a time', async () => {
   expect([run.faults, machine.lines]).toEqual([[], []]);
 });
 
+it('is sure of the time since a moment when there was no jump since, or none for a day', async () => {
+  const run = await new Machine().boot();
+  run.pass(HOUR_MS);
+  const [madeMs, isSureSince] = [START_MS + HOUR_MS, run.clock.isSureSince];
+  run.pass(HOUR_MS);
+  expect(isSureSince(madeMs)).toBe(true);
+  run.jump(HOUR_MS);
+  expect(isSureSince(madeMs)).toBe(false);
+  expect(isSureSince(madeMs + 2 * HOUR_MS)).toBe(true);
+  run.pass(DAY_MS);
+  expect(isSureSince(madeMs)).toBe(true);
+});
+
+it('is sure of nothing from before a jump that it has not noticed, nor while it is in doubt', async () => {
+  const machine = new Machine();
+  const run = await machine.boot();
+  run.pass(HOUR_MS);
+  machine.nowMs += 400 * DAY_MS;
+  expect(run.clock.isSureSince(START_MS)).toBe(false);
+  run.pass(2 * MINUTE_MS);
+  expect(run.faults).toHaveLength(1);
+  expect(run.clock.isSureSince(machine.nowMs)).toBe(false);
+});
+
+it('is not sure of the time in which the gateway was off', async () => {
+  const machine = new Machine();
+  const first = await machine.boot();
+  first.pass(HOUR_MS);
+  await first.clock.suspend();
+  const { clock } = await machine.boot(machine.nowMs + HOUR_MS);
+  expect(clock.isSureSince(START_MS)).toBe(false);
+});
+
 it.each([
   { wrong: '400 days ahead', offMs: 400 * DAY_MS },
   { wrong: '8 days behind', offMs: -8 * DAY_MS },

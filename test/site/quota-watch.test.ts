@@ -1,0 +1,38 @@
+import { pino } from 'pino';
+import { expect, it } from 'vitest';
+import { Health } from '../../src/site/health.js';
+import { QuotaWatch } from '../../src/site/quota-watch.js';
+import { SiteModel } from '../../src/site/site-model.js';
+
+const CREATED = { order: 1, createdAtMs: 0 };
+const [LOCATION, DEVICE, TOKEN] = ['l-1', 'd-1', 't-1'];
+
+it('names who exceeds a quota by name and id, as they are at the moment', () => {
+  const model = new SiteModel();
+  const device = {
+    ...{ id: DEVICE, locationId: LOCATION, roomId: null, name: 'Bett 1' },
+    ...{ ...CREATED, secretHash: '', customData: '{}', limits: {} },
+  };
+  const token = { id: TOKEN, name: 'nurse call', grants: [], tokenHash: '', expiresAtMs: null };
+  model.putLocation({ id: LOCATION, name: 'Haus am See', order: 1 });
+  model.putDevice(device);
+  model.putAccessToken({ ...token, ...CREATED, isExpiryNoted: false });
+  const health = new Health();
+  const log = pino({ level: 'silent' });
+  const watch = new QuotaWatch({ health, model, log, now: () => 0 });
+  watch.exceeded('connections', `device:${DEVICE}`);
+  watch.exceeded('subscriptions', `token:${TOKEN}`);
+  watch.exceeded('retained', `location:${LOCATION}`);
+  watch.exceeded('newcomers', 'address:2001:db8:0:1');
+  expect(health.faults()).toEqual([
+    expect.stringMatching(/: device Bett 1 \(d-1\) of Haus am See$/),
+    expect.stringMatching(/: access token nurse call \(t-1\)$/),
+    expect.stringMatching(/: location Haus am See \(l-1\)$/),
+    expect.stringMatching(/: address 2001:db8:0:1$/),
+  ]);
+  model.putDevice({ ...device, name: 'Bett 2' });
+  for (const id of ['d-2', 'd-3', 'd-4']) watch.exceeded('connections', `device:${id}`);
+  expect(health.faults()[0]).toMatch(
+    /: device Bett 2 \(d-1\) of Haus am See, device d-2, device d-3 and 1 more$/,
+  );
+});
