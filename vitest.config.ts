@@ -4,7 +4,8 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 const UNIT = [
   'test/{config,domain}/**/*.test.ts',
   'test/{fair-turns,log,log-lines,repeated-lines,retention-schedule}.test.ts',
-  'test/broker/{back-pressure,budgets,connection-rate,read-turns,unstored-publishes}.test.ts',
+  'test/broker/{back-pressure,budgets,connection-quota,connection-rate}.test.ts',
+  'test/broker/{read-turns,unstored-publishes}.test.ts',
   'test/contract/{fault-matrix,specification-table}.test.ts',
   'test/delivery/{backlog-bytes,backlog-count,backlog-watch,cursor,express-lanes}.test.ts',
   'test/delivery/{gateway-status,going-back,going-back-account,in-flight,live-copies}.test.ts',
@@ -14,7 +15,7 @@ const UNIT = [
   'test/docs/{configuration,links,reference,troubleshooting}.test.ts',
   'test/footage/{quota,retention}.test.ts',
   'test/http/{alarm-cursor,shared-answer,unroutable}.test.ts',
-  'test/site/{denials,failed-logins}.test.ts',
+  'test/site/{denials,failed-logins,quota-watch}.test.ts',
 ];
 
 /** Tests that measure time, or load the machine so that what others measure would be wrong. */
