@@ -149,6 +149,7 @@ export class MqttClient implements Watched, Held {
     if (packet.cmd === 'connect' && this.#request === undefined) {
       this.#request = {
         address: this.address,
+        bytes: packet.length ?? 0,
         isClientIdEmpty: packet.clientId === '',
         isPersistent: packet.clean !== true,
         keepAliveSeconds: packet.keepalive ?? 0,
