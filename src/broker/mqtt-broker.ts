@@ -325,6 +325,9 @@ export class MqttBroker {
     const { clientId } = connection.session;
     this.#options.log.info({ clientId, principal: connection.owner }, 'connected');
     mqttClient.opened();
+    // Aedes would say so at the end of its queue (`outgoingStream`), and holds PINGREQ and DISCONNECT
+    // until then.
+    process.nextTick(() => client.emit('connected'));
   }
 
   /** Ends the connection that has the session, if Aedes has not yet [MQTT-3.1.4-2]. */

@@ -81,7 +81,7 @@ export class BrokerPersistence {
    * Never yields, and never ends.
    *
    * After CONNACK Aedes pipes this queue through two more streams. The end of them all, which it only
-   * reports as `clientReady`, costs more than an authentication; what waits for it is garbage.
+   * reports as `connected`, costs more than an authentication; what waits for it is garbage.
    */
   outgoingStream(): AsyncIterable<never> {
     return ENDLESS;
