@@ -6,11 +6,11 @@ import { type BoundAddress, TcpListener, WebSocketListener } from './broker/list
 import type { MqttBroker } from './broker/mqtt-broker.js';
 import type { Config } from './config/schema.js';
 import { GatewayError, systemErrorCode } from './errors.js';
-import { FairTurns } from './fair-turns.js';
 import type { createHttpApp } from './http/app.js';
 import { createHttpListener } from './http/listener.js';
 import { answerClientError } from './http/unroutable.js';
 import type { ConnectionShares } from './open-files.js';
+import { ProcessorShare } from './processor-share.js';
 import type { Releasers } from './releasers.js';
 import { ShareWatch } from './share-watch.js';
 import type { Health } from './site/health.js';
@@ -135,7 +135,7 @@ function listenersOf(options: ListeningOptions): { mqtt: Listen; http: Listen } 
   const handshakeRate = new ConnectionRate(handshakesPerSecond, handshakeBurst, elapsed);
   const admitsHandshake = handshakeRate.admits.bind(handshakeRate);
   const isKnown = knownNetworks.has;
-  const turns = new FairTurns();
+  const turns = new ProcessorShare();
   const shareWatch = new ShareWatch(turns, health, model);
   shareWatch.start();
   releasers.add(() => shareWatch.stop());

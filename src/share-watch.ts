@@ -1,4 +1,4 @@
-import type { FairTurns } from './fair-turns.js';
+import type { ProcessorShare } from './processor-share.js';
 import type { Health } from './site/health.js';
 import { describeHolder } from './site/holder-names.js';
 import type { SiteModel } from './site/site-model.js';
@@ -9,12 +9,12 @@ const BUSY_PAUSED_MS = INTERVAL_MS / 4;
 
 /** Reports a fault while HTTP and TLS clients ask for more than their share of the processor. */
 export class ShareWatch {
-  readonly #turns: FairTurns;
+  readonly #turns: ProcessorShare;
   readonly #health: Health;
   readonly #model: SiteModel;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(turns: FairTurns, health: Health, model: SiteModel) {
+  constructor(turns: ProcessorShare, health: Health, model: SiteModel) {
     this.#turns = turns;
     this.#health = health;
     this.#model = model;

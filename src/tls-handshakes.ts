@@ -3,7 +3,7 @@ import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls';
 import type { Logger } from 'pino';
 import { readClientHello } from './client-hello.js';
 import { networkOf } from './domain/addresses.js';
-import type { FairTurns, TurnTaker } from './fair-turns.js';
+import type { ProcessorShare, ShareUser } from './processor-share.js';
 import { SECURE_TLS, tlsFailureLog } from './tls.js';
 
 /** Node's default is two minutes. */
@@ -19,7 +19,7 @@ export interface TlsHandshakesOptions {
   readonly tls: { readonly cert: string | Buffer; readonly key: string | Buffer };
   /** Protocols for ALPN. */
   readonly protocols?: string[];
-  readonly turns: FairTurns;
+  readonly turns: ProcessorShare;
   /** Whether the address may begin a handshake now; counts it if so. */
   readonly admits: (address: string) => boolean;
   /** Timeout of a handshake and of what it waits for, ten seconds by default. */
@@ -101,11 +101,11 @@ export class TlsHandshakes {
 }
 
 /** A connection whose ClientHello is awaited, and which then waits for its turn. */
-class WaitingHandshake implements TurnTaker {
+class WaitingHandshake implements ShareUser {
   readonly line: string;
   readonly isKnown = false;
   readonly #socket: Socket;
-  readonly #turns: FairTurns;
+  readonly #turns: ProcessorShare;
   readonly #begin: (hello: Buffer, isLater: boolean) => boolean;
   #hello = Buffer.alloc(0);
   #isLater = false;
@@ -114,7 +114,7 @@ class WaitingHandshake implements TurnTaker {
   constructor(
     socket: Socket,
     network: string,
-    turns: FairTurns,
+    turns: ProcessorShare,
     begin: (hello: Buffer, isLater: boolean) => boolean,
   ) {
     // Whoever asks for handshakes does not hold up the requests of others in the network.

@@ -4,7 +4,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { FairTurns } from '../src/fair-turns.js';
+import { ProcessorShare } from '../src/processor-share.js';
 import { TlsHandshakes, type TlsHandshakesOptions } from '../src/tls-handshakes.js';
 
 const TLS = {
@@ -17,7 +17,7 @@ async function start(options: Partial<TlsHandshakesOptions> = {}) {
   const lines: string[] = [];
   const handshakes = new TlsHandshakes({
     tls: TLS,
-    turns: new FairTurns(),
+    turns: new ProcessorShare(),
     admits: () => true,
     log: pino({}, { write: (line: string) => lines.push(line) }),
     ...options,

@@ -22,7 +22,12 @@ export interface ClientIdsOptions {
  */
 export class ClientIds {
   readonly #options: ClientIdsOptions;
-  /** Client ids used since the start, by `principalKey`, the newest last. */
+  /**
+   * Client ids used since the start, by `principalKey`, the newest last.
+   *
+   * Not stored: after a restart a client id belongs to whoever has a persistent session under it, and is free
+   * to all others.
+   */
   readonly #used = new Map<string, Set<string>>();
 
   constructor(options: ClientIdsOptions) {

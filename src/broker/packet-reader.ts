@@ -8,8 +8,10 @@ import { wholePacket } from './packet-writer.js';
 /** Bytes read in one turn: some publishes; a large packet takes many turns. */
 const BYTES_PER_TURN = 1_024;
 
-/** Packets that count as messages: all that make work for others than the connection. */
-const COSTLY: ReadonlySet<Packet['cmd']> = new Set(['publish', 'subscribe', 'unsubscribe']);
+/** Packets that count as messages: all but acknowledgements, which make room for messages. */
+const COSTLY: ReadonlySet<Packet['cmd']> = new Set([
+  ...(['publish', 'pubrel', 'subscribe', 'unsubscribe', 'pingreq'] as const),
+]);
 
 export interface PacketReaderOptions {
   readonly stream: Duplex;

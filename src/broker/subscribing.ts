@@ -7,6 +7,7 @@ import { maySubscribe, type Principal } from '../domain/grants.js';
 import type { ConnectionQuotas } from '../domain/limits.js';
 import type { DeniedReason } from '../site/connection-list.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
+import type { Budget } from './budgets.js';
 import type { Connection } from './connection.js';
 import { type ConnectionDenials, SUBACK_FAILURE } from './connection-denials.js';
 import { encodeAcknowledgement, encodeSuback } from './packet-writer.js';
@@ -120,16 +121,25 @@ export class Subscribing {
   }
 
   #sendRetained(
-    { consumer, owner: principal }: Connection,
+    { consumer, budget, owner: principal }: Connection,
     granted: readonly RequestedSubscription[],
   ): void {
     const filters = granted.map(({ filter }) => filter);
     consumer?.offerRetained(filters, {
-      retained: this.#options.retained,
+      retained: { matching: (wanted) => this.#matching(budget, wanted) },
       onFailure: (error) => {
         this.#options.log.warn({ principal, err: error }, 'failed to send retained messages');
       },
     });
+  }
+
+  /** Reads retained messages, which count as bytes of the principal that asks for them. */
+  async *#matching(budget: Budget, filters: readonly string[]) {
+    for await (const page of this.#options.retained.matching(filters)) {
+      const bytes = page.reduce((sum, { payload }) => sum + payload.length, 0);
+      budget.takeAnswer(bytes, performance.now());
+      yield page;
+    }
   }
 
   /** Logs denied filters in one line for a SUBSCRIBE, however many there are. */

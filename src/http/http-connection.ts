@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
-import type { FairTurns, TurnTaker } from '../fair-turns.js';
+import type { ProcessorShare, ShareUser } from '../processor-share.js';
 
 /** Bytes parsed in one turn: a dozen of the smallest requests at most. */
 const BYTES_PER_TURN = 512;
@@ -18,7 +18,7 @@ export interface HttpConnectionOptions {
   readonly socket: Socket;
   /** The line in which it waits until the client is known. */
   readonly network: string;
-  readonly turns: FairTurns;
+  readonly turns: ProcessorShare;
   /** Called when a request has been parsed, and when none is left to be answered. */
   readonly onBusy: (isBusy: boolean) => void;
   /** Called when all is answered, and only the client's end is awaited. */
@@ -31,13 +31,13 @@ export interface HttpConnectionOptions {
  * Node would parse all that has arrived, a thousand requests in 64 KiB, before anything else happens.
  * Here the bytes stay in the socket until it is their turn, and requests are handled one after another.
  */
-export class HttpConnection extends Duplex implements TurnTaker {
+export class HttpConnection extends Duplex implements ShareUser {
   line: string;
   isKnown = false;
   /** For Node, which buffers as much of a body before it pauses the connection. */
   override readonly readableHighWaterMark = BODY_BUFFER_BYTES;
   readonly #socket: Socket;
-  readonly #turns: FairTurns;
+  readonly #turns: ProcessorShare;
   readonly #onBusy: (isBusy: boolean) => void;
   readonly #onEnding: () => void;
   /** Requests that are parsed and wait for their turn. */

@@ -6,7 +6,7 @@ import { getRequestListener, RequestError } from '@hono/node-server';
 import type { Logger } from 'pino';
 import { isLoopbackAddress, networkOf } from '../domain/addresses.js';
 import { GatewayError } from '../errors.js';
-import type { FairTurns } from '../fair-turns.js';
+import type { ProcessorShare } from '../processor-share.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
 import { TlsHandshakes } from '../tls-handshakes.js';
 import { ConnectionQuota } from './connection-quota.js';
@@ -54,7 +54,7 @@ export interface HttpListenerOptions {
   /** Addresses without that limit; loopback by default, where a proxy may be. */
   readonly isTrustedAddress?: (address: string) => boolean;
   /** The turns in which requests are read and handled, and handshakes begun. */
-  readonly turns: FairTurns;
+  readonly turns: ProcessorShare;
   /** Whether an address may begin a TLS handshake now. */
   readonly admitsHandshake: (address: string) => boolean;
   /** Whether somebody of this network showed a valid credential. */

@@ -141,4 +141,20 @@ describe('CONTRACT 3: a client id that another principal of the location has', (
     await holder.closed();
     expect(await returnCodeFor(home.manager, clientId)).toBe(0);
   });
+
+  it('is refused with 2 after a restart too, by a persistent session; a clean one leaves it free', async () => {
+    const [kept, clean] = ['kept-over-restart', 'clean-before-restart'];
+    await comeAndGo(home.viewer, kept, false);
+    await comeAndGo(home.viewer, clean);
+    for (const end of ['stop', 'kill'] as const) {
+      await home.gateway[end]();
+      await home.gateway.start();
+      for (const who of [await home.device(), home.manager]) {
+        expect(await returnCodeFor(who, kept)).toBe(IDENTIFIER_REJECTED);
+      }
+    }
+    await comeAndGo(home.manager, clean, false);
+    expect(await returnCodeFor(home.viewer, clean)).toBe(IDENTIFIER_REJECTED);
+    expect(await returnCodeFor(home.viewer, kept)).toBe(0);
+  });
 });

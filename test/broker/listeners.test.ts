@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import { ConnectionRate } from '../../src/broker/connection-rate.js';
 import { TcpListener } from '../../src/broker/listeners.js';
-import { FairTurns } from '../../src/fair-turns.js';
+import { ProcessorShare } from '../../src/processor-share.js';
 
 const TLS = {
   cert: readFileSync('test/harness/tls/localhost.crt', 'utf8'),
@@ -18,7 +18,7 @@ it('closes a connection on which no TLS handshake comes', async () => {
     port: 0,
     tls: TLS,
     handshakeTimeoutMs: 50,
-    turns: new FairTurns(),
+    turns: new ProcessorShare(),
     admitsHandshake: () => true,
     rate: new ConnectionRate(10, 100, Date.now),
     handle: () => expect.unreachable(),

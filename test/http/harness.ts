@@ -12,7 +12,6 @@ import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { parseAlarm } from '../../src/domain/alarms.js';
 import type { Grant } from '../../src/domain/grants.js';
-import { FairTurns } from '../../src/fair-turns.js';
 import { DiskReserve } from '../../src/footage/disk-reserve.js';
 import { FolderFootageStore } from '../../src/footage/folder-footage-store.js';
 import { FootageFolder } from '../../src/footage/footage-folder.js';
@@ -22,6 +21,7 @@ import type { Metrics } from '../../src/http/dependencies.js';
 import type { HttpApp } from '../../src/http/http-env.js';
 import { createHttpListener } from '../../src/http/listener.js';
 import { openApiDocument } from '../../src/http/openapi-document.js';
+import { ProcessorShare } from '../../src/processor-share.js';
 import { AccessTokens } from '../../src/site/access-tokens.js';
 import { AUDIT_ACTIONS, type AuditTrail } from '../../src/site/audit-trail.js';
 import { Denials } from '../../src/site/denials.js';
@@ -75,7 +75,7 @@ export interface HarnessOptions {
 
 /** What a listener needs beside its app: limits that no test reaches by itself. */
 export const FAIRNESS = {
-  turns: new FairTurns(),
+  turns: new ProcessorShare(),
   admitsHandshake: () => true,
   isKnown: () => false,
   watch: { exceeded: () => undefined },

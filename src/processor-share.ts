@@ -1,5 +1,5 @@
-/** One of those that wait: a connection with bytes or requests, a TLS handshake. */
-export interface TurnTaker {
+/** Who has work within the share: a connection with bytes or requests, a TLS handshake. */
+export interface ShareUser {
   /** Who it works for: a client with a valid credential, or else a network. They share their turns. */
   readonly line: string;
   /** Whether the client has shown a valid credential. */
@@ -25,8 +25,9 @@ const STRANGERS_TURN = 4;
  *
  * Work is done in turns: by client or network, then by connection, and known clients before strangers. A round of turns
  * is short, and one that leaves work over is followed by a pause as long as itself, in which alarms pass.
+ * MQTT takes no pauses: there the turns are those of `broker/fair-turns.ts`, which only orders them.
  */
-export class FairTurns {
+export class ProcessorShare {
   readonly #known = new Lines();
   readonly #strangers = new Lines();
   #isScheduled = false;
@@ -39,13 +40,13 @@ export class FairTurns {
   #pausedMs = 0;
 
   /** Queues a taker, unless it is queued. */
-  want(taker: TurnTaker): void {
+  want(taker: ShareUser): void {
     (taker.isKnown ? this.#known : this.#strangers).add(taker);
     this.#schedule();
   }
 
   /** Removes a taker that is gone. */
-  leave(taker: TurnTaker): void {
+  leave(taker: ShareUser): void {
     this.#known.remove(taker);
     this.#strangers.remove(taker);
   }
@@ -146,25 +147,25 @@ export class FairTurns {
 
 /** Lines that get their turns in a circle. */
 class Lines {
-  readonly #lines = new Map<string, Set<TurnTaker>>();
+  readonly #lines = new Map<string, Set<ShareUser>>();
 
   get isEmpty(): boolean {
     return this.#lines.size === 0;
   }
 
-  add(taker: TurnTaker): void {
+  add(taker: ShareUser): void {
     const line = this.#lines.get(taker.line) ?? new Set();
     this.#lines.set(taker.line, line.add(taker));
   }
 
-  remove(taker: TurnTaker): void {
+  remove(taker: ShareUser): void {
     const line = this.#lines.get(taker.line);
     line?.delete(taker);
     if (line?.size === 0) this.#lines.delete(taker.line);
   }
 
   /** Takes out the first of the next line. */
-  next(): TurnTaker | undefined {
+  next(): ShareUser | undefined {
     for (const [name, line] of this.#lines) {
       this.#lines.delete(name);
       for (const taker of line) {

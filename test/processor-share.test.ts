@@ -1,10 +1,10 @@
 import { setImmediate as nextImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { FairTurns, type TurnTaker } from '../src/fair-turns.js';
+import { ProcessorShare, type ShareUser } from '../src/processor-share.js';
 
 /** Works for this long in each turn, as often as told; notes its name. */
-function worker(turns: FairTurns, line: string, times: number, done: string[], workMs = 0) {
-  const taker: TurnTaker & { left: number } = {
+function worker(turns: ProcessorShare, line: string, times: number, done: string[], workMs = 0) {
+  const taker: ShareUser & { left: number } = {
     line,
     isKnown: line === 'known',
     left: times,
@@ -24,7 +24,7 @@ async function until(condition: () => boolean): Promise<void> {
 }
 
 it('gives a network of one connection as many turns as one of a hundred', async () => {
-  const turns = new FairTurns();
+  const turns = new ProcessorShare();
   const done: string[] = [];
   for (let index = 0; index < 100; index++) turns.want(worker(turns, '192.0.2.1', 5, done));
   turns.want(worker(turns, '192.0.2.2', 5, done));
@@ -33,7 +33,7 @@ it('gives a network of one connection as many turns as one of a hundred', async 
 });
 
 it('gives known clients three turns of four, whatever strangers want', async () => {
-  const turns = new FairTurns();
+  const turns = new ProcessorShare();
   const done: string[] = [];
   for (let index = 0; index < 50; index++) turns.want(worker(turns, `stranger ${index}`, 9, done));
   turns.want(worker(turns, 'known', 30, done));
@@ -43,7 +43,7 @@ it('gives known clients three turns of four, whatever strangers want', async () 
 });
 
 it('leaves the event loop to others for half of the time', async () => {
-  const turns = new FairTurns();
+  const turns = new ProcessorShare();
   const done: string[] = [];
   for (let index = 0; index < 100; index++) turns.want(worker(turns, 'flood', 2, done, 1));
   const startedAtMs = performance.now();
@@ -58,7 +58,7 @@ it('leaves the event loop to others for half of the time', async () => {
 });
 
 it('counts the promises of a turn to its time', async () => {
-  const turns = new FairTurns();
+  const turns = new ProcessorShare();
   let rounds = 0;
   let handled = 0;
   for (let index = 0; index < 30; index++) {
@@ -82,7 +82,7 @@ it('counts the promises of a turn to its time', async () => {
 });
 
 it('gives no turns while a request waits for the store, but not for ever', async () => {
-  const turns = new FairTurns();
+  const turns = new ProcessorShare();
   const first = turns.hold();
   const done: string[] = [];
   const startedAtMs = performance.now();
@@ -100,7 +100,7 @@ it('gives no turns while a request waits for the store, but not for ever', async
 });
 
 it('forgets who leaves', async () => {
-  const turns = new FairTurns();
+  const turns = new ProcessorShare();
   const done: string[] = [];
   const gone = worker(turns, 'gone', 1, done);
   turns.want(gone);
@@ -111,7 +111,7 @@ it('forgets who leaves', async () => {
 });
 
 it('tells who used how much', async () => {
-  const turns = new FairTurns();
+  const turns = new ProcessorShare();
   const done: string[] = [];
   turns.want(worker(turns, 'heavy', 10, done, 3));
   turns.want(worker(turns, 'light', 10, done, 0));
