@@ -82,6 +82,7 @@ export class MqttClient implements Watched, Held {
     };
     this.#reader = new PacketReader({
       ...{ stream, client, turns },
+      maxPacketBytes: limits.maxPacketBytes,
       onPacket: (packet) => this.#onPacket(packet),
       mayRead: () => this.#mayRead(),
       onRead: (messages, bytes, nowMs) => this.#onRead(messages, bytes, nowMs),

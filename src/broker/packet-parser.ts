@@ -3,7 +3,8 @@ import type { Packet } from 'mqtt-packet';
 
 /** The packet parser of a client: private to Aedes 1.2.0, whose version is pinned for it. */
 export interface PacketParser {
-  readonly packet: { readonly length: number };
+  /** The packet that is being parsed; its command is null before its first byte. */
+  readonly packet: { readonly length: number; readonly cmd: string | null };
   error: Error | null;
   parse(bytes: Buffer): number;
   _parseLength(): boolean;

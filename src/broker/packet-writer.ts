@@ -1,4 +1,5 @@
 import type { Client } from 'aedes';
+import type { IPubackPacket, IPublishPacket } from 'mqtt-packet';
 import type { OutgoingPublish, Receiver } from '../delivery/receiver.js';
 
 /** How long a client may leave its messages unread before it is disconnected; nothing is lost. */
@@ -70,11 +71,15 @@ export class PacketWriter implements Receiver {
   }
 }
 
-/** Encodes the packets of the message path (MQTT 3.1.1, 3.3, 3.4, 3.5, 3.7, 3.9, 3.11). */
+/** Encodes and parses the packets of the message path (MQTT 3.1.1, 3.3, 3.4, 3.5, 3.7, 3.9, 3.11). */
 
 const PUBLISH = 0x30;
+const TYPE_BITS = 0xf0;
 const DUP = 0x08;
+const QOS_BITS = 0x06;
 const RETAIN = 0x01;
+/** By its bits; there is no fourth. */
+const QOS = [0, 1, 2] as const;
 const SUBACK = 0x90;
 const ACKNOWLEDGEMENTS = { puback: 0x40, pubrec: 0x50, pubcomp: 0x70, unsuback: 0xb0 } as const;
 const IDENTIFIER_BYTES = 2;
@@ -133,4 +138,60 @@ function writeLength(packet: Buffer, length: number): number {
     packet[at++] = rest > 0 ? digit | LENGTH_CONTINUES : digit;
   } while (rest > 0);
   return at;
+}
+
+/** A packet of a client, and where it ends. */
+type WholePacket = (IPublishPacket | IPubackPacket) & { readonly end: number };
+
+/**
+ * Parses the PUBLISH or PUBACK that begins here.
+ *
+ * Undefined for every other packet, and for one that is longer or malformed: the parser of Aedes says what is
+ * wrong. A remaining length of two bytes is enough for these.
+ */
+export function wholePacket(
+  bytes: Buffer,
+  at: number,
+  maxBytes: number,
+): WholePacket | 'incomplete' | undefined {
+  const header = bytes[at] ?? 0;
+  const isPublish = (header & TYPE_BITS) === PUBLISH;
+  if (!isPublish && header !== ACKNOWLEDGEMENTS.puback) return undefined;
+  const [low, high = 0] = [bytes[at + 1], bytes[at + 2]];
+  if (low === undefined) return 'incomplete';
+  const isLong = low >= LENGTH_CONTINUES;
+  if (isLong && high >= LENGTH_CONTINUES) return undefined;
+  const length = isLong ? low - LENGTH_CONTINUES + (high << LENGTH_BITS) : low;
+  const start = at + (isLong ? 3 : 2);
+  const end = start + length;
+  if (length > maxBytes) return undefined;
+  if (end > bytes.length) return 'incomplete';
+  if (isPublish) return wholePublish(bytes, header, start, end);
+  if (length !== IDENTIFIER_BYTES) return undefined;
+  return { cmd: 'puback', messageId: bytes.readUInt16BE(start), length, end };
+}
+
+function wholePublish(
+  bytes: Buffer,
+  header: number,
+  start: number,
+  end: number,
+): WholePacket | undefined {
+  const qos = QOS[(header & QOS_BITS) >> 1];
+  const topicStart = start + 2;
+  if (qos === undefined || topicStart > end) return undefined;
+  const topicEnd = topicStart + bytes.readUInt16BE(start);
+  const payloadStart = qos === 0 ? topicEnd : topicEnd + IDENTIFIER_BYTES;
+  if (payloadStart > end) return undefined;
+  return {
+    cmd: 'publish',
+    qos,
+    dup: (header & DUP) !== 0,
+    retain: (header & RETAIN) !== 0,
+    topic: bytes.toString('utf8', topicStart, topicEnd),
+    messageId: qos === 0 ? 0 : bytes.readUInt16BE(topicEnd),
+    payload: bytes.subarray(payloadStart, end),
+    length: end - start,
+    end,
+  };
 }

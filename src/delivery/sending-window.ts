@@ -25,8 +25,11 @@ export interface SendingWindowOptions {
 interface Sent {
   cursor: Cursor | undefined;
   readonly sequence: number;
-  /** Identifies an entry each time it is sent; undefined for a message that is sent once. */
-  readonly name: string | undefined;
+}
+
+/** Identifies an entry each time it is sent; undefined for a message that is sent once. */
+function nameOf({ cursor, sequence }: Sent): string | undefined {
+  return cursor === undefined ? undefined : `${cursor.log} ${sequence}`;
 }
 
 /** Sends to one connection, within its in-flight limit. */
@@ -34,7 +37,7 @@ export class SendingWindow {
   /** Present while a connection's backlog is sent at a pace. */
   replay: Replay | undefined;
   readonly #options: SendingWindowOptions;
-  readonly #inFlight = new InFlight<Sent>();
+  readonly #inFlight = new InFlight<Sent>(nameOf);
   readonly #loading = new Set<Cursor>();
   /** Dead letters that are not passed yet. */
   readonly #deadLetters = new Set<Sent>();
@@ -173,10 +176,7 @@ export class SendingWindow {
   #send(receiver: Receiver, cursor: Cursor, entry: LogEntry, wasSent: boolean): void {
     const { topic, sequence } = entry;
     this.noteSent(topic);
-    const { messageId, isRepeated } = this.#inFlight.add({
-      ...{ cursor, sequence },
-      name: `${cursor.log} ${sequence}`,
-    });
+    const { messageId, isRepeated } = this.#inFlight.add({ cursor, sequence });
     const payload = this.payloadOf(entry);
     receiver.send({ topic, payload, retain: false, qos: 1, messageId, dup: wasSent || isRepeated });
   }
@@ -207,10 +207,11 @@ export class SendingWindow {
   }
 }
 
-const BESIDE_THE_LOGS: Sent = { cursor: undefined, sequence: 0, name: undefined };
+const BESIDE_THE_LOGS: Sent = { cursor: undefined, sequence: 0 };
 
 /** The messages that await their acknowledgement, by packet identifier. */
-export class InFlight<Message extends { readonly name: string | undefined }> {
+export class InFlight<Message> {
+  readonly #nameOf: (message: Message) => string | undefined;
   readonly #messages = new Map<number, Message>();
   /** Packet identifiers of entries in flight when the connection broke, by name. */
   readonly #interrupted = new Map<string, number>();
@@ -224,6 +225,10 @@ export class InFlight<Message extends { readonly name: string | undefined }> {
   /** One message at a time is timed. */
   #timed: { readonly messageId: number; readonly sentAtMs: number } | undefined;
   #lastRoundTripMs = 0;
+
+  constructor(nameOf: (message: Message) => string | undefined) {
+    this.#nameOf = nameOf;
+  }
 
   get size(): number {
     return this.#messages.size;
@@ -240,7 +245,8 @@ export class InFlight<Message extends { readonly name: string | undefined }> {
    * use [MQTT-2.3.1-4].
    */
   add(message: Message): { readonly messageId: number; readonly isRepeated: boolean } {
-    const { name } = message;
+    // Hardly ever is one interrupted, and a name for each message would cost the most of this.
+    const name = this.#interrupted.size === 0 ? undefined : this.#nameOf(message);
     const before = name === undefined ? undefined : this.#interrupted.get(name);
     const messageId = before ?? this.#unused();
     if (name !== undefined && this.#interrupted.delete(name)) this.#reserved.delete(messageId);
@@ -270,7 +276,8 @@ export class InFlight<Message extends { readonly name: string | undefined }> {
 
   /** Interrupts all messages: entries keep their packet identifiers for the next connection. */
   interrupt(): void {
-    for (const [messageId, { name }] of this.#messages) {
+    for (const [messageId, message] of this.#messages) {
+      const name = this.#nameOf(message);
       if (name === undefined) continue;
       this.#interrupted.set(name, messageId);
       this.#reserved.add(messageId);

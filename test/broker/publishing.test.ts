@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { generate } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestDevice } from '../harness/api.js';
 import { connectDevice, type Subscriber } from '../harness/mqtt-clients.js';
@@ -51,6 +52,32 @@ describe('a device publishing', () => {
     expect(nurse.messages()).toMatchObject([{ data: 7, device: { id: device.id } }]);
     await sensor.endAsync();
     await nurse.end();
+  });
+
+  it('messages arrive whole and in order wherever their bytes are cut', async () => {
+    const device = await home.device();
+    const nurse = await home.nurse(device, 'cut/#', 'last');
+    const sensor = await RawClient.connect(home.gateway, device);
+    const { stream } = sensor;
+    const [short, long] = ['"short"', JSON.stringify('x'.repeat(6_000))];
+    const packet = (payload: string, messageId: number) =>
+      generate({ ...publishPacket(`devices/${device.id}/cut`, payload), qos: 1, messageId });
+    const bytes = Buffer.concat([
+      ...[packet(short, 1), generate({ cmd: 'pingreq' }), packet(long, 2), packet(short, 3)],
+      ...[packet(JSON.stringify('y'.repeat(200)), 4), generate({ cmd: 'pingreq' })],
+    ]);
+    const pieceBytes = 7;
+    for (let at = 0; at < bytes.length; at += pieceBytes) {
+      // The next piece leaves when this one has been handed to the network.
+      await new Promise((resolve) => stream.write(bytes.subarray(at, at + pieceBytes), resolve));
+    }
+    await sensor.until((packets) => packets.some((one) => one.messageId === 4), 'no fourth PUBACK');
+    const acknowledged = sensor.packets.filter(({ cmd }) => cmd === 'puback');
+    expect(acknowledged.map(({ messageId }) => messageId)).toEqual([1, 2, 3, 4]);
+    const received = await receivedBy(nurse, device);
+    expect(received).toEqual(['short', 'x'.repeat(6_000), 'short', 'y'.repeat(200), 'last']);
+    await sensor.ping();
+    stream.destroy();
   });
 
   it('thousands of values at QoS 0 are all forwarded to a subscriber that reads', async () => {

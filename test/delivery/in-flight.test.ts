@@ -54,5 +54,5 @@ function entry(name: string) {
 }
 
 function numbered() {
-  return new InFlight<{ readonly name: string | undefined }>();
+  return new InFlight<{ readonly name: string | undefined }>(({ name }) => name);
 }
