@@ -1,14 +1,57 @@
-import { defineConfig } from 'vitest/config';
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
+
+/** Tests without processes, sockets or a store: many files can share a thread. */
+const UNIT = [
+  'test/{config,domain}/**/*.test.ts',
+  'test/{fair-turns,log,log-lines,repeated-lines,retention-schedule}.test.ts',
+  'test/broker/{back-pressure,budgets,connection-rate,read-turns,unstored-publishes}.test.ts',
+  'test/contract/{fault-matrix,specification-table}.test.ts',
+  'test/delivery/{backlog-bytes,backlog-count,backlog-watch,cursor,express-lanes}.test.ts',
+  'test/delivery/{gateway-status,going-back,going-back-account,in-flight,live-copies}.test.ts',
+  'test/delivery/{log-writer,message-compaction,overload,received-identifiers}.test.ts',
+  'test/delivery/{retained-feed,routes,sent-ahead,sessions,tally}.test.ts',
+  'test/demo/{course,screen}.test.ts',
+  'test/docs/{configuration,links,reference,troubleshooting}.test.ts',
+  'test/footage/{quota,retention}.test.ts',
+  'test/http/{alarm-cursor,shared-answer,unroutable}.test.ts',
+  'test/site/{denials,failed-logins}.test.ts',
+];
+
+/** Tests that measure time, or load the machine so that what others measure would be wrong. */
+const CHAOS = [
+  'test/bridge/{long-outage,replay}.test.ts',
+  'test/broker/{fair-reading,retained-stream,slowed}.test.ts',
+  'test/chaos/{behind-slow,behind-values,chaos,full-memory,memory,overload}.test.ts',
+  'test/contract/start.test.ts',
+  'test/delivery/isolation.test.ts',
+  'test/hostile/**/*.test.ts',
+];
+
+/** A process for each file, as its servers and children must end with it. */
+const PROCESSES = {
+  pool: 'forks',
+  setupFiles: 'test/harness/described-answers.ts',
+} as const;
+
+/** A project; those with a higher number run after all others have ended. */
+function project(
+  groupOrder: number,
+  test: TestProjectInlineConfiguration['test'],
+): TestProjectInlineConfiguration {
+  const common = { testTimeout: 30_000, hookTimeout: 60_000, sequence: { groupOrder } };
+  return { test: { ...common, ...test } };
+}
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
-    setupFiles: ['test/harness/described-answers.ts'],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
-    // Real servers and child processes: a process each, and no more at a time than a small machine
-    // has cores.
-    pool: 'forks',
-    maxWorkers: 2,
+    projects: [
+      project(0, { name: 'unit', include: UNIT, pool: 'threads', isolate: false, maxWorkers: 2 }),
+      project(1, {
+        ...PROCESSES,
+        ...{ name: 'integration', include: ['test/**/*.test.ts'], exclude: [...UNIT, ...CHAOS] },
+        maxWorkers: 2,
+      }),
+      project(2, { ...PROCESSES, name: 'chaos', include: CHAOS, maxWorkers: 1 }),
+    ],
   },
 });

@@ -317,7 +317,7 @@ export class Gateway {
     const { config, log, now, elapsed, version } = this.#options;
     const metrics = createMetrics({
       ...{ deliveries, invalid },
-      sessions: () => sessions.withConsumers(),
+      sessions,
       exceededQuotas: () => parts.watch.counts(),
       health: this.#health,
       connections: () => broker.connectionCount,

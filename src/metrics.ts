@@ -1,7 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import type { Deliveries } from './delivery/deliveries.js';
 import { LOG_NAMES } from './delivery/log-entry.js';
-import type { Session } from './delivery/session.js';
+import type { ConsumingSession } from './delivery/session.js';
+import type { Sessions } from './delivery/sessions.js';
 import type { InvalidPublishes } from './ingest/invalid-publishes.js';
 import type { BridgeStatus } from './site/bridge-list.js';
 import type { Health } from './site/health.js';
@@ -10,8 +11,8 @@ import type { StoreMemory } from './store/memory-monitor.js';
 
 export interface MetricsSources {
   readonly deliveries: Deliveries;
-  /** The sessions whose consumers have metrics. */
-  readonly sessions: () => readonly Session[];
+  /** `withConsumers`: the sessions whose consumers have metrics. */
+  readonly sessions: Pick<Sessions, 'count' | 'withConsumers'>;
   readonly exceededQuotas: () => readonly (readonly [quota: string, count: number])[];
   readonly invalid: InvalidPublishes;
   readonly health: Health;
@@ -47,7 +48,7 @@ const MAX_CONSUMERS = 250;
 const STATES = ['accepted', 'delivered', 'queued', 'expired', 'dropped'] as const;
 
 function addConsumers(registry: Registry, { sessions }: MetricsSources): void {
-  let others: readonly Session[] = [];
+  let others: readonly ConsumingSession[] = [];
   new Gauge({
     name: 'gateway_consumer_messages',
     help:
@@ -57,7 +58,7 @@ function addConsumers(registry: Registry, { sessions }: MetricsSources): void {
     registers: [registry],
     collect() {
       this.reset();
-      const all = sessions();
+      const all = sessions.withConsumers();
       const byBacklog = all.toSorted((one, other) => weightOf(other) - weightOf(one));
       others = byBacklog.slice(MAX_CONSUMERS);
       // Principals may have the same client id: all but the first bear their names.
@@ -94,7 +95,7 @@ function addConsumers(registry: Registry, { sessions }: MetricsSources): void {
 }
 
 /** The backlog of a session; of a bridge, which is never left out, more than any. */
-function weightOf({ owner, consumer: { cursors } }: Session): number {
+function weightOf({ owner, consumer: { cursors } }: ConsumingSession): number {
   if (owner.isKept === true) return Number.MAX_SAFE_INTEGER;
   return cursors.alarms.queued + cursors.messages.queued;
 }
@@ -111,9 +112,9 @@ function addGateway(registry: Registry, sources: MetricsSources): void {
       },
     });
   };
-  const { deliveries, health } = sources;
+  const { deliveries, health, sessions } = sources;
   single('gateway_connections', 'MQTT connections', sources.connections);
-  single('gateway_sessions', 'Sessions, persistent or not', () => deliveries.consumers.size);
+  single('gateway_sessions', 'Sessions, persistent or not', () => sessions.count);
   single(
     'gateway_unstored_bytes',
     'Estimated memory of publishes on their way to the store',

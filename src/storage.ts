@@ -147,7 +147,7 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
     audit,
     losses,
     sessions: new SessionStoreRedis(state, keys),
-    presence: new PresenceStoreRedis(state, keys),
+    presence: new PresenceStoreRedis(state, broker, keys),
     invalidPublishes: new InvalidPublishStoreRedis(
       state,
       keys,

@@ -32,6 +32,7 @@ declare module 'aedes-persistence-redis' {
     incomingDelPacket(client: ClientRef, packet: object): Promise<void>;
     cleanIncoming(client: ClientRef): Promise<void>;
     putWill(client: ClientRef, packet: object): Promise<void>;
+    getWill(client: ClientRef): Promise<unknown>;
     delWill(client: ClientRef): Promise<unknown>;
     streamWill(brokers: object): Readable;
   }

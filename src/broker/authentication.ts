@@ -25,6 +25,7 @@ import type { BackPressure } from './unstored-publishes.js';
 /** What of a CONNECT its authentication needs to know. */
 export interface ConnectRequest {
   readonly address: string;
+  readonly bytes: number;
   readonly isClientIdEmpty: boolean;
   readonly isPersistent: boolean;
   readonly keepAliveSeconds: number;
@@ -62,6 +63,8 @@ export class Authentication {
   /**
    * Admits a client with valid credentials: its connection, with its session.
    *
+   * Who connects too often waits here, within the quota of its connections, before more work is done.
+   *
    * @throws ConnectError
    */
   async admit(
@@ -79,17 +82,20 @@ export class Authentication {
     const keepAliveMs = this.#keepAliveMs(principal, request);
     this.#checkWill(principal, request);
     const owner = sessionOwner(principal);
-    this.#checkClientId(client.id, principal);
     const claimant = {
       owner: owner.key,
       sessionKey: sessionKey(owner.key, client.id),
       quotas: this.#options.quotasOf(principal),
     };
     const { backPressure, budgets, slowing, sessions } = this.#options;
+    this.#options.connections.admit(held, claimant);
+    const budget = budgets.of(principal);
+    await slowing.holdConnect(budget, client.conn);
+    budget.takeConnect(request.bytes, performance.now());
+    this.#checkClientId(client.id, principal);
     if (!backPressure.shareOf(owner.key).hasRoomForConnection) {
       throw new ConnectError('store-unavailable');
     }
-    this.#options.connections.admit(held, claimant);
     if (request.isPersistent) this.#makeRoomForSession(claimant, principal);
     const session = sessions.open(client.id, owner, request.isPersistent);
     this.#options.clientIds.note(client.id, owner.key);

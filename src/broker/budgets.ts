@@ -1,11 +1,13 @@
 import { type Principal, principalKey } from '../domain/grants.js';
-import type { AlarmLimits, BudgetLimits, RateLimits } from '../domain/limits.js';
+import type { AlarmLimits, BudgetLimits, ConnectLimits, RateLimits } from '../domain/limits.js';
 import type { Device } from '../domain/site.js';
 import { TokenBucket } from '../domain/token-bucket.js';
 import type { SiteModel } from '../site/site-model.js';
 
 const SECOND_MS = 1_000;
 const DAY_MS = 24 * 3_600 * SECOND_MS;
+
+const UNLIMITED = Number.MAX_SAFE_INTEGER;
 
 /** The part of its own limits that a principal has whatever others send. */
 export const ASSURED_PART = 1 / 20;
@@ -16,12 +18,16 @@ const MEASURES = {
   bytes: 'bytesPerSecond',
   alarms: 'alarmsPerDay',
   alarmBytes: 'alarmBytesPerDay',
+  connects: 'connectsPerSecond',
 } as const;
 type Measure = keyof typeof MEASURES;
-const ALL_MEASURES = ['messages', 'bytes', 'alarms', 'alarmBytes'] as const satisfies Measure[];
+/** Measures of all that a connection sends. */
+const TRAFFIC = ['messages', 'bytes', 'alarms', 'alarmBytes'] as const satisfies Measure[];
+/** Measures of CONNECT, the will of which has bytes: open connections are read on meanwhile. */
+const CONNECT = ['connects', 'bytes'] as const satisfies Measure[];
 
 /** The traffic read in one turn. */
-type Sent = Record<Measure, number>;
+type Sent = Record<(typeof TRAFFIC)[number], number>;
 
 /** Whose limit is reached, and which. */
 export interface ReachedLimit {
@@ -30,7 +36,7 @@ export interface ReachedLimit {
   readonly value: number;
 }
 
-type Limits = RateLimits & Partial<AlarmLimits>;
+type Limits = RateLimits & Partial<AlarmLimits & ConnectLimits>;
 
 /** One level of the hierarchy: a bucket for each measure. */
 class Level {
@@ -38,7 +44,8 @@ class Level {
   readonly bytes = new TokenBucket();
   readonly alarms = new TokenBucket();
   readonly alarmBytes = new TokenBucket();
-  /** When all four buckets are, or were, out of debt. */
+  readonly connects = new TokenBucket();
+  /** When all buckets of traffic are, or were, out of debt. */
   freeAtMs = 0;
 
   take(sent: Sent, nowMs: number): void {
@@ -55,6 +62,7 @@ class Level {
   takeWithoutDebt(sent: Sent, nowMs: number): void {
     if (this.messages.freeAtMs <= nowMs) this.messages.take(sent.messages, nowMs);
     if (this.bytes.freeAtMs <= nowMs) this.bytes.take(sent.bytes, nowMs);
+    this.freeAtMs = Math.max(this.freeAtMs, this.bytes.freeAtMs);
     if (sent.alarms === 0) return;
     if (this.alarms.freeAtMs <= nowMs) this.alarms.take(sent.alarms, nowMs);
     if (this.alarmBytes.freeAtMs <= nowMs) this.alarmBytes.take(sent.alarmBytes, nowMs);
@@ -62,15 +70,16 @@ class Level {
 
   /** @param part of the limits */
   limit(limits: Limits, nowMs: number, part = 1): void {
-    const { alarmsPerDay = Number.MAX_SAFE_INTEGER, alarmBytesPerDay = Number.MAX_SAFE_INTEGER } =
-      limits;
+    const { alarmsPerDay = UNLIMITED, alarmBytesPerDay = UNLIMITED } = limits;
+    const { connectsPerSecond = UNLIMITED, connectBurst = UNLIMITED } = limits;
     const set = (bucket: TokenBucket, amount: number, perMs: number, burst: number) =>
       bucket.limit((amount * part) / perMs, burst * part, nowMs);
     set(this.messages, limits.messagesPerSecond, SECOND_MS, limits.messageBurst);
     set(this.bytes, limits.bytesPerSecond, SECOND_MS, limits.byteBurst);
     set(this.alarms, alarmsPerDay, DAY_MS, alarmsPerDay);
     set(this.alarmBytes, alarmBytesPerDay, DAY_MS, alarmBytesPerDay);
-    this.freeAtMs = Math.max(...ALL_MEASURES.map((measure) => this[measure].freeAtMs));
+    set(this.connects, connectsPerSecond, SECOND_MS, connectBurst);
+    this.freeAtMs = Math.max(...TRAFFIC.map((measure) => this[measure].freeAtMs));
   }
 }
 
@@ -140,6 +149,18 @@ export class Budget {
     return wasAllAlarms;
   }
 
+  /** Takes a CONNECT. */
+  takeConnect(bytes: number, nowMs: number): void {
+    this.take(0, bytes, nowMs);
+    this.#own.connects.take(1, nowMs);
+  }
+
+  /** Takes what is read for an answer; no debt for that, or a large answer would shut its receiver out. */
+  takeAnswer(bytes: number, nowMs: number): void {
+    this.#refresh(nowMs);
+    this.#own.takeWithoutDebt({ messages: 0, bytes, alarms: 0, alarmBytes: 0 }, nowMs);
+  }
+
   /** Whether nothing slows the principal: as is known without looking at the clock. */
   get isFree(): boolean {
     if (this.#own.freeAtMs > this.#takenAtMs) return false;
@@ -151,8 +172,17 @@ export class Budget {
 
   /** Finds the limit because of which the principal is not read now; undefined: it is read. */
   reachedLimit(nowMs: number): ReachedLimit | undefined {
+    return this.#reachedOf(TRAFFIC, nowMs);
+  }
+
+  /** Finds the limit because of which the principal may not connect now. */
+  reachedConnectLimit(nowMs: number): ReachedLimit | undefined {
+    return this.#reachedOf(CONNECT, nowMs);
+  }
+
+  #reachedOf(measures: readonly Measure[], nowMs: number): ReachedLimit | undefined {
     const { limits, parents } = this.#refresh(nowMs);
-    for (const measure of ALL_MEASURES) {
+    for (const measure of measures) {
       if (this.#own[measure].freeAtMs > nowMs) {
         return reached(this.principal.type, limits, measure);
       }
@@ -184,7 +214,7 @@ export function limitKey({ of, name }: ReachedLimit): string {
 
 function reached(of: ReachedLimit['of'], limits: Limits, measure: Measure): ReachedLimit {
   const name = MEASURES[measure];
-  return { of, name, value: limits[name] ?? Number.MAX_SAFE_INTEGER };
+  return { of, name, value: limits[name] ?? UNLIMITED };
 }
 
 /** The budgets of all principals, each made when its first client connects. */

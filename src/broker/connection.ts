@@ -19,7 +19,6 @@ export class Connection {
   readonly owner: string;
   readonly session: Session;
   readonly writer: PacketWriter;
-  readonly consumer: Consumer;
   readonly share: Share;
   readonly unstored: UnstoredPublishes;
   readonly address: string;
@@ -50,16 +49,20 @@ export class Connection {
     this.mqttVersion = options.request.mqttVersion;
     this.keepAliveMs = options.keepAliveMs;
     this.session = options.session;
-    this.consumer = options.session.consumer;
     this.budget = options.budgets.of(options.principal);
     this.#slowing = options.slowing;
     this.#backPressure = options.backPressure;
     this.share = options.backPressure.shareOf(this.owner);
-    this.writer = new PacketWriter(options.client, () => this.consumer.wake());
+    this.writer = new PacketWriter(options.client, () => this.consumer?.wake());
     this.unstored = new UnstoredPublishes({
       ...{ backPressure: options.backPressure, share: this.share },
       ...{ writer: this.writer, client: this.client },
     });
+  }
+
+  /** Undefined until the client has subscribed. */
+  get consumer(): Consumer | undefined {
+    return this.session.consumer;
   }
 
   /** Whose turns of reading it takes part in. */
@@ -88,10 +91,15 @@ export class Connection {
     this.client.close();
   }
 
-  /** Begins to send messages, once CONNACK is sent. */
+  /** Opens the connection, once CONNACK is sent. */
   open(): void {
     this.#isOpen = true;
-    this.consumer.connect(this.writer);
+    this.consumer?.connect(this.writer);
+  }
+
+  /** Begins to send messages, once the client has subscribed. */
+  receive(): void {
+    if (this.#isOpen && this.consumer?.isConnected === false) this.consumer.connect(this.writer);
   }
 
   /** Stops sending. Returns false when the connection was closed before, or never open. */
@@ -100,7 +108,7 @@ export class Connection {
     if (!this.#isOpen) return false;
     this.#isOpen = false;
     this.writer.close();
-    this.consumer.disconnect(this.writer);
+    this.consumer?.disconnect(this.writer);
     return true;
   }
 

@@ -93,6 +93,11 @@ const WEBSOCKET_PATH = '/mqtt';
 /** The subprotocols of MQTT 3.1.1 [MQTT-6.0.0-3] and MQTT 3.1. */
 const SUBPROTOCOLS = ['mqtt', 'mqttv3.1'];
 
+/** Of one WebSocket message; more of them end the connection. */
+const MAX_FRAGMENTS = 256;
+/** Time for the close frame to reach a client that broke the protocol, before the connection is cut. */
+const CLOSE_FRAME_MS = 250;
+
 export interface WebSocketListenerOptions {
   readonly maxPacketBytes: number;
   readonly rate: ConnectionRate;
@@ -116,6 +121,8 @@ export class WebSocketListener {
       maxPayload: maxPacketBytes + 1024,
       // One chunk can hold ten thousand empty frames; parsed in one go they would block the event loop.
       allowSynchronousEvents: false,
+      // They are parsed in one go, however many there are.
+      maxFragments: MAX_FRAGMENTS,
       handleProtocols: (offered) => SUBPROTOCOLS.find((name) => offered.has(name)) ?? false,
     });
     this.#server.on('wsClientError', refuse);
@@ -135,6 +142,15 @@ export class WebSocketListener {
     }
     this.#server.handleUpgrade(request, socket, head, (connection) => {
       const stream = createWebSocketStream(connection);
+      // A frame without a byte of a packet costs a turn, and brings nothing that a budget could count.
+      connection.on('message', (data) => {
+        if (Buffer.isBuffer(data) && data.length === 0) connection.terminate();
+      });
+      connection.once('error', () => {
+        // `ws` would read on, and throw away what comes, for as long as a closing handshake may take.
+        setImmediate(() => socket.pause());
+        setTimeout(() => connection.terminate(), CLOSE_FRAME_MS);
+      });
       stream.on('error', () => connection.terminate());
       this.#handle(stream, request);
     });

@@ -149,6 +149,7 @@ export class MqttClient implements Watched, Held {
     if (packet.cmd === 'connect' && this.#request === undefined) {
       this.#request = {
         address: this.address,
+        bytes: packet.length ?? 0,
         isClientIdEmpty: packet.clientId === '',
         isPersistent: packet.clean !== true,
         keepAliveSeconds: packet.keepalive ?? 0,
@@ -175,7 +176,7 @@ export class MqttClient implements Watched, Held {
         publishing.take(connection, packet);
         break;
       case 'puback':
-        connection.consumer.acknowledge(packet.messageId ?? 0);
+        connection.session.consumer?.acknowledge(packet.messageId ?? 0);
         break;
       case 'pubrel':
         releasing.take(connection, packet.messageId ?? 0);

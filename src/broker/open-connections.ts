@@ -69,13 +69,13 @@ export class OpenConnections {
 
 function viewOf({ connection, sinceMs }: Opened): ConnectionView {
   const { principal, address, keepAliveMs, protocol, mqttVersion, consumer } = connection;
-  const { alarms, messages } = consumer.cursors;
+  const { alarms, messages } = consumer?.cursors ?? {};
   const { slowed } = connection;
   return {
     clientId: connection.session.clientId,
     principal: { type: principal.type === 'device' ? 'device' : 'access-token', id: principal.id },
     ...{ address, sinceMs, protocol, mqttVersion, keepAliveSeconds: keepAliveMs / 1_000 },
-    backlog: { alarms: alarms.queued, messages: messages.queued },
+    backlog: { alarms: alarms?.queued ?? 0, messages: messages?.queued ?? 0 },
     slowed:
       slowed === undefined ? null : { sinceMs: slowed.sinceMs, limit: limitKey(slowed.limit) },
   };

@@ -7,8 +7,10 @@ import { parserOf } from './packet-parser.js';
 /** Bytes read in one turn: some publishes; a large packet takes many turns. */
 const BYTES_PER_TURN = 1_024;
 
-/** Packets that count as messages: all that make work for others than the connection. */
-const COSTLY: ReadonlySet<Packet['cmd']> = new Set(['publish', 'subscribe', 'unsubscribe']);
+/** Packets that count as messages: all but acknowledgements, which make room for messages. */
+const COSTLY: ReadonlySet<Packet['cmd']> = new Set([
+  ...(['publish', 'pubrel', 'subscribe', 'unsubscribe', 'pingreq'] as const),
+]);
 
 export interface PacketReaderOptions {
   readonly stream: Duplex;
@@ -136,17 +138,24 @@ const LAG_CHECK_INTERVAL_MS = 5;
  */
 export class ReadTurns {
   readonly #deliveries: { readonly lag: number };
-  readonly #subscribers = new FairTurns();
-  readonly #others = new FairTurns();
+  readonly #elapsed: () => number;
+  readonly #subscribers: FairTurns;
+  readonly #others: FairTurns;
   #isScheduled = false;
   #timer: NodeJS.Timeout | undefined;
   #lagCheckedAtMs = Number.NEGATIVE_INFINITY;
   #lagEntries = 0;
   #othersNotBeforeMs = 0;
 
-  /** @param deliveries `lag`: how many entries a consumer that reads has still to be sent */
-  constructor(deliveries: { readonly lag: number }) {
+  /**
+   * @param deliveries `lag`: how many entries a consumer that reads has still to be sent
+   * @param elapsed a clock that does not jump
+   */
+  constructor(deliveries: { readonly lag: number }, elapsed = () => performance.now()) {
     this.#deliveries = deliveries;
+    this.#elapsed = elapsed;
+    this.#subscribers = new FairTurns(elapsed);
+    this.#others = new FairTurns(elapsed);
   }
 
   /** Queues a connection that has something to read. */
@@ -163,7 +172,7 @@ export class ReadTurns {
 
   #schedule(): void {
     if (this.#isScheduled) return;
-    const pauseMs = this.#othersNotBeforeMs - performance.now();
+    const pauseMs = this.#othersNotBeforeMs - this.#elapsed();
     if (this.#subscribers.waiting > 0 || pauseMs <= 0) {
       this.#isScheduled = true;
       setImmediate(() => this.#round());
@@ -177,7 +186,7 @@ export class ReadTurns {
 
   #round(): void {
     this.#isScheduled = false;
-    const nowMs = performance.now();
+    const nowMs = this.#elapsed();
     this.#readSubscribers(nowMs);
     if (nowMs >= this.#othersNotBeforeMs) this.#readOthers(nowMs);
     if (this.#subscribers.waiting + this.#others.waiting > 0) this.#schedule();
@@ -187,7 +196,7 @@ export class ReadTurns {
   #readSubscribers(nowMs: number): void {
     for (let turns = this.#subscribers.waiting; turns > 0; turns--) {
       this.#subscribers.next();
-      if (performance.now() - nowMs > SUBSCRIBERS_ROUND_MS) return;
+      if (this.#elapsed() - nowMs > SUBSCRIBERS_ROUND_MS) return;
     }
   }
 
@@ -198,8 +207,8 @@ export class ReadTurns {
     if (isLagging) {
       this.#othersNotBeforeMs = nowMs + Math.min(MAX_PAUSE_MS, lag / ENTRIES_PER_PAUSE_MS);
     }
-    const startMs = performance.now();
-    while (left > 0 && performance.now() - startMs < OTHERS_ROUND_MS) {
+    const startMs = this.#elapsed();
+    while (left > 0 && this.#elapsed() - startMs < OTHERS_ROUND_MS) {
       const messages = this.#others.next();
       if (messages === undefined) return;
       // One at least: a large publish takes many turns that bring none.

@@ -2,9 +2,11 @@ import { Readable } from 'node:stream';
 import type { RedisPersistence } from 'aedes-persistence-redis';
 import type { Logger } from 'pino';
 import type { Sessions } from '../delivery/sessions.js';
+import { SharedTurn } from '../delivery/shared-turn.js';
 
 interface ClientRef {
   readonly id: string;
+  readonly brokerId?: string;
 }
 
 /**
@@ -13,6 +15,10 @@ interface ClientRef {
  * Aedes has none of its own: `authorizeSubscribe` grants none.
  */
 const SESSION = { topic: '$session', qos: 0 } as const;
+
+const ENDLESS: AsyncIterable<never> = {
+  [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => undefined) }),
+};
 
 export interface BrokerPersistenceOptions {
   readonly sessions: Sessions;
@@ -31,15 +37,19 @@ export interface BrokerPersistenceOptions {
  */
 export class BrokerPersistence {
   readonly #options: BrokerPersistenceOptions;
-  #lastInBackground: Promise<unknown> = Promise.resolve();
+  /** The connection to the store keeps the order of calls, so that any answer is one for all before. */
+  readonly #asking: SharedTurn;
 
   constructor(options: BrokerPersistenceOptions) {
     this.#options = options;
+    this.#asking = new SharedTurn(async () => {
+      await options.stored.getWill({ id: '' });
+    });
   }
 
-  /** Resolves once the store has answered all background calls so far. */
+  /** Resolves once the store has answered all calls so far; many connections share one question. */
   answered(): Promise<unknown> {
-    return this.#lastInBackground;
+    return this.#asking.take();
   }
 
   async setup(broker: object): Promise<void> {
@@ -67,8 +77,14 @@ export class BrokerPersistence {
     return Promise.resolve();
   }
 
-  outgoingStream(): Readable {
-    return Readable.from([]);
+  /**
+   * Never yields, and never ends.
+   *
+   * After CONNACK Aedes pipes this queue through two more streams. The end of them all, which it only
+   * reports as `clientReady`, costs more than an authentication; what waits for it is garbage.
+   */
+  outgoingStream(): AsyncIterable<never> {
+    return ENDLESS;
   }
 
   async storeRetained(): Promise<void> {
@@ -92,7 +108,14 @@ export class BrokerPersistence {
     return Promise.resolve();
   }
 
+  /**
+   * Deletes the will of a connection that has ended.
+   *
+   * Aedes also calls this at each CONNECT, without its id: the library would send three commands for a
+   * will that nobody has stored.
+   */
   async delWill(client: ClientRef): Promise<void> {
+    if (client.brokerId === undefined) return Promise.resolve();
     this.#inBackground(client, this.#options.stored.delWill(client));
     return Promise.resolve();
   }
@@ -101,9 +124,9 @@ export class BrokerPersistence {
     return this.#options.stored.streamWill(brokers);
   }
 
-  /** Runs a call without waiting; the connection to the store keeps the order of calls. */
+  /** Runs a call without waiting. */
   #inBackground({ id: clientId }: ClientRef, call: Promise<unknown>): void {
-    this.#lastInBackground = call.catch((error: unknown) =>
+    call.catch((error: unknown) =>
       this.#options.log.warn({ clientId, err: error }, 'failed to store a will'),
     );
   }

@@ -16,6 +16,7 @@ const WORDS: Readonly<Record<ReachedLimit['name'], string>> = {
   bytesPerSecond: 'bytes a second',
   alarmsPerDay: 'alarms a day',
   alarmBytesPerDay: 'bytes of alarms a day',
+  connectsPerSecond: 'connects a second',
 };
 
 export interface SlowedFaultsOptions {

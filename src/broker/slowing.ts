@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream';
 import type { Budget, ReachedLimit } from './budgets.js';
 
 /** Coarse enough for a thousand slowed connections, fine enough for a burst of 50 ms. */
@@ -14,10 +15,16 @@ export interface Slowed {
   readonly times: number;
 }
 
+/** Finds the limit for which a connection of a principal waits. */
+type ReachedOf = (budget: Budget, nowMs: number) => ReachedLimit | undefined;
+
+const ofTraffic: ReachedOf = (budget, nowMs) => budget.reachedLimit(nowMs);
+const ofConnects: ReachedOf = (budget, nowMs) => budget.reachedConnectLimit(nowMs);
+
 interface Entry {
   readonly slowed: { budget: Budget; limit: ReachedLimit; readonly sinceMs: number; times: number };
-  /** Its connections that wait. */
-  readonly waiting: Set<() => void>;
+  /** Its connections that wait, each with the limit that is looked at. */
+  readonly waiting: Map<() => void, ReachedOf>;
   heldAtMs: number;
 }
 
@@ -35,16 +42,35 @@ export class Slowing {
 
   /** Calls back once the principal may be read again. The returned function cancels that. */
   hold(budget: Budget, limit: ReachedLimit, proceed: () => void): () => void {
+    return this.#hold(budget, limit, ofTraffic, proceed);
+  }
+
+  /** Waits until the principal may connect: for ever when the connection ends before. */
+  async holdConnect(budget: Budget, connection: Duplex): Promise<void> {
+    const limit = budget.reachedConnectLimit(performance.now());
+    if (limit === undefined) return;
+    await new Promise<void>((resolve) => {
+      const cancel = this.#hold(budget, limit, ofConnects, resolve);
+      connection.once('close', cancel);
+    });
+  }
+
+  #hold(
+    budget: Budget,
+    limit: ReachedLimit,
+    reachedOf: ReachedOf,
+    proceed: () => void,
+  ): () => void {
     const entry = this.#entries.get(budget) ?? {
       slowed: { budget, limit, sinceMs: this.#now(), times: 0 },
-      waiting: new Set(),
+      waiting: new Map(),
       heldAtMs: 0,
     };
     this.#entries.set(budget, entry);
     entry.slowed.limit = limit;
     entry.slowed.times++;
     entry.heldAtMs = performance.now();
-    entry.waiting.add(proceed);
+    entry.waiting.set(proceed, reachedOf);
     this.#times++;
     this.#timer ??= setInterval(() => this.#check(), CHECK_INTERVAL_MS);
     return () => entry.waiting.delete(proceed);
@@ -74,10 +100,13 @@ export class Slowing {
     for (const [budget, { waiting, heldAtMs }] of this.#entries) {
       if (waiting.size === 0) {
         if (nowMs - heldAtMs > OVER_AFTER_MS) this.#entries.delete(budget);
-      } else if (budget.reachedLimit(nowMs) === undefined) {
-        const proceeding = [...waiting];
-        waiting.clear();
-        for (const proceed of proceeding) proceed();
+      } else {
+        const isFree = new Map(
+          [ofTraffic, ofConnects].map((reached) => [reached, reached(budget, nowMs) === undefined]),
+        );
+        for (const [proceed, reached] of [...waiting]) {
+          if (isFree.get(reached) === true && waiting.delete(proceed)) proceed();
+        }
       }
     }
     if (this.#entries.size > 0) return;

@@ -7,6 +7,7 @@ import { maySubscribe, type Principal } from '../domain/grants.js';
 import type { ConnectionQuotas } from '../domain/limits.js';
 import type { DeniedReason } from '../site/connection-list.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
+import type { Budget } from './budgets.js';
 import type { Connection } from './connection.js';
 import { type ConnectionDenials, SUBACK_FAILURE } from './connection-denials.js';
 import { encodeAcknowledgement, encodeSuback } from './packet-writer.js';
@@ -55,6 +56,7 @@ export class Subscribing {
     });
     this.#logDenied(connection, subscriptions, codes);
     const stored = this.#options.sessions.subscribe(connection.session.key, granted);
+    connection.receive();
     const suback = encodeSuback(messageId, codes);
     this.#acknowledge(connection, stored, suback, subscriptions.length, () => {
       if (granted.length > 0) this.#sendRetained(connection, granted);
@@ -93,7 +95,7 @@ export class Subscribing {
 
   /** Why a filter gets 0x80, undefined if it is granted. */
   #denialOf(
-    { consumer, principal, owner }: Connection,
+    { session, principal, owner }: Connection,
     granted: readonly RequestedSubscription[],
     filter: string,
     room: number,
@@ -101,10 +103,11 @@ export class Subscribing {
     if (!maySubscribe(principal, filter)) {
       return principal.type === 'device' ? 'filter-not-of-device' : 'filter-outside-grants';
     }
-    const { subscriptions } = consumer;
-    const isFull = subscriptions.size + granted.length >= this.#options.maxFiltersPerSession;
-    if (isFull && !subscriptions.has(filter)) return 'too-many-filters';
-    if (granted.length < room || subscriptions.has(filter)) return undefined;
+    const subscriptions = session.consumer?.subscriptions;
+    const isThere = subscriptions?.has(filter) === true;
+    const count = (subscriptions?.size ?? 0) + granted.length;
+    if (count >= this.#options.maxFiltersPerSession && !isThere) return 'too-many-filters';
+    if (granted.length < room || isThere) return undefined;
     this.#options.watch.exceeded('subscriptions', owner);
     return 'too-many-subscriptions';
   }
@@ -113,21 +116,30 @@ export class Subscribing {
   #roomOf({ principal, owner }: Connection): number {
     const held = this.#options.sessions
       .ofOwner(owner)
-      .reduce((sum, { consumer }) => sum + consumer.subscriptions.heldCount, 0);
+      .reduce((sum, { consumer }) => sum + (consumer?.subscriptions.heldCount ?? 0), 0);
     return this.#options.quotasOf(principal).subscriptions - held;
   }
 
   #sendRetained(
-    { consumer, owner: principal }: Connection,
+    { consumer, budget, owner: principal }: Connection,
     granted: readonly RequestedSubscription[],
   ): void {
     const filters = granted.map(({ filter }) => filter);
-    consumer.offerRetained(filters, {
-      retained: this.#options.retained,
+    consumer?.offerRetained(filters, {
+      retained: { matching: (wanted) => this.#matching(budget, wanted) },
       onFailure: (error) => {
         this.#options.log.warn({ principal, err: error }, 'failed to send retained messages');
       },
     });
+  }
+
+  /** Reads retained messages, which count as bytes of the principal that asks for them. */
+  async *#matching(budget: Budget, filters: readonly string[]) {
+    for await (const page of this.#options.retained.matching(filters)) {
+      const bytes = page.reduce((sum, { payload }) => sum + payload.length, 0);
+      budget.takeAnswer(bytes, performance.now());
+      yield page;
+    }
   }
 
   /** Logs denied filters in one line for a SUBSCRIBE, however many there are. */

@@ -6,6 +6,10 @@ export class SessionIndex<S extends Session> {
   readonly #byOwner = new Map<string, Set<S>>();
   readonly #byClientId = new Map<string, Set<S>>();
 
+  get size(): number {
+    return this.#byKey.size;
+  }
+
   add(session: S): void {
     this.#byKey.set(session.key, session);
     addTo(this.#byOwner, session.owner.key, session);

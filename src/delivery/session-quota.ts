@@ -18,6 +18,8 @@ export function sessionToReplace(
   return byAbsence.find(holdsNothing) ?? (isDevice ? byAbsence[0] : undefined);
 }
 
-function holdsNothing({ consumer: { subscriptions, cursors } }: Session): boolean {
+function holdsNothing({ consumer }: Session): boolean {
+  if (consumer === undefined) return true;
+  const { subscriptions, cursors } = consumer;
   return subscriptions.size + cursors.alarms.queued + cursors.messages.queued === 0;
 }

@@ -39,7 +39,8 @@ export interface Session {
   readonly clientId: string;
   readonly owner: SessionOwner;
   readonly isPersistent: boolean;
-  readonly consumer: Consumer;
+  /** Undefined for a clean session that has never subscribed: most devices never do. */
+  readonly consumer: Consumer | undefined;
   readonly received: ReceivedIdentifiers;
   /** Whether the newest connection has found the session there [MQTT-3.2.2-2]. */
   readonly isResumed: boolean;
@@ -47,4 +48,12 @@ export interface Session {
   readonly seenAtMs: number;
   /** Whether the present subscriptions are stored. */
   readonly isSaved: boolean;
+}
+
+/** A session that receives messages. */
+export type ConsumingSession = Session & { readonly consumer: Consumer };
+
+/** Whether the session has a consumer. */
+export function isConsuming<S extends Session>(session: S): session is S & ConsumingSession {
+  return session.consumer !== undefined;
 }

@@ -7,19 +7,22 @@ import type { ConsumerLimits } from './limits.js';
 import type { LogName, LogPositions } from './log-entry.js';
 import { ReceivedIdentifiers } from './received-identifiers.js';
 import {
+  type ConsumingSession,
+  isConsuming,
   type RequestedSubscription,
   type Session,
   type SessionOwner,
   sessionKey,
 } from './session.js';
 import { SessionIndex } from './session-index.js';
-import type { SessionPosition, SessionRecord, SessionStore } from './session-store.js';
+import type { SessionCursors, SessionPosition, SessionStore } from './session-store.js';
 import { SharedTurn } from './shared-turn.js';
-import { Subscriptions } from './subscriptions.js';
+import { type Subscription, Subscriptions } from './subscriptions.js';
 
 interface KeptSession extends Session {
+  consumer: Consumer | undefined;
   /** Stores the whole session: a thousand SUBSCRIBEs at once are one write. */
-  readonly saving: SharedTurn;
+  saving: SharedTurn | undefined;
   seenAtMs: number;
   isResumed: boolean;
   isSaved: boolean;
@@ -41,7 +44,7 @@ const FORGET_INTERVAL_MS = 60_000;
 /** Stored instead of a time while the session is connected. */
 const CONNECTED = 0;
 
-/** The sessions of MQTT clients and bridges, each with a consumer of forwarded messages. */
+/** The sessions of MQTT clients and bridges, with their consumers of forwarded messages. */
 export class Sessions {
   readonly #options: SessionsOptions;
   readonly #saver: CursorSaver;
@@ -73,7 +76,9 @@ export class Sessions {
       if (owner === undefined) await store.delete(record.key);
       else {
         this.#saver.noteStored(record);
-        this.#open({ ...record, seenAtMs }, owner, true, received).isSaved = true;
+        const session = this.#add({ ...record, seenAtMs }, owner, true, received);
+        this.#consume(session, record.cursors, record.subscriptions);
+        session.isSaved = true;
       }
     }
     this.#timer = setInterval(() => this.#forgetUnused(), FORGET_INTERVAL_MS);
@@ -95,7 +100,7 @@ export class Sessions {
   /** Saves every cursor, and up to where they are counted: a later start counts from there. */
   async saveAll(): Promise<void> {
     const countedUpTo = this.#options.deliveries.newest;
-    for (const { consumer } of this.#sessions.all()) this.#saver.moved.add(consumer);
+    for (const { consumer } of this.#consuming()) this.#saver.moved.add(consumer);
     await this.#saver.flush();
     await this.#options.store.saveCountedUpTo(countedUpTo);
   }
@@ -120,9 +125,13 @@ export class Sessions {
     return this.#sessions.withClientId(clientId);
   }
 
+  get count(): number {
+    return this.#sessions.size;
+  }
+
   /** Persistent sessions, and clean ones that have subscribed. */
-  withConsumers(): Session[] {
-    return [...this.#sessions.all()].filter(
+  withConsumers(): ConsumingSession[] {
+    return this.#consuming().filter(
       ({ isPersistent, consumer }) => isPersistent || consumer.subscriptions.size > 0,
     );
   }
@@ -130,7 +139,7 @@ export class Sessions {
   /** The consumers with a backlog of messages, by `principalKey` of their owners. */
   backlogsByOwner(): Map<string, Consumer[]> {
     const byOwner = new Map<string, Consumer[]>();
-    for (const { owner, consumer } of this.#sessions.all()) {
+    for (const { owner, consumer } of this.#consuming()) {
       if (consumer.backlogBytes === 0) continue;
       const consumers = byOwner.get(owner.key);
       if (consumers === undefined) byOwner.set(owner.key, [consumer]);
@@ -146,27 +155,28 @@ export class Sessions {
    * wait for the store, so that a device can connect while the store is away (CONTRACT 4.4). A
    * SUBSCRIBE does wait, and is written after the session.
    */
+  open(clientId: string, owner: SessionOwner, isPersistent: true): ConsumingSession;
+  open(clientId: string, owner: SessionOwner, isPersistent: boolean): Session;
   open(clientId: string, owner: SessionOwner, isPersistent: boolean): Session {
     const key = sessionKey(owner.key, clientId);
     const session = this.#sessions.get(key);
     if (session?.isPersistent === true && isPersistent) {
-      session.consumer.limits = owner.limits ?? this.#options.limits;
+      this.#consumerOf(session).limits = owner.limits ?? this.#options.limits;
       session.isResumed = true;
       return session;
     }
-    this.discardLater(key);
-    const { newest } = this.#options.deliveries;
-    const record: SessionRecord = {
-      ...{ key, clientId, owner: owner.key },
-      subscriptions: [],
-      cursors: { alarms: freshCursor(newest.alarms), messages: freshCursor(newest.messages) },
-      seenAtMs: this.#options.now(),
-    };
-    const opened = this.#open(record, owner, isPersistent, []);
+    if (session !== undefined) this.discardLater(key);
+    const { now, store } = this.#options;
+    const opened = this.#add({ key, clientId, seenAtMs: now() }, owner, isPersistent);
     if (isPersistent) {
+      const cursors = this.#freshCursors();
+      this.#consume(opened, cursors, []);
+      const { seenAtMs } = opened;
+      const position: SessionPosition = { key, cursors, seenAtMs };
       // Until its next save, the session counts with this ack floor.
-      this.#saver.noteStored(record);
-      this.#inBackground(key, this.#options.store.save(record));
+      this.#saver.noteStored(position);
+      const record = { ...position, clientId, owner: owner.key, subscriptions: [] };
+      this.#inBackground(key, store.save(record));
     }
     return opened;
   }
@@ -177,12 +187,12 @@ export class Sessions {
    * A connection that has taken over the client id has a session of its own, which stays
    * [MQTT-3.1.4-2].
    */
-  closed({ key, consumer }: Session): void {
-    const session = this.#sessions.get(key);
-    if (session?.consumer !== consumer) return;
+  closed(closed: Session): void {
+    const session = this.#sessions.get(closed.key);
+    if (session === undefined || session !== closed) return;
     session.seenAtMs = this.#options.now();
-    if (session.isPersistent) this.#saver.moved.add(consumer);
-    else this.#forget(session);
+    if (!session.isPersistent) this.#forget(session);
+    else if (isConsuming(session)) this.#saver.moved.add(session.consumer);
   }
 
   /** Adds subscriptions; for a persistent session they are stored when this resolves. */
@@ -190,14 +200,14 @@ export class Sessions {
     const session = this.#sessions.get(key);
     if (session === undefined || requested.length === 0) return;
     const { newest } = this.#options.deliveries;
-    const { consumer } = session;
-    for (const { filter, qos } of requested) consumer.subscriptions.put(filter, qos, newest);
+    const { subscriptions } = this.#consumerOf(session);
+    for (const { filter, qos } of requested) subscriptions.put(filter, qos, newest);
     await this.#changed(session);
   }
 
   async unsubscribe(key: string, filters: readonly string[]): Promise<void> {
     const session = this.#sessions.get(key);
-    if (session === undefined) return;
+    if (session === undefined || !isConsuming(session)) return;
     const { newest } = this.#options.deliveries;
     const { consumer } = session;
     for (const filter of filters) consumer.subscriptions.remove(filter, newest);
@@ -235,8 +245,9 @@ export class Sessions {
   #forgetUnused(): void {
     const { now, forgetAfterMs, log } = this.#options;
     for (const { key, clientId, consumer, owner, seenAtMs } of this.#sessions.all()) {
-      if (owner.isKept === true || consumer.isConnected || seenAtMs >= now() - forgetAfterMs)
-        continue;
+      // A clean session without a consumer ends with its connection.
+      const isInUse = owner.isKept === true || consumer?.isConnected !== false;
+      if (isInUse || seenAtMs >= now() - forgetAfterMs) continue;
       log.warn(
         { session: key, principal: owner.key, clientId },
         'session forgotten: away for too long',
@@ -247,39 +258,63 @@ export class Sessions {
     }
   }
 
-  #open(
-    record: SessionRecord,
+  #add(
+    { key, clientId, seenAtMs }: Pick<Session, 'key' | 'clientId' | 'seenAtMs'>,
     owner: SessionOwner,
     isPersistent: boolean,
-    received: readonly number[],
+    received: readonly number[] = [],
   ): KeptSession {
+    const session: KeptSession = {
+      ...{ key, clientId, owner, isPersistent, seenAtMs, consumer: undefined },
+      ...{ isResumed: false, isSaved: false, saving: undefined },
+      received: new ReceivedIdentifiers(received),
+    };
+    if (isPersistent) session.saving = new SharedTurn(() => this.#save(session));
+    this.#sessions.add(session);
+    return session;
+  }
+
+  /** The session's consumer, made at the first call: it takes more memory than its connection. */
+  #consumerOf(session: KeptSession): Consumer {
+    return session.consumer ?? this.#consume(session, this.#freshCursors(), []);
+  }
+
+  /** Gives the session its consumer. */
+  #consume(
+    session: KeptSession,
+    cursors: SessionCursors,
+    subscriptions: readonly Subscription[],
+  ): Consumer {
     const { deliveries, limits, log } = this.#options;
-    const { key, clientId, seenAtMs } = record;
-    const consumer: Consumer = new Consumer({
+    const { key, clientId, owner } = session;
+    const consumer = new Consumer({
       name: clientId,
       services: deliveries.services,
-      cursors: record.cursors,
-      subscriptions: new Subscriptions(record.subscriptions),
+      cursors,
+      subscriptions: new Subscriptions(subscriptions),
       mayReceive: owner.mayReceive,
       audienceKey: owner.audienceKey,
       limits: owner.limits ?? limits,
       moved: this.#saver.moved,
       onSubscriptionsRewound: () => {
-        if (isPersistent) this.#inBackground(key, session.saving.take());
+        if (session.saving !== undefined) this.#inBackground(key, session.saving.take());
       },
       onReadFailure: (error) =>
         log.warn({ err: error, session: key }, 'failed to read a backlog, retrying'),
     });
-    const session: KeptSession = {
-      ...{ key, clientId, owner, isPersistent, consumer, seenAtMs },
-      ...{ isResumed: false, isSaved: false },
-      received: new ReceivedIdentifiers(received),
-      saving: new SharedTurn(() => this.#save(session)),
-    };
-    this.#sessions.add(session);
+    session.consumer = consumer;
     this.#byConsumer.set(consumer, session);
     deliveries.add(consumer);
-    return session;
+    return consumer;
+  }
+
+  #freshCursors(): SessionCursors {
+    const { alarms, messages } = this.#options.deliveries.newest;
+    return { alarms: freshCursor(alarms), messages: freshCursor(messages) };
+  }
+
+  #consuming(): (KeptSession & ConsumingSession)[] {
+    return [...this.#sessions.all()].filter(isConsuming);
   }
 
   /**
@@ -292,24 +327,24 @@ export class Sessions {
     const session = this.#byConsumer.get(consumer);
     if (session === undefined || !this.#sessions.has(session)) return undefined;
     if (consumer.subscriptions.hasEnded) consumer.subscriptions.prune(consumer.ackFloors);
-    return session.isPersistent ? positionOf(session) : undefined;
+    return session.isPersistent ? positionOf(session, consumer) : undefined;
   }
 
   /** Applies changed subscriptions; of a persistent session they are stored when this resolves. */
   async #changed(session: KeptSession): Promise<void> {
-    session.consumer.subscriptionsChanged();
+    session.consumer?.subscriptionsChanged();
     session.isSaved = false;
-    if (session.isPersistent) await session.saving.take();
+    await session.saving?.take();
   }
 
   async #save(session: KeptSession): Promise<void> {
     // A discarded session must not be written again.
-    if (!this.#sessions.has(session)) return;
+    if (!this.#sessions.has(session) || !isConsuming(session)) return;
     // Set before the answer: later changes are for the next save.
     session.isSaved = true;
     try {
       await this.#options.store.save({
-        ...positionOf(session),
+        ...positionOf(session, session.consumer),
         ...{ owner: session.owner.key, clientId: session.clientId },
         subscriptions: session.consumer.subscriptions.all(),
       });
@@ -335,11 +370,11 @@ export class Sessions {
   #forget(session: KeptSession): void {
     this.#sessions.remove(session);
     this.#saver.forget(session.key);
-    this.#options.deliveries.remove(session.consumer);
+    if (session.consumer !== undefined) this.#options.deliveries.remove(session.consumer);
   }
 }
 
-function positionOf({ key, consumer, seenAtMs }: KeptSession): SessionPosition {
+function positionOf({ key, seenAtMs }: KeptSession, consumer: Consumer): SessionPosition {
   const { alarms, messages } = consumer.cursors;
   return {
     key,

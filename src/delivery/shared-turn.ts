@@ -14,12 +14,14 @@ export class SharedTurn {
 
   /** Resolves, or fails, with a turn that has not begun yet. */
   take(): Promise<void> {
-    this.#next ??= this.#last.then(() => {
+    if (this.#next !== undefined) return this.#next;
+    const next = this.#last.then(() => {
       this.#next = undefined;
       return this.#work();
     });
+    this.#next = next;
     // The callers of a turn are told of its failure; the turn after it only waits for its end.
-    this.#last = Promise.allSettled([this.#next]);
-    return this.#next;
+    this.#last = Promise.allSettled([next]);
+    return next;
   }
 }

@@ -41,8 +41,10 @@ export class Upkeep {
 
   start(): void {
     this.#timer = setInterval(() => {
+      if (this.#isRunning) return;
+      // Runs count, not ticks: one that takes long must not make expiry miss its turn.
       this.#intervals++;
-      if (!this.#isRunning) this.#running = this.#run();
+      this.#running = this.#run();
     }, INTERVAL_MS);
   }
 

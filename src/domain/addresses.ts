@@ -6,6 +6,8 @@ loopback.addAddress('::1', 'ipv6');
 
 /** Whether an IP address is loopback, also IPv4 written as IPv6. */
 export function isLoopbackAddress(address: string): boolean {
+  // The most frequent one, without the objects that the list makes for each check.
+  if (address === '127.0.0.1') return true;
   const version = isIP(address);
   return version !== 0 && loopback.check(address, version === 4 ? 'ipv4' : 'ipv6');
 }

@@ -16,6 +16,14 @@ export function rateLimits(defaults: RateLimits) {
   };
 }
 
+/** How often one may connect over MQTT. */
+export function connectLimits(defaults: ConnectLimits) {
+  return {
+    connectsPerSecond: limit.default(defaults.connectsPerSecond),
+    connectBurst: limit.default(defaults.connectBurst),
+  };
+}
+
 /** How much may be stored in the alarm history. */
 export function alarmLimits(defaults: AlarmLimits) {
   return {
@@ -59,6 +67,11 @@ export interface RateLimits {
   readonly byteBurst: number;
 }
 
+export interface ConnectLimits {
+  readonly connectsPerSecond: number;
+  readonly connectBurst: number;
+}
+
 export interface AlarmLimits {
   readonly alarmsPerDay: number;
   readonly alarmBytesPerDay: number;
@@ -74,6 +87,7 @@ const deviceRates = {
 /** The limits of one device with their defaults, which the configuration may change for all. */
 export const deviceLimitsSchema = z.strictObject({
   ...rateLimits(deviceRates),
+  ...connectLimits({ connectsPerSecond: 20, connectBurst: 256 }),
   ...alarmLimits({ alarmsPerDay: 200_000, alarmBytesPerDay: 128 * MIB }),
   ...connectionQuotas({ connections: 128, persistentSessions: 5, subscriptions: 100 }),
   ...retainedQuotas({ retainedTopics: 500, retainedBytes: 4 * MIB }),
@@ -110,6 +124,7 @@ export function changedLimits(before: OwnLimits, change: LimitsChange): OwnLimit
 /** The limits of one access token over MQTT, with their defaults. */
 export const tokenLimitsSchema = z.strictObject({
   ...rateLimits(deviceRates),
+  ...connectLimits({ connectsPerSecond: 100, connectBurst: 1_000 }),
   ...connectionQuotas({ connections: 1_000, persistentSessions: 1_000, subscriptions: 10_000 }),
   backlogBytes: limit.default(256 * MIB),
 });
@@ -149,8 +164,8 @@ export type TotalLimits = z.output<typeof totalLimitsSchema>;
 
 /** The limits of all that is counted over MQTT. */
 export interface BudgetLimits {
-  readonly device: RateLimits & AlarmLimits;
-  readonly token: RateLimits;
+  readonly device: RateLimits & ConnectLimits & AlarmLimits;
+  readonly token: RateLimits & ConnectLimits;
   readonly location: RateLimits & AlarmLimits;
   readonly total: RateLimits & AlarmLimits;
 }

@@ -1,7 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Forwarder } from '../delivery/forwarder.js';
+import type { NewMessage } from '../delivery/log-entry.js';
 import type { RetainedMessages } from '../delivery/retained-messages.js';
+import { SharedTurn } from '../delivery/shared-turn.js';
 import { type DeviceContext, statusText } from '../domain/messages.js';
 import type { Device } from '../domain/site.js';
 import { forwardedTopic, parseForwardedTopic } from '../domain/topics.js';
@@ -11,13 +13,24 @@ import { StatusRenewal } from './status-renewal.js';
 /** Stores presence across restarts. */
 export interface PresenceStore {
   load(): Promise<PresenceRecord[]>;
-  save(record: PresenceRecord): Promise<void>;
+  /** Saves records and retains their statuses in one atomic write, in this order. */
+  save(announcements: readonly Announcement[]): Promise<void>;
 }
 
 export interface PresenceRecord {
   readonly deviceId: string;
   readonly online: boolean;
   readonly lastSeenAtMs: number;
+}
+
+/** A device's presence with the status that tells of it. */
+export interface Announcement extends PresenceRecord {
+  readonly status: NewMessage;
+}
+
+/** A device that has come or gone, and is not announced yet. */
+interface Change extends PresenceRecord {
+  readonly sinceMs: number;
 }
 
 /** A device's connection. */
@@ -34,15 +47,12 @@ interface Seen {
   sinceMs: number;
 }
 
-interface Status {
-  readonly online: boolean;
-  readonly sinceMs: number;
-  readonly retain: boolean;
-}
-
 /** A part of the three seconds that the gateway has for all but the store (`gateway.ts`). */
 const STOP_TIMEOUT_MS = 2_500;
 const CLOSING_LOOK_EVERY_MS = 10;
+/** Announcements per write: as many as of messages in a batch, and for the same reason. */
+const MAX_ANNOUNCEMENTS = 250;
+const FAILED = 'failed to announce presence';
 const ALL_STATUSES = forwardedTopic('+', '+', 'status');
 
 /** Tracks which devices are connected, and when each was last heard. */
@@ -54,7 +64,11 @@ export class Presence {
   readonly #now: () => number;
   readonly #steadyNow: () => number;
   readonly #seen = new Map<string, Seen>();
-  readonly #announcing = new Set<Promise<unknown>>();
+  /** After a restart thousands of devices come back at once: all that wait are one write. */
+  #changes: Change[] = [];
+  readonly #announcing = new SharedTurn(() => this.#announceAll());
+  /** Changes and messages that are not stored yet. */
+  #unstored = 0;
   /** Devices that were online when the gateway ended, and are not announced offline since. */
   readonly #leftOnline = new Set<string>();
   readonly #renewal: StatusRenewal;
@@ -92,10 +106,9 @@ export class Presence {
     const deadline = delay(STOP_TIMEOUT_MS, undefined, { ref: false });
     // Connections that the broker has closed end one after the other.
     do {
-      const stored = Promise.allSettled([this.#renewal.done(), ...this.#announcing]);
-      await Promise.race([stored, deadline]);
+      await Promise.race([this.#renewal.done(), deadline]);
       await delay(CLOSING_LOOK_EVERY_MS);
-    } while ((this.#announcing.size > 0 || this.#hasConnections()) && performance.now() < untilMs);
+    } while ((this.#unstored > 0 || this.#hasConnections()) && performance.now() < untilMs);
     this.#renewal.stop();
   }
 
@@ -173,8 +186,8 @@ export class Presence {
   left(before: Device): void {
     const context = this.#model.contextOf(before);
     if (context === undefined || !this.of(before.id).online) return;
-    const gone = { online: false, sinceMs: this.#now(), retain: false };
-    this.#keepTrackOf(before.id, this.#forward(context, gone));
+    this.#unstored++;
+    this.#forward(before.id, this.#statusOf(context, false, this.#now()));
   }
 
   #renewIfOutdated(topic: string, payload: Buffer): void {
@@ -187,53 +200,68 @@ export class Presence {
   /** When the device was last heard; a keep-alive counts. */
   #lastSeenAtMs({ connections, lastSeenAtMs }: Seen): number {
     if (connections.size === 0) return lastSeenAtMs;
-    const silentMs = Math.min(...Array.from(connections, (connection) => connection.silentMs));
+    let silentMs = Number.POSITIVE_INFINITY;
+    for (const connection of connections) silentMs = Math.min(silentMs, connection.silentMs);
     return Math.round(this.#now() - silentMs);
   }
 
   #announce(deviceId: string, online: boolean): void {
-    const sinceMs = this.#now();
     const seen = this.#seen.get(deviceId);
-    if (seen !== undefined) seen.sinceMs = sinceMs;
-    this.#tell(deviceId, online, sinceMs);
-  }
-
-  #tell(deviceId: string, online: boolean, sinceMs: number): void {
-    const context = this.#model.context(deviceId);
-    if (context === undefined) {
+    if (this.#model.device(deviceId) === undefined) {
       this.#seen.delete(deviceId);
       return;
     }
+    const sinceMs = this.#now();
+    if (seen !== undefined) seen.sinceMs = sinceMs;
     const lastSeenAtMs = this.of(deviceId).lastSeenAtMs ?? sinceMs;
-    const announced = this.#forward(context, { online, sinceMs, retain: true });
-    const saved = this.#store.save({ deviceId, online, lastSeenAtMs });
-    this.#keepTrackOf(deviceId, Promise.all([announced, saved]));
+    this.#unstored++;
+    this.#changes.push({ deviceId, online, sinceMs, lastSeenAtMs });
+    void this.#announcing.take();
+  }
+
+  /** Announces the changes so far, each at the place where its device is now. */
+  async #announceAll(): Promise<void> {
+    const changes = this.#changes;
+    this.#changes = [];
+    while (changes.length > 0) {
+      const batch = changes.splice(0, MAX_ANNOUNCEMENTS);
+      const announcements = batch.flatMap(({ sinceMs, ...record }) => {
+        const context = this.#model.context(record.deviceId);
+        if (context === undefined) return [];
+        return [{ ...record, status: this.#statusOf(context, record.online, sinceMs) }];
+      });
+      this.#unstored -= batch.length - announcements.length;
+      try {
+        await this.#store.save(announcements);
+        for (const { deviceId, status } of announcements) this.#forward(deviceId, status);
+      } catch (error) {
+        this.#unstored -= announcements.length;
+        this.#log.warn({ err: error, devices: announcements.length }, FAILED);
+      }
+    }
   }
 
   async #renew(deviceId: string): Promise<void> {
     const [seen, context] = [this.#seen.get(deviceId), this.#model.context(deviceId)];
     if (seen === undefined || context === undefined) return;
-    const { connections, sinceMs } = seen;
-    await this.#forward(context, { online: connections.size > 0, sinceMs, retain: true });
+    const status = this.#statusOf(context, seen.connections.size > 0, seen.sinceMs);
+    await this.#forwarder.forwardAndWait({ ...status, qos: 1, retain: true });
   }
 
-  #forward(context: DeviceContext, { online, sinceMs, retain }: Status): Promise<void> {
-    return this.#forwarder.forwardAndWait({
+  #statusOf(context: DeviceContext, online: boolean, sinceMs: number): NewMessage {
+    return {
       topic: forwardedTopic(context.location.id, context.device.id, 'status'),
       payload: Buffer.from(statusText(online, sinceMs, context)),
-      qos: 1,
-      retain,
       receivedAtMs: this.#steadyNow(),
       locationId: context.location.id,
       groupId: context.group?.id ?? null,
-    });
+    };
   }
 
-  #keepTrackOf(deviceId: string, work: Promise<unknown>): void {
-    const announcing = work.catch((error: unknown) => {
-      this.#log.warn({ err: error, deviceId }, 'failed to announce presence');
+  #forward(deviceId: string, status: NewMessage): void {
+    this.#forwarder.forward({ ...status, qos: 1, retain: false }, (isStored) => {
+      this.#unstored--;
+      if (!isStored) this.#log.warn({ deviceId }, FAILED);
     });
-    this.#announcing.add(announcing);
-    announcing.finally(() => this.#announcing.delete(announcing));
   }
 }

@@ -1,18 +1,28 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { PresenceRecord, PresenceStore } from '../ingest/presence.js';
+import type { Announcement, PresenceRecord, PresenceStore } from '../ingest/presence.js';
 import type { Keys } from './keys.js';
-import { Script } from './scripts.js';
+import { retainedValue } from './retained-value.js';
+import { packRows, Script } from './scripts.js';
 
-const setFieldOfExisting = new Script('set-field-of-existing', z.number());
+const savePresence = new Script('save-presence', z.number());
+
+/** The name that aedes-persistence-redis gives the hash, behind the prefix of its connection. */
+const RETAINED = 'retained';
 
 /** Presence in Redis: one hash, device id → `<milliseconds since 1970>` and `+` while online. */
 export class PresenceStoreRedis implements PresenceStore {
   readonly #redis: Redis;
+  readonly #broker: Redis;
   readonly #keys: Keys;
 
-  constructor(redis: Redis, keys: Keys) {
+  /**
+   * @param broker the connection of aedes-persistence-redis: what is written on it comes before what
+   *   the library is asked for later, as to forget a device's retained messages
+   */
+  constructor(redis: Redis, broker: Redis, keys: Keys) {
     this.#redis = redis;
+    this.#broker = broker;
     this.#keys = keys;
   }
 
@@ -26,9 +36,13 @@ export class PresenceStoreRedis implements PresenceStore {
   }
 
   /** Saves nothing for a device deleted meanwhile: it would stay for ever (FINDINGS R13). */
-  async save({ deviceId, lastSeenAtMs, online }: PresenceRecord): Promise<void> {
-    const keys = [this.#keys.device(deviceId), this.#keys.lastSeen];
-    const text = `${lastSeenAtMs}${online ? '+' : ''}`;
-    await setFieldOfExisting.run(this.#redis, keys, [deviceId, text]);
+  async save(announcements: readonly Announcement[]): Promise<void> {
+    if (announcements.length === 0) return;
+    const rows = announcements.map(({ deviceId, lastSeenAtMs, online, status }) => [
+      ...[deviceId, `${lastSeenAtMs}${online ? '+' : ''}`],
+      ...[status.topic, retainedValue(status)],
+    ]);
+    const args = [this.#keys.device(''), this.#keys.lastSeen, packRows(rows)];
+    await savePresence.run(this.#broker, [RETAINED], args);
   }
 }

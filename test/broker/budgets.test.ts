@@ -10,6 +10,7 @@ const PLENTY = 1e12;
 const plenty = {
   ...{ messagesPerSecond: PLENTY, messageBurst: PLENTY, bytesPerSecond: PLENTY, byteBurst: PLENTY },
   ...{ alarmsPerDay: PLENTY, alarmBytesPerDay: PLENTY },
+  ...{ connectsPerSecond: PLENTY, connectBurst: PLENTY },
 };
 const NO_LIMITS: BudgetLimits = { device: plenty, token: plenty, location: plenty, total: plenty };
 const DAY_MS = 86_400_000;

@@ -66,8 +66,8 @@ describe('FINDINGS S6: the connections of one principal', () => {
       detail: expect.stringContaining('limits.device.connections'),
     });
     expect(await faultsOf(home.gateway)).toContainEqual(expect.stringContaining(hostile.id));
-    // The metrics may be those of a moment ago.
-    await expect.poll(() => countOf('connections')).toBe(before + 1);
+    // The metrics are made anew only now and then.
+    await expect.poll(() => countOf('connections'), { timeout: 10_000 }).toBe(before + 1);
     const lines = home.gateway.lines.filter((line) => line.includes('quota exceeded'));
     for (let attempts = 0; attempts < 20; attempts++) {
       (await attempt(hostile, 'again')).client.vanish();

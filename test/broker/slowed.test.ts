@@ -127,7 +127,78 @@ describe('a device over a limit', () => {
   });
 });
 
+describe('a device that connects too often', () => {
+  it('gets its CONNACK at its limit, and is named; its open connection and other devices are not slowed', async () => {
+    await withLimits({ 'device.connectsPerSecond': 5, 'device.connectBurst': 5 });
+    const [device, other] = [await home.device('Bett 1'), await home.device('Bett 2')];
+    const open = await RawClient.connect(home.gateway, device);
+    const startMs = performance.now();
+    const storm = Array.from({ length: 15 }, () => RawClient.connect(home.gateway, device));
+    await expect
+      .poll(faults, { timeout: 3 * SECOND_MS })
+      .toContain(
+        `Device Bett 1 (${device.id}) of Haus am See is slowed to its limit of 5 connects a second`,
+      );
+    const quietMs = performance.now();
+    await open.publish(`devices/${device.id}/alarms`, '{"kind":"fall"}', 1);
+    const quiet = await RawClient.connect(home.gateway, other);
+    await quiet.publish(`devices/${other.id}/alarms`, '{"kind":"fall"}', 1);
+    expect(performance.now() - quietMs).toBeLessThan(SECOND_MS);
+    for (const client of await Promise.all(storm)) client.vanish();
+    await RawClient.connect(home.gateway, device);
+    expect(performance.now() - startMs).toBeGreaterThan(1.5 * SECOND_MS);
+  });
+
+  it('takes the bytes of its wills from its budget', async () => {
+    await withLimits({ 'device.bytesPerSecond': 10_000, 'device.byteBurst': 10_000 });
+    const device = await home.device();
+    const topic = `devices/${device.id}/gone`;
+    const will = { topic, payload: Buffer.alloc(9_000), qos: 1 as const, retain: false };
+    const startMs = performance.now();
+    for (let connects = 0; connects < 4; connects++) {
+      (await RawClient.connect(home.gateway, device, { will })).vanish();
+    }
+    expect(performance.now() - startMs).toBeGreaterThan(SECOND_MS);
+  });
+});
+
+describe('a device over its messages, whatever packets they are', () => {
+  it.each(['pingreq', 'pubrel'] as const)('is slowed when it floods %s', async (cmd) => {
+    await withLimits({ 'device.messagesPerSecond': 50, 'device.messageBurst': 100 });
+    const device = await home.device();
+    const client = await RawClient.connect(home.gateway, device, { clientId: 'over' });
+    // More than one turn of 1 KiB.
+    client.send(...Array.from({ length: 1_000 }, () => ({ cmd, messageId: 1 })));
+    await expect.poll(() => slowedBy('over')).toBe('device.messagesPerSecond');
+  });
+});
+
 describe('an access token over a limit', () => {
+  it('is slowed when it asks for its retained messages again and again', async () => {
+    await withLimits({ 'token.bytesPerSecond': 100, 'token.byteBurst': 20_000 });
+    const device = await home.device();
+    const sensor = await RawClient.connect(home.gateway, device);
+    for (let value = 1; value <= 10; value++) {
+      const packet = publishPacket(`devices/${device.id}/setting/${value}`, 'x'.repeat(1_000));
+      sensor.send({ ...packet, qos: 1, messageId: value, retain: true });
+    }
+    await sensor.until(() => acknowledged(sensor) === 10, 'not all were acknowledged');
+    const nurse = await RawClient.connect(home.gateway, home.viewer, { clientId: 'again' });
+    nurse.acknowledgeAll();
+    const filter = home.filter(device, 'setting/#');
+    const received = () => nurse.packets.filter(({ cmd }) => cmd === 'publish').length;
+    for (let times = 1; times <= 2; times++) {
+      await nurse.subscribe([filter]);
+      await nurse.until(() => received() === times * 10, 'not all retained messages came');
+    }
+    const subscriptions = [{ topic: filter, qos: 1 as const }];
+    nurse.send(
+      ...[1, 2].map((messageId) => ({ cmd: 'subscribe' as const, messageId, subscriptions })),
+    );
+    nurse.send({ cmd: 'pingreq' });
+    await expect.poll(() => slowedBy('again')).toBe('token.bytesPerSecond');
+  });
+
   it('is read at its limit, and a connection of it that only acknowledges is read as before', async () => {
     await withLimits({ 'token.messagesPerSecond': 20, 'token.messageBurst': 20 });
     const device = await home.device();

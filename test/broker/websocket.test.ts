@@ -132,6 +132,21 @@ describe('MQTT over WebSocket', () => {
     expect((await closed)[0]).toBe(1009);
   });
 
+  it('closes at a frame without a byte of a packet', async () => {
+    const { socket, client } = await open();
+    client.send(connectPacket(credentials(device)));
+    await client.next('connack');
+    socket.send(Buffer.alloc(0));
+    await client.closed();
+  });
+
+  it('closes at a message of more than 256 fragments', async () => {
+    const { socket } = await open();
+    const closed = once(socket, 'close');
+    for (let sent = 0; sent <= 256; sent++) socket.send(Buffer.of(0x30), { fin: false });
+    expect((await closed)[0]).toBe(1008);
+  });
+
   it('is closed when the credential ends', async () => {
     const token = await home.api.viewer(home.locationId);
     const { client } = await open();

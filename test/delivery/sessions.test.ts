@@ -173,16 +173,26 @@ it('cursors are saved with a backoff while the store takes none', async () => {
 describe('a session that does not persist', () => {
   it('ends with its connection, and gets nothing from then on', async () => {
     const session = sessions.open('live', owner, false);
-    const { consumer } = session;
     await sessions.subscribe(keyOf('live'), [{ filter: 'a/#', qos: 1 }]);
     const connection = new Connection();
-    consumer.connect(connection);
-    consumer.disconnect(connection);
+    session.consumer?.connect(connection);
+    expect(session.consumer?.isConnected).toBe(true);
+    session.consumer?.disconnect(connection);
     sessions.closed(session);
     expect(sessions.get(keyOf('live'))).toBeUndefined();
     expect(store.records.size).toBe(0);
     expect(deliveries.consumers.size).toBe(0);
     expect(deliveries.routes.match('a/x')).toEqual([]);
+  });
+
+  it('has no consumer before its first SUBSCRIBE', async () => {
+    const session = sessions.open('sensor', owner, false);
+    await sessions.unsubscribe(session.key, ['a/#']);
+    expect(session.consumer).toBeUndefined();
+    expect(deliveries.consumers.size).toBe(0);
+    expect(sessions.count).toBe(1);
+    await sessions.subscribe(session.key, [{ filter: 'a/#', qos: 1 }]);
+    expect([...deliveries.consumers]).toEqual([session.consumer]);
   });
 });
 

@@ -143,9 +143,9 @@ export class World {
   }
 
   consumer(name: string): Consumer {
-    const session = this.sessions.get(this.#keyOf(name));
-    if (session === undefined) throw new Error(`no session ${name}`);
-    return session.consumer;
+    const consumer = this.sessions.get(this.#keyOf(name))?.consumer;
+    if (consumer === undefined) throw new Error(`no session ${name}`);
+    return consumer;
   }
 
   /** Empties the tails: older entries must be read from the store. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DescribedHttp } from './described-http.js';
+import type { DescribedHttp } from './described-http.js';
 
 /** Checks, in every test file, a gateway's answers to `fetch` against its own document. */
 
@@ -21,7 +21,10 @@ export function describedAt(origin: string): Promise<DescribedHttp | undefined> 
 async function ask(origin: string): Promise<DescribedHttp | undefined> {
   try {
     const document: unknown = await (await originalFetch(`${origin}/openapi.json`)).json();
-    return titleSchema.safeParse(document).success ? new DescribedHttp(document) : undefined;
+    if (!titleSchema.safeParse(document).success) return undefined;
+    // Only where a gateway answers: compiling schemas is the dearest import of a test file.
+    const { DescribedHttp } = await import('./described-http.js');
+    return new DescribedHttp(document);
   } catch {
     // The gateway has ended meanwhile, or the server is no gateway: a store for recordings, for
     // one.

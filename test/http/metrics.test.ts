@@ -62,3 +62,18 @@ it('/metrics are made once for all who ask at the same time, and seldom when tha
   gateway.aheadMs += 60_000;
   expect((await gateway.call('GET', '/metrics')).text).toBe(`rendered ${before + 1}`);
 });
+
+it('/metrics are made anew soon, when the machine was held up for an hour while they were made', async () => {
+  let rendered = 0;
+  const metrics = {
+    contentType: 'text/plain',
+    metrics: async () => {
+      gateway.aheadMs += 3_600_000;
+      return `rendered ${++rendered}`;
+    },
+  };
+  const gateway = await startGateway(redis, { metrics });
+  expect((await gateway.call('GET', '/metrics')).text).toBe('rendered 1');
+  gateway.aheadMs += 5_001;
+  expect((await gateway.call('GET', '/metrics')).text).toBe('rendered 2');
+});

@@ -286,7 +286,11 @@ describe('what belongs to the deleted goes with them', () => {
     const world = await SiteWorld.create(server);
     const { redis, keys, store, location, device, placed } = world;
     const invalidPublishes = new InvalidPublishStoreRedis(redis, keys, 2);
-    const presence = new PresenceStoreRedis(redis, keys);
+    const broker = redis.duplicate({ keyPrefix: keys.brokerPrefix });
+    const presence = new PresenceStoreRedis(redis, broker, keys);
+    const topic = 'care-homes/l/devices/d/status';
+    const audience = { locationId: location.id, groupId: null };
+    const status = { topic, payload: Buffer.from('{}'), receivedAtMs: 5, ...audience };
     const listed = (receivedAtMs: number) => {
       return {
         deviceId: device.id,
@@ -298,15 +302,24 @@ describe('what belongs to the deleted goes with them', () => {
     await invalidPublishes.add(location.id, [listed(2), listed(3)]);
     const kept = await invalidPublishes.list(location.id);
     expect(kept.map(({ receivedAtMs }) => receivedAtMs)).toEqual([3, 2]);
-    await presence.save({ deviceId: device.id, online: true, lastSeenAtMs: 5 });
+    const record = { deviceId: device.id, lastSeenAtMs: 5, status };
+    const [offline, online] = [
+      { ...record, online: false },
+      { ...record, online: true },
+    ];
+    await presence.save([offline, online]);
     expect(await redis.hgetall(keys.lastSeen)).toEqual({ [device.id]: '5+' });
+    expect(await redis.hkeys(keys.retained)).toEqual([topic]);
+    await redis.del(keys.retained);
     for (const { id: deviceId } of [device, placed]) {
       const key = { locationId: location.id, deviceId };
       await store.deleteDevice(key, entry('device.deleted', location.id));
     }
     await store.deleteLocation(location.id, entry('location.deleted', location.id));
     await invalidPublishes.add(location.id, [listed(4)]);
-    await presence.save({ deviceId: device.id, online: false, lastSeenAtMs: 6 });
-    expect(await redis.exists(keys.rejected(location.id), keys.lastSeen)).toBe(0);
+    await presence.save([offline]);
+    const { lastSeen, retained } = keys;
+    expect(await redis.exists(keys.rejected(location.id), lastSeen, retained)).toBe(0);
+    broker.disconnect();
   });
 });

@@ -20,6 +20,8 @@ export interface MetricsRouteOptions {
 
 /** Metrics take at most one part in so many of the time, however often they are asked for. */
 const SHARE = 10;
+/** A rendering that a pause of the machine fell into must not last for hours. */
+const MAX_REUSED_MS = 5_000;
 
 /** `/metrics` in the Prometheus text format. */
 export function registerMetrics(app: HttpApp, options: MetricsRouteOptions): void {
@@ -62,7 +64,7 @@ function reusing(render: () => Promise<string>, elapsed: () => number): () => Pr
     reusedUntilMs = Number.POSITIVE_INFINITY;
     text = render().finally(() => {
       const endedAtMs = elapsed();
-      reusedUntilMs = endedAtMs + (SHARE - 1) * (endedAtMs - startedAtMs);
+      reusedUntilMs = endedAtMs + Math.min((SHARE - 1) * (endedAtMs - startedAtMs), MAX_REUSED_MS);
     });
     return text;
   };

@@ -7,10 +7,12 @@ export interface SpeedOptions {
   readonly only: readonly string[];
   readonly jsonFile: string | undefined;
   readonly svgFile: string | undefined;
+  /** File for the tables of docs/performance.md. */
+  readonly markdownFile: string | undefined;
 }
 
 export const USAGE =
-  'npm run bench -- speed [--quick] [--rounds N] [--only MEASURE]… [--json FILE] [--svg FILE]';
+  'npm run bench -- speed [--quick] [--rounds N] [--only MEASURE]… [--json FILE] [--svg FILE] [--markdown FILE]';
 
 /** @throws TypeError when an option is unknown, or the rounds are no number from 1 on */
 export function readOptions(args: readonly string[]): SpeedOptions {
@@ -22,6 +24,7 @@ export function readOptions(args: readonly string[]): SpeedOptions {
       only: { type: 'string', multiple: true, default: [] },
       json: { type: 'string' },
       svg: { type: 'string' },
+      markdown: { type: 'string' },
     },
   });
   const scale = values.quick ? QUICK : FULL;
@@ -32,5 +35,6 @@ export function readOptions(args: readonly string[]): SpeedOptions {
     only: values.only,
     jsonFile: values.json,
     svgFile: values.svg,
+    markdownFile: values.markdown,
   };
 }

@@ -19,7 +19,8 @@ export function printResults({ measure, rows }: MeasureResults): void {
   }
 }
 
-function cell(row: Row, metric: Metric): string {
+/** A figure as tables show it: the median, and the spread where there was more than one round. */
+export function cell(row: Row, metric: Metric): string {
   const figure = row.figure(metric);
   if (figure === undefined) return 'none';
   const { median, min, max, rounds } = figure;

@@ -2,20 +2,22 @@ import { writeFile } from 'node:fs/promises';
 import { chart } from './chart.js';
 import { verdicts } from './goals.js';
 import { runAsJson } from './json.js';
-import { describeMachine } from './machine.js';
+import { describeMachine, type Machine } from './machine.js';
+import { runAsMarkdown } from './markdown.js';
 import type { Measure } from './measure.js';
 import { MEASURES } from './measures/all.js';
-import { readOptions, USAGE } from './options.js';
+import { readOptions, type SpeedOptions, USAGE } from './options.js';
 import { printResults, printVerdicts } from './print.js';
-import type { MeasureResults } from './results.js';
+import type { MeasureResults, Results } from './results.js';
 import { runMeasure } from './run.js';
+import type { Scale } from './scale.js';
 import { duration } from './show.js';
 
 const EXIT_USAGE = 2;
 
 /** How quick the gateway is, beside others on the same machine in the same run. */
 export async function speed(args: readonly string[]): Promise<void> {
-  const { scale, measures, jsonFile, svgFile } = chosen(args);
+  const { scale, measures, ...files } = chosen(args);
   const begunMs = performance.now();
   const machine = describeMachine();
   const results = new Map<Measure, MeasureResults>();
@@ -23,14 +25,26 @@ export async function speed(args: readonly string[]): Promise<void> {
     const found = await runMeasure(measure, scale);
     results.set(measure, found);
     printResults(found);
+    // A run of half an hour that is interrupted leaves what it has measured.
+    await writeFiles(files, machine, scale, results);
   }
-  const judged = verdicts(results, scale);
-  printVerdicts(judged);
+  printVerdicts(verdicts(results, scale));
   console.log(`\n  ${duration(performance.now() - begunMs)} in all`);
-  if (jsonFile !== undefined) {
-    await writeFile(jsonFile, runAsJson(machine, scale, results, judged));
-  }
-  if (svgFile !== undefined) await writeFile(svgFile, chart(results));
+}
+
+async function writeFiles(
+  { jsonFile, svgFile, markdownFile }: Omit<SpeedOptions, 'scale' | 'only'>,
+  machine: Machine,
+  scale: Scale,
+  results: Results,
+): Promise<void> {
+  const judged = verdicts(results, scale);
+  const written: readonly (readonly [file: string | undefined, text: string])[] = [
+    [jsonFile, runAsJson(machine, scale, results, judged)],
+    [svgFile, chart(results)],
+    [markdownFile, runAsMarkdown(machine, scale, results, judged)],
+  ];
+  for (const [file, text] of written) if (file !== undefined) await writeFile(file, text);
 }
 
 function chosen(args: readonly string[]) {
