@@ -1,6 +1,9 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -83,6 +86,20 @@ describe('a handshake', () => {
       await greeted(client(port, options));
     },
   );
+
+  it('fails with an RSA certificate when the client offers no forward secrecy', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'gateway-rsa-'));
+    onTestFinished(() => rmSync(directory, { recursive: true }));
+    const [key, cert] = [join(directory, 'key.pem'), join(directory, 'cert.pem')];
+    const make = 'req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost'.split(' ');
+    execFileSync('openssl', [...make, '-keyout', key, '-out', cert], { stdio: 'ignore' });
+    const { port } = await start({ tls: { key: readFileSync(key), cert: readFileSync(cert) } });
+    const offering = (ciphers: string) => client(port, { maxVersion: 'TLSv1.2', ciphers });
+    await greeted(offering('ECDHE-RSA-AES128-GCM-SHA256'));
+    const socket = offering('AES128-GCM-SHA256');
+    await new Promise((resolve) => socket.once('close', resolve));
+    expect(socket.getProtocol()).toBeNull();
+  });
 
   it('succeeds when the first bytes come one by one', async () => {
     const { port } = await start();

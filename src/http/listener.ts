@@ -43,6 +43,8 @@ export interface HttpListenerOptions {
   readonly log: Logger;
   /** Timeout of a body, half a minute by default; uploads may take longer. */
   readonly bodyTimeoutMs?: number;
+  /** Timeout of a request's head, ten seconds by default. */
+  readonly headersTimeoutMs?: number;
   /** Timeout of a client that takes nothing of its answer, 15 seconds by default. */
   readonly stalledAfterMs?: number;
   /** Timeout of a TLS handshake, ten seconds by default. */
@@ -81,12 +83,13 @@ export interface HttpListener {
 /** An HTTP or HTTPS listener for the app; nothing is bound before `start`. */
 export function createHttpListener(options: HttpListenerOptions): HttpListener {
   const { protocolSwitch, stalledAfterMs = STALLED_AFTER_MS } = options;
+  const { headersTimeoutMs = HEADERS_TIMEOUT_MS } = options;
   const quota = new ConnectionQuota({
     ...options,
     isExempt: options.isTrustedAddress ?? isLoopbackAddress,
   });
   const server = createServer({
-    headersTimeout: HEADERS_TIMEOUT_MS,
+    headersTimeout: headersTimeoutMs,
     requestTimeout: LONG_BODY_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { failure, problemOf } from './client.js';
-import { ADMIN_TOKEN, startGateway, useRedis } from './harness.js';
+import { failure, problemOf, rawText } from './client.js';
+import { ADMIN_TOKEN, FAIRNESS, startGateway, useRedis } from './harness.js';
 import { fill, OPEN_PATHS, protectedRoutesOf } from './routes.js';
 
 const redis = useRedis();
@@ -64,6 +64,20 @@ it('refuses an expired token', async () => {
   expect((await gateway.call('GET', '/care-homes', { token })).status).toBe(200);
   gateway.aheadMs = 61_000;
   expect(failure(await gateway.call('GET', '/care-homes', { token }))).toBe('401 unauthenticated');
+});
+
+it('makes a client known: its network, and on its connection its turns', async () => {
+  const gateway = await startGateway(redis);
+  const request = (token: string, last = '') =>
+    `GET /care-homes HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n${last}\r\n`;
+  const last = 'Connection: close\r\n';
+  FAIRNESS.turns.takeUsage();
+  await rawText(gateway.port, `${request('wrong')}${request('wrong', last)}`);
+  expect(gateway.knownNetworks.has('127.0.0.1')).toBe(false);
+  expect([...FAIRNESS.turns.takeUsage().usedMs.keys()]).toEqual(['127.0.0.1']);
+  await rawText(gateway.port, `${request(ADMIN_TOKEN)}${request(ADMIN_TOKEN, last)}`);
+  expect(gateway.knownNetworks.has('127.0.0.1')).toBe(true);
+  expect([...FAIRNESS.turns.takeUsage().usedMs.keys()]).toContain('token:admin');
 });
 
 describe('an address with many invalid tokens', () => {

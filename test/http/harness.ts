@@ -156,6 +156,7 @@ export class TestGateway {
   readonly presence = new Map<string, DevicePresence>();
   readonly store: SiteStoreRedis;
   readonly audit: AuditTrailRedis;
+  readonly knownNetworks = new KnownNetworks();
   readonly denials: Denials;
   readonly losses: Losses;
   readonly invalidPublishes: InvalidPublishStoreRedis;
@@ -216,7 +217,7 @@ export class TestGateway {
       deadLetters: new DeadLetterStoreRedis(redis, keys),
       denials: this.denials,
       watch: new QuotaWatch({ health, model, log, now }),
-      knownNetworks: new KnownNetworks(),
+      knownNetworks: this.knownNetworks,
       connections: { page: () => ({ connections: [], next: undefined }), denied: () => [] },
       presence: { of: (id) => this.presence.get(id) ?? { online: false, lastSeenAtMs: null } },
       invalidPublishes: this.invalidPublishes,

@@ -276,9 +276,10 @@ describe('a full listener', () => {
     await secondClosed;
     expect(first.destroyed).toBe(false);
     const firstClosed = once(first, 'close');
-    await connected(port);
+    const newer = await connected(port);
     await connected(port);
     await firstClosed;
+    expect(newer.destroyed).toBe(false);
     expect(lines[0]).toContain('http listener is full');
     expect(watch.named[0]).toEqual('all-http-connections address:127.0.0.1');
   });
@@ -430,6 +431,49 @@ it('cuts off a client that takes nothing of its answer', async () => {
   socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
   // The whole answer cannot have gone out, as nobody reads.
   await cut;
+});
+
+it('closes a connection on which no request comes', async () => {
+  const { port } = await start({ stalledAfterMs: 50 });
+  await once(await connected(port), 'close');
+});
+
+it('answers 408 when the head of a request comes too slowly', async () => {
+  const { port } = await start({ headersTimeoutMs: 100 });
+  const socket = await connected(port, 'GET / HTTP/1.1\r\nHost: x\r\nSlow: ');
+  const drip = setInterval(() => socket.write('x'), 50);
+  onTestFinished(() => clearInterval(drip));
+  const [answer] = await once(socket, 'data');
+  expect(String(answer)).toContain('HTTP/1.1 408');
+  await once(socket, 'close');
+});
+
+it('closes after the last answer, though the client does not', async () => {
+  const { port } = await start();
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  socket.on('error', () => undefined);
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  socket.resume();
+  socket.write(REQUEST);
+  await once(socket, 'end');
+  const drip = setInterval(() => socket.write('x'), 50);
+  onTestFinished(() => clearInterval(drip));
+  await closed;
+});
+
+it('begins no request while another waits for the store, but for a quarter of a second', async () => {
+  const { app, release } = heldApp();
+  const begunAtMs: number[] = [];
+  const fetch = () => {
+    begunAtMs.push(performance.now());
+    return app.fetch();
+  };
+  const { port } = await start({ app: { fetch } });
+  await Promise.all([connected(port, REQUEST), connected(port, REQUEST)]);
+  await expect.poll(() => begunAtMs.length).toBe(2);
+  const [first = 0, second = 0] = begunAtMs;
+  expect(second - first).toBeGreaterThan(200);
+  release();
 });
 
 describe('a slow body', () => {

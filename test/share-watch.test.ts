@@ -1,0 +1,38 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { ProcessorShare, type ShareUser } from '../src/processor-share.js';
+import { ShareWatch } from '../src/share-watch.js';
+import { Health } from '../src/site/health.js';
+import { SiteModel } from '../src/site/site-model.js';
+
+/** Two of the watch's intervals, and some. */
+const TIMEOUT_MS = 15_000;
+
+it('names who asks for most of the processor, until that ends', { timeout: 40_000 }, async () => {
+  const [turns, health] = [new ProcessorShare(), new Health()];
+  const watch = new ShareWatch(turns, health, new SiteModel());
+  watch.start();
+  onTestFinished(() => watch.stop());
+  let isBusy = true;
+  onTestFinished(() => {
+    isBusy = false;
+  });
+  const user = (line: string, workMs: number): ShareUser => {
+    const one: ShareUser = {
+      ...{ line, isKnown: true },
+      takeTurn() {
+        const untilMs = performance.now() + workMs;
+        while (performance.now() < untilMs);
+        if (isBusy) turns.want(one);
+      },
+    };
+    return one;
+  };
+  turns.want(user('192.0.2.1', 1));
+  turns.want(user('token:t-1', 3));
+  const faults = () => health.faults();
+  await expect
+    .poll(faults, { timeout: TIMEOUT_MS })
+    .toEqual([expect.stringMatching(/more than their share .* most of all access token t-1\.$/)]);
+  isBusy = false;
+  await expect.poll(faults, { timeout: TIMEOUT_MS }).toEqual([]);
+});
