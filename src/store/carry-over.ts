@@ -9,7 +9,9 @@ import { Script } from './scripts.js';
 import { execute } from './transaction.js';
 
 /** The layout of this version; a store without a number was written by version 1. */
-const LAYOUT = 3;
+const LAYOUT = 4;
+/** The first whose sessions are stored under their owners. */
+const LAYOUT_OF_OWNERS = 3;
 /** The first whose alarms refer to places with names. */
 const LAYOUT_OF_PLACES = 2;
 /** Redis serves nobody else during a scan: some milliseconds for this many. */
@@ -31,6 +33,9 @@ interface Version1Place {
 
 /**
  * Converts a store of an earlier version to the present layout.
+ *
+ * Layout 3 differs by its indexes alone, which have no blocks yet: they get them as alarms come
+ * (append-alarms.lua).
  *
  * Sessions of layout 2 are stored under their client ids alone, today's in the name space of their owners.
  *
@@ -61,16 +66,17 @@ export class CarryOver {
       );
     }
     const places = layout < LAYOUT_OF_PLACES ? await this.#carryPlacesOver() : 0;
-    const sessions = await this.#carrySessionsOver();
+    const sessions = layout < LAYOUT_OF_OWNERS ? await this.#carrySessionsOver() : 0;
+    await this.#redis.set(this.#keys.layout, LAYOUT);
     if (places + sessions === 0) return;
     this.#log.info({ places, sessions }, 'carried the data of an earlier version over');
   }
 
-  /** Gives all sessions their keys, and the store its layout, in one atomic call. */
+  /** Gives all sessions their keys, and the store its layout, in one atomic call; returns how many. */
   async #carrySessionsOver(): Promise<number> {
     const { sessions, layout, receivedPrefix } = this.#keys;
     const prefixes = [this.#keys.session(''), receivedPrefix];
-    return carrySessionsOver.run(this.#redis, [sessions, layout], [...prefixes, LAYOUT]);
+    return carrySessionsOver.run(this.#redis, [sessions, layout], [...prefixes, LAYOUT_OF_OWNERS]);
   }
 
   /** Converts all places; returns how many. */

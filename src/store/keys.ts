@@ -127,7 +127,7 @@ export class Keys {
 
   /**
    * Sorted set, by detection time: the alarms of one kind, of a location or a device in it, in one group
-   * or in none.
+   * or in none. The older ones are in blocks, whose keys begin with this one (append-alarms.lua).
    */
   alarmIndex(
     locationId: string,

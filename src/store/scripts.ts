@@ -8,7 +8,9 @@ export class Script<Reply> {
   readonly #reply: z.ZodType<Reply>;
 
   constructor(name: string, reply: z.ZodType<Reply>) {
-    this.#lua = readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), 'utf8');
+    const lua = readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), 'utf8');
+    // The store digests the text at each call: without comments that is half the work.
+    this.#lua = lua.replace(/^ *--.*$/gm, '');
     this.#reply = reply;
   }
 

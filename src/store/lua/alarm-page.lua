@@ -1,4 +1,5 @@
--- One page of the alarm history, merged from the indexes of the wanted groups and kinds.
+-- One page of the alarm history, merged from the indexes of the wanted groups and kinds. Each is read from
+-- its sorted set and from its blocks, which append-alarms.lua packs.
 -- KEYS[1] history   KEYS[2] groups that the location or device has alarms of
 -- ARGV[1] prefix of the location's or device's indexes, ARGV[2] of places (in the slot of the history)
 -- ARGV[3] 'asc' or 'desc'   ARGV[4] after and ARGV[5] before this time, both exclusive, '' for none
@@ -18,7 +19,10 @@ local newest = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
 local upTo = tonumber(ARGV[8]) or newest and tonumber(string.match(newest[1], '^%d+')) or 0
 local startScore, startMember = ARGV[9], ARGV[10]
 local lastKind = 11 + tonumber(ARGV[11])
-local MIN_BLOCK = 2
+local MIN_ROWS = 2
+-- Blocks keep alarms that have expired until all in them have.
+local oldestEntry = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
+local oldest = oldestEntry and string.format('%012d', string.match(oldestEntry[1], '^%d+')) or ''
 
 local function isWanted(group)
   if ARGV[lastKind + 1] == '*' then return true end
@@ -43,8 +47,8 @@ local function startRank(index)
   return low
 end
 
--- Creates a reader of an index between the bounds; nil when nothing is there.
-local function reader(index)
+-- Creates a reader of what an index itself has between the bounds; nil when nothing is there.
+local function indexReader(index)
   local total = redis.call('ZCARD', index)
   if total == 0 then return nil end
   -- Both bounds are exclusive: the lowest rank is the number of alarms up to the lower bound.
@@ -55,28 +59,106 @@ local function reader(index)
     if ascending then lowest = math.max(lowest, start) else highest = math.min(highest, start - 1) end
   end
   if lowest > highest then return nil end
-  return { index = index, total = total, lowest = lowest, highest = highest, block = {}, at = 1 }
+  return { index = index, total = total, lowest = lowest, highest = highest, rows = {}, at = 1 }
 end
 
--- Moves the reader to its next alarm; false at its end.
-local function advance(one, blockSize)
-  if one.at > #one.block then
+local function advanceInIndex(one, count)
+  if one.at > #one.rows then
     if one.lowest > one.highest then return false end
     if ascending then
-      local to = math.min(one.highest, one.lowest + blockSize - 1)
-      one.block = redis.call('ZRANGE', one.index, one.lowest, to, 'WITHSCORES')
+      local to = math.min(one.highest, one.lowest + count - 1)
+      one.rows = redis.call('ZRANGE', one.index, one.lowest, to, 'WITHSCORES')
       one.lowest = to + 1
     else
-      local to = math.max(one.lowest, one.highest - blockSize + 1)
+      local to = math.max(one.lowest, one.highest - count + 1)
       local last = one.total - 1
-      one.block = redis.call('ZREVRANGE', one.index, last - one.highest, last - to, 'WITHSCORES')
+      one.rows = redis.call('ZREVRANGE', one.index, last - one.highest, last - to, 'WITHSCORES')
       one.highest = to - 1
     end
     one.at = 1
   end
-  one.member, one.score = one.block[one.at], tonumber(one.block[one.at + 1])
+  one.member, one.score = one.rows[one.at], tonumber(one.rows[one.at + 1])
   one.at = one.at + 2
   return true
+end
+
+-- Where reading of blocks starts: the alarms behind this time and member, in the order of the page.
+local FIRST, LAST = '000000000000', '999999999999'
+local startTime = tonumber(startScore)
+if not startTime and ascending then
+  startTime, startMember = tonumber(lower) or -math.huge, LAST
+elseif not startTime then
+  startTime, startMember = tonumber(upper) or math.huge, FIRST
+end
+
+-- Returns detection time and member.
+local function alarmIn(block, number)
+  local from = 25 * (number - 1) + 1
+  return tonumber(string.sub(block, from + 12, from + 24)), string.sub(block, from, from + 11)
+end
+
+-- Creates a reader of the blocks of an index, from the one that holds the start; nil when it has none. It
+-- stands before all alarms in them, for a page may end before that block has to be read.
+local function blockReader(index)
+  local blocks = index .. ':blocks'
+  local found = redis.call('ZRANGEBYSCORE', blocks, startTime, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  if not found[1] and not ascending then found = redis.call('ZREVRANGE', blocks, 0, 0, 'WITHSCORES') end
+  if not found[1] then return nil end
+  local one = { index = index, isUnread = true, name = found[1], lastTime = tonumber(found[2]) }
+  one.score, one.member = startTime, FIRST
+  if not ascending then one.score, one.member = math.min(startTime, one.lastTime), LAST end
+  return one
+end
+
+-- Reads the reader's block, and finds the start in it by bisection; a later block starts at its end.
+local function readBlock(one)
+  one.block = redis.call('GET', one.index .. ':' .. one.name) or ''
+  one.total = math.floor(#one.block / 25)
+  local low, high = 0, one.total
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    local time, member = alarmIn(one.block, middle + 1)
+    local isPassed = member < startMember or ascending and member == startMember
+    if time ~= startTime then isPassed = time < startTime end
+    if isPassed then low = middle + 1 else high = middle end
+  end
+  one.at, one.isUnread = ascending and low + 1 or low, false
+end
+
+-- Reads the block behind the one that was read; false when there is none.
+local function readNextBlock(one)
+  local command, last = 'ZRANGEBYSCORE', '+inf'
+  if not ascending then command, last = 'ZREVRANGEBYSCORE', '-inf' end
+  local from = string.format('(%.0f', one.lastTime)
+  local found = redis.call(command, one.index .. ':blocks', from, last, 'WITHSCORES', 'LIMIT', 0, 1)
+  if not found[1] then return false end
+  one.name, one.lastTime = found[1], tonumber(found[2])
+  readBlock(one)
+  return true
+end
+
+local lowest, highest = tonumber(lower) or -math.huge, tonumber(upper) or math.huge
+local step = ascending and 1 or -1
+local function advanceInBlocks(one)
+  if one.isUnread then readBlock(one) end
+  repeat
+    while one.at >= 1 and one.at <= one.total do
+      local time, member = alarmIn(one.block, one.at)
+      one.at = one.at + step
+      if time <= lowest or time >= highest then return false end
+      if member >= oldest then
+        one.score, one.member = time, member
+        return true
+      end
+    end
+  until not readNextBlock(one)
+  return false
+end
+
+-- Moves the reader to its next alarm; false at its end.
+local function advance(one, count)
+  if one.name then return advanceInBlocks(one) end
+  return advanceInIndex(one, count)
 end
 
 local function comesFirst(one, other)
@@ -87,10 +169,14 @@ end
 local readers = {}
 for _, group in ipairs(redis.call('HKEYS', KEYS[2])) do
   if isWanted(group) then
-    for at = 12, lastKind do readers[#readers + 1] = reader(indexes .. group .. ':' .. ARGV[at]) end
+    for at = 12, lastKind do
+      local index = indexes .. group .. ':' .. ARGV[at]
+      readers[#readers + 1] = indexReader(index)
+      readers[#readers + 1] = blockReader(index)
+    end
   end
 end
-local blockSize = math.max(MIN_BLOCK, math.ceil(2 * (limit + 1) / #readers))
+local rowsEach = math.max(MIN_ROWS, math.ceil(2 * (limit + 1) / #readers))
 
 -- The readers by their next alarms, a binary heap: with many groups there are hundreds of them.
 local heads = {}
@@ -104,7 +190,7 @@ local function siftDown(at)
   end
 end
 for _, one in ipairs(readers) do
-  if advance(one, blockSize) then heads[#heads + 1] = one end
+  if one.isUnread or advance(one, rowsEach) then heads[#heads + 1] = one end
 end
 for at = math.floor(#heads / 2), 1, -1 do siftDown(at) end
 
@@ -130,12 +216,14 @@ end
 local ending, reached, passed = 'end', {}, 0
 while #heads > 0 do
   local first = heads[1]
-  local counts = tonumber(first.member) <= upTo
-  if counts and #page == limit then ending = 'full' break end
-  if not counts and passed == passingLimit then ending = 'paused' break end
-  if counts then add(first.score, first.member) else passed = passed + 1 end
-  reached = { string.format('%.0f', first.score), first.member }
-  if not advance(first, blockSize) then
+  if not first.isUnread then
+    local counts = tonumber(first.member) <= upTo
+    if counts and #page == limit then ending = 'full' break end
+    if not counts and passed == passingLimit then ending = 'paused' break end
+    if counts then add(first.score, first.member) else passed = passed + 1 end
+    reached = { string.format('%.0f', first.score), first.member }
+  end
+  if not advance(first, rowsEach) then
     heads[1] = heads[#heads]
     heads[#heads] = nil
   end

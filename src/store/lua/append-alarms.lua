@@ -69,17 +69,48 @@ for number, alarm in ipairs(alarms) do
   end
 end
 
+-- An alarm takes 100 bytes in a sorted set that is not short. So a long index packs its oldest alarms into a
+-- block: a string of member and detection time of each, in their order. The list of blocks is a sorted set, by
+-- the detection time of a block's last alarm; a block's name is its highest member, with which it expires.
+-- Blocks follow each other: an alarm that comes too late for that stays in the index.
+-- This many fill 3 KiB.
+local LONG_INDEX, BLOCK_ALARMS = 160, 122
+-- All times in a block have 13 digits: none is before 2001, by a clock that was not set.
+local BEFORE_BLOCKS = '999999999999'
+
+local function shorten(index)
+  local count, blocks = redis.call('ZCARD', index), index .. ':blocks'
+  if count < LONG_INDEX then return end
+  local lastTime = redis.call('ZRANGE', blocks, -1, -1, 'WITHSCORES')[2]
+  local start = redis.call('ZCOUNT', index, '-inf', lastTime or BEFORE_BLOCKS)
+  if count - start < LONG_INDEX then return end
+  local stop, highest = start + BLOCK_ALARMS - 1, ''
+  local oldest = redis.call('ZRANGE', index, start, stop, 'WITHSCORES')
+  for at = 1, #oldest, 2 do
+    if oldest[at] > highest then highest = oldest[at] end
+  end
+  redis.call('SET', index .. ':' .. highest, table.concat(oldest))
+  redis.call('ZADD', blocks, oldest[#oldest], highest)
+  redis.call('ZREMRANGEBYRANK', index, start, stop)
+end
+
+local function addToIndex(index, alarm, member)
+  redis.call('ZADD', index, alarm[20], member)
+  -- One alarm in eight looks, which is often enough; its digest is as good as random.
+  if string.byte(alarm[2]) < 32 then shorten(index) end
+end
+
 local function add(alarm, sequence)
   local device, location, group, kind = alarm[3], alarm[4], alarm[5], alarm[6]
-  local number, detectedAt = text(sequence), alarm[20]
+  local number = text(sequence)
   -- Fixed width, so that alarms with equal detection times stay in the order in which they came.
   local member = string.rep('0', 12 - #number) .. number
   redis.call('XADD', log, number .. '-0', 'i', alarm[14], 'k', kind, 'r', alarm[15], 'a', alarm[16],
     'p', alarm[7], 'd', alarm[17], 'x', alarm[18], 't', alarm[19])
   redis.call('HSET', ids .. alarm[1], alarm[2], number)
   local index = group .. ':' .. kind
-  redis.call('ZADD', indexes .. location .. ':' .. device .. ':' .. index, detectedAt, member)
-  redis.call('ZADD', indexes .. location .. ':' .. index, detectedAt, member)
+  addToIndex(indexes .. location .. ':' .. device .. ':' .. index, alarm, member)
+  addToIndex(indexes .. location .. ':' .. index, alarm, member)
   if alarm[9] ~= '' then
     redis.call('HSET', receipts .. device, alarm[9], receiptOf(alarm, sequence))
     redis.call('EXPIRE', receipts .. device, keepSeconds)

@@ -25,6 +25,18 @@ local function removeId(device, id)
   redis.call('HDEL', ids .. string.format('%.0f', piece), field)
 end
 
+-- An alarm is in the index itself or in a block (append-alarms.lua). Alarms go in the order of their
+-- sequences, so a block goes with the highest in it.
+local function removeFromIndex(index, detectedAt, sequence)
+  if redis.call('ZREM', index, string.format('%012.0f', sequence)) == 1 then return end
+  local blocks = index .. ':blocks'
+  local block = redis.call('ZRANGEBYSCORE', blocks, detectedAt, '+inf', 'LIMIT', 0, 1)[1]
+  if block and tonumber(block) <= sequence then
+    redis.call('DEL', index .. ':' .. block)
+    redis.call('ZREM', blocks, block)
+  end
+end
+
 local removed = 0
 for _, row in ipairs(redis.call('XRANGE', KEYS[1], '-', last, 'COUNT', limit)) do
   local entry, fields, alarm = row[1], row[2], {}
@@ -33,9 +45,11 @@ for _, row in ipairs(redis.call('XRANGE', KEYS[1], '-', last, 'COUNT', limit)) d
   local location, device, group = unpack(redis.call('HMGET', place, 'l', 'd', 'g'))
   -- Without the place the indexes are unknown; alarm-page.lua skips what they still hold.
   if location and device and group then
-    local member = string.format('%012.0f', tonumber(string.match(entry, '^%d+')))
-    redis.call('ZREM', indexes .. location .. ':' .. group .. ':' .. alarm.k, member)
-    redis.call('ZREM', indexes .. location .. ':' .. device .. ':' .. group .. ':' .. alarm.k, member)
+    local sequence = tonumber(string.match(entry, '^%d+'))
+    local detectedAt = (tonumber(alarm.r) or 0) - (tonumber(alarm.a) or 0)
+    local index = ':' .. group .. ':' .. alarm.k
+    removeFromIndex(indexes .. location .. index, detectedAt, sequence)
+    removeFromIndex(indexes .. location .. ':' .. device .. index, detectedAt, sequence)
     removeId(device, alarm.i)
     if isLast(place, 'n') then
       redis.call('DEL', place)

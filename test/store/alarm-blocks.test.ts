@@ -1,0 +1,145 @@
+import { expect, it } from 'vitest';
+import type { AlarmKind } from '../../src/domain/alarms.js';
+import { newId } from '../../src/domain/notation.js';
+import type { AlarmQuery, AlarmRecord } from '../../src/site/alarm-history.js';
+import { AlarmRetention } from '../../src/store/alarm-retention.js';
+import { useRedis } from '../http/harness.js';
+import { AlarmWorld } from './alarm-world.js';
+
+const place = useRedis();
+const START_MS = Date.UTC(2026, 0, 1);
+const ALARMS = 1_500;
+
+interface Recorded {
+  readonly id: string;
+  readonly atMs: number;
+  readonly kind: AlarmKind;
+}
+
+/** Most in the order of detection, many at the same time, some far too late, of two kinds. */
+function planned(): Recorded[] {
+  return Array.from({ length: ALARMS }, (_, number) => {
+    const lateMs = number % 10 === 3 ? 100 * ((number * 7) % 130) : 0;
+    const atMs = START_MS + 100 * Math.floor(number / (number % 400 < 50 ? 50 : 3)) - lateMs;
+    return { id: newId(), atMs, kind: number % 5 === 0 ? 'noise' : 'fall' };
+  });
+}
+
+async function record(world: AlarmWorld, alarms: readonly Recorded[]): Promise<void> {
+  for (let at = 0; at < alarms.length; at += 100) {
+    const batch = alarms.slice(at, at + 100).map(({ id, kind, atMs }, number) => {
+      const detectedAt = new Date(atMs).toISOString();
+      return world.alarm({ id, kind, detectedAt }, START_MS + at + number);
+    });
+    await world.logs.alarms.append(batch);
+  }
+}
+
+/** Follows the pages of a query from its first to its last. */
+async function listed(world: AlarmWorld, query: Partial<AlarmQuery>): Promise<string[]> {
+  const all: AlarmRecord[] = [];
+  let page = await world.page({ limit: 97, ...query });
+  for (;;) {
+    all.push(...page.alarms);
+    const { next: position, upToSequence } = page;
+    if (position === undefined) return all.map(({ id }) => id);
+    page = await world.page({ limit: 97, ...query, position, upToSequence });
+  }
+}
+
+async function blocksOf(world: AlarmWorld): Promise<number> {
+  const lists = (await world.historyKeys()).filter((key) => key.endsWith(':blocks'));
+  const keys = lists.map((key) => world.keys.sitePrefix + key);
+  const counts = await Promise.all(keys.map((key) => world.redis.zcard(key)));
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+/** Compares listings in both orders, within bounds and without, with what was recorded. */
+async function expectListings(world: AlarmWorld, alarms: readonly Recorded[]): Promise<void> {
+  // A sort keeps the order of alarms with equal times.
+  const sorted = [...alarms].sort((one, other) => one.atMs - other.atMs);
+  const [afterMs, beforeMs] = [sorted[300]?.atMs, sorted.at(-300)?.atMs];
+  for (const deviceId of [undefined, world.deviceId]) {
+    for (const bounds of [{}, { afterMs }, { beforeMs }, { afterMs, beforeMs }]) {
+      for (const kinds of [['fall', 'noise'], ['noise']] satisfies AlarmKind[][]) {
+        const { afterMs: after = 0, beforeMs: before = Number.POSITIVE_INFINITY } = bounds;
+        const ids = sorted
+          .filter(
+            ({ atMs, kind }) => atMs > after && atMs < before && kinds.some((one) => one === kind),
+          )
+          .map(({ id }) => id);
+        const query = { deviceId, kinds, ...bounds };
+        expect(await listed(world, { ...query, order: 'asc' })).toEqual(ids);
+        expect(await listed(world, { ...query, order: 'desc' })).toEqual(ids.reverse());
+      }
+    }
+  }
+}
+
+async function removeUpTo({ redis, keys }: AlarmWorld, count: number): Promise<void> {
+  const now = () => START_MS + count;
+  const unackedFrom = () => Number.POSITIVE_INFINITY;
+  const retention = new AlarmRetention({ redis, keys, maxAgeMs: 0, now, unackedFrom });
+  await retention.removeOld(new AbortController().signal);
+}
+
+/** Puts the alarms of all blocks back into the indexes, as layout 3 has them. */
+async function unpack({ redis, keys }: AlarmWorld): Promise<void> {
+  for (const list of await redis.keys(`${keys.alarmIndexPrefix}*:blocks`)) {
+    const index = list.slice(0, -':blocks'.length);
+    for (const name of await redis.zrange(list, 0, -1)) {
+      const block = (await redis.get(`${index}:${name}`)) ?? '';
+      for (const [, member = '', score = ''] of block.matchAll(/(\d{12})(\d{13})/g)) {
+        await redis.zadd(index, score, member);
+      }
+      await redis.del(`${index}:${name}`);
+    }
+    await redis.del(list);
+  }
+}
+
+it('lists every alarm in its place when long indexes are packed into blocks', async () => {
+  const world = new AlarmWorld(place);
+  const alarms = planned();
+  await record(world, alarms);
+  expect(await blocksOf(world)).toBeGreaterThan(10);
+  await expectListings(world, alarms);
+});
+
+it('lists what is left while the alarms of blocks expire, and leaves nothing behind', async () => {
+  const world = new AlarmWorld(place);
+  const alarms = planned();
+  await record(world, alarms);
+  const before = await blocksOf(world);
+  await removeUpTo(world, 700);
+  await expectListings(world, alarms.slice(700));
+  expect(await blocksOf(world)).toBeLessThan(before);
+  await removeUpTo(world, Number.MAX_SAFE_INTEGER - START_MS);
+  expect(await world.historyKeys()).toEqual([]);
+});
+
+it('reads the indexes of layout 3, and packs them as alarms come', async () => {
+  const world = new AlarmWorld(place);
+  const alarms = planned();
+  await record(world, alarms.slice(0, 1_300));
+  await unpack(world);
+  expect(await blocksOf(world)).toBe(0);
+  await expectListings(world, alarms.slice(0, 1_300));
+  for (const one of alarms.slice(1_300)) await record(world, [one]);
+  expect(await blocksOf(world)).toBeGreaterThan(10);
+  await expectListings(world, alarms);
+});
+
+it('takes at most 30 bytes for an alarm in each index of a long history', async () => {
+  const world = new AlarmWorld(place);
+  const count = 10_000;
+  const alarms = Array.from({ length: count }, (_, number): Recorded => {
+    return { id: newId(), kind: 'fall', atMs: START_MS + number };
+  });
+  await record(world, alarms);
+  const keys = await world.redis.keys(`${world.keys.alarmIndexPrefix}*`);
+  const bytes = await Promise.all(keys.map((key) => world.redis.memory('USAGE', key)));
+  const indexes = 2;
+  const total = bytes.reduce<number>((sum, each) => sum + Number(each), 0);
+  expect(total / count / indexes).toBeLessThan(30);
+});
