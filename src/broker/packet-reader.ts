@@ -141,7 +141,8 @@ export class PacketReader implements TurnTaker {
   }
 
   #take(packet: Packet): void {
-    if (this.#isEnded) return;
+    // Aedes takes no packet of a client that it has closed.
+    if (this.#isEnded || this.#options.client.closed) return;
     if (COSTLY.has(packet.cmd)) this.#messages++;
     this.#options.onPacket(packet);
   }

@@ -135,6 +135,17 @@ describe('[MQTT-3.14.4-2] a packet after DISCONNECT is not handled', () => {
   });
 });
 
+describe('[MQTT-3.1.0-1] packets before CONNECT', () => {
+  it('end their connection and nothing else', async () => {
+    const client = await RawClient.open(home.gateway);
+    client.send(telemetry('first', 1), telemetry('second', 2), telemetry('third', 3));
+    await client.closed();
+    const sensor = await RawClient.connect(home.gateway, device);
+    await sensor.ping();
+    sensor.stream.destroy();
+  });
+});
+
 describe('packets in one write with CONNECT', () => {
   it('are handled in their order once the connection is open', async () => {
     const manager = await RawClient.open(home.gateway);
