@@ -50,6 +50,8 @@ export class Slowing {
     const limit = budget.reachedConnectLimit(performance.now());
     if (limit === undefined) return;
     await new Promise<void>((resolve) => {
+      // Broken off with its CONNECT: released with others like it, it would only add to the debt.
+      if (connection.destroyed) return;
       const cancel = this.#hold(budget, limit, ofConnects, resolve);
       connection.once('close', cancel);
     });
