@@ -9,7 +9,7 @@ export class Script<Reply> {
 
   constructor(name: string, reply: z.ZodType<Reply>) {
     const lua = readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), 'utf8');
-    // The store digests the text at each call: without comments that is half the work.
+    // The store digests the text at each call: a third of it is comments.
     this.#lua = lua.replace(/^ *--.*$/gm, '');
     this.#reply = reply;
   }
