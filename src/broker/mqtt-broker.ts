@@ -32,12 +32,13 @@ import type { Connection } from './connection.js';
 import { ConnectionDenials } from './connection-denials.js';
 import { ConnectionQuota } from './connection-quota.js';
 import { KeepAlive } from './keep-alive.js';
-import { MqttClient, type PacketHandlers } from './mqtt-client.js';
+import { addressOf, MqttClient, type PacketHandlers } from './mqtt-client.js';
 import { OpenConnections } from './open-connections.js';
 import { ReadTurns } from './packet-reader.js';
 import { BrokerPersistence } from './persistence.js';
 import { Publishing } from './publishing.js';
 import { Releasing } from './releasing.js';
+import { SilentConnections } from './silent-connections.js';
 import { SlowedFaults } from './slowed-faults.js';
 import { Slowing } from './slowing.js';
 import { Subscribing } from './subscribing.js';
@@ -103,6 +104,7 @@ export class MqttBroker {
   readonly #denials: ConnectionDenials;
   readonly #open: OpenConnections;
   readonly #quota: ConnectionQuota;
+  readonly #silent: SilentConnections;
   /** Authenticated connections whose network connection has not ended. */
   readonly #admitted = new Set<Connection>();
 
@@ -122,6 +124,12 @@ export class MqttBroker {
     this.#turns = new ReadTurns(options.deliveries);
     const { maxConnections: total, watch } = options;
     this.#quota = new ConnectionQuota({ total, watch, isExempt: isLoopbackAddress });
+    this.#silent = new SilentConnections({
+      ...{ quota: this.#quota, timeoutMs: CONNECT_TIMEOUT_MS },
+      onTimeout: (address) => {
+        denials.connect({ address, claims: undefined }, new ConnectError('no-connect'));
+      },
+    });
     const principals = new Principals(model, accessTokens);
     this.#authentication = new Authentication({
       ...options,
@@ -170,12 +178,18 @@ export class MqttBroker {
     this.#backPressure.stop();
     this.#slowedFaults.stop();
     this.#slowing.stop();
+    this.#silent.stop();
     for (const { client } of this.#open.all()) client.close();
     await new Promise<void>((resolve) => this.#aedes.close(resolve));
   }
 
   /** Serves MQTT on a connection; with `request` when it came over WebSocket. */
   handle(stream: Duplex, request?: IncomingMessage): void {
+    const serve = () => this.#serve(stream, request);
+    this.#silent.wait(stream, addressOf({ stream, request }), serve);
+  }
+
+  #serve(stream: Duplex, request: IncomingMessage | undefined): void {
     const client = this.#aedes.handle(stream, request);
     const mqttClient = new MqttClient({
       ...{ stream, client, request, turns: this.#turns, handlers: this.#handlers },
@@ -189,6 +203,8 @@ export class MqttBroker {
     this.#quota.arrived(mqttClient);
     // Aedes does not report every end: it loses sight of several connections under one client id.
     stream.once('close', () => this.#ended(client, mqttClient));
+    // The first bytes came before Aedes and the client's reader listened, and both begin with this event.
+    stream.emit('readable');
   }
 
   /** Closes the connections of a principal (`principalKey`) whose credential has ended. */

@@ -72,7 +72,7 @@ export class MqttClient implements Watched, Held {
   constructor(options: MqttClientOptions) {
     this.#options = options;
     this.client = options.client;
-    this.address = addressOf(options.client);
+    this.address = addressOf(options);
     const { stream, client, limits, turns } = options;
     this.#guard = new PacketGuard(client, limits);
     const parser = parserOf(client);
@@ -227,8 +227,11 @@ function transportOf({ stream, request }: MqttClientOptions): Transport {
   return request.socket instanceof TLSSocket ? 'wss' : 'ws';
 }
 
-function addressOf(client: Client): string {
-  const socket = client.req?.socket ?? client.conn;
-  const address: unknown = Reflect.get(socket, 'remoteAddress');
+/** The address at the other end of a connection. */
+export function addressOf({
+  stream,
+  request,
+}: Pick<MqttClientOptions, 'stream' | 'request'>): string {
+  const address: unknown = Reflect.get(request?.socket ?? stream, 'remoteAddress');
   return typeof address === 'string' ? address : 'unknown';
 }
