@@ -87,7 +87,7 @@ const deviceRates = {
 /** The limits of one device with their defaults, which the configuration may change for all. */
 export const deviceLimitsSchema = z.strictObject({
   ...rateLimits(deviceRates),
-  ...connectLimits({ connectsPerSecond: 20, connectBurst: 256 }),
+  ...connectLimits({ connectsPerSecond: 100, connectBurst: 1_000 }),
   ...alarmLimits({ alarmsPerDay: 200_000, alarmBytesPerDay: 128 * MIB }),
   ...connectionQuotas({ connections: 128, persistentSessions: 5, subscriptions: 100 }),
   ...retainedQuotas({ retainedTopics: 500, retainedBytes: 4 * MIB }),
