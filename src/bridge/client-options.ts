@@ -54,6 +54,8 @@ export async function clientOptions(
     connectTimeout: CONNECT_TIMEOUT_MS,
     reconnectPeriod: 0,
     queueQoSZero: false,
+    // Its debugging output costs time for each packet, also while it is off.
+    log: () => undefined,
     resubscribe: false,
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),

@@ -106,6 +106,11 @@ export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
 }
 
+/** Whether a reason code is a failure (MQTT 5, 2.4); MQTT 3.1.1 has 0 only. */
+export function isFailure(code: number): boolean {
+  return code >= FIRST_FAILURE_CODE;
+}
+
 const PACKET_IDENTIFIER_IN_USE = 145;
 export const PACKET_TOO_LARGE = 149;
 
@@ -116,7 +121,7 @@ export const PACKET_TOO_LARGE = 149;
  * other, the message would fail again, and nothing after it would ever be sent.
  */
 export function makesDeadLetter(code: number): boolean {
-  return code >= FIRST_FAILURE_CODE && code !== PACKET_IDENTIFIER_IN_USE;
+  return isFailure(code) && code !== PACKET_IDENTIFIER_IN_USE;
 }
 
 /** Not authorised, topic name invalid, packet too large, payload format invalid, retain, QoS. */

@@ -5,7 +5,7 @@ import { parseBridgedCommand } from '../domain/bridge-topics.js';
 import { matchesFilter } from '../domain/topics.js';
 import type { BridgeOptions } from './bridge-options.js';
 import type { CommandPace } from './command-pace.js';
-import { packetBytes } from './upstream-limits.js';
+import { packetBytes } from './publish-packet.js';
 
 const SHARE_PREFIX = /^\$share\/[^/]+\//;
 

@@ -19,20 +19,3 @@ export function limitsOf({ properties }: IConnackPacket): UpstreamLimits {
     takesRetained: retainAvailable !== false,
   };
 }
-
-const LENGTH_BYTES = 2;
-const PACKET_IDENTIFIER_BYTES = 2;
-const NO_PROPERTIES_BYTES = 1;
-const BITS_OF_A_LENGTH_BYTE = 7;
-
-/** The length of a PUBLISH on the wire with MQTT 5 (3.3), without properties. */
-export function packetBytes(topic: string, payload: Buffer, qos: 0 | 1 | 2): number {
-  const remaining =
-    LENGTH_BYTES +
-    Buffer.byteLength(topic) +
-    (qos === 0 ? 0 : PACKET_IDENTIFIER_BYTES) +
-    NO_PROPERTIES_BYTES +
-    payload.length;
-  const lengthBytes = Math.floor(Math.log2(remaining) / BITS_OF_A_LENGTH_BYTE) + 1;
-  return 1 + lengthBytes + remaining;
-}

@@ -1,3 +1,4 @@
+import type { IClientOptions } from 'mqtt';
 import type { OutgoingPublish } from '../delivery/receiver.js';
 import { type BridgeTopic, bridgedTopic, parseBridgeTopic } from '../domain/bridge-topics.js';
 import type { BridgeOptions } from './bridge-options.js';
@@ -73,7 +74,7 @@ export class UpstreamLink {
     // The upstream's session may hold the packet, and would begin with it again.
     const forgets = this.#lastFailure === 'packet-too-large';
     clientOptions(this.#options, this.#identity, protocol, forgets)
-      .then((client) => this.#open(client))
+      .then((client) => this.#open(client, protocol))
       // A file that cannot be read, or is no certificate.
       .catch((error: unknown) => this.#failed({ kind: 'tls', detail: codeOf(error) }));
   }
@@ -89,13 +90,13 @@ export class UpstreamLink {
     if (wasConnected) this.#events.disconnected(upstream);
   }
 
-  #open(client: Awaited<ReturnType<typeof clientOptions>>): void {
+  #open(client: IClientOptions, protocol: ProtocolVersion): void {
     if (this.#isStopped) return;
     const { url, qos, retain, commands, ackTimeoutSeconds } = this.#options;
     let isConnected = false;
     const upstream = new Upstream(
       {
-        ...{ url, client, qos, retain, commands },
+        ...{ url, client, protocol, qos, retain, commands },
         maxGatheredBytes: maxGatheredBytes(this.#identity),
         topicOf: (topic) => bridgedTopic(this.#template, topic),
         ackTimeoutMs: ackTimeoutSeconds * 1000,

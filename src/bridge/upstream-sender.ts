@@ -1,17 +1,20 @@
 import type { MqttClient } from 'mqtt';
-import { ErrorWithReasonCode } from 'mqtt';
 import type { OutgoingPublish } from '../delivery/receiver.js';
 import { parseBridgedCommand } from '../domain/bridge-topics.js';
 import { AckWatch } from './ack-watch.js';
+import type { ProtocolVersion } from './client-options.js';
 import {
   type ConnectionFailure,
   failureOfCode,
+  isFailure,
   makesDeadLetter,
   PACKET_TOO_LARGE,
   reasonOf,
 } from './connection-failure.js';
 import type { HangUps } from './hang-ups.js';
-import { packetBytes, type UpstreamLimits } from './upstream-limits.js';
+import { packetBytes } from './publish-packet.js';
+import { MAX_UNANSWERED, PublishStream } from './publish-stream.js';
+import type { UpstreamLimits } from './upstream-limits.js';
 
 /** [MQTT-1.5.4] */
 const MAX_TOPIC_BYTES = 65_535;
@@ -19,6 +22,7 @@ const HUNG_UP = 'Connection closed each time';
 
 export interface SenderOptions {
   readonly topicOf: (forwardedTopic: string) => string;
+  readonly protocol: ProtocolVersion;
   readonly qos: 0 | 1 | 2;
   readonly retain: boolean;
   /** Filters to subscribe to; empty for none. */
@@ -45,12 +49,11 @@ export interface SenderEvents {
 
 /** Sends messages over one connection, and follows what the upstream answers to each. */
 export class UpstreamSender {
-  readonly #client: MqttClient;
   readonly #options: SenderOptions;
   readonly #events: SenderEvents;
   readonly #watch: AckWatch;
+  readonly #stream: PublishStream;
   #limits: UpstreamLimits | undefined;
-  readonly #unanswered = new Map<number, OutgoingPublish>();
   /** Messages that are held back (`HangUps`). */
   #held: OutgoingPublish[] = [];
   /** How many more of the next messages are to be held back. */
@@ -61,12 +64,13 @@ export class UpstreamSender {
   #suspects = 0;
   #isEnding = false;
   #isStopped = false;
+  #onIdle: (() => void) | undefined;
 
   constructor(client: MqttClient, options: SenderOptions, events: SenderEvents) {
-    this.#client = client;
     this.#options = options;
     this.#events = events;
     this.#toHold = options.hangUps.held;
+    this.#stream = new PublishStream(client, (publish, code) => this.#answered(publish, code));
     this.#watch = new AckWatch(options.ackTimeoutMs, () =>
       events.giveUp({ kind: 'silent', detail: 'no acknowledgement in time' }),
     );
@@ -74,12 +78,12 @@ export class UpstreamSender {
 
   get isWritable(): boolean {
     if (this.#isEnding || this.#limits === undefined) return false;
-    const mustWait = this.#isOneByOne && this.#unanswered.size > 0;
-    return !mustWait && !this.#client.stream.writableNeedDrain;
+    const mustWait = this.#isOneByOne && this.#stream.unansweredCount > 0;
+    return !mustWait && this.#stream.isWritable;
   }
 
-  get maxInFlight(): number | undefined {
-    return this.#limits?.maxInFlight;
+  get maxInFlight(): number {
+    return Math.min(this.#limits?.maxInFlight ?? MAX_UNANSWERED, MAX_UNANSWERED);
   }
 
   /** How many messages the next connection is to send one by one. */
@@ -119,27 +123,36 @@ export class UpstreamSender {
 
   /** Handles a DISCONNECT whose reason is about a message. */
   sentAway(code: number): void {
-    this.#suspects = this.#unanswered.size;
+    this.#stream.takeAnswers();
+    this.#suspects = this.#stream.unansweredCount;
     if (!this.#isOneByOne) return;
-    for (const publish of this.#unanswered.values()) this.#deadLetter(publish, reasonOf(code));
-    this.#unanswered.clear();
+    for (const publish of this.#stream.forgetUnanswered())
+      this.#deadLetter(publish, reasonOf(code));
   }
 
   /** Handles a connection that the upstream has closed without a telling reason. */
   hungUp(): void {
-    const [publish] = this.#unanswered.values();
+    this.#stream.takeAnswers();
+    const { unanswered } = this.#stream;
+    const [publish] = unanswered;
     if (publish === undefined) return;
     const { hangUps } = this.#options;
-    if (this.#isOneByOne || this.#answeredCount === 0) this.#suspects = this.#unanswered.size;
+    if (this.#isOneByOne || this.#answeredCount === 0) this.#suspects = unanswered.length;
     const answerMs = performance.now() - this.#lastSentAtMs;
-    if (this.#unanswered.size > 1 || answerMs > hangUps.limits.maxAnswerMs) return;
+    if (unanswered.length > 1 || answerMs > hangUps.limits.maxAnswerMs) return;
     if (hangUps.hungUpAt(publish, this.#answeredCount > 0)) this.#deadLetter(publish, HUNG_UP);
   }
 
-  /** Sends nothing new, but still takes acknowledgements. */
-  stopSending(): void {
+  /**
+   * Sends nothing new, but still takes acknowledgements.
+   *
+   * @param onIdle called once nothing is unacknowledged
+   */
+  stopSending(onIdle?: () => void): void {
     this.#isEnding = true;
     clearTimeout(this.#holdTimer);
+    this.#onIdle = onIdle;
+    if (this.#stream.unansweredCount === 0) onIdle?.();
   }
 
   stop(): void {
@@ -154,19 +167,14 @@ export class UpstreamSender {
 
   #publish(publish: OutgoingPublish, topic: string, limits: UpstreamLimits): void {
     const { payload, messageId, dup } = publish;
+    const { protocol } = this.#options;
     const qos = this.#qosOf(publish, limits);
     const retain = this.#options.retain && limits.takesRetained;
     if (qos > 0) {
       this.#watch.sent(messageId);
-      this.#unanswered.set(messageId, publish);
       this.#lastSentAtMs = performance.now();
     }
-    this.#client.publish(topic, payload, { qos, retain, dup: dup && qos > 0 }, (error) => {
-      const answer = error ?? undefined;
-      // At QoS 0 mqtt.js may call this before `publish` returns, when the message is not yet sent.
-      if (qos === 0) setImmediate(() => this.#answered(publish, answer));
-      else this.#answered(publish, answer);
-    });
+    this.#stream.publish(publish, { topic, payload, qos, retain, dup: dup && qos > 0, protocol });
   }
 
   #isToHold(publish: OutgoingPublish): boolean {
@@ -179,7 +187,7 @@ export class UpstreamSender {
     this.#toHold--;
     this.#held.push(publish);
     this.#holdTimer ??= setTimeout(() => {
-      if (this.#unanswered.size === 0) this.#sendHeld();
+      if (this.#stream.unansweredCount === 0) this.#sendHeld();
     }, this.#options.hangUps.limits.maxHoldMs);
   }
 
@@ -189,25 +197,23 @@ export class UpstreamSender {
     if (publish !== undefined) this.send(publish);
   }
 
-  #answered(publish: OutgoingPublish, error: Error | undefined): void {
-    const isEndOfConnection = error !== undefined && !(error instanceof ErrorWithReasonCode);
-    // `close` reports the end of the connection.
-    if (this.#isStopped || isEndOfConnection || publish.messageId === 0) return;
+  #answered(publish: OutgoingPublish, reasonCode: number): void {
+    if (this.#isStopped || publish.messageId === 0) return;
     this.#watch.answered(publish.messageId);
-    this.#unanswered.delete(publish.messageId);
     this.#answeredCount++;
     // In the order of the queue: held messages go before later ones.
     this.#sendHeld();
-    if (error === undefined) {
+    if (!isFailure(reasonCode)) {
       this.#options.hangUps.answered(publish);
       this.#events.acknowledged(publish.messageId);
-    } else if (makesDeadLetter(error.code)) {
-      this.#deadLetter(publish, reasonOf(error.code));
+    } else if (makesDeadLetter(reasonCode)) {
+      this.#deadLetter(publish, reasonOf(reasonCode));
       this.#events.writable();
     } else {
       // The message is sent again on the next connection, at its place.
-      this.#events.giveUp(failureOfCode(error.code));
+      this.#events.giveUp(failureOfCode(reasonCode));
     }
+    if (this.#stream.unansweredCount === 0) this.#onIdle?.();
   }
 
   #deadLetter(publish: OutgoingPublish, reason: string): void {

@@ -99,17 +99,18 @@ export class Upstream implements Receiver {
   /** Awaits acknowledgements, then disconnects; `closed` is not called. */
   async end(timeoutMs: number): Promise<void> {
     this.#isEnding = true;
-    this.#sender.stopSending();
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, timeoutMs);
-      this.#client.end(false, () => {
-        clearTimeout(timer);
-        resolve();
+      this.#sender.stopSending(() => {
+        this.#client.end(false, () => {
+          clearTimeout(timer);
+          resolve();
+        });
       });
     });
     this.#isClosed = true;
     this.#sender.stop();
-    // Not `end(true)`, which does nothing while mqtt.js still waits for acknowledgements.
+    // Not `end(true)`, which does nothing while mqtt.js waits for a SUBACK.
     this.#client.stream.destroy();
   }
 

@@ -34,11 +34,16 @@ export function parseBridgeTopic(template: string): BridgeTopic | undefined {
  * `battery/level`.
  */
 export function bridgedTopic(template: BridgeTopic, topic: string): string {
-  const { locationId = '', deviceId = '' } = parseForwardedTopic(topic) ?? {};
+  return template
+    .map((part) => ('text' in part ? part.text : levelsFor(part.placeholder, topic)))
+    .join('');
+}
+
+function levelsFor(placeholder: Placeholder, topic: string): string {
+  if (placeholder === 'topic') return topic;
+  if (placeholder !== 'kind') return parseForwardedTopic(topic)?.[placeholder] ?? '';
   const rest = topic.split('/').slice(4).join('/');
-  const kind = rest.startsWith(ALARMS_LEVEL) ? rest.slice(ALARMS_LEVEL.length) : rest;
-  const values = { topic, locationId, deviceId, kind };
-  return template.map((part) => ('text' in part ? part.text : values[part.placeholder])).join('');
+  return rest.startsWith(ALARMS_LEVEL) ? rest.slice(ALARMS_LEVEL.length) : rest;
 }
 
 /** The forwarded messages that a bridge sends. */

@@ -31,3 +31,25 @@ it('a removed bridge closes its connection and takes no more commands, also whil
   expect(commands).toEqual(['door']);
   expect(upstream.packets.filter(({ cmd }) => cmd === 'puback')).toHaveLength(1);
 });
+
+it('a removed bridge counts what is acknowledged at its end, and then disconnects at once', async () => {
+  const sent: number[] = [];
+  const upstream = await world.upstream({
+    onPublish: ({ messageId = 0 }) => {
+      sent.push(messageId);
+      return 'nothing';
+    },
+  });
+  const parts = world.parts();
+  await parts.bridges.apply([configured({ url: upstream.url })]);
+  await parts.alarm('bed');
+  await parts.alarm('bath');
+  await expect.poll(() => sent).toHaveLength(2);
+  const begunMs = performance.now();
+  const removal = parts.bridges.apply([]);
+  for (const messageId of sent) upstream.send({ cmd: 'puback', messageId, reasonCode: 0 });
+  await removal;
+  expect(performance.now() - begunMs).toBeLessThan(1_500);
+  expect(upstream.packets.map(({ cmd }) => cmd)).toEqual(['disconnect']);
+  expect(parts.lines.join('')).toContain('"discarded":0');
+});

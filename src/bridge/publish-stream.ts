@@ -1,0 +1,122 @@
+import type { MqttClient } from 'mqtt';
+import type { Packet } from 'mqtt-packet';
+import type { OutgoingPublish } from '../delivery/receiver.js';
+import { isFailure } from './connection-failure.js';
+import { encodePublish, encodePubrel, type UpstreamPublish } from './publish-packet.js';
+
+/** One packet identifier is left to the SUBSCRIBE. */
+export const MAX_UNANSWERED = 65_534;
+const MAX_IDENTIFIER = 65_535;
+/** Bytes that may wait for the network: several times what is sent in one turn of the event loop. */
+const MAX_UNSENT_BYTES = 256 * 1024;
+
+/**
+ * Writes PUBLISHes to a connection and takes the upstream's answers, past mqtt.js.
+ *
+ * mqtt.js copies and stores each message, writes it in parts, and takes a turn of its own for each
+ * acknowledgement; what it has not sent itself, it ignores the acknowledgement of.
+ */
+export class PublishStream {
+  readonly #client: MqttClient;
+  readonly #onAnswer: (publish: OutgoingPublish, reasonCode: number) => void;
+  /** Messages at QoS 1 and 2, by their packet identifier on this connection. */
+  readonly #unanswered = new Map<number, OutgoingPublish>();
+  #answers: Packet[] = [];
+  #isCorked = false;
+
+  /** @param onAnswer called with reason code 0 for a message at QoS 0 that is sent */
+  constructor(
+    client: MqttClient,
+    onAnswer: (publish: OutgoingPublish, reasonCode: number) => void,
+  ) {
+    this.#client = client;
+    this.#onAnswer = onAnswer;
+    client.on('packetreceive', (packet) => {
+      const { cmd } = packet;
+      if (cmd === 'puback' || cmd === 'pubrec' || cmd === 'pubcomp') this.#noteAnswer(packet);
+    });
+  }
+
+  get isWritable(): boolean {
+    return this.#client.stream.writableLength < MAX_UNSENT_BYTES;
+  }
+
+  /** Messages at QoS 1 and 2 that the upstream has not answered, the oldest first. */
+  get unanswered(): readonly OutgoingPublish[] {
+    return [...this.#unanswered.values()];
+  }
+
+  get unansweredCount(): number {
+    return this.#unanswered.size;
+  }
+
+  /** Returns what is unanswered, and takes no answers to it any more. */
+  forgetUnanswered(): readonly OutgoingPublish[] {
+    const { unanswered } = this;
+    this.#unanswered.clear();
+    return unanswered;
+  }
+
+  /** Sends a message as this packet. */
+  publish(publish: OutgoingPublish, packet: Omit<UpstreamPublish, 'messageId'>): void {
+    const messageId = packet.qos === 0 ? 0 : this.#unusedIdentifier(publish.messageId);
+    const bytes = encodePublish({ ...packet, messageId });
+    if (packet.qos > 0) {
+      this.#unanswered.set(messageId, publish);
+      this.#write(bytes);
+    } else {
+      this.#write(bytes, (error) => error ?? this.#onAnswer(publish, 0));
+    }
+  }
+
+  /** Hands over the answers that have arrived; otherwise those of one turn come at its end. */
+  takeAnswers(): void {
+    const answers = this.#answers;
+    this.#answers = [];
+    for (const answer of answers) this.#take(answer);
+  }
+
+  #noteAnswer(packet: Packet): void {
+    if (this.#answers.length === 0) setImmediate(() => this.takeAnswers());
+    this.#answers.push(packet);
+  }
+
+  #take(answer: Packet): void {
+    const { messageId = 0 } = answer;
+    const reasonCode = 'reasonCode' in answer ? (answer.reasonCode ?? 0) : 0;
+    const publish = this.#unanswered.get(messageId);
+    if (publish === undefined) return;
+    if (answer.cmd === 'pubrec' && !isFailure(reasonCode)) {
+      this.#write(encodePubrel(messageId));
+    } else {
+      this.#unanswered.delete(messageId);
+      this.#onAnswer(publish, reasonCode);
+    }
+  }
+
+  /**
+   * The message's own packet identifier, which it keeps when it is sent again [MQTT-4.4.0-1], unless
+   * mqtt.js has given that to the SUBSCRIBE [MQTT-2.3.1-2].
+   */
+  #unusedIdentifier(messageId: number): number {
+    let unused = messageId;
+    while (unused === this.#client.getLastMessageId() || this.#unanswered.has(unused)) {
+      unused = (unused % MAX_IDENTIFIER) + 1;
+    }
+    return unused;
+  }
+
+  /** Writes a packet; all packets of one turn of the event loop leave together. */
+  #write(bytes: Buffer, onSent?: (error?: Error | null) => void): void {
+    const { stream } = this.#client;
+    if (!this.#isCorked) {
+      this.#isCorked = true;
+      stream.cork();
+      process.nextTick(() => {
+        this.#isCorked = false;
+        stream.uncork();
+      });
+    }
+    stream.write(bytes, onSent);
+  }
+}
