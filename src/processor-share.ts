@@ -15,7 +15,7 @@ const MAX_TURNS_PER_ROUND = 32;
 const MAX_HELD = 1;
 /** After this long, what is waited for is slow, and costs the processor nothing meanwhile. */
 const MAX_HELD_MS = 250;
-/** What was waited for may have cost the processor little, so a pause is no longer than this. */
+/** Longest pause: a wait for the store takes time but little of the processor. */
 const MAX_PAUSE_MS = 50;
 /** Strangers get one turn in so many, however much known clients have to do. */
 const STRANGERS_TURN = 4;

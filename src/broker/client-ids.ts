@@ -25,8 +25,7 @@ export class ClientIds {
   /**
    * Client ids used since the start, by `principalKey`, the newest last.
    *
-   * Not stored: after a restart a client id belongs to whoever has a persistent session under it, and is free
-   * to all others.
+   * Not stored: after a restart only persistent sessions keep their client ids; all others are free.
    */
   readonly #used = new Map<string, Set<string>>();
 

@@ -112,7 +112,7 @@ export class BrokerPersistence {
    * Deletes the will of a connection that has ended.
    *
    * Aedes also calls this at each CONNECT, without its id: the library would send three commands for a
-   * will that nobody has stored.
+   * will that was never stored.
    */
   async delWill(client: ClientRef): Promise<void> {
     if (client.brokerId === undefined) return Promise.resolve();

@@ -11,7 +11,7 @@ export interface SilentConnectionsOptions {
 /**
  * Waits for the first byte of each connection.
  *
- * Until then it costs its socket only: whoever opens thousands and sends nothing makes no work for others.
+ * Until then a connection costs its socket only, so thousands that send nothing delay no other client.
  */
 export class SilentConnections {
   readonly #options: SilentConnectionsOptions;

@@ -28,7 +28,7 @@ export interface Announcement extends PresenceRecord {
   readonly status: NewMessage;
 }
 
-/** A device that has come or gone, and is not announced yet. */
+/** A device whose connect or disconnect has yet to be announced. */
 interface Change extends PresenceRecord {
   readonly sinceMs: number;
 }
