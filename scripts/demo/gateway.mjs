@@ -69,7 +69,7 @@ export function spawnGateway(directory, signal) {
         await exit;
         clearTimeout(force);
       }
-      endAbandonedStore(directory);
+      await endAbandonedStore(directory);
       // By the signal if it had not yet begun to handle it.
       return child.exitCode === 0 || child.signalCode === 'SIGTERM';
     },
@@ -96,11 +96,13 @@ function withoutGatewaySettings(environment) {
 }
 
 /** Ends the store of a killed gateway, which outlives it on purpose; one that ended has removed its file. */
-function endAbandonedStore(directory) {
+async function endAbandonedStore(directory) {
   try {
     const pid = Number(readFileSync(join(directory, 'data/redis/redis.pid'), 'utf8'));
-    if (pid > 1) process.kill(pid, 'SIGKILL');
+    if (pid <= 1) return;
+    process.kill(pid, 'SIGKILL');
+    for (let look = 0; look < 20 && process.kill(pid, 0); look++) await delay(LOOK_INTERVAL_MS);
   } catch {
-    // Without the file or the process there is nothing to end.
+    // Without the file or the process there is nothing left to end.
   }
 }
