@@ -17,6 +17,7 @@ interface ProblemKind {
     | 413
     | 415
     | 416
+    | 426
     | 429
     | 431
     | 500
@@ -51,6 +52,7 @@ const PROBLEMS: Readonly<Record<ErrorCode, ProblemKind>> = {
   'body-too-large': { status: 413, title: 'Body too large' },
   'unsupported-media-type': { status: 415, title: 'Unsupported media type' },
   'range-not-satisfiable': { status: 416, title: 'Range not satisfiable' },
+  'upgrade-required': { status: 426, title: 'Upgrade required' },
   'headers-too-large': { status: 431, title: 'Headers too large' },
   'request-timeout': { status: 408, title: 'Request timeout' },
   'too-many-requests': { status: 429, title: 'Too many requests' },
@@ -105,6 +107,8 @@ export function problemReply(
   };
   const headers: Record<string, string> = { 'Content-Type': PROBLEM_MEDIA_TYPE };
   if (status === 401) headers['WWW-Authenticate'] = challenge;
+  // RFC 9110, 15.5.22
+  if (status === 426) Object.assign(headers, { Upgrade: 'websocket', Connection: 'Upgrade' });
   if (status === 503) headers['Retry-After'] = String(RETRY_AFTER_SECONDS);
   return { status, headers, body: JSON.stringify(problem) };
 }
