@@ -11,7 +11,6 @@ const UNIT = [
   'test/delivery/{gateway-status,going-back,going-back-account,in-flight,live-copies}.test.ts',
   'test/delivery/{log-writer,message-compaction,overload,received-identifiers}.test.ts',
   'test/delivery/{retained-feed,routes,sent-ahead,sessions,tally}.test.ts',
-  'test/demo/{course,screen}.test.ts',
   'test/docs/{configuration,links,reference,troubleshooting}.test.ts',
   'test/footage/{quota,retention}.test.ts',
   'test/http/{alarm-cursor,shared-answer,unroutable}.test.ts',
@@ -28,9 +27,14 @@ const CHAOS = [
   'test/hostile/**/*.test.ts',
 ];
 
-/** A process for each file, as its servers and children must end with it. */
+/**
+ * Processes, as tests block their thread and end on signals.
+ *
+ * Files share them: loading the modules anew for each file takes half of the processor's time.
+ */
 const PROCESSES = {
   pool: 'forks',
+  isolate: false,
   setupFiles: 'test/harness/described-answers.ts',
 } as const;
 
