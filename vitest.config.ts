@@ -11,7 +11,6 @@ const UNIT = [
   'test/delivery/{gateway-status,going-back,going-back-account,in-flight,live-copies}.test.ts',
   'test/delivery/{log-writer,message-compaction,overload,received-identifiers}.test.ts',
   'test/delivery/{retained-feed,routes,sent-ahead,sessions,tally}.test.ts',
-  'test/demo/{course,screen}.test.ts',
   'test/docs/{configuration,links,reference,troubleshooting}.test.ts',
   'test/footage/{quota,retention}.test.ts',
   'test/http/{alarm-cursor,shared-answer,unroutable}.test.ts',

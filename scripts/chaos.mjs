@@ -1,4 +1,4 @@
-// Builds the gateway and the chaos harness (test/chaos) and runs the harness; arguments are its own.
+// Compiles the chaos harness (test/chaos) and runs the harness; arguments are its own.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -8,7 +8,6 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const compiler = join(root, 'node_modules/typescript/bin/tsc');
 const options = { cwd: root, stdio: 'inherit' };
 rmSync(join(root, 'dist-test'), { recursive: true, force: true });
-execFileSync(process.execPath, [join(root, 'scripts/build.mjs')], options);
 execFileSync(process.execPath, [compiler, '-p', 'test/chaos'], options);
 const run = spawnSync(
   process.execPath,

@@ -88,7 +88,6 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   registerMetrics(app, {
     metrics: dependencies.metrics,
     isOpen: dependencies.openMetrics,
-    elapsed,
     // Behind a proxy, requests from this machine may come from anywhere.
     isTrusted: isBehindProxy ? () => false : isTrusted,
     guards: [authenticate, access.admin()],

@@ -1,6 +1,8 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { SourceMap } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { Ward } from '../delivery/ward.js';
@@ -15,21 +17,54 @@ const coverage = z.object({
   result: z.array(
     z.object({
       url: z.string(),
-      functions: z.array(z.object({ ranges: z.array(z.object({ count: z.number() })).min(1) })),
+      functions: z.array(
+        z.object({
+          ranges: z.tuple([z.object({ startOffset: z.number(), count: z.number() })], z.unknown()),
+        }),
+      ),
     }),
   ),
 });
+const sourceMap = z.object({
+  version: z.number(),
+  file: z.string(),
+  sources: z.array(z.string()),
+  sourcesContent: z.array(z.string()),
+  names: z.array(z.string()),
+  mappings: z.string(),
+  sourceRoot: z.string().default(''),
+});
+
+/** Finds the source file of a place in a bundle, by its source map. */
+async function sourceFinder(bundle: string): Promise<(offset: number) => string | undefined> {
+  const map = new SourceMap(sourceMap.parse(JSON.parse(await readFile(`${bundle}.map`, 'utf8'))));
+  const lines = (await readFile(bundle, 'utf8')).split('\n');
+  const starts: number[] = [];
+  let start = 0;
+  for (const { length } of lines) {
+    starts.push(start);
+    start += length + 1;
+  }
+  return (offset) => {
+    const line = starts.findLastIndex((lineStart) => lineStart <= offset);
+    const entry = map.findEntry(line, offset - (starts[line] ?? 0));
+    return 'originalSource' in entry ? entry.originalSource : undefined;
+  };
+}
 
 /** The files of `src/`, without extension, with a function that was called at least this often. */
 async function filesCalled(directory: string, times: number): Promise<string[]> {
   const files = new Set<string>();
   for (const name of await readdir(directory)) {
     const { result } = coverage.parse(JSON.parse(await readFile(join(directory, name), 'utf8')));
-    for (const { url, functions } of result) {
-      const [, file] = /\/dist\/((?!node_modules).+)\.js$/.exec(url) ?? [];
-      const isOurs = file !== undefined && !url.includes('/node_modules/');
-      const isCalled = functions.some(({ ranges }) => (ranges[0]?.count ?? 0) >= times);
-      if (isOurs && isCalled) files.add(file);
+    for (const { url, functions } of result.filter((script) =>
+      /\/dist\/\w+\.js$/.test(script.url),
+    )) {
+      const sourceAt = await sourceFinder(fileURLToPath(url));
+      for (const { ranges } of functions.filter((called) => called.ranges[0].count >= times)) {
+        const [, file] = /\.\.\/src\/(.+)\.ts$/.exec(sourceAt(ranges[0].startOffset) ?? '') ?? [];
+        if (file !== undefined) files.add(file);
+      }
     }
   }
   return [...files].sort();

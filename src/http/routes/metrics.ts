@@ -13,20 +13,13 @@ export interface MetricsRouteOptions {
   readonly isOpen: boolean;
   /** Whether the address never needs a token: loopback (CONTRACT 2), unless behind a proxy. */
   readonly isTrusted: (address: string) => boolean;
-  readonly elapsed: () => number;
   /** Guards for all other requests: the administrator's token. */
   readonly guards: readonly [MiddlewareHandler<HttpEnv>, MiddlewareHandler<HttpEnv>];
 }
 
-/** Metrics take at most one part in so many of the time, however often they are asked for. */
-const SHARE = 10;
-/** A rendering that a pause of the machine fell into must not last for hours. */
-const MAX_REUSED_MS = 5_000;
-
 /** `/metrics` in the Prometheus text format. */
 export function registerMetrics(app: HttpApp, options: MetricsRouteOptions): void {
-  const { metrics, isOpen, isTrusted, elapsed, guards } = options;
-  const render = reusing(() => metrics.metrics(), elapsed);
+  const { metrics, isOpen, isTrusted, guards } = options;
   const unlessOpen = (guard: MiddlewareHandler<HttpEnv>): MiddlewareHandler<HttpEnv> => {
     return (c, next) => {
       const address = c.env.incoming.socket.remoteAddress ?? '';
@@ -50,22 +43,6 @@ export function registerMetrics(app: HttpApp, options: MetricsRouteOptions): voi
     },
   });
   app.openapi(getMetrics, async (c) =>
-    c.text(await render(), 200, { 'Content-Type': metrics.contentType }),
+    c.text(await metrics.metrics(), 200, { 'Content-Type': metrics.contentType }),
   );
-}
-
-/** Renders once for all who ask meanwhile, and again only after a multiple of the time that it took. */
-function reusing(render: () => Promise<string>, elapsed: () => number): () => Promise<string> {
-  let text: Promise<string> | undefined;
-  let reusedUntilMs = 0;
-  return () => {
-    if (text !== undefined && elapsed() < reusedUntilMs) return text;
-    const startedAtMs = elapsed();
-    reusedUntilMs = Number.POSITIVE_INFINITY;
-    text = render().finally(() => {
-      const endedAtMs = elapsed();
-      reusedUntilMs = endedAtMs + Math.min((SHARE - 1) * (endedAtMs - startedAtMs), MAX_REUSED_MS);
-    });
-    return text;
-  };
 }
