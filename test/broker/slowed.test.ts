@@ -163,7 +163,7 @@ describe('a device that connects too often', () => {
 });
 
 describe('a device over its messages, whatever packets they are', () => {
-  it.each(['pingreq', 'pubrel'] as const)('is slowed when it floods %s', async (cmd) => {
+  it.each(['pingreq', 'pubrel', 'puback'] as const)('is slowed when it floods %s', async (cmd) => {
     await withLimits({ 'device.messagesPerSecond': 50, 'device.messageBurst': 100 });
     const device = await home.device();
     const client = await RawClient.connect(home.gateway, device, { clientId: 'over' });
