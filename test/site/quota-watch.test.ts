@@ -36,3 +36,14 @@ it('names who exceeds a quota by name and id, as they are at the moment', () => 
     /: device Bett 2 \(d-1\) of Haus am See, device d-2, device d-3 and 1 more$/,
   );
 });
+
+it('reports a thousand holders at once only a few times', () => {
+  const health = new Health();
+  let changes = 0;
+  health.on('changed', () => changes++);
+  const log = pino({ level: 'silent' });
+  const watch = new QuotaWatch({ health, model: new SiteModel(), log, now: () => 0 });
+  for (let host = 0; host < 1_000; host++) watch.exceeded('newcomers', `address:h${host}`);
+  expect(changes).toBe(4);
+  expect(health.faults()).toEqual([expect.stringMatching(/: address h0, address h1, address h2/)]);
+});
