@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { Health } from '../../src/site/health.js';
 import { QuotaWatch } from '../../src/site/quota-watch.js';
 import { SiteModel } from '../../src/site/site-model.js';
@@ -35,4 +35,43 @@ it('names who exceeds a quota by name and id, as they are at the moment', () => 
   expect(health.faults()[0]).toMatch(
     /: device Bett 2 \(d-1\) of Haus am See, device d-2, device d-3 and 1 more$/,
   );
+});
+
+/** A watch by a clock that the test moves, and its log. */
+function start() {
+  const lines: string[] = [];
+  const health = new Health();
+  const log = pino({}, { write: (line: string) => lines.push(line) });
+  const clock = { nowMs: 0 };
+  const watch = new QuotaWatch({ health, model: new SiteModel(), log, now: () => clock.nowMs });
+  return { watch, health, lines, clock };
+}
+
+it('logs a quota once a minute with the number, and ends the fault a minute after the last excess', () => {
+  vi.useFakeTimers();
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  const { watch, health, lines, clock } = start();
+  watch.start();
+  onTestFinished(() => watch.stop());
+  const pass = (ms: number) => {
+    clock.nowMs += ms;
+    vi.advanceTimersByTime(ms);
+  };
+  for (let times = 1; times <= 1_000; times++) watch.exceeded('footage', 'device:d-1');
+  expect(lines).toHaveLength(1);
+  pass(59_000);
+  expect(lines).toHaveLength(1);
+  pass(6_000);
+  expect(lines).toHaveLength(2);
+  expect(JSON.parse(lines[1] ?? '')).toMatchObject({ quota: 'footage', count: 999 });
+  expect(health.faults()).toEqual([]);
+});
+
+it('remembers 10,000 of those who exceed a quota', () => {
+  const { watch, health } = start();
+  for (let device = 1; device <= 10_100; device++) watch.exceeded('retained', `device:${device}`);
+  expect(health.faults()).toEqual([expect.stringMatching(/ and 9997 more$/)]);
+  expect(watch.counts()).toEqual([['retained', 10_100]]);
 });
