@@ -29,7 +29,7 @@ export interface TcpListenerOptions {
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   /** Timeout of a TLS handshake, ten seconds by default. */
   readonly handshakeTimeoutMs?: number;
-  readonly rate: ConnectionRate;
+  readonly rate: Pick<ConnectionRate, 'admits'>;
   /** The turns in which TLS handshakes are begun. */
   readonly turns: ProcessorShare;
   /** Whether an address may begin a TLS handshake now. */
@@ -108,7 +108,7 @@ const CLOSE_FRAME_MS = 250;
 
 export interface WebSocketListenerOptions {
   readonly maxPacketBytes: number;
-  readonly rate: ConnectionRate;
+  readonly rate: Pick<ConnectionRate, 'admits'>;
   readonly handle: Handle;
   /** Answers a request that is no proper WebSocket handshake, and hangs up. */
   readonly refuse: (error: Error, socket: Duplex) => void;
@@ -117,7 +117,7 @@ export interface WebSocketListenerOptions {
 /** MQTT over WebSocket at `/mqtt`, on connections that an HTTP listener passes on. */
 export class WebSocketListener {
   readonly #server: WebSocketServer;
-  readonly #rate: ConnectionRate;
+  readonly #rate: Pick<ConnectionRate, 'admits'>;
   readonly #handle: Handle;
 
   constructor({ maxPacketBytes, rate, handle, refuse }: WebSocketListenerOptions) {
