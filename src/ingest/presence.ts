@@ -108,13 +108,15 @@ export class Presence {
     do {
       await Promise.race([this.#renewal.done(), deadline]);
       await delay(CLOSING_LOOK_EVERY_MS);
-    } while ((this.#unstored > 0 || this.#hasConnections()) && performance.now() < untilMs);
+    } while ((this.#unstored > 0 || this.onlineCount > 0) && performance.now() < untilMs);
     this.#renewal.stop();
   }
 
-  #hasConnections(): boolean {
-    for (const { connections } of this.#seen.values()) if (connections.size > 0) return true;
-    return false;
+  /** How many devices are connected. */
+  get onlineCount(): number {
+    let count = 0;
+    for (const { connections } of this.#seen.values()) if (connections.size > 0) count++;
+    return count;
   }
 
   /** Announces offline the devices that were online when the gateway ended and are not back. */
