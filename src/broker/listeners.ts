@@ -31,7 +31,7 @@ export interface TcpListenerOptions {
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   /** Timeout of a TLS handshake, ten seconds by default. */
   readonly handshakeTimeoutMs?: number;
-  readonly rate: ConnectionRate;
+  readonly rate: Pick<ConnectionRate, 'admits'>;
   /** The turns in which TLS handshakes are begun. */
   readonly turns: ProcessorShare;
   /** Whether an address may begin a TLS handshake now. */
@@ -111,7 +111,7 @@ const CLOSE_FRAME_MS = 250;
 
 export interface WebSocketListenerOptions {
   readonly maxPacketBytes: number;
-  readonly rate: ConnectionRate;
+  readonly rate: Pick<ConnectionRate, 'admits'>;
   readonly handle: Handle;
   /** Names who sends frames that bring nothing. */
   readonly watch: Pick<QuotaWatch, 'exceeded'>;
@@ -122,7 +122,7 @@ export interface WebSocketListenerOptions {
 /** MQTT over WebSocket at `/mqtt`, on connections that an HTTP listener passes on. */
 export class WebSocketListener {
   readonly #server: WebSocketServer;
-  readonly #rate: ConnectionRate;
+  readonly #rate: Pick<ConnectionRate, 'admits'>;
   readonly #handle: Handle;
   readonly #watch: WebSocketListenerOptions['watch'];
 

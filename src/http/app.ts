@@ -75,7 +75,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   refuseUnknownParameters(app);
 
   registerHealth(app, health);
-  registerOpenApiDocument(app, version);
+  registerOpenApiDocument(app, version, dependencies.publicUrl);
   registerAsyncApiDocument(app, version);
 
   const isTrusted = dependencies.isTrustedAddress ?? isLoopbackAddress;

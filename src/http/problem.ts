@@ -64,6 +64,7 @@ const PROBLEMS: Readonly<Record<ErrorCode, ProblemKind>> = {
   'internal-error': { status: 500, title: 'Internal error' },
 };
 
+const TYPE_PREFIX = 'urn:problem-type:care-home-gateway:';
 /** Long enough for the embedded store to restart. */
 const RETRY_AFTER_SECONDS = 2;
 const SILENT_DETAIL = 'The gateway failed to answer this request; its log says more.';
@@ -95,7 +96,7 @@ export function problemReply(
 ): ProblemReply {
   const { status, title } = PROBLEMS[error.code];
   const problem = {
-    type: `urn:problem-type:care-home-gateway:${error.code}`,
+    type: `${TYPE_PREFIX}${error.code}`,
     title,
     status,
     detail: status === 500 ? SILENT_DETAIL : error.detail,
@@ -128,6 +129,28 @@ export function toGatewayError(thrown: unknown): GatewayError {
     return new GatewayError('invalid-request', 'The request is malformed.');
   }
   return new GatewayError('internal-error', SILENT_DETAIL, { cause: thrown });
+}
+
+/** An example of the problems with this code. */
+export function exampleProblem(code: ErrorCode, instance: string) {
+  const { status, title } = PROBLEMS[code];
+  return {
+    ...{ type: `${TYPE_PREFIX}${code}`, title, status, detail: `${title}.`, instance, code },
+    requestId: '7b1d52c0-4f3e-4a86-9d0b-c6e8f1a2935d',
+    ...(status === 400 && { errors: [{ path: 'name', message: 'must be a string' }] }),
+  };
+}
+
+/** An example for each status of problems. */
+export function exampleProblems(): ReturnType<typeof exampleProblem>[] {
+  return Object.entries(PROBLEMS).flatMap(([code, { status }], index, all) => {
+    const isFirst = all.findIndex(([, other]) => other.status === status) === index;
+    return isFirst && isErrorCode(code) ? [exampleProblem(code, '/care-homes')] : [];
+  });
+}
+
+function isErrorCode(text: string): text is ErrorCode {
+  return text in PROBLEMS;
 }
 
 /** Whether the failure is the gateway's own, and so for its operator to see. */
