@@ -21,20 +21,15 @@ const UNIT = [
 const CHAOS = [
   'test/bridge/{long-outage,replay}.test.ts',
   'test/broker/{fair-reading,retained-stream,slowed}.test.ts',
-  'test/chaos/{behind-slow,behind-values,chaos,full-memory,memory,overload}.test.ts',
+  'test/chaos/{behind-slow,behind-values,full-memory,memory,overload}.test.ts',
   'test/contract/start.test.ts',
   'test/delivery/isolation.test.ts',
   'test/hostile/**/*.test.ts',
 ];
 
-/**
- * Processes, as tests block their thread and end on signals.
- *
- * Files share them: loading the modules anew for each file takes half of the processor's time.
- */
+/** Processes, as tests block their thread and end on signals. */
 const PROCESSES = {
   pool: 'forks',
-  isolate: false,
   setupFiles: 'test/harness/described-answers.ts',
 } as const;
 
@@ -54,8 +49,10 @@ export default defineConfig({
       project(1, {
         ...PROCESSES,
         ...{ name: 'integration', include: ['test/**/*.test.ts'], exclude: [...UNIT, ...CHAOS] },
+        // Loading the modules anew for each file would take half of the processor's time.
+        isolate: false,
         // More than a small machine has cores: these tests wait for timeouts more than they compute.
-        maxWorkers: 3,
+        maxWorkers: 5,
       }),
       project(2, { ...PROCESSES, name: 'chaos', include: CHAOS, maxWorkers: 1 }),
     ],
