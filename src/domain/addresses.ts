@@ -1,15 +1,16 @@
 import { BlockList, isIP } from 'node:net';
 
 const loopback = new BlockList();
+// Of IPv6 addresses it checks those that are IPv4 inside, too.
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
 loopback.addAddress('::1', 'ipv6');
 
 /** Whether an IP address is loopback, also IPv4 written as IPv6. */
 export function isLoopbackAddress(address: string): boolean {
-  // The most frequent one, without the objects that the list makes for each check.
-  if (address === '127.0.0.1') return true;
   const version = isIP(address);
-  return version !== 0 && loopback.check(address, version === 4 ? 'ipv4' : 'ipv6');
+  // Without the objects that the list makes for each check: every new connection is checked.
+  if (version === 4) return address.startsWith('127.');
+  return version === 6 && loopback.check(address, 'ipv6');
 }
 
 /** Whether a host name or address, as a URL has it, is of this machine. */

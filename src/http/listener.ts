@@ -107,6 +107,8 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
   server.on('connect', (_request, socket) => answerClientError(new Error('CONNECT'), socket));
   // An expectation that is not understood may be ignored (RFC 9110, 10.1.1).
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+  // The app asks for the body itself, unless the head decides the answer.
+  server.on('checkContinue', (request, response) => server.emit('request', request, response));
   if (protocolSwitch !== undefined) {
     server.on('upgrade', (request, socket, head) => {
       if (!(socket instanceof HttpConnection)) return;
@@ -212,6 +214,8 @@ function requestListener(options: HttpListenerOptions): RequestListener {
       });
     } finally {
       release?.();
+      // The rest of a body that nobody reads is no next request (RFC 9112, 9.6).
+      if (!incoming.complete && 'shouldKeepAlive' in outgoing) outgoing.shouldKeepAlive = false;
     }
   };
   return getRequestListener(limited, {

@@ -26,7 +26,7 @@ import { Version1Backlog } from './version-1-backlog.js';
 export interface LogConnections {
   readonly writer: Redis;
   readonly reader: Redis;
-  readonly headroom: Pick<StoreHeadroom, 'isFull'>;
+  readonly headroom: Pick<StoreHeadroom, 'isFull' | 'stored'>;
 }
 
 /** The reason that Redis itself gives, a little later. */

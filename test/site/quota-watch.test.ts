@@ -37,28 +37,28 @@ it('names who exceeds a quota by name and id, as they are at the moment', () => 
   );
 });
 
-/** A watch by a clock that the test moves, and its log. */
+/** A watch that has begun, by a clock that the test moves, and its log. */
 function start() {
+  vi.useFakeTimers();
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
   const lines: string[] = [];
   const health = new Health();
   const log = pino({}, { write: (line: string) => lines.push(line) });
   const clock = { nowMs: 0 };
   const watch = new QuotaWatch({ health, model: new SiteModel(), log, now: () => clock.nowMs });
-  return { watch, health, lines, clock };
-}
-
-it('logs a quota once a minute with the number, and ends the fault a minute after the last excess', () => {
-  vi.useFakeTimers();
-  onTestFinished(() => {
-    vi.useRealTimers();
-  });
-  const { watch, health, lines, clock } = start();
   watch.start();
   onTestFinished(() => watch.stop());
   const pass = (ms: number) => {
     clock.nowMs += ms;
     vi.advanceTimersByTime(ms);
   };
+  return { watch, health, lines, pass };
+}
+
+it('logs a quota once a minute with the number, and ends the fault a minute after the last excess', () => {
+  const { watch, health, lines, pass } = start();
   for (let times = 1; times <= 1_000; times++) watch.exceeded('footage', 'device:d-1');
   expect(lines).toHaveLength(1);
   pass(59_000);
@@ -70,8 +70,20 @@ it('logs a quota once a minute with the number, and ends the fault a minute afte
 });
 
 it('remembers 10,000 of those who exceed a quota', () => {
-  const { watch, health } = start();
+  const { watch, health, pass } = start();
   for (let device = 1; device <= 10_100; device++) watch.exceeded('retained', `device:${device}`);
+  pass(5_000);
   expect(health.faults()).toEqual([expect.stringMatching(/ and 9997 more$/)]);
   expect(watch.counts()).toEqual([['retained', 10_100]]);
+});
+
+it('reports a thousand holders at once only a few times', () => {
+  const health = new Health();
+  let changes = 0;
+  health.on('changed', () => changes++);
+  const log = pino({ level: 'silent' });
+  const watch = new QuotaWatch({ health, model: new SiteModel(), log, now: () => 0 });
+  for (let host = 0; host < 1_000; host++) watch.exceeded('newcomers', `address:h${host}`);
+  expect(changes).toBe(4);
+  expect(health.faults()).toEqual([expect.stringMatching(/: address h0, address h1, address h2/)]);
 });
