@@ -8,18 +8,13 @@ import { wholePacket } from './packet-writer.js';
 /** Bytes read in one turn: some publishes; a large packet takes many turns. */
 const BYTES_PER_TURN = 1_024;
 
-/** Packets that count as messages: all but acknowledgements, which make room for messages. */
-const COSTLY: ReadonlySet<Packet['cmd']> = new Set([
-  ...(['publish', 'pubrel', 'subscribe', 'unsubscribe', 'pingreq'] as const),
-]);
-
 export interface PacketReaderOptions {
   readonly stream: Duplex;
   readonly client: Client;
   readonly turns: ReadTurns;
   readonly maxPacketBytes: number;
-  /** Called with each packet in its order. */
-  readonly onPacket: (packet: Packet) => void;
+  /** Called with each packet in its order. Returns whether it counts as a message. */
+  readonly onPacket: (packet: Packet) => boolean;
   /** Whether more may be read now; if not, `resume` is called later. */
   readonly mayRead: () => boolean;
   /** Called with what a turn has read. Returns whether it was all alarms. */
@@ -143,8 +138,7 @@ export class PacketReader implements TurnTaker {
   #take(packet: Packet): void {
     // Aedes takes no packet of a client that it has closed.
     if (this.#isEnded || this.#options.client.closed) return;
-    if (COSTLY.has(packet.cmd)) this.#messages++;
-    this.#options.onPacket(packet);
+    if (this.#options.onPacket(packet)) this.#messages++;
   }
 }
 

@@ -1,0 +1,47 @@
+import { PassThrough } from 'node:stream';
+import { Aedes } from 'aedes';
+import { generate, type Packet } from 'mqtt-packet';
+import { expect, it, onTestFinished } from 'vitest';
+import { PacketReader, ReadTurns } from '../../src/broker/packet-reader.js';
+
+const MAX_TURN_BYTES = 1_024;
+
+function publish(payloadBytes: number): Buffer {
+  const payload = 'x'.repeat(payloadBytes);
+  return generate({
+    ...{ cmd: 'publish', qos: 0, dup: false, retain: false },
+    ...{ topic: 't', payload },
+  });
+}
+
+it('reads a bounded piece in a turn, nothing while it is held back, and every packet in the end', async () => {
+  const broker = new Aedes();
+  onTestFinished(() => new Promise<void>((resolve) => broker.close(resolve)));
+  const stream = new PassThrough({ highWaterMark: 100_000 });
+  const packets: Packet[] = [];
+  const turnBytes: number[] = [];
+  let maxTurns = 3;
+  const reader = new PacketReader({
+    ...{ stream, client: broker.handle(stream), turns: new ReadTurns({ lag: 0 }) },
+    maxPacketBytes: 262_144,
+    onPacket: (packet) => packets.push(packet),
+    mayRead: () => turnBytes.length < maxTurns,
+    onRead: (_messages, bytes) => {
+      turnBytes.push(bytes);
+      return false;
+    },
+    isSubscriber: () => false,
+    place: () => ({ location: 'home', principal: 'device' }),
+  });
+  stream.write(Buffer.concat([...Array<Buffer>(500).fill(publish(10)), publish(50_000)]));
+  await expect.poll(() => turnBytes.length).toBe(maxTurns);
+  reader.resume();
+  await new Promise((resolve) => setImmediate(resolve));
+  // Its budget may be used up, by others of its principal, between its wish and its turn.
+  expect(reader.takeTurn(0)).toBe(0);
+  expect(turnBytes).toHaveLength(maxTurns);
+  maxTurns = Number.POSITIVE_INFINITY;
+  reader.resume();
+  await expect.poll(() => packets.length).toBe(501);
+  expect(Math.max(...turnBytes)).toBeLessThanOrEqual(MAX_TURN_BYTES);
+});
