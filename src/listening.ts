@@ -144,7 +144,7 @@ function listenersOf(options: ListeningOptions): { mqtt: Listen; http: Listen } 
   const { maxConnectionsPerAddress } = config.http;
   const maxConnections = Math.min(config.http.maxConnections, options.shares.http);
   const refuse = answerClientError;
-  const webSockets = new WebSocketListener({ maxPacketBytes, rate, handle, refuse });
+  const webSockets = new WebSocketListener({ maxPacketBytes, rate, handle, watch, refuse });
   const protocolSwitch = {
     takes: webSockets.takes.bind(webSockets),
     upgrade: webSockets.upgrade.bind(webSockets),

@@ -4,9 +4,11 @@ import { createServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
 import { createWebSocketStream, type WebSocket, WebSocketServer } from 'ws';
-import { TokenBucket } from '../domain/token-bucket.js';
+import { networkOf } from '../domain/addresses.js';
+import { TokenBucket, TokenRate } from '../domain/token-bucket.js';
 import { GatewayError } from '../errors.js';
 import type { ProcessorShare } from '../processor-share.js';
+import type { QuotaWatch } from '../site/quota-watch.js';
 import { TlsHandshakes } from '../tls-handshakes.js';
 import type { ConnectionRate } from './connection-rate.js';
 import { PacedClosing } from './paced-closing.js';
@@ -99,10 +101,9 @@ const SUBPROTOCOLS = ['mqtt', 'mqttv3.1'];
 
 /** Of one WebSocket message; more of them end the connection. */
 const MAX_FRAGMENTS = 256;
-/** Pings and pongs of one connection, with a burst; more of them end it. */
-const CONTROL_FRAMES_PER_SECOND = 1;
-const CONTROL_FRAME_BURST = 10;
-const SECOND_MS = 1_000;
+const TOO_MANY_FRAGMENTS = 'WS_ERR_TOO_MANY_BUFFERED_PARTS';
+/** Pings and pongs of one connection: one a second after a burst of ten; more of them end it. */
+const CONTROL_FRAME_RATE = new TokenRate(1 / 1_000, 10);
 /** Time for the close frame to reach a client that broke the protocol, before the connection is cut. */
 const CLOSE_FRAME_MS = 250;
 
@@ -110,6 +111,8 @@ export interface WebSocketListenerOptions {
   readonly maxPacketBytes: number;
   readonly rate: Pick<ConnectionRate, 'admits'>;
   readonly handle: Handle;
+  /** Names who sends frames that bring nothing. */
+  readonly watch: Pick<QuotaWatch, 'exceeded'>;
   /** Answers a request that is no proper WebSocket handshake, and hangs up. */
   readonly refuse: (error: Error, socket: Duplex) => void;
 }
@@ -119,10 +122,12 @@ export class WebSocketListener {
   readonly #server: WebSocketServer;
   readonly #rate: Pick<ConnectionRate, 'admits'>;
   readonly #handle: Handle;
+  readonly #watch: WebSocketListenerOptions['watch'];
 
-  constructor({ maxPacketBytes, rate, handle, refuse }: WebSocketListenerOptions) {
+  constructor({ maxPacketBytes, rate, handle, watch, refuse }: WebSocketListenerOptions) {
     this.#rate = rate;
     this.#handle = handle;
+    this.#watch = watch;
     this.#server = new WebSocketServer({
       noServer: true,
       // A frame may hold part of a packet, but no honest one holds more (DEPENDENCY-FAULTS 16).
@@ -144,14 +149,20 @@ export class WebSocketListener {
 
   /** For the HTTP server's `upgrade` event. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    if (!this.#rate.admits(request.socket.remoteAddress ?? '')) {
+    const address = request.socket.remoteAddress ?? '';
+    if (!this.#rate.admits(address)) {
       socket.destroy();
       return;
     }
+    const name = () => this.#watch.exceeded('websocket-frames', `address:${networkOf(address)}`);
     this.#server.handleUpgrade(request, socket, head, (connection) => {
       const stream = createWebSocketStream(connection);
-      endAtFloodOfFrames(connection);
-      connection.once('error', () => {
+      whenFramesBringNothing(connection, () => {
+        name();
+        connection.terminate();
+      });
+      connection.once('error', (error) => {
+        if ('code' in error && error.code === TOO_MANY_FRAGMENTS) name();
         // `ws` would read on, and throw away what comes, for as long as a closing handshake may take.
         setImmediate(() => socket.pause());
         setTimeout(() => connection.terminate(), CLOSE_FRAME_MS);
@@ -162,17 +173,17 @@ export class WebSocketListener {
   }
 }
 
-/** Ends a connection at frames that cost a turn, and bring nothing of a packet that a budget could count. */
-function endAtFloodOfFrames(connection: WebSocket): void {
+/** Calls back at frames that cost a turn, and bring nothing of a packet that a budget could count. */
+function whenFramesBringNothing(connection: WebSocket, end: () => void): void {
   const controlFrames = new TokenBucket();
-  controlFrames.limit(CONTROL_FRAMES_PER_SECOND / SECOND_MS, CONTROL_FRAME_BURST, 0);
+  controlFrames.limit(CONTROL_FRAME_RATE, 0);
   const takeControlFrame = () => {
     const nowMs = performance.now();
     controlFrames.take(1, nowMs);
-    if (controlFrames.freeAtMs > nowMs) connection.terminate();
+    if (controlFrames.freeAtMs > nowMs) end();
   };
   connection.on('ping', takeControlFrame).on('pong', takeControlFrame);
   connection.on('message', (data) => {
-    if (Buffer.isBuffer(data) && data.length === 0) connection.terminate();
+    if (Buffer.isBuffer(data) && data.length === 0) end();
   });
 }

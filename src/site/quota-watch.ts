@@ -17,6 +17,7 @@ const QUOTAS = {
   'http-connections': 'HTTP connections, further ones are closed',
   'all-http-connections':
     'HTTP connections, as all of the gateway are in use: idle ones are closed',
+  'websocket-frames': 'WebSocket frames without an MQTT packet, the connections are closed',
   'failed-logins': 'failed logins, further ones are not looked at for some seconds',
 } as const;
 

@@ -58,6 +58,7 @@ it('closes a WebSocket whose address has opened too many connections', async () 
     ...{ maxPacketBytes: 1_024, rate: NONE },
     handle: () => expect.unreachable(),
     refuse: () => expect.unreachable(),
+    watch: { exceeded: () => expect.unreachable() },
   });
   const server = createServer().on('upgrade', webSockets.upgrade.bind(webSockets));
   server.listen(0, '127.0.0.1');

@@ -4,9 +4,14 @@ import { json } from 'node:stream/consumers';
 import mqtt from 'mqtt';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createWebSocketStream, WebSocket } from 'ws';
+import { z } from 'zod';
 import type { TestDevice } from '../harness/api.js';
 import { connectPacket, credentials, RawClient } from '../harness/raw-client.js';
 import { Home } from './home.js';
+
+const healthSchema = z.object({ faults: z.array(z.string()) });
+const NAMED =
+  'too many WebSocket frames without an MQTT packet, the connections are closed: address 127.0.0.1';
 
 let home: Home;
 let device: TestDevice;
@@ -36,6 +41,18 @@ async function statusOf(path: string, protocols: string[] = ['mqtt']): Promise<n
     });
     socket.once('error', reject);
   });
+}
+
+async function faults(): Promise<readonly string[]> {
+  return healthSchema.parse(await (await fetch(`${home.gateway.httpUrl}/readyz`)).json()).faults;
+}
+
+/** How often an address was named for frames that bring nothing. */
+async function namings(): Promise<number> {
+  const metrics = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
+  const [, count = '0'] =
+    /^gateway_quota_exceeded\S*websocket-frames\S* (\d+)$/m.exec(metrics) ?? [];
+  return Number(count);
 }
 
 async function open(): Promise<{ socket: WebSocket; client: RawClient }> {
@@ -132,12 +149,14 @@ describe('MQTT over WebSocket', () => {
     expect((await closed)[0]).toBe(1009);
   });
 
-  it('closes at a frame without a byte of a packet', async () => {
+  it('closes at a frame without a byte of a packet, and names its address', async () => {
     const { socket, client } = await open();
     client.send(connectPacket(credentials(device)));
     await client.next('connack');
+    const before = await namings();
     socket.send(Buffer.alloc(0));
     await client.closed();
+    expect(await namings()).toBe(before + 1);
   });
 
   it('answers ten pings in a row', async () => {
@@ -153,19 +172,27 @@ describe('MQTT over WebSocket', () => {
     client.vanish();
   });
 
-  it.each(['ping', 'pong'] as const)('closes at a flood of %s frames', async (frame) => {
-    const { socket, client } = await open();
-    client.send(connectPacket(credentials(device)));
-    await client.next('connack');
-    for (let sent = 0; sent < 30; sent++) socket[frame]();
-    await client.closed();
-  });
+  it.each(['ping', 'pong'] as const)(
+    'closes at a flood of %s frames, and names its address',
+    async (frame) => {
+      const before = await namings();
+      const { socket, client } = await open();
+      client.send(connectPacket(credentials(device)));
+      await client.next('connack');
+      for (let sent = 0; sent < 30; sent++) socket[frame]();
+      await client.closed();
+      expect(await namings()).toBeGreaterThan(before);
+      expect(await faults()).toContain(NAMED);
+    },
+  );
 
-  it('closes at a message of more than 256 fragments', async () => {
+  it('closes at a message of more than 256 fragments, and names its address', async () => {
+    const before = await namings();
     const { socket } = await open();
     const closed = once(socket, 'close');
     for (let sent = 0; sent <= 256; sent++) socket.send(Buffer.of(0x30), { fin: false });
     expect((await closed)[0]).toBe(1008);
+    expect(await namings()).toBe(before + 1);
   });
 
   it('is closed when the credential ends', async () => {
