@@ -491,7 +491,7 @@ describe('a slow body', () => {
         return new Response(await asked.text().catch(() => 'broken off'));
       },
     };
-    const { port } = await start({ app, bodyTimeoutMs: 100, stalledAfterMs: 20 });
+    const { port } = await start({ app, bodyTimeoutMs: 300, stalledAfterMs: 20 });
     const patient = await connected(port, request('/long'));
     const received = text(patient);
     expect(failure(await rawExchange(port, request('/short')))).toBe('408 request-timeout');

@@ -146,7 +146,7 @@ it('asks for a WebSocket when MQTT over WebSocket is opened as a page', async ()
   const gateway = await startGateway(redis);
   const answer = await gateway.call('GET', '/mqtt');
   expect(failure(answer)).toBe('426 upgrade-required');
-  expect(answer.headers).toMatchObject({ upgrade: 'websocket', connection: 'Upgrade' });
+  expect(answer.headers).toMatchObject({ upgrade: 'websocket', connection: 'close, Upgrade' });
   expect(failure(await gateway.call('POST', '/mqtt'))).toBe('405 method-not-allowed');
 });
 
