@@ -24,7 +24,7 @@ it('reads a bounded piece in a turn, nothing while it is held back, and every pa
   const reader = new PacketReader({
     ...{ stream, client: broker.handle(stream), turns: new ReadTurns({ lag: 0 }) },
     maxPacketBytes: 262_144,
-    onPacket: (packet) => packets.push(packet),
+    onPacket: (packet) => packets.push(packet) > 0,
     mayRead: () => turnBytes.length < maxTurns,
     onRead: (_messages, bytes) => {
       turnBytes.push(bytes);
