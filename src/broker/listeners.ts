@@ -11,7 +11,6 @@ import type { ProcessorShare } from '../processor-share.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
 import { TlsHandshakes } from '../tls-handshakes.js';
 import type { ConnectionRate } from './connection-rate.js';
-import { PacedClosing } from './paced-closing.js';
 
 /**
  * Connections that the kernel completes ahead of us; it cuts the number to `net.core.somaxconn`.
@@ -57,10 +56,8 @@ export class TcpListener {
       socket.on('error', (error) => log.debug({ err: error }, 'connection failed'));
     };
     const handshakes = tls && new TlsHandshakes({ ...options, tls, admits });
-    const closing = new PacedClosing();
     // An alarm is a small packet and must not wait for the next one.
     this.#server = createServer({ noDelay: true }, (socket) => {
-      closing.pace(socket);
       listenToErrors(socket);
       if (!rate.admits(socket.remoteAddress ?? '')) {
         socket.destroy();

@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { ConnectionQuota, Held } from './connection-quota.js';
+import { PacedClosing } from './paced-closing.js';
 
 export interface SilentConnectionsOptions {
   readonly timeoutMs: number;
@@ -16,6 +17,7 @@ export interface SilentConnectionsOptions {
 export class SilentConnections {
   readonly #options: SilentConnectionsOptions;
   readonly #waiting = new Set<Held>();
+  readonly #closing = new PacedClosing();
 
   constructor(options: SilentConnectionsOptions) {
     this.#options = options;
@@ -33,7 +35,7 @@ export class SilentConnections {
       ...{ timeOut: drop, drop },
     };
     const timer = setTimeout(() => {
-      stream.destroy();
+      this.#closing.close(stream);
       onTimeout(address);
     }, timeoutMs);
     const leave = () => {
@@ -53,7 +55,7 @@ export class SilentConnections {
         serve();
       } else {
         // The client has ended the connection; there is nothing to say.
-        stream.destroy();
+        this.#closing.close(stream);
       }
     };
     stream.on('readable', begin).once('close', end);
