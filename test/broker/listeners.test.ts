@@ -57,7 +57,6 @@ it('closes a WebSocket whose address has opened too many connections', async () 
   const webSockets = new WebSocketListener({
     ...{ maxPacketBytes: 1_024, rate: NONE },
     handle: () => expect.unreachable(),
-    watch: { exceeded: () => expect.unreachable() },
     refuse: () => expect.unreachable(),
     watch: { exceeded: () => expect.unreachable() },
   });
