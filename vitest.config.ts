@@ -11,7 +11,6 @@ const UNIT = [
   'test/delivery/{gateway-status,going-back,going-back-account,in-flight,live-copies}.test.ts',
   'test/delivery/{log-writer,message-compaction,overload,received-identifiers}.test.ts',
   'test/delivery/{retained-feed,routes,sent-ahead,sessions,tally}.test.ts',
-  'test/demo/{course,screen}.test.ts',
   'test/docs/{configuration,links,reference,troubleshooting}.test.ts',
   'test/footage/{quota,retention}.test.ts',
   'test/http/{alarm-cursor,shared-answer,unroutable}.test.ts',
@@ -22,13 +21,13 @@ const UNIT = [
 const CHAOS = [
   'test/bridge/{long-outage,replay}.test.ts',
   'test/broker/{fair-reading,retained-stream,slowed}.test.ts',
-  'test/chaos/{behind-slow,behind-values,chaos,full-memory,memory,overload}.test.ts',
+  'test/chaos/{behind-slow,behind-values,full-memory,memory,overload}.test.ts',
   'test/contract/start.test.ts',
   'test/delivery/isolation.test.ts',
   'test/hostile/**/*.test.ts',
 ];
 
-/** A process for each file, as its servers and children must end with it. */
+/** Processes, as tests block their thread and end on signals. */
 const PROCESSES = {
   pool: 'forks',
   setupFiles: 'test/harness/described-answers.ts',
@@ -50,8 +49,10 @@ export default defineConfig({
       project(1, {
         ...PROCESSES,
         ...{ name: 'integration', include: ['test/**/*.test.ts'], exclude: [...UNIT, ...CHAOS] },
+        // Loading the modules anew for each file would take half of the processor's time.
+        isolate: false,
         // More than a small machine has cores: these tests wait for timeouts more than they compute.
-        maxWorkers: 3,
+        maxWorkers: 5,
       }),
       project(2, { ...PROCESSES, name: 'chaos', include: CHAOS, maxWorkers: 1 }),
     ],

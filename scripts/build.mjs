@@ -10,7 +10,7 @@ const dist = join(root, 'dist');
 rmSync(dist, { recursive: true, force: true });
 await build({
   cwd: root,
-  input: { main: 'src/main.ts', 'demo/main': 'src/demo/main.ts' },
+  input: 'src/main.ts',
   platform: 'node',
   logLevel: 'warn',
   output: { dir: dist, format: 'esm', sourcemap: true, chunkFileNames: '[name].js' },

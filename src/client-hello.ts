@@ -1,6 +1,8 @@
 /** Reads as much of a TLS ClientHello (RFC 8446, 4.1.2) as tells what its handshake will cost, and when. */
 
 const RECORD_HEADER_BYTES = 5;
+/** RFC 8446, 5.1. */
+const MAX_RECORD_BYTES = 2 ** 14;
 const HANDSHAKE_HEADER_BYTES = 4;
 const HANDSHAKE_RECORD = 22;
 const SUPPORTED_VERSIONS = 43;
@@ -22,7 +24,9 @@ export function readClientHello(bytes: Buffer): 'incomplete' | 'at-once' | 'late
   // Whatever else this is, it fails at once.
   if (bytes.length > 0 && bytes[0] !== HANDSHAKE_RECORD) return 'at-once';
   if (bytes.length < RECORD_HEADER_BYTES) return 'incomplete';
-  const recordEnd = RECORD_HEADER_BYTES + bytes.readUInt16BE(RECORD_HEADER_BYTES - 2);
+  const recordBytes = bytes.readUInt16BE(RECORD_HEADER_BYTES - 2);
+  if (recordBytes > MAX_RECORD_BYTES) return 'at-once';
+  const recordEnd = RECORD_HEADER_BYTES + recordBytes;
   if (bytes.length < recordEnd) return 'incomplete';
   const record = bytes.subarray(RECORD_HEADER_BYTES, recordEnd);
   if (record.length < HANDSHAKE_HEADER_BYTES) return 'later';

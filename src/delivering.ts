@@ -26,6 +26,7 @@ import { Principals } from './site/principals.js';
 import type { QuotaWatch } from './site/quota-watch.js';
 import type { SiteModel } from './site/site-model.js';
 import type { SteadyClock } from './site/steady-clock.js';
+import { storedBytesOf } from './site/store-headroom.js';
 import type { Storage } from './storage.js';
 
 const HOUR_MS = 3_600_000;
@@ -73,7 +74,10 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       for (const { source } of entries) {
         if (source === undefined) continue;
         if (isAlarm(source)) alarms.restore(source);
-        else messages.restore(source);
+        else {
+          storage.headroom.reserve(storedBytesOf(source));
+          messages.restore(source);
+        }
       }
     },
   });

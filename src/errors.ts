@@ -15,6 +15,7 @@ export type ErrorCode =
   | 'loss-not-found'
   | 'footage-not-found'
   | 'method-not-allowed'
+  | 'upgrade-required'
   | 'device-id-in-use'
   | 'location-has-devices'
   | 'room-has-devices'

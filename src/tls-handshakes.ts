@@ -8,8 +8,6 @@ import { SECURE_TLS, tlsFailureLog } from './tls.js';
 
 /** Node's default is two minutes. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
-/** The largest record and its header. */
-const MAX_HELLO_BYTES = 16_384 + 5;
 /** Handshakes whose signature is made after their turn, at a moment of the clients' choice. */
 const MAX_LATER = 4;
 const RETRY_MS = 100;
@@ -138,7 +136,7 @@ class WaitingHandshake implements ShareUser {
     if (!(bytes instanceof Buffer)) return;
     this.#hello = Buffer.concat([this.#hello, bytes]);
     const state = readClientHello(this.#hello);
-    if (state === 'incomplete' && this.#hello.length < MAX_HELLO_BYTES) return;
+    if (state === 'incomplete') return;
     this.#isLater = state === 'later';
     this.#socket.off('readable', this.#read);
     this.#socket.off('end', this.#end);

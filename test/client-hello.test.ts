@@ -52,8 +52,10 @@ describe('a ClientHello', () => {
     expect(readClientHello(inTwoRecords(await hello({})))).toBe('later');
   });
 
-  it('that is none, or damaged, is left to OpenSSL at once', async () => {
+  it('that is none, too long or damaged is left to OpenSSL at once', async () => {
     expect(readClientHello(Buffer.from('GET / HTTP/1.1\r\n'))).toBe('at-once');
+    expect(readClientHello(Buffer.from([22, 3, 1, 0x40, 0]))).toBe('incomplete');
+    expect(readClientHello(Buffer.from([22, 3, 1, 0x40, 1]))).toBe('at-once');
     const bytes = await hello({});
     bytes.fill(0xff, 43);
     expect(readClientHello(bytes)).toBe('at-once');

@@ -36,8 +36,8 @@ it('gives known clients three turns of four, whatever strangers want', async () 
   const turns = new ProcessorShare();
   const done: string[] = [];
   for (let index = 0; index < 50; index++) turns.want(worker(turns, `stranger ${index}`, 9, done));
-  turns.want(worker(turns, 'known', 30, done));
-  await until(() => done.length === 480);
+  turns.want(worker(turns, 'known', 60, done));
+  await until(() => done.length === 510);
   expect(done.slice(0, 40).filter((line) => line === 'known')).toHaveLength(30);
   expect(done.slice(0, 40).filter((line) => line !== 'known')).toHaveLength(10);
 });

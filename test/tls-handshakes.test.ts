@@ -87,6 +87,13 @@ describe('a handshake', () => {
     },
   );
 
+  it('has the turns of its network, apart from those of requests', async () => {
+    const turns = new ProcessorShare();
+    const { port } = await start({ turns });
+    await greeted(client(port));
+    await expect.poll(() => [...turns.takeUsage().usedMs.keys()]).toEqual(['TLS of 127.0.0.1']);
+  });
+
   it('fails with an RSA certificate when the client offers no forward secrecy', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'gateway-rsa-'));
     onTestFinished(() => rmSync(directory, { recursive: true }));

@@ -3,11 +3,13 @@ import type { Server, Socket } from 'node:net';
 import { createServer } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
-import { createWebSocketStream, WebSocketServer } from 'ws';
+import { createWebSocketStream, type WebSocket, WebSocketServer } from 'ws';
+import { TokenBucket, TokenRate } from '../domain/token-bucket.js';
 import { GatewayError } from '../errors.js';
 import type { ProcessorShare } from '../processor-share.js';
 import { TlsHandshakes } from '../tls-handshakes.js';
 import type { ConnectionRate } from './connection-rate.js';
+import { PacedClosing } from './paced-closing.js';
 
 /**
  * Connections that the kernel completes ahead of us; it cuts the number to `net.core.somaxconn`.
@@ -27,7 +29,7 @@ export interface TcpListenerOptions {
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   /** Timeout of a TLS handshake, ten seconds by default. */
   readonly handshakeTimeoutMs?: number;
-  readonly rate: ConnectionRate;
+  readonly rate: Pick<ConnectionRate, 'admits'>;
   /** The turns in which TLS handshakes are begun. */
   readonly turns: ProcessorShare;
   /** Whether an address may begin a TLS handshake now. */
@@ -53,8 +55,10 @@ export class TcpListener {
       socket.on('error', (error) => log.debug({ err: error }, 'connection failed'));
     };
     const handshakes = tls && new TlsHandshakes({ ...options, tls, admits });
+    const closing = new PacedClosing();
     // An alarm is a small packet and must not wait for the next one.
     this.#server = createServer({ noDelay: true }, (socket) => {
+      closing.pace(socket);
       listenToErrors(socket);
       if (!rate.admits(socket.remoteAddress ?? '')) {
         socket.destroy();
@@ -95,12 +99,16 @@ const SUBPROTOCOLS = ['mqtt', 'mqttv3.1'];
 
 /** Of one WebSocket message; more of them end the connection. */
 const MAX_FRAGMENTS = 256;
+/** Pings and pongs of one connection, with a burst; more of them end it. */
+const CONTROL_FRAMES_PER_SECOND = 1;
+const CONTROL_FRAME_BURST = 10;
+const SECOND_MS = 1_000;
 /** Time for the close frame to reach a client that broke the protocol, before the connection is cut. */
 const CLOSE_FRAME_MS = 250;
 
 export interface WebSocketListenerOptions {
   readonly maxPacketBytes: number;
-  readonly rate: ConnectionRate;
+  readonly rate: Pick<ConnectionRate, 'admits'>;
   readonly handle: Handle;
   /** Answers a request that is no proper WebSocket handshake, and hangs up. */
   readonly refuse: (error: Error, socket: Duplex) => void;
@@ -109,7 +117,7 @@ export interface WebSocketListenerOptions {
 /** MQTT over WebSocket at `/mqtt`, on connections that an HTTP listener passes on. */
 export class WebSocketListener {
   readonly #server: WebSocketServer;
-  readonly #rate: ConnectionRate;
+  readonly #rate: Pick<ConnectionRate, 'admits'>;
   readonly #handle: Handle;
 
   constructor({ maxPacketBytes, rate, handle, refuse }: WebSocketListenerOptions) {
@@ -142,10 +150,7 @@ export class WebSocketListener {
     }
     this.#server.handleUpgrade(request, socket, head, (connection) => {
       const stream = createWebSocketStream(connection);
-      // A frame without a byte of a packet costs a turn, and brings nothing that a budget could count.
-      connection.on('message', (data) => {
-        if (Buffer.isBuffer(data) && data.length === 0) connection.terminate();
-      });
+      endAtFloodOfFrames(connection);
       connection.once('error', () => {
         // `ws` would read on, and throw away what comes, for as long as a closing handshake may take.
         setImmediate(() => socket.pause());
@@ -155,4 +160,20 @@ export class WebSocketListener {
       this.#handle(stream, request);
     });
   }
+}
+
+/** Ends a connection at frames that cost a turn, and bring nothing of a packet that a budget could count. */
+function endAtFloodOfFrames(connection: WebSocket): void {
+  const controlFrames = new TokenBucket();
+  const rate = new TokenRate(CONTROL_FRAMES_PER_SECOND / SECOND_MS, CONTROL_FRAME_BURST);
+  controlFrames.limit(rate, 0);
+  const takeControlFrame = () => {
+    const nowMs = performance.now();
+    controlFrames.take(1, nowMs);
+    if (controlFrames.freeAtMs > nowMs) connection.terminate();
+  };
+  connection.on('ping', takeControlFrame).on('pong', takeControlFrame);
+  connection.on('message', (data) => {
+    if (Buffer.isBuffer(data) && data.length === 0) connection.terminate();
+  });
 }

@@ -143,11 +143,12 @@ export class MqttClient implements Watched, Held, ReadConnection {
     this.#reader.resume();
   }
 
-  onPacket(packet: Packet): void {
+  /** Returns whether the packet counts as a message: all do but acknowledgements of what is in flight. */
+  onPacket(packet: Packet): boolean {
     if (packet.cmd === 'connect' && this.#claims === undefined) {
       this.#claims = { clientId: packet.clientId, username: packet.username };
     }
-    if (!this.#guard.admits(packet)) return;
+    if (!this.#guard.admits(packet)) return true;
     if (packet.cmd === 'connect' && this.#request === undefined) {
       this.#request = {
         address: this.address,
@@ -163,24 +164,25 @@ export class MqttClient implements Watched, Held, ReadConnection {
       packet.keepalive = 0;
       this.#connect = packet;
       this.#handOver(packet);
-      return;
+      return true;
     }
     const connection = this.#connection;
     const isOpen = this.#isOpened && !this.client.closed;
-    if (connection !== undefined && isOpen) this.#handle(connection, packet);
-    else if (this.#request === undefined || packet.cmd === 'connect') this.#handOver(packet);
+    if (connection !== undefined && isOpen) return this.#handle(connection, packet);
+    if (this.#request === undefined || packet.cmd === 'connect') this.#handOver(packet);
     else if (!this.client.closed) this.#early.push(packet);
+    return true;
   }
 
-  #handle(connection: Connection, packet: Packet): void {
+  #handle(connection: Connection, packet: Packet): boolean {
     const { publishing, subscribing, releasing } = this.#parts.handlers;
     switch (packet.cmd) {
       case 'publish':
         publishing.take(connection, packet);
         break;
       case 'puback':
-        connection.session.consumer?.acknowledge(packet.messageId ?? 0);
-        break;
+        // That of a message in flight makes room for more of them.
+        return connection.session.consumer?.acknowledge(packet.messageId ?? 0) !== true;
       case 'pubrel':
         releasing.take(connection, packet.messageId ?? 0);
         break;
@@ -197,6 +199,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
       default:
         this.#handOver(packet);
     }
+    return true;
   }
 
   get mayRead(): boolean {

@@ -96,7 +96,6 @@ interface WireFault {
 const MAX_TOPIC_BYTES = 1024;
 
 const IDENTIFIER_BYTES = 2;
-const MAX_TOPIC_LEVELS = 128;
 
 /** The protocol names of the levels of MQTT 3.1 and 3.1.1. The parser knows 5, too. */
 const NAMES_OF_LEVELS: ReadonlyMap<number, string> = new Map([
@@ -196,13 +195,7 @@ function bytesOf({
 function publishFault({ topic, qos, messageId, dup }: IPublishPacket): string | undefined {
   // [MQTT-3.3.2-2], [MQTT-4.7.3-1]
   const isName = topic !== '' && !topic.includes('+') && !topic.includes('#');
-  if (
-    !isName ||
-    isUnusable(topic) ||
-    topic.split('/', MAX_TOPIC_LEVELS + 1).length > MAX_TOPIC_LEVELS
-  ) {
-    return 'unusable topic';
-  }
+  if (!isName || isUnusable(topic)) return 'unusable topic';
   // [MQTT-3.3.1-2]
   if (qos === 0) return dup ? 'DUP at QoS 0' : undefined;
   return identifierFault(messageId);

@@ -8,11 +8,6 @@ import { wholePacket } from './packet-writer.js';
 /** Bytes read in one turn: some publishes; a large packet takes many turns. */
 const BYTES_PER_TURN = 1_024;
 
-/** Packets that count as messages: all but acknowledgements, which make room for messages. */
-const COSTLY: ReadonlySet<Packet['cmd']> = new Set([
-  ...(['publish', 'pubrel', 'subscribe', 'unsubscribe', 'pingreq'] as const),
-]);
-
 /** The connection that is read. */
 export interface ReadConnection {
   readonly client: Client;
@@ -21,8 +16,8 @@ export interface ReadConnection {
   readonly place: TurnPlace;
   /** Whether more may be read now; if not, `resume` is called later. */
   readonly mayRead: boolean;
-  /** Called with each packet in its order. */
-  onPacket(packet: Packet): void;
+  /** Called with each packet in its order. Returns whether it counts as a message. */
+  onPacket(packet: Packet): boolean;
   /** Called with what a turn has read. Returns whether it was all alarms. */
   onRead(messages: number, bytes: number, nowMs: number): boolean;
 }
@@ -144,8 +139,7 @@ export class PacketReader implements TurnTaker {
   #take(packet: Packet): void {
     // Aedes takes no packet of a client that it has closed.
     if (this.#isEnded || this.#connection.client.closed) return;
-    if (COSTLY.has(packet.cmd)) this.#messages++;
-    this.#connection.onPacket(packet);
+    if (this.#connection.onPacket(packet)) this.#messages++;
   }
 }
 

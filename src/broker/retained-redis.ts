@@ -7,7 +7,7 @@ import type {
   RetainedTopics,
 } from '../delivery/retained-messages.js';
 import { matchesFilter, parseForwardedTopic } from '../domain/topics.js';
-import type { StoreHeadroom } from '../site/store-headroom.js';
+import { type StoreHeadroom, storedBytesOf } from '../site/store-headroom.js';
 
 const packetSchema = z.object({
   topic: z.string(),
@@ -44,8 +44,8 @@ export class RetainedRedis implements RetainedMessages {
   }
 
   async store(message: DirectMessage): Promise<boolean> {
-    const { isAmpleForRetained } = this.#headroom;
-    const isLooking = message.isExpendable === true && !isAmpleForRetained;
+    const isLooking =
+      message.isExpendable === true && !this.#headroom.isAmpleForRetained(storedBytesOf(message));
     // What comes after one that is being looked at must not overtake it.
     if (!isLooking && this.#looking === 0) await this.#put(message);
     else await this.#putIfRoom(message);
@@ -56,7 +56,8 @@ export class RetainedRedis implements RetainedMessages {
     const { topic, payload, isExpendable } = message;
     this.#looking++;
     const bytes = await this.#topics.bytesOf(topic).finally(() => this.#looking--);
-    const isRoom = this.#headroom.isAmpleForRetained || bytes >= payload.length;
+    const isAmple = this.#headroom.isAmpleForRetained(storedBytesOf(message));
+    const isRoom = isAmple || bytes >= payload.length;
     if (isExpendable !== true || isRoom) {
       await this.#put(message);
       return;
@@ -65,9 +66,14 @@ export class RetainedRedis implements RetainedMessages {
     await this.#put({ ...message, payload: NOTHING });
   }
 
-  async #put({ topic, payload, qos, groupId }: DirectMessage): Promise<void> {
+  async #put(message: DirectMessage): Promise<void> {
+    const { topic, payload, qos, groupId } = message;
     const packet = { cmd: 'publish', topic, payload, qos, retain: true, dup: false } as const;
-    await this.#persistence.storeRetained({ ...packet, groupId });
+    const bytes = storedBytesOf(message);
+    this.#headroom.reserve(bytes);
+    await this.#persistence
+      .storeRetained({ ...packet, groupId })
+      .finally(() => this.#headroom.stored(bytes));
   }
 
   /**

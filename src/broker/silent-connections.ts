@@ -15,7 +15,7 @@ export interface SilentConnectionsOptions {
  */
 export class SilentConnections {
   readonly #options: SilentConnectionsOptions;
-  readonly #streams = new Set<Duplex>();
+  readonly #waiting = new Set<Held>();
 
   constructor(options: SilentConnectionsOptions) {
     this.#options = options;
@@ -24,41 +24,45 @@ export class SilentConnections {
   /** Serves the connection once its first bytes have arrived. */
   wait(stream: Duplex, address: string, serve: () => void): void {
     const { timeoutMs, quota, onTimeout } = this.#options;
+    const drop = () => {
+      leave();
+      stream.destroy();
+    };
     const held: Held = {
-      address,
-      keepAliveMs: Number.POSITIVE_INFINITY,
-      silentMs: 0,
-      timeOut: () => stream.destroy(),
-      drop: () => stream.destroy(),
+      ...{ address, keepAliveMs: Number.POSITIVE_INFINITY, silentMs: 0 },
+      ...{ timeOut: drop, drop },
     };
     const timer = setTimeout(() => {
-      quota.timedOut(held);
       stream.destroy();
       onTimeout(address);
     }, timeoutMs);
     const leave = () => {
       clearTimeout(timer);
       stream.off('readable', begin);
-      stream.off('close', leave);
-      this.#streams.delete(stream);
+      stream.off('close', end);
+      this.#waiting.delete(held);
       quota.left(held);
+    };
+    const end = () => {
+      quota.endedSilent(held);
+      leave();
     };
     const begin = () => {
       if (stream.readableLength > 0) {
         leave();
         serve();
       } else {
-        // At the end of the stream, this read makes it emit `end`.
-        stream.read();
+        // The client has ended the connection; there is nothing to say.
+        stream.destroy();
       }
     };
-    stream.on('readable', begin).once('close', leave);
-    this.#streams.add(stream);
+    stream.on('readable', begin).once('close', end);
+    this.#waiting.add(held);
     quota.arrived(held);
   }
 
   /** Ends the connections that have sent nothing. */
   stop(): void {
-    for (const stream of this.#streams) stream.destroy();
+    for (const held of this.#waiting) held.drop();
   }
 }

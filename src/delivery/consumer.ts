@@ -119,9 +119,11 @@ export class Consumer implements Member {
     this.#options.moved.add(this);
   }
 
-  /** Handles an acknowledgement by packet identifier. */
-  acknowledge(messageId: number): void {
-    if (this.#window.acknowledge(messageId)) this.#services.pumpLater(this);
+  /** Handles an acknowledgement by packet identifier. Returns whether its message was in flight. */
+  acknowledge(messageId: number): boolean {
+    const wasInFlight = this.#window.acknowledge(messageId);
+    if (wasInFlight) this.#services.pumpLater(this);
+    return wasInFlight;
   }
 
   /**

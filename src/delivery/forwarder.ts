@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { GatewayError } from '../errors.js';
-import type { StoreHeadroom } from '../site/store-headroom.js';
+import { type StoreHeadroom, storedBytesOf } from '../site/store-headroom.js';
 import type { Deliveries } from './deliveries.js';
 import type { NewMessage } from './log-entry.js';
 import type { LogWriter } from './log-writer.js';
@@ -96,7 +96,7 @@ export class Forwarder {
    */
   #send(message: MessageToForward, done: (isStored: boolean) => void): void {
     const { deliveries, writer, headroom } = this.#options;
-    if (message.qos === 1 && headroom.takes('telemetry')) {
+    if (message.qos === 1 && headroom.takes('telemetry', storedBytesOf(message))) {
       writer.append(message, done);
       return;
     }

@@ -1,15 +1,16 @@
 import { BlockList, isIP } from 'node:net';
 
 const loopback = new BlockList();
+// Of IPv6 addresses it checks those that are IPv4 inside, too.
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
 loopback.addAddress('::1', 'ipv6');
 
 /** Whether an IP address is loopback, also IPv4 written as IPv6. */
 export function isLoopbackAddress(address: string): boolean {
-  // The most frequent one, without the objects that the list makes for each check.
-  if (address === '127.0.0.1') return true;
   const version = isIP(address);
-  return version !== 0 && loopback.check(address, version === 4 ? 'ipv4' : 'ipv6');
+  // Without the objects that the list makes for each check: every new connection is checked.
+  if (version === 4) return address.startsWith('127.');
+  return version === 6 && loopback.check(address, 'ipv6');
 }
 
 /** Whether a host name or address, as a URL has it, is of this machine. */
@@ -22,16 +23,18 @@ export function isLoopbackHost(hostName: string): boolean {
  * The address, or of an IPv6 address the network of 64 bits: all of it is one subscriber's (RFC 6177).
  *
  * Whoever is counted by address must not begin anew with the next of 2^64.
+ *
+ * @param address in the one form in which the system writes it (RFC 5952)
  */
 export function networkOf(address: string): string {
+  // IPv4 written as IPv6 would be one network, whoever it is.
   if (isIP(address) !== 6 || address.includes('.')) return address;
-  const [head = '', tail = ''] = address.split('%', 1).join('').split('::', 2);
+  const [head = '', tail = ''] = address.split('::', 2);
   const [first, last] = [groupsOf(head), groupsOf(tail)];
-  const missing = Math.max(0, 8 - first.length - last.length);
-  const groups = [...first, ...Array<string>(missing).fill('0'), ...last];
-  return groups.slice(0, 4).join(':');
+  const missing = Array<string>(8 - first.length - last.length).fill('0');
+  return [...first, ...missing, ...last].slice(0, 4).join(':');
 }
 
 function groupsOf(part: string): string[] {
-  return part === '' ? [] : part.split(':').map((group) => Number.parseInt(group, 16).toString(16));
+  return part === '' ? [] : part.split(':');
 }

@@ -1,5 +1,5 @@
 import { AwsV4Signer } from 'aws4fetch';
-import type { Recording } from '../domain/footage.js';
+import { parseRecordingKey, type Recording } from '../domain/footage.js';
 import { FOOTAGE_URL_VALID_MS, type FootageStore, type UrlTerms } from '../site/footage-store.js';
 import { objectPath } from './object-path.js';
 
@@ -37,8 +37,11 @@ export class S3FootageStore implements FootageStore {
 
   downloadUrl(key: string, terms: UrlTerms): Promise<string> {
     const url = this.#urlOf(key);
-    // A recording is downloaded, never shown as a page of the bucket's host.
-    url.searchParams.set('response-content-disposition', 'attachment');
+    // What came past the gateway may be anything, a page of the bucket's host included.
+    const contentType = parseRecordingKey(key)?.contentType;
+    const disposition = contentType === undefined ? 'attachment' : 'inline';
+    url.searchParams.set('response-content-disposition', disposition);
+    if (contentType !== undefined) url.searchParams.set('response-content-type', contentType);
     return this.#sign('GET', url, {}, terms);
   }
 

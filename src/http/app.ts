@@ -34,6 +34,7 @@ import { registerOpenApiDocument } from './routes/openapi-document.js';
 import { registerRejected } from './routes/rejected.js';
 import { registerRooms } from './routes/rooms.js';
 import type { RouteServices } from './routes/services.js';
+import { registerWebSocket } from './routes/web-socket.js';
 import { knownRoute, wellFormedRequest } from './routing.js';
 import { rejectInvalid } from './validation.js';
 
@@ -70,10 +71,11 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   if (dependencies.footageFiles !== undefined) {
     registerFootageFiles(app, dependencies.footageFiles, model, log);
   }
+  registerWebSocket(app);
   refuseUnknownParameters(app);
 
   registerHealth(app, health);
-  registerOpenApiDocument(app, version);
+  registerOpenApiDocument(app, version, dependencies.publicUrl);
   registerAsyncApiDocument(app, version);
 
   const isTrusted = dependencies.isTrustedAddress ?? isLoopbackAddress;

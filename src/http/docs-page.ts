@@ -1,12 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-
-/** A file that the page loads. */
-export interface DocsFile {
-  readonly contentType: string;
-  readonly bytes: Buffer;
-}
+import { SharedAnswer } from './shared-answer.js';
 
 const SCRIPT = 'text/javascript; charset=utf-8';
 const STYLE = 'text/css; charset=utf-8';
@@ -24,7 +19,7 @@ const START = `SwaggerUIBundle({
  * Limits what the page may load: the gateway's own files and answers, and pictures within the style
  * sheet. Other hosts are out of reach, whatever the document or the scripts say.
  */
-export const DOCS_SECURITY_POLICY = [
+const SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
@@ -37,33 +32,46 @@ export const DOCS_SECURITY_POLICY = [
 
 /** The page at `/docs` and its files: Swagger UI as shipped. */
 export class DocsPage {
-  readonly html: Buffer;
-  readonly #files: ReadonlyMap<string, DocsFile>;
+  readonly page: SharedAnswer;
+  readonly #files: ReadonlyMap<string, SharedAnswer>;
 
   constructor() {
     const { resolve } = createRequire(import.meta.url);
     const shipped = (name: string) => readFileSync(resolve(`swagger-ui-dist/${name}`));
-    this.#files = new Map([
-      ['swagger-ui.css', { contentType: STYLE, bytes: shipped('swagger-ui.css') }],
-      ['swagger-ui-bundle.js', { contentType: SCRIPT, bytes: shipped('swagger-ui-bundle.js') }],
-      ['start.js', { contentType: SCRIPT, bytes: Buffer.from(START) }],
+    const files = new Map([
+      ['swagger-ui.css', shipped('swagger-ui.css')],
+      ['swagger-ui-bundle.js', shipped('swagger-ui-bundle.js')],
+      ['start.js', Buffer.from(START)],
     ]);
-    const elements = [...this.#files].map(([name, file]) => elementOf(name, file));
-    this.html = Buffer.from(pageOf(elements));
+    this.#files = new Map([...files].map(([name, bytes]) => [name, answerOf(name, bytes)]));
+    const elements = [...files].map(([name, bytes]) => elementOf(name, bytes));
+    this.page = new SharedAnswer(Buffer.from(pageOf(elements)), {
+      'Content-Type': 'text/html; charset=utf-8',
+      'Content-Security-Policy': SECURITY_POLICY,
+      'Referrer-Policy': 'no-referrer',
+      'Cache-Control': 'no-cache',
+    });
   }
 
-  file(name: string): DocsFile | undefined {
+  file(name: string): SharedAnswer | undefined {
     return this.#files.get(name);
   }
 }
 
 /** The element that loads a file, by its digest: browsers may cache it for ever, and get a new one. */
-function elementOf(name: string, { contentType, bytes }: DocsFile): string {
+function elementOf(name: string, bytes: Buffer): string {
   const digest = createHash('sha256').update(bytes).digest('hex').slice(0, 16);
   const url = `docs/${name}?${digest}`;
-  return contentType === STYLE
+  return name.endsWith('.css')
     ? `<link rel="stylesheet" href="${url}">`
     : `<script src="${url}" defer></script>`;
+}
+
+function answerOf(name: string, bytes: Buffer): SharedAnswer {
+  return new SharedAnswer(bytes, {
+    'Content-Type': name.endsWith('.css') ? STYLE : SCRIPT,
+    'Cache-Control': 'public, max-age=31536000, immutable',
+  });
 }
 
 function pageOf(elements: readonly string[]): string {

@@ -6,6 +6,11 @@ import { whoAsks } from './actor.js';
 import { type ByteRange, requestedRange } from './byte-range.js';
 import type { HttpEnv } from './http-env.js';
 
+/**
+ * Lets a browser play a recording that it opens by itself, and neither run nor load anything else: its
+ * player is a page with the recording as its only medium.
+ */
+const SECURITY_POLICY = "default-src 'none'; media-src 'self'; style-src 'unsafe-inline'; sandbox";
 /** How much of a file is in memory for each client that reads it. */
 const CHUNK_BYTES = 64 * 1024;
 /** Timeout for a client that takes nothing. */
@@ -26,16 +31,15 @@ export function fileResponse(c: Context<HttpEnv>, file: RecordingFile, log: Logg
   c.header('ETag', entityTag);
   c.header('Last-Modified', lastModified);
   c.header('Accept-Ranges', 'bytes');
-  if (isKnown(c, entityTag)) return c.body(null, 304);
+  if (isKnown(c, entityTag, lastModified)) return c.body(null, 304);
   const range = rangeFor(c, bytes, [entityTag, lastModified]);
   if (range === 'not-satisfiable') {
     c.header('Content-Range', `bytes */${bytes}`);
     throw new GatewayError('range-not-satisfiable', `The recording has ${bytes} bytes.`);
   }
-  // Recordings are downloaded: no browser may show one as a page of the gateway.
   c.header('Content-Type', recording.contentType);
-  c.header('Content-Disposition', `attachment; filename="${fileName(recording.key)}"`);
-  c.header('Content-Security-Policy', "default-src 'none'; sandbox");
+  c.header('Content-Disposition', `inline; filename="${fileName(recording.key)}"`);
+  c.header('Content-Security-Policy', SECURITY_POLICY);
   if (range !== undefined) c.header('Content-Range', `bytes ${range.first}-${range.last}/${bytes}`);
   const { first, last } = range ?? { first: 0, last: bytes - 1 };
   c.header('Content-Length', String(last - first + 1));
@@ -48,14 +52,26 @@ function fileName(key: string): string {
   return key.slice(key.lastIndexOf('/') + 1);
 }
 
-/** Whether the client has this representation (RFC 9110, 13.1.2). */
-function isKnown(c: Context<HttpEnv>, entityTag: string): boolean {
-  const known = (c.req.header('If-None-Match') ?? '').split(',').map((tag) => tag.trim());
+/**
+ * Whether the client has this representation (RFC 9110, 13.1.2 and 13.1.3); a time counts only without
+ * entity tags.
+ */
+function isKnown(c: Context<HttpEnv>, entityTag: string, lastModified: string): boolean {
+  const tags = c.req.header('If-None-Match');
+  if (tags === undefined) {
+    const sinceMs = Date.parse(c.req.header('If-Modified-Since') ?? '');
+    return Date.parse(lastModified) <= sinceMs;
+  }
+  const known = tags.split(',').map((tag) => tag.trim());
   return known.some((tag) => tag === '*' || tag.replace(/^W\//, '') === entityTag);
 }
 
-/** The range to send; a client with the rest of another representation gets the whole (RFC 9110, 13.1.5). */
+/**
+ * The range to send: the whole to a client with the rest of another representation (RFC 9110, 13.1.5), and
+ * for every method but GET (14.2).
+ */
 function rangeFor(c: Context<HttpEnv>, totalBytes: number, validators: readonly string[]) {
+  if (c.req.method !== 'GET') return undefined;
   const condition = c.req.header('If-Range');
   const isOfThis = condition === undefined || validators.includes(condition.trim());
   return requestedRange(isOfThis ? c.req.header('Range') : undefined, totalBytes);

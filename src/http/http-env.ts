@@ -4,13 +4,15 @@ import type { Context } from 'hono';
 import type { Grant } from '../domain/grants.js';
 import type { Device } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
-import type { StandingCheck } from './standing-checks.js';
 
 /** The access token of a request. */
 export interface Caller {
   readonly id: string;
   readonly grants: readonly Grant[];
 }
+
+/** @throws GatewayError when the request is not, or no longer, permitted */
+export type StandingCheck = (c: Context<HttpEnv>) => void;
 
 /** Values that the handlers of one request share. */
 export interface HttpEnv {

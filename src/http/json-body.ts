@@ -88,10 +88,17 @@ export async function readBody(
   return Buffer.concat(chunks);
 }
 
+/** Has a client that waits with its body send it (RFC 9110, 10.1.1). */
+export function askForBody({ env: { incoming, outgoing } }: Context<HttpEnv>): void {
+  const isAwaited = incoming.headers.expect?.toLowerCase() === '100-continue';
+  if (isAwaited && incoming.httpVersion === '1.1') outgoing.writeContinue();
+}
+
 /** Reads chunks without cancelling the stream. That would destroy the socket before the answer. */
 async function* bodyChunks(c: Context<HttpEnv>): AsyncGenerator<Uint8Array> {
   const reader = c.req.raw.body?.getReader();
   if (reader === undefined) return;
+  askForBody(c);
   try {
     for (;;) {
       const { done, value } = await reader.read();

@@ -19,7 +19,6 @@ const HEADERS_TIMEOUT_MS = 10_000;
 const BODY_TIMEOUT_MS = 30_000;
 /** Timeout of a large upload over a slow line. */
 const LONG_BODY_TIMEOUT_MS = 15 * 60_000;
-const KEEP_ALIVE_TIMEOUT_MS = 5_000;
 const TIMEOUT_CHECK_INTERVAL_MS = 2_000;
 /** Timeout for a client that neither sends nor takes anything in the middle of an exchange. */
 const STALLED_AFTER_MS = 15_000;
@@ -91,7 +90,6 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
   const server = createServer({
     headersTimeout: headersTimeoutMs,
     requestTimeout: LONG_BODY_TIMEOUT_MS,
-    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
     // The app answers a missing Host itself, with a problem document.
     requireHostHeader: false,
@@ -109,6 +107,8 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
   server.on('connect', (_request, socket) => answerClientError(new Error('CONNECT'), socket));
   // An expectation that is not understood may be ignored (RFC 9110, 10.1.1).
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
+  // The app asks for the body itself, unless the head decides the answer.
+  server.on('checkContinue', (request, response) => server.emit('request', request, response));
   if (protocolSwitch !== undefined) {
     server.on('upgrade', (request, socket, head) => {
       if (!(socket instanceof HttpConnection)) return;
@@ -214,6 +214,8 @@ function requestListener(options: HttpListenerOptions): RequestListener {
       });
     } finally {
       release?.();
+      // The rest of a body that nobody reads is no next request (RFC 9112, 9.6).
+      if (!incoming.complete && 'shouldKeepAlive' in outgoing) outgoing.shouldKeepAlive = false;
     }
   };
   return getRequestListener(limited, {

@@ -1,9 +1,14 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { HttpApp } from './http-env.js';
-import { PROBLEM_MEDIA_TYPE } from './problem.js';
+import { exampleOf } from './openapi-examples.js';
+import { exampleProblems, PROBLEM_MEDIA_TYPE } from './problem.js';
 
 type OpenApi = ReturnType<HttpApp['getOpenAPI31Document']>;
 type PathItem = NonNullable<OpenApi['paths']>[string];
 type Operation = NonNullable<PathItem['get']>;
+
+/** Makes an example of a schema. */
+type Example = (schema: unknown) => unknown;
 
 /** The part of a response that is completed here. */
 interface Response {
@@ -11,6 +16,9 @@ interface Response {
   readonly content?: Readonly<Record<string, object>>;
   readonly headers?: Readonly<Record<string, object>>;
 }
+
+/** With the member of OpenAPI 3.1 that the library's types lack. */
+const LICENSE = { name: 'Apache License 2.0', identifier: 'Apache-2.0' };
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const;
 
@@ -68,6 +76,12 @@ const HEADERS_OF_PROBLEMS: Readonly<Record<string, Readonly<Record<string, objec
   503: { 'Retry-After': headerReference('RetryAfter') },
 };
 
+const PROBLEM_EXAMPLES = Object.fromEntries(
+  exampleProblems().map((value) => [`Problem${value.status}`, { value }]),
+);
+
+const PROBLEM = { $ref: '#/components/schemas/Problem' };
+
 /** Responses of every operation: the request is malformed, or the gateway fails. */
 const RESPONSES_OF_ALL = {
   400: problemReference('The request is malformed.'),
@@ -77,10 +91,12 @@ const RESPONSES_OF_ALL = {
 /**
  * The OpenAPI 3.1 document of the app's routes.
  *
- * Completed here is what holds for every route: a request id on every response, and that any request may
- * be malformed or fail.
+ * Completed here is what holds for every route: a request id on every response, that any request may be
+ * malformed or fail, and an example of every body.
+ *
+ * @param serverUrl where clients reach the gateway; by default where they have the document from
  */
-export function openApiDocument(app: HttpApp, version: string): OpenApi {
+export function openApiDocument(app: HttpApp, version: string, serverUrl = '/'): OpenApi {
   const registry = app.openAPIRegistry;
   for (const [name, header] of Object.entries(HEADERS)) {
     registry.registerComponent('headers', name, header);
@@ -96,31 +112,60 @@ export function openApiDocument(app: HttpApp, version: string): OpenApi {
       title: 'Care-home gateway',
       version,
       description: DESCRIPTION,
-      license: { name: 'Apache-2.0' },
+      license: LICENSE,
     },
+    servers: [{ url: serverUrl, description: 'This gateway.' }],
     tags: TAGS,
     security: [{ bearer: [] }],
   });
-  const paths = Object.entries(document.paths ?? {}).map(([path, item]) => [path, completed(item)]);
-  return { ...document, paths: Object.fromEntries(paths) };
+  const schemas = document.components?.schemas ?? {};
+  const paths = Object.entries(document.paths ?? {}).map(([path, item]) => [
+    path,
+    completed(item, (schema) => exampleOf(schema, schemas)),
+  ]);
+  const components = { ...document.components, examples: PROBLEM_EXAMPLES };
+  return { ...document, components, paths: Object.fromEntries(paths) };
 }
 
-function completed(item: PathItem): PathItem {
+function completed(item: PathItem, example: Example): PathItem {
   const operations = METHODS.flatMap((method): [string, Operation][] => {
     const operation = item[method];
-    return operation === undefined ? [] : [[method, withResponsesOfAll(operation)]];
+    return operation === undefined ? [] : [[method, completedOperation(operation, example)]];
   });
   return { ...item, ...Object.fromEntries(operations) };
 }
 
-function withResponsesOfAll(operation: Operation): Operation {
+function completedOperation(operation: Operation, example: Example): Operation {
+  const { requestBody } = operation;
   const responses = Object.entries({ ...RESPONSES_OF_ALL, ...operation.responses });
   return {
     ...operation,
+    ...(requestBody !== undefined && { requestBody: withExamples(requestBody, example) }),
     responses: Object.fromEntries(
-      responses.map(([status, response]) => [status, withHeaders(status, response)]),
+      responses.map(([status, response]) => [
+        status,
+        withHeaders(status, withExamples(response, example, status)),
+      ]),
     ),
   };
+}
+
+/** A body or response with an example of each media type that is text. */
+function withExamples<Whole extends object>(
+  whole: Whole,
+  example: Example,
+  status?: string,
+): Whole {
+  if (!('content' in whole) || typeof whole.content !== 'object') return whole;
+  const entries = Object.entries(whole.content ?? {}).map(([type, media]: [string, object]) => {
+    const schema = 'schema' in media ? media.schema : {};
+    if (isDeepStrictEqual(schema, PROBLEM)) {
+      return [type, { ...media, examples: problemExample(status) }];
+    }
+    const made = example(schema);
+    return [type, made === undefined ? media : { ...media, example: made }];
+  });
+  return { ...whole, content: Object.fromEntries(entries) };
 }
 
 function withHeaders(status: string, response: Response): Response {
@@ -135,9 +180,13 @@ function withHeaders(status: string, response: Response): Response {
   };
 }
 
+/** The example of a status, which all its responses refer to. */
+function problemExample(status = '') {
+  return { problem: { $ref: `#/components/examples/Problem${status}` } };
+}
+
 function problemReference(description: string): Response {
-  const schema = { $ref: '#/components/schemas/Problem' };
-  return { description, content: { [PROBLEM_MEDIA_TYPE]: { schema } } };
+  return { description, content: { [PROBLEM_MEDIA_TYPE]: { schema: PROBLEM } } };
 }
 
 function headerReference(name: keyof typeof HEADERS): { readonly $ref: string } {

@@ -17,6 +17,7 @@ interface ProblemKind {
     | 413
     | 415
     | 416
+    | 426
     | 429
     | 431
     | 500
@@ -51,6 +52,7 @@ const PROBLEMS: Readonly<Record<ErrorCode, ProblemKind>> = {
   'body-too-large': { status: 413, title: 'Body too large' },
   'unsupported-media-type': { status: 415, title: 'Unsupported media type' },
   'range-not-satisfiable': { status: 416, title: 'Range not satisfiable' },
+  'upgrade-required': { status: 426, title: 'Upgrade required' },
   'headers-too-large': { status: 431, title: 'Headers too large' },
   'request-timeout': { status: 408, title: 'Request timeout' },
   'too-many-requests': { status: 429, title: 'Too many requests' },
@@ -62,6 +64,7 @@ const PROBLEMS: Readonly<Record<ErrorCode, ProblemKind>> = {
   'internal-error': { status: 500, title: 'Internal error' },
 };
 
+const TYPE_PREFIX = 'urn:problem-type:care-home-gateway:';
 /** Long enough for the embedded store to restart. */
 const RETRY_AFTER_SECONDS = 2;
 const SILENT_DETAIL = 'The gateway failed to answer this request; its log says more.';
@@ -93,7 +96,7 @@ export function problemReply(
 ): ProblemReply {
   const { status, title } = PROBLEMS[error.code];
   const problem = {
-    type: `urn:problem-type:care-home-gateway:${error.code}`,
+    type: `${TYPE_PREFIX}${error.code}`,
     title,
     status,
     detail: status === 500 ? SILENT_DETAIL : error.detail,
@@ -105,6 +108,8 @@ export function problemReply(
   };
   const headers: Record<string, string> = { 'Content-Type': PROBLEM_MEDIA_TYPE };
   if (status === 401) headers['WWW-Authenticate'] = challenge;
+  // RFC 9110, 15.5.22
+  if (status === 426) Object.assign(headers, { Upgrade: 'websocket', Connection: 'Upgrade' });
   if (status === 503) headers['Retry-After'] = String(RETRY_AFTER_SECONDS);
   return { status, headers, body: JSON.stringify(problem) };
 }
@@ -124,6 +129,28 @@ export function toGatewayError(thrown: unknown): GatewayError {
     return new GatewayError('invalid-request', 'The request is malformed.');
   }
   return new GatewayError('internal-error', SILENT_DETAIL, { cause: thrown });
+}
+
+/** An example of the problems with this code. */
+export function exampleProblem(code: ErrorCode, instance: string) {
+  const { status, title } = PROBLEMS[code];
+  return {
+    ...{ type: `${TYPE_PREFIX}${code}`, title, status, detail: `${title}.`, instance, code },
+    requestId: '7b1d52c0-4f3e-4a86-9d0b-c6e8f1a2935d',
+    ...(status === 400 && { errors: [{ path: 'name', message: 'must be a string' }] }),
+  };
+}
+
+/** An example for each status of problems. */
+export function exampleProblems(): ReturnType<typeof exampleProblem>[] {
+  return Object.entries(PROBLEMS).flatMap(([code, { status }], index, all) => {
+    const isFirst = all.findIndex(([, other]) => other.status === status) === index;
+    return isFirst && isErrorCode(code) ? [exampleProblem(code, '/care-homes')] : [];
+  });
+}
+
+function isErrorCode(text: string): text is ErrorCode {
+  return text in PROBLEMS;
 }
 
 /** Whether the failure is the gateway's own, and so for its operator to see. */

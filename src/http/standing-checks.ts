@@ -1,8 +1,5 @@
 import type { Context, MiddlewareHandler } from 'hono';
-import type { HttpEnv } from './http-env.js';
-
-/** @throws GatewayError when the request is not, or no longer, permitted */
-export type StandingCheck = (c: Context<HttpEnv>) => void;
+import type { HttpEnv, StandingCheck } from './http-env.js';
 
 /** Makes a guard of a check that `checkAgain` repeats. */
 export function standingGuard(check: StandingCheck): MiddlewareHandler<HttpEnv> {

@@ -33,6 +33,7 @@ export function answerClientError(
   const isHead = socket.isHead === true;
   const lines = Object.entries({
     ...headers,
+    Date: new Date().toUTCString(),
     'Content-Length': String(Buffer.byteLength(body)),
     Connection: 'close',
   }).map(([name, value]) => `${name}: ${value}\r\n`);

@@ -1,6 +1,7 @@
 import type { Context } from 'hono';
 import { GatewayError } from '../errors.js';
 import type { HttpEnv } from './http-env.js';
+import { askForBody } from './json-body.js';
 
 /** Timeout for a camera that sends nothing. */
 const STALLED_AFTER_MS = 30_000;
@@ -16,6 +17,7 @@ export async function* uploadChunks(c: Context<HttpEnv>): AsyncGenerator<Uint8Ar
   const { incoming, expectLongBody } = c.env;
   expectLongBody?.();
   incoming.setTimeout(STALLED_AFTER_MS, () => incoming.destroy());
+  askForBody(c);
   try {
     yield* incoming.iterator({ destroyOnReturn: false });
   } catch (error) {

@@ -4,10 +4,21 @@ export type NotStoredKind = 'telemetry' | 'retained' | 'invalid-publish' | 'deni
 /** How much room is left: `short` is for alarms only, `full` for nothing. */
 export type Headroom = 'ample' | 'short' | 'full';
 
+/** What the store keeps beside topic and payload, and how much larger its blocks are than their content. */
+const BYTES_BESIDE = 256;
+const BLOCK_FACTOR = 1.25;
+
+/** Memory of a stored message, rather too much than too little. */
+export function storedBytesOf(message: { topic: string; payload: Uint8Array }): number {
+  return BYTES_BESIDE + BLOCK_FACTOR * (message.topic.length + message.payload.length);
+}
+
 /**
  * How much room the store has, and for what.
  *
- * Alarms are taken to the last: everything else stops being stored before (CONTRACT 4.7, FINDINGS S1).
+ * Alarms are taken to the last: everything else stops being stored before (CONTRACT 4.7, FINDINGS S1). The
+ * fastest flood fills the alarms' part between two readings of the memory. So bytes are reserved before they
+ * are stored, and count until a reading includes them.
  */
 export class StoreHeadroom {
   /** A field, because every batch of alarms looks at it. */
@@ -15,15 +26,21 @@ export class StoreHeadroom {
   #isAmple = true;
   readonly #bySource = new Map<string, Headroom>();
   readonly #notStored = new Map<NotStoredKind, number>();
+  /** What the memory had left for all but alarms when it was last read. */
+  #leftBytes = Number.POSITIVE_INFINITY;
+  /** Of all reserved bytes: those that are stored, and those that the last reading includes. */
+  #reservedBytes = 0;
+  #storedBytes = 0;
+  #readBytes = 0;
 
   /** Whether there is room for what is no alarm. */
   get isAmple(): boolean {
     return this.#isAmple;
   }
 
-  /** Whether there is room for retained messages, which have a bound of their own as well. */
-  get isAmpleForRetained(): boolean {
-    return this.#isAmple && this.#bySource.get('retained') !== 'short';
+  /** Whether there is room for a retained message; all of them have a bound of their own as well. */
+  isAmpleForRetained(bytes: number): boolean {
+    return this.#hasRoom(bytes) && this.#bySource.get('retained') !== 'short';
   }
 
   /** What was not stored since the start. */
@@ -39,15 +56,36 @@ export class StoreHeadroom {
     this.#isAmple = !this.isFull && !all.includes('short');
   }
 
-  /**
-   * Whether this may be stored; what may not is counted.
-   *
-   * A full store takes nothing at all, and telemetry waits for it as alarms do, unacknowledged.
-   */
-  takes(kind: NotStoredKind): boolean {
-    if (this.#isAmple || (kind === 'telemetry' && this.isFull)) return true;
+  /** Begins a reading of the memory. The returned function takes what it leaves for all but alarms. */
+  beginReading(): (leftBytes: number) => void {
+    const storedBytes = this.#storedBytes;
+    return (leftBytes) => {
+      this.#leftBytes = leftBytes;
+      this.#readBytes = storedBytes;
+    };
+  }
+
+  /** Whether this may be stored, for which its bytes are then reserved; what may not is counted. */
+  takes(kind: NotStoredKind, bytes = 0): boolean {
+    if (this.#hasRoom(bytes)) {
+      this.reserve(bytes);
+      return true;
+    }
     this.notTaken(kind);
     return false;
+  }
+
+  reserve(bytes: number): void {
+    this.#reservedBytes += bytes;
+  }
+
+  /** Notes that reserved bytes are in the store, or given up. */
+  stored(bytes: number): void {
+    this.#storedBytes += bytes;
+  }
+
+  #hasRoom(bytes: number): boolean {
+    return this.#isAmple && bytes + this.#reservedBytes - this.#readBytes <= this.#leftBytes;
   }
 
   /** Counts what was not stored. */

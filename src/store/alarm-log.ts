@@ -3,6 +3,8 @@ import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { Appended, LogEntry, NewAlarm } from '../delivery/log-entry.js';
 import { alarmText } from '../domain/alarms.js';
+import type { DeviceContext } from '../domain/messages.js';
+import { uuidBytes } from '../domain/notation.js';
 import { forwardedTopic } from '../domain/topics.js';
 import { GatewayError } from '../errors.js';
 import type { StoreHeadroom } from '../site/store-headroom.js';
@@ -26,7 +28,7 @@ import { Version1Backlog } from './version-1-backlog.js';
 export interface LogConnections {
   readonly writer: Redis;
   readonly reader: Redis;
-  readonly headroom: Pick<StoreHeadroom, 'isFull'>;
+  readonly headroom: Pick<StoreHeadroom, 'isFull' | 'stored'>;
 }
 
 /** The reason that Redis itself gives, a little later. */
@@ -81,8 +83,11 @@ export class AlarmLog {
    */
   async append(alarms: readonly NewAlarm[]): Promise<Appended[]> {
     requireHeadroom(this.#connections);
-    const rows = packRows(alarms.map((alarm) => this.#rowOf(alarm)));
-    const args = [...this.#appendPrefixes, RECEIPTS_KEPT_SECONDS, rows];
+    const contexts = [...new Set(alarms.map(({ context }) => context))];
+    const numbers = new Map(contexts.map((context, index) => [context, index + 1]));
+    const places = packRows(contexts.map((context) => this.#placeRowOf(context)));
+    const rows = packRows(alarms.map((alarm) => rowOf(alarm, numbers.get(alarm.context) ?? 0)));
+    const args = [...this.#appendPrefixes, RECEIPTS_KEPT_SECONDS, places, rows];
     const sequences = await appendAlarms.run(this.#connections.writer, this.#appendKeys, args);
     return sequences.map((sequence) => ({ sequence: Math.abs(sequence), isNew: sequence > 0 }));
   }
@@ -107,21 +112,10 @@ export class AlarmLog {
     await this.#version1.trim(this.#connections.reader, upToSequence);
   }
 
-  #rowOf(entry: NewAlarm): Packable[] {
-    const { alarm, context, receipt, received } = entry;
+  #placeRowOf(context: DeviceContext): Packable[] {
+    const { digest, text } = this.#places.of(context);
     const { device, location, group } = context;
-    const id = alarmIdPlace(device.id, alarm.id);
-    const place = this.#places.of(context);
-    return [
-      ...[String(id.piece), id.field],
-      ...[device.id, location.id, group?.id ?? '', String(kindNumber(alarm.kind))],
-      ...[place.digest, place.text],
-      receipt === undefined ? '' : String(receipt.packetIdentifier),
-      receipt?.payloadDigest ?? '',
-      receipt?.isSentAgain === true ? 1 : 0,
-      ...[received?.session ?? '', String(received?.packetIdentifier ?? '')],
-      ...alarmRecordValues(entry),
-    ];
+    return [digest, text, device.id, location.id, group?.id ?? ''];
   }
 
   async #entriesOf(rows: readonly StreamRow[]): Promise<LogEntry[]> {
@@ -163,6 +157,23 @@ export class AlarmLog {
     );
     return places;
   }
+}
+
+/** An alarm as append-alarms.lua takes it. */
+function rowOf(entry: NewAlarm, placeNumber: number): Packable[] {
+  const { alarm, context, receipt, received } = entry;
+  const id = uuidBytes(alarm.id);
+  const { piece, field } = alarmIdPlace(context.device.id, id);
+  const row = alarmRecordValues(entry, id);
+  row.unshift(placeNumber, String(kindNumber(alarm.kind)), String(piece), field);
+  row.push(
+    receipt === undefined ? '' : String(receipt.packetIdentifier),
+    receipt?.payloadDigest ?? '',
+    receipt?.isSentAgain === true ? 1 : 0,
+    received?.session ?? '',
+    String(received?.packetIdentifier ?? ''),
+  );
+  return row;
 }
 
 function entryOf(sequence: number, alarm: ReadAlarm, place: ReadPlace): LogEntry {

@@ -1,6 +1,6 @@
 /** Writes alarms into the alarm log, and reads them from it again. */
 
-import { createHash, hash } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { NewAlarm } from '../delivery/log-entry.js';
 import {
@@ -10,7 +10,7 @@ import {
   type ForwardedAlarm,
 } from '../domain/alarms.js';
 import type { DeviceContext } from '../domain/messages.js';
-import { objectMembers, parseJson, uuidBytes, uuidText } from '../domain/notation.js';
+import { objectMembers, parseJson, sha1, uuidText } from '../domain/notation.js';
 import type { AlarmPlace } from '../site/alarm-history.js';
 import type { Packable } from './scripts.js';
 
@@ -41,11 +41,12 @@ export function kindNumber(kind: AlarmKind): number {
  * In order: id, time of receipt, time from detection to receipt, data, extras, time of receipt by the
  * steady clock; and the time of detection, which only the indexes have. Every alarm has the same fields, so that Redis keeps their names once per node of the
  * stream.
+ * @param id the bytes of the alarm's id
  */
-export function alarmRecordValues(entry: NewAlarm): Packable[] {
+export function alarmRecordValues(entry: NewAlarm, id: Buffer): Packable[] {
   const { alarm, context, wallReceivedAtMs } = entry;
   return [
-    uuidBytes(alarm.id),
+    id,
     String(wallReceivedAtMs),
     String(wallReceivedAtMs - alarm.detectedAtMs),
     alarm.data ?? '',
@@ -207,11 +208,11 @@ export interface AlarmIdPlace {
  * SHA-1, the only one that scripts know (expire-alarms.lua). A device gains nothing by two alarms of its
  * own that count as one, and to hit another device's it would have to invert 95 bits.
  */
-export function alarmIdPlace(deviceId: string, alarmId: string): AlarmIdPlace {
+export function alarmIdPlace(deviceId: string, alarmId: Buffer): AlarmIdPlace {
   const named = Buffer.allocUnsafe(deviceId.length + UUID_BYTES);
   named.write(deviceId, 'latin1');
-  uuidBytes(alarmId).copy(named, deviceId.length);
-  const digest = hash('sha1', named, 'buffer');
+  named.set(alarmId, deviceId.length);
+  const digest = sha1(named);
   return {
     piece: digest.readUInt16BE(0) >> (8 * PIECE_BYTES - PIECE_BITS),
     field: digest.subarray(PIECE_BYTES, PIECE_BYTES + FIELD_BYTES),

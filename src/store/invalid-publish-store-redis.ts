@@ -41,10 +41,13 @@ export class InvalidPublishStoreRedis implements InvalidPublishStore, InvalidPub
    * A location that was deleted meanwhile gets no list, which would stay for ever (FINDINGS R13).
    */
   async add(locationId: string, listed: readonly ListedInvalidPublish[]): Promise<void> {
-    if (!this.#headroom.takes('invalid-publish')) return;
-    const keys = [this.#keys.location(locationId), this.#keys.rejected(locationId)];
     const newest = listed.slice(-this.#maxPerLocation).map((one) => JSON.stringify(recordOf(one)));
-    await pushOfExisting.run(this.#redis, keys, [this.#maxPerLocation, ...newest]);
+    const bytes = newest.reduce((sum, text) => sum + text.length, 0);
+    if (!this.#headroom.takes('invalid-publish', bytes)) return;
+    const keys = [this.#keys.location(locationId), this.#keys.rejected(locationId)];
+    await pushOfExisting
+      .run(this.#redis, keys, [this.#maxPerLocation, ...newest])
+      .finally(() => this.#headroom.stored(bytes));
   }
 
   async list(locationId: string): Promise<InvalidPublishRecord[]> {

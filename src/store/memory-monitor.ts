@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Health } from '../site/health.js';
 import type { Headroom, StoreHeadroom } from '../site/store-headroom.js';
 
-/** Often enough that a flood does not take much of the alarms' part in between. */
+/** What is reserved between two readings counts for more than it takes. */
 const INTERVAL_MS = 100;
 const FAULT = 'store-memory';
 
@@ -20,7 +20,7 @@ export interface MemoryMonitorOptions {
   /** Fails soon while the store is away. */
   readonly redis: Redis;
   readonly health: Pick<Health, 'reportElsewhere'>;
-  readonly headroom: Pick<StoreHeadroom, 'set'>;
+  readonly headroom: Pick<StoreHeadroom, 'set' | 'beginReading'>;
   readonly log: Logger;
   /** What to do about a store that is nearly full. */
   readonly advice: string;
@@ -71,11 +71,13 @@ export class MemoryMonitor {
   }
 
   async check(): Promise<void> {
-    const { redis } = this.#options;
+    const { redis, headroom } = this.#options;
     if (this.#isAsking || redis.status !== 'ready') return;
     this.#isAsking = true;
     try {
+      const endReading = headroom.beginReading();
       this.#memory = memoryIn(await redis.info('memory'));
+      endReading(this.leftForOthers);
       this.#judge();
     } catch {
       // StoreMonitor reports a store that does not answer.

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Appended, LogEntry, NewMessage } from '../delivery/log-entry.js';
+import { storedBytesOf } from '../site/store-headroom.js';
 import { type LogConnections, requireHeadroom } from './alarm-log.js';
 import type { Keys } from './keys.js';
 import { packRows, Script } from './scripts.js';
@@ -47,6 +48,9 @@ export class MessageLog {
     ]);
     const args = [this.#receivedPrefix, packRows(rows)];
     const sequences = await appendMessages.run(this.#connections.writer, this.#appendKeys, args);
+    this.#connections.headroom.stored(
+      messages.reduce((bytes, message) => bytes + storedBytesOf(message), 0),
+    );
     return sequences.map((sequence) => ({ sequence, isNew: true }));
   }
 

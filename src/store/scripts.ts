@@ -52,28 +52,32 @@ const STRING_32 = 0xdb;
 const FLOAT_64 = 0xcb;
 const HEADER_BYTES = 5;
 const NUMBER_BYTES = 9;
+/** UTF-8 takes up to three bytes for a unit of UTF-16. */
+const MAX_BYTES_OF_UNIT = 3;
+const MAX_ASCII = 0x7f;
+const SHORT_TEXT = 64;
 
 export type Packable = string | number | Buffer;
 
 /** The rows as an array of arrays. */
 export function packRows(rows: readonly (readonly Packable[])[]): Buffer {
-  let bytes = HEADER_BYTES;
+  let maxBytes = HEADER_BYTES;
   for (const row of rows) {
-    bytes += HEADER_BYTES;
-    for (const value of row) bytes += packedBytes(value);
+    maxBytes += HEADER_BYTES;
+    for (const value of row) maxBytes += maxPackedBytes(value);
   }
-  const packed = Buffer.allocUnsafe(bytes);
+  const packed = Buffer.allocUnsafe(maxBytes);
   let at = writeHeader(packed, 0, ARRAY_32, rows.length);
   for (const row of rows) {
     at = writeHeader(packed, at, ARRAY_32, row.length);
     for (const value of row) at = writeValue(packed, at, value);
   }
-  return packed;
+  return packed.subarray(0, at);
 }
 
-function packedBytes(value: Packable): number {
+function maxPackedBytes(value: Packable): number {
   if (typeof value === 'number') return NUMBER_BYTES;
-  return HEADER_BYTES + (typeof value === 'string' ? Buffer.byteLength(value) : value.length);
+  return HEADER_BYTES + value.length * (typeof value === 'string' ? MAX_BYTES_OF_UNIT : 1);
 }
 
 function writeValue(packed: Buffer, at: number, value: Packable): number {
@@ -82,12 +86,28 @@ function writeValue(packed: Buffer, at: number, value: Packable): number {
     return packed.writeDoubleBE(value, at + 1);
   }
   const start = at + HEADER_BYTES;
-  const length = typeof value === 'string' ? packed.write(value, start) : value.copy(packed, start);
+  const length =
+    typeof value === 'string' ? writeText(packed, start, value) : value.copy(packed, start);
   writeHeader(packed, at, STRING_32, length);
   return start + length;
 }
 
+/** Writes UTF-8. Short ASCII, which most values are, is written here faster than by a call into Node. */
+function writeText(packed: Buffer, start: number, text: string): number {
+  if (text.length > SHORT_TEXT) return packed.write(text, start);
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code > MAX_ASCII) return packed.write(text, start);
+    packed[start + at] = code;
+  }
+  return text.length;
+}
+
 function writeHeader(packed: Buffer, at: number, type: number, length: number): number {
   packed[at] = type;
-  return packed.writeUInt32BE(length, at + 1);
+  packed[at + 1] = length >>> 24;
+  packed[at + 2] = length >>> 16;
+  packed[at + 3] = length >>> 8;
+  packed[at + 4] = length;
+  return at + HEADER_BYTES;
 }

@@ -83,6 +83,7 @@ describe('a budget', () => {
     const budget = site.put('one');
     expect(site.sendAll(budget)).toBe(201);
     expect(site.limitOf(budget)).toBe('device.messagesPerSecond');
+    expect(budget.isFree).toBe(false);
     site.nowMs += 1_010;
     expect(site.sendAll(budget)).toBe(101);
   });
@@ -107,6 +108,32 @@ describe('a budget', () => {
       undefined,
       undefined,
     ]);
+  });
+
+  it('counts connects, and the bytes of a CONNECT', () => {
+    const limits = { ...plenty, bytesPerSecond: 1_000, byteBurst: 5_000 };
+    const site = new Site({ device: { ...limits, connectsPerSecond: 10, connectBurst: 20 } });
+    const [often, large] = [site.put('often'), site.put('large')];
+    const limitOf = (budget: Budget) => budget.reachedConnectLimit(site.nowMs)?.name;
+    for (let connects = 0; connects <= 20; connects++) often.takeConnect(10, site.nowMs);
+    expect(limitOf(often)).toBe('connectsPerSecond');
+    // What is connected is read on.
+    expect(site.limitOf(often)).toBeUndefined();
+    site.nowMs += 101;
+    expect(limitOf(often)).toBeUndefined();
+    large.takeConnect(5_001, site.nowMs);
+    expect(limitOf(large)).toBe('bytesPerSecond');
+  });
+
+  it('takes what is read for an answer, without a debt for that', () => {
+    const site = new Site({ token: { ...plenty, bytesPerSecond: 1_000, byteBurst: 5_000 } });
+    const budget = site.budgets.of({ type: 'token', id: 'token', grants: [] });
+    budget.takeAnswer(5_100, site.nowMs);
+    expect(site.limitOf(budget)).toBe('token.bytesPerSecond');
+    expect(budget.isFree).toBe(false);
+    budget.takeAnswer(1_000_000, site.nowMs);
+    site.nowMs += 101;
+    expect(site.limitOf(budget)).toBeUndefined();
   });
 
   it('says whether all messages of a turn were alarms', () => {

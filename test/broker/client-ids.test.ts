@@ -128,6 +128,9 @@ describe('CONTRACT 3: a client id that another principal of the location has', (
     expect(await returnCodeFor(before, `${before.id}-2`)).toBe(0);
     expect(await returnCodeFor(home.viewer, `${before.id}-2`)).toBe(0);
     expect(await returnCodeFor(await home.device(), `${before.id}-2`)).toBe(IDENTIFIER_REJECTED);
+    // The newest 16 are remembered.
+    for (let other = 1; other <= 16; other++) await comeAndGo(before, `ward-3-other-${other}`);
+    expect(await returnCodeFor(before, 'ward-3-bed-1')).toBe(IDENTIFIER_REJECTED);
   });
 
   it('is free once the token that had it has expired', async () => {

@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { ConnectionRate } from '../../src/broker/connection-rate.js';
 
@@ -26,6 +28,24 @@ describe('fault 16: connections of an address', () => {
     expect(admitted()).toBe(10);
     pass(60_000);
     expect(admitted()).toBe(100);
+  });
+
+  it('take no more memory the more addresses there were', () => {
+    setFlagsFromString('--expose-gc');
+    const collectGarbage: () => void = runInNewContext('gc');
+    const heapBytes = () => {
+      collectGarbage();
+      return process.memoryUsage().heapUsed;
+    };
+    const { now, pass } = clock();
+    const rate = new ConnectionRate(10, 100, now);
+    const before = heapBytes();
+    for (let host = 0; host < 100_000; host++) {
+      rate.admits(`10.${host >> 16}.${(host >> 8) & 0xff}.${host & 0xff}`);
+      pass(1);
+    }
+    expect(heapBytes() - before).toBeLessThan(1024 * 1024);
+    expect(rate.admits('10.0.0.1')).toBe(true);
   });
 
   it('do not count against another address', () => {

@@ -1,18 +1,36 @@
+import { once } from 'node:events';
+import { generate } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestDevice } from '../harness/api.js';
-import { publishPacket, RawClient } from '../harness/raw-client.js';
+import { deniedOf } from '../harness/connection-list.js';
+import { connectPacket, publishPacket, RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
 import { Home } from './home.js';
 
 /** One and a half keep-alives of a second [MQTT-3.1.2-24], and a second for the check. */
 const [EARLIEST_MS, LATEST_MS] = [1_450, 2_600];
 
+/** Ten seconds for a CONNECT, and the seconds for which a test here holds the gateway up. */
+const [CONNECT_EARLIEST_MS, CONNECT_LATEST_MS] = [9_500, 17_000];
+
 let home: Home;
 let store: Store;
+/** How long connections without a CONNECT, or with the beginning of one, were open: for all of this file. */
+let openMs: Promise<number[]>;
+
+async function withoutConnect(bytes: Buffer): Promise<number> {
+  const client = await RawClient.open(home.gateway);
+  const openedAt = performance.now();
+  client.stream.write(bytes);
+  await once(client.stream, 'close');
+  return performance.now() - openedAt;
+}
 
 beforeAll(async () => {
   home = await Home.start({ GATEWAY_LOG_LEVEL: 'debug' });
   store = await Store.of(home.gateway);
+  const begun = generate(connectPacket({ clientId: 'begun' })).subarray(0, -1);
+  openMs = Promise.all([Buffer.alloc(0), begun].map(withoutConnect));
 });
 
 afterAll(async () => {
@@ -134,4 +152,13 @@ describe('a token', () => {
     expect(silentMs).toBeLessThan(LATEST_MS);
     await strict.remove();
   });
+});
+
+it('a connection on which no whole CONNECT comes is closed after ten seconds', async () => {
+  for (const ms of await openMs) {
+    expect(ms).toBeGreaterThan(CONNECT_EARLIEST_MS);
+    expect(ms).toBeLessThan(CONNECT_LATEST_MS);
+  }
+  const codes = (await deniedOf(home.gateway)).map(({ code }) => code);
+  expect(codes).toEqual(['no-connect', 'no-connect']);
 });

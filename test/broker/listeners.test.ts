@@ -1,10 +1,14 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { connect } from 'node:net';
+import { createServer } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
-import { ConnectionRate } from '../../src/broker/connection-rate.js';
-import { TcpListener } from '../../src/broker/listeners.js';
+import {
+  TcpListener,
+  type TcpListenerOptions,
+  WebSocketListener,
+} from '../../src/broker/listeners.js';
 import { ProcessorShare } from '../../src/processor-share.js';
 
 const TLS = {
@@ -12,23 +16,60 @@ const TLS = {
   key: readFileSync('test/harness/tls/localhost.key', 'utf8'),
 };
 
-it('closes a connection on which no TLS handshake comes', async () => {
+const NONE = { admits: () => false };
+
+async function start(options: Partial<TcpListenerOptions>): Promise<number> {
   const listener = new TcpListener({
     host: '127.0.0.1',
     port: 0,
-    tls: TLS,
-    handshakeTimeoutMs: 50,
     turns: new ProcessorShare(),
     admitsHandshake: () => true,
-    rate: new ConnectionRate(10, 100, Date.now),
+    rate: { admits: () => true },
     handle: () => expect.unreachable(),
     log: pino({ level: 'silent' }),
+    ...options,
   });
   const { port } = await listener.start();
   onTestFinished(() => listener.stop());
-  const silent = [1, 2, 3].map(() => connect({ port, host: '127.0.0.1' }));
+  return port;
+}
+
+function client(port: number): Socket {
+  const socket = connect({ port, host: '127.0.0.1' });
   onTestFinished(() => {
-    for (const socket of silent) socket.destroy();
+    socket.destroy();
   });
+  return socket.on('error', () => undefined);
+}
+
+it('closes a connection on which no TLS handshake comes', async () => {
+  const port = await start({ tls: TLS, handshakeTimeoutMs: 50 });
+  const silent = [1, 2, 3].map(() => client(port));
   await Promise.all(silent.map((socket) => once(socket, 'close')));
+});
+
+it.each([undefined, TLS])('closes a connection whose address has opened too many', async (tls) => {
+  const port = await start({ tls, rate: NONE, admitsHandshake: () => expect.unreachable() });
+  await once(client(port), 'close');
+});
+
+it('closes a WebSocket whose address has opened too many connections', async () => {
+  const webSockets = new WebSocketListener({
+    ...{ maxPacketBytes: 1_024, rate: NONE },
+    handle: () => expect.unreachable(),
+    refuse: () => expect.unreachable(),
+  });
+  const server = createServer().on('upgrade', webSockets.upgrade.bind(webSockets));
+  server.listen(0, '127.0.0.1');
+  onTestFinished(() => {
+    server.close();
+  });
+  await once(server, 'listening');
+  const bound = server.address();
+  const socket = client(typeof bound === 'object' ? (bound?.port ?? 0) : 0);
+  const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n';
+  const key = `Sec-WebSocket-Key: ${Buffer.alloc(16).toString('base64')}\r\n`;
+  socket.write(`GET /mqtt HTTP/1.1\r\nHost: x\r\n${upgrade}${key}\r\n`);
+  await once(socket.resume(), 'close');
+  expect(socket.bytesRead).toBe(0);
 });

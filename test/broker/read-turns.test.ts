@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { TurnPlace, TurnTaker } from '../../src/broker/fair-turns.js';
 import { ReadTurns } from '../../src/broker/packet-reader.js';
 
@@ -153,6 +153,22 @@ describe('reading in turns', () => {
     for (const connection of [dear, cheap]) turns.leave(connection);
   });
 
+  it('gives a connection turns again soon after the process was held up in one of its turns', async () => {
+    const turns = new ReadTurns({ lag: 0 }, elapsed);
+    const order: string[] = [];
+    const onTurn = (name: string) => () => {
+      if (order.length === 0) busyFor(60_000);
+      order.push(name);
+    };
+    const connections = ['unlucky', 'other'].map(
+      (name) => new Connection({ onTurn: onTurn(name) }),
+    );
+    for (const one of connections) turns.want(one);
+    while (order.length < 2 * BUDGET) await round();
+    expect(order.filter((name) => name === 'unlucky').length).toBeGreaterThan(BUDGET / 2);
+    for (const one of connections) turns.leave(one);
+  });
+
   it('ends a round that takes long, however few messages it has brought', async () => {
     const turns = new ReadTurns({ lag: 0 }, elapsed);
     let pieces = 0;
@@ -251,6 +267,21 @@ describe('reading in turns', () => {
     expect(await inNextRound()).toBe(BUDGET_WHEN_LAGGING);
     lag = 0;
     expect(await inNextRound()).toBe(BUDGET);
+    turns.leave(flood);
+  });
+
+  it('pauses between rounds while consumers lag, and for 5 ms at most', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => {
+      vi.useRealTimers();
+    });
+    let publishes = 0;
+    const turns = new ReadTurns({ lag: 1_000_000 }, () => performance.now());
+    const flood = new Connection({ pieces: 10_000, onTurn: () => publishes++ });
+    turns.want(flood);
+    await vi.advanceTimersByTimeAsync(100);
+    expect(publishes).toBeGreaterThanOrEqual(15 * BUDGET_WHEN_LAGGING);
+    expect(publishes).toBeLessThanOrEqual(21 * BUDGET_WHEN_LAGGING);
     turns.leave(flood);
   });
 

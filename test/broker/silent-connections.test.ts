@@ -10,8 +10,11 @@ import { QuotaWatch } from '../../src/site/quota-watch.js';
 import { SiteModel } from '../../src/site/site-model.js';
 
 const TIMEOUT_MS = 150;
+const NAMED =
+  'too many connections without a login, the oldest of them are closed: address 10.0.0.1';
 
 let server: Server;
+let silent: SilentConnections;
 let health: Health;
 let served: Socket[];
 let timedOut: string[];
@@ -23,7 +26,7 @@ beforeEach(async () => {
   const log = pino({ enabled: false });
   const now = () => performance.now();
   const watch = new QuotaWatch({ health, model: new SiteModel(), log, now });
-  const silent = new SilentConnections({
+  silent = new SilentConnections({
     timeoutMs: TIMEOUT_MS,
     quota: new ConnectionQuota({ total: 1_000, isExempt: () => true, watch }),
     onTimeout: (address) => timedOut.push(address),
@@ -67,9 +70,7 @@ it('ends connections on which nothing comes, and names who opened several', asyn
   await allClosed();
   expect(served).toEqual([]);
   expect(timedOut).toEqual(Array(4).fill('10.0.0.1'));
-  expect(health.faults()).toEqual([
-    'too many connections without a login, the oldest of them are closed: address 10.0.0.1',
-  ]);
+  await expect.poll(() => health.faults()).toEqual([NAMED]);
 });
 
 it('names nobody for a single one', async () => {
@@ -85,4 +86,19 @@ it('forgets a connection that its client has ended', async () => {
   await allClosed();
   await delay(2 * TIMEOUT_MS);
   expect(timedOut).toEqual([]);
+});
+
+it('names who opens several and ends them without a byte', async () => {
+  await open(4);
+  for (const client of clients) client.end();
+  await allClosed();
+  expect(timedOut).toEqual([]);
+  await expect.poll(() => health.faults()).toEqual([NAMED]);
+});
+
+it('names nobody for connections that it ends itself', async () => {
+  await open(4);
+  silent.stop();
+  await allClosed();
+  expect(health.faults()).toEqual([]);
 });

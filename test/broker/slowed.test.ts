@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Packet } from 'mqtt-packet';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, type ExpectStatic, it, type TestContext } from 'vitest';
 import { z } from 'zod';
 import type { TestDevice } from '../harness/api.js';
 import { publishPacket, RawClient } from '../harness/raw-client.js';
@@ -18,30 +18,32 @@ const connectionsSchema = z.object({
 });
 const healthSchema = z.object({ faults: z.array(z.string()) });
 
-let home: Home;
-
-async function withLimits(limits: Readonly<Record<string, number>>): Promise<void> {
+/** A home in a gateway of the test's own, as the tests wait beside each other. */
+async function withLimits(
+  { onTestFinished }: TestContext,
+  limits: Readonly<Record<string, number>>,
+): Promise<Home> {
   const variable = (key: string) => `GATEWAY_LIMITS_${key.replace(/[A-Z.]/g, named).toUpperCase()}`;
   const named = (one: string) => (one === '.' ? '_' : `_${one}`);
   const entries = Object.entries(limits).map(([key, limit]) => [variable(key), String(limit)]);
-  home = await Home.start(Object.fromEntries(entries));
+  const home = await Home.start(Object.fromEntries(entries));
+  onTestFinished(() => home.remove());
+  return home;
 }
 
-afterEach(() => home.remove());
-
-function setLimits(device: TestDevice, limits: object): Promise<unknown> {
+function setLimits(home: Home, device: TestDevice, limits: object): Promise<unknown> {
   const path = `/care-homes/${device.locationId}/devices/${device.id}`;
   return home.api.json('PATCH', path, { limits });
 }
 
 /** The limit that slows the client, undefined when none does. */
-async function slowedBy(clientId: string): Promise<string | undefined> {
+async function slowedBy(home: Home, clientId: string): Promise<string | undefined> {
   const { connections } = connectionsSchema.parse(await home.api.json('GET', '/connections'));
   return connections.find((one) => one.clientId === clientId)?.slowed?.limit;
 }
 
-async function faults(): Promise<readonly string[]> {
-  const response = await fetch(`${home.gateway.httpUrl}/readyz`);
+async function faults({ gateway }: Home, expect: ExpectStatic): Promise<readonly string[]> {
+  const response = await fetch(`${gateway.httpUrl}/readyz`);
   expect(response.status).toBe(200);
   return healthSchema.parse(await response.json()).faults;
 }
@@ -56,18 +58,22 @@ function acknowledged(client: RawClient): number {
   return client.packets.filter(({ cmd }) => cmd === 'puback').length;
 }
 
-describe('a device over a limit', () => {
-  it('is read at its limit, is named, and loses nothing; another device of its home is not slowed', async () => {
-    await withLimits({ 'device.messagesPerSecond': 50, 'device.messageBurst': 100 });
+describe.concurrent('a device over a limit', () => {
+  it('is read at its limit, is named, and loses nothing; another device of its home is not slowed', async (context) => {
+    const { expect } = context;
+    const home = await withLimits(context, {
+      'device.messagesPerSecond': 50,
+      'device.messageBurst': 100,
+    });
     const [device, other] = [await home.device('Bett 1'), await home.device('Bett 2')];
     const clientId = 'over';
     const client = await RawClient.connect(home.gateway, device, { clientId });
     const startMs = performance.now();
     client.send(...values(`devices/${device.id}/t`, 300));
     await client.until(() => acknowledged(client) > 150, 'nothing after the burst');
-    await expect.poll(() => slowedBy(clientId)).toBe('device.messagesPerSecond');
+    await expect.poll(() => slowedBy(home, clientId)).toBe('device.messagesPerSecond');
     await expect
-      .poll(faults, { timeout: 3 * SECOND_MS })
+      .poll(() => faults(home, expect), { timeout: 3 * SECOND_MS })
       .toContain(
         `Device Bett 1 (${device.id}) of Haus am See is slowed to its limit of 50 messages a second`,
       );
@@ -87,8 +93,12 @@ describe('a device over a limit', () => {
     expect(lines[0]).toContain(device.id);
   });
 
-  it('is not taken for gone, although its PINGREQ waits behind what it has sent', async () => {
-    await withLimits({ 'device.messagesPerSecond': 20, 'device.messageBurst': 20 });
+  it('is not taken for gone, although its PINGREQ waits behind what it has sent', async (context) => {
+    const { expect } = context;
+    const home = await withLimits(context, {
+      'device.messagesPerSecond': 20,
+      'device.messageBurst': 20,
+    });
     const device = await home.device();
     const client = await RawClient.connect(home.gateway, device, { keepalive: 1 });
     client.send(...values(`devices/${device.id}/t`, 100), { cmd: 'pingreq' });
@@ -97,8 +107,9 @@ describe('a device over a limit', () => {
     expect(client.isClosed).toBe(false);
   });
 
-  it('is let go at once when a manager gives it a higher limit of its own', async () => {
-    await withLimits({ 'device.alarmsPerDay': 10 });
+  it('is let go at once when a manager gives it a higher limit of its own', async (context) => {
+    const { expect } = context;
+    const home = await withLimits(context, { 'device.alarmsPerDay': 10 });
     const device = await home.device();
     const client = await RawClient.connect(home.gateway, device, { clientId: 'over' });
     const alarm = '{"kind":"fall","detectedAt":"2026-01-01T00:00:00Z","n":';
@@ -106,14 +117,18 @@ describe('a device over a limit', () => {
       return { ...packet, payload: `${alarm}${index}}` };
     });
     client.send(...alarms);
-    await expect.poll(() => slowedBy('over')).toBe('device.alarmsPerDay');
+    await expect.poll(() => slowedBy(home, 'over')).toBe('device.alarmsPerDay');
     expect(acknowledged(client)).toBeLessThan(40);
-    await setLimits(device, { alarmsPerDay: 1_000 });
+    await setLimits(home, device, { alarmsPerDay: 1_000 });
     await client.until(() => acknowledged(client) === 40, 'it was not let go');
   });
 
-  it('is held to its limit over many connections together', async () => {
-    await withLimits({ 'device.messagesPerSecond': 50, 'device.messageBurst': 50 });
+  it('is held to its limit over many connections together', async (context) => {
+    const { expect } = context;
+    const home = await withLimits(context, {
+      'device.messagesPerSecond': 50,
+      'device.messageBurst': 50,
+    });
     const device = await home.device();
     const clients = await Promise.all(
       Array.from({ length: 10 }, () => RawClient.connect(home.gateway, device)),
@@ -127,15 +142,19 @@ describe('a device over a limit', () => {
   });
 });
 
-describe('a device that connects too often', () => {
-  it('gets its CONNACK at its limit, and is named; its open connection and other devices are not slowed', async () => {
-    await withLimits({ 'device.connectsPerSecond': 5, 'device.connectBurst': 5 });
+describe.concurrent('a device that connects too often', () => {
+  it('gets its CONNACK at its limit, and is named; its open connection and other devices are not slowed', async (context) => {
+    const { expect } = context;
+    const home = await withLimits(context, {
+      'device.connectsPerSecond': 5,
+      'device.connectBurst': 5,
+    });
     const [device, other] = [await home.device('Bett 1'), await home.device('Bett 2')];
     const open = await RawClient.connect(home.gateway, device);
     const startMs = performance.now();
     const storm = Array.from({ length: 15 }, () => RawClient.connect(home.gateway, device));
     await expect
-      .poll(faults, { timeout: 3 * SECOND_MS })
+      .poll(() => faults(home, expect), { timeout: 3 * SECOND_MS })
       .toContain(
         `Device Bett 1 (${device.id}) of Haus am See is slowed to its limit of 5 connects a second`,
       );
@@ -149,8 +168,12 @@ describe('a device that connects too often', () => {
     expect(performance.now() - startMs).toBeGreaterThan(1.5 * SECOND_MS);
   });
 
-  it('takes the bytes of its wills from its budget', async () => {
-    await withLimits({ 'device.bytesPerSecond': 10_000, 'device.byteBurst': 10_000 });
+  it('takes the bytes of its wills from its budget', async (context) => {
+    const { expect } = context;
+    const home = await withLimits(context, {
+      'device.bytesPerSecond': 10_000,
+      'device.byteBurst': 10_000,
+    });
     const device = await home.device();
     const topic = `devices/${device.id}/gone`;
     const will = { topic, payload: Buffer.alloc(9_000), qos: 1 as const, retain: false };
@@ -162,20 +185,31 @@ describe('a device that connects too often', () => {
   });
 });
 
-describe('a device over its messages, whatever packets they are', () => {
-  it.each(['pingreq', 'pubrel'] as const)('is slowed when it floods %s', async (cmd) => {
-    await withLimits({ 'device.messagesPerSecond': 50, 'device.messageBurst': 100 });
-    const device = await home.device();
-    const client = await RawClient.connect(home.gateway, device, { clientId: 'over' });
-    // More than one turn of 1 KiB.
-    client.send(...Array.from({ length: 1_000 }, () => ({ cmd, messageId: 1 })));
-    await expect.poll(() => slowedBy('over')).toBe('device.messagesPerSecond');
-  });
+describe.concurrent('a device over its messages, whatever packets they are', () => {
+  it.for(['pingreq', 'pubrel', 'puback'] as const)(
+    'is slowed when it floods %s',
+    async (cmd, context) => {
+      const { expect } = context;
+      const home = await withLimits(context, {
+        'device.messagesPerSecond': 50,
+        'device.messageBurst': 100,
+      });
+      const device = await home.device();
+      const client = await RawClient.connect(home.gateway, device, { clientId: 'over' });
+      // More than one turn of 1 KiB.
+      client.send(...Array.from({ length: 1_000 }, () => ({ cmd, messageId: 1 })));
+      await expect.poll(() => slowedBy(home, 'over')).toBe('device.messagesPerSecond');
+    },
+  );
 });
 
-describe('an access token over a limit', () => {
-  it('is slowed when it asks for its retained messages again and again', async () => {
-    await withLimits({ 'token.bytesPerSecond': 100, 'token.byteBurst': 20_000 });
+describe.concurrent('an access token over a limit', () => {
+  it('is slowed when it asks for its retained messages again and again', async (context) => {
+    const { expect } = context;
+    const home = await withLimits(context, {
+      'token.bytesPerSecond': 100,
+      'token.byteBurst': 20_000,
+    });
     const device = await home.device();
     const sensor = await RawClient.connect(home.gateway, device);
     for (let value = 1; value <= 10; value++) {
@@ -196,11 +230,15 @@ describe('an access token over a limit', () => {
       ...[1, 2].map((messageId) => ({ cmd: 'subscribe' as const, messageId, subscriptions })),
     );
     nurse.send({ cmd: 'pingreq' });
-    await expect.poll(() => slowedBy('again')).toBe('token.bytesPerSecond');
+    await expect.poll(() => slowedBy(home, 'again')).toBe('token.bytesPerSecond');
   });
 
-  it('is read at its limit, and a connection of it that only acknowledges is read as before', async () => {
-    await withLimits({ 'token.messagesPerSecond': 20, 'token.messageBurst': 20 });
+  it('is read at its limit, and a connection of it that only acknowledges is read as before', async (context) => {
+    const { expect } = context;
+    const home = await withLimits(context, {
+      'token.messagesPerSecond': 20,
+      'token.messageBurst': 20,
+    });
     const device = await home.device();
     const [commands, nurse] = [
       await RawClient.connect(home.gateway, home.manager, { clientId: 'commands' }),
@@ -210,9 +248,9 @@ describe('an access token over a limit', () => {
     await nurse.subscribe([home.filter(device, 'alarms/#')]);
     const topic = `care-homes/${home.locationId}/devices/${device.id}/commands/light`;
     commands.send(...values(topic, 400));
-    await expect.poll(() => slowedBy('commands')).toBe('token.messagesPerSecond');
+    await expect.poll(() => slowedBy(home, 'commands')).toBe('token.messagesPerSecond');
     await expect
-      .poll(faults, { timeout: 3 * SECOND_MS })
+      .poll(() => faults(home, expect), { timeout: 3 * SECOND_MS })
       .toContain(
         `Access token nurse call (${home.manager.id}) is slowed to its limit of 20 messages a second`,
       );
@@ -230,10 +268,11 @@ describe('an access token over a limit', () => {
   });
 });
 
-describe('a location over a limit', () => {
-  it('slows who floods and not a device within its assured part', async () => {
+describe.concurrent('a location over a limit', () => {
+  it('slows who floods and not a device within its assured part', async (context) => {
+    const { expect } = context;
     const rates = { messagesPerSecond: 40, messageBurst: 100 };
-    await withLimits({
+    const home = await withLimits(context, {
       ...{ 'device.messagesPerSecond': 100, 'device.messageBurst': 1_000 },
       ...{ 'location.messagesPerSecond': rates.messagesPerSecond },
       'location.messageBurst': rates.messageBurst,
@@ -246,9 +285,9 @@ describe('a location over a limit', () => {
     );
     const [flooding, sensor] = clients;
     flooding?.send(...values(`devices/${flood.id}/t`, 800));
-    await expect.poll(() => slowedBy('flood')).toBe('location.messagesPerSecond');
+    await expect.poll(() => slowedBy(home, 'flood')).toBe('location.messagesPerSecond');
     await expect
-      .poll(faults, { timeout: 3 * SECOND_MS })
+      .poll(() => faults(home, expect), { timeout: 3 * SECOND_MS })
       .toContain(
         `Location Haus am See (${home.locationId}) is slowed to its limit of 40 messages a second`,
       );
@@ -257,6 +296,6 @@ describe('a location over a limit', () => {
       await sensor?.publish(`devices/${quiet.id}/alarms`, '{"kind":"fall"}', 1, messageId);
       expect(performance.now() - startMs).toBeLessThan(500);
     }
-    expect(await slowedBy('quiet')).toBeUndefined();
+    expect(await slowedBy(home, 'quiet')).toBeUndefined();
   });
 });

@@ -229,6 +229,29 @@ describe('the live copy of an alarm', () => {
   });
 });
 
+describe('what waits for the store beside publishes', () => {
+  it.each(['SUBSCRIBE', 'PUBREL'])('takes of its room: %s', async (packet) => {
+    const device = await home.device();
+    const session = { clientId: packet, clean: false };
+    const client = await RawClient.connect(home.gateway, device, session);
+    const unstoredBytes = async () => {
+      const text = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
+      return Number(/^gateway_unstored_bytes (\d+)$/m.exec(text)?.[1]);
+    };
+    await expect.poll(unstoredBytes).toBe(0);
+    store.freeze();
+    const subscriptions = [{ topic: `devices/${device.id}/commands/#`, qos: 1 as const }];
+    for (let messageId = 1; messageId <= 20; messageId++) {
+      if (packet === 'PUBREL') client.send({ cmd: 'pubrel', messageId });
+      else client.send({ cmd: 'subscribe', messageId, subscriptions });
+    }
+    await expect.poll(unstoredBytes).toBeGreaterThanOrEqual(20 * 2_048);
+    store.thaw();
+    await expect.poll(unstoredBytes).toBe(0);
+    client.vanish();
+  });
+});
+
 describe('fault 7: the will of a client', () => {
   it.each([1, 2] as const)('does not end the gateway on a full store (QoS %i)', async (qos) => {
     const device = await home.device();

@@ -140,6 +140,27 @@ describe('MQTT over WebSocket', () => {
     await client.closed();
   });
 
+  it('answers ten pings in a row', async () => {
+    const { socket, client } = await open();
+    client.send(connectPacket(credentials(device)));
+    await client.next('connack');
+    let pongs = 0;
+    socket.on('pong', () => pongs++);
+    for (let sent = 0; sent < 10; sent++) socket.ping();
+    await expect.poll(() => pongs).toBe(10);
+    client.send({ cmd: 'pingreq' });
+    await client.next('pingresp');
+    client.vanish();
+  });
+
+  it.each(['ping', 'pong'] as const)('closes at a flood of %s frames', async (frame) => {
+    const { socket, client } = await open();
+    client.send(connectPacket(credentials(device)));
+    await client.next('connack');
+    for (let sent = 0; sent < 30; sent++) socket[frame]();
+    await client.closed();
+  });
+
   it('closes at a message of more than 256 fragments', async () => {
     const { socket } = await open();
     const closed = once(socket, 'close');

@@ -15,7 +15,8 @@ import { type Route, takesJson } from '../http/routes.js';
 const MAX_BODY_BYTES = 1024 * 1024;
 /** Little enough for a socket's buffer, so that every answer arrives. */
 const HOSTILE_BODY_BYTES = 4096;
-const MAX_CONNECTIONS = 50;
+/** Of which HTTP has 50 connections and MQTT 260. */
+const MAX_OPEN_FILES = 400;
 const RUNS = 600;
 /** Timeout of an exchange; a longer one hangs. */
 const HANG_MS = 10_000;
@@ -32,11 +33,12 @@ let target: Target;
 let described: DescribedHttp;
 
 beforeAll(async () => {
-  gateway = await GatewayProcess.start({
+  const environment = {
     GATEWAY_HTTP_MAX_BODY_BYTES: String(MAX_BODY_BYTES),
-    GATEWAY_HTTP_MAX_CONNECTIONS: String(MAX_CONNECTIONS),
     GATEWAY_FOOTAGE_MIN_FREE_BYTES: '0',
-  });
+  };
+  gateway = await GatewayProcess.create(environment, MAX_OPEN_FILES);
+  await gateway.start();
   api = new Api(gateway);
   const document: unknown = await (await fetch(`${gateway.httpUrl}/openapi.json`)).json();
   described = new DescribedHttp(document);
@@ -172,14 +174,16 @@ describe('the built gateway', () => {
     }
   });
 
-  it('keeps MQTT open when HTTP clients use all of their connections', async () => {
-    const { port } = gateway.addresses.http;
+  it('keeps MQTT and HTTP open when clients open more connections than it may open files', async () => {
+    const { http, mqtt: mqttAddress } = gateway.addresses;
     const device = await api.createDevice(target.ids['locationId'] ?? '');
     const full = gateway.logged('http listener is full', gateway.lines.length);
-    const sockets = Array.from({ length: MAX_CONNECTIONS + 10 }, () => {
-      const socket = connect({ port, host: '127.0.0.1' });
-      return socket.on('error', () => undefined);
-    });
+    const sockets = [http, mqttAddress].flatMap(({ port }) =>
+      Array.from({ length: MAX_OPEN_FILES }, () => {
+        const socket = connect({ port, host: '127.0.0.1' });
+        return socket.on('error', () => undefined);
+      }),
+    );
     await full;
     const sensor = await mqtt.connectAsync(gateway.mqttUrl, {
       ...{ username: device.id, password: device.secret, reconnectPeriod: 0 },

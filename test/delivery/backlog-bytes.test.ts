@@ -78,6 +78,16 @@ describe('the message log', () => {
     expect((await numbersFor(world, loud)).at(-1)).toBe(59);
   });
 
+  it('is trimmed by what the store has too much, though it is within its own bytes', async () => {
+    const logs = new ArrayLogs();
+    const bounds = { leftInStore: () => -200_000 };
+    const world = await World.begin({ logs, limits: WAIT, bounds });
+    await world.subscribed('nurse', '#');
+    await append(world, 'messages', 'a', 60);
+    await world.upkeep.bound();
+    expect(await logs.messageBytes()).toBeLessThanOrEqual(60 * BYTES - 200_000);
+  });
+
   it('is left alone within its bytes', async () => {
     const world = await World.begin({ limits: WAIT, bounds: { maxLogBytes: 1_000_000 } });
     const nurse = await world.subscribed('nurse', '#');

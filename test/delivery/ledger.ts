@@ -20,6 +20,16 @@ export interface Happened {
   hasLost: boolean;
 }
 
+// Figures are compared after each step, a million times in all: `expect` takes longer than the rest.
+
+function isEqual(actual: number, expected: number): void {
+  if (actual !== expected) expect(actual).toBe(expected);
+}
+
+export function isAtMost(actual: number, most: number): void {
+  if (!(actual <= most)) expect(actual).toBeLessThanOrEqual(most);
+}
+
 /** The model of one subscriber and log: what it accepted and was sent. */
 export class Ledger {
   readonly accepted = new Map<number, Item>();
@@ -44,15 +54,15 @@ export class Ledger {
    */
   sent(n: number, happened: Happened): void {
     const item = this.accepted.get(n);
-    expect(item, `${this.log} ${n} was never accepted`).toBeDefined();
-    const lane = this.isPaced ? (item?.topic ?? '') : '';
-    expect(n).toBeGreaterThan(this.#lastOnConnection.get(lane) ?? 0);
+    if (item === undefined) throw new Error(`${this.log} ${n} was never accepted`);
+    const lane = this.isPaced ? item.topic : '';
+    isAtMost((this.#lastOnConnection.get(lane) ?? 0) + 1, n);
     this.#lastOnConnection.set(lane, n);
     // A dropped entry may come back after a crash that forgot the drop; alarms are not dropped.
     const isForgotten = happened.hasCrashed && (this.log !== 'alarms' || happened.hasAged);
     if (this.#firstSent.has(n) || isForgotten) return;
     this.#firstSent.add(n);
-    expect(n).toBeGreaterThan(this.#newestSent.get(lane) ?? 0);
+    isAtMost((this.#newestSent.get(lane) ?? 0) + 1, n);
     this.#newestSent.set(lane, n);
   }
 
@@ -60,14 +70,14 @@ export class Ledger {
   check(cursor: Cursor, oldestMs: number, happened: Happened): void {
     const { delivered, expired, dropped, queued, accepted, ackFloor } = cursor;
     const { hasAged, hasCrashed, hasLost } = happened;
-    expect(delivered + queued + expired + dropped).toBe(accepted);
-    expect(Math.min(delivered, queued, expired, dropped)).toBeGreaterThanOrEqual(0);
-    if (!hasLost || !hasCrashed) expect(accepted).toBe(this.accepted.size);
-    if (!hasAged && !hasLost) expect(expired).toBe(0);
-    if (this.log === 'alarms') expect(dropped).toBe(0);
+    isEqual(delivered + queued + expired + dropped, accepted);
+    isAtMost(0, Math.min(delivered, queued, expired, dropped));
+    if (!hasLost || !hasCrashed) isEqual(accepted, this.accepted.size);
+    if (!hasAged && !hasLost) isEqual(expired, 0);
+    if (this.log === 'alarms') isEqual(dropped, 0);
     const passed = this.#unseen((item) => item.sequence <= ackFloor);
     if (this.log === 'alarms') this.#checkAged(passed, oldestMs);
-    expect(passed.length).toBeLessThanOrEqual(expired + dropped);
+    isAtMost(passed.length, expired + dropped);
   }
 
   /** Checks that nothing remains once all was sent and acknowledged. */
@@ -84,7 +94,7 @@ export class Ledger {
 
   #checkAged(items: readonly Item[], oldestMs: number): void {
     const young = items.filter(({ receivedAtMs }) => receivedAtMs >= oldestMs);
-    expect(young, 'neither delivered nor too old').toEqual([]);
+    if (young.length > 0) expect(young, 'neither delivered nor too old').toEqual([]);
   }
 
   /** Items that are neither acknowledged nor lost. */

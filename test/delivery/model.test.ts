@@ -24,7 +24,7 @@ async function saveSome(run: Run, writes: number): Promise<void> {
   run.store.writesLeft = Number.POSITIVE_INFINITY;
 }
 
-const RUNS = Number(process.env['MODEL_RUNS'] ?? 75);
+const RUNS = Number(process.env['MODEL_RUNS'] ?? 150);
 /** Backlog of a slow bridge, before it connects. */
 const BACKLOG = 30;
 const RUNS_OVER_REDIS = 15;

@@ -8,7 +8,7 @@ import type { QoS } from '../../src/delivery/subscriptions.js';
 import { matchesFilter } from '../../src/domain/topics.js';
 import type { TestLogs } from './array-logs.js';
 import { GatedReader } from './gated-reader.js';
-import { type Happened, type Item, Ledger } from './ledger.js';
+import { type Happened, type Item, isAtMost, Ledger } from './ledger.js';
 import { MemorySessions } from './memory-sessions.js';
 import { Connection, numbered, numberIn, World } from './world.js';
 
@@ -261,7 +261,7 @@ export class Run {
       this.#checkSent(peer);
       const { cursors } = this.consumer(peer);
       for (const log of LOG_NAMES) peer.ledgers[log].check(cursors[log], oldestMs, this.#happened);
-      expect(peer.connection?.unacknowledged.length ?? 0).toBeLessThanOrEqual(MAX_IN_FLIGHT);
+      isAtMost(peer.connection?.unacknowledged.length ?? 0, MAX_IN_FLIGHT);
       this.#checkBounds(peer, cursors.messages);
     }
   }
@@ -327,8 +327,8 @@ export class Run {
     }
     // Nothing is dropped while a page is being loaded.
     if (!this.#isMarked || peer.lacksMarks || !this.#reader.isIdle) return;
-    expect(queued).toBeLessThanOrEqual(LIMITS.maxQueued);
-    expect(queuedBytes).toBeLessThanOrEqual(LIMITS.maxQueuedBytes);
+    isAtMost(queued, LIMITS.maxQueued);
+    isAtMost(queuedBytes, LIMITS.maxQueuedBytes);
   }
 
   #filtersChanged(peer: Peer): void {

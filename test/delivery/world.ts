@@ -51,7 +51,9 @@ export interface WorldOptions {
   readonly ownerOf: (key: string) => SessionOwner;
   readonly limits: ConsumerLimits;
   readonly now: () => number;
-  readonly bounds: Partial<Pick<BacklogBoundsOptions, 'maxLogBytes' | 'maxBytesOf'>>;
+  readonly bounds: Partial<
+    Pick<BacklogBoundsOptions, 'maxLogBytes' | 'maxBytesOf' | 'leftInStore'>
+  >;
 }
 
 /** One run of the delivery, started like the gateway: everything but brokers and bridges. */
@@ -77,9 +79,9 @@ export class World {
     });
     const { deliveries, sessions } = this;
     const bounds = new BacklogBounds({
-      ...{ logs, maxLogBytes: 1e12, maxBytesOf: () => undefined, ...options.bounds },
+      ...{ logs, maxLogBytes: 1e12, maxBytesOf: () => undefined, leftInStore: () => 1e12 },
+      ...options.bounds,
       byOwner: () => sessions.backlogsByOwner(),
-      leftInStore: () => 1e12,
     });
     this.upkeep = new Upkeep({ logs, deliveries, sessions, bounds, log: silent });
   }

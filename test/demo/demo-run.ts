@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** The built demo as a process without a terminal, with temporary files of its own. */
+/** The demo as a process without a terminal, with temporary files of its own. */
 export class DemoRun {
   readonly directory = mkdtempSync(join(tmpdir(), 'demo-test-'));
   readonly ended: Promise<number | null>;
@@ -13,7 +13,7 @@ export class DemoRun {
   readonly #child: ChildProcess;
 
   constructor(args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
-    const child = spawn(process.execPath, ['dist/demo/main.js', ...args], {
+    const child = spawn(process.execPath, ['scripts/demo/main.mjs', ...args], {
       env: { PATH: process.env['PATH'] ?? '', TMPDIR: this.directory, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

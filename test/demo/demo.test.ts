@@ -1,6 +1,6 @@
-import { execFile } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { promisify } from 'node:util';
+import { promisify, stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { DemoRun } from './demo-run.js';
 
@@ -8,6 +8,23 @@ const ESCAPE = '\u001b[';
 const FORWARDED_WITH_CUSTOM_DATA =
   /← forwarded {2}\w+ +\S[\w ]+ +[\d.]+ m?s {2}\{"(room|area)":".*\} +care-homes\/\S+\/alarms\/\w+$/gm;
 const run = promisify(execFile);
+
+/** The names of the columns, an alarm as published, and as forwarded. */
+const SHOWN = `
+import { columnNames, messageLine } from './scripts/demo/screen.mjs';
+const alarm = { isAlarm: true, what: 'outOfBed', device: 'Bed mat 101 A' };
+const topic = 'care-homes/x/devices/663e5d0c-0f6f-4c0e-8a3b-0d1c5e6f7a8b/alarms/outOfBed';
+const customData = { room: '101', bed: 'A', resident: 'NC-2041' };
+process.stdout.write(columnNames());
+process.stdout.write(messageLine({ ...alarm, direction: '→', topic }));
+process.stdout.write(messageLine({ ...alarm, direction: '←', topic, customData, tookMs: 4.2 }));`;
+
+function linesInTerminal(columns: number): string[] {
+  const command = `stty cols ${columns}; exec '${process.execPath}' --input-type=module -e "$SHOWN"`;
+  const env = { PATH: process.env['PATH'], TERM: 'xterm', SHOWN };
+  const output = execFileSync('script', ['-qec', command, '/dev/null'], { env, encoding: 'utf8' });
+  return stripVTControlCharacters(output).trimEnd().split('\r\n');
+}
 
 function expectNothingLeft(demo: DemoRun): void {
   expect(demo.leftDirectories).toEqual([]);
@@ -28,12 +45,28 @@ describe('npm run demo', () => {
     expectNothingLeft(demo);
   }, 60_000);
 
-  it('is coloured when colour is forced', async () => {
-    const demo = new DemoRun(['--alarms', '1'], { FORCE_COLOR: '1' });
+  it('is coloured when colour is forced, and ignores the settings of a real gateway', async () => {
+    const demo = new DemoRun(['--alarms', '1'], {
+      FORCE_COLOR: '1',
+      GATEWAY_REDIS_URL: 'redis://127.0.0.1:1',
+      GATEWAY_MQTT_PORT: '1',
+    });
     expect(await demo.ended).toBe(0);
     expect(demo.output).toContain(ESCAPE);
     expectNothingLeft(demo);
   });
+
+  it.each([20, 60, 99, 100, 140])(
+    'prints no line that a terminal of %i columns would wrap',
+    (width) => {
+      const lines = linesInTerminal(width);
+      expect(lines.map(({ length }) => length <= width)).toEqual([true, true, true]);
+      expect(lines.map((line) => /^(time|\d\d:\d\d:\d\d) /.test(line))).toEqual(
+        Array(3).fill(width >= 100),
+      );
+      expect(lines[1]).toContain('→ published');
+    },
+  );
 
   it('ends on Ctrl-C with a summary', async () => {
     const demo = new DemoRun([]);
@@ -60,15 +93,6 @@ describe('npm run demo', () => {
     const [command] = /mosquitto_sub(.*\\\n)+.*/.exec(demo.output) ?? [];
     const { stdout } = await run('sh', ['-c', `${command} -C 1 -W 10`]);
     expect(stdout).toMatch(/^care-homes\/\S+ \{.*"customData":\{/);
-  });
-
-  it('ignores the settings of a real gateway', async () => {
-    const demo = new DemoRun(['--alarms', '1'], {
-      GATEWAY_REDIS_URL: 'redis://127.0.0.1:1',
-      GATEWAY_MQTT_PORT: '1',
-    });
-    expect(await demo.ended).toBe(0);
-    expectNothingLeft(demo);
   });
 
   it('prints the path of the log when the gateway fails, and leaves nothing running', async () => {

@@ -6,10 +6,10 @@ const LITERAL = /'((?:[^'\\\n]|\\.)*)'|"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`
 /** A log call of any level but those for debugging. */
 export const LOG_CALL = /\b(?:log|logger)\??(?:\.(?:info|warn|error|fatal)|\[[^\]]+\])\(/g;
 
-/** The source files in a folder, but those of the demo, which is a program of its own. */
+/** The source files in a folder. */
 export function sourcesIn(folder: string): string[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts') && !name.startsWith('demo/'))
+    .filter((name) => name.endsWith('.ts'))
     .map((name) => join(folder, name))
     .toSorted();
 }

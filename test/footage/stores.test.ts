@@ -81,14 +81,27 @@ function alterations(url: string, recording: Recording): Record<string, string> 
   };
 }
 
+it('has an S3-compatible server answer what came past the gateway as an attachment', async () => {
+  const store = new S3FootageStore(s3.options);
+  const ofUrl = async (key: string) => {
+    const { searchParams } = new URL(
+      await store.downloadUrl(key, { fromMs: Date.now(), gatewayUrl: '' }),
+    );
+    return ['disposition', 'type'].map((name) => searchParams.get(`response-content-${name}`));
+  };
+  const deviceId = randomUUID();
+  expect(await ofUrl(newVideo(deviceId).key)).toEqual(['inline', 'video/mp4']);
+  expect(await ofUrl(`${deviceId}/page.html`)).toEqual(['attachment', null]);
+});
+
 describe.each(Object.entries(STORES))('%s', (_, open) => {
-  it('returns an upload with its content type, and not as a page', async () => {
+  it('returns an upload with its content type, for a browser to play', async () => {
     const { url } = await uploaded(await open());
     const answer = await fetch(url);
     expect(answer.status).toBe(200);
     expect(answer.headers.get('content-type')).toBe('video/mp4');
     expect(answer.headers.get('content-length')).toBe(String(CONTENT.length));
-    expect(answer.headers.get('content-disposition')).toMatch(/^attachment/);
+    expect(answer.headers.get('content-disposition')).toMatch(/^inline/);
     expect(answer.headers.get('etag')).toMatch(/^"[^"]+"$/);
     expect(Buffer.from(await answer.arrayBuffer()).equals(CONTENT)).toBe(true);
   });

@@ -44,7 +44,7 @@ export interface ProbeResult {
 export interface OverloadResult {
   /** Rate of the slowest reader while few publishes are under way to the readers. */
   readonly saturationPerSecond: number;
-  /** The saturation after the overload; null when it did not recover. */
+  /** The saturation after the overload; null when it did not recover or was not measured again. */
   readonly saturationAfterPerSecond: number | null;
   /** Rate of acknowledgements to the devices at saturation. */
   readonly acknowledgedAtSaturationPerSecond: number;
@@ -64,20 +64,29 @@ export interface OverloadResult {
   readonly report: Report;
 }
 
-/** Offers three times what the gateway forwards at saturation, and measures. */
+/**
+ * Offers three times what the gateway forwards at saturation, and measures.
+ *
+ * @param againBelow the saturation is measured again after it, unless each reader got this part of it
+ */
 export async function runOverload(
   overload: OverloadCase,
   times: OverloadTimes,
+  againBelow = Number.POSITIVE_INFINITY,
 ): Promise<OverloadResult> {
   const ward = await OverloadWard.open(overload);
   try {
-    return await measure(ward, times);
+    return await measure(ward, times, againBelow);
   } finally {
     await ward.close();
   }
 }
 
-async function measure(ward: OverloadWard, times: OverloadTimes): Promise<OverloadResult> {
+async function measure(
+  ward: OverloadWard,
+  times: OverloadTimes,
+  againBelow: number,
+): Promise<OverloadResult> {
   const { load, probe } = ward;
   const quiet = await probe.offer({ ...PROBING, durationMs: times.quietMs });
   const saturation = await saturate(ward, times);
@@ -95,14 +104,21 @@ async function measure(ward: OverloadWard, times: OverloadTimes): Promise<Overlo
   const [report, probeReport] = [await load.report(), await probe.report()];
   const accounts = await ward.accounts();
   const peakResidentBytes = await ward.peakResidentBytes();
-  const after = recovery.levelMs === null ? null : await saturateAgain(ward, times);
+  const readers = during.readers.map(({ perSecond }) =>
+    ratesOf(fullSeconds(perSecond, durationMs)),
+  );
+  const leastPerSecond = againBelow * saturation.receivedPerSecond;
+  const isAgain =
+    recovery.levelMs !== null &&
+    readers.some(({ meanPerSecond }) => !(meanPerSecond >= leastPerSecond));
+  const after = isAgain ? await saturateAgain(ward, times) : null;
   return {
     saturationPerSecond: saturation.receivedPerSecond,
     saturationAfterPerSecond: after,
     acknowledgedAtSaturationPerSecond: saturation.acknowledgedPerSecond,
     offeredPerSecond,
     acknowledgedPerSecond: (during.acknowledged - before.acknowledged) / (durationMs / SECOND_MS),
-    readers: during.readers.map(({ perSecond }) => ratesOf(fullSeconds(perSecond, durationMs))),
+    readers,
     quietProbe: probeResult(quiet),
     probe: probeResult(probed),
     missingProbes: probeReport.sent - (probeReport.readers[0]?.received ?? 0),

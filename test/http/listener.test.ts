@@ -366,20 +366,35 @@ describe('pipelined requests', () => {
   });
 
   it('wait unread until the ones before them are answered', async () => {
-    let asked = 0;
+    let held = 0;
     const app = {
-      fetch: () => {
-        asked++;
+      fetch: (request: Request) => {
+        if (!request.url.endsWith('/held')) return new Response('hello');
+        held++;
         return new Promise<Response>(() => undefined);
       },
     };
-    const { port } = await start({ app });
-    const socket = await connected(port, requests(1_000_000));
-    const other = await connected(port, REQUEST);
-    await expect.poll(() => asked).toBe(2);
-    // The rest stays in the buffers of the sockets.
+    // The listener asks about each request with an offer that it has parsed.
+    const parsed = new Set<unknown>();
+    const protocolSwitch = {
+      takes: (request: unknown) => {
+        parsed.add(request);
+        return false;
+      },
+      upgrade: () => expect.unreachable(),
+    };
+    const { port } = await start({ app, protocolSwitch });
+    const offer = 'Connection: Upgrade\r\nUpgrade: h2c\r\n';
+    const one = `GET /held HTTP/1.1\r\nHost: x\r\n${offer}\r\n`;
+    const socket = await connected(port, one.repeat(200_000));
+    await expect.poll(() => held).toBe(1);
+    for (let other = 1; other <= 5; other++) {
+      expect((await rawExchange(port, REQUEST)).status).toBe(200);
+    }
+    expect(held).toBe(1);
+    // What one turn reads of them. The rest stays in the buffers of the sockets.
+    expect(parsed.size).toBeLessThanOrEqual(12);
     expect(socket.writableLength).toBeGreaterThan(0);
-    other.destroy();
   });
 
   it('hold up nobody else', async () => {
@@ -420,13 +435,15 @@ it('cuts off a client that takes nothing of its answer', async () => {
     tell = resolve;
   });
   const app = {
-    fetch: (_request: Request, { outgoing }: { outgoing?: ServerResponse }) => {
+    fetch: (request: Request, { outgoing }: { outgoing?: ServerResponse }) => {
+      if (request.url.endsWith('/small')) return new Response('hello');
       outgoing?.once('close', () => tell());
       return new Response(MORE_THAN_SOCKETS_BUFFER);
     },
   };
   const { port } = await start({ app, stalledAfterMs: 50 });
-  const socket = await connected(port);
+  const socket = await connected(port, 'GET /small HTTP/1.1\r\nHost: x\r\n\r\n');
+  await once(socket, 'data');
   socket.pause();
   socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
   // The whole answer cannot have gone out, as nobody reads.
@@ -459,6 +476,25 @@ it('closes after the last answer, though the client does not', async () => {
   const drip = setInterval(() => socket.write('x'), 50);
   onTestFinished(() => clearInterval(drip));
   await closed;
+});
+
+it('reads only so much of what comes after the last answer', async () => {
+  const { port } = await start();
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  socket.on('error', () => undefined);
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  socket.resume();
+  socket.write(REQUEST);
+  await once(socket, 'end');
+  const piece = Buffer.alloc(64 * 1024);
+  const flood = () => {
+    while (!socket.destroyed && socket.write(piece));
+  };
+  socket.on('drain', flood);
+  flood();
+  await closed;
+  // With what the sockets buffer; in the second until the connection ends anyway, it would be a gigabyte.
+  expect(socket.bytesWritten).toBeLessThan(32 * 1024 * 1024);
 });
 
 it('begins no request while another waits for the store, but for a quarter of a second', async () => {

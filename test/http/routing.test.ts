@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { describe, expect, it } from 'vitest';
-import { failure, rawExchange } from './client.js';
-import { startGateway, useRedis } from './harness.js';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { failure, rawExchange, rawText } from './client.js';
+import { ADMIN_TOKEN, startGateway, useRedis } from './harness.js';
 import { fill, routesOf, SIGNED_PATHS } from './routes.js';
 
 const redis = useRedis();
@@ -102,6 +104,56 @@ it('ignores an unknown expectation', async () => {
   const gateway = await startGateway(redis);
   const request = rawGet('/healthz', ['Host: gateway', 'Expect: the-spanish-inquisition']);
   expect((await rawExchange(gateway.port, request)).status).toBe(200);
+});
+
+describe('a client that waits for 100 Continue', () => {
+  const waiting = (more: string[]) =>
+    ['POST /care-homes HTTP/1.1', 'Host: x', 'Expect: 100-continue', ...more, '', ''].join('\r\n');
+  const authorized = [`Authorization: Bearer ${ADMIN_TOKEN}`, 'Content-Type: application/json'];
+
+  it.each([
+    ['401 Unauthorized', ['Content-Length: 15']],
+    ['413 Payload Too Large', [...authorized, 'Content-Length: 100000']],
+    ['415 Unsupported Media Type', [authorized[0] ?? '', 'Content-Length: 15']],
+  ])('is answered at once when the head decides: %s', async (status, more) => {
+    const gateway = await startGateway(redis);
+    const received = await rawText(gateway.port, waiting(more));
+    expect(received.split('\r\n')[0]).toBe(`HTTP/1.1 ${status}`);
+    expect(received).toMatch(/\r\nconnection: close\r\n/i);
+  });
+
+  it('is told to send its body, and answered, when the head is well', async () => {
+    const gateway = await startGateway(redis);
+    const socket = connect({ port: gateway.port, host: '127.0.0.1' });
+    onTestFinished(() => {
+      socket.destroy();
+    });
+    socket.write(waiting([...authorized, 'Content-Length: 15']));
+    expect(String((await once(socket, 'data'))[0])).toBe('HTTP/1.1 100 Continue\r\n\r\n');
+    socket.write('{"name":"Haus"}');
+    expect(String((await once(socket, 'data'))[0])).toMatch(/^HTTP\/1\.1 201 Created\r\n/);
+  });
+});
+
+it('closes a connection with an unread body, and keeps it after a body that has arrived', async () => {
+  const gateway = await startGateway(redis);
+  const head = 'POST /care-homes HTTP/1.1\r\nHost: x\r\nContent-Length: 15\r\n';
+  const unread = await rawText(gateway.port, `${head}\r\n{"nam`);
+  expect(unread).toMatch(/^HTTP\/1\.1 401 .*\r\nconnection: close\r\n/is);
+  const last = `${head}Connection: close\r\n\r\n{"name":"Haus"}`;
+  const both = await rawText(gateway.port, `${head}\r\n{"name":"Haus"}${last}`);
+  expect(both.match(/connection: (keep-alive|close)/gi)).toEqual([
+    'Connection: keep-alive',
+    'Connection: close',
+  ]);
+});
+
+it('asks for a WebSocket when MQTT over WebSocket is opened as a page', async () => {
+  const gateway = await startGateway(redis);
+  const answer = await gateway.call('GET', '/mqtt');
+  expect(failure(answer)).toBe('426 upgrade-required');
+  expect(answer.headers).toMatchObject({ upgrade: 'websocket', connection: 'Upgrade' });
+  expect(failure(await gateway.call('POST', '/mqtt'))).toBe('405 method-not-allowed');
 });
 
 describe('every response', () => {

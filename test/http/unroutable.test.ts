@@ -20,6 +20,7 @@ describe('a request that the parser rejects', () => {
       const answer = await text(socket);
       expect(answer.split('\r\n')[0]).toBe(statusLine);
       expect(answer).toContain('Connection: close\r\n');
+      expect(answer).toMatch(/\r\nDate: \w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT\r\n/);
       expect(answer).toContain('Content-Type: application/problem+json\r\n');
       expect(answer).not.toContain('from the parser');
     });

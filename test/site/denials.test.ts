@@ -19,13 +19,14 @@ function anonymous(address: string): Actor {
 function start() {
   const entries: AuditEntry[] = [];
   const clock = { nowMs: STARTED_AT };
+  const headroom = new StoreHeadroom();
   const denials = new Denials({
     audit: {
       record: async (batch) => {
         entries.push(...batch);
       },
     },
-    headroom: new StoreHeadroom(),
+    headroom,
     log: pino({ level: 'silent' }),
     now: () => clock.nowMs,
     steadyNow: () => clock.nowMs - STARTED_AT,
@@ -47,7 +48,7 @@ function start() {
     await new Promise((resolve) => setImmediate(resolve));
     return entries.splice(0);
   };
-  return { clock, denials, deny, passSeconds, recorded };
+  return { clock, denials, deny, headroom, passSeconds, recorded };
 }
 
 function paths(count: number, from = 0): string[] {
@@ -185,4 +186,16 @@ it('that were only counted are recorded at the stop', async () => {
   const entries = await recorded();
   expect(entries).toHaveLength(11);
   expect(entries.at(-1)?.details['count']).toBe('7');
+});
+
+it('are lost, and counted, while the store leaves its last room to alarms', async () => {
+  const { denials, deny, headroom, passSeconds, recorded } = start();
+  headroom.set('memory', 'short');
+  deny(token('one'), 15);
+  passSeconds(60);
+  expect(await recorded()).toEqual([]);
+  expect(denials.lost).toBe(15);
+  headroom.set('memory', 'ample');
+  deny(token('one'), 1);
+  expect(await recorded()).toHaveLength(1);
 });

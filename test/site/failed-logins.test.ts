@@ -126,6 +126,13 @@ describe('guesses at one name from many addresses', () => {
     expect(answered).toBeLessThanOrEqual(FREE + 10);
   });
 
+  it('are not counted beyond what makes the longest backoff', () => {
+    const world = new World();
+    for (let number = 0; number < 200; number++) world.guess(`198.51.100.${number}`);
+    world.nowMs += 60_000;
+    expect(world.guess(STRANGER)).toMatchObject({ result: 'failed', waitMs: 0 });
+  });
+
   it('do not keep the owner of the name out', () => {
     const world = new World();
     world.guesses(50, STRANGER);

@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { Health } from '../../src/site/health.js';
 import { QuotaWatch } from '../../src/site/quota-watch.js';
 import { SiteModel } from '../../src/site/site-model.js';
@@ -35,4 +35,55 @@ it('names who exceeds a quota by name and id, as they are at the moment', () => 
   expect(health.faults()[0]).toMatch(
     /: device Bett 2 \(d-1\) of Haus am See, device d-2, device d-3 and 1 more$/,
   );
+});
+
+it('reports a thousand holders at once only a few times', () => {
+  const health = new Health();
+  let changes = 0;
+  health.on('changed', () => changes++);
+  const log = pino({ level: 'silent' });
+  const watch = new QuotaWatch({ health, model: new SiteModel(), log, now: () => 0 });
+  for (let host = 0; host < 1_000; host++) watch.exceeded('newcomers', `address:h${host}`);
+  expect(changes).toBe(4);
+  expect(health.faults()).toEqual([expect.stringMatching(/: address h0, address h1, address h2/)]);
+});
+
+/** A watch by a clock that the test moves, and its log. */
+function start() {
+  vi.useFakeTimers();
+  const lines: string[] = [];
+  const health = new Health();
+  const log = pino({}, { write: (line: string) => lines.push(line) });
+  let nowMs = 0;
+  const watch = new QuotaWatch({ health, model: new SiteModel(), log, now: () => nowMs });
+  watch.start();
+  onTestFinished(() => {
+    watch.stop();
+    vi.useRealTimers();
+  });
+  const pass = (ms: number) => {
+    nowMs += ms;
+    vi.advanceTimersByTime(ms);
+  };
+  return { watch, health, lines, pass };
+}
+
+it('logs a quota once a minute with the number, and ends the fault a minute after the last excess', () => {
+  const { watch, health, lines, pass } = start();
+  for (let times = 1; times <= 1_000; times++) watch.exceeded('footage', 'device:d-1');
+  expect(lines).toHaveLength(1);
+  pass(59_000);
+  expect(lines).toHaveLength(1);
+  pass(6_000);
+  expect(lines).toHaveLength(2);
+  expect(JSON.parse(lines[1] ?? '')).toMatchObject({ quota: 'footage', count: 999 });
+  expect(health.faults()).toEqual([]);
+});
+
+it('remembers 10,000 of those who exceed a quota', () => {
+  const { watch, health, pass } = start();
+  for (let device = 1; device <= 10_100; device++) watch.exceeded('retained', `device:${device}`);
+  pass(5_000);
+  expect(health.faults()).toEqual([expect.stringMatching(/ and 9997 more$/)]);
+  expect(watch.counts()).toEqual([['retained', 10_100]]);
 });

@@ -130,6 +130,22 @@ it('reads the indexes of layout 3, and packs them as alarms come', async () => {
   await expectListings(world, alarms);
 });
 
+it('packs an index into blocks as fast as large batches fill it', async () => {
+  const world = new AlarmWorld(place);
+  for (let at = 0; at < 5_000; at += 250) {
+    const batch = Array.from({ length: 250 }, (_, number) => {
+      const detectedAt = new Date(START_MS + at + number).toISOString();
+      return world.alarm({ id: newId(), kind: 'fall', detectedAt }, START_MS + at + number);
+    });
+    await world.logs.alarms.append(batch);
+  }
+  const all = await world.redis.keys(`${world.keys.alarmIndexPrefix}*`);
+  const indexes = all.filter((key) => all.includes(`${key}:blocks`));
+  const left = await Promise.all(indexes.map((key) => world.redis.zcard(key)));
+  expect(left).toHaveLength(2);
+  expect(Math.max(...left)).toBeLessThan(250);
+});
+
 it('takes at most 30 bytes for an alarm in each index of a long history', async () => {
   const world = new AlarmWorld(place);
   const count = 10_000;

@@ -53,6 +53,33 @@ it('appends 500 alarms at once, in their order, without gaps', async () => {
   expect(ofGroup?.alarms).toHaveLength(333);
 });
 
+it('records alarms of one place and of others at their own when they come in one batch', async () => {
+  const world = new AlarmWorld(place);
+  const other = newId();
+  const [here, there] = [
+    world.alarm(fall(), START_MS),
+    world.alarm(fall(), START_MS, { deviceId: other }),
+  ];
+  const again = [here, there, here].map(({ context }) => ({
+    ...world.alarm(fall(), START_MS),
+    context,
+  }));
+  const batch = [here, there, ...again];
+  await world.logs.alarms.append(batch);
+  for (const deviceId of [world.deviceId, other]) {
+    const ids = batch
+      .filter((one) => one.context.device.id === deviceId)
+      .map(({ alarm }) => alarm.id);
+    const { alarms } = await world.page({ deviceId });
+    expect(alarms.map(({ id, device }) => [id, device.id])).toEqual(
+      ids.map((id) => [id, deviceId]),
+    );
+  }
+  const places = await world.redis.keys(`${world.keys.alarmPlacePrefix}*`);
+  const counts = await Promise.all(places.map((key) => world.redis.hget(key, 'n')));
+  expect(counts.sort()).toEqual(['2', '3']);
+});
+
 it('records a repeated alarm once, in the same batch and in a later one', async () => {
   const world = new AlarmWorld(place);
   const [first, second, third] = [fall(), fall(), fall()];

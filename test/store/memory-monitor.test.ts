@@ -60,14 +60,31 @@ it('keeps the last tenth for alarms, and says when nothing is stored any more', 
   const full = await at(1.2);
   expect(full.faults[0]).toMatch(/100 % full, and nothing is stored: act\./);
   expect(headroom.isFull).toBe(true);
-  // Telemetry waits for a full store, as alarms do.
-  expect(headroom.takes('telemetry')).toBe(true);
+  expect(headroom.takes('telemetry')).toBe(false);
 
   await at(0.5);
   expect(headroom.isFull).toBe(false);
   expect(headroom.takes('telemetry')).toBe(true);
-  expect(Object.fromEntries(headroom.notStored)).toEqual({ telemetry: 1, denial: 1 });
+  expect(Object.fromEntries(headroom.notStored)).toEqual({ telemetry: 2, denial: 1 });
   expect(messages.filter((line) => line.includes('headroom of the store'))).toHaveLength(3);
+});
+
+it('takes no more between two readings than the last one has left', async () => {
+  const { at, headroom, monitor } = monitored();
+  await at(0.7);
+  const bytes = 0.6 * monitor.leftForOthers;
+  expect(headroom.takes('telemetry', bytes)).toBe(true);
+  expect(headroom.takes('telemetry', bytes)).toBe(false);
+  expect(headroom.isAmpleForRetained(bytes)).toBe(false);
+
+  // On its way to the store, it is in no reading.
+  await at(0.7);
+  expect(headroom.takes('telemetry', bytes)).toBe(false);
+  headroom.stored(bytes);
+  expect(headroom.takes('telemetry', bytes)).toBe(false);
+
+  await at(0.7);
+  expect(headroom.takes('telemetry', bytes)).toBe(true);
 });
 
 it('watches nothing of a server without a limit', async () => {

@@ -4,9 +4,9 @@ import { permittedGroups } from '../../domain/grants.js';
 import type { AlarmRecord } from '../../site/alarm-history.js';
 import type { FootageUrls } from '../../site/footage.js';
 import { CSV_CONTENT_TYPE, CSV_HEADER, CSV_MEDIA_TYPE, csvLine } from '../alarm-csv.js';
+import { preferred } from '../content-negotiation.js';
 import { callerOf, type HttpApp, type HttpEnv } from '../http-env.js';
 import { JSON_MEDIA_TYPE } from '../json-body.js';
-import { preferredMediaType } from '../media-type.js';
 import { jsonResponse, preparedJson, problems } from '../openapi.js';
 import {
   alarmQuerySchema,
@@ -30,9 +30,11 @@ interface Scope {
 const tags = ['Alarms'];
 const NO_FOOTAGE: FootageUrls = { video: null, audio: null };
 
+const csvSchema = z.string().openapi({ example: CSV_HEADER });
+
 /** Adds CSV to the media types of a response. */
 function withCsv({ description, content }: ReturnType<typeof preparedJson>) {
-  return { description, content: { ...content, [CSV_MEDIA_TYPE]: { schema: z.string() } } };
+  return { description, content: { ...content, [CSV_MEDIA_TYPE]: { schema: csvSchema } } };
 }
 
 const ofDevice = createRoute({
@@ -84,7 +86,7 @@ export function registerAlarms(app: HttpApp, services: RouteServices): void {
     const query = c.req.valid('query');
     const page = await readPage(services, c, scope, query);
     c.header('Vary', 'Accept');
-    if (preferredMediaType(c, [JSON_MEDIA_TYPE, CSV_MEDIA_TYPE]) === JSON_MEDIA_TYPE) {
+    if (preferred(c, 'Accept', [JSON_MEDIA_TYPE, CSV_MEDIA_TYPE]) === JSON_MEDIA_TYPE) {
       return c.body(pageText(page), 200, { 'Content-Type': JSON_MEDIA_TYPE });
     }
     const following = (cursor: string) => readPage(services, c, scope, { ...query, cursor });

@@ -18,7 +18,9 @@ const path = '/care-homes/{locationId}/devices/{deviceId}/custom-data';
  * Documented by hand, so that no validator parses it: custom data passes through as text, which keeps
  * its JSON values (CONTRACT 2).
  */
-const anyObject = { schema: { type: 'object', description: 'Any JSON object.' } } as const;
+const anyObject = {
+  schema: { type: 'object', description: 'Any JSON object.', example: { bed: 2 } },
+} as const;
 const storedObject: TextResponse = {
   description: 'The stored object.',
   content: { [JSON_MEDIA_TYPE]: anyObject },

@@ -1,9 +1,8 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { GatewayError } from '../../errors.js';
-import { DOCS_SECURITY_POLICY, DocsPage } from '../docs-page.js';
+import { DocsPage } from '../docs-page.js';
 import type { HttpApp } from '../http-env.js';
 import { NO_SECURITY, problems } from '../openapi.js';
-import { sharedAnswer } from '../shared-answer.js';
 
 const text = { schema: z.string() };
 const tags = ['Operation'];
@@ -41,21 +40,11 @@ const getFile = createRoute({
 export function registerDocs(app: HttpApp): void {
   const page = new DocsPage();
 
-  app.openapi(getPage, (c) =>
-    sharedAnswer(c, page.html, {
-      'Content-Type': 'text/html; charset=utf-8',
-      'Content-Security-Policy': DOCS_SECURITY_POLICY,
-      'Referrer-Policy': 'no-referrer',
-      'Cache-Control': 'no-cache',
-    }),
-  );
+  app.openapi(getPage, (c) => page.page.to(c));
 
   app.openapi(getFile, (c) => {
     const file = page.file(c.req.valid('param').file);
     if (file === undefined) throw new GatewayError('not-found', 'There is nothing at this path.');
-    return sharedAnswer(c, file.bytes, {
-      'Content-Type': file.contentType,
-      'Cache-Control': 'public, max-age=31536000, immutable',
-    });
+    return file.to(c);
   });
 }

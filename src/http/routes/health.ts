@@ -3,16 +3,22 @@ import { type Failure, GatewayError } from '../../errors.js';
 import type { Health } from '../dependencies.js';
 import { type HttpApp, pathOf } from '../http-env.js';
 import { jsonResponse, NO_SECURITY, preparedProblem } from '../openapi.js';
-import { problemReply } from '../problem.js';
+import { exampleProblem, problemReply } from '../problem.js';
 import { problemSchema } from '../schemas/problem.js';
 
 const liveSchema = z.object({ status: z.literal('ok') }).openapi('Live');
-const readySchema = z
-  .object({ ready: z.literal(true), faults: z.array(z.string()) })
-  .openapi('Readiness');
+const faultsSchema = z
+  .array(z.string())
+  .openapi({ example: ['the bridge head-office is not connected'] });
+const readySchema = z.object({ ready: z.literal(true), faults: faultsSchema }).openapi('Readiness');
 const notReadySchema = problemSchema
-  .extend({ ready: z.literal(false), faults: z.array(z.string()) })
-  .openapi('NotReady');
+  .extend({ ready: z.literal(false), faults: faultsSchema })
+  .openapi('NotReady', {
+    example: {
+      ...exampleProblem('not-ready', '/readyz'),
+      ...{ ready: false, faults: ['the store does not answer'] },
+    },
+  });
 
 const NOT_READY: Failure = {
   code: 'not-ready',

@@ -6,6 +6,7 @@ import type { HttpApp, HttpEnv } from '../http-env.js';
 import { problems } from '../openapi.js';
 
 const TEXT = 'text/plain';
+const textSchema = z.string().openapi({ example: 'gateway_faults 0\n' });
 
 export interface MetricsRouteOptions {
   readonly metrics: Metrics;
@@ -38,7 +39,7 @@ export function registerMetrics(app: HttpApp, options: MetricsRouteOptions): voi
     security: [{}, { bearer: [] }],
     middleware: [unlessOpen(authenticate), unlessOpen(admin)],
     responses: {
-      200: { description: 'The metrics.', content: { [TEXT]: { schema: z.string() } } },
+      200: { description: 'The metrics.', content: { [TEXT]: { schema: textSchema } } },
       ...problems.granted,
     },
   });

@@ -3,7 +3,7 @@ import type { HttpApp } from '../http-env.js';
 import { JSON_MEDIA_TYPE } from '../json-body.js';
 import { NO_SECURITY, preparedJson } from '../openapi.js';
 import { openApiDocument } from '../openapi-document.js';
-import { sharedAnswer } from '../shared-answer.js';
+import { SharedAnswer } from '../shared-answer.js';
 
 const getDocument = createRoute({
   method: 'get',
@@ -12,16 +12,28 @@ const getDocument = createRoute({
   summary: 'This document',
   tags: ['Operation'],
   security: NO_SECURITY,
-  responses: { 200: preparedJson('The OpenAPI document.', z.looseObject({})) },
+  responses: {
+    200: preparedJson(
+      'The OpenAPI document.',
+      z.looseObject({}).openapi({ example: { openapi: '3.1.0' } }),
+    ),
+  },
 });
 
 /** `/openapi.json`, open to everybody. */
-export function registerOpenApiDocument(app: HttpApp, version: string): void {
+export function registerOpenApiDocument(
+  app: HttpApp,
+  version: string,
+  serverUrl: string | undefined,
+): void {
   // Rendered once, at the first request, when all routes are registered: the document is open to
   // everybody, and takes a thousand times as long to render as to send.
-  let document: Buffer | undefined;
+  let answer: SharedAnswer | undefined;
   app.openapi(getDocument, (c) => {
-    document ??= Buffer.from(JSON.stringify(openApiDocument(app, version)));
-    return sharedAnswer(c, document, { 'Content-Type': JSON_MEDIA_TYPE });
+    answer ??= new SharedAnswer(
+      Buffer.from(JSON.stringify(openApiDocument(app, version, serverUrl))),
+      { 'Content-Type': JSON_MEDIA_TYPE },
+    );
+    return answer.to(c);
   });
 }

@@ -47,7 +47,7 @@ export const newAccessTokenSchema = z
   });
 
 export const grantSchema = z.object({
-  location: z.string().openapi({ description: 'The id of a location, or `*`.' }),
+  location: z.string().openapi({ description: 'The id of a location, or `*`.', example: '*' }),
   group: idSchema.optional(),
   role: roleSchema,
 });
@@ -55,7 +55,7 @@ export const grantSchema = z.object({
 export const accessTokenSchema = z
   .object({
     id: idSchema,
-    name: z.string(),
+    name: z.string().openapi({ example: 'Nurse call' }),
     grants: z.array(grantSchema),
     createdAt: timestampSchema,
     expiresAt: timestampSchema.nullable(),
@@ -63,7 +63,12 @@ export const accessTokenSchema = z
   .openapi('AccessToken');
 
 export const issuedTokenSchema = accessTokenSchema
-  .extend({ token: z.string().openapi({ description: 'The token itself, shown only once.' }) })
+  .extend({
+    token: z.string().openapi({
+      description: 'The token itself, shown only once.',
+      example: 'zvjLO6xy254jZ6ZjSlp6EyWlp8RY_FuagsCD0j-QCwA',
+    }),
+  })
   .openapi('IssuedAccessToken');
 
 /** An access token in a response: neither the token nor its hash. */

@@ -3,7 +3,7 @@ import { ALARM_KINDS } from '../../domain/alarms.js';
 import { formatTime } from '../../domain/notation.js';
 import type { AlarmRecord } from '../../site/alarm-history.js';
 import type { FootageUrls } from '../../site/footage.js';
-import { idSchema, timestampSchema } from './common.js';
+import { EXAMPLE_FOOTAGE_URL, idSchema, timestampSchema } from './common.js';
 import {
   afterParameter,
   beforeParameter,
@@ -22,11 +22,14 @@ export const alarmQuerySchema = z.object({
   after: afterParameter('Only alarms detected after this time.'),
   order: orderParameter,
   limit: limitParameter,
-  kinds: choiceParameter(ALARM_KINDS, 'fall,helpCall'),
+  kinds: choiceParameter(ALARM_KINDS, ['fall', 'helpCall']),
   cursor: cursorParameter,
 });
 
-const urlSchema = z.url().nullable().openapi({ description: 'Signed, valid for 10 minutes.' });
+const urlSchema = z
+  .url()
+  .nullable()
+  .openapi({ description: 'Signed, valid for 10 minutes.', example: EXAMPLE_FOOTAGE_URL });
 
 const alarmSchema = z
   .object({
@@ -37,7 +40,7 @@ const alarmSchema = z
   })
   .openapi('Alarm');
 
-const namedSchema = z.object({ id: idSchema, name: z.string() });
+const namedSchema = z.object({ id: idSchema, name: z.string().openapi({ example: 'Room 7' }) });
 const nullableNamedSchema = namedSchema.nullable();
 const anyObjectSchema = z.record(z.string(), z.unknown());
 
@@ -51,8 +54,12 @@ const placedAlarmSchema = alarmSchema
     receivedAt: timestampSchema,
     data: anyObjectSchema.nullable().openapi({
       description: "The device's other fields, with the same JSON values; null for none.",
+      example: { confidence: 0.97 },
     }),
-    customData: anyObjectSchema.openapi({ description: "The device's custom data." }),
+    customData: anyObjectSchema.openapi({
+      description: "The device's custom data.",
+      example: { bed: 2 },
+    }),
   })
   .openapi('LocationAlarm', {
     description: 'With names, place and custom data as of when the alarm was accepted.',

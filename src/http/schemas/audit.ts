@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { formatTime } from '../../domain/notation.js';
 import { ACTOR_TYPES, AUDIT_ACTIONS, type AuditRecord } from '../../site/audit-trail.js';
 import { grantSchema } from './access-token.js';
-import { idSchema, timestampSchema, uuidSchema } from './common.js';
+import { EXAMPLE_ID, idSchema, timestampSchema, uuidSchema } from './common.js';
 import {
   afterParameter,
   beforeParameter,
@@ -19,7 +19,7 @@ export const auditQuerySchema = z.object({
   after: afterParameter('Only records after this time.'),
   order: orderParameter,
   limit: limitParameter,
-  actions: choiceParameter(AUDIT_ACTIONS, 'device.created,device.deleted'),
+  actions: choiceParameter(AUDIT_ACTIONS, ['device.created', 'device.deleted']),
   location: parameter.pipe(uuidSchema).optional().openapi({
     type: 'string',
     format: 'uuid',
@@ -45,9 +45,13 @@ const actorSchema = z
     id: z.string().nullable().openapi({
       description:
         'Id of the access token or device; null for the gateway and for unknown clients.',
+      example: EXAMPLE_ID,
     }),
     address: z.string().nullable().openapi({ example: '192.0.2.7' }),
-    requestId: z.string().nullable().openapi({ description: '`X-Request-Id` of the request.' }),
+    requestId: z.string().nullable().openapi({
+      description: '`X-Request-Id` of the request.',
+      example: EXAMPLE_ID,
+    }),
   })
   .openapi('Actor');
 
@@ -63,9 +67,10 @@ const auditEventSchema = z
     action: z.enum(AUDIT_ACTIONS),
     actor: actorSchema,
     locationId: idSchema.nullable(),
-    resourceId: z.string().nullable(),
+    resourceId: z.string().nullable().openapi({ example: EXAMPLE_ID }),
     details: z.record(z.string(), z.union([z.string().nullable(), ...LISTS])).openapi({
       description: 'Texts, except `grants` and `keys`, which are lists.',
+      example: { name: 'Haus Birke' },
     }),
   })
   .openapi('AuditEvent');

@@ -8,8 +8,8 @@ const countSchema = z.int().min(0);
 /** A bridge's status, over HTTP and on `gateway/bridges/<name>/status` alike. */
 export const bridgeSchema = z
   .object({
-    name: z.string(),
-    url: z.string(),
+    name: z.string().openapi({ example: 'head-office' }),
+    url: z.string().openapi({ example: 'mqtts://broker.head-office.example:8883' }),
     connected: z.boolean(),
     connectedSince: timestampSchema.nullable(),
     lastAcknowledgedAt: timestampSchema
@@ -26,7 +26,11 @@ export const bridgeSchema = z
       }),
     }),
     lastError: z
-      .object({ at: timestampSchema, kind: z.string(), detail: z.string() })
+      .object({
+        at: timestampSchema,
+        kind: z.string().openapi({ example: 'timeout' }),
+        detail: z.string().openapi({ example: 'The upstream has not answered within 10 s.' }),
+      })
       .nullable()
       .openapi({ description: 'The last failure, even if it is over.' }),
   })
@@ -35,7 +39,12 @@ export const bridgeSchema = z
 export const bridgePathSchema = z.object({ name: z.string().min(1).max(40) });
 
 export const deadLetterSchema = z
-  .object({ at: timestampSchema, topic: z.string(), reason: z.string(), base64: z.base64() })
+  .object({
+    at: timestampSchema,
+    topic: z.string().openapi({ example: 'home/alarms/fall' }),
+    reason: z.string().openapi({ example: 'not authorized' }),
+    base64: z.base64().openapi({ example: 'eyJraW5kIjoiZmFsbCJ9' }),
+  })
   .openapi('DeadLetter');
 
 /** A dead letter in a response. */

@@ -58,7 +58,10 @@ export const timestampSchema = z
   .string()
   .openapi({ format: 'date-time', example: '2026-01-01T06:30:00.000Z' });
 
-export const idSchema = z.string().openapi({ format: 'uuid' });
+export const EXAMPLE_ID = '3f0c2a5e-8d1b-4c7a-9e64-5b2f7d90c318';
+export const EXAMPLE_FOOTAGE_URL = `http://localhost:8080/footage/${EXAMPLE_ID}/video/${EXAMPLE_ID}.mp4?expires=1767249600&signature=qL3v`;
+
+export const idSchema = z.string().openapi({ format: 'uuid', example: EXAMPLE_ID });
 
 /** The body of a plain rename. Unknown fields are rejected: they are typos. */
 export const nameBodySchema = z.strictObject({ name: nameSchema }).openapi('Name');

@@ -8,7 +8,7 @@ import {
   MQTT_VERSIONS,
   TRANSPORTS,
 } from '../../site/connection-list.js';
-import { timestampSchema } from './common.js';
+import { EXAMPLE_ID, timestampSchema } from './common.js';
 import { cursorParameter, limitParameter } from './listing.js';
 
 export const connectionsQuerySchema = z.object({ limit: limitParameter, cursor: cursorParameter });
@@ -21,7 +21,7 @@ const connectionSchema = z
     clientId: z.string().openapi({ example: 'nurse-call' }),
     principal: z.object({
       type: z.enum(['access-token', 'device']),
-      id: z.string().openapi({ description: 'A UUID, or `admin`.' }),
+      id: z.string().openapi({ description: 'A UUID, or `admin`.', example: EXAMPLE_ID }),
     }),
     address: addressSchema,
     since: timestampSchema,
@@ -48,7 +48,10 @@ const connectionSchema = z
 
 export const connectionPageSchema = z
   .object({
-    nextCursor: z.string().nullable().openapi({ description: 'Null on the last page.' }),
+    nextCursor: z
+      .string()
+      .nullable()
+      .openapi({ description: 'Null on the last page.', example: null }),
     connections: z.array(connectionSchema),
   })
   .openapi('ConnectionPage');
@@ -65,6 +68,7 @@ export const deniedConnectionSchema = z
       .openapi({ description: 'Null when it could not be read.', example: 'nurse-call' }),
     username: z.string().nullable().openapi({
       description: 'Only the id of a device or access token; null for anything else.',
+      example: EXAMPLE_ID,
     }),
     operation: z.enum(DENIED_OPERATIONS),
     topic: z.string().nullable().openapi({

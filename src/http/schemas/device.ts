@@ -13,17 +13,20 @@ const ownLimits = ownLimitsSchema.clone().openapi('DeviceLimits', {
 export const deviceSchema = z
   .object({
     id: idSchema,
-    name: z.string(),
+    name: z.string().openapi({ example: 'Fall sensor, bed 2' }),
     locationId: idSchema,
     roomId: idSchema.nullable(),
     online: z.boolean(),
     lastSeenAt: timestampSchema.nullable(),
     createdAt: timestampSchema,
-    limits: ownLimits.optional(),
+    limits: ownLimits.optional().openapi({ example: { messagesPerSecond: 20 } }),
   })
   .openapi('Device');
 
-const secret = z.string().openapi({ description: 'The MQTT password, shown only once.' });
+const secret = z.string().openapi({
+  description: 'The MQTT password, shown only once.',
+  example: 'zvjLO6xy254jZ6ZjSlp6EyWlp8RY_FuagsCD0j-QCwA',
+});
 
 export const createdDeviceSchema = deviceSchema.extend({ secret }).openapi('CreatedDevice');
 export const deviceSecretSchema = z.object({ secret }).openapi('DeviceSecret');
@@ -43,7 +46,7 @@ export const deviceChangeSchema = z
     ({ name, limits }) => name !== undefined || limits !== undefined,
     'must have at least one of name and limits',
   )
-  .openapi('DeviceChange', { minProperties: 1 });
+  .openapi('DeviceChange', { minProperties: 1, example: { name: 'Fall sensor, bed 2' } });
 
 /** A device in a response: its record and its presence. */
 export function deviceView(device: Device, presence: PresenceView): z.infer<typeof deviceSchema> {

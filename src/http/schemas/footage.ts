@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { FOOTAGE_TYPES } from '../../domain/alarms.js';
 import { isFootageContentType } from '../../domain/footage.js';
-import { timestampSchema } from './common.js';
+import { EXAMPLE_FOOTAGE_URL, EXAMPLE_ID, timestampSchema } from './common.js';
 
 const CONTENT_TYPE_FAULT =
   'must be a media type of this type, such as video/mp4, without parameters';
@@ -26,11 +26,13 @@ export const newFootageSchema = z
 
 export const preparedUploadSchema = z
   .object({
-    key: z
-      .string()
-      .openapi({ description: 'The key for the device to name as `footage` of its alarm.' }),
+    key: z.string().openapi({
+      description: 'The key for the device to name as `footage` of its alarm.',
+      example: `${EXAMPLE_ID}/video/${EXAMPLE_ID}.mp4`,
+    }),
     uploadUrl: z.url().openapi({
       description: 'The signed URL to PUT the recording to, once, with its `Content-Type`.',
+      example: EXAMPLE_FOOTAGE_URL,
     }),
     expiresAt: timestampSchema,
   })

@@ -5,7 +5,7 @@ import { idSchema } from './common.js';
 export const groupSchema = z
   .object({
     id: idSchema,
-    name: z.string(),
+    name: z.string().openapi({ example: 'Ground floor' }),
     rooms: z.array(idSchema).openapi({ description: 'Ids of the rooms in the group.' }),
   })
   .openapi('Group');

@@ -1,14 +1,14 @@
 import { z } from '@hono/zod-openapi';
 import { formatTime } from '../../domain/notation.js';
 import type { InvalidPublishRecord } from '../../site/invalid-publish-list.js';
-import { idSchema, timestampSchema } from './common.js';
+import { EXAMPLE_ID, idSchema, timestampSchema } from './common.js';
 
 export const invalidPublishSchema = z
   .object({
     deviceId: idSchema,
-    reason: z.string(),
-    topic: z.string(),
-    base64: z.base64(),
+    reason: z.string().openapi({ example: 'unknown-kind' }),
+    topic: z.string().openapi({ example: `devices/${EXAMPLE_ID}/alarms` }),
+    base64: z.base64().openapi({ example: 'eyJraW5kIjoiZmVsbCJ9' }),
     receivedAt: timestampSchema,
   })
   .openapi('RejectedPublish');

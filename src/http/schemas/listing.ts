@@ -52,7 +52,7 @@ function instantParameter(description: string, rounding: Rounding) {
 /** Some of the values, separated by commas; all of them when left out. */
 export function choiceParameter<const Values extends readonly [string, ...string[]]>(
   values: Values,
-  example: string,
+  example: readonly NoInfer<Values[number]>[],
 ) {
   return parameter
     .transform((text) => text.split(','))
@@ -60,13 +60,15 @@ export function choiceParameter<const Values extends readonly [string, ...string
     .transform((chosen) => [...new Set(chosen)])
     .default([...values])
     .openapi({
-      type: 'string',
-      description: `Comma-separated: ${values.join(', ')}. Without it, all of them.`,
+      type: 'array',
+      items: { type: 'string', enum: [...values] },
+      param: { style: 'form', explode: false },
+      description: 'Comma-separated. Without it, all of them.',
       example,
     });
 }
 
-export const nextCursorSchema = z
-  .string()
-  .nullable()
-  .openapi({ description: 'Null on the last page; until then every page has `limit` events.' });
+export const nextCursorSchema = z.string().nullable().openapi({
+  description: 'Null on the last page; until then every page has `limit` events.',
+  example: null,
+});

@@ -5,7 +5,7 @@ import { idSchema } from './common.js';
 export const locationSchema = z
   .object({
     id: idSchema,
-    name: z.string(),
+    name: z.string().openapi({ example: 'Haus Birke' }),
     devices: z.array(idSchema).openapi({
       description: 'Ids of the assigned devices, as far as the access token covers them.',
     }),

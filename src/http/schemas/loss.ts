@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { formatTime } from '../../domain/notation.js';
 import { LOSS_KINDS, type Loss } from '../../site/losses.js';
-import { idSchema, timestampSchema, uuidSchema } from './common.js';
+import { EXAMPLE_ID, idSchema, timestampSchema, uuidSchema } from './common.js';
 
 export const lossPathSchema = z.object({ lossId: uuidSchema });
 
@@ -20,9 +20,12 @@ export const lossSchema = z
     }),
     from: numberSchema.openapi({ description: 'The first missing number.', example: 801 }),
     to: numberSchema.openapi({ description: 'The last missing number.', example: 1000 }),
-    detail: z.string(),
+    detail: z.string().openapi({ example: 'The store has lost its newest alarms.' }),
     acknowledgedAt: timestampSchema.nullable(),
-    acknowledgedBy: z.string().nullable().openapi({ description: 'Id of the access token.' }),
+    acknowledgedBy: z.string().nullable().openapi({
+      description: 'Id of the access token.',
+      example: EXAMPLE_ID,
+    }),
   })
   .openapi('Loss');
 

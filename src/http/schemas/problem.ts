@@ -3,8 +3,8 @@ import { z } from '@hono/zod-openapi';
 /** RFC 9457, with the gateway's own members. */
 export const problemSchema = z
   .object({
-    type: z.string(),
-    title: z.string(),
+    type: z.string().openapi({ example: 'urn:problem-type:care-home-gateway:device-not-found' }),
+    title: z.string().openapi({ example: 'Device not found' }),
     status: z.int(),
     detail: z.string(),
     instance: z

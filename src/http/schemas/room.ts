@@ -5,7 +5,7 @@ import { idSchema, nameSchema, nullableUuidSchema } from './common.js';
 export const roomSchema = z
   .object({
     id: idSchema,
-    name: z.string(),
+    name: z.string().openapi({ example: 'Room 7' }),
     groupId: idSchema.nullable(),
     devices: z.array(idSchema).openapi({ description: 'Ids of the devices in the room.' }),
   })

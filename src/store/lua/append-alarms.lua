@@ -4,20 +4,21 @@
 -- ARGV[1] to ARGV[6] prefixes, all in the slot of the log: of alarm ids, of receipts, of alarm indexes,
 --                    of places, of alarm groups, of received packet identifiers
 -- ARGV[7] seconds to keep receipts
--- ARGV[8] MessagePack: for each alarm
---         1 piece and 2 field of its id (alarm-records.ts)
---         3 device, 4 location, 5 group ('' for none), 6 kind
---         7 digest and 8 text of its place
---         9 receipt: packet identifier, '' when the id is stable, 10 digest of the payload,
---        11 1 when the packet has DUP set
---        12 session and 13 packet identifier of a QoS 2 publish, '' for none
---        14 to 19 values of the record: i, r, a, d, x, t (alarm-records.ts)
---        20 time of detection, in milliseconds
--- Numbers are texts, for Redis would have to print each of them.
+-- ARGV[8] MessagePack: for each place of these alarms
+--         1 digest and 2 text, 3 device, 4 location, 5 group ('' for none)
+-- ARGV[9] MessagePack: for each alarm
+--         1 which of the places it is, 2 kind
+--         3 piece and 4 field of its id (alarm-records.ts)
+--         5 to 10 values of the record: i, r, a, d, x, t (alarm-records.ts)
+--        11 time of detection, in milliseconds
+--        12 receipt: packet identifier, '' when the id is stable, 13 digest of the payload,
+--        14 1 when the packet has DUP set
+--        15 session and 16 packet identifier of a QoS 2 publish, '' for none
+-- Numbers that are stored are texts, for Redis would have to print each of them.
 -- returns for each alarm its sequence: negative when it had been recorded before
 local counter, log = KEYS[1], KEYS[2]
 local ids, receipts, indexes, places, groups, received, keepSeconds = unpack(ARGV, 1, 7)
-local alarms = cmsgpack.unpack(ARGV[8])
+local alarmPlaces, alarms = cmsgpack.unpack(ARGV[8]), cmsgpack.unpack(ARGV[9])
 
 -- A counter that was lost, set back or overwritten must not stop the recording (FINDINGS R11), nor may
 -- a number be given twice: the stream knows the last one, also when its entry is gone.
@@ -34,16 +35,16 @@ local last = math.max(tonumber(redis.pcall('GET', counter)) or 0, lastOf(log))
 local results, new, inBatch, receiptsInBatch = {}, {}, {}, {}
 
 local function recordedBefore(alarm)
-  local id = alarm[1] .. ':' .. alarm[2]
-  if inBatch[id] then return inBatch[id] end
-  local device, receipt, digest = alarm[3], alarm[9], alarm[10]
-  if receipt ~= '' and alarm[11] == 1 then
+  local piece, field = alarm[3], alarm[4]
+  if inBatch[piece .. field] then return inBatch[piece .. field] end
+  local device, receipt, digest = alarmPlaces[alarm[1]][3], alarm[12], alarm[13]
+  if receipt ~= '' and alarm[14] == 1 then
     local known = receiptsInBatch[device .. receipt] or redis.call('HGET', receipts .. device, receipt)
     if known and string.sub(known, 1, #digest + 1) == digest .. ':' then
       return tonumber(string.sub(known, #digest + 2))
     end
   end
-  return tonumber(redis.call('HGET', ids .. alarm[1], alarm[2]))
+  return tonumber(redis.call('HGET', ids .. piece, field))
 end
 
 local function text(sequence)
@@ -51,20 +52,22 @@ local function text(sequence)
 end
 
 local function receiptOf(alarm, sequence)
-  return alarm[10] .. ':' .. text(sequence)
+  return alarm[13] .. ':' .. text(sequence)
 end
 
 -- All checks come before the first write, because a script is not rolled back.
 for number, alarm in ipairs(alarms) do
-  if alarm[12] ~= '' then redis.call('HLEN', received .. alarm[12]) end
+  if alarm[15] ~= '' then redis.call('HLEN', received .. alarm[15]) end
   local before = recordedBefore(alarm)
   if before then
     results[number] = -before
   else
     last = last + 1
     results[number] = last
-    inBatch[alarm[1] .. ':' .. alarm[2]] = last
-    if alarm[9] ~= '' then receiptsInBatch[alarm[3] .. alarm[9]] = receiptOf(alarm, last) end
+    inBatch[alarm[3] .. alarm[4]] = last
+    if alarm[12] ~= '' then
+      receiptsInBatch[alarmPlaces[alarm[1]][3] .. alarm[12]] = receiptOf(alarm, last)
+    end
     new[#new + 1] = alarm
   end
 end
@@ -78,12 +81,13 @@ local LONG_INDEX, BLOCK_ALARMS = 160, 122
 -- All times in a block have 13 digits: none is before 2001, by a clock that was not set.
 local BEFORE_BLOCKS = '999999999999'
 
+-- Returns whether it packed a block.
 local function shorten(index)
   local count, blocks = redis.call('ZCARD', index), index .. ':blocks'
-  if count < LONG_INDEX then return end
+  if count < LONG_INDEX then return false end
   local lastTime = redis.call('ZRANGE', blocks, -1, -1, 'WITHSCORES')[2]
   local start = redis.call('ZCOUNT', index, '-inf', lastTime or BEFORE_BLOCKS)
-  if count - start < LONG_INDEX then return end
+  if count - start < LONG_INDEX then return false end
   local stop, highest = start + BLOCK_ALARMS - 1, ''
   local oldest = redis.call('ZRANGE', index, start, stop, 'WITHSCORES')
   for at = 1, #oldest, 2 do
@@ -92,54 +96,82 @@ local function shorten(index)
   redis.call('SET', index .. ':' .. highest, table.concat(oldest))
   redis.call('ZADD', blocks, oldest[#oldest], highest)
   redis.call('ZREMRANGEBYRANK', index, start, stop)
+  return true
 end
 
+-- What a batch adds to one index is one command.
+local additions, indexOrder = {}, {}
+
 local function addToIndex(index, alarm, member)
-  redis.call('ZADD', index, alarm[20], member)
+  local added = additions[index]
+  if not added then
+    added = { looks = 0 }
+    additions[index] = added
+    indexOrder[#indexOrder + 1] = index
+  end
+  added[#added + 1] = alarm[11]
+  added[#added + 1] = member
   -- One alarm in eight looks, which is often enough; its digest is as good as random.
-  if string.byte(alarm[2]) < 32 then shorten(index) end
+  if string.byte(alarm[4]) < 32 then added.looks = added.looks + 1 end
+end
+
+-- The indexes of a place, by kind: their names are long, and many alarms share them.
+local indexNames = {}
+
+local function indexesOf(place, kind)
+  local names = indexNames[place] or {}
+  indexNames[place] = names
+  local device, location, group = place[3], place[4], place[5]
+  names[kind] = names[kind] or {
+    indexes .. location .. ':' .. device .. ':' .. group .. ':' .. kind,
+    indexes .. location .. ':' .. group .. ':' .. kind,
+  }
+  return names[kind][1], names[kind][2]
 end
 
 local function add(alarm, sequence)
-  local device, location, group, kind = alarm[3], alarm[4], alarm[5], alarm[6]
+  local place, kind = alarmPlaces[alarm[1]], alarm[2]
   local number = text(sequence)
   -- Fixed width, so that alarms with equal detection times stay in the order in which they came.
   local member = string.rep('0', 12 - #number) .. number
-  redis.call('XADD', log, number .. '-0', 'i', alarm[14], 'k', kind, 'r', alarm[15], 'a', alarm[16],
-    'p', alarm[7], 'd', alarm[17], 'x', alarm[18], 't', alarm[19])
-  redis.call('HSET', ids .. alarm[1], alarm[2], number)
-  local index = group .. ':' .. kind
-  addToIndex(indexes .. location .. ':' .. device .. ':' .. index, alarm, member)
-  addToIndex(indexes .. location .. ':' .. index, alarm, member)
-  if alarm[9] ~= '' then
-    redis.call('HSET', receipts .. device, alarm[9], receiptOf(alarm, sequence))
-    redis.call('EXPIRE', receipts .. device, keepSeconds)
+  redis.call('XADD', log, number .. '-0', 'i', alarm[5], 'k', kind, 'r', alarm[6], 'a', alarm[7],
+    'p', place[1], 'd', alarm[8], 'x', alarm[9], 't', alarm[10])
+  redis.call('HSET', ids .. alarm[3], alarm[4], number)
+  local ofDevice, ofLocation = indexesOf(place, kind)
+  addToIndex(ofDevice, alarm, member)
+  addToIndex(ofLocation, alarm, member)
+  if alarm[12] ~= '' then
+    local receiptsOfDevice = receipts .. place[3]
+    redis.call('HSET', receiptsOfDevice, alarm[12], receiptOf(alarm, sequence))
+    redis.call('EXPIRE', receiptsOfDevice, keepSeconds)
   end
 end
 
-local atPlace, placeOrder = {}, {}
+local counts, placeOrder = {}, {}
 if #new > 0 then redis.call('SET', counter, text(last)) end
 for number, alarm in ipairs(new) do
   add(alarm, last - #new + number)
-  local place = atPlace[alarm[7]]
-  if place then
-    place.count = place.count + 1
-  else
-    atPlace[alarm[7]] = { count = 1, alarm = alarm }
-    placeOrder[#placeOrder + 1] = alarm[7]
+  local place = alarmPlaces[alarm[1]]
+  if not counts[place] then placeOrder[#placeOrder + 1] = place end
+  counts[place] = (counts[place] or 0) + 1
+end
+for _, index in ipairs(indexOrder) do
+  local added = additions[index]
+  redis.call('ZADD', index, unpack(added))
+  for _ = 1, added.looks do
+    if not shorten(index) then break end
   end
 end
 -- The first alarm of a place stores it, the last one to expire removes it.
-for _, digest in ipairs(placeOrder) do
-  local place = atPlace[digest]
-  local device, location, group = place.alarm[3], place.alarm[4], place.alarm[5]
-  if redis.call('HINCRBY', places .. digest, 'n', place.count) == place.count then
-    redis.call('HSET', places .. digest, 't', place.alarm[8], 'l', location, 'd', device, 'g', group)
+for _, place in ipairs(placeOrder) do
+  local digest, device, location, group = place[1], place[3], place[4], place[5]
+  if redis.call('HINCRBY', places .. digest, 'n', counts[place]) == counts[place] then
+    redis.call('HSET', places .. digest, 't', place[2], 'l', location, 'd', device, 'g', group)
     redis.call('HINCRBY', groups .. location .. ':' .. device, group, 1)
     redis.call('HINCRBY', groups .. location, group, 1)
   end
 end
 for _, alarm in ipairs(alarms) do
-  if alarm[12] ~= '' then redis.call('HSET', received .. alarm[12], alarm[13], '') end
+  if alarm[15] ~= '' then redis.call('HSET', received .. alarm[15], alarm[16], '') end
 end
 return results

@@ -152,6 +152,7 @@ export const MALFORMED: readonly Attack[] = [
   wrongOrder,
   mutated,
   smallPackets('ping-flood', 'PINGREQ', { cmd: 'pingreq' }),
+  smallPackets('acknowledgement-flood', 'PUBACK for nothing', { cmd: 'puback', messageId: 9 }),
   smallPackets('release-flood', 'PUBREL for nothing', { cmd: 'pubrel', messageId: 9 }),
   foreignTopics,
 ];

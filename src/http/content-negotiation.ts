@@ -11,17 +11,18 @@ interface AcceptedRange {
 }
 
 /**
- * The media type that the client prefers (RFC 9110, 12.5.1); the first when none is accepted.
+ * The media type or coding that the client prefers (RFC 9110, 12.5); the first when none is accepted.
  *
  * Of several with equal weight, one that is named comes before one that a range covers, then the first.
- * Hono's own choice ignores ranges of all types.
+ * Hono's own choice ignores ranges of all types, and takes a weight of zero for acceptance.
  */
-export function preferredMediaType(
+export function preferred(
   c: Context<HttpEnv>,
+  header: 'Accept' | 'Accept-Encoding',
   [first, ...others]: readonly [string, ...string[]],
 ): string {
   return accepts(c, {
-    header: 'Accept',
+    header,
     supports: [first, ...others],
     default: first,
     match: (ranges) => {

@@ -1,0 +1,24 @@
+import { createRoute } from '@hono/zod-openapi';
+import { GatewayError } from '../../errors.js';
+import type { HttpApp } from '../http-env.js';
+import { NO_SECURITY, problem } from '../openapi.js';
+
+const open = createRoute({
+  method: 'get',
+  path: '/mqtt',
+  operationId: 'openMqttConnection',
+  summary: 'MQTT over WebSocket',
+  tags: ['Operation'],
+  security: NO_SECURITY,
+  responses: {
+    101: { description: 'The connection speaks MQTT from here on.' },
+    426: problem('The request does not ask for a WebSocket.'),
+  },
+});
+
+/** What a browser gets that opens the address of MQTT over WebSocket; WebSockets never come here. */
+export function registerWebSocket(app: HttpApp): void {
+  app.openapi(open, () => {
+    throw new GatewayError('upgrade-required', 'MQTT over WebSocket (RFC 6455) is spoken here.');
+  });
+}

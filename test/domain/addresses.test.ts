@@ -1,0 +1,26 @@
+import { describe, expect, it } from 'vitest';
+import { networkOf } from '../../src/domain/addresses.js';
+
+describe('the network of an address', () => {
+  it.each([
+    ['2001:db8:0:1::1', '2001:db8:0:1:ffff:ffff:ffff:ffff'],
+    ['2001:db8::1', '2001:db8::ffff'],
+    ['2001:db8::1', '2001:db8::1:2:3'],
+    ['::2', '::3'],
+    ['fe80::1%eth0', 'fe80::2%eth1'],
+  ])('is one for %s and %s', (one, other) => {
+    expect(networkOf(one)).toBe(networkOf(other));
+  });
+
+  it.each([
+    ['2001:db8:0:1::1', '2001:db8:0:2::1'],
+    ['2001:db8::1', '2001:db9::1'],
+    ['2001:db8:1::', '2001:db8:2::'],
+    ['192.0.2.1', '192.0.2.2'],
+    // As a listener on both versions sees clients of IPv4.
+    ['::ffff:192.0.2.1', '::ffff:192.0.2.2'],
+    ['', '192.0.2.1'],
+  ])('is another for %j and %s', (one, other) => {
+    expect(networkOf(one)).not.toBe(networkOf(other));
+  });
+});

@@ -1,0 +1,46 @@
+import { z } from 'zod';
+import type { DescribedHttp } from './described-http.js';
+
+/** The gateways that tests ask, by origin, with their own descriptions. */
+
+const titleSchema = z.looseObject({
+  info: z.looseObject({ title: z.literal('Care-home gateway') }),
+});
+const originalFetch = globalThis.fetch;
+const documents = new Map<string, Promise<DescribedHttp | undefined>>();
+/** By document: gateways of one build have the same, and compiling its schemas is dear. */
+const descriptions = new Map<string, DescribedHttp>();
+
+/** The description of the gateway at the origin; undefined when there is none. */
+export function describedAt(origin: string): Promise<DescribedHttp | undefined> {
+  const known = documents.get(origin);
+  if (known !== undefined) return known;
+  const asked = ask(origin);
+  documents.set(origin, asked);
+  return asked;
+}
+
+/** Forgets all: another server may get the port of a gateway that has ended. */
+export function forgetOrigins(): void {
+  documents.clear();
+}
+
+async function ask(origin: string): Promise<DescribedHttp | undefined> {
+  try {
+    const text = await (await originalFetch(`${origin}/openapi.json`)).text();
+    const known = descriptions.get(text);
+    if (known !== undefined) return known;
+    const document: unknown = JSON.parse(text);
+    if (!titleSchema.safeParse(document).success) return undefined;
+    // Only where a gateway answers: compiling schemas is the dearest import of a test file.
+    const { DescribedHttp } = await import('./described-http.js');
+    const described = new DescribedHttp(document);
+    descriptions.set(text, described);
+    return described;
+  } catch {
+    // The gateway has ended meanwhile, or the server is no gateway: a store for recordings, for
+    // one.
+    documents.delete(origin);
+    return undefined;
+  }
+}
