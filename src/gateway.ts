@@ -316,8 +316,9 @@ export class Gateway {
     const { storage, deliveries, sessions, invalid, broker, bridges, installation } = parts;
     const { config, log, now, elapsed, version } = this.#options;
     const metrics = createMetrics({
-      ...{ deliveries, invalid },
+      ...{ deliveries, invalid, version },
       sessions,
+      devicesOnline: () => parts.presence.onlineCount,
       exceededQuotas: () => parts.watch.counts(),
       health: this.#health,
       connections: () => broker.connectionCount,

@@ -15,6 +15,8 @@ export interface MetricsSources {
   readonly sessions: Pick<Sessions, 'count' | 'withConsumers'>;
   readonly exceededQuotas: () => readonly (readonly [quota: string, count: number])[];
   readonly invalid: InvalidPublishes;
+  readonly version: string;
+  readonly devicesOnline: () => number;
   readonly health: Health;
   readonly connections: () => number;
   readonly unstoredBytes: () => number;
@@ -112,7 +114,35 @@ function addGateway(registry: Registry, sources: MetricsSources): void {
       },
     });
   };
-  const { deliveries, health, sessions } = sources;
+  const counter = (
+    name: string,
+    help: string,
+    label: string,
+    values: () => Iterable<readonly [value: string, count: number]>,
+  ) => {
+    new Counter({
+      ...{ name, help, registers, labelNames: [label] },
+      collect() {
+        this.reset();
+        for (const [value, count] of values()) this.inc({ [label]: labelValue(value) }, count);
+      },
+    });
+  };
+  const total = (name: string, help: string, count: () => number) => {
+    new Counter({
+      ...{ name, help, registers },
+      collect() {
+        this.reset();
+        this.inc(count());
+      },
+    });
+  };
+  const { deliveries, health, sessions, version } = sources;
+  new Gauge({
+    ...{ name: 'gateway_build_info', help: 'Always 1; the version is a label', registers },
+    labelNames: ['version', 'node_version'],
+  }).set({ version, node_version: process.version }, 1);
+  single('gateway_devices_online', 'Devices with a connection', sources.devicesOnline);
   single('gateway_connections', 'MQTT connections', sources.connections);
   single('gateway_sessions', 'Sessions, persistent or not', () => sessions.count);
   single(
@@ -120,9 +150,9 @@ function addGateway(registry: Registry, sources: MetricsSources): void {
     'Estimated memory of publishes on their way to the store',
     sources.unstoredBytes,
   );
-  single(
-    'gateway_unkept_publishes',
-    'Publishes that found no room while the store was away, since the start',
+  total(
+    'gateway_unkept_publishes_total',
+    'Publishes that found no room while the store was away',
     sources.unkeptPublishes,
   );
   single(
@@ -130,29 +160,22 @@ function addGateway(registry: Registry, sources: MetricsSources): void {
     'Devices and access tokens that are read later than they send, because a limit is reached',
     sources.slowedPrincipals,
   );
-  new Counter({
-    name: 'gateway_held_back_total',
-    help: 'How often a connection was not read at once because a limit was reached',
-    registers,
-    collect() {
-      this.reset();
-      this.inc(sources.heldBack());
-    },
-  });
-  single(
-    'gateway_denials_lost',
-    'Denials and failed logins whose record found no room while the store was away, since the start',
+  total(
+    'gateway_held_back_total',
+    'How often a connection was not read at once because a limit was reached',
+    sources.heldBack,
+  );
+  total(
+    'gateway_lost_denials_total',
+    'Denials and failed logins whose record found no room while the store was away',
     sources.lostDenials,
   );
-  new Gauge({
-    name: 'gateway_quota_exceeded',
-    help: 'How often a quota was exceeded since the start, by quota',
-    labelNames: ['quota'],
-    registers,
-    collect() {
-      for (const [quota, count] of sources.exceededQuotas()) this.set({ quota }, count);
-    },
-  });
+  counter(
+    'gateway_quota_exceeded_total',
+    'How often a quota was exceeded',
+    'quota',
+    sources.exceededQuotas,
+  );
   single(
     'gateway_store_memory_bytes',
     "The store's memory, as it counts against its limit",
@@ -163,15 +186,12 @@ function addGateway(registry: Registry, sources: MetricsSources): void {
     "The limit of the store's memory (maxmemory), 0 without one",
     () => sources.storeMemory().maxBytes,
   );
-  new Gauge({
-    name: 'gateway_not_stored',
-    help: 'What was not stored since the start, to leave the room to alarms, by kind',
-    labelNames: ['kind'],
-    registers,
-    collect() {
-      for (const [kind, count] of sources.notStored.notStored) this.set({ kind }, count);
-    },
-  });
+  counter(
+    'gateway_not_stored_total',
+    'What was not stored, to leave the room to alarms, by kind',
+    'kind',
+    () => sources.notStored.notStored,
+  );
   single('gateway_faults', 'Present faults, see gateway/status', () => health.faults().length);
   new Gauge({
     name: 'gateway_log_last_sequence',
@@ -182,15 +202,17 @@ function addGateway(registry: Registry, sources: MetricsSources): void {
       for (const log of LOG_NAMES) this.set({ log }, deliveries.tails[log].last);
     },
   });
-  new Gauge({
-    name: 'gateway_invalid_publishes',
-    help: 'Invalid publishes since the start, by reason',
-    labelNames: ['reason'],
-    registers,
-    collect() {
-      for (const [reason, count] of sources.invalid.counts) this.set({ reason }, count);
-    },
-  });
+  counter(
+    'gateway_invalid_publishes_total',
+    'Invalid publishes, by reason',
+    'reason',
+    () => sources.invalid.counts,
+  );
+}
+
+/** A code of the gateway as the value of a label. */
+function labelValue(code: string): string {
+  return code.replaceAll('-', '_');
 }
 
 type Labels = Readonly<Record<string, string>>;
@@ -233,35 +255,39 @@ function addBridges(registry: Registry, sources: MetricsSources): void {
     [connected ? 1 : 0],
   ]);
   gauge(
-    'gateway_bridge_connected_since_seconds',
+    'gateway_bridge_connected_timestamp_seconds',
     'Unix time of the connection',
     ({ connectedSinceMs }) => [[seconds(connectedSinceMs)]],
   );
   gauge(
-    'gateway_bridge_last_acknowledged_seconds',
+    'gateway_bridge_last_acknowledged_timestamp_seconds',
     'Unix time at which the upstream last acknowledged a message',
     ({ lastAcknowledgedAtMs }) => [[seconds(lastAcknowledgedAtMs)]],
   );
   gauge(
-    'gateway_bridge_oldest_queued_seconds',
+    'gateway_bridge_oldest_queued_timestamp_seconds',
     'Unix time at which the oldest queued message was received',
     ({ oldestQueuedAtMs }) => [[seconds(oldestQueuedAtMs)]],
   );
+  new Counter({
+    name: 'gateway_bridge_dropped_total',
+    help: 'Expired and dropped messages, by reason',
+    labelNames: ['bridge', 'reason'],
+    registers: [registry],
+    async collect() {
+      this.reset();
+      for (const { name, dropped } of await bridges()) {
+        this.inc({ bridge: name, reason: 'too_old' }, dropped.tooOld);
+        this.inc({ bridge: name, reason: 'too_many' }, dropped.tooMany);
+        this.inc({ bridge: name, reason: 'refused' }, dropped.refused);
+      }
+    },
+  });
   gauge(
-    'gateway_bridge_dropped',
-    'Expired and dropped messages, by reason',
-    ({ dropped: { tooOld, tooMany, refused } }) => [
-      [tooOld, { reason: 'tooOld' }],
-      [tooMany, { reason: 'tooMany' }],
-      [refused, { reason: 'refused' }],
-    ],
-    ['reason'],
-  );
-  gauge(
-    'gateway_bridge_last_error_seconds',
+    'gateway_bridge_last_error_timestamp_seconds',
     'Unix time of the last failure, by kind, even if it is over',
     ({ lastError }) =>
-      lastError === null ? [] : [[seconds(lastError.atMs), { kind: lastError.kind }]],
+      lastError === null ? [] : [[seconds(lastError.atMs), { kind: labelValue(lastError.kind) }]],
     ['kind'],
   );
 }

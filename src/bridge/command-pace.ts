@@ -1,5 +1,5 @@
 import type { RateLimits } from '../domain/limits.js';
-import { TokenBucket } from '../domain/token-bucket.js';
+import { TokenBucket, TokenRate } from '../domain/token-bucket.js';
 
 const SECOND_MS = 1_000;
 const SLOWING_FOR_MS = 10_000;
@@ -12,8 +12,9 @@ export class CommandPace {
 
   constructor(limits: RateLimits) {
     const nowMs = performance.now();
-    this.#messages.limit(limits.messagesPerSecond / SECOND_MS, limits.messageBurst, nowMs);
-    this.#bytes.limit(limits.bytesPerSecond / SECOND_MS, limits.byteBurst, nowMs);
+    const { messagesPerSecond, messageBurst, bytesPerSecond, byteBurst } = limits;
+    this.#messages.limit(new TokenRate(messagesPerSecond / SECOND_MS, messageBurst), nowMs);
+    this.#bytes.limit(new TokenRate(bytesPerSecond / SECOND_MS, byteBurst), nowMs);
   }
 
   /** Whether the upstream has recently been slowed. */

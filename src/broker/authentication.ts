@@ -100,8 +100,14 @@ export class Authentication {
     const session = sessions.open(client.id, owner, request.isPersistent);
     this.#options.clientIds.note(client.id, owner.key);
     return new Connection({
-      ...{ client, principal, request, keepAliveMs, session },
-      ...{ backPressure, budgets, slowing },
+      client,
+      principal,
+      request,
+      keepAliveMs,
+      session,
+      backPressure,
+      budget,
+      slowing,
     });
   }
 
@@ -161,7 +167,9 @@ export class Authentication {
         : { type: 'device', id: device.id };
     const name = isKnown(username.toLowerCase()) ? username.toLowerCase() : undefined;
     const { result, waitMs, isAnswered } = failedLogins.judge({
-      ...{ address: request.address, name, secret: password },
+      address: request.address,
+      name,
+      secret: password,
       isValid: principal !== undefined,
     });
     if (principal !== undefined && result === 'admitted') {
@@ -181,6 +189,6 @@ export function sessionOwner(principal: Principal): SessionOwner {
   return {
     key: principalKey(principal),
     mayReceive: receiverRule(principal),
-    audienceKey: JSON.stringify(principal.type === 'token' ? principal.grants : principal.type),
+    audienceKey: principal.type === 'token' ? JSON.stringify(principal.grants) : principal.type,
   };
 }

@@ -1,26 +1,20 @@
 import { type Principal, principalKey } from '../domain/grants.js';
-import type { AlarmLimits, BudgetLimits, ConnectLimits, RateLimits } from '../domain/limits.js';
+import type { BudgetLimits } from '../domain/limits.js';
 import type { Device } from '../domain/site.js';
 import { TokenBucket } from '../domain/token-bucket.js';
 import type { SiteModel } from '../site/site-model.js';
-
-const SECOND_MS = 1_000;
-const DAY_MS = 24 * 3_600 * SECOND_MS;
-
-const UNLIMITED = Number.MAX_SAFE_INTEGER;
+import {
+  type Limits,
+  MEASURES,
+  type Measure,
+  type Rates,
+  ratesOf,
+  UNLIMITED,
+} from './budget-rates.js';
 
 /** The part of its own limits that a principal has whatever others send. */
 export const ASSURED_PART = 1 / 20;
 
-/** Each limited quantity with the configuration key of its limit. */
-const MEASURES = {
-  messages: 'messagesPerSecond',
-  bytes: 'bytesPerSecond',
-  alarms: 'alarmsPerDay',
-  alarmBytes: 'alarmBytesPerDay',
-  connects: 'connectsPerSecond',
-} as const;
-type Measure = keyof typeof MEASURES;
 /** Measures of all that a connection sends. */
 const TRAFFIC = ['messages', 'bytes', 'alarms', 'alarmBytes'] as const satisfies Measure[];
 /** Measures of CONNECT, the will of which has bytes: open connections are read on meanwhile. */
@@ -35,8 +29,6 @@ export interface ReachedLimit {
   readonly name: (typeof MEASURES)[Measure];
   readonly value: number;
 }
-
-type Limits = RateLimits & Partial<AlarmLimits & ConnectLimits>;
 
 /** One level of the hierarchy: a bucket for each measure. */
 class Level {
@@ -68,17 +60,12 @@ class Level {
     if (this.alarmBytes.freeAtMs <= nowMs) this.alarmBytes.take(sent.alarmBytes, nowMs);
   }
 
-  /** @param part of the limits */
-  limit(limits: Limits, nowMs: number, part = 1): void {
-    const { alarmsPerDay = UNLIMITED, alarmBytesPerDay = UNLIMITED } = limits;
-    const { connectsPerSecond = UNLIMITED, connectBurst = UNLIMITED } = limits;
-    const set = (bucket: TokenBucket, amount: number, perMs: number, burst: number) =>
-      bucket.limit((amount * part) / perMs, burst * part, nowMs);
-    set(this.messages, limits.messagesPerSecond, SECOND_MS, limits.messageBurst);
-    set(this.bytes, limits.bytesPerSecond, SECOND_MS, limits.byteBurst);
-    set(this.alarms, alarmsPerDay, DAY_MS, alarmsPerDay);
-    set(this.alarmBytes, alarmBytesPerDay, DAY_MS, alarmBytesPerDay);
-    set(this.connects, connectsPerSecond, SECOND_MS, connectBurst);
+  limit(rates: Rates, nowMs: number): void {
+    this.messages.limit(rates.messages, nowMs);
+    this.bytes.limit(rates.bytes, nowMs);
+    this.alarms.limit(rates.alarms, nowMs);
+    this.alarmBytes.limit(rates.alarmBytes, nowMs);
+    this.connects.limit(rates.connects, nowMs);
     this.freeAtMs = Math.max(...TRAFFIC.map((measure) => this[measure].freeAtMs));
   }
 }
@@ -93,6 +80,8 @@ interface Parent {
 /** The limits and parents of a principal's budget; replaced when either changes. */
 interface Terms {
   readonly limits: Limits;
+  readonly rates: Rates;
+  readonly assuredRates: Rates;
   readonly parents: readonly Parent[];
   readonly locationId: string | undefined;
 }
@@ -201,8 +190,8 @@ export class Budget {
     const terms = this.#termsNow();
     if (terms === this.#terms) return terms;
     this.#terms = terms;
-    this.#own.limit(terms.limits, nowMs);
-    this.#assured.limit(terms.limits, nowMs, ASSURED_PART);
+    this.#own.limit(terms.rates, nowMs);
+    this.#assured.limit(terms.assuredRates, nowMs);
     return terms;
   }
 }
@@ -224,6 +213,8 @@ export class Budgets {
   readonly #byOwner = new Map<string, Budget>();
   readonly #whole: Parent;
   readonly #parentsOf = new Map<string, readonly Parent[]>();
+  /** The terms of devices without limits of their own: one object for all devices of a location. */
+  readonly #usualTerms = new Map<string | undefined, Terms>();
 
   constructor(limits: BudgetLimits, model: SiteModel) {
     this.#limits = limits;
@@ -251,18 +242,26 @@ export class Budgets {
 
   /** A device's terms follow its record, which is another object after every change. */
   #termsOfDevice(id: string): () => Terms {
-    const termsOf = (device: Device | undefined) =>
-      this.#terms({ ...this.#limits.device, ...device?.limits }, device?.locationId);
     let known = this.#model.device(id);
-    let terms = termsOf(known);
+    let terms = this.#termsOf(known);
     return () => {
       const device = this.#model.device(id);
       if (device !== known) {
         known = device;
-        terms = termsOf(device);
+        terms = this.#termsOf(device);
       }
       return terms;
     };
+  }
+
+  #termsOf(device: Device | undefined): Terms {
+    const { locationId, limits = {} } = device ?? {};
+    if (Object.keys(limits).length > 0) {
+      return this.#terms({ ...this.#limits.device, ...limits }, locationId);
+    }
+    const terms = this.#usualTerms.get(locationId) ?? this.#terms(this.#limits.device, locationId);
+    this.#usualTerms.set(locationId, terms);
+    return terms;
   }
 
   /** A token belongs to a location if all of its grants do. */
@@ -274,16 +273,22 @@ export class Budgets {
   }
 
   #terms(limits: Limits, locationId: string | undefined): Terms {
-    if (locationId === undefined) return { limits, parents: [this.#whole], locationId };
+    const rates = ratesOf(limits);
+    const assuredRates = ratesOf(limits, ASSURED_PART);
+    return { limits, rates, assuredRates, parents: this.#parents(locationId), locationId };
+  }
+
+  #parents(locationId: string | undefined): readonly Parent[] {
+    if (locationId === undefined) return [this.#whole];
     const known = this.#parentsOf.get(locationId);
     const parents = known ?? [this.#parent('location', this.#limits.location), this.#whole];
     this.#parentsOf.set(locationId, parents);
-    return { limits, parents, locationId };
+    return parents;
   }
 
   #parent(of: Parent['of'], limits: Limits): Parent {
     const level = new Level();
-    level.limit(limits, 0);
+    level.limit(ratesOf(limits), 0);
     return { of, limits, level };
   }
 }

@@ -1,10 +1,10 @@
 import type { Client } from 'aedes';
 import type { Consumer } from '../delivery/consumer.js';
 import type { Session } from '../delivery/session.js';
-import { type Principal, principalKey } from '../domain/grants.js';
+import type { Principal } from '../domain/grants.js';
 import type { MqttVersion, Transport } from '../site/connection-list.js';
 import type { ConnectRequest } from './authentication.js';
-import type { Budget, Budgets, ReachedLimit } from './budgets.js';
+import type { Budget, ReachedLimit } from './budgets.js';
 import type { Peer } from './connection-denials.js';
 import type { TurnPlace } from './fair-turns.js';
 import { PacketWriter } from './packet-writer.js';
@@ -38,25 +38,28 @@ export class Connection {
     readonly keepAliveMs: number;
     readonly session: Session;
     readonly backPressure: BackPressure;
-    readonly budgets: Budgets;
+    readonly budget: Budget;
     readonly slowing: Slowing;
   }) {
     this.client = options.client;
     this.principal = options.principal;
-    this.owner = principalKey(options.principal);
+    this.owner = options.session.owner.key;
     this.address = options.request.address;
     this.protocol = options.request.protocol;
     this.mqttVersion = options.request.mqttVersion;
     this.keepAliveMs = options.keepAliveMs;
     this.session = options.session;
-    this.budget = options.budgets.of(options.principal);
+    this.budget = options.budget;
     this.#slowing = options.slowing;
     this.#backPressure = options.backPressure;
     this.share = options.backPressure.shareOf(this.owner);
     this.writer = new PacketWriter(options.client, () => this.consumer?.wake());
+    const { share, writer, client } = this;
     this.unstored = new UnstoredPublishes({
-      ...{ backPressure: options.backPressure, share: this.share },
-      ...{ writer: this.writer, client: this.client },
+      backPressure: options.backPressure,
+      share,
+      writer,
+      client,
     });
   }
 

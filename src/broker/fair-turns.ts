@@ -159,7 +159,8 @@ class Seat extends Member {
  */
 class Branch extends Member {
   readonly #key: string;
-  readonly #branches = new Map<string, Branch>();
+  /** Undefined for a principal, which has seats only. */
+  #branches: Map<string, Branch> | undefined;
   readonly #newcomers = new Line();
   /** A member that wants nothing more stays until its next turn: before that it is no newcomer. */
   readonly #others = new Line();
@@ -177,13 +178,14 @@ class Branch extends Member {
   }
 
   branch(key: string): Branch {
+    this.#branches ??= new Map();
     const branch = this.#branches.get(key) ?? new Branch(this, key);
     this.#branches.set(key, branch);
     return branch;
   }
 
   removeBranch(branch: Branch): void {
-    this.#branches.delete(branch.#key);
+    this.#branches?.delete(branch.#key);
     this.remove(branch);
   }
 

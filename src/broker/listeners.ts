@@ -5,7 +5,7 @@ import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
 import { createWebSocketStream, type WebSocket, WebSocketServer } from 'ws';
 import { networkOf } from '../domain/addresses.js';
-import { TokenBucket } from '../domain/token-bucket.js';
+import { TokenBucket, TokenRate } from '../domain/token-bucket.js';
 import { GatewayError } from '../errors.js';
 import type { ProcessorShare } from '../processor-share.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
@@ -99,10 +99,8 @@ const SUBPROTOCOLS = ['mqtt', 'mqttv3.1'];
 /** Of one WebSocket message; more of them end the connection. */
 const MAX_FRAGMENTS = 256;
 const TOO_MANY_FRAGMENTS = 'WS_ERR_TOO_MANY_BUFFERED_PARTS';
-/** Pings and pongs of one connection, with a burst; more of them end it. */
-const CONTROL_FRAMES_PER_SECOND = 1;
-const CONTROL_FRAME_BURST = 10;
-const SECOND_MS = 1_000;
+/** Pings and pongs of one connection: one a second after a burst of ten; more of them end it. */
+const CONTROL_FRAME_RATE = new TokenRate(1 / 1_000, 10);
 /** Time for the close frame to reach a client that broke the protocol, before the connection is cut. */
 const CLOSE_FRAME_MS = 250;
 
@@ -175,7 +173,7 @@ export class WebSocketListener {
 /** Calls back at frames that cost a turn, and bring nothing of a packet that a budget could count. */
 function whenFramesBringNothing(connection: WebSocket, end: () => void): void {
   const controlFrames = new TokenBucket();
-  controlFrames.limit(CONTROL_FRAMES_PER_SECOND / SECOND_MS, CONTROL_FRAME_BURST, 0);
+  controlFrames.limit(CONTROL_FRAME_RATE, 0);
   const takeControlFrame = () => {
     const nowMs = performance.now();
     controlFrames.take(1, nowMs);

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { Aedes, type Client, type PublishPacket } from 'aedes';
 import type { RedisPersistence } from 'aedes-persistence-redis';
+import { writeToStream } from 'mqtt-packet';
 import type { Logger } from 'pino';
 import type { Deliveries } from '../delivery/deliveries.js';
 import type { RetainedMessages } from '../delivery/retained-messages.js';
@@ -32,7 +33,7 @@ import type { Connection } from './connection.js';
 import { ConnectionDenials } from './connection-denials.js';
 import { ConnectionQuota } from './connection-quota.js';
 import { KeepAlive } from './keep-alive.js';
-import { addressOf, MqttClient, type PacketHandlers } from './mqtt-client.js';
+import { addressOf, type ClientParts, MqttClient } from './mqtt-client.js';
 import { OpenConnections } from './open-connections.js';
 import { ReadTurns } from './packet-reader.js';
 import { BrokerPersistence } from './persistence.js';
@@ -93,12 +94,11 @@ export class MqttBroker {
   readonly #aedes: Aedes;
   readonly #persistence: BrokerPersistence;
   readonly #authentication: Authentication;
-  readonly #handlers: PacketHandlers;
+  readonly #clientParts: ClientParts;
   readonly #backPressure: BackPressure;
   readonly #budgets: Budgets;
   readonly #slowing: Slowing;
   readonly #slowedFaults: SlowedFaults;
-  readonly #turns: ReadTurns;
   readonly #keepAlive = new KeepAlive();
   readonly #clients = new WeakMap<Client, MqttClient>();
   readonly #denials: ConnectionDenials;
@@ -121,7 +121,6 @@ export class MqttBroker {
     this.#budgets = new Budgets(options.limits, model);
     this.#slowing = new Slowing(options.now);
     this.#slowedFaults = new SlowedFaults(this.#slowing, options);
-    this.#turns = new ReadTurns(options.deliveries);
     const { maxConnections: total, watch } = options;
     this.#quota = new ConnectionQuota({ total, watch, isExempt: isLoopbackAddress });
     this.#silent = new SilentConnections({
@@ -138,10 +137,18 @@ export class MqttBroker {
       ...{ isKnown, backPressure: this.#backPressure },
       ...{ budgets: this.#budgets, slowing: this.#slowing },
     });
-    this.#handlers = {
-      publishing,
-      subscribing: new Subscribing({ ...options, denials }),
-      releasing: new Releasing(options.sessions, options.log),
+    this.#clientParts = {
+      limits: {
+        maxPacketBytes: options.maxPacketBytes,
+        maxFiltersPerPacket: MAX_FILTERS_PER_PACKET,
+        maxClientIdBytes: MAX_CLIENT_ID_BYTES,
+      },
+      turns: new ReadTurns(options.deliveries),
+      handlers: {
+        publishing,
+        subscribing: new Subscribing({ ...options, denials }),
+        releasing: new Releasing(options.sessions, options.log),
+      },
     };
     this.#persistence = new BrokerPersistence(options);
     this.#aedes = this.#createAedes(new Wills({ ...options, publishing }));
@@ -186,19 +193,12 @@ export class MqttBroker {
   /** Serves MQTT on a connection; with `request` when it came over WebSocket. */
   handle(stream: Duplex, request?: IncomingMessage): void {
     const serve = () => this.#serve(stream, request);
-    this.#silent.wait(stream, addressOf({ stream, request }), serve);
+    this.#silent.wait(stream, addressOf(stream, request), serve);
   }
 
   #serve(stream: Duplex, request: IncomingMessage | undefined): void {
     const client = this.#aedes.handle(stream, request);
-    const mqttClient = new MqttClient({
-      ...{ stream, client, request, turns: this.#turns, handlers: this.#handlers },
-      limits: {
-        maxPacketBytes: this.#options.maxPacketBytes,
-        maxFiltersPerPacket: MAX_FILTERS_PER_PACKET,
-        maxClientIdBytes: MAX_CLIENT_ID_BYTES,
-      },
-    });
+    const mqttClient = new MqttClient(this.#clientParts, client, request);
     this.#clients.set(client, mqttClient);
     this.#quota.arrived(mqttClient);
     // Aedes does not report every end: it loses sight of several connections under one client id.
@@ -252,6 +252,8 @@ export class MqttBroker {
   }
 
   #createAedes(wills: Wills): Aedes {
+    // It writes CONNACK and PINGRESP only: not worth a buffer for each of 65,536 numbers, 7 MB in all.
+    writeToStream.cacheNumbers = false;
     return new Aedes({
       // No `id`: a fixed one corrupts what is stored after a restart (DEPENDENCY-FAULTS 4).
       persistence: this.#persistence,
@@ -369,6 +371,7 @@ export class MqttBroker {
 
   /** Handles the end of a network connection; a device that came back before shows no gap. */
   #ended(client: Client, mqttClient: MqttClient): void {
+    mqttClient.ended();
     this.#keepAlive.leave(mqttClient);
     this.#quota.left(mqttClient);
     this.#closed(client);

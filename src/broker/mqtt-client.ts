@@ -2,22 +2,24 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 import type { Client } from 'aedes';
-import type { Packet } from 'mqtt-packet';
+import type { IConnectPacket, Packet } from 'mqtt-packet';
 import type { Transport } from '../site/connection-list.js';
 import type { ConnectRequest } from './authentication.js';
 import type { Connection } from './connection.js';
 import type { ConnectClaims } from './connection-denials.js';
 import type { Held } from './connection-quota.js';
+import type { TurnPlace } from './fair-turns.js';
 import type { Watched } from './keep-alive.js';
 import { PacketGuard, type PacketLimits } from './packet-guard.js';
 import { parserOf } from './packet-parser.js';
-import { PacketReader, type ReadTurns } from './packet-reader.js';
+import { PacketReader, type ReadConnection, type ReadTurns } from './packet-reader.js';
 import type { Publishing } from './publishing.js';
 import type { Releasing } from './releasing.js';
 import type { Subscribing } from './subscribing.js';
 
 /** In place of a location: clients that are not authenticated share their turns by address. */
 const STRANGERS = 'strangers';
+const NO_PASSWORD = Buffer.alloc(0);
 
 /** The handlers of a client's packets. */
 export interface PacketHandlers {
@@ -26,11 +28,8 @@ export interface PacketHandlers {
   readonly releasing: Releasing;
 }
 
-export interface MqttClientOptions {
-  readonly stream: Duplex;
-  readonly client: Client;
-  /** The HTTP request of a WebSocket. */
-  readonly request: IncomingMessage | undefined;
+/** The parts that all clients share. */
+export interface ClientParts {
   readonly limits: PacketLimits;
   readonly turns: ReadTurns;
   readonly handlers: PacketHandlers;
@@ -42,54 +41,47 @@ export interface MqttClientOptions {
  * Aedes handles CONNECT, PINGREQ and DISCONNECT; publishes, subscriptions and acknowledgements are
  * the gateway's own. Packets that arrive before CONNACK are handled once the connection is open.
  */
-export class MqttClient implements Watched, Held {
+export class MqttClient implements Watched, Held, ReadConnection {
   readonly client: Client;
   readonly address: string;
-  readonly #options: MqttClientOptions;
+  readonly #parts: ClientParts;
+  readonly #transport: Transport;
   readonly #guard: PacketGuard;
   readonly #reader: PacketReader;
-  readonly #handOver: (packet: Packet) => void;
+  /** What Aedes does with a packet. */
+  readonly #listeners: ((packet: Packet) => void)[];
   #claims: ConnectClaims | undefined;
   #request: ConnectRequest | undefined;
+  /** Until the client is authenticated. */
+  #connect: IConnectPacket | undefined;
   #connection: Connection | undefined;
   #isOpened = false;
   /** Packets that followed CONNECT, which is being answered. */
   #early: Packet[] = [];
   #cancelWait: (() => void) | undefined;
-  readonly #proceed = () => {
-    this.#cancelWait = undefined;
-    this.#reader.resume();
-  };
   /** Whether the last turn brought messages. */
   #sends = false;
   /** Whether it has waited for its budget, and has a turn now whatever its principal's others have sent. */
   #hasWaited = false;
-  readonly #proceedAfterWait = () => {
-    this.#hasWaited = true;
-    this.#proceed();
-  };
 
-  constructor(options: MqttClientOptions) {
-    this.#options = options;
-    this.client = options.client;
-    this.address = addressOf(options);
-    const { stream, client, limits, turns } = options;
+  /** @param request the HTTP request of a WebSocket */
+  constructor(parts: ClientParts, client: Client, request: IncomingMessage | undefined) {
+    this.#parts = parts;
+    this.client = client;
+    this.address = addressOf(client.conn, request);
+    this.#transport = transportOf(client.conn, request);
+    const { limits, turns } = parts;
     this.#guard = new PacketGuard(client, limits);
-    const parser = parserOf(client);
-    const listeners = parser.listeners('packet');
-    this.#handOver = (packet) => {
-      for (const listener of listeners) listener.call(parser, packet);
-    };
-    this.#reader = new PacketReader({
-      ...{ stream, client, turns },
-      maxPacketBytes: limits.maxPacketBytes,
-      onPacket: (packet) => this.#onPacket(packet),
-      mayRead: () => this.#mayRead(),
-      onRead: (messages, bytes, nowMs) => this.#onRead(messages, bytes, nowMs),
-      isSubscriber: () => this.#connection?.principal.type === 'token',
-      place: () => this.#connection?.place ?? { location: STRANGERS, principal: this.address },
-    });
-    stream.once('close', () => this.#cancelWait?.());
+    this.#listeners = parserOf(client).listeners('packet');
+    this.#reader = new PacketReader(this, turns, limits.maxPacketBytes);
+  }
+
+  get isSubscriber(): boolean {
+    return this.#connection?.principal.type === 'token';
+  }
+
+  get place(): TurnPlace {
+    return this.#connection?.place ?? { location: STRANGERS, principal: this.address };
   }
 
   /** The identity that the client claims in its CONNECT, unchecked. */
@@ -127,9 +119,18 @@ export class MqttClient implements Watched, Held {
   /** Notes the connection of the client, which is authenticated now. */
   admitted(connection: Connection): void {
     this.#connection = connection;
+    // The parser of Aedes keeps the CONNECT as long as the connection lasts; nobody needs the secret in it.
+    if (this.#connect !== undefined) this.#connect.password = NO_PASSWORD;
+    this.#connect = undefined;
     this.#sends = connection.principal.type === 'device';
     // Its turns are no longer those of a stranger.
-    this.#options.turns.leave(this.#reader);
+    this.#parts.turns.leave(this.#reader);
+  }
+
+  /** Ends reading: the network connection has ended. */
+  ended(): void {
+    this.#cancelWait?.();
+    this.#reader.end();
   }
 
   /** Handles the packets that followed CONNECT, once CONNACK is sent, and reads on. */
@@ -137,13 +138,13 @@ export class MqttClient implements Watched, Held {
     this.#isOpened = true;
     for (const packet of this.#early.splice(0)) {
       // Nothing after DISCONNECT is handled [MQTT-3.14.4-2].
-      if (!this.#reader.isEnded) this.#onPacket(packet);
+      if (!this.#reader.isEnded) this.onPacket(packet);
     }
     this.#reader.resume();
   }
 
   /** Returns whether the packet counts as a message: all do but acknowledgements of what is in flight. */
-  #onPacket(packet: Packet): boolean {
+  onPacket(packet: Packet): boolean {
     if (packet.cmd === 'connect' && this.#claims === undefined) {
       this.#claims = { clientId: packet.clientId, username: packet.username };
     }
@@ -156,11 +157,12 @@ export class MqttClient implements Watched, Held {
         isPersistent: packet.clean !== true,
         keepAliveSeconds: packet.keepalive ?? 0,
         willTopic: packet.will?.topic,
-        protocol: transportOf(this.#options),
+        protocol: this.#transport,
         mqttVersion: packet.protocolVersion === 3 ? '3.1' : '3.1.1',
       };
       // `KeepAlive` watches all connections together.
       packet.keepalive = 0;
+      this.#connect = packet;
       this.#handOver(packet);
       return true;
     }
@@ -173,7 +175,7 @@ export class MqttClient implements Watched, Held {
   }
 
   #handle(connection: Connection, packet: Packet): boolean {
-    const { publishing, subscribing, releasing } = this.#options.handlers;
+    const { publishing, subscribing, releasing } = this.#parts.handlers;
     switch (packet.cmd) {
       case 'publish':
         publishing.take(connection, packet);
@@ -200,12 +202,12 @@ export class MqttClient implements Watched, Held {
     return true;
   }
 
-  #mayRead(): boolean {
+  get mayRead(): boolean {
     const connection = this.#connection;
     if (connection === undefined || !this.#isOpened) return this.#request === undefined;
     if (this.client.closed) return false;
     if (!connection.share.mayRead) {
-      this.#cancelWait ??= connection.whenThereIsRoom(this.#proceed);
+      this.#cancelWait ??= connection.whenThereIsRoom(() => this.#proceed());
       return false;
     }
     // A client that only acknowledges makes room for messages, however much others of its principal send.
@@ -213,28 +215,38 @@ export class MqttClient implements Watched, Held {
     if (!this.#sends || this.#hasWaited || budget.isFree) return true;
     const limit = budget.reachedLimit(performance.now());
     if (limit === undefined) return true;
-    this.#cancelWait ??= connection.whenWithinBudget(limit, this.#proceedAfterWait);
+    this.#cancelWait ??= connection.whenWithinBudget(limit, () => {
+      this.#hasWaited = true;
+      this.#proceed();
+    });
     return false;
   }
 
-  #onRead(messages: number, bytes: number, nowMs: number): boolean {
+  onRead(messages: number, bytes: number, nowMs: number): boolean {
     this.#sends = messages > 0;
     this.#hasWaited = false;
     return this.#connection?.budget.take(messages, bytes, nowMs) ?? false;
   }
+
+  #proceed(): void {
+    this.#cancelWait = undefined;
+    this.#reader.resume();
+  }
+
+  #handOver(packet: Packet): void {
+    const parser = parserOf(this.client);
+    for (const listener of this.#listeners) listener.call(parser, packet);
+  }
 }
 
 /** The transport of the client's connection. */
-function transportOf({ stream, request }: MqttClientOptions): Transport {
+function transportOf(stream: Duplex, request: IncomingMessage | undefined): Transport {
   if (request === undefined) return stream instanceof TLSSocket ? 'mqtts' : 'mqtt';
   return request.socket instanceof TLSSocket ? 'wss' : 'ws';
 }
 
 /** The address at the other end of a connection. */
-export function addressOf({
-  stream,
-  request,
-}: Pick<MqttClientOptions, 'stream' | 'request'>): string {
+export function addressOf(stream: Duplex, request: IncomingMessage | undefined): string {
   const address: unknown = Reflect.get(request?.socket ?? stream, 'remoteAddress');
   return typeof address === 'string' ? address : 'unknown';
 }

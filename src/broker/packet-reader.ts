@@ -8,20 +8,18 @@ import { wholePacket } from './packet-writer.js';
 /** Bytes read in one turn: some publishes; a large packet takes many turns. */
 const BYTES_PER_TURN = 1_024;
 
-export interface PacketReaderOptions {
-  readonly stream: Duplex;
+/** The connection that is read. */
+export interface ReadConnection {
   readonly client: Client;
-  readonly turns: ReadTurns;
-  readonly maxPacketBytes: number;
-  /** Called with each packet in its order. Returns whether it counts as a message. */
-  readonly onPacket: (packet: Packet) => boolean;
-  /** Whether more may be read now; if not, `resume` is called later. */
-  readonly mayRead: () => boolean;
-  /** Called with what a turn has read. Returns whether it was all alarms. */
-  readonly onRead: (messages: number, bytes: number, nowMs: number) => boolean;
-  readonly isSubscriber: () => boolean;
+  readonly isSubscriber: boolean;
   /** Whose turns the connection takes part in. */
-  readonly place: () => TurnPlace;
+  readonly place: TurnPlace;
+  /** Whether more may be read now; if not, `resume` is called later. */
+  readonly mayRead: boolean;
+  /** Called with each packet in its order. Returns whether it counts as a message. */
+  onPacket(packet: Packet): boolean;
+  /** Called with what a turn has read. Returns whether it was all alarms. */
+  onRead(messages: number, bytes: number, nowMs: number): boolean;
 }
 
 /**
@@ -31,7 +29,10 @@ export interface PacketReaderOptions {
  * do not even reach the parser, which costs several times what `wholePacket` does.
  */
 export class PacketReader implements TurnTaker {
-  readonly #options: PacketReaderOptions;
+  readonly #connection: ReadConnection;
+  readonly #turns: ReadTurns;
+  readonly #maxPacketBytes: number;
+  readonly #stream: Duplex;
   readonly #read: Duplex['read'];
   readonly #parser: PacketParser;
   /** The beginning of a packet that the parser need not take. */
@@ -41,17 +42,17 @@ export class PacketReader implements TurnTaker {
   #isEnded = false;
   #readAtMs = performance.now();
 
-  constructor(options: PacketReaderOptions) {
-    this.#options = options;
-    const { stream, client, turns } = options;
+  constructor(connection: ReadConnection, turns: ReadTurns, maxPacketBytes: number) {
+    this.#connection = connection;
+    this.#turns = turns;
+    this.#maxPacketBytes = maxPacketBytes;
+    const { client } = connection;
+    const stream = client.conn;
+    this.#stream = stream;
     this.#read = stream.read.bind(stream);
     // `read(0)` is how Node itself asks the stream to go on.
     stream.read = (size?: number) => (size === 0 ? this.#read(0) : null);
     stream.on('readable', () => this.resume());
-    stream.once('close', () => {
-      this.#isEnded = true;
-      turns.leave(this);
-    });
     this.#parser = parserOf(client);
     this.#parser.removeAllListeners('packet');
     this.#parser.on('packet', (packet) => this.#take(packet));
@@ -63,11 +64,11 @@ export class PacketReader implements TurnTaker {
   }
 
   get isSubscriber(): boolean {
-    return this.#options.isSubscriber();
+    return this.#connection.isSubscriber;
   }
 
   get place(): TurnPlace {
-    return this.#options.place();
+    return this.#connection.place;
   }
 
   get bringsAlarms(): boolean {
@@ -75,36 +76,36 @@ export class PacketReader implements TurnTaker {
   }
 
   get wantsTurn(): boolean {
-    return !this.#isEnded && this.#options.stream.readableLength > 0 && this.#options.mayRead();
+    return !this.#isEnded && this.#stream.readableLength > 0 && this.#connection.mayRead;
   }
 
   /** Milliseconds since the last read; 0 while bytes wait to be read. */
   get silentMs(): number {
-    const hasUnread = this.#options.stream.readableLength > 0;
+    const hasUnread = this.#stream.readableLength > 0;
     return hasUnread ? 0 : performance.now() - this.#readAtMs;
   }
 
   /** Asks for a turn: bytes have arrived, or reading is allowed again. */
   resume(): void {
-    if (!this.#isEnded && this.#options.mayRead()) this.#options.turns.want(this);
+    if (!this.#isEnded && this.#connection.mayRead) this.#turns.want(this);
   }
 
   /** Ends reading. */
   end(): void {
     this.#isEnded = true;
-    this.#options.turns.leave(this);
+    this.#turns.leave(this);
   }
 
   takeTurn(nowMs: number): number {
     // The budget may have been used up, or the room taken, since the turn was asked for.
-    if (!this.#options.mayRead()) return 0;
-    const { stream, onRead } = this.#options;
+    if (!this.#connection.mayRead) return 0;
+    const stream = this.#stream;
     this.#messages = 0;
     const bytes: unknown = this.#read(Math.min(stream.readableLength, BYTES_PER_TURN) || undefined);
     this.#readAtMs = nowMs;
     if (bytes instanceof Buffer) {
       this.#parse(bytes);
-      this.#bringsAlarms = onRead(this.#messages, bytes.length, nowMs);
+      this.#bringsAlarms = this.#connection.onRead(this.#messages, bytes.length, nowMs);
     }
     // At the end of the stream, this read makes it emit `end`.
     if (stream.readableLength === 0 && !stream.destroyed) this.#read(0);
@@ -119,7 +120,7 @@ export class PacketReader implements TurnTaker {
     }
     const all = this.#begun === undefined ? bytes : Buffer.concat([this.#begun, bytes]);
     this.#begun = undefined;
-    const maxBytes = Math.min(MAX_BEGUN_BYTES, this.#options.maxPacketBytes);
+    const maxBytes = Math.min(MAX_BEGUN_BYTES, this.#maxPacketBytes);
     for (let at = 0; at < all.length && this.#parser.error === null; ) {
       const whole = wholePacket(all, at, maxBytes);
       if (whole === undefined) {
@@ -137,8 +138,8 @@ export class PacketReader implements TurnTaker {
 
   #take(packet: Packet): void {
     // Aedes takes no packet of a client that it has closed.
-    if (this.#isEnded || this.#options.client.closed) return;
-    if (this.#options.onPacket(packet)) this.#messages++;
+    if (this.#isEnded || this.#connection.client.closed) return;
+    if (this.#connection.onPacket(packet)) this.#messages++;
   }
 }
 

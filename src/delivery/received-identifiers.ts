@@ -7,12 +7,13 @@ type Done = (isStored: boolean) => void;
  * on its way to the store.
  */
 export class ReceivedIdentifiers {
-  readonly #stored: Set<number>;
+  /** Undefined before the first one: most clients never publish at QoS 2. */
+  #stored: Set<number> | undefined;
   /** Identifiers being stored, with the callbacks that wait for that. */
-  readonly #pending = new Map<number, Done[]>();
+  #pending: Map<number, Done[]> | undefined;
 
-  constructor(stored: Iterable<number>) {
-    this.#stored = new Set(stored);
+  constructor(stored: readonly number[]) {
+    if (stored.length > 0) this.#stored = new Set(stored);
   }
 
   /**
@@ -22,10 +23,11 @@ export class ReceivedIdentifiers {
    * @returns whether the publish is the first with this identifier
    */
   add(packetIdentifier: number, done: Done): boolean {
-    if (this.#stored.has(packetIdentifier)) {
+    if (this.#stored?.has(packetIdentifier) === true) {
       done(true);
       return false;
     }
+    this.#pending ??= new Map();
     const waiting = this.#pending.get(packetIdentifier);
     if (waiting !== undefined) {
       waiting.push(done);
@@ -37,14 +39,14 @@ export class ReceivedIdentifiers {
 
   /** Resolves a pending identifier: its first publish is stored, or cannot be. */
   resolve(packetIdentifier: number, isStored: boolean): void {
-    const waiting = this.#pending.get(packetIdentifier) ?? [];
-    this.#pending.delete(packetIdentifier);
-    if (isStored) this.#stored.add(packetIdentifier);
+    const waiting = this.#pending?.get(packetIdentifier) ?? [];
+    this.#pending?.delete(packetIdentifier);
+    if (isStored) this.#stored = (this.#stored ?? new Set()).add(packetIdentifier);
     for (const done of waiting) done(isStored);
   }
 
   /** Forgets an identifier that the client released. Returns whether it was stored. */
   release(packetIdentifier: number): boolean {
-    return this.#stored.delete(packetIdentifier);
+    return this.#stored?.delete(packetIdentifier) ?? false;
   }
 }

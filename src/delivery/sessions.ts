@@ -265,8 +265,15 @@ export class Sessions {
     received: readonly number[] = [],
   ): KeptSession {
     const session: KeptSession = {
-      ...{ key, clientId, owner, isPersistent, seenAtMs, consumer: undefined },
-      ...{ isResumed: false, isSaved: false, saving: undefined },
+      key,
+      clientId,
+      owner,
+      isPersistent,
+      seenAtMs,
+      consumer: undefined,
+      isResumed: false,
+      isSaved: false,
+      saving: undefined,
       received: new ReceivedIdentifiers(received),
     };
     if (isPersistent) session.saving = new SharedTurn(() => this.#save(session));

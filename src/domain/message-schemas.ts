@@ -9,10 +9,22 @@
 import { z } from 'zod';
 import { ALARM_KINDS, FOOTAGE_TYPES, INVALID_PUBLISH_REASONS } from './alarms.js';
 
+/** The schemas by the names that clients generated from `/asyncapi.json` give their classes. */
+export const messageNames = z.registry<{ id: string }>();
+
 const time = z.iso.datetime({ precision: 3 }).describe('UTC, with milliseconds.');
-const named = z.strictObject({ id: z.guid(), name: z.string() });
-const kind = z.enum(ALARM_KINDS);
-const anyJson = z.unknown().describe('Any JSON value, the same text as the device sent.');
+const named = z
+  .strictObject({ id: z.guid(), name: z.string().meta({ examples: ['Room 7'] }) })
+  .register(messageNames, { id: 'Named' });
+const kind = z
+  .enum(ALARM_KINDS)
+  .meta({ examples: ['fall'] })
+  .register(messageNames, { id: 'AlarmKind' });
+const footageType = z.enum(FOOTAGE_TYPES).register(messageNames, { id: 'FootageType' });
+const anyJson = z
+  .unknown()
+  .describe('Any JSON value, the same text as the device sent.')
+  .meta({ examples: [21.5] });
 const base64 = z.base64();
 
 /** The device's place and custom data, as of when the message was accepted. */
@@ -21,82 +33,138 @@ const place = {
   location: named,
   room: named.nullable(),
   group: named.nullable(),
-  customData: z.looseObject({}).describe("The device's custom data; empty when it has none."),
+  customData: z
+    .looseObject({})
+    .describe("The device's custom data; empty when it has none.")
+    .meta({ examples: [{ bed: 2 }] })
+    .register(messageNames, { id: 'CustomData' }),
 };
 
-export const forwardedAlarmSchema = z.strictObject({
-  id: z.guid().describe('The same for every repetition of the alarm.'),
-  kind,
-  detectedAt: time.describe('When it was detected, or when it was received if that is not known.'),
-  receivedAt: time,
-  reportedAt: anyJson
-    .optional()
-    .describe('The time of detection that the device sent, where it could not be believed.'),
-  late: z.boolean().describe('Whether it is forwarded more than 60 s after it was received.'),
-  footage: z.array(z.enum(FOOTAGE_TYPES)).describe('The types of the recordings.'),
-  data: z.looseObject({}).optional().describe('The other fields that the device sent.'),
-  ...place,
-});
-
-export const forwardedMessageSchema = z.union([
-  z.strictObject({ receivedAt: time, data: anyJson, ...place }),
-  z.strictObject({
+export const forwardedAlarmSchema = z
+  .strictObject({
+    id: z.guid().describe('The same for every repetition of the alarm.'),
+    kind,
+    detectedAt: time.describe(
+      'When it was detected, or when it was received if that is not known.',
+    ),
     receivedAt: time,
-    base64: base64.describe('The bytes that the device sent, which are no JSON.'),
+    reportedAt: anyJson
+      .optional()
+      .describe('The time of detection that the device sent, where it could not be believed.')
+      .meta({ examples: ['1970-01-01T00:00:07Z'] }),
+    late: z
+      .boolean()
+      .describe('Whether it is forwarded more than 60 s after it was received.')
+      .meta({ examples: [false] }),
+    footage: z.array(footageType).describe('The types of the recordings.'),
+    data: z
+      .looseObject({})
+      .describe('The other fields that the device sent.')
+      .meta({ examples: [{ confidence: 0.97 }] })
+      .register(messageNames, { id: 'AlarmData' })
+      .optional(),
     ...place,
-  }),
-]);
+  })
+  .register(messageNames, { id: 'ForwardedAlarm' });
 
-export const deviceStatusSchema = z.strictObject({ online: z.boolean(), since: time, ...place });
+export const forwardedMessageSchema = z
+  .union([
+    z
+      .strictObject({ receivedAt: time, data: anyJson, ...place })
+      .register(messageNames, { id: 'ForwardedJson' }),
+    z
+      .strictObject({
+        receivedAt: time,
+        base64: base64.describe('The bytes that the device sent, which are no JSON.'),
+        ...place,
+      })
+      .register(messageNames, { id: 'ForwardedBytes' }),
+  ])
+  .register(messageNames, { id: 'ForwardedMessage' });
+
+export const deviceStatusSchema = z
+  .strictObject({ online: z.boolean(), since: time, ...place })
+  .register(messageNames, { id: 'DeviceStatus' });
 
 const invalidPublish = {
-  reason: z.enum(INVALID_PUBLISH_REASONS),
-  topic: z.string().describe('The topic on which it was published.'),
+  reason: z.enum(INVALID_PUBLISH_REASONS).register(messageNames, { id: 'InvalidPublishReason' }),
+  topic: z
+    .string()
+    .describe('The topic on which it was published.')
+    .meta({ examples: ['devices/3f0c2a5e-8d1b-4c7a-9e64-5b2f7d90c318/alarms'] }),
   base64: base64.describe('The payload that was published.'),
   receivedAt: time,
 };
-export const deviceInvalidPublishSchema = z.strictObject(invalidPublish);
-export const forwardedInvalidPublishSchema = z.strictObject({ ...invalidPublish, ...place });
+export const deviceInvalidPublishSchema = z
+  .strictObject(invalidPublish)
+  .register(messageNames, { id: 'InvalidPublish' });
+export const forwardedInvalidPublishSchema = z
+  .strictObject({ ...invalidPublish, ...place })
+  .register(messageNames, { id: 'ForwardedInvalidPublish' });
 
-export const gatewayStatusSchema = z.strictObject({
-  online: z.boolean(),
-  at: time,
-  version: z.string(),
-  faults: z.array(z.string()).describe('The present faults, in words.'),
-});
+export const gatewayStatusSchema = z
+  .strictObject({
+    online: z.boolean(),
+    at: time,
+    version: z.string().meta({ examples: ['1.0.0'] }),
+    faults: z
+      .array(z.string())
+      .describe('The present faults, in words.')
+      .meta({ examples: [['the bridge head-office is not connected']] }),
+  })
+  .register(messageNames, { id: 'GatewayStatus' });
 
 const messageCount = z.int().nonnegative();
 
-export const bridgeStatusSchema = z.strictObject({
-  name: z.string(),
-  url: z.string().describe('The URL of the upstream.'),
-  connected: z.boolean(),
-  connectedSince: time.nullable(),
-  lastAcknowledgedAt: time.nullable(),
-  queued: messageCount,
-  oldestQueuedAt: time.nullable(),
-  delivered: messageCount,
-  dropped: z.strictObject({ tooOld: messageCount, tooMany: messageCount, refused: messageCount }),
-  lastError: z
-    .strictObject({ at: time, kind: z.string(), detail: z.string() })
-    .nullable()
-    .describe('The last failure, also when it is over.'),
-});
+export const bridgeStatusSchema = z
+  .strictObject({
+    name: z.string().meta({ examples: ['head-office'] }),
+    url: z
+      .string()
+      .describe('The URL of the upstream.')
+      .meta({ examples: ['mqtts://broker.head-office.example:8883'] }),
+    connected: z.boolean(),
+    connectedSince: time.nullable(),
+    lastAcknowledgedAt: time.nullable(),
+    queued: messageCount,
+    oldestQueuedAt: time.nullable(),
+    delivered: messageCount,
+    dropped: z
+      .strictObject({ tooOld: messageCount, tooMany: messageCount, refused: messageCount })
+      .register(messageNames, { id: 'BridgeDrops' }),
+    lastError: z
+      .strictObject({ at: time, kind: z.string(), detail: z.string() })
+      .meta({
+        examples: [
+          { at: '2026-01-01T06:30:00.000Z', kind: 'timeout', detail: 'No answer within 10 s.' },
+        ],
+      })
+      .register(messageNames, { id: 'BridgeError' })
+      .nullable()
+      .describe('The last failure, also when it is over.'),
+  })
+  .register(messageNames, { id: 'BridgeStatus' });
 
 const footageKey = z
   .string()
   .nullish()
   .describe(
     "An object key under the device's own prefix, `<device id>/` or `devices/<device id>/`.",
-  );
+  )
+  .meta({ examples: ['3f0c2a5e-8d1b-4c7a-9e64-5b2f7d90c318/video/7b1d52c0.mp4'] });
 
 /** The payload of an alarm as a device publishes it; `parseAlarm` is more lenient. */
-export const publishedAlarmSchema = z.looseObject({
-  kind,
-  id: z.guid().nullish().describe('Without one it is derived from device, kind and time.'),
-  detectedAt: z.iso
-    .datetime({ offset: true })
-    .nullish()
-    .describe('RFC 3339. Absent, before 2020 or more than 5 minutes ahead: time of receipt.'),
-  footage: z.looseObject({ video: footageKey, audio: footageKey }).nullish(),
-});
+export const publishedAlarmSchema = z
+  .looseObject({
+    kind,
+    id: z.guid().nullish().describe('Without one it is derived from device, kind and time.'),
+    detectedAt: z.iso
+      .datetime({ offset: true })
+      .nullish()
+      .describe('RFC 3339. Absent, before 2020 or more than 5 minutes ahead: time of receipt.'),
+    footage: z
+      .looseObject({ video: footageKey, audio: footageKey })
+      .register(messageNames, { id: 'FootageKeys' })
+      .nullish(),
+  })
+  .register(messageNames, { id: 'PublishedAlarm' });

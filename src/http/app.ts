@@ -67,7 +67,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   app.use(knownRoute(app));
 
   // Files of the docs have a digest in their query, signed URLs a signature.
-  registerDocs(app);
+  registerDocs(app, version);
   if (dependencies.footageFiles !== undefined) {
     registerFootageFiles(app, dependencies.footageFiles, model, log);
   }

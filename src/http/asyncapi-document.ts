@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { messageNames } from '../domain/message-schemas.js';
 import { CHANNELS, type Channel, PARAMETERS } from './asyncapi-channels.js';
+import { exampleOf } from './openapi-examples.js';
 
 const BINDING_VERSION = '0.2.0';
 const JSON_TYPE = 'application/json';
@@ -14,6 +16,8 @@ that the access token does not cover gets 0x80 in the SUBACK.`;
 const CREDENTIALS =
   'A device: its id and its secret. Anybody else: the `id` of an access token and the token.';
 
+const SCHEMAS = messageSchemas();
+
 /** The AsyncAPI 3.0 document of the MQTT side, from the schemas of the messages. */
 export function asyncApiDocument(version: string) {
   const channels = Object.entries(CHANNELS);
@@ -23,7 +27,7 @@ export function asyncApiDocument(version: string) {
       title: 'Care-home gateway',
       version,
       description: DESCRIPTION,
-      license: { name: 'Apache-2.0' },
+      license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
     },
     defaultContentType: JSON_TYPE,
     servers: {
@@ -40,6 +44,7 @@ export function asyncApiDocument(version: string) {
     ),
     components: {
       securitySchemes: { credentials: { type: 'userPassword', description: CREDENTIALS } },
+      schemas: SCHEMAS,
       messages: Object.fromEntries(
         channels.map(([name, channel]) => [name, message(name, channel)]),
       ),
@@ -85,16 +90,25 @@ function operation(name: string, { action, summary, qos, retain }: Channel) {
 }
 
 function message(name: string, { summary, payload }: Channel) {
+  if (payload === undefined) return { name, summary, contentType: BYTES_TYPE };
+  const id = messageNames.get(payload)?.id ?? name;
   return {
-    name,
-    summary,
-    contentType: payload === undefined ? BYTES_TYPE : JSON_TYPE,
-    ...(payload === undefined ? {} : { payload: payloadSchema(payload) }),
+    ...{ name, summary, contentType: JSON_TYPE },
+    payload: { $ref: reference(id) },
+    examples: [{ name: id, payload: exampleOf(SCHEMAS[id], SCHEMAS) }] as const,
   };
 }
 
-/** A payload's schema in JSON Schema draft 7, which AsyncAPI's default is a superset of. */
-function payloadSchema(payload: z.ZodType): object {
-  const { $schema: _, ...schema } = z.toJSONSchema(payload, { target: 'draft-7', io: 'input' });
-  return schema;
+/** The named schemas in JSON Schema draft 7, which AsyncAPI's default is a superset of. */
+function messageSchemas(): Readonly<Record<string, object>> {
+  const options = { target: 'draft-7', io: 'input', uri: reference } as const;
+  const { schemas } = z.toJSONSchema(messageNames, options);
+  const entries = Object.entries(schemas).map(([id, { $schema: _, $id: __, ...schema }]) => {
+    return [id, { title: id, ...schema }];
+  });
+  return Object.fromEntries(entries);
+}
+
+function reference(id: string): string {
+  return `#/components/schemas/${id}`;
 }

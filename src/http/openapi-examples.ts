@@ -1,10 +1,11 @@
-/** Examples of the OpenAPI document, made of those that the schemas name and of their formats. */
+/** Examples of the OpenAPI and the AsyncAPI document, made of those that the schemas name and of their formats. */
 
 import { z } from 'zod';
 
 const schemaShape = z.looseObject({
   $ref: z.string().optional(),
   example: z.unknown().optional(),
+  examples: z.array(z.unknown()).optional(),
   enum: z.array(z.unknown()).optional(),
   type: z.union([z.string(), z.array(z.string()).transform(([first]) => first)]).optional(),
   format: z.string().optional(),
@@ -29,7 +30,14 @@ const OF_FORMATS: Readonly<Record<string, string>> = {
  * @returns undefined where the schema leaves it open, as for the bytes of a recording
  */
 export function exampleOf(schema: unknown, components: Readonly<Record<string, unknown>>): unknown {
-  const { $ref, example, allOf, anyOf, ...own } = schemaShape.parse(schema);
+  const {
+    $ref,
+    examples = [],
+    example = examples[0],
+    allOf,
+    anyOf,
+    ...own
+  } = schemaShape.parse(schema);
   const of = (part: unknown) => exampleOf(part, components);
   if (example !== undefined) return example;
   if ($ref !== undefined) return of(components[$ref.split('/').at(-1) ?? '']);

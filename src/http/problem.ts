@@ -109,7 +109,9 @@ export function problemReply(
   const headers: Record<string, string> = { 'Content-Type': PROBLEM_MEDIA_TYPE };
   if (status === 401) headers['WWW-Authenticate'] = challenge;
   // RFC 9110, 15.5.22
-  if (status === 426) Object.assign(headers, { Upgrade: 'websocket', Connection: 'Upgrade' });
+  // Without `close`, Node.js would keep the connection of a client that asked for its end.
+  if (status === 426)
+    Object.assign(headers, { Upgrade: 'websocket', Connection: 'close, Upgrade' });
   if (status === 503) headers['Retry-After'] = String(RETRY_AFTER_SECONDS);
   return { status, headers, body: JSON.stringify(problem) };
 }

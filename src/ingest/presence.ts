@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { Forwarder } from '../delivery/forwarder.js';
+import type { Forwarder, MessageToForward } from '../delivery/forwarder.js';
 import type { NewMessage } from '../delivery/log-entry.js';
 import type { RetainedMessages } from '../delivery/retained-messages.js';
 import { SharedTurn } from '../delivery/shared-turn.js';
@@ -108,13 +108,15 @@ export class Presence {
     do {
       await Promise.race([this.#renewal.done(), deadline]);
       await delay(CLOSING_LOOK_EVERY_MS);
-    } while ((this.#unstored > 0 || this.#hasConnections()) && performance.now() < untilMs);
+    } while ((this.#unstored > 0 || this.onlineCount > 0) && performance.now() < untilMs);
     this.#renewal.stop();
   }
 
-  #hasConnections(): boolean {
-    for (const { connections } of this.#seen.values()) if (connections.size > 0) return true;
-    return false;
+  /** How many devices are connected. */
+  get onlineCount(): number {
+    let count = 0;
+    for (const { connections } of this.#seen.values()) if (connections.size > 0) count++;
+    return count;
   }
 
   /** Announces offline the devices that were online when the gateway ended and are not back. */
@@ -228,7 +230,9 @@ export class Presence {
       const announcements = batch.flatMap(({ sinceMs, ...record }) => {
         const context = this.#model.context(record.deviceId);
         if (context === undefined) return [];
-        return [{ ...record, status: this.#statusOf(context, record.online, sinceMs) }];
+        const { deviceId, online, lastSeenAtMs } = record;
+        const status = this.#statusOf(context, online, sinceMs);
+        return [{ deviceId, online, lastSeenAtMs, status }];
       });
       this.#unstored -= batch.length - announcements.length;
       try {
@@ -245,21 +249,23 @@ export class Presence {
     const [seen, context] = [this.#seen.get(deviceId), this.#model.context(deviceId)];
     if (seen === undefined || context === undefined) return;
     const status = this.#statusOf(context, seen.connections.size > 0, seen.sinceMs);
-    await this.#forwarder.forwardAndWait({ ...status, qos: 1, retain: true });
+    await this.#forwarder.forwardAndWait({ ...status, retain: true });
   }
 
-  #statusOf(context: DeviceContext, online: boolean, sinceMs: number): NewMessage {
+  #statusOf(context: DeviceContext, online: boolean, sinceMs: number): MessageToForward {
     return {
       topic: forwardedTopic(context.location.id, context.device.id, 'status'),
       payload: Buffer.from(statusText(online, sinceMs, context)),
       receivedAtMs: this.#steadyNow(),
       locationId: context.location.id,
       groupId: context.group?.id ?? null,
+      qos: 1,
+      retain: false,
     };
   }
 
-  #forward(deviceId: string, status: NewMessage): void {
-    this.#forwarder.forward({ ...status, qos: 1, retain: false }, (isStored) => {
+  #forward(deviceId: string, status: MessageToForward): void {
+    this.#forwarder.forward(status, (isStored) => {
       this.#unstored--;
       if (!isStored) this.#log.warn({ deviceId }, FAILED);
     });

@@ -11,6 +11,8 @@ const pushOfExisting = new Script('push-of-existing', z.number());
 
 /** More of a payload than anyone reads; the list must not fill the store. */
 const MAX_KEPT_PAYLOAD_BYTES = 16 * 1024;
+/** Of one location's list: a thousand such payloads, in each of ten homes, would leave no room for telemetry. */
+const MAX_LIST_BYTES = 4 * 1024 * 1024;
 
 const recordSchema = z.object({
   deviceId: z.string(),
@@ -46,7 +48,7 @@ export class InvalidPublishStoreRedis implements InvalidPublishStore, InvalidPub
     if (!this.#headroom.takes('invalid-publish', bytes)) return;
     const keys = [this.#keys.location(locationId), this.#keys.rejected(locationId)];
     await pushOfExisting
-      .run(this.#redis, keys, [this.#maxPerLocation, ...newest])
+      .run(this.#redis, keys, [this.#maxPerLocation, MAX_LIST_BYTES, ...newest])
       .finally(() => this.#headroom.stored(bytes));
   }
 

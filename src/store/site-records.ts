@@ -42,7 +42,14 @@ const deviceSchema = z
   })
   .transform(
     ({ id, locationId, roomId, name, order, createdAtMs, secretHash, customData, ...more }) => ({
-      ...{ id, locationId, roomId, name, order, createdAtMs, secretHash, customData },
+      id,
+      locationId,
+      roomId,
+      name,
+      order,
+      createdAtMs,
+      secretHash,
+      customData,
       limits: readLimits(more),
     }),
   );

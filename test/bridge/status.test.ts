@@ -64,15 +64,18 @@ it('shows a bridge’s status on its retained topic, over HTTP, in the metrics a
     }
   }
   expect(metrics).toContain('gateway_bridge_connected{bridge="region"} 0\n');
-  expect(metrics).toContain('gateway_bridge_dropped{bridge="region",reason="tooMany"} 2\n');
+  expect(metrics).toContain('gateway_bridge_dropped_total{bridge="region",reason="too_many"} 2\n');
   expect(metrics).toMatch(
-    /^gateway_bridge_last_error_seconds\{bridge="region",kind="unreachable"\} \d/m,
+    /^gateway_bridge_last_error_timestamp_seconds\{bridge="region",kind="unreachable"\} \d/m,
   );
   for (const [name, at] of [
     ['last_acknowledged', down.lastAcknowledgedAt],
     ['oldest_queued', down.oldestQueuedAt],
   ]) {
-    const found = new RegExp(`^gateway_bridge_${name}_seconds\\{bridge="region"\\} (.*)$`, 'm');
+    const found = new RegExp(
+      `^gateway_bridge_${name}_timestamp_seconds\\{bridge="region"\\} (.*)$`,
+      'm',
+    );
     const seconds = Number(found.exec(metrics)?.[1]);
     expect(seconds).toBeCloseTo(Date.parse(at ?? '') / 1000, 2);
   }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { ASSURED_PART, type Budget, Budgets, limitKey } from '../../src/broker/budgets.js';
 import type { BudgetLimits, OwnLimits } from '../../src/domain/limits.js';
 import type { Device } from '../../src/domain/site.js';
-import { TokenBucket } from '../../src/domain/token-bucket.js';
+import { TokenBucket, TokenRate } from '../../src/domain/token-bucket.js';
 import { SiteModel } from '../../src/site/site-model.js';
 
 const PLENTY = 1e12;
@@ -59,7 +59,7 @@ describe('a token bucket', () => {
         fc.array(taken, { maxLength: 100 }),
         (perSecond, burst, takes) => {
           const bucket = new TokenBucket();
-          bucket.limit(perSecond / 1_000, burst, 0);
+          bucket.limit(new TokenRate(perSecond / 1_000, burst), 0);
           let [level, nowMs] = [burst, 0];
           for (const { afterMs, tokens } of takes) {
             nowMs += afterMs;

@@ -314,7 +314,7 @@ describe('a principal that is denied too much', () => {
     const written = await topicsOf(clientId, viewer);
     expect(written.slice(0, 10)).toEqual(filters(10));
     expect(written.length).toBeLessThanOrEqual(10 + Math.ceil(10 * tookSeconds));
-    expect(await metric('gateway_denials_lost')).toBe(0);
+    expect(await metric('gateway_lost_denials_total')).toBe(0);
     for (const client of [nurse, witness]) client.vanish();
   }, 60_000);
 });

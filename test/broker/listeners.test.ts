@@ -57,8 +57,8 @@ it('closes a WebSocket whose address has opened too many connections', async () 
   const webSockets = new WebSocketListener({
     ...{ maxPacketBytes: 1_024, rate: NONE },
     handle: () => expect.unreachable(),
-    watch: { exceeded: () => expect.unreachable() },
     refuse: () => expect.unreachable(),
+    watch: { exceeded: () => expect.unreachable() },
   });
   const server = createServer().on('upgrade', webSockets.upgrade.bind(webSockets));
   server.listen(0, '127.0.0.1');

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream';
 import { Aedes } from 'aedes';
 import { generate, type Packet } from 'mqtt-packet';
 import { expect, it, onTestFinished } from 'vitest';
-import { PacketReader, ReadTurns } from '../../src/broker/packet-reader.js';
+import { PacketReader, type ReadConnection, ReadTurns } from '../../src/broker/packet-reader.js';
 
 const MAX_TURN_BYTES = 1_024;
 
@@ -21,18 +21,20 @@ it('reads a bounded piece in a turn, nothing while it is held back, and every pa
   const packets: Packet[] = [];
   const turnBytes: number[] = [];
   let maxTurns = 3;
-  const reader = new PacketReader({
-    ...{ stream, client: broker.handle(stream), turns: new ReadTurns({ lag: 0 }) },
-    maxPacketBytes: 262_144,
+  const connection: ReadConnection = {
+    client: broker.handle(stream),
+    isSubscriber: false,
+    place: { location: 'home', principal: 'device' },
+    get mayRead() {
+      return turnBytes.length < maxTurns;
+    },
     onPacket: (packet) => packets.push(packet) > 0,
-    mayRead: () => turnBytes.length < maxTurns,
     onRead: (_messages, bytes) => {
       turnBytes.push(bytes);
       return false;
     },
-    isSubscriber: () => false,
-    place: () => ({ location: 'home', principal: 'device' }),
-  });
+  };
+  const reader = new PacketReader(connection, new ReadTurns({ lag: 0 }), 262_144);
   stream.write(Buffer.concat([...Array<Buffer>(500).fill(publish(10)), publish(50_000)]));
   await expect.poll(() => turnBytes.length).toBe(maxTurns);
   reader.resume();

@@ -48,7 +48,10 @@ async function isPresent(who: TestDevice | TestToken, clientId: string): Promise
 
 async function countOf(quota: string): Promise<number> {
   const text = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
-  const sample = new RegExp(`^gateway_quota_exceeded\\{quota="${quota}"\\} (\\d+)$`, 'm');
+  const sample = new RegExp(
+    `^gateway_quota_exceeded_total\\{quota="${quota.replaceAll('-', '_')}"\\} (\\d+)$`,
+    'm',
+  );
   return Number(sample.exec(text)?.[1] ?? 0);
 }
 

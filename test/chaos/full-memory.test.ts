@@ -51,7 +51,7 @@ async function usedPart(home: Home): Promise<number> {
 
 async function notStored(home: Home): Promise<Record<string, number>> {
   const text = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
-  const counts = text.matchAll(/^gateway_not_stored\{kind="([^"]+)"\} (\d+)$/gm);
+  const counts = text.matchAll(/^gateway_not_stored_total\{kind="([^"]+)"\} (\d+)$/gm);
   return Object.fromEntries(Array.from(counts, ([, kind, count]) => [kind, Number(count)]));
 }
 

@@ -20,7 +20,7 @@ export interface Happened {
   hasLost: boolean;
 }
 
-// Figures are compared after each step, a million times in all: `expect` takes longer than the rest.
+// Figures are compared after each step: `expect` for those that are equal took most of the time.
 
 function isEqual(actual: number, expected: number): void {
   if (actual !== expected) expect(actual).toBe(expected);

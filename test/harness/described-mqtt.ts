@@ -25,6 +25,7 @@ const documentSchema = z.looseObject({
     }),
   ),
   components: z.looseObject({
+    schemas: z.record(z.string(), z.looseObject({})),
     messages: z.record(
       z.string(),
       z.looseObject({ payload: z.record(z.string(), z.unknown()).optional() }),
@@ -57,6 +58,9 @@ export class DescribedMqtt {
     const ajv = new Ajv({ strict: false, allErrors: true });
     addFormats.default(ajv);
     ajv.addFormat('base64', BASE64);
+    for (const [name, schema] of Object.entries(components.schemas)) {
+      ajv.addSchema(schema, `#/components/schemas/${name}`);
+    }
     const sent = Object.values(operations).filter(({ action }) => action === 'send');
     const described = sent.map(({ channel, bindings }): Channel => {
       const name = channel.$ref.split('/').at(-1) ?? '';

@@ -1,6 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Parser } from '@asyncapi/parser';
+import { Ajv } from 'ajv';
+import addFormats from 'ajv-formats';
 import { describe, expect, it } from 'vitest';
+import { asyncApiDocument } from '../../src/http/asyncapi-document.js';
+import { BASE64 } from '../harness/described-http.js';
 import { describedMqtt } from '../harness/described-mqtt.js';
 import { startGateway, useRedis } from './harness.js';
 
@@ -14,6 +18,50 @@ it('is valid AsyncAPI 3.0, without a warning', async () => {
   const { document, diagnostics } = await new Parser().parse(text);
   expect(diagnostics.filter(({ code }) => !EXPECTED.includes(String(code)))).toEqual([]);
   expect(document?.version()).toBe('3.0.0');
+});
+
+/** Every schema inside, the parts of parts included, by its path. */
+function schemasIn(schema: unknown, path: string): [path: string, schema: object][] {
+  if (typeof schema !== 'object' || schema === null) return [];
+  const inside = Object.entries(schema).flatMap(([key, part]) =>
+    key === 'examples' ? [] : schemasIn(part, `${path}/${key}`),
+  );
+  return 'type' in schema || '$ref' in schema ? [[path, schema], ...inside] : inside;
+}
+
+it('names every object and every enumeration, so that generated classes have names', () => {
+  const { schemas } = asyncApiDocument('0.0.0').components;
+  expect(Object.keys(schemas)).toEqual(expect.arrayContaining(['ForwardedAlarm', 'DeviceStatus']));
+  const nameless = Object.entries(schemas).flatMap(([name, schema]) =>
+    schemasIn(schema, name)
+      .filter(([path, part]) => path !== name && ('properties' in part || 'enum' in part))
+      .map(([path]) => path),
+  );
+  expect(nameless).toEqual([]);
+  for (const [name, schema] of Object.entries(schemas))
+    expect(schema).toMatchObject({ title: name });
+});
+
+it('has an example of every JSON message, which its schema accepts', () => {
+  const { components, operations } = asyncApiDocument('0.0.0');
+  const described = Object.values(components.messages).filter((one) => 'payload' in one);
+  expect(described.length).toBeGreaterThan(7);
+  const ajv = new Ajv({ strict: false });
+  addFormats.default(ajv);
+  ajv.addFormat('base64', BASE64);
+  for (const [name, schema] of Object.entries(components.schemas)) {
+    ajv.addSchema(schema, `#/components/schemas/${name}`);
+  }
+  for (const { name, payload, examples } of described) {
+    expect(examples, name).toHaveLength(1);
+    for (const example of examples) {
+      const isValid = ajv.validate(payload, JSON.parse(JSON.stringify(example.payload)));
+      expect([name, example.payload, isValid, ajv.errors]).toEqual([
+        ...[name, example.payload, true, null],
+      ]);
+    }
+  }
+  expect(Object.keys(operations)).toHaveLength(Object.keys(components.messages).length);
 });
 
 describe('every message in the tests is held against it, and fails', () => {

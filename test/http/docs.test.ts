@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { JSDOM, ResourceLoader, VirtualConsole } from 'jsdom';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { asyncApiDocument } from '../../src/http/asyncapi-document.js';
 import { failure } from './client.js';
 import { startGateway, type TestGateway, useRedis } from './harness.js';
 import { routesOf } from './routes.js';
@@ -101,6 +102,51 @@ describe('/docs', () => {
       expect((await gateway.call('HEAD', path)).status).toBe(200);
       const answer = await gateway.call('POST', path);
       expect([answer.status, answer.headers.allow]).toEqual([405, 'GET, HEAD, OPTIONS']);
+    }
+  });
+});
+
+/** The page's HTML, without scripts, as a browser shows it. */
+async function plainPage(gateway: TestGateway, path: string) {
+  const { status, headers, text } = await gateway.call('GET', path);
+  expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
+  expect(String(headers['content-security-policy'])).toContain("default-src 'none'");
+  return new JSDOM(text, { url: `http://127.0.0.1:${gateway.port}${path}` }).window.document;
+}
+
+describe('/docs/mqtt', () => {
+  it('shows every topic with an example of its message, and needs no script or other host', async () => {
+    const gateway = await startGateway(redis);
+    const document = await plainPage(gateway, '/docs/mqtt');
+    const topics = [...document.querySelectorAll('h2')].map(({ textContent }) => textContent);
+    const { channels, components } = asyncApiDocument('1.2.3');
+    expect(topics).toEqual(Object.values(channels).map(({ address }) => address));
+    const examples = Object.values(components.messages).filter((one) => 'examples' in one);
+    const shown = [...document.querySelectorAll('pre')].map((one) =>
+      JSON.parse(one.textContent ?? ''),
+    );
+    expect(shown).toEqual(examples.map(({ examples: [one] }) => one.payload));
+    expect(document.body.textContent).toContain('Whether it is forwarded more than 60 s after');
+    expect(document.querySelectorAll('script, img, iframe')).toHaveLength(0);
+    const [style] = document.querySelectorAll<HTMLLinkElement>('link[rel=stylesheet]');
+    const { pathname, search, hostname } = new URL(style?.href ?? '');
+    expect(hostname).toBe('127.0.0.1');
+    const { headers } = await gateway.call('GET', pathname + search);
+    expect(headers['content-type']).toBe('text/css; charset=utf-8');
+  });
+});
+
+describe('/', () => {
+  it('leads to everything that a newcomer needs, on this gateway alone', async () => {
+    const gateway = await startGateway(redis);
+    const document = await plainPage(gateway, '/');
+    const links = [...document.querySelectorAll('a')].map(({ href }) => new URL(href));
+    expect(links.map(({ pathname }) => pathname)).toEqual(
+      expect.arrayContaining(['/docs', '/docs/mqtt', '/openapi.json', '/asyncapi.json']),
+    );
+    for (const { hostname, pathname } of links) {
+      expect(hostname).toBe('127.0.0.1');
+      expect([pathname, (await gateway.call('GET', pathname)).status]).toEqual([pathname, 200]);
     }
   });
 });

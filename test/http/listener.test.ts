@@ -365,38 +365,6 @@ describe('pipelined requests', () => {
     expect(mostAtOnce).toBe(1);
   });
 
-  it('wait unread until the ones before them are answered', async () => {
-    let held = 0;
-    const app = {
-      fetch: (request: Request) => {
-        if (!request.url.endsWith('/held')) return new Response('hello');
-        held++;
-        return new Promise<Response>(() => undefined);
-      },
-    };
-    // The listener asks about each request with an offer that it has parsed.
-    const parsed = new Set<unknown>();
-    const protocolSwitch = {
-      takes: (request: unknown) => {
-        parsed.add(request);
-        return false;
-      },
-      upgrade: () => expect.unreachable(),
-    };
-    const { port } = await start({ app, protocolSwitch });
-    const offer = 'Connection: Upgrade\r\nUpgrade: h2c\r\n';
-    const one = `GET /held HTTP/1.1\r\nHost: x\r\n${offer}\r\n`;
-    const socket = await connected(port, one.repeat(200_000));
-    await expect.poll(() => held).toBe(1);
-    for (let other = 1; other <= 5; other++) {
-      expect((await rawExchange(port, REQUEST)).status).toBe(200);
-    }
-    expect(held).toBe(1);
-    // What one turn reads of them. The rest stays in the buffers of the sockets.
-    expect(parsed.size).toBeLessThanOrEqual(12);
-    expect(socket.writableLength).toBeGreaterThan(0);
-  });
-
   it('hold up nobody else', async () => {
     const workMs = 3;
     const app = {
@@ -523,7 +491,7 @@ describe('a slow body', () => {
         return new Response(await asked.text().catch(() => 'broken off'));
       },
     };
-    const { port } = await start({ app, bodyTimeoutMs: 100, stalledAfterMs: 20 });
+    const { port } = await start({ app, bodyTimeoutMs: 300, stalledAfterMs: 20 });
     const patient = await connected(port, request('/long'));
     const received = text(patient);
     expect(failure(await rawExchange(port, request('/short')))).toBe('408 request-timeout');

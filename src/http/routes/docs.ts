@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { GatewayError } from '../../errors.js';
-import { DocsPage } from '../docs-page.js';
+import { DocsPages } from '../docs-pages.js';
 import type { HttpApp } from '../http-env.js';
 import { NO_SECURITY, problems } from '../openapi.js';
 
@@ -22,11 +22,31 @@ const getPage = createRoute({
   responses: { 200: { description: 'The page.', content: html } },
 });
 
+const getMqttPage = createRoute({
+  method: 'get',
+  path: '/docs/mqtt',
+  operationId: 'getMqttDocs',
+  summary: 'The MQTT side as a page',
+  tags,
+  security: NO_SECURITY,
+  responses: { 200: { description: 'The page.', content: html } },
+});
+
+const getStart = createRoute({
+  method: 'get',
+  path: '/',
+  operationId: 'getStartPage',
+  summary: 'A page that says where everything is',
+  tags,
+  security: NO_SECURITY,
+  responses: { 200: { description: 'The page.', content: html } },
+});
+
 const getFile = createRoute({
   method: 'get',
   path: '/docs/{file}',
   operationId: 'getDocsFile',
-  summary: 'A script or style sheet of that page',
+  summary: 'A script or style sheet of these pages',
   tags,
   security: NO_SECURITY,
   request: { params: z.object({ file: z.string() }) },
@@ -36,14 +56,18 @@ const getFile = createRoute({
   },
 });
 
-/** `/docs`, open to everybody (CONTRACT 2). */
-export function registerDocs(app: HttpApp): void {
-  const page = new DocsPage();
+/** `/` and `/docs`, open to everybody (CONTRACT 2). */
+export function registerDocs(app: HttpApp, version: string): void {
+  const pages = new DocsPages(version);
 
-  app.openapi(getPage, (c) => page.page.to(c));
+  app.openapi(getPage, (c) => pages.http.to(c));
+
+  app.openapi(getStart, (c) => pages.start.to(c));
+
+  app.openapi(getMqttPage, (c) => pages.mqtt.to(c));
 
   app.openapi(getFile, (c) => {
-    const file = page.file(c.req.valid('param').file);
+    const file = pages.file(c.req.valid('param').file);
     if (file === undefined) throw new GatewayError('not-found', 'There is nothing at this path.');
     return file.to(c);
   });

@@ -53,7 +53,7 @@ async function prepare(): Promise<void> {
 
 async function history(token: string): Promise<void> {
   const asViewer = { headers: { Authorization: `Bearer ${token}` } };
-  const query = { kinds: 'fall,helpCall', order: 'asc', limit: 10 } as const;
+  const query = { kinds: ['fall' as const, 'helpCall' as const], order: 'asc' as const, limit: 10 };
   const page = await api.listDeviceAlarms({ locationId, deviceId, ...query }, asViewer);
   assert(page.status === 200 && page.data.nextCursor === null);
   const ofLocation = await api.listLocationAlarms({ locationId }, asViewer);

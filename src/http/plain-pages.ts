@@ -1,0 +1,113 @@
+/** The pages without scripts: the start page, and the MQTT side to read. */
+
+import { html } from 'hono/html';
+import { z } from 'zod';
+import type { asyncApiDocument } from './asyncapi-document.js';
+
+type AsyncApi = ReturnType<typeof asyncApiDocument>;
+const schemaShape = z.looseObject({
+  properties: z
+    .record(z.string(), z.looseObject({ description: z.string().optional() }))
+    .optional(),
+});
+
+type Html = ReturnType<typeof html>;
+
+export const PLAIN_STYLE = `:root { color-scheme: light dark; }
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+h2 { font-size: 1.1rem; margin-top: 2.5rem; overflow-wrap: anywhere; }
+pre { padding: 0.75rem; border: 1px solid #8888; border-radius: 4px; overflow-x: auto; }
+table { border-collapse: collapse; }
+th, td { text-align: left; vertical-align: top; padding: 0.2rem 1rem 0.2rem 0; }
+`;
+
+/** The page at `/`: where everything is. */
+export function startPage(styleUrl: string): string {
+  const links = [
+    ['docs', 'The HTTP interface, to read and to try'],
+    ['docs/mqtt', 'The MQTT interface, to read'],
+    ['openapi.json', 'The HTTP interface as OpenAPI, to generate clients from'],
+    ['asyncapi.json', 'The MQTT interface as AsyncAPI'],
+    ['readyz', 'Whether the gateway is ready, and its faults'],
+    ['metrics', 'Metrics for Prometheus'],
+  ];
+  const items = links.map(([url, text]) => html`<li><a href="${url}">${text}</a></li>\n`);
+  return plainPage(
+    'Care-home gateway',
+    styleUrl,
+    html`<h1>Care-home gateway</h1>
+<ul>\n${items}</ul>`,
+  );
+}
+
+/** The page at `/docs/mqtt`, from the AsyncAPI document. */
+export function mqttPage(document: AsyncApi, styleUrl: string): string {
+  const { info, channels, operations } = document;
+  const servers = Object.values(document.servers).map(({ protocol, variables, ...server }) => {
+    const path = 'pathname' in server ? server.pathname : '';
+    return html`<li><code>${protocol}://${variables.host.default}:${variables.port.default}${path}</code></li>\n`;
+  });
+  const sections = Object.entries(channels).map(([name, { address }]) => {
+    const operation = Object.values(operations).find(({ channel }) =>
+      channel.$ref.endsWith(`/${name}`),
+    );
+    const { qos, retain } = operation?.bindings.mqtt ?? {};
+    const verb = operation?.action === 'receive' ? 'Publish' : 'Subscribe';
+    return html`<h2 id="${name}"><code>${address}</code></h2>
+<p>${operation?.summary}</p>
+<p>${verb}. QoS ${qos}${retentionOf(retain)}.</p>
+${messageOf(document, name)}
+`;
+  });
+  const credentials = document.components.securitySchemes.credentials.description;
+  return plainPage(
+    'Care-home gateway: the MQTT interface',
+    styleUrl,
+    html`<h1>The MQTT interface</h1>
+<p>${info.description}</p>
+<p>User name and password: ${credentials}</p>
+<ul>
+${servers}</ul>
+<p>The same for programs: <a href="../asyncapi.json">asyncapi.json</a>. The HTTP side: <a href="../docs">docs</a>.</p>
+${sections}`,
+  );
+}
+
+function retentionOf(retain: boolean | undefined): string {
+  if (retain === undefined) return '';
+  return retain ? ', retained' : ', never retained';
+}
+
+/** An example of the channel's message, and what its fields mean. */
+function messageOf({ components }: AsyncApi, name: string): Html {
+  const message = components.messages[name];
+  if (message === undefined || !('examples' in message)) return html`<p>Any bytes.</p>`;
+  const [example] = message.examples;
+  const { properties = {} } = schemaShape.parse(components.schemas[example.name]);
+  const fields = Object.entries(properties).flatMap(([field, { description }]) =>
+    description === undefined
+      ? []
+      : [html`<tr><th><code>${field}</code></th><td>${description}</td></tr>\n`],
+  );
+  return html`<pre>${JSON.stringify(example.payload, null, 2)}</pre>
+<table>
+${fields}</table>`;
+}
+
+/** A page with its title and style sheet. */
+export function plainPage(title: string, styleUrl: string, content: Html): string {
+  return String(html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${title}</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${styleUrl}">
+</head>
+<body>
+${content}
+</body>
+</html>
+`);
+}

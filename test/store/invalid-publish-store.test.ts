@@ -1,0 +1,36 @@
+import { randomUUID } from 'node:crypto';
+import { expect, it } from 'vitest';
+import type { ListedInvalidPublish } from '../../src/ingest/invalid-publishes.js';
+import { InvalidPublishStoreRedis } from '../../src/store/invalid-publish-store-redis.js';
+import { Keys } from '../../src/store/keys.js';
+import { RedisServer } from '../harness/redis-server.js';
+
+const MIB = 1024 * 1024;
+const MAX_PER_LOCATION = 1_000;
+const AT_ONCE = 50;
+const PAYLOAD = Buffer.alloc(16 * 1024, 'x');
+
+function invalidPublish(receivedAtMs: number): ListedInvalidPublish {
+  const publish = { topic: 'devices/d/alarms', payload: PAYLOAD, receivedAtMs };
+  return {
+    ...{ deviceId: 'd', groupId: null },
+    invalidPublish: { ...publish, reason: 'not-json' },
+  };
+}
+
+it('keeps the newest of a location within 4 MiB when payloads are large', async () => {
+  const server = await RedisServer.start();
+  const { redis } = server;
+  const [keys, locationId] = [new Keys('invalid'), randomUUID()];
+  await redis.hset(keys.location(locationId), 'name', 'Home');
+  const store = new InvalidPublishStoreRedis(redis, keys, MAX_PER_LOCATION);
+  for (let from = 1; from <= MAX_PER_LOCATION; from += AT_ONCE) {
+    const listed = Array.from({ length: AT_ONCE }, (_, index) => invalidPublish(from + index));
+    await store.add(locationId, listed);
+    expect(await redis.memory('USAGE', keys.rejected(locationId))).toBeLessThan(4.1 * MIB);
+  }
+  const kept = (await store.list(locationId)).map(({ receivedAtMs }) => receivedAtMs);
+  expect(kept.length).toBeGreaterThan(90);
+  expect(kept).toEqual(kept.map((_, index) => MAX_PER_LOCATION - index));
+  await server.remove();
+});
