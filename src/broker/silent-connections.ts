@@ -38,7 +38,11 @@ export class SilentConnections {
       this.#closing.close(stream);
       onTimeout(address);
     }, timeoutMs);
+    // Otherwise Node closes the connection as soon as the client has ended it, and not in its turn.
+    const { allowHalfOpen } = stream;
+    stream.allowHalfOpen = true;
     const leave = () => {
+      stream.allowHalfOpen = allowHalfOpen;
       clearTimeout(timer);
       stream.off('readable', begin);
       stream.off('close', end);

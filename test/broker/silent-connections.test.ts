@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { ConnectionQuota } from '../../src/broker/connection-quota.js';
@@ -94,6 +94,21 @@ it('names who opens several and ends them without a byte', async () => {
   await allClosed();
   expect(timedOut).toEqual([]);
   await expect.poll(() => health.faults()).toEqual([NAMED]);
+});
+
+it('closes many that end at once in several turns of the event loop', async () => {
+  let closed = 0;
+  server.on('connection', (socket: Socket) => socket.once('close', () => closed++));
+  await open(100);
+  const ended = allClosed();
+  for (const client of clients) client.end();
+  const closedInTurn: number[] = [];
+  for (let before = 0; before < 100; before = closed) {
+    await nextTurn();
+    closedInTurn.push(closed - before);
+  }
+  await ended;
+  expect(Math.max(...closedInTurn)).toBeLessThanOrEqual(40);
 });
 
 it('names nobody for connections that it ends itself', async () => {

@@ -51,7 +51,7 @@ async function faults(): Promise<readonly string[]> {
 async function namings(): Promise<number> {
   const metrics = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
   const [, count = '0'] =
-    /^gateway_quota_exceeded\S*websocket-frames\S* (\d+)$/m.exec(metrics) ?? [];
+    /^gateway_quota_exceeded_total\{quota="websocket_frames"\} (\d+)$/m.exec(metrics) ?? [];
   return Number(count);
 }
 
@@ -101,11 +101,12 @@ describe('MQTT over WebSocket', () => {
     expect(await statusOf('/mqtt?token=x')).toBe(101);
   });
 
-  it.each(['/', '/mqtt/', '/mqtts', '/MQTT', '/mqtt/x', '//mqtt'])('is not at %s', async (path) => {
+  it.each(['/mqtt/', '/mqtts', '/MQTT', '/mqtt/x', '//mqtt'])('is not at %s', async (path) => {
     expect(await statusOf(path)).toBe(404);
   });
 
   it('leaves every other path to the HTTP interface', async () => {
+    expect(await statusOf('/')).toBe(200);
     expect(await statusOf('/care-homes')).toBe(401);
     expect(await statusOf('/healthz')).toBe(200);
   });
