@@ -27,7 +27,7 @@ const CHAOS = [
   'test/hostile/**/*.test.ts',
 ];
 
-/** Processes, as tests block their thread and end on signals. */
+/** A process for each file: tests block their thread and end on signals, and what they start must end with them. */
 const PROCESSES = {
   pool: 'forks',
   setupFiles: 'test/harness/described-answers.ts',
@@ -49,10 +49,8 @@ export default defineConfig({
       project(1, {
         ...PROCESSES,
         ...{ name: 'integration', include: ['test/**/*.test.ts'], exclude: [...UNIT, ...CHAOS] },
-        // Loading the modules anew for each file would take half of the processor's time.
-        isolate: false,
         // More than a small machine has cores: these tests wait for timeouts more than they compute.
-        maxWorkers: 5,
+        maxWorkers: 4,
       }),
       project(2, { ...PROCESSES, name: 'chaos', include: CHAOS, maxWorkers: 1 }),
     ],

@@ -132,7 +132,7 @@ describe('guarantee 7: a store whose memory fills up', () => {
     });
     await bed.publish(`devices/${honest.id}/alarms`, 'no alarm', 1, 3);
     expect(await store.redis.xlen(MESSAGE_LOG)).toBe(stored);
-    expect(await notStored(home)).toMatchObject({ retained: 1, 'invalid-publish': 1 });
+    expect(await notStored(home)).toMatchObject({ retained: 1, invalid_publish: 1 });
     const refused = await home.api.request('POST', '/care-homes', '{"name":"more"}');
     expect(refused.status).toBe(503);
     expect((await home.api.request('GET', '/readyz')).status).toBe(200);

@@ -148,7 +148,9 @@ const AT_ONCE = 16;
 it('answers pipelined requests in order', async () => {
   const gateway = await startGateway(redis);
   const ids = await knownIds(gateway);
-  const all = readingRoutes(gateway).map(({ path }) => fill(path, ids));
+  // The answer at /mqtt ends its connection.
+  const routes = readingRoutes(gateway).filter(({ path }) => path !== '/mqtt');
+  const all = routes.map(({ path }) => fill(path, ids));
   for (let first = 0; first < all.length; first += AT_ONCE) {
     const paths = all.slice(first, first + AT_ONCE);
     const expected: [string, string][] = [];
