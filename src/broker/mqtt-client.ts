@@ -48,7 +48,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
   readonly #transport: Transport;
   readonly #guard: PacketGuard;
   readonly #reader: PacketReader;
-  /** What Aedes does with a packet. */
+  /** Aedes' own handler of a packet. */
   readonly #listeners: ((packet: Packet) => void)[];
   #claims: ConnectClaims | undefined;
   #request: ConnectRequest | undefined;
@@ -119,7 +119,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
   /** Notes the connection of the client, which is authenticated now. */
   admitted(connection: Connection): void {
     this.#connection = connection;
-    // The parser of Aedes keeps the CONNECT as long as the connection lasts; nobody needs the secret in it.
+    // The parser of Aedes keeps the CONNECT as long as the connection lasts, so the secret is removed from it.
     if (this.#connect !== undefined) this.#connect.password = NO_PASSWORD;
     this.#connect = undefined;
     this.#sends = connection.principal.type === 'device';

@@ -27,7 +27,7 @@ export function isLoopbackHost(hostName: string): boolean {
  * @param address in the one form in which the system writes it (RFC 5952)
  */
 export function networkOf(address: string): string {
-  // IPv4 written as IPv6 would be one network, whoever it is.
+  // Otherwise all of IPv4 written as IPv6 would be one network.
   if (isIP(address) !== 6 || address.includes('.')) return address;
   const [head = '', tail = ''] = address.split('::', 2);
   const [first, last] = [groupsOf(head), groupsOf(tail)];

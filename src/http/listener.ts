@@ -214,7 +214,7 @@ function requestListener(options: HttpListenerOptions): RequestListener {
       });
     } finally {
       release?.();
-      // The rest of a body that nobody reads is no next request (RFC 9112, 9.6).
+      // The unread rest of a body must not be taken for the next request (RFC 9112, 9.6).
       if (!incoming.complete && 'shouldKeepAlive' in outgoing) outgoing.shouldKeepAlive = false;
     }
   };

@@ -4,7 +4,7 @@ export type NotStoredKind = 'telemetry' | 'retained' | 'invalid-publish' | 'deni
 /** How much room is left: `short` is for alarms only, `full` for nothing. */
 export type Headroom = 'ample' | 'short' | 'full';
 
-/** What the store keeps beside topic and payload, and how much larger its blocks are than their content. */
+/** Bytes that the store keeps beside topic and payload, and the factor by which its blocks exceed their content. */
 const BYTES_BESIDE = 256;
 const BLOCK_FACTOR = 1.25;
 
@@ -26,7 +26,7 @@ export class StoreHeadroom {
   #isAmple = true;
   readonly #bySource = new Map<string, Headroom>();
   readonly #notStored = new Map<NotStoredKind, number>();
-  /** What the memory had left for all but alarms when it was last read. */
+  /** The memory left for everything but alarms at the last reading. */
   #leftBytes = Number.POSITIVE_INFINITY;
   /** Of all reserved bytes: those that are stored, and those that the last reading includes. */
   #reservedBytes = 0;

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Health } from '../site/health.js';
 import type { Headroom, StoreHeadroom } from '../site/store-headroom.js';
 
-/** What is reserved between two readings counts for more than it takes. */
+/** Reservations between two readings count for more than they take. */
 const INTERVAL_MS = 100;
 const FAULT = 'store-memory';
 

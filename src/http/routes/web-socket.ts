@@ -16,7 +16,7 @@ const open = createRoute({
   },
 });
 
-/** What a browser gets that opens the address of MQTT over WebSocket; WebSockets never come here. */
+/** Answers a plain request at the path of MQTT over WebSocket; an upgrade never comes here. */
 export function registerWebSocket(app: HttpApp): void {
   app.openapi(open, () => {
     throw new GatewayError('upgrade-required', 'MQTT over WebSocket (RFC 6455) is spoken here.');
