@@ -10,24 +10,28 @@ const UNIT = [
   'test/delivery/{backlog-bytes,backlog-count,backlog-watch,cursor,express-lanes}.test.ts',
   'test/delivery/{gateway-status,going-back,going-back-account,in-flight,live-copies}.test.ts',
   'test/delivery/{log-writer,message-compaction,overload,received-identifiers}.test.ts',
-  'test/delivery/{retained-feed,routes,sent-ahead,sessions,tally}.test.ts',
+  'test/delivery/{retained-feed,routes,sent-entries,sessions,tally,waiting-items}.test.ts',
   'test/docs/{configuration,links,reference,troubleshooting}.test.ts',
   'test/footage/{quota,retention}.test.ts',
-  'test/http/{alarm-cursor,shared-answer,unroutable}.test.ts',
+  'test/http/{page-cursor,shared-answer,unroutable}.test.ts',
   'test/site/{denials,failed-logins,quota-watch}.test.ts',
 ];
+
+/** Tests in a real browser. */
+const BROWSER = ['test/browser/**/*.test.ts'];
 
 /** Tests that measure time, or load the machine so that what others measure would be wrong. */
 const CHAOS = [
   'test/bridge/{long-outage,replay}.test.ts',
   'test/broker/{fair-reading,retained-stream,slowed}.test.ts',
+  'test/browser/board-day.test.ts',
   'test/chaos/{behind-slow,behind-values,full-memory,memory,overload}.test.ts',
   'test/contract/start.test.ts',
   'test/delivery/isolation.test.ts',
   'test/hostile/**/*.test.ts',
 ];
 
-/** A process for each file: tests block their thread and end on signals, and what they start must end with them. */
+/** Processes, as tests block their thread and end on signals. */
 const PROCESSES = {
   pool: 'forks',
   setupFiles: 'test/harness/described-answers.ts',
@@ -48,11 +52,19 @@ export default defineConfig({
       project(0, { name: 'unit', include: UNIT, pool: 'threads', isolate: false, maxWorkers: 2 }),
       project(1, {
         ...PROCESSES,
-        ...{ name: 'integration', include: ['test/**/*.test.ts'], exclude: [...UNIT, ...CHAOS] },
+        ...{
+          name: 'integration',
+          include: ['test/**/*.test.ts'],
+          exclude: [...UNIT, ...BROWSER, ...CHAOS],
+        },
         // More than a small machine has cores: these tests wait for timeouts more than they compute.
         maxWorkers: 4,
       }),
-      project(2, { ...PROCESSES, name: 'chaos', include: CHAOS, maxWorkers: 1 }),
+      project(2, {
+        ...PROCESSES,
+        ...{ name: 'browser', include: BROWSER, exclude: CHAOS, maxWorkers: 4 },
+      }),
+      project(3, { ...PROCESSES, name: 'chaos', include: CHAOS, maxWorkers: 1 }),
     ],
   },
 });

@@ -25,6 +25,10 @@ const STORE = {
 };
 const TEST_PROGRAMS = [
   { package: 'mosquitto', isThere: () => isInstalled('mosquitto') },
+  {
+    package: 'chromium-headless-shell',
+    isThere: () => isInstalled('chromium-headless-shell'),
+  },
   { package: 'openssl', isThere: () => isInstalled('openssl') },
   { package: 'faketime', isThere: () => isInstalled('faketime') },
   { package: 'mosquitto-clients', isThere: () => isInstalled('mosquitto_pub') },

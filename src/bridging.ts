@@ -1,40 +1,32 @@
-import type { Logger } from 'pino';
 import { Bridges } from './bridge/bridges.js';
 import type { Config } from './config/schema.js';
 import type { DeliveryParts } from './delivering.js';
 import { bridgeStatusTopic } from './domain/topics.js';
-import type { Commands } from './ingest/commands.js';
+import type { Foundation } from './foundation.js';
+import type { IngestParts } from './ingesting.js';
 import type { Installation } from './installation.js';
-import type { Releasers } from './releasers.js';
 import { BridgeRegister } from './site/bridge-register.js';
-import type { Health } from './site/health.js';
-import type { SteadyClock } from './site/steady-clock.js';
 import type { Storage } from './storage.js';
 
-export interface BridgingOptions {
-  readonly config: Config;
-  readonly log: Logger;
-  readonly health: Health;
-  readonly releasers: Releasers;
-  readonly steady: SteadyClock;
-  readonly storage: Storage;
-  readonly delivery: Pick<DeliveryParts, 'sessions' | 'forwarder'>;
-  readonly commands: Commands;
-  readonly installation: Installation;
-  readonly now: () => number;
-}
-
 /** Opens the bridges' queues; nothing connects yet. */
-export async function openBridges(options: BridgingOptions): Promise<Bridges> {
-  const { config, log, health, releasers, steady, storage, commands, installation } = options;
-  const { sessions, forwarder } = options.delivery;
+export async function openBridges(
+  { config, log, health, releasers, steady, now }: Foundation,
+  { deadLetters }: Storage,
+  { sessions, forwarder }: DeliveryParts,
+  { commands }: IngestParts,
+  installation: Installation,
+): Promise<Bridges> {
   const bridges = new Bridges({
-    ...{ sessions, forwarder, log, health, now: options.now },
-    commands: { accept: (command) => commands.acceptAndWait(command) },
     installation: installation.name,
-    deadLetters: storage.deadLetters,
-    maxPacketBytes: config.mqtt.maxPacketBytes,
+    sessions,
+    forwarder,
+    health,
+    deadLetters,
+    commands: { accept: (command) => commands.acceptAndWait(command) },
     commandLimits: config.limits.token,
+    maxPacketBytes: config.mqtt.maxPacketBytes,
+    log,
+    now,
     steadyNow: steady.now,
     wallTimeOf: steady.wallTimeOf,
   });
@@ -53,14 +45,12 @@ export async function openBridges(options: BridgingOptions): Promise<Bridges> {
  *
  * @returns writes down those of a configuration
  */
-export function openBridgeRegister({
-  log,
-  now,
-  releasers,
-  storage,
-  installation,
-}: BridgingOptions): (configured: Config['bridges']) => void {
-  const register = new BridgeRegister(storage.bridgeRegister, log, now);
+export function openBridgeRegister(
+  { log, now, releasers }: Foundation,
+  { bridgeRegister }: Storage,
+  installation: Installation,
+): (configured: Config['bridges']) => void {
+  const register = new BridgeRegister(bridgeRegister, log, now);
   releasers.add(() => register.stop());
   return (configured) =>
     register.note(new Map(configured.map((one) => [one.name, installation.fingerprint(one)])));

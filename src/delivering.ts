@@ -2,14 +2,19 @@ import type { Logger } from 'pino';
 import { bridgeNameOf, bridgeOwner } from './bridge/bridge-queue.js';
 import { sessionOwner } from './broker/authentication.js';
 import { RetainedRedis } from './broker/retained-redis.js';
-import type { Config } from './config/schema.js';
 import { BacklogBounds } from './delivery/backlog-bounds.js';
 import { countBacklogs, markBacklogs } from './delivery/backlog-count.js';
 import { BacklogWatch } from './delivery/backlog-watch.js';
 import { Deliveries } from './delivery/deliveries.js';
 import { Forwarder } from './delivery/forwarder.js';
 import { LiveCopies } from './delivery/live-copies.js';
-import { isAlarm, type LogReader, type NewAlarm, type NewMessage } from './delivery/log-entry.js';
+import {
+  type AlarmLogItem,
+  isAlarm,
+  isStateChange,
+  type LogReader,
+  type NewMessage,
+} from './delivery/log-entry.js';
 import { LogWriter } from './delivery/log-writer.js';
 import { NewestRetained } from './delivery/newest-retained.js';
 import { RetainedQuota } from './delivery/retained-quota.js';
@@ -17,48 +22,35 @@ import type { SessionOwner } from './delivery/session.js';
 import { Sessions } from './delivery/sessions.js';
 import { Upkeep } from './delivery/upkeep.js';
 import type { Principal } from './domain/grants.js';
+import type { Foundation } from './foundation.js';
 import { heldOwner } from './held-sessions.js';
-import type { Releasers } from './releasers.js';
-import type { AccessTokens } from './site/access-tokens.js';
 import type { Health } from './site/health.js';
-import type { PrincipalLimits } from './site/principal-limits.js';
 import { Principals } from './site/principals.js';
-import type { QuotaWatch } from './site/quota-watch.js';
-import type { SiteModel } from './site/site-model.js';
-import type { SteadyClock } from './site/steady-clock.js';
 import { storedBytesOf } from './site/store-headroom.js';
+import type { SiteParts } from './site-loading.js';
 import type { Storage } from './storage.js';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const MAX_NAMED_SESSIONS = 3;
 
-export interface DeliveringOptions {
-  readonly config: Config;
-  readonly log: Logger;
-  readonly health: Health;
-  readonly releasers: Releasers;
-  readonly steady: SteadyClock;
-  readonly storage: Storage;
-  readonly model: SiteModel;
-  readonly accessTokens: AccessTokens;
-  readonly principalLimits: PrincipalLimits;
-  readonly watch: QuotaWatch;
-}
-
 /** The two logs' writers, and everyone who is fed from the logs. */
 export interface DeliveryParts {
   readonly deliveries: Deliveries;
   readonly sessions: Sessions;
-  readonly alarms: LogWriter<NewAlarm>;
+  readonly alarms: LogWriter<AlarmLogItem>;
   readonly messages: LogWriter<NewMessage>;
   readonly forwarder: Forwarder;
   readonly retained: NewestRetained;
 }
 
 /** Opens the delivery: its writers, its sessions, and what looks after both. */
-export async function openDelivery(options: DeliveringOptions): Promise<DeliveryParts> {
-  const { log, health, releasers, steady, storage } = options;
+export async function openDelivery(
+  foundation: Foundation,
+  storage: Storage,
+  site: SiteParts,
+): Promise<DeliveryParts> {
+  const { config, log, health, releasers, steady } = foundation;
   const { logs } = storage;
   const deliveries = new Deliveries({
     newest: {
@@ -73,7 +65,7 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
     onLost: (_log, entries) => {
       for (const { source } of entries) {
         if (source === undefined) continue;
-        if (isAlarm(source)) alarms.restore(source);
+        if (isAlarm(source) || isStateChange(source)) alarms.restore(source);
         else {
           storage.headroom.reserve(storedBytesOf(source));
           messages.restore(source);
@@ -81,15 +73,21 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
       }
     },
   });
-  const alarms = new LogWriter<NewAlarm>({
-    ...{ log: 'alarms', store: logs.alarms, deliveries, logger: log },
+  const alarms = new LogWriter<AlarmLogItem>({
+    log: 'alarms',
+    store: logs.alarms,
+    deliveries,
+    logger: log,
     onOutage: (reason) => health.report('alarm-log', reason),
   });
   const messages = new LogWriter<NewMessage>({
-    ...{ log: 'messages', store: logs.messages, deliveries, logger: log },
+    log: 'messages',
+    store: logs.messages,
+    deliveries,
+    logger: log,
     onOutage: (reason) => health.report('message-log', reason),
   });
-  const sessions = await openSessions(deliveries, options);
+  const sessions = await openSessions(deliveries, foundation, storage, site);
   const liveCopies = new LiveCopies(alarms, deliveries);
   liveCopies.start();
   releasers.add(() => {
@@ -104,27 +102,38 @@ export async function openDelivery(options: DeliveringOptions): Promise<Delivery
     new RetainedRedis(storage.broker, storage.retainedTopics, storage.headroom),
   );
   const quota = new RetainedQuota({
-    ...{ retained, watch: options.watch },
-    quotasOfDevice: options.principalLimits.ofDevice,
-    quotasOfLocation: options.config.limits.location,
+    retained,
+    watch: site.watch,
+    quotasOfDevice: site.principalLimits.ofDevice,
+    quotasOfLocation: config.limits.location,
   });
   quota.load(storage.retainedTopics).catch((error: unknown) => {
     log.warn({ err: error }, 'failed to count retained messages');
   });
   const forwarder = new Forwarder({
-    ...{ deliveries, writer: messages, headroom: storage.headroom, log },
+    deliveries,
+    writer: messages,
+    headroom: storage.headroom,
+    log,
     retained: { store: quota.store.bind(quota), matching: retained.matching.bind(retained) },
   });
   return { deliveries, sessions, alarms, messages, forwarder, retained };
 }
 
 /** Loads the sessions and counts their backlogs; only afterwards may anything be appended. */
-async function openSessions(deliveries: Deliveries, options: DeliveringOptions): Promise<Sessions> {
-  const { config, log, health, releasers, steady, storage } = options;
+async function openSessions(
+  deliveries: Deliveries,
+  foundation: Foundation,
+  storage: Storage,
+  site: SiteParts,
+): Promise<Sessions> {
+  const { config, log, health, releasers, steady } = foundation;
   const { logs } = storage;
   const sessions = new Sessions({
-    ...{ store: storage.sessions, deliveries, log },
-    ownerOf: ownersOf(options),
+    store: storage.sessions,
+    deliveries,
+    log,
+    ownerOf: ownersOf(foundation, site),
     limits: {
       maxInFlight: config.mqtt.maxInFlight,
       maxQueued: config.sessions.maxQueuedMessages,
@@ -138,7 +147,7 @@ async function openSessions(deliveries: Deliveries, options: DeliveringOptions):
   releasers.add(() => sessions.stop());
   reportUnreadable(unreadable, health, log);
   await countBacklogs(deliveries, logs, countedUpTo);
-  markInBackground(deliveries, logs, options);
+  markInBackground(deliveries, logs, foundation);
   storage.startRetention(
     () => Math.min(deliveries.floor('alarms'), sessions.storedFloor('alarms')) + 1,
   );
@@ -157,7 +166,7 @@ async function openSessions(deliveries: Deliveries, options: DeliveringOptions):
 }
 
 /** Finds the owner of a stored session: a bridge, a principal, or one whose record is unreadable. */
-function ownersOf({ config, log, model, accessTokens }: DeliveringOptions) {
+function ownersOf({ config, log }: Foundation, { model, accessTokens }: SiteParts) {
   const principals = new Principals(model, accessTokens);
   const bridgeOwnerOf = (key: string): SessionOwner | undefined => {
     const name = bridgeNameOf(key);
@@ -187,7 +196,7 @@ function reportUnreadable(clientIds: readonly string[], health: Health, log: Log
 function markInBackground(
   deliveries: Deliveries,
   reader: LogReader,
-  { releasers, log }: DeliveringOptions,
+  { releasers, log }: Foundation,
 ): void {
   const stopping = new AbortController();
   releasers.add(() => stopping.abort());

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { Config } from './config/schema.js';
 import { DiskReserve } from './footage/disk-reserve.js';
 import { FolderFootageStore } from './footage/folder-footage-store.js';
 import { FootageFolder } from './footage/footage-folder.js';
@@ -10,16 +9,13 @@ import { FootageRetention } from './footage/footage-retention.js';
 import { FootageWatch } from './footage/footage-watch.js';
 import { S3FootageStore } from './footage/s3-footage-store.js';
 import { UrlSignatures } from './footage/url-signatures.js';
-import type { Releasers } from './releasers.js';
+import type { Foundation } from './foundation.js';
 import { RetentionSchedule } from './retention-schedule.js';
-import type { AuditTrail } from './site/audit-trail.js';
 import { Footage } from './site/footage.js';
 import type { FootageFiles } from './site/footage-store.js';
-import type { Health } from './site/health.js';
-import type { QuotaWatch } from './site/quota-watch.js';
-import type { SiteEvents } from './site/site-events.js';
-import type { SiteModel } from './site/site-model.js';
-import { loadFootageKey } from './store/data-directory.js';
+import type { SiteParts } from './site-loading.js';
+import type { Storage } from './storage.js';
+import { loadSecret } from './store/secret-file.js';
 
 const DAY_MS = 24 * 3_600_000;
 const RETENTION_INTERVAL_MS = DAY_MS;
@@ -30,53 +26,50 @@ export interface FootageParts {
   readonly footage: Footage;
   /** The recordings that the gateway serves itself; undefined when another server serves them. */
   readonly footageFiles: FootageFiles | undefined;
-}
-
-export interface FootageOptions {
-  readonly config: Config;
-  readonly log: Logger;
-  readonly health: Health;
-  readonly releasers: Releasers;
-  readonly model: SiteModel;
-  readonly events: SiteEvents;
-  readonly watch: QuotaWatch;
-  /** How much a device may keep (`limits.device.footageBytes`, or its own). */
-  readonly maxBytesOf: (deviceId: string) => number;
-  readonly audit: AuditTrail;
-  readonly now: () => number;
-  /** The clock that ages are measured by. */
-  readonly steadyNow: () => number;
+  /** Where recordings are, besides the address at which the gateway was asked. */
+  readonly origins: readonly string[];
 }
 
 /** Opens the configured S3-compatible server, or else a folder in the data directory. */
-export async function openFootage(options: FootageOptions): Promise<FootageParts> {
-  const { config, log, health, releasers, audit, model, events, watch } = options;
-  const { maxBytesOf, now, steadyNow } = options;
+export async function openFootage(
+  { config, log, health, releasers, steady, now }: Foundation,
+  { audit }: Storage,
+  { model, events, watch, principalLimits }: SiteParts,
+): Promise<FootageParts> {
   const { s3, maxUploadBytes, minFreeBytes } = config.footage;
   if (s3 !== undefined) {
-    return { footage: new Footage(new S3FootageStore(s3), audit, now), footageFiles: undefined };
+    const store = new S3FootageStore(s3);
+    const footage = new Footage(store, audit, now);
+    return { footage, footageFiles: undefined, origins: [store.origin] };
   }
   const directory = join(config.dataDir, 'footage');
   const signatures = new UrlSignatures(await signingKey(config.dataDir, log), now);
   const maxAgeMs = config.history.retentionDays * DAY_MS;
+  const maxBytesOf = (deviceId: string) => principalLimits.ofDevice(deviceId).footageBytes;
+  const steadyNow = steady.now;
   const quota = new FootageQuota({ directory, watch, maxBytesOf });
   const retention = new FootageRetention({ directory, maxAgeMs, quota, now: steadyNow });
   // Alarms matter more than footage, and are forwarded without its folder, too.
   await retention.prepare().catch((error: unknown) => {
     log.error({ err: error }, 'failed to prepare the folder for recordings');
   });
-  const schedule = new RetentionSchedule(retention, {
-    ...{ what: 'recordings', intervalMs: RETENTION_INTERVAL_MS, log },
-  });
+  const intervalMs = RETENTION_INTERVAL_MS;
+  const schedule = new RetentionSchedule(retention, { what: 'recordings', intervalMs, log });
   schedule.start();
   releasers.add(() => schedule.stop());
   const reserve = new DiskReserve(config.dataDir, minFreeBytes);
-  const room = new FootageWatch(directory, reserve, maxUploadBytes, health);
+  const room = new FootageWatch({ directory, reserve, quota, maxUploadBytes, model, health });
   room.start();
   releasers.add(() => room.stop());
   const isKnown = (deviceId: string) => model.device(deviceId) !== undefined;
   const footageFiles = new FootageFolder({
-    ...{ directory, signatures, reserve, quota, isKnown, maxUploadBytes, steadyNow },
+    directory,
+    signatures,
+    reserve,
+    quota,
+    isKnown,
+    maxUploadBytes,
+    steadyNow,
   });
   events.on('deviceDeleted', ({ id }) => {
     footageFiles.removeAllOf(id).then(
@@ -86,13 +79,20 @@ export async function openFootage(options: FootageOptions): Promise<FootageParts
       },
     );
   });
-  return { footage: new Footage(new FolderFootageStore(signatures), audit, now), footageFiles };
+  const { publicUrl } = config.http;
+  const origins = publicUrl === undefined ? [] : [new URL(publicUrl).origin];
+  const footage = new Footage(new FolderFootageStore(signatures), audit, now);
+  return { footage, footageFiles, origins };
 }
 
-/** Loads the signing key, or makes one for this run: a full disk must not stop the gateway. */
+/**
+ * Loads the signing key, or makes one for this run: a full disk must not stop the gateway.
+ *
+ * Its file lets URLs outlive a restart. Removing it ends them all with the next start.
+ */
 async function signingKey(dataDir: string, log: Logger): Promise<Buffer> {
   try {
-    return Buffer.from(await loadFootageKey(dataDir));
+    return Buffer.from(await loadSecret(join(dataDir, 'footage.key')));
   } catch (error) {
     log.error({ err: error }, 'failed to keep the key of footage URLs, a restart ends them');
     return randomBytes(KEY_BYTES);

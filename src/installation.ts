@@ -1,6 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { loadInstallationKey } from './store/data-directory.js';
+import { loadSecret } from './store/secret-file.js';
 
 const KEY_BYTES = 32;
 const NAME_LENGTH = 12;
@@ -16,7 +17,7 @@ export class Installation {
   /** Loads the identity, or makes one for this run: a full disk must not stop the gateway. */
   static async load(dataDir: string, log: Logger): Promise<Installation> {
     try {
-      return new Installation(Buffer.from(await loadInstallationKey(dataDir)));
+      return new Installation(Buffer.from(await loadSecret(join(dataDir, 'installation.key'))));
     } catch (error) {
       log.error(
         { err: error },

@@ -4,19 +4,15 @@ import type { Logger } from 'pino';
 import { ConnectionRate } from './broker/connection-rate.js';
 import { type BoundAddress, TcpListener, WebSocketListener } from './broker/listeners.js';
 import type { MqttBroker } from './broker/mqtt-broker.js';
-import type { Config } from './config/schema.js';
 import { GatewayError, systemErrorCode } from './errors.js';
-import type { createHttpApp } from './http/app.js';
+import type { Foundation } from './foundation.js';
+import type { HttpApp } from './http/http-env.js';
 import { createHttpListener } from './http/listener.js';
 import { answerClientError } from './http/unroutable.js';
-import type { ConnectionShares } from './open-files.js';
+import { connectionShares } from './open-files.js';
 import { ProcessorShare } from './processor-share.js';
-import type { Releasers } from './releasers.js';
 import { ShareWatch } from './share-watch.js';
-import type { Health } from './site/health.js';
-import type { KnownNetworks } from './site/known-networks.js';
-import type { QuotaWatch } from './site/quota-watch.js';
-import type { SiteModel } from './site/site-model.js';
+import type { SiteParts } from './site-loading.js';
 
 /** Part of the ten seconds for a stop (CONTRACT 1, stop). */
 const HTTP_CLOSE_DEADLINE_MS = 2_000;
@@ -30,21 +26,6 @@ export interface GatewayAddresses {
   readonly http: BoundAddress;
   readonly mqtts?: BoundAddress;
   readonly https?: BoundAddress;
-}
-
-export interface ListeningOptions {
-  readonly config: Config;
-  readonly broker: MqttBroker;
-  readonly app: ReturnType<typeof createHttpApp>;
-  readonly shares: ConnectionShares;
-  readonly knownNetworks: KnownNetworks;
-  readonly watch: QuotaWatch;
-  readonly model: SiteModel;
-  readonly health: Health;
-  readonly releasers: Releasers;
-  readonly log: Logger;
-  /** A clock that does not jump, for the rates of connections. */
-  readonly elapsed: () => number;
 }
 
 interface TlsMaterial {
@@ -67,9 +48,14 @@ interface AddressKeys {
  *
  * @throws GatewayError `start-failed` when an address is not available or the certificate unreadable
  */
-export async function openListeners(options: ListeningOptions): Promise<GatewayAddresses> {
-  const { config } = options;
-  const listeners = listenersOf(options);
+export async function openListeners(
+  foundation: Foundation,
+  site: SiteParts,
+  broker: MqttBroker,
+  app: HttpApp,
+): Promise<GatewayAddresses> {
+  const { config, log } = foundation;
+  const listeners = listenersOf(foundation, site, broker, app);
   const mqtt = explained(listeners.mqtt, 'mqtt');
   const http = explained(listeners.http, 'http');
   const plain = {
@@ -79,7 +65,7 @@ export async function openListeners(options: ListeningOptions): Promise<GatewayA
   if (config.tls === undefined) return plain;
   const { host } = config.tls;
   const tls = await readTls(config.tls.certFile, config.tls.keyFile);
-  warnOfSlowKey(tls, options.log);
+  warnOfSlowKey(tls, log);
   return {
     ...plain,
     mqtts: await mqtt(host, config.mqtt.tlsPort, tls),
@@ -126,9 +112,12 @@ function adviceFor(
   }
 }
 
-function listenersOf(options: ListeningOptions): { mqtt: Listen; http: Listen } {
-  const { config, broker, app, knownNetworks, watch, health, model } = options;
-  const { releasers, log, elapsed } = options;
+function listenersOf(
+  { config, health, releasers, log, elapsed, maxOpenFiles }: Foundation,
+  { knownNetworks, watch, model }: SiteParts,
+  broker: MqttBroker,
+  app: HttpApp,
+): { mqtt: Listen; http: Listen } {
   const { connectionsPerSecond, connectionBurst, handshakesPerSecond, handshakeBurst } =
     config.limits;
   const rate = new ConnectionRate(connectionsPerSecond, connectionBurst, elapsed);
@@ -142,7 +131,7 @@ function listenersOf(options: ListeningOptions): { mqtt: Listen; http: Listen } 
   const handle = broker.handle.bind(broker);
   const { maxPacketBytes } = config.mqtt;
   const { maxConnectionsPerAddress } = config.http;
-  const maxConnections = Math.min(config.http.maxConnections, options.shares.http);
+  const maxConnections = Math.min(config.http.maxConnections, connectionShares(maxOpenFiles).http);
   const refuse = answerClientError;
   const webSockets = new WebSocketListener({ maxPacketBytes, rate, handle, watch, refuse });
   const protocolSwitch = {
@@ -152,16 +141,32 @@ function listenersOf(options: ListeningOptions): { mqtt: Listen; http: Listen } 
   return {
     mqtt: (host, port, tls) => {
       const listener = new TcpListener({
-        ...{ host, port, tls, rate, turns, admitsHandshake, handle, log },
+        host,
+        port,
+        tls,
+        rate,
+        turns,
+        admitsHandshake,
+        handle,
+        log,
       });
       releasers.add(() => listener.stop());
       return listener.start();
     },
     http: (host, port, tls) => {
       const listener = createHttpListener({
-        ...{ app, protocolSwitch, maxConnections, maxConnectionsPerAddress, log },
-        ...{ turns, admitsHandshake, isKnown, watch },
-        ...{ host, port, tls },
+        host,
+        port,
+        tls,
+        app,
+        protocolSwitch,
+        maxConnections,
+        maxConnectionsPerAddress,
+        turns,
+        admitsHandshake,
+        isKnown,
+        watch,
+        log,
       });
       releasers.add(() => listener.stop(HTTP_CLOSE_DEADLINE_MS));
       return listener.start();

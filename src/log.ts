@@ -5,6 +5,7 @@ import {
   pino,
   stdTimeFunctions,
 } from 'pino';
+import { networkOf } from './domain/addresses.js';
 import type { RepeatedLines } from './repeated-lines.js';
 import { shortened } from './site/denials.js';
 
@@ -87,8 +88,12 @@ export function createLog({ level, destination, repeated }: LogOptions): Logger 
 }
 
 function subjectOf(fields: Readonly<Record<string, unknown>>): string | undefined {
-  const name = SUBJECT_FIELDS.find((field) => typeof fields[field] === 'string');
-  return name === undefined ? undefined : `${name} ${fields[name]}`;
+  for (const name of SUBJECT_FIELDS) {
+    const value = fields[name];
+    if (typeof value !== 'string') continue;
+    return `${name} ${name === 'address' ? networkOf(value) : value}`;
+  }
+  return undefined;
 }
 
 /** The fields with their texts bounded: a stranger chooses topics, paths and client ids. */

@@ -1,4 +1,6 @@
+#!/usr/bin/env node
 import { closeSync, openSync, readFileSync } from 'node:fs';
+import { isIPv6 } from 'node:net';
 import { dirname } from 'node:path';
 import { isatty } from 'node:tty';
 import { fileURLToPath } from 'node:url';
@@ -12,10 +14,11 @@ import type { Config } from './config/schema.js';
 import { configWarnings } from './config/warnings.js';
 import { GatewayError, systemErrorCode } from './errors.js';
 import type { Gateway } from './gateway.js';
+import type { GatewayAddresses } from './listening.js';
 import { createLog, lostLines } from './log.js';
 import { LogSink } from './log-sink.js';
 import { RepeatedLines } from './repeated-lines.js';
-import { notifySystemd } from './systemd-notify.js';
+import { notifySystemd, watchdogTimeoutMs } from './systemd-notify.js';
 
 const programDir = dirname(dirname(fileURLToPath(import.meta.url)));
 const EXIT_FAILED = 1;
@@ -23,7 +26,10 @@ const EXIT_FAULTY_CONFIG = 2;
 /** How long a stop may take (CONTRACT 1, stop). */
 const STOP_DEADLINE_MS = 10_000;
 const LAST_LINES_TIMEOUT_MS = 500;
+/** So many signs of life in the time after which systemd misses them. */
+const WATCHDOG_PARTS = 3;
 const STANDARD_OUTPUT = 1;
+const ANY_ADDRESS = ['0.0.0.0', '::'];
 const USAGE = `usage: node dist/main.js [check-config] [--config FILE]
        node dist/main.js --help | --version
 
@@ -91,6 +97,18 @@ function tellSystemd(state: string, log: Logger): void {
   notifySystemd(state, process.env['NOTIFY_SOCKET']).catch((error: unknown) => {
     log.warn({ err: error }, 'failed to notify systemd');
   });
+}
+
+/**
+ * Tells systemd again and again that the event loop turns, in which all of the gateway runs.
+ *
+ * Not that the store answers: while it does not, alarms go on being forwarded live (CONTRACT 4.4), and a gateway that
+ * is started anew waits for it.
+ */
+function feedWatchdog(log: Logger): void {
+  const timeoutMs = watchdogTimeoutMs(process.env, process.pid);
+  if (timeoutMs === undefined) return;
+  setInterval(() => tellSystemd('WATCHDOG=1', log), timeoutMs / WATCHDOG_PARTS).unref();
 }
 
 /** Exits after the log is written. */
@@ -184,6 +202,15 @@ function maxOpenFiles(): number {
   return soft === 'unlimited' ? Number.MAX_SAFE_INTEGER : soft;
 }
 
+/** Where a browser finds the console, and below it the description of the interface; ends with a slash. */
+function browserUrl({ address, port }: GatewayAddresses['http'], publicUrl?: string): string {
+  if (publicUrl !== undefined) return `${publicUrl.replace(/\/$/, '')}/`;
+  const url = new URL('http://localhost/');
+  if (!ANY_ADDRESS.includes(address)) url.hostname = isIPv6(address) ? `[${address}]` : address;
+  url.port = String(port);
+  return url.href;
+}
+
 async function run(config: Config): Promise<void> {
   const log = createLog({ level: config.log.level, destination: sink, repeated });
   repeated.start();
@@ -202,6 +229,7 @@ async function run(config: Config): Promise<void> {
     config,
     log,
     version: readVersion(),
+    consoleDirectory: `${programDir}/dist/console`,
     searchPath: process.env['PATH'],
     maxOpenFiles: maxOpenFiles(),
     now: Date.now,
@@ -210,8 +238,10 @@ async function run(config: Config): Promise<void> {
   const isEnding = handleSignals(gateway, log);
   try {
     const addresses = await gateway.start();
-    log.info({ addresses }, 'gateway ready');
+    const url = browserUrl(addresses.http, config.http.publicUrl);
+    log.info({ addresses, console: url, docs: `${url}docs` }, 'gateway ready');
     tellSystemd('READY=1', log);
+    feedWatchdog(log);
   } catch (error) {
     if (isEnding()) return;
     logFailedStart(error, log);

@@ -1,9 +1,10 @@
-import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
-import type { Deliveries } from './delivery/deliveries.js';
+import { collectDefaultMetrics, Histogram } from 'prom-client';
+import type { Deliveries, Durations } from './delivery/deliveries.js';
 import { LOG_NAMES } from './delivery/log-entry.js';
 import type { ConsumingSession } from './delivery/session.js';
 import type { Sessions } from './delivery/sessions.js';
 import type { InvalidPublishes } from './ingest/invalid-publishes.js';
+import { type Labels, labelValue, oncePerScrape, type Sample, Scraped } from './scraped.js';
 import type { BridgeStatus } from './site/bridge-list.js';
 import type { Health } from './site/health.js';
 import type { StoreHeadroom } from './site/store-headroom.js';
@@ -13,7 +14,7 @@ export interface MetricsSources {
   readonly deliveries: Deliveries;
   /** `withConsumers`: the sessions whose consumers have metrics. */
   readonly sessions: Pick<Sessions, 'count' | 'withConsumers'>;
-  readonly exceededQuotas: () => readonly (readonly [quota: string, count: number])[];
+  readonly exceededQuotas: () => readonly Counted[];
   readonly invalid: InvalidPublishes;
   readonly version: string;
   readonly devicesOnline: () => number;
@@ -29,265 +30,269 @@ export interface MetricsSources {
   readonly bridges: () => Promise<BridgeStatus[]>;
 }
 
-/**
- * Builds the metrics of `/metrics`.
- *
- * Values are read on request, where they are counted, so that the numbers of one answer belong
- * together: for every consumer and log `accepted = delivered + queued + expired + dropped`
- * (CONTRACT 4.6).
- */
-export function createMetrics(sources: MetricsSources): Registry {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
-  addConsumers(registry, sources);
-  addGateway(registry, sources);
-  addBridges(registry, sources);
-  return registry;
-}
+type Counted = readonly [value: string, count: number];
 
+/** Metrics of the process that are gauges by a counter's name; the same numbers are there by kind. */
+const MISNAMED = ['handles', 'requests', 'resources'].map((of) => `nodejs_active_${of}_total`);
+/** Of an HTTP request, in seconds: from a look into memory to a page of a long history. */
+const REQUEST_BUCKETS = [0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
 /** Consumers with series of their own; a scrape must not hold up alarms (FINDINGS S7). */
 const MAX_CONSUMERS = 250;
-const STATES = ['accepted', 'delivered', 'queued', 'expired', 'dropped'] as const;
+/** What became of an accepted message: each is in one of these states. */
+const STATES = ['delivered', 'queued', 'expired', 'dropped'] as const;
 
-function addConsumers(registry: Registry, { sessions }: MetricsSources): void {
-  let others: readonly ConsumingSession[] = [];
-  new Gauge({
-    name: 'gateway_consumer_messages',
-    help:
-      'Messages accepted for a consumer, and their outcome: delivered (acknowledged), ' +
-      'queued (unread or in flight), expired (too old), dropped (too many, or dead letters)',
-    labelNames: ['consumer', 'log', 'state', 'principal'],
-    registers: [registry],
-    collect() {
-      this.reset();
-      const all = sessions.withConsumers();
-      const byBacklog = all.toSorted((one, other) => weightOf(other) - weightOf(one));
-      others = byBacklog.slice(MAX_CONSUMERS);
-      // Principals may have the same client id: all but the first bear their names.
-      const first = new Map(all.toReversed().map((session) => [session.clientId, session]));
-      for (const session of byBacklog.slice(0, MAX_CONSUMERS)) {
-        const { clientId, owner, consumer } = session;
-        const principal = first.get(clientId) === session ? {} : { principal: owner.key };
-        for (const log of LOG_NAMES) {
-          for (const state of STATES) {
-            const labels = { consumer: clientId, log, state, ...principal };
-            this.set(labels, consumer.cursors[log][state]);
-          }
-        }
-      }
-    },
+/** The metrics of `/metrics`, read where they are counted, when they are asked for. */
+export class Metrics extends Scraped {
+  readonly requestDurations: Histogram<'method' | 'route' | 'status'>;
+
+  constructor(sources: MetricsSources) {
+    super();
+    collectDefaultMetrics({ register: this.registry });
+    for (const name of MISNAMED) this.registry.removeSingleMetric(name);
+    this.#addConsumers(sources);
+    this.#addAlarms(sources.deliveries);
+    this.#addLimits(sources);
+    this.#addGateway(sources);
+    this.#addBridges(sources);
+    this.requestDurations = new Histogram({
+      name: 'gateway_http_request_duration_seconds',
+      help: 'From the head of a request to the beginning of its answer',
+      labelNames: ['method', 'route', 'status'],
+      buckets: REQUEST_BUCKETS,
+      registers: [this.registry],
+    });
+  }
+
+  /** For every consumer and log `accepted = delivered + queued + expired + dropped` (CONTRACT 4.6). */
+  #addConsumers({ sessions }: MetricsSources): void {
+    const all = oncePerScrape(() => rankedConsumers(sessions.withConsumers()));
+    const of = (state: (typeof STATES)[number] | 'accepted') => () =>
+      all().shown.flatMap(({ session: { clientId, consumer }, principal }) =>
+        LOG_NAMES.map((log): Sample => {
+          return [consumer.cursors[log][state], { consumer: clientId, log, ...principal }];
+        }),
+      );
+    const labels = ['consumer', 'log', 'principal'];
+    this.counter(
+      'gateway_consumer_accepted_total',
+      'Messages accepted for a consumer',
+      of('accepted'),
+      labels,
+    );
+    this.counter(
+      'gateway_consumer_delivered_total',
+      'Messages that a consumer has acknowledged',
+      of('delivered'),
+      labels,
+    );
+    this.gauge(
+      'gateway_consumer_queued',
+      'Messages that wait for a consumer or are in flight to it',
+      of('queued'),
+      labels,
+    );
+    this.counter(
+      'gateway_consumer_expired_total',
+      'Messages that left the backlog of a consumer because of their age',
+      of('expired'),
+      labels,
+    );
+    this.counter(
+      'gateway_consumer_dropped_total',
+      'Messages that left the backlog of a consumer because of its bounds, or as dead letters',
+      of('dropped'),
+      labels,
+    );
+    // A gauge: whose messages are in the sum changes with the backlogs.
+    this.gauge(
+      'gateway_other_consumers_messages',
+      `Messages accepted for all consumers but the ${MAX_CONSUMERS} with the largest backlogs`,
+      () =>
+        LOG_NAMES.flatMap((log) =>
+          STATES.map((state): Sample => {
+            const counts = all().others.map(({ consumer }) => consumer.cursors[log][state]);
+            return [counts.reduce((sum, count) => sum + count, 0), { log, state }];
+          }),
+        ),
+      ['log', 'state'],
+    );
+  }
+
+  #addAlarms({ alarmFigures, tails }: Deliveries): void {
+    const { counts, untilRecorded, untilSent } = alarmFigures;
+    this.counter(
+      'gateway_alarms_total',
+      'Alarms recorded, by kind',
+      () => byLabel('kind', counts),
+      ['kind'],
+    );
+    this.#durations(
+      'gateway_alarm_record_duration_seconds',
+      'From the receipt of an alarm to its record',
+      untilRecorded,
+    );
+    this.#durations(
+      'gateway_alarm_first_delivery_duration_seconds',
+      'From the receipt of an alarm until it was first sent to a subscriber or bridge',
+      untilSent,
+    );
+    this.gauge(
+      'gateway_log_last_sequence',
+      'The number of the newest entry of a log',
+      () => LOG_NAMES.map((log): Sample => [tails[log].last, { log }]),
+      ['log'],
+    );
+  }
+
+  #durations(name: string, help: string, durations: Durations): void {
+    const bounds = durations.counts.slice(1).map((_, exponent) => 2 ** exponent / 1000);
+    this.histogram(name, help, () => ({
+      counts: durations.counts,
+      bounds,
+      sum: durations.sumMs / 1000,
+    }));
+  }
+
+  #addGateway(sources: MetricsSources): void {
+    const { health, sessions, version, storeMemory } = sources;
+    this.gauge(
+      'gateway_build_info',
+      'Always 1; the version is a label',
+      () => [[1, { version, node_version: process.version }]],
+      ['version', 'node_version'],
+    );
+    this.gauge('gateway_devices_online', 'Devices with a connection', sources.devicesOnline);
+    this.gauge('gateway_connections', 'MQTT connections and event streams', sources.connections);
+    this.gauge('gateway_sessions', 'Sessions, persistent or not', () => sessions.count);
+    this.gauge('gateway_faults', 'Present faults', () => health.faults().length);
+    this.gauge(
+      'gateway_store_memory_bytes',
+      "The store's memory, as it counts against its limit",
+      () => storeMemory().usedBytes,
+    );
+    this.gauge(
+      'gateway_store_memory_limit_bytes',
+      "The limit of the store's memory (maxmemory), 0 without one",
+      () => storeMemory().maxBytes,
+    );
+  }
+
+  #addLimits(sources: MetricsSources): void {
+    this.gauge(
+      'gateway_unstored_bytes',
+      'Estimated memory of publishes on their way to the store',
+      sources.unstoredBytes,
+    );
+    this.counter(
+      'gateway_unkept_publishes_total',
+      'Publishes that found no room while the store was away',
+      sources.unkeptPublishes,
+    );
+    this.gauge(
+      'gateway_slowed_principals',
+      'Devices and access tokens that are read later than they send, because a limit is reached',
+      sources.slowedPrincipals,
+    );
+    this.counter(
+      'gateway_held_back_total',
+      'How often a connection was not read at once because a limit was reached',
+      sources.heldBack,
+    );
+    this.counter(
+      'gateway_lost_denials_total',
+      'Denials and failed logins whose record found no room while the store was away',
+      sources.lostDenials,
+    );
+    this.counter(
+      'gateway_quota_exceeded_total',
+      'How often a quota was exceeded',
+      () => byLabel('quota', sources.exceededQuotas()),
+      ['quota'],
+    );
+    this.counter(
+      'gateway_not_stored_total',
+      'What was not stored, to leave the room to alarms, by kind',
+      () => byLabel('kind', sources.notStored.notStored),
+      ['kind'],
+    );
+    this.counter(
+      'gateway_invalid_publishes_total',
+      'Invalid publishes, by reason',
+      () => byLabel('reason', sources.invalid.counts),
+      ['reason'],
+    );
+  }
+
+  /** Metrics of bridges beside the counts of their consumers, which are above. */
+  #addBridges(sources: MetricsSources): void {
+    const bridges = oncePerScrape(sources.bridges);
+    const each = (samplesOf: (bridge: BridgeStatus) => readonly Sample[]) => async () =>
+      (await bridges()).flatMap((bridge) =>
+        samplesOf(bridge).map(
+          ([value, labels]): Sample => [value, { bridge: bridge.name, ...labels }],
+        ),
+      );
+    const time = (timeMs: number | null, labels?: Labels): Sample[] =>
+      timeMs === null ? [] : [[timeMs / 1000, labels]];
+    this.gauge(
+      'gateway_bridge_connected',
+      '1 while the bridge is connected',
+      each(({ connected }) => [[connected ? 1 : 0]]),
+      ['bridge'],
+    );
+    this.gauge(
+      'gateway_bridge_connected_timestamp_seconds',
+      'Unix time of the connection',
+      each(({ connectedSinceMs }) => time(connectedSinceMs)),
+      ['bridge'],
+    );
+    this.gauge(
+      'gateway_bridge_last_acknowledged_timestamp_seconds',
+      'Unix time at which the upstream last acknowledged a message',
+      each(({ lastAcknowledgedAtMs }) => time(lastAcknowledgedAtMs)),
+      ['bridge'],
+    );
+    this.gauge(
+      'gateway_bridge_oldest_queued_timestamp_seconds',
+      'Unix time at which the oldest queued message was received',
+      each(({ oldestQueuedAtMs }) => time(oldestQueuedAtMs)),
+      ['bridge'],
+    );
+    this.counter(
+      'gateway_bridge_dropped_total',
+      'Expired and dropped messages, by reason',
+      each(({ dropped }) => byLabel('reason', Object.entries(dropped))),
+      ['bridge', 'reason'],
+    );
+    this.gauge(
+      'gateway_bridge_last_error_timestamp_seconds',
+      'Unix time of the last failure, by kind, even if it is over',
+      each(({ lastError }) =>
+        time(lastError?.atMs ?? null, { kind: labelValue(lastError?.kind ?? '') }),
+      ),
+      ['bridge', 'kind'],
+    );
+  }
+}
+
+function byLabel(label: string, counted: Iterable<Counted>): Sample[] {
+  return Array.from(counted, ([value, count]) => [count, { [label]: labelValue(value) }]);
+}
+
+/** Consumers with their labels, the largest backlogs first, and those beyond the bound. */
+function rankedConsumers(sessions: readonly ConsumingSession[]) {
+  const byBacklog = sessions.toSorted((one, other) => weightOf(other) - weightOf(one));
+  // Principals may have the same client id: all but the first bear their names.
+  const first = new Map(sessions.toReversed().map((session) => [session.clientId, session]));
+  const shown = byBacklog.slice(0, MAX_CONSUMERS).map((session) => {
+    const { clientId, owner } = session;
+    return { session, principal: first.get(clientId) === session ? {} : { principal: owner.key } };
   });
-  new Gauge({
-    name: 'gateway_other_consumers_messages',
-    help: `The same in sum, of all consumers but the ${MAX_CONSUMERS} with the largest backlogs`,
-    labelNames: ['log', 'state'],
-    registers: [registry],
-    collect() {
-      for (const log of LOG_NAMES) {
-        for (const state of STATES) {
-          const sum = others.reduce(
-            (total, { consumer }) => total + consumer.cursors[log][state],
-            0,
-          );
-          this.set({ log, state }, sum);
-        }
-      }
-    },
-  });
+  return { shown, others: byBacklog.slice(MAX_CONSUMERS) };
 }
 
 /** The backlog of a session; of a bridge, which is never left out, more than any. */
 function weightOf({ owner, consumer: { cursors } }: ConsumingSession): number {
   if (owner.isKept === true) return Number.MAX_SAFE_INTEGER;
   return cursors.alarms.queued + cursors.messages.queued;
-}
-
-function addGateway(registry: Registry, sources: MetricsSources): void {
-  const registers = [registry];
-  const single = (name: string, help: string, value: () => number) => {
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(value());
-      },
-    });
-  };
-  const counter = (
-    name: string,
-    help: string,
-    label: string,
-    values: () => Iterable<readonly [value: string, count: number]>,
-  ) => {
-    new Counter({
-      ...{ name, help, registers, labelNames: [label] },
-      collect() {
-        this.reset();
-        for (const [value, count] of values()) this.inc({ [label]: labelValue(value) }, count);
-      },
-    });
-  };
-  const total = (name: string, help: string, count: () => number) => {
-    new Counter({
-      ...{ name, help, registers },
-      collect() {
-        this.reset();
-        this.inc(count());
-      },
-    });
-  };
-  const { deliveries, health, sessions, version } = sources;
-  new Gauge({
-    ...{ name: 'gateway_build_info', help: 'Always 1; the version is a label', registers },
-    labelNames: ['version', 'node_version'],
-  }).set({ version, node_version: process.version }, 1);
-  single('gateway_devices_online', 'Devices with a connection', sources.devicesOnline);
-  single('gateway_connections', 'MQTT connections', sources.connections);
-  single('gateway_sessions', 'Sessions, persistent or not', () => sessions.count);
-  single(
-    'gateway_unstored_bytes',
-    'Estimated memory of publishes on their way to the store',
-    sources.unstoredBytes,
-  );
-  total(
-    'gateway_unkept_publishes_total',
-    'Publishes that found no room while the store was away',
-    sources.unkeptPublishes,
-  );
-  single(
-    'gateway_slowed_principals',
-    'Devices and access tokens that are read later than they send, because a limit is reached',
-    sources.slowedPrincipals,
-  );
-  total(
-    'gateway_held_back_total',
-    'How often a connection was not read at once because a limit was reached',
-    sources.heldBack,
-  );
-  total(
-    'gateway_lost_denials_total',
-    'Denials and failed logins whose record found no room while the store was away',
-    sources.lostDenials,
-  );
-  counter(
-    'gateway_quota_exceeded_total',
-    'How often a quota was exceeded',
-    'quota',
-    sources.exceededQuotas,
-  );
-  single(
-    'gateway_store_memory_bytes',
-    "The store's memory, as it counts against its limit",
-    () => sources.storeMemory().usedBytes,
-  );
-  single(
-    'gateway_store_memory_limit_bytes',
-    "The limit of the store's memory (maxmemory), 0 without one",
-    () => sources.storeMemory().maxBytes,
-  );
-  counter(
-    'gateway_not_stored_total',
-    'What was not stored, to leave the room to alarms, by kind',
-    'kind',
-    () => sources.notStored.notStored,
-  );
-  single('gateway_faults', 'Present faults, see gateway/status', () => health.faults().length);
-  new Gauge({
-    name: 'gateway_log_last_sequence',
-    help: 'The number of the newest entry of a log',
-    labelNames: ['log'],
-    registers,
-    collect() {
-      for (const log of LOG_NAMES) this.set({ log }, deliveries.tails[log].last);
-    },
-  });
-  counter(
-    'gateway_invalid_publishes_total',
-    'Invalid publishes, by reason',
-    'reason',
-    () => sources.invalid.counts,
-  );
-}
-
-/** A code of the gateway as the value of a label. */
-function labelValue(code: string): string {
-  return code.replaceAll('-', '_');
-}
-
-type Labels = Readonly<Record<string, string>>;
-
-/** Metrics of bridges beside the counts of their consumers, which are above. */
-function addBridges(registry: Registry, sources: MetricsSources): void {
-  let asked: Promise<BridgeStatus[]> | undefined;
-  // One read serves all metrics of a request.
-  const bridges = () => {
-    asked ??= sources.bridges().finally(() => {
-      asked = undefined;
-    });
-    return asked;
-  };
-  const gauge = (
-    name: string,
-    help: string,
-    valuesOf: (
-      bridge: BridgeStatus,
-    ) => readonly (readonly [value: number | null, labels?: Labels])[],
-    labelNames: readonly string[] = [],
-  ) => {
-    new Gauge({
-      name,
-      help,
-      labelNames: ['bridge', ...labelNames],
-      registers: [registry],
-      async collect() {
-        this.reset();
-        for (const bridge of await bridges()) {
-          for (const [value, labels] of valuesOf(bridge)) {
-            if (value !== null) this.set({ bridge: bridge.name, ...labels }, value);
-          }
-        }
-      },
-    });
-  };
-  const seconds = (timeMs: number | null) => timeMs && timeMs / 1000;
-  gauge('gateway_bridge_connected', '1 while the bridge is connected', ({ connected }) => [
-    [connected ? 1 : 0],
-  ]);
-  gauge(
-    'gateway_bridge_connected_timestamp_seconds',
-    'Unix time of the connection',
-    ({ connectedSinceMs }) => [[seconds(connectedSinceMs)]],
-  );
-  gauge(
-    'gateway_bridge_last_acknowledged_timestamp_seconds',
-    'Unix time at which the upstream last acknowledged a message',
-    ({ lastAcknowledgedAtMs }) => [[seconds(lastAcknowledgedAtMs)]],
-  );
-  gauge(
-    'gateway_bridge_oldest_queued_timestamp_seconds',
-    'Unix time at which the oldest queued message was received',
-    ({ oldestQueuedAtMs }) => [[seconds(oldestQueuedAtMs)]],
-  );
-  new Counter({
-    name: 'gateway_bridge_dropped_total',
-    help: 'Expired and dropped messages, by reason',
-    labelNames: ['bridge', 'reason'],
-    registers: [registry],
-    async collect() {
-      this.reset();
-      for (const { name, dropped } of await bridges()) {
-        this.inc({ bridge: name, reason: 'too_old' }, dropped.tooOld);
-        this.inc({ bridge: name, reason: 'too_many' }, dropped.tooMany);
-        this.inc({ bridge: name, reason: 'refused' }, dropped.refused);
-      }
-    },
-  });
-  gauge(
-    'gateway_bridge_last_error_timestamp_seconds',
-    'Unix time of the last failure, by kind, even if it is over',
-    ({ lastError }) =>
-      lastError === null ? [] : [[seconds(lastError.atMs), { kind: labelValue(lastError.kind) }]],
-    ['kind'],
-  );
 }

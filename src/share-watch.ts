@@ -4,10 +4,10 @@ import { describeHolder } from './site/holder-names.js';
 import type { SiteModel } from './site/site-model.js';
 
 const INTERVAL_MS = 5_000;
-/** Work that waits for its turn all the time pauses for half of it. */
-const BUSY_PAUSED_MS = INTERVAL_MS / 4;
+/** What one client may use; and how long work may pause, which it does for half of the time if there is always some. */
+const BUSY_MS = INTERVAL_MS / 4;
 
-/** Reports a fault while HTTP and TLS clients ask for more than their share of the processor. */
+/** Reports a fault while HTTP and TLS clients take much of the processor, or ask for more than their share. */
 export class ShareWatch {
   readonly #turns: ProcessorShare;
   readonly #health: Health;
@@ -31,10 +31,11 @@ export class ShareWatch {
   #look(): void {
     const { pausedMs, usedMs } = this.#turns.takeUsage();
     const [busiest] = [...usedMs].sort(([, one], [, other]) => other - one);
-    const isBusy = pausedMs >= BUSY_PAUSED_MS && busiest !== undefined;
-    const fault = isBusy
-      ? `HTTP and TLS clients ask for more than their share of the processor, most of all ${describeHolder(this.#model, busiest[0])}.`
-      : undefined;
-    this.#health.reportElsewhere('web-share', fault);
+    this.#health.reportElsewhere('web-share', busiest && this.#faultOf(busiest, pausedMs));
+  }
+
+  #faultOf([line, usedMs]: readonly [string, number], pausedMs: number): string | undefined {
+    if (Math.max(usedMs, pausedMs) < BUSY_MS) return undefined;
+    return `HTTP and TLS clients take much of the processor, most of all ${describeHolder(this.#model, line)}.`;
   }
 }

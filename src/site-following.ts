@@ -1,27 +1,22 @@
 import type { Logger } from 'pino';
-import type { MqttBroker } from './broker/mqtt-broker.js';
-import type { Forwarder } from './delivery/forwarder.js';
-import type { Sessions } from './delivery/sessions.js';
+import type { BrokerParts } from './brokering.js';
+import type { DeliveryParts } from './delivering.js';
 import type { Device } from './domain/site.js';
 import { deviceTopic, forwardedTopic } from './domain/topics.js';
-import type { Presence } from './ingest/presence.js';
-import type { SiteEvents } from './site/site-events.js';
-
-export interface SiteFollowers {
-  readonly events: SiteEvents;
-  readonly sessions: Sessions;
-  readonly forwarder: Forwarder;
-  readonly presence: Presence;
-  readonly broker: MqttBroker;
-  readonly log: Logger;
-}
+import type { IngestParts } from './ingesting.js';
+import type { SiteParts } from './site-loading.js';
 
 /** Ends or renews connections, sessions and retained messages after a change of the site. */
-export function followSite(followers: SiteFollowers): void {
-  const { events, sessions, forwarder, presence, broker, log } = followers;
+export function followSite(
+  { events }: SiteParts,
+  { sessions, forwarder }: DeliveryParts,
+  { presence }: IngestParts,
+  { broker, budgets }: BrokerParts,
+  log: Logger,
+): void {
   events.on('credentialEnded', (principal) => broker.disconnect(principal));
   events.on('principalRemoved', (principal) => {
-    broker.forget(principal);
+    budgets.forget(principal);
     sessions.discardAllOf(principal).catch((error: unknown) => {
       log.warn({ principal, err: error }, 'failed to tidy up after a change');
     });

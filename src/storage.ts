@@ -1,22 +1,18 @@
 import { join } from 'node:path';
 import createBrokerStorage, { type RedisPersistence } from 'aedes-persistence-redis';
 import type { Redis } from 'ioredis';
-import type { Logger } from 'pino';
-import type { Config } from './config/schema.js';
-import type { Releasers } from './releasers.js';
+import type { Foundation } from './foundation.js';
 import { RetentionSchedule } from './retention-schedule.js';
-import type { Health } from './site/health.js';
+import type { AlarmFinder } from './site/alarm-states.js';
 import { Losses } from './site/losses.js';
-import type { SteadyClock } from './site/steady-clock.js';
 import { StoreHeadroom } from './site/store-headroom.js';
+import { AlarmFinderRedis } from './store/alarm-finder-redis.js';
 import { AlarmHistoryRedis } from './store/alarm-history-redis.js';
 import { AlarmRetention } from './store/alarm-retention.js';
 import { AppendOnlyWatch } from './store/append-only-watch.js';
 import { AuditArchive } from './store/audit/archive.js';
-import { AuditArchiveFaults } from './store/audit/archive-faults.js';
-import { AuditArchiveRetention } from './store/audit/archive-retention.js';
-import { AuditArchiveSchedule } from './store/audit/archive-schedule.js';
 import { AuditArchiver } from './store/audit/archiver.js';
+import { AuditArchiveFaults } from './store/audit/faults.js';
 import { AuditRecords } from './store/audit/records.js';
 import { AuditRetention } from './store/audit/retention.js';
 import { AuditTrailRedis } from './store/audit/trail-redis.js';
@@ -27,8 +23,7 @@ import { connectManagementRedis, connectRedis, untilReady } from './store/connec
 import { DeadLetterStoreRedis } from './store/dead-letter-store-redis.js';
 import { DiskMonitor } from './store/disk-monitor.js';
 import { defaultMaxMemoryBytes } from './store/embedded-memory.js';
-import { embeddedPlace } from './store/embedded-place.js';
-import { createEmbeddedRedis } from './store/embedded-redis.js';
+import { EmbeddedRedis } from './store/embedded-redis.js';
 import { InvalidPublishStoreRedis } from './store/invalid-publish-store-redis.js';
 import { Keys } from './store/keys.js';
 import { Leftovers } from './store/leftovers.js';
@@ -37,11 +32,11 @@ import { LossFile } from './store/loss-file.js';
 import { LossWatch } from './store/loss-watch.js';
 import { MemoryMonitor } from './store/memory-monitor.js';
 import { PresenceStoreRedis } from './store/presence-store-redis.js';
+import { repeat } from './store/repeat.js';
 import { RetainedMonitor } from './store/retained-monitor.js';
 import { RetainedTopicsRedis } from './store/retained-topics-redis.js';
-import { checkServer } from './store/server-check.js';
+import { checkServer, checkSettings } from './store/server-check.js';
 import { SessionStoreRedis } from './store/session-store-redis.js';
-import { SettingsWatch } from './store/settings-watch.js';
 import { SiteStoreRedis } from './store/site-store-redis.js';
 import { StoreMonitor } from './store/store-monitor.js';
 import { StoreOutages } from './store/store-outages.js';
@@ -52,11 +47,19 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const RETENTION_INTERVAL_MS = HOUR_MS;
 const ARCHIVE_INTERVAL_MS = 60_000;
+/** Reservations between two readings of the memory count for more than they take. */
+const MEMORY_INTERVAL_MS = 100;
+/** In less time than telemetry can fill what the last check left for alarms alone. */
+const DISK_INTERVAL_MS = 250;
+const RETAINED_INTERVAL_MS = 1_000;
+const FILES_INTERVAL_MS = 1_000;
+const SETTINGS_INTERVAL_MS = 30_000;
 const MIB = 1024 * 1024;
-/** Sizes of the audit trail: per action in the store's memory, per file, and open files. */
-const MAX_KEPT_BYTES = 8 * MIB;
-const SEGMENT_BYTES = 4 * MIB;
-const MAX_OPEN_SEGMENTS = 8;
+/** Sizes of the audit trail: in the store's memory, and of a file before it is compressed. */
+const MAX_KEPT_BYTES = MIB / 2;
+const SEGMENT_BYTES = MIB / 4;
+/** A second's work, with parsing, on a slow box. */
+const MAX_SEGMENTS_PER_PAGE = 24;
 
 /** What to do about a store whose memory is nearly full. */
 const ADVICE_OF_EMBEDDED =
@@ -70,8 +73,12 @@ export interface Storage {
   readonly memory: MemoryMonitor;
   readonly logs: LogStore;
   readonly history: AlarmHistoryRedis;
+  /** @param devicesOf the ids of the devices that are in a location */
+  readonly alarmFinder: (devicesOf: (locationId: string) => readonly string[]) => AlarmFinder;
   readonly audit: AuditTrailRedis;
   readonly losses: Losses;
+  /** Tells the store from one that was emptied or replaced; empty while that is unknown. */
+  readonly identity: () => string;
   readonly sessions: SessionStoreRedis;
   readonly presence: PresenceStoreRedis;
   readonly invalidPublishes: InvalidPublishStoreRedis;
@@ -89,27 +96,13 @@ export interface Storage {
   readonly startRetention: (unackedFrom: () => number) => void;
 }
 
-export interface StorageOptions {
-  readonly config: Config;
-  readonly log: Logger;
-  readonly health: Health;
-  readonly releasers: Releasers;
-  /** The `PATH` for the embedded store's program, the only part of the environment that is passed on. */
-  readonly searchPath: string | undefined;
-  /** The wall clock. */
-  readonly now: () => number;
-  readonly elapsed: () => number;
-  /** Resumed from the store before anything is measured by it. */
-  readonly steady: SteadyClock;
-}
-
 /** Connects to the configured store, or else starts the embedded one. */
-export async function openStorage(options: StorageOptions): Promise<Storage> {
+export async function openStorage(options: Foundation): Promise<Storage> {
   const { config, log, health, releasers, elapsed, steady } = options;
   const headroom = new StoreHeadroom();
-  const socketPath = await startEmbedded(headroom, options);
+  const embedded = await startEmbedded(options);
   const outages = new StoreOutages(log);
-  const place = { url: config.redis.url, socketPath, log, outages };
+  const place = { url: config.redis.url, socketPath: embedded?.socketPath, log, outages };
   const keys = new Keys(config.site);
   const connections: Redis[] = [];
   const opened = (redis: Redis): Redis => {
@@ -131,21 +124,26 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
   await untilReady(management, MANAGEMENT_READY_TIMEOUT_MS);
   // The carry-over comes before any other read or write.
   await new CarryOver(state, keys, log).run();
-  const memory = await startServerWatches(management, headroom, options);
-  watchRetained(management, keys, memory, headroom, options);
+  const memory = await startServerWatches(management, keys, headroom, options);
+  if (embedded !== undefined) watchEmbedded(embedded, management, headroom, options);
   await steady.resume(new ClockStoreRedis(state, management, keys, log));
   releasers.add(() => steady.suspend());
   const archive = await startArchive(state, keys, options);
   const records = new AuditRecords(keys);
-  const audit = new AuditTrailRedis({ redis: management, keys, records, archive });
-  const losses = await watchForLosses(management, keys, audit, options);
+  const audit = new AuditTrailRedis({
+    ...{ redis: management, keys, records, archive },
+    maxSegmentsPerPage: MAX_SEGMENTS_PER_PAGE,
+  });
+  const { losses, identity } = await watchForLosses(management, keys, audit, options);
   return {
     ...{ headroom, memory },
-    site: new SiteStoreRedis(management, keys, records, headroom),
+    site: new SiteStoreRedis(management, keys, records),
     logs: new LogStore(writer, reader, keys, log, headroom),
     history: new AlarmHistoryRedis(management, keys, log),
+    alarmFinder: (devicesOf) => new AlarmFinderRedis(management, keys, devicesOf),
     audit,
     losses,
+    identity,
     sessions: new SessionStoreRedis(state, keys),
     presence: new PresenceStoreRedis(state, broker, keys),
     invalidPublishes: new InvalidPublishStoreRedis(
@@ -166,40 +164,24 @@ export async function openStorage(options: StorageOptions): Promise<Storage> {
 /** Starts watching for later changes to a suitable server. */
 async function startServerWatches(
   redis: Redis,
+  keys: Keys,
   headroom: StoreHeadroom,
-  { config, log, health, releasers }: StorageOptions,
+  { config, log, health, releasers }: Foundation,
 ): Promise<MemoryMonitor> {
-  const settings = new SettingsWatch(redis, health);
-  settings.start();
-  releasers.add(() => settings.stop());
+  releasers.add(repeat(() => checkSettings(redis, health), SETTINGS_INTERVAL_MS));
   const isOurs = config.redis.url === undefined;
   const advice = isOurs ? ADVICE_OF_EMBEDDED : ADVICE_OF_SERVER;
   const memory = new MemoryMonitor({ redis, health, headroom, log, advice });
-  await memory.start();
-  releasers.add(() => memory.stop());
-  if (!isOurs) return memory;
-  const { directory } = embeddedPlace(config.dataDir);
-  const files = new AppendOnlyWatch({ redis, directory, health, log });
-  files.start();
-  releasers.add(() => files.stop());
-  return memory;
-}
-
-/** Starts watching how much retained messages take. */
-function watchRetained(
-  redis: Redis,
-  keys: Keys,
-  memory: MemoryMonitor,
-  headroom: StoreHeadroom,
-  { config, health, releasers }: StorageOptions,
-): void {
-  const monitor = new RetainedMonitor({
+  // A store that has gone away again does not keep the gateway from starting.
+  await memory.check().catch(() => undefined);
+  releasers.add(repeat(() => memory.check(), MEMORY_INTERVAL_MS));
+  const retained = new RetainedMonitor({
     ...{ redis, key: keys.retained, health, headroom },
     maxBytes: config.limits.total.retainedBytes,
     storeBytes: () => memory.memory.maxBytes,
   });
-  monitor.start();
-  releasers.add(() => monitor.stop());
+  releasers.add(repeat(() => retained.check(), RETAINED_INTERVAL_MS));
+  return memory;
 }
 
 /** Starts watching for losses, after finding those from before the start. */
@@ -207,8 +189,8 @@ async function watchForLosses(
   redis: Redis,
   keys: Keys,
   audit: AuditTrailRedis,
-  { config, log, health, releasers, now }: StorageOptions,
-): Promise<Losses> {
+  { config, log, health, releasers, now }: Foundation,
+): Promise<Pick<Storage, 'losses' | 'identity'>> {
   const store = new LossFile(join(config.dataDir, 'losses.json'), log);
   const losses = new Losses({ store, audit, health, log, now });
   await losses.load();
@@ -216,27 +198,25 @@ async function watchForLosses(
   const watch = new LossWatch({ redis, keys, file, losses, log, now });
   await watch.start();
   releasers.add(() => watch.stop());
-  return losses;
+  return { losses, identity: () => watch.identity };
 }
 
 /** Starts moving audit records to the disk before they take too much memory. */
 async function startArchive(
   redis: Redis,
   keys: Keys,
-  { config, log, health, releasers }: StorageOptions,
+  { config, log, health, releasers }: Foundation,
 ): Promise<AuditArchive> {
   const faults = new AuditArchiveFaults(health, log);
-  const directory = join(config.dataDir, 'audit');
-  const archive = new AuditArchive({ directory, faults, maxOpen: MAX_OPEN_SEGMENTS });
+  const archive = new AuditArchive(join(config.dataDir, 'audit'), faults);
   const archiver = new AuditArchiver({
-    ...{ redis, keys, archive },
+    ...{ redis, keys, archive, faults, log },
+    intervalMs: ARCHIVE_INTERVAL_MS,
     maxKeptBytes: MAX_KEPT_BYTES,
     segmentBytes: SEGMENT_BYTES,
   });
-  const intervalMs = ARCHIVE_INTERVAL_MS;
-  const schedule = new AuditArchiveSchedule(archiver, { intervalMs, faults, log });
-  await schedule.start();
-  releasers.add(() => schedule.stop());
+  await archiver.start();
+  releasers.add(() => archiver.stop());
   return archive;
 }
 
@@ -244,9 +224,9 @@ async function startArchive(
 function startRetention(
   redis: Redis,
   keys: Keys,
-  auditArchive: AuditArchive,
+  archive: AuditArchive,
   unackedFrom: () => number,
-  options: StorageOptions,
+  options: Foundation,
 ): void {
   const { config, log, releasers, steady } = options;
   const { now } = steady;
@@ -255,8 +235,7 @@ function startRetention(
     maxAgeMs: config.history.retentionDays * DAY_MS,
   });
   const records = new AuditRetention({
-    ...{ redis, keys, now },
-    archive: new AuditArchiveRetention(auditArchive),
+    ...{ redis, keys, archive, now },
     maxAgeMs: config.audit.retentionDays * DAY_MS,
   });
   const intervalMs = RETENTION_INTERVAL_MS;
@@ -269,21 +248,28 @@ function startRetention(
   }
 }
 
-async function startEmbedded(
-  headroom: StoreHeadroom,
-  options: StorageOptions,
-): Promise<string | undefined> {
-  const { config, log, health, releasers, searchPath } = options;
+async function startEmbedded(options: Foundation): Promise<EmbeddedRedis | undefined> {
+  const { config, log, releasers, searchPath } = options;
   if (config.redis.url !== undefined) return undefined;
-  const embedded = createEmbeddedRedis({
+  const embedded = new EmbeddedRedis({
     dataDir: config.dataDir,
     maxMemoryBytes: config.redis.maxMemoryBytes ?? defaultMaxMemoryBytes(),
     ...{ log, searchPath },
   });
   releasers.addLimited(() => embedded.stop());
   await embedded.start();
+  return embedded;
+}
+
+/** Starts watching what the embedded store has on the disk. */
+function watchEmbedded(
+  { directory }: EmbeddedRedis,
+  redis: Redis,
+  headroom: StoreHeadroom,
+  { config, log, health, releasers }: Foundation,
+): void {
   const disk = new DiskMonitor(config.dataDir, health, headroom);
-  disk.start();
-  releasers.add(() => disk.stop());
-  return embedded.socketPath;
+  releasers.add(repeat(() => disk.check(), DISK_INTERVAL_MS));
+  const files = new AppendOnlyWatch({ redis, directory, health, log });
+  releasers.add(repeat(() => files.check(), FILES_INTERVAL_MS));
 }

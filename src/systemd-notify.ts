@@ -20,3 +20,17 @@ export async function notifySystemd(
     timeout: TIMEOUT_MS,
   });
 }
+
+/**
+ * Returns the time within which systemd expects a sign of life, `WATCHDOG=1`; undefined when it expects none.
+ *
+ * `environment` holds `WATCHDOG_USEC` and `WATCHDOG_PID` (sd_watchdog_enabled(3)).
+ */
+export function watchdogTimeoutMs(
+  environment: Readonly<Record<string, string | undefined>>,
+  processId: number,
+): number | undefined {
+  const { WATCHDOG_USEC: timeoutUs = '', WATCHDOG_PID: watchedId = '' } = environment;
+  if (watchedId !== '' && watchedId !== String(processId)) return undefined;
+  return Number(timeoutUs) > 0 ? Number(timeoutUs) / 1000 : undefined;
+}

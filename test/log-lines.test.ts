@@ -3,7 +3,7 @@ import { SUBJECT_FIELDS } from '../src/log.js';
 import { callsOf, codeOf, LOG_CALL, messagesOf, sourcesIn } from './docs/program-texts.js';
 
 /** Their log is one of a bridge, `log.child({ bridge })`. */
-const OF_A_BRIDGE = ['bridge', 'bridge-record', 'dead-letters', 'inbound'].map(
+const OF_A_BRIDGE = ['bridge', 'bridge-report', 'dead-letters', 'inbound'].map(
   (name) => `src/bridge/${name}.ts`,
 );
 
@@ -42,7 +42,7 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   'failed to read the witness of the store',
   'failed to record denials before the stop',
   'carried the data of an earlier version over',
-  'removed leftovers of deleted locations and devices',
+  'removed leftovers of an earlier version',
   // Once for an outage or a fault of the store, the disk or the clock.
   'FAILED',
   'failed to publish statuses, retrying',
@@ -73,7 +73,6 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   'failed to trim the logs, retrying',
   'failed to look for losses',
   'failed to read the output of the store',
-  'failed to remove a draft of the audit trail',
   'audit records moved to the disk',
   'failed to move audit records, retrying',
   'failed to record an expired token, retrying',

@@ -111,6 +111,15 @@ describe('a line that names its subject', () => {
     expect(logged).toMatchObject([{ clientId: '0' }, { clientId: '2', repeated: 2 }]);
   });
 
+  test('goes by the network of 64 bits of an IPv6 address, of which a stranger has 2^64', () => {
+    let count = 0;
+    const logged = thrice((log) => log.info({ address: `2001:db8::${++count}` }, 'denied'));
+    expect(logged).toMatchObject([
+      { address: '2001:db8::1' },
+      { address: '2001:db8::3', repeated: 2 },
+    ]);
+  });
+
   test('is written each time at debug level, the repetitions as such', () => {
     const logged = thrice((log) => log.info({ address: 'x' }, 'denied'), 'debug');
     expect(logged).toMatchObject([{ level: 30 }, { level: 20 }, { level: 20 }, { repeated: 2 }]);

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { on } from 'node:events';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { expect, onTestFinished, test } from 'vitest';
-import { notifySystemd } from '../src/systemd-notify.js';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { notifySystemd, watchdogTimeoutMs } from '../src/systemd-notify.js';
+import { GatewayProcess } from './harness/gateway-process.js';
 
 /** A program that listens like systemd: prints what arrives on a datagram socket, a line each. */
 const RECEIVER = `
@@ -23,16 +24,51 @@ function temporarySocket(): string {
   return join(directory, 'notify');
 }
 
-// A machine without systemd lacks its program, too.
-test.skipIf(!existsSync('/usr/bin/systemd-notify'))('notifies systemd', async () => {
+/** Listens on a socket like systemd; the function resolves to the next thing that it is told. */
+async function listening(): Promise<{ socketPath: string; next: () => Promise<string> }> {
   const socketPath = temporarySocket();
   const receiver = spawn('/usr/bin/python3', ['-c', RECEIVER, socketPath]);
   onTestFinished(() => void receiver.kill());
-  const lines = createInterface({ input: receiver.stdout });
-  await once(lines, 'line');
-  const told = once(lines, 'line');
-  await notifySystemd('READY=1', socketPath);
-  expect(await told).toEqual(['READY=1']);
+  const lines = on(createInterface({ input: receiver.stdout }), 'line');
+  const next = async (): Promise<string> => {
+    const line = String((await lines.next()).value);
+    // The program waits for it to be read, which is all that it means.
+    return line === 'BARRIER=1' ? next() : line;
+  };
+  expect(await next()).toBe('bound');
+  return { socketPath, next };
+}
+
+// A machine without systemd lacks its program, too.
+describe.skipIf(!existsSync('/usr/bin/systemd-notify'))('with systemd', () => {
+  test('notifies it', async () => {
+    const { socketPath, next } = await listening();
+    await notifySystemd('READY=1', socketPath);
+    expect(await next()).toBe('READY=1');
+  });
+
+  test('the gateway says that it is ready, that it is alive again and again, and that it stops', async () => {
+    const { socketPath, next } = await listening();
+    const gateway = await GatewayProcess.start({
+      NOTIFY_SOCKET: socketPath,
+      WATCHDOG_USEC: '600000',
+    });
+    expect(await next()).toBe('READY=1');
+    for (let count = 0; count < 3; count++) expect(await next()).toBe('WATCHDOG=1');
+    await gateway.stop();
+    let last = await next();
+    while (last === 'WATCHDOG=1') last = await next();
+    expect(last).toBe('STOPPING=1');
+    await gateway.remove();
+  });
+});
+
+test('knows the time in which systemd expects a sign of life from this process', () => {
+  expect(watchdogTimeoutMs({ WATCHDOG_USEC: '60000000' }, 7)).toBe(60_000);
+  expect(watchdogTimeoutMs({ WATCHDOG_USEC: '60000000', WATCHDOG_PID: '7' }, 7)).toBe(60_000);
+  expect(watchdogTimeoutMs({ WATCHDOG_USEC: '60000000', WATCHDOG_PID: '8' }, 7)).toBeUndefined();
+  expect(watchdogTimeoutMs({ WATCHDOG_USEC: 'x' }, 7)).toBeUndefined();
+  expect(watchdogTimeoutMs({}, 7)).toBeUndefined();
 });
 
 test('does nothing without systemd', async () => {

@@ -7,6 +7,7 @@ const CLIMATE = { topic: 'climate', field: 'celsius', low: 20, high: 24 };
 
 /** The made-up home. Every kind of alarm has a sensor that detects it. */
 const LOCATION = 'Haus am See';
+const GROUP = '1st floor';
 const SENSORS = [
   ['Bed mat 101 A', { room: '101', bed: 'A', resident: 'NC-2041' }, ['outOfBed'], BREATHING],
   ['Bed mat 101 B', { room: '101', bed: 'B', resident: 'NC-2058' }, ['inactivity'], BREATHING],
@@ -32,15 +33,27 @@ export async function openHome({ httpUrl, mqttPort, adminToken }) {
       signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
     });
     if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
-    return answer.json();
+    const text = await answer.text();
+    return text === '' ? undefined : JSON.parse(text);
   };
   const mqttUrl = `mqtt://127.0.0.1:${mqttPort}`;
   const { id } = await send('POST', '/care-homes', { name: LOCATION });
+  const group = await send('POST', `/care-homes/${id}/groups`, { name: GROUP });
+  const rooms = new Map();
+  const roomNames = new Set(SENSORS.flatMap(([, { room }]) => room ?? []));
+  for (const name of roomNames) {
+    const body = { name: `Room ${name}`, groupId: group.id };
+    rooms.set(name, await send('POST', `/care-homes/${id}/rooms`, body));
+  }
   const sensors = [];
   for (const [name, customData, kinds, reading] of SENSORS) {
     const path = `/care-homes/${id}/devices`;
     const device = await send('POST', path, { name });
     await send('PATCH', `${path}/${device.id}/custom-data`, customData);
+    const targetRoomId = rooms.get(customData.room)?.id;
+    if (targetRoomId !== undefined) {
+      await send('POST', `${path}/${device.id}/move`, { targetRoomId });
+    }
     const client = await mqtt.connectAsync(mqttUrl, {
       username: device.id,
       password: device.secret,
@@ -52,9 +65,14 @@ export async function openHome({ httpUrl, mqttPort, adminToken }) {
   }
   const grants = [{ location: id, role: 'viewer' }];
   const token = await send('POST', '/access-tokens', { name: 'Nurse call', grants });
+  // Of its own, so that the audit trail tells apart what was done on the board.
+  const all = [{ location: '*', role: 'admin' }];
+  const board = await send('POST', '/access-tokens', { name: 'Board', grants: all });
   return {
+    id,
     name: LOCATION,
     sensors,
+    boardUrl: `${httpUrl}/#/?token=${board.token}`,
     nurseCall: { mqttUrl, mqttPort, ...token, filter: `care-homes/${id}/#` },
     close: () => Promise.all(sensors.map(({ client }) => client.endAsync(true))),
   };

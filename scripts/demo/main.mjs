@@ -14,7 +14,8 @@ const END_TIMEOUT_MS = 1_000;
 const USAGE = `usage: npm run demo [-- --alarms N]
 
 Shows the gateway at work: a made-up care home whose sensors publish alarms, and a nurse-call system
-that receives them. Nothing needs to be prepared, and nothing is left behind.
+that receives them. Nothing needs to be prepared, and nothing is left behind. It prints a link to the
+board, which shows the alarms in a browser.
 
   --alarms N   end by itself once N alarms have arrived: status 0, or 1 if one has not.
                Without it the demo runs until Ctrl-C
@@ -60,7 +61,7 @@ async function show() {
   }
 }
 
-function introduction({ name, sensors, nurseCall: { mqttPort, id, token, filter } }) {
+function introduction({ name, sensors, boardUrl, nurseCall: { mqttPort, id, token, filter } }) {
   const ends = Number.isFinite(alarms)
     ? `Ends after ${counted(alarms, 'alarm')}.`
     : 'Ctrl-C ends it.';
@@ -72,6 +73,9 @@ function introduction({ name, sensors, nurseCall: { mqttPort, id, token, filter 
 The real gateway with a made-up care home, ${paint('bold', name)}. ${ends}
 ${paint('bold', '→ published')}  one of its ${sensors.length} sensors sends an alarm to the gateway (MQTT, QoS 1)
 ${paint('bold', '← forwarded')}  it is stored, and has reached the nurse-call system with customData
+
+See the alarms on the board, in a browser; the link signs in:
+  ${paint('green', boardUrl)}
 
 Be a second nurse-call system, in another terminal:
   ${paint('green', command)}

@@ -3,9 +3,8 @@ import type { Logger } from 'pino';
 import type { Consumer } from '../delivery/consumer.js';
 import type { SessionOwner } from '../delivery/session.js';
 import type { Sessions } from '../delivery/sessions.js';
+import { BRIDGE_CLIENT_ID_PREFIX, type BridgeOptions } from '../domain/bridge-schema.js';
 import { selectedFilters } from '../domain/bridge-topics.js';
-import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/client-ids.js';
-import type { BridgeOptions } from './bridge-options.js';
 import { retry } from './retry.js';
 
 const MS_PER_HOUR = 3_600_000;

@@ -2,22 +2,19 @@ import type { Logger } from 'pino';
 import type { Consumer } from '../delivery/consumer.js';
 import type { Forwarder } from '../delivery/forwarder.js';
 import { LOG_NAMES } from '../delivery/log-entry.js';
+import { OldestQueued } from '../delivery/oldest-queued.js';
 import type { OutgoingPublish } from '../delivery/receiver.js';
 import type { Sessions } from '../delivery/sessions.js';
+import type { BridgeOptions } from '../domain/bridge-schema.js';
 import type { RateLimits } from '../domain/limits.js';
 import { bridgeStatusTopic } from '../domain/topics.js';
 import { type BridgeStatus, type DeadLetterStore, describeBridge } from '../site/bridge-list.js';
 import type { Health } from '../site/health.js';
-import { BridgeFaults } from './bridge-faults.js';
-import type { BridgeOptions } from './bridge-options.js';
 import { openQueue } from './bridge-queue.js';
-import { BridgeRecord } from './bridge-record.js';
-import { CommandPace } from './command-pace.js';
-import type { ConnectionFailure } from './connection-failure.js';
+import { BridgeReport } from './bridge-report.js';
 import { DeadLetters } from './dead-letters.js';
 import { HANG_UP_LIMITS, type HangUpLimits, HangUps } from './hang-ups.js';
 import { type CommandSink, Inbound } from './inbound.js';
-import { OldestQueued } from './oldest-queued.js';
 import type { Upstream } from './upstream.js';
 import { UpstreamLink } from './upstream-link.js';
 
@@ -58,13 +55,12 @@ export class Bridge {
   readonly options: BridgeOptions;
   readonly #services: BridgeServices;
   readonly #log: Logger;
-  readonly #record: BridgeRecord;
+  readonly #report: BridgeReport;
   readonly #link: UpstreamLink;
   readonly #stopped = new AbortController();
   readonly #timers: NodeJS.Timeout[] = [];
-  readonly #faults: BridgeFaults;
   readonly #deadLetters: DeadLetters;
-  readonly #pace: CommandPace;
+  readonly #inbound: Inbound;
   #queue: Consumer | undefined;
   #oldest: OldestQueued | undefined;
   #isConnecting = false;
@@ -74,37 +70,38 @@ export class Bridge {
     this.options = options;
     this.#services = services;
     this.#log = services.log.child({ bridge: options.name });
-    this.#record = new BridgeRecord(this.#log, services.now);
-    this.#faults = new BridgeFaults(options.name, services.health);
+    const { health, now } = services;
+    const report = new BridgeReport({ bridge: options.name, health, log: this.#log, now });
+    this.#report = report;
     this.#deadLetters = new DeadLetters({
       bridge: options.name,
       store: services.deadLetters,
       log: this.#log,
       signal: this.#stopped.signal,
-      onStored: (letter) => this.#record.deadLettered(letter),
+      onStored: (letter) => report.deadLettered(letter),
     });
     const clientId =
       options.clientId ?? `care-home-gateway-${services.installation}-${options.name}`;
-    const { commands, maxPacketBytes } = services;
-    this.#pace = new CommandPace(services.commandLimits);
-    const inbound = new Inbound(options, {
-      ...{ commands, maxPacketBytes, pace: this.#pace },
-      log: this.#log,
-    });
+    const { commands, commandLimits: limits, maxPacketBytes } = services;
+    const inbound = new Inbound(options, { commands, limits, maxPacketBytes, log: this.#log });
+    this.#inbound = inbound;
     this.#link = new UpstreamLink(
       options,
       { clientId, maxPacketBytes },
-      new HangUps(services.hangUpLimits ?? HANG_UP_LIMITS, (publish) => this.#hangsUpAt(publish)),
+      new HangUps(services.hangUpLimits ?? HANG_UP_LIMITS, (publish) => report.hangsUpAt(publish)),
       {
         connected: (upstream) => this.#connected(upstream),
         writable: () => this.#queue?.wake(),
         acknowledged: (messageId) => this.#acknowledged(messageId),
-        deadLettered: (upstream, publish, reason) => this.#deadLetter(upstream, publish, reason),
+        deadLettered: (publish, reason) => this.#deadLetter(publish, reason),
         received: (packet) => inbound.accept(packet),
-        commandsAnswered: (areDenied) => this.#commandsAnswered(areDenied),
+        commandsAnswered: (areDenied) => report.commandsAnswered(areDenied),
         downgraded: () => this.#log.info('upstream does not accept MQTT 5, retrying with 3.1.1'),
         disconnected: (upstream) => this.#disconnected(upstream),
-        failed: (failure) => this.#failed(failure),
+        failed: (failure) => {
+          report.failed(failure);
+          this.#announce();
+        },
       },
     );
   }
@@ -153,7 +150,7 @@ export class Bridge {
     return {
       name,
       url,
-      ...this.#record.state,
+      ...this.#report.status,
       queued: this.queued,
       // The only field that needs the store.
       oldestQueuedAtMs: oldestMs === null ? null : this.#services.wallTimeOf(oldestMs),
@@ -170,51 +167,33 @@ export class Bridge {
     this.#stopped.abort();
     for (const timer of this.#timers) clearInterval(timer);
     await this.#link.stop();
-    this.#faults.clear();
+    this.#report.clear();
     const deadline = new Promise((resolve) => setTimeout(resolve, LAST_STATUS_TIMEOUT_MS).unref());
     await Promise.race([this.#announce(), deadline]);
   }
 
   #connected(upstream: Upstream): void {
-    this.#record.connected();
-    this.#faults.down(undefined);
+    this.#report.connected();
     this.#queue?.connect(upstream);
     this.#announce();
   }
 
   #disconnected(upstream: Upstream): void {
-    this.#record.disconnected();
+    this.#report.disconnected();
     this.#queue?.disconnect(upstream);
   }
 
-  #failed(failure: ConnectionFailure): void {
-    this.#record.failed(failure);
-    this.#faults.down(failure);
-    this.#announce();
-  }
-
   #acknowledged(messageId: number): void {
-    this.#record.acknowledged();
+    this.#report.acknowledged();
     this.#queue?.acknowledge(messageId);
   }
 
-  #hangsUpAt(publish: OutgoingPublish | undefined): void {
-    this.#faults.hangsUpAt(publish);
-    if (publish === undefined) return;
-    this.#log.warn({ topic: publish.topic }, 'upstream closes the connection at a message');
-  }
-
-  #commandsAnswered(areDenied: boolean): void {
-    this.#faults.commandsDenied(areDenied);
-    if (areDenied) this.#log.warn('upstream denied the subscription to commands');
-  }
-
-  #deadLetter(upstream: Upstream, publish: OutgoingPublish, reason: string): void {
+  #deadLetter(publish: OutgoingPublish, reason: string): void {
+    const { messageId, topic, payload } = publish;
     // At QoS 0 the queue does not hold the message.
-    if (publish.messageId === 0 || !upstream.isConnected || this.#queue === undefined) return;
-    const { topic, payload } = publish;
+    if (messageId === 0 || this.#queue === undefined) return;
     const letter = { atMs: this.#services.now(), topic, reason, payload };
-    this.#deadLetters.add(upstream, letter, this.#queue.deadLetter(publish.messageId));
+    this.#deadLetters.add(messageId, letter, this.#queue.deadLetter(messageId));
   }
 
   /**
@@ -223,11 +202,11 @@ export class Bridge {
    * On a connection that comes and goes the queue may not move.
    */
   async #checkBacklog(): Promise<void> {
-    this.#faults.slowed(this.#pace.isSlowing);
+    this.#report.slowed(this.#inbound.isSlowing);
     const oldestMs = await this.#oldest?.receivedAtMs();
     if (oldestMs === undefined || this.#stopped.signal.aborted) return;
     const longAgoMs = this.#services.steadyNow() - LAGGING_AFTER_MS;
-    this.#faults.lagging(oldestMs !== null && oldestMs < longAgoMs);
+    this.#report.lagging(oldestMs !== null && oldestMs < longAgoMs);
   }
 
   #announce(): Promise<void> {

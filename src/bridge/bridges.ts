@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { BridgeOptions } from '../domain/bridge-schema.js';
 import { bridgeStatusTopic } from '../domain/topics.js';
 import type { BridgeList, BridgeStatus } from '../site/bridge-list.js';
 import { Bridge, type BridgeServices } from './bridge.js';
-import type { BridgeOptions } from './bridge-options.js';
 import { discardQueue } from './bridge-queue.js';
 import { acceptPacketTooLarge } from './client-options.js';
 

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { IClientOptions } from 'mqtt';
 import { ReasonCodes } from 'mqtt';
 import constants from 'mqtt-packet/constants.js';
-import type { BridgeOptions } from './bridge-options.js';
+import type { BridgeOptions } from '../domain/bridge-schema.js';
 import { PACKET_TOO_LARGE } from './connection-failure.js';
 import { MAX_WAITING } from './late-acks.js';
 

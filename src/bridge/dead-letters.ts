@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import type { DeadLetter, DeadLetterStore } from '../site/bridge-list.js';
 import { retry } from './retry.js';
-import type { Upstream } from './upstream.js';
 
 export interface DeadLettersOptions {
   readonly bridge: string;
@@ -12,21 +11,16 @@ export interface DeadLettersOptions {
   readonly onStored: (letter: DeadLetter) => void;
 }
 
-interface Pending {
-  upstream: Upstream;
-  /** One for each message with this topic and payload. */
-  drops: (() => void)[];
-}
-
 /**
  * Stores dead letters before their messages leave the queue.
  *
  * So no message is lost unlisted. A message that becomes a dead letter again while the store is
- * away is stored once.
+ * away is stored once: it comes again under its packet identifier [MQTT-4.4.0-1].
  */
 export class DeadLetters {
   readonly #options: DeadLettersOptions;
-  readonly #pending = new Map<string, Pending>();
+  /** Drops each message; set by the last connection that made it a dead letter. */
+  readonly #drops = new Map<string, () => void>();
   #isWarned = false;
 
   constructor(options: DeadLettersOptions) {
@@ -34,31 +28,22 @@ export class DeadLetters {
   }
 
   /** @param drop called once the dead letter is stored */
-  add(upstream: Upstream, letter: DeadLetter, drop: () => void): void {
-    const key = `${letter.topic}\n${letter.payload.toString('base64')}`;
-    const present = this.#pending.get(key);
-    if (present === undefined) {
-      const pending = { upstream, drops: [drop] };
-      this.#pending.set(key, pending);
-      void this.#store(letter, pending).finally(() => this.#pending.delete(key));
-    } else if (present.upstream === upstream) {
-      present.drops.push(drop);
-    } else {
-      // A later connection has made dead letters of the same messages.
-      present.upstream = upstream;
-      present.drops = [drop];
-    }
+  add(messageId: number, letter: DeadLetter, drop: () => void): void {
+    const key = `${messageId}\n${letter.topic}\n${letter.payload.toString('base64')}`;
+    const isPending = this.#drops.has(key);
+    this.#drops.set(key, drop);
+    if (!isPending) void this.#store(key, letter);
   }
 
-  async #store(letter: DeadLetter, pending: Pending): Promise<void> {
+  async #store(key: string, letter: DeadLetter): Promise<void> {
     const { bridge, store, signal, onStored } = this.#options;
     const onFailure = (error: unknown) => this.#warn(error);
-    while (pending.drops.length > 0) {
-      if (!(await retry(() => store.add(bridge, letter), { signal, onFailure }))) return;
+    if (await retry(() => store.add(bridge, letter), { signal, onFailure })) {
       this.#isWarned = false;
       onStored(letter);
-      pending.drops.shift()?.();
+      this.#drops.get(key)?.();
     }
+    this.#drops.delete(key);
   }
 
   #warn(error: unknown): void {

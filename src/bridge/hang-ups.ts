@@ -49,6 +49,7 @@ export class HangUps {
    * How many messages: the suspect, and those tried in its place at which the upstream hung up too.
    */
   #holdCount = 1;
+  #toTest = 0;
 
   /** @param onSuspect called at the second hang-up at a message, and when that is over */
   constructor(limits: HangUpLimits, onSuspect: (publish: OutgoingPublish | undefined) => void) {
@@ -63,6 +64,18 @@ export class HangUps {
   /** How many messages the next connection holds back, the suspect first. */
   get held(): number {
     return this.#isHolding ? this.#holdCount : 0;
+  }
+
+  /** Notes how many messages in flight may have ended the connection. */
+  test(messages: number): void {
+    this.#toTest = messages;
+  }
+
+  /** How many messages a new connection sends one by one, which shows which of them ends it. */
+  takeToTest(): number {
+    const messages = this.#toTest;
+    this.#toTest = 0;
+    return messages;
   }
 
   /** Messages keep their packet identifier when they are sent again [MQTT-4.4.0-1]. */

@@ -1,13 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { IPublishPacket } from 'mqtt';
 import type { Logger } from 'pino';
+import type { BridgeOptions } from '../domain/bridge-schema.js';
 import { parseBridgedCommand } from '../domain/bridge-topics.js';
+import type { RateLimits } from '../domain/limits.js';
+import { TokenBucket, TokenRate } from '../domain/token-bucket.js';
 import { matchesFilter } from '../domain/topics.js';
-import type { BridgeOptions } from './bridge-options.js';
-import type { CommandPace } from './command-pace.js';
 import { packetBytes } from './publish-packet.js';
 
 const SHARE_PREFIX = /^\$share\/[^/]+\//;
+const SECOND_MS = 1_000;
+const SLOWED_FOR_MS = 10_000;
 
 /** Delivers commands to devices. */
 export interface CommandSink {
@@ -24,7 +27,8 @@ export interface CommandSink {
 
 export interface InboundServices {
   readonly commands: CommandSink;
-  readonly pace: CommandPace;
+  /** How fast an upstream may send, over all connections to it: as fast as an access token. */
+  readonly limits: RateLimits;
   /** Larger commands are dropped. */
   readonly maxPacketBytes: number;
   readonly log: Logger;
@@ -40,12 +44,24 @@ export class Inbound {
   readonly #services: InboundServices;
   /** Commands being stored: the last of each topic and payload. */
   readonly #pending = new Map<string, Promise<void>>();
+  readonly #messages = new TokenBucket();
+  readonly #bytes = new TokenBucket();
+  #slowedAtMs = Number.NEGATIVE_INFINITY;
   /** The turn of the last message: they are taken in order, however long each must wait. */
   #turn: Promise<void> = Promise.resolve();
 
   constructor(options: BridgeOptions, services: InboundServices) {
     this.#options = options;
     this.#services = services;
+    const { messagesPerSecond, messageBurst, bytesPerSecond, byteBurst } = services.limits;
+    const nowMs = performance.now();
+    this.#messages.limit(new TokenRate(messagesPerSecond / SECOND_MS, messageBurst), nowMs);
+    this.#bytes.limit(new TokenRate(bytesPerSecond / SECOND_MS, byteBurst), nowMs);
+  }
+
+  /** Whether the upstream has recently been slowed. */
+  get isSlowing(): boolean {
+    return performance.now() - this.#slowedAtMs < SLOWED_FOR_MS;
   }
 
   /** Resolves when the packet may be acknowledged; rejects when the upstream is to send it again. */
@@ -66,8 +82,13 @@ export class Inbound {
   /** Waits for the message's turn: while a hundred wait, the upstream is read no further. */
   #inTurn(bytes: number): Promise<void> {
     this.#turn = this.#turn.then(async () => {
-      const waitMs = this.#services.pace.take(bytes);
-      if (waitMs > 0) await delay(waitMs, undefined, { ref: false });
+      const nowMs = performance.now();
+      this.#messages.take(1, nowMs);
+      this.#bytes.take(bytes, nowMs);
+      const freeAtMs = Math.max(this.#messages.freeAtMs, this.#bytes.freeAtMs);
+      if (freeAtMs <= nowMs) return;
+      this.#slowedAtMs = freeAtMs;
+      await delay(freeAtMs - nowMs, undefined, { ref: false });
     });
     return this.#turn;
   }

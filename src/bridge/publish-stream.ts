@@ -9,6 +9,28 @@ export const MAX_UNANSWERED = 65_534;
 const MAX_IDENTIFIER = 65_535;
 /** Bytes that may wait for the network: several times what is sent in one turn of the event loop. */
 const MAX_UNSENT_BYTES = 256 * 1024;
+/** A single message may wait longer than the timeout, as long as others are acknowledged meanwhile. */
+const LONGEST_WAIT_TIMEOUTS = 6;
+const CHECKS_PER_TIMEOUT = 4;
+
+/** A message at QoS 1 or 2 that the upstream has not answered. */
+export interface Unanswered {
+  readonly publish: OutgoingPublish;
+  readonly sentAtMs: number;
+}
+
+export interface PublishStreamOptions {
+  readonly client: MqttClient;
+  readonly ackTimeoutMs: number;
+  /** Called with reason code 0 for a message at QoS 0 that is sent. */
+  readonly onAnswer: (publish: OutgoingPublish, reasonCode: number) => void;
+  /**
+   * Called, perhaps more than once, when nothing has been acknowledged in time.
+   *
+   * A connection may look alive and be dead: the network is gone, or the broker answers pings only.
+   */
+  readonly onSilence: () => void;
+}
 
 /**
  * Writes PUBLISHes to a connection and takes the upstream's answers, past mqtt.js.
@@ -17,20 +39,19 @@ const MAX_UNSENT_BYTES = 256 * 1024;
  * acknowledgement; what it has not sent itself, it ignores the acknowledgement of.
  */
 export class PublishStream {
-  readonly #client: MqttClient;
-  readonly #onAnswer: (publish: OutgoingPublish, reasonCode: number) => void;
-  /** Messages at QoS 1 and 2, by their packet identifier on this connection. */
-  readonly #unanswered = new Map<number, OutgoingPublish>();
+  readonly #options: PublishStreamOptions;
+  /** By their packet identifier on this connection, the oldest first. */
+  readonly #unanswered = new Map<number, Unanswered>();
+  readonly #timer: NodeJS.Timeout;
+  /** Time of the last acknowledgement, or of the first message since none was in flight. */
+  #lastAnswerAtMs = 0;
   #answers: Packet[] = [];
   #isCorked = false;
 
-  /** @param onAnswer called with reason code 0 for a message at QoS 0 that is sent */
-  constructor(
-    client: MqttClient,
-    onAnswer: (publish: OutgoingPublish, reasonCode: number) => void,
-  ) {
-    this.#client = client;
-    this.#onAnswer = onAnswer;
+  constructor(options: PublishStreamOptions) {
+    this.#options = options;
+    const { client, ackTimeoutMs } = options;
+    this.#timer = setInterval(() => this.#checkSilence(), ackTimeoutMs / CHECKS_PER_TIMEOUT);
     client.on('packetreceive', (packet) => {
       const { cmd } = packet;
       if (cmd === 'puback' || cmd === 'pubrec' || cmd === 'pubcomp') this.#noteAnswer(packet);
@@ -38,11 +59,11 @@ export class PublishStream {
   }
 
   get isWritable(): boolean {
-    return this.#client.stream.writableLength < MAX_UNSENT_BYTES;
+    return this.#options.client.stream.writableLength < MAX_UNSENT_BYTES;
   }
 
   /** Messages at QoS 1 and 2 that the upstream has not answered, the oldest first. */
-  get unanswered(): readonly OutgoingPublish[] {
+  get unanswered(): readonly Unanswered[] {
     return [...this.#unanswered.values()];
   }
 
@@ -51,7 +72,7 @@ export class PublishStream {
   }
 
   /** Returns what is unanswered, and takes no answers to it any more. */
-  forgetUnanswered(): readonly OutgoingPublish[] {
+  forgetUnanswered(): readonly Unanswered[] {
     const { unanswered } = this;
     this.#unanswered.clear();
     return unanswered;
@@ -62,10 +83,12 @@ export class PublishStream {
     const messageId = packet.qos === 0 ? 0 : this.#unusedIdentifier(publish.messageId);
     const bytes = encodePublish({ ...packet, messageId });
     if (packet.qos > 0) {
-      this.#unanswered.set(messageId, publish);
+      const sentAtMs = performance.now();
+      if (this.#unanswered.size === 0) this.#lastAnswerAtMs = sentAtMs;
+      this.#unanswered.set(messageId, { publish, sentAtMs });
       this.#write(bytes);
     } else {
-      this.#write(bytes, (error) => error ?? this.#onAnswer(publish, 0));
+      this.#write(bytes, (error) => error ?? this.#options.onAnswer(publish, 0));
     }
   }
 
@@ -76,6 +99,20 @@ export class PublishStream {
     for (const answer of answers) this.#take(answer);
   }
 
+  /** Stops watching for silence. */
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  #checkSilence(): void {
+    const [oldest] = this.#unanswered.values();
+    if (oldest === undefined) return;
+    const { ackTimeoutMs, onSilence } = this.#options;
+    const nowMs = performance.now();
+    const isStuck = nowMs - oldest.sentAtMs > ackTimeoutMs * LONGEST_WAIT_TIMEOUTS;
+    if (isStuck || nowMs - this.#lastAnswerAtMs > ackTimeoutMs) onSilence();
+  }
+
   #noteAnswer(packet: Packet): void {
     if (this.#answers.length === 0) setImmediate(() => this.takeAnswers());
     this.#answers.push(packet);
@@ -84,13 +121,14 @@ export class PublishStream {
   #take(answer: Packet): void {
     const { messageId = 0 } = answer;
     const reasonCode = 'reasonCode' in answer ? (answer.reasonCode ?? 0) : 0;
-    const publish = this.#unanswered.get(messageId);
-    if (publish === undefined) return;
+    const unanswered = this.#unanswered.get(messageId);
+    if (unanswered === undefined) return;
     if (answer.cmd === 'pubrec' && !isFailure(reasonCode)) {
       this.#write(encodePubrel(messageId));
     } else {
       this.#unanswered.delete(messageId);
-      this.#onAnswer(publish, reasonCode);
+      this.#lastAnswerAtMs = performance.now();
+      this.#options.onAnswer(unanswered.publish, reasonCode);
     }
   }
 
@@ -100,7 +138,7 @@ export class PublishStream {
    */
   #unusedIdentifier(messageId: number): number {
     let unused = messageId;
-    while (unused === this.#client.getLastMessageId() || this.#unanswered.has(unused)) {
+    while (unused === this.#options.client.getLastMessageId() || this.#unanswered.has(unused)) {
       unused = (unused % MAX_IDENTIFIER) + 1;
     }
     return unused;
@@ -108,7 +146,7 @@ export class PublishStream {
 
   /** Writes a packet; all packets of one turn of the event loop leave together. */
   #write(bytes: Buffer, onSent?: (error?: Error | null) => void): void {
-    const { stream } = this.#client;
+    const { stream } = this.#options.client;
     if (!this.#isCorked) {
       this.#isCorked = true;
       stream.cork();

@@ -1,7 +1,5 @@
 import type { IClientOptions } from 'mqtt';
-import type { OutgoingPublish } from '../delivery/receiver.js';
-import { type BridgeTopic, bridgedTopic, parseBridgeTopic } from '../domain/bridge-topics.js';
-import type { BridgeOptions } from './bridge-options.js';
+import type { BridgeOptions } from '../domain/bridge-schema.js';
 import {
   clientOptions,
   type LinkIdentity,
@@ -23,10 +21,8 @@ const END_TIMEOUT_MS = 2_000;
 /** A connection that lasts so long works, even if there was nothing to send. */
 const PROVEN_AFTER_MS = 10_000;
 
-export interface LinkEvents extends Omit<UpstreamEvents, 'connected' | 'deadLettered' | 'closed'> {
+export interface LinkEvents extends Omit<UpstreamEvents, 'connected' | 'closed'> {
   connected(upstream: Upstream): void;
-  /** The upstream never takes the message. */
-  deadLettered(upstream: Upstream, publish: OutgoingPublish, reason: string): void;
   /** The upstream does not accept MQTT 5: the link speaks 3.1.1 from now on. */
   downgraded(): void;
   /** A connection that was `connected` is gone. */
@@ -40,7 +36,6 @@ export class UpstreamLink {
   readonly #options: BridgeOptions;
   readonly #identity: LinkIdentity;
   readonly #events: LinkEvents;
-  readonly #template: BridgeTopic;
   #protocol: ProtocolVersion;
   /** Whether the next attempt is made with 3.1.1: the upstream hung up on MQTT 5. */
   #isTryingOlder = false;
@@ -48,10 +43,6 @@ export class UpstreamLink {
   #failedAttempts = 0;
   #lastFailure: FailureKind | undefined;
   readonly #hangUps: HangUps;
-  /**
-   * The number of messages any of which may have ended the last connection; the next shows which.
-   */
-  #suspects = 0;
   #timer: NodeJS.Timeout | undefined;
   #isStopped = false;
 
@@ -65,7 +56,6 @@ export class UpstreamLink {
     this.#identity = identity;
     this.#hangUps = hangUps;
     this.#events = events;
-    this.#template = parseBridgeTopic(options.topic) ?? [];
     this.#protocol = options.protocol === '3.1.1' ? OLDER : 5;
   }
 
@@ -92,15 +82,13 @@ export class UpstreamLink {
 
   #open(client: IClientOptions, protocol: ProtocolVersion): void {
     if (this.#isStopped) return;
-    const { url, qos, retain, commands, ackTimeoutSeconds } = this.#options;
     let isConnected = false;
     const upstream = new Upstream(
       {
-        ...{ url, client, protocol, qos, retain, commands },
+        bridge: this.#options,
+        client,
+        protocol,
         maxGatheredBytes: maxGatheredBytes(this.#identity),
-        topicOf: (topic) => bridgedTopic(this.#template, topic),
-        ackTimeoutMs: ackTimeoutSeconds * 1000,
-        suspects: this.#suspects,
         hangUps: this.#hangUps,
       },
       {
@@ -118,9 +106,8 @@ export class UpstreamLink {
           if (this.#lastFailure !== 'taken-over') this.#proven();
           this.#events.acknowledged(messageId);
         },
-        deadLettered: (publish, reason) => this.#events.deadLettered(upstream, publish, reason),
-        closed: (failure, suspects) => {
-          if (isConnected) this.#ended(upstream, failure, suspects);
+        closed: (failure) => {
+          if (isConnected) this.#ended(upstream, failure);
           else this.#notAccepted(failure);
         },
       },
@@ -129,10 +116,9 @@ export class UpstreamLink {
   }
 
   /** Handles the end of a connection that the upstream had accepted. */
-  #ended(upstream: Upstream, failure: ConnectionFailure, suspects: number): void {
+  #ended(upstream: Upstream, failure: ConnectionFailure): void {
     this.#upstream = undefined;
     this.#isTryingOlder = false;
-    this.#suspects = suspects;
     this.#hangUps.nextConnection();
     this.#events.disconnected(upstream);
     this.#failed(failure);

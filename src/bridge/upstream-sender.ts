@@ -1,7 +1,12 @@
-import type { MqttClient } from 'mqtt';
+import type { IConnackPacket, MqttClient } from 'mqtt';
 import type { OutgoingPublish } from '../delivery/receiver.js';
-import { parseBridgedCommand } from '../domain/bridge-topics.js';
-import { AckWatch } from './ack-watch.js';
+import type { BridgeOptions } from '../domain/bridge-schema.js';
+import {
+  type BridgeTopic,
+  bridgedTopic,
+  parseBridgedCommand,
+  parseBridgeTopic,
+} from '../domain/bridge-topics.js';
 import type { ProtocolVersion } from './client-options.js';
 import {
   type ConnectionFailure,
@@ -14,25 +19,14 @@ import {
 import type { HangUps } from './hang-ups.js';
 import { packetBytes } from './publish-packet.js';
 import { MAX_UNANSWERED, PublishStream } from './publish-stream.js';
-import type { UpstreamLimits } from './upstream-limits.js';
 
 /** [MQTT-1.5.4] */
 const MAX_TOPIC_BYTES = 65_535;
 const HUNG_UP = 'Connection closed each time';
 
 export interface SenderOptions {
-  readonly topicOf: (forwardedTopic: string) => string;
+  readonly bridge: BridgeOptions;
   readonly protocol: ProtocolVersion;
-  readonly qos: 0 | 1 | 2;
-  readonly retain: boolean;
-  /** Filters to subscribe to; empty for none. */
-  readonly commands: readonly string[];
-  readonly ackTimeoutMs: number;
-  /**
-   * How many messages to send one by one, so that the upstream shows which of them it does not
-   * take.
-   */
-  readonly suspects: number;
   readonly hangUps: HangUps;
 }
 
@@ -51,7 +45,7 @@ export interface SenderEvents {
 export class UpstreamSender {
   readonly #options: SenderOptions;
   readonly #events: SenderEvents;
-  readonly #watch: AckWatch;
+  readonly #topic: BridgeTopic;
   readonly #stream: PublishStream;
   #limits: UpstreamLimits | undefined;
   /** Messages that are held back (`HangUps`). */
@@ -60,8 +54,8 @@ export class UpstreamSender {
   #toHold: number;
   #holdTimer: NodeJS.Timeout | undefined;
   #answeredCount = 0;
-  #lastSentAtMs = 0;
-  #suspects = 0;
+  /** How many of the first messages to send one by one. */
+  #toTest = 0;
   #isEnding = false;
   #isStopped = false;
   #onIdle: (() => void) | undefined;
@@ -70,10 +64,13 @@ export class UpstreamSender {
     this.#options = options;
     this.#events = events;
     this.#toHold = options.hangUps.held;
-    this.#stream = new PublishStream(client, (publish, code) => this.#answered(publish, code));
-    this.#watch = new AckWatch(options.ackTimeoutMs, () =>
-      events.giveUp({ kind: 'silent', detail: 'no acknowledgement in time' }),
-    );
+    this.#topic = parseBridgeTopic(options.bridge.topic) ?? [];
+    this.#stream = new PublishStream({
+      client,
+      ackTimeoutMs: options.bridge.ackTimeoutSeconds * 1000,
+      onAnswer: (publish, code) => this.#answered(publish, code),
+      onSilence: () => events.giveUp({ kind: 'silent', detail: 'no acknowledgement in time' }),
+    });
   }
 
   get isWritable(): boolean {
@@ -86,18 +83,15 @@ export class UpstreamSender {
     return Math.min(this.#limits?.maxInFlight ?? MAX_UNANSWERED, MAX_UNANSWERED);
   }
 
-  /** How many messages the next connection is to send one by one. */
-  get suspects(): number {
-    return this.#suspects;
-  }
-
   get #isOneByOne(): boolean {
-    const { hangUps, suspects } = this.#options;
-    return hangUps.isSuspecting || this.#held.length > 0 || this.#answeredCount < suspects;
+    const isSuspecting = this.#options.hangUps.isSuspecting || this.#held.length > 0;
+    return isSuspecting || this.#answeredCount < this.#toTest;
   }
 
-  start(limits: UpstreamLimits): void {
-    this.#limits = limits;
+  /** Begins to send: the upstream has accepted the connection. */
+  start(connack: IConnackPacket): void {
+    this.#limits = limitsOf(connack);
+    this.#toTest = this.#options.hangUps.takeToTest();
   }
 
   send(publish: OutgoingPublish): void {
@@ -105,8 +99,8 @@ export class UpstreamSender {
     if (limits === undefined) return;
     // At QoS 0 no answer shows that the upstream did not hang up at this one.
     if (publish.messageId === 0 && this.#isOneByOne) return;
-    const topic = this.#options.topicOf(publish.topic);
-    if (this.#options.commands.length > 0 && parseBridgedCommand(topic) !== undefined) {
+    const topic = bridgedTopic(this.#topic, publish.topic);
+    if (this.#options.bridge.commands.length > 0 && parseBridgedCommand(topic) !== undefined) {
       this.#events.deadLettered(publish, 'it would come back as a command');
     } else if (Buffer.byteLength(topic) > MAX_TOPIC_BYTES) {
       this.#events.deadLettered(publish, 'its topic upstream is too long');
@@ -124,21 +118,23 @@ export class UpstreamSender {
   /** Handles a DISCONNECT whose reason is about a message. */
   sentAway(code: number): void {
     this.#stream.takeAnswers();
-    this.#suspects = this.#stream.unansweredCount;
+    this.#options.hangUps.test(this.#stream.unansweredCount);
     if (!this.#isOneByOne) return;
-    for (const publish of this.#stream.forgetUnanswered())
+    for (const { publish } of this.#stream.forgetUnanswered()) {
       this.#deadLetter(publish, reasonOf(code));
+    }
   }
 
   /** Handles a connection that the upstream has closed without a telling reason. */
   hungUp(): void {
     this.#stream.takeAnswers();
     const { unanswered } = this.#stream;
-    const [publish] = unanswered;
-    if (publish === undefined) return;
+    const [first] = unanswered;
+    if (first === undefined) return;
     const { hangUps } = this.#options;
-    if (this.#isOneByOne || this.#answeredCount === 0) this.#suspects = unanswered.length;
-    const answerMs = performance.now() - this.#lastSentAtMs;
+    const { publish, sentAtMs } = first;
+    if (this.#isOneByOne || this.#answeredCount === 0) hangUps.test(unanswered.length);
+    const answerMs = performance.now() - sentAtMs;
     if (unanswered.length > 1 || answerMs > hangUps.limits.maxAnswerMs) return;
     if (hangUps.hungUpAt(publish, this.#answeredCount > 0)) this.#deadLetter(publish, HUNG_UP);
   }
@@ -158,22 +154,18 @@ export class UpstreamSender {
   stop(): void {
     this.stopSending();
     this.#isStopped = true;
-    this.#watch.stop();
+    this.#stream.stop();
   }
 
   #qosOf({ qos }: OutgoingPublish, { maxQos }: UpstreamLimits): 0 | 1 | 2 {
-    return qos === 0 ? 0 : smaller(this.#options.qos, maxQos);
+    return qos === 0 ? 0 : smaller(this.#options.bridge.qos, maxQos);
   }
 
   #publish(publish: OutgoingPublish, topic: string, limits: UpstreamLimits): void {
-    const { payload, messageId, dup } = publish;
-    const { protocol } = this.#options;
+    const { payload, dup } = publish;
+    const { bridge, protocol } = this.#options;
     const qos = this.#qosOf(publish, limits);
-    const retain = this.#options.retain && limits.takesRetained;
-    if (qos > 0) {
-      this.#watch.sent(messageId);
-      this.#lastSentAtMs = performance.now();
-    }
+    const retain = bridge.retain && limits.takesRetained;
     this.#stream.publish(publish, { topic, payload, qos, retain, dup: dup && qos > 0, protocol });
   }
 
@@ -199,7 +191,6 @@ export class UpstreamSender {
 
   #answered(publish: OutgoingPublish, reasonCode: number): void {
     if (this.#isStopped || publish.messageId === 0) return;
-    this.#watch.answered(publish.messageId);
     this.#answeredCount++;
     // In the order of the queue: held messages go before later ones.
     this.#sendHeld();
@@ -220,6 +211,25 @@ export class UpstreamSender {
     this.#options.hangUps.answered(publish);
     this.#events.deadLettered(publish, reason);
   }
+}
+
+/** Limits in an upstream's CONNACK (MQTT 5, 3.2.2.3); MQTT 3.1.1 has none. */
+interface UpstreamLimits {
+  /** Undefined: no limit. */
+  readonly maxInFlight: number | undefined;
+  readonly maxPacketBytes: number;
+  readonly maxQos: 0 | 1 | 2;
+  readonly takesRetained: boolean;
+}
+
+function limitsOf({ properties }: IConnackPacket): UpstreamLimits {
+  const { receiveMaximum, maximumPacketSize, maximumQoS, retainAvailable } = properties ?? {};
+  return {
+    maxInFlight: receiveMaximum,
+    maxPacketBytes: maximumPacketSize ?? Number.POSITIVE_INFINITY,
+    maxQos: maximumQoS === 0 || maximumQoS === 1 ? maximumQoS : 2,
+    takesRetained: retainAvailable !== false,
+  };
 }
 
 function smaller(one: 0 | 1 | 2, other: 0 | 1 | 2): 0 | 1 | 2 {

@@ -10,11 +10,9 @@ import {
 } from './connection-failure.js';
 import { LateAcks } from './late-acks.js';
 import { PacketLengths } from './packet-lengths.js';
-import { limitsOf } from './upstream-limits.js';
 import { type SenderEvents, type SenderOptions, UpstreamSender } from './upstream-sender.js';
 
 export interface UpstreamOptions extends SenderOptions {
-  readonly url: string;
   readonly client: IClientOptions;
   /** An upstream that announces a longer packet is left. */
   readonly maxGatheredBytes: number;
@@ -27,11 +25,8 @@ export interface UpstreamEvents extends Omit<SenderEvents, 'giveUp'> {
   received(packet: IPublishPacket): Promise<void>;
   /** Whether the upstream denied a filter of `commands`. */
   commandsAnswered(areDenied: boolean): void;
-  /**
-   * The connection is gone; called once, and nothing after it.
-   * @param suspects how many messages the next connection is to send one by one
-   */
-  closed(failure: ConnectionFailure, suspects: number): void;
+  /** The connection is gone; called once, and nothing after it. */
+  closed(failure: ConnectionFailure): void;
 }
 
 /**
@@ -54,7 +49,7 @@ export class Upstream implements Receiver {
     this.#options = options;
     this.#events = events;
     // Throws when a certificate is none, so nothing must have been started before.
-    const client = connect(options.url, options.client);
+    const client = connect(options.bridge.url, options.client);
     this.#client = client;
     this.#sender = new UpstreamSender(client, options, {
       writable: () => events.writable(),
@@ -67,6 +62,7 @@ export class Upstream implements Receiver {
     client.on('connect', (connack) => this.#connected(connack));
     client.on('error', (error) => this.#noteFailure(failureOfError(error)));
     client.on('disconnect', ({ reasonCode = 0 }) => {
+      if (this.#isClosed) return;
       this.#noteFailure(failureOfCode(reasonCode));
       if (mayBeAboutMessage(reasonCode)) this.#sender.sentAway(reasonCode);
     });
@@ -117,8 +113,8 @@ export class Upstream implements Receiver {
   #connected(connack: IConnackPacket): void {
     if (this.#isClosed) return;
     this.#isAccepted = true;
-    this.#sender.start(limitsOf(connack));
-    const { commands } = this.#options;
+    this.#sender.start(connack);
+    const { commands } = this.#options.bridge;
     if (commands.length > 0) this.#subscribe(commands);
     this.#events.connected();
   }
@@ -165,6 +161,6 @@ export class Upstream implements Receiver {
     this.#isClosed = true;
     this.#sender.stop();
     this.#client.end(true);
-    this.#events.closed(failure, this.#sender.suspects);
+    this.#events.closed(failure);
   }
 }

@@ -4,7 +4,7 @@ import { type SessionOwner, sessionKey } from '../delivery/session.js';
 import { sessionToReplace } from '../delivery/session-quota.js';
 import type { Sessions } from '../delivery/sessions.js';
 import { networkOf } from '../domain/addresses.js';
-import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/client-ids.js';
+import { BRIDGE_CLIENT_ID_PREFIX } from '../domain/bridge-schema.js';
 import { mayPublish, type Principal, principalKey, receiverRule } from '../domain/grants.js';
 import type { ConnectionQuotas } from '../domain/limits.js';
 import { parsePublishTopic } from '../domain/topics.js';
@@ -22,11 +22,12 @@ import type { Claimant, ConnectionQuota, Held } from './connection-quota.js';
 import type { Slowing } from './slowing.js';
 import type { BackPressure } from './unstored-publishes.js';
 
-/** What of a CONNECT its authentication needs to know. */
+/** The part of a CONNECT that authentication needs: the sender's claims, unchecked. */
 export interface ConnectRequest {
   readonly address: string;
   readonly bytes: number;
-  readonly isClientIdEmpty: boolean;
+  readonly clientId: string;
+  readonly username: string | undefined;
   readonly isPersistent: boolean;
   readonly keepAliveSeconds: number;
   readonly willTopic: string | undefined;
@@ -71,14 +72,13 @@ export class Authentication {
     client: Client,
     held: Held,
     request: ConnectRequest,
-    username: string | undefined,
     password: Uint8Array | undefined,
   ): Promise<Connection> {
     // [MQTT-3.1.3-8]: a session that persists needs an identifier (DEPENDENCY-FAULTS 14).
-    if (request.isClientIdEmpty && request.isPersistent) {
+    if (request.clientId === '' && request.isPersistent) {
       throw new ConnectError('client-id-missing');
     }
-    const principal = await this.#identify(request, username, password);
+    const principal = await this.#identify(request, password);
     const keepAliveMs = this.#keepAliveMs(principal, request);
     this.#checkWill(principal, request);
     const owner = sessionOwner(principal);
@@ -87,7 +87,7 @@ export class Authentication {
       sessionKey: sessionKey(owner.key, client.id),
       quotas: this.#options.quotasOf(principal),
     };
-    const { backPressure, budgets, slowing, sessions } = this.#options;
+    const { backPressure, budgets, slowing, sessions, watch } = this.#options;
     this.#options.connections.admit(held, claimant);
     const budget = budgets.of(principal);
     await slowing.holdConnect(budget, client.conn);
@@ -108,6 +108,7 @@ export class Authentication {
       backPressure,
       budget,
       slowing,
+      onUnread: () => watch.exceeded('unread-bytes', owner.key),
     });
   }
 
@@ -152,8 +153,7 @@ export class Authentication {
   }
 
   async #identify(
-    request: ConnectRequest,
-    username: string | undefined,
+    { address, username }: ConnectRequest,
     password: Uint8Array | undefined,
   ): Promise<Principal> {
     const { devices, accessTokens, failedLogins, knownNetworks, isKnown } = this.#options;
@@ -167,13 +167,13 @@ export class Authentication {
         : { type: 'device', id: device.id };
     const name = isKnown(username.toLowerCase()) ? username.toLowerCase() : undefined;
     const { result, waitMs, isAnswered } = failedLogins.judge({
-      address: request.address,
+      address,
       name,
       secret: password,
       isValid: principal !== undefined,
     });
     if (principal !== undefined && result === 'admitted') {
-      knownNetworks.add(networkOf(request.address));
+      knownNetworks.add(networkOf(address));
       return principal;
     }
     // Answered late: a client that tries again at once is slowed down with it.

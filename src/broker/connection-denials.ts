@@ -9,6 +9,7 @@ import {
   type DeniedReason,
 } from '../site/connection-list.js';
 import { type Denials, shortened } from '../site/denials.js';
+import type { ConnectRequest } from './authentication.js';
 import type { ConnectError, ConnectErrorCode } from './connect-errors.js';
 
 const MAX_SHOWN = 1_000;
@@ -27,17 +28,11 @@ export interface Peer {
   readonly clientId: string;
 }
 
-/** The sender's claims in a CONNECT, which are unchecked, and may come with a broken rule. */
-export interface ConnectClaims {
-  readonly clientId: string;
-  readonly username: string | undefined;
-}
-
 /** A client that could not connect. */
 export interface UnconnectedPeer {
   readonly address: string;
   /** Undefined when no CONNECT could be read. */
-  readonly claims: ConnectClaims | undefined;
+  readonly request: Pick<ConnectRequest, 'clientId' | 'username'> | undefined;
 }
 
 export interface ConnectionDenialsOptions {
@@ -66,10 +61,10 @@ export class ConnectionDenials {
   }
 
   /** Takes note of a CONNECT that failed. */
-  connect({ address, claims }: UnconnectedPeer, error: ConnectError): void {
+  connect({ address, request }: UnconnectedPeer, error: ConnectError): void {
     const { code, lacked, returnCode, message: reason } = error;
-    const clientId = claims?.clientId ?? null;
-    const username = this.#knownId(claims?.username);
+    const clientId = request?.clientId ?? null;
+    const username = this.#knownId(request?.username);
     const claimed = { clientId, username: username ?? undefined };
     this.#options.log.info({ address, ...claimed, code, reason }, 'connect error');
     const operation = code === 'will-not-permitted' ? 'will' : 'connect';

@@ -7,8 +7,6 @@ import { ConnectError } from './connect-errors.js';
 const PART_OF_NEWCOMERS = 1 / 8;
 /** The part of their room that one network may take, this machine excepted. */
 const PART_OF_NETWORK = 1 / 2;
-/** Connections of one network without a login, when one of them ends without a byte, for which it is named. */
-const SILENT_AT_A_TIME = 3;
 /** The part of the others that is kept for principals that have no connection. */
 const PART_IN_RESERVE = 1 / 10;
 
@@ -105,13 +103,6 @@ export class ConnectionQuota {
   /** The sessions that connections of the owner use. */
   sessionsOf(owner: string): ReadonlySet<string> {
     return new Set(this.#byOwner.get(owner)?.values());
-  }
-
-  /** Notes a newcomer that ended without a byte: one may be an accident, several of a network are not. */
-  endedSilent({ address }: Held): void {
-    const network = networkOf(address);
-    const silent = this.#newcomersByNetwork.get(network)?.size ?? 0;
-    if (silent >= SILENT_AT_A_TIME) this.#options.watch.exceeded('newcomers', `address:${network}`);
   }
 
   /** Forgets a connection that has ended. */

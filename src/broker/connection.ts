@@ -40,6 +40,8 @@ export class Connection {
     readonly backPressure: BackPressure;
     readonly budget: Budget;
     readonly slowing: Slowing;
+    /** Called when the client leaves its messages unread. */
+    readonly onUnread: () => void;
   }) {
     this.client = options.client;
     this.principal = options.principal;
@@ -53,7 +55,8 @@ export class Connection {
     this.#slowing = options.slowing;
     this.#backPressure = options.backPressure;
     this.share = options.backPressure.shareOf(this.owner);
-    this.writer = new PacketWriter(options.client, () => this.consumer?.wake());
+    const wake = () => this.consumer?.wake();
+    this.writer = new PacketWriter(options.client, wake, options.onUnread);
     const { share, writer, client } = this;
     this.unstored = new UnstoredPublishes({
       backPressure: options.backPressure,

@@ -1,3 +1,5 @@
+import { PacedClosing } from './paced-closing.js';
+
 const CHECK_INTERVAL_MS = 500;
 /** A check this long after the last one says nothing: the process itself was held up. */
 const HELD_UP_AFTER_MS = 2 * CHECK_INTERVAL_MS;
@@ -13,9 +15,10 @@ export interface Watched {
   timeOut(): void;
 }
 
-/** Ends connections whose clients have gone silent: one timer for all of them. */
+/** Ends connections whose clients have gone silent: one timer for all, which a cut network may end at once. */
 export class KeepAlive {
   readonly #watched = new Set<Watched>();
+  readonly #closing = new PacedClosing();
   #timer: NodeJS.Timeout | undefined;
   #checkedAtMs = 0;
 
@@ -45,7 +48,7 @@ export class KeepAlive {
     for (const watched of this.#watched) {
       if (watched.silentMs <= TIMEOUT_FACTOR * watched.keepAliveMs) continue;
       this.#watched.delete(watched);
-      watched.timeOut();
+      this.#closing.add(() => watched.timeOut());
     }
   }
 }

@@ -11,6 +11,7 @@ import type { ProcessorShare } from '../processor-share.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
 import { TlsHandshakes } from '../tls-handshakes.js';
 import type { ConnectionRate } from './connection-rate.js';
+import { SocketPieces } from './socket-pieces.js';
 
 /**
  * Connections that the kernel completes ahead of us; it cuts the number to `net.core.somaxconn`.
@@ -98,7 +99,8 @@ const SUBPROTOCOLS = ['mqtt', 'mqttv3.1'];
 
 /** Of one WebSocket message; more of them end the connection. */
 const MAX_FRAGMENTS = 256;
-const TOO_MANY_FRAGMENTS = 'WS_ERR_TOO_MANY_BUFFERED_PARTS';
+/** How the codes of `ws` for frames that break the protocol or a limit begin. */
+const FRAME_ERROR = 'WS_ERR_';
 /** Pings and pongs of one connection: one a second after a burst of ten; more of them end it. */
 const CONTROL_FRAME_RATE = new TokenRate(1 / 1_000, 10);
 /** Time for the close frame to reach a client that broke the protocol, before the connection is cut. */
@@ -129,8 +131,6 @@ export class WebSocketListener {
       noServer: true,
       // A frame may hold part of a packet, but no honest one holds more (DEPENDENCY-FAULTS 16).
       maxPayload: maxPacketBytes + 1024,
-      // One chunk can hold ten thousand empty frames; parsed in one go they would block the event loop.
-      allowSynchronousEvents: false,
       // They are parsed in one go, however many there are.
       maxFragments: MAX_FRAGMENTS,
       handleProtocols: (offered) => SUBPROTOCOLS.find((name) => offered.has(name)) ?? false,
@@ -152,16 +152,17 @@ export class WebSocketListener {
       return;
     }
     const name = () => this.#watch.exceeded('websocket-frames', `address:${networkOf(address)}`);
-    this.#server.handleUpgrade(request, socket, head, (connection) => {
+    const pieces = new SocketPieces(socket);
+    this.#server.handleUpgrade(request, pieces, head, (connection) => {
       const stream = createWebSocketStream(connection);
       whenFramesBringNothing(connection, () => {
         name();
         connection.terminate();
       });
       connection.once('error', (error) => {
-        if ('code' in error && error.code === TOO_MANY_FRAGMENTS) name();
+        if ('code' in error && String(error.code).startsWith(FRAME_ERROR)) name();
         // `ws` would read on, and throw away what comes, for as long as a closing handshake may take.
-        setImmediate(() => socket.pause());
+        setImmediate(() => pieces.pause());
         setTimeout(() => connection.terminate(), CLOSE_FRAME_MS);
       });
       stream.on('error', () => connection.terminate());

@@ -1,53 +1,27 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { Aedes, type Client, type PublishPacket } from 'aedes';
-import type { RedisPersistence } from 'aedes-persistence-redis';
 import { writeToStream } from 'mqtt-packet';
 import type { Logger } from 'pino';
-import type { Deliveries } from '../delivery/deliveries.js';
-import type { RetainedMessages } from '../delivery/retained-messages.js';
 import type { Session } from '../delivery/session.js';
 import type { Sessions } from '../delivery/sessions.js';
-import { isLoopbackAddress } from '../domain/addresses.js';
-import type { Principal } from '../domain/grants.js';
-import type { BudgetLimits, ConnectionQuotas } from '../domain/limits.js';
 import { systemErrorCode } from '../errors.js';
-import type { Commands } from '../ingest/commands.js';
-import type { DevicePublishes } from '../ingest/device-publishes.js';
 import type { Presence } from '../ingest/presence.js';
-import type { AccessTokens } from '../site/access-tokens.js';
 import type { ConnectionList } from '../site/connection-list.js';
-import type { Denials } from '../site/denials.js';
-import type { Devices } from '../site/devices.js';
-import type { FailedLogins } from '../site/failed-logins.js';
-import type { Health } from '../site/health.js';
-import type { KnownNetworks } from '../site/known-networks.js';
-import { Principals } from '../site/principals.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
-import type { SiteModel } from '../site/site-model.js';
-import { Authentication } from './authentication.js';
-import { Budgets } from './budgets.js';
-import { ClientIds } from './client-ids.js';
+import type { Authentication } from './authentication.js';
 import { ConnectError, connectErrorOf } from './connect-errors.js';
 import type { Connection } from './connection.js';
-import { ConnectionDenials } from './connection-denials.js';
-import { ConnectionQuota } from './connection-quota.js';
+import type { ConnectionDenials } from './connection-denials.js';
+import type { ConnectionQuota } from './connection-quota.js';
 import { KeepAlive } from './keep-alive.js';
 import { addressOf, type ClientParts, MqttClient } from './mqtt-client.js';
 import { OpenConnections } from './open-connections.js';
-import { ReadTurns } from './packet-reader.js';
-import { BrokerPersistence } from './persistence.js';
-import { Publishing } from './publishing.js';
-import { Releasing } from './releasing.js';
-import { SilentConnections } from './silent-connections.js';
-import { SlowedFaults } from './slowed-faults.js';
-import { Slowing } from './slowing.js';
-import { Subscribing } from './subscribing.js';
-import { BackPressure } from './unstored-publishes.js';
-import { Wills } from './wills.js';
+import { MAX_CLIENT_ID_BYTES } from './packet-guard.js';
+import type { BrokerPersistence } from './persistence.js';
+import { UnidentifiedConnections } from './unidentified-connections.js';
+import type { Wills } from './wills.js';
 
-const MAX_FILTERS_PER_PACKET = 1_000;
-const MAX_CLIENT_ID_BYTES = 256;
 const CONNECT_TIMEOUT_MS = 10_000;
 /** The CONNACK code of success (MQTT 3.1.1, 3.2.2.3). */
 const ACCEPTED = 0;
@@ -55,29 +29,16 @@ const ACCEPTED = 0;
 const BYTES_OF_CONNECTION = 24 * 1024;
 
 export interface MqttBrokerOptions {
-  readonly devices: Devices;
-  readonly accessTokens: AccessTokens;
-  readonly model: SiteModel;
-  readonly sessions: Sessions;
-  readonly deliveries: Deliveries;
-  readonly retained: RetainedMessages;
-  readonly publishes: DevicePublishes;
-  readonly commands: Commands;
-  readonly presence: Presence;
-  readonly stored: RedisPersistence;
-  readonly denials: Denials;
-  readonly failedLogins: FailedLogins;
-  readonly knownNetworks: KnownNetworks;
-  /** How long the message path has waited for an answer of the store, in milliseconds. */
-  readonly unansweredMs: () => number;
-  readonly maxPacketBytes: number;
-  readonly maxKeepAliveSeconds: number;
-  readonly maxFiltersPerSession: number;
-  readonly limits: BudgetLimits;
-  readonly health: Health;
-  readonly maxConnections: number;
-  readonly quotasOf: (principal: Principal) => ConnectionQuotas;
+  readonly authentication: Authentication;
+  readonly persistence: BrokerPersistence;
+  readonly wills: Wills;
+  /** For every client. */
+  readonly clientParts: ClientParts;
+  readonly quota: ConnectionQuota;
   readonly watch: QuotaWatch;
+  readonly denials: ConnectionDenials;
+  readonly sessions: Sessions;
+  readonly presence: Presence;
   readonly log: Logger;
   readonly now: () => number;
 }
@@ -92,66 +53,27 @@ export interface MqttBrokerOptions {
 export class MqttBroker {
   readonly #options: MqttBrokerOptions;
   readonly #aedes: Aedes;
-  readonly #persistence: BrokerPersistence;
-  readonly #authentication: Authentication;
-  readonly #clientParts: ClientParts;
-  readonly #backPressure: BackPressure;
-  readonly #budgets: Budgets;
-  readonly #slowing: Slowing;
-  readonly #slowedFaults: SlowedFaults;
   readonly #keepAlive = new KeepAlive();
   readonly #clients = new WeakMap<Client, MqttClient>();
-  readonly #denials: ConnectionDenials;
   readonly #open: OpenConnections;
-  readonly #quota: ConnectionQuota;
-  readonly #silent: SilentConnections;
+  readonly #unidentified: UnidentifiedConnections;
   /** Authenticated connections whose network connection has not ended. */
   readonly #admitted = new Set<Connection>();
 
   constructor(options: MqttBrokerOptions) {
     this.#options = options;
-    const { model, accessTokens } = options;
-    const isKnown = (id: string) =>
-      model.device(id) !== undefined || accessTokens.owner(id) !== undefined;
-    const denials = new ConnectionDenials({ ...options, isKnown });
-    this.#denials = denials;
-    this.#open = new OpenConnections(options.now);
-    const publishing = new Publishing({ ...options, denials });
-    this.#backPressure = new BackPressure(options.unansweredMs);
-    this.#budgets = new Budgets(options.limits, model);
-    this.#slowing = new Slowing(options.now);
-    this.#slowedFaults = new SlowedFaults(this.#slowing, options);
-    const { maxConnections: total, watch } = options;
-    this.#quota = new ConnectionQuota({ total, watch, isExempt: isLoopbackAddress });
-    this.#silent = new SilentConnections({
-      ...{ quota: this.#quota, timeoutMs: CONNECT_TIMEOUT_MS },
+    const { clientParts, quota, watch, denials, now } = options;
+    this.#open = new OpenConnections(now);
+    this.#unidentified = new UnidentifiedConnections({
+      quota,
+      watch,
+      maxPacketBytes: clientParts.maxPacketBytes,
+      timeoutMs: CONNECT_TIMEOUT_MS,
       onTimeout: (address) => {
-        denials.connect({ address, claims: undefined }, new ConnectError('no-connect'));
+        denials.connect({ address, request: undefined }, new ConnectError('no-connect'));
       },
     });
-    const principals = new Principals(model, accessTokens);
-    this.#authentication = new Authentication({
-      ...options,
-      connections: this.#quota,
-      clientIds: new ClientIds({ ...options, principals }),
-      ...{ isKnown, backPressure: this.#backPressure },
-      ...{ budgets: this.#budgets, slowing: this.#slowing },
-    });
-    this.#clientParts = {
-      limits: {
-        maxPacketBytes: options.maxPacketBytes,
-        maxFiltersPerPacket: MAX_FILTERS_PER_PACKET,
-        maxClientIdBytes: MAX_CLIENT_ID_BYTES,
-      },
-      turns: new ReadTurns(options.deliveries),
-      handlers: {
-        publishing,
-        subscribing: new Subscribing({ ...options, denials }),
-        releasing: new Releasing(options.sessions, options.log),
-      },
-    };
-    this.#persistence = new BrokerPersistence(options);
-    this.#aedes = this.#createAedes(new Wills({ ...options, publishing }));
+    this.#aedes = this.#createAedes();
   }
 
   /** Prepares for connections (`handle`). */
@@ -176,16 +98,12 @@ export class MqttBroker {
     emitter.on('error', (error) => log.error({ part: 'mqtt', err: error }, 'broker error'));
     await this.#aedes.listen();
     this.#keepAlive.start();
-    this.#slowedFaults.start();
   }
 
   /** Ends every connection. */
   async stop(): Promise<void> {
     this.#keepAlive.stop();
-    this.#backPressure.stop();
-    this.#slowedFaults.stop();
-    this.#slowing.stop();
-    this.#silent.stop();
+    this.#unidentified.stop();
     for (const { client } of this.#open.all()) client.close();
     await new Promise<void>((resolve) => this.#aedes.close(resolve));
   }
@@ -193,14 +111,14 @@ export class MqttBroker {
   /** Serves MQTT on a connection; with `request` when it came over WebSocket. */
   handle(stream: Duplex, request?: IncomingMessage): void {
     const serve = () => this.#serve(stream, request);
-    this.#silent.wait(stream, addressOf(stream, request), serve);
+    this.#unidentified.wait(stream, addressOf(stream, request), serve);
   }
 
   #serve(stream: Duplex, request: IncomingMessage | undefined): void {
     const client = this.#aedes.handle(stream, request);
-    const mqttClient = new MqttClient(this.#clientParts, client, request);
+    const mqttClient = new MqttClient(this.#options.clientParts, client, request);
     this.#clients.set(client, mqttClient);
-    this.#quota.arrived(mqttClient);
+    this.#options.quota.arrived(mqttClient);
     // Aedes does not report every end: it loses sight of several connections under one client id.
     stream.once('close', () => this.#ended(client, mqttClient));
     // The first bytes came before Aedes and the client's reader listened, and both begin with this event.
@@ -214,55 +132,37 @@ export class MqttBroker {
     }
   }
 
-  /** Forgets a principal (`principalKey`) that is gone. */
-  forget(owner: string): void {
-    this.#budgets.forget(owner);
-  }
-
-  /** How many principals are read later than they send. */
-  get slowedCount(): number {
-    return this.#slowing.all().length;
-  }
-
-  /** How often a connection was held back, since the start. */
-  get heldBackCount(): number {
-    return this.#slowing.times;
-  }
-
-  /** Estimated memory of publishes on their way to the store. */
-  get unstoredBytes(): number {
-    return this.#backPressure.unstoredBytes;
-  }
-
-  /** How many publishes found no room while the store was away, since the start. */
-  get unkeptCount(): number {
-    return this.#backPressure.unkeptCount;
-  }
-
+  /** How many are connected, event streams included. */
   get connectionCount(): number {
     return this.#open.size;
+  }
+
+  /** Where event streams are listed beside the connections. */
+  get streams(): Pick<OpenConnections, 'addStream' | 'removeStream'> {
+    return this.#open;
   }
 
   /** The open connections, and the newest denials. */
   get connections(): ConnectionList {
     return {
       page: (limit, from) => this.#open.page(limit, from),
-      denied: () => this.#denials.newest(),
+      denied: () => this.#options.denials.newest(),
     };
   }
 
-  #createAedes(wills: Wills): Aedes {
+  #createAedes(): Aedes {
+    const { persistence, wills } = this.#options;
     // It writes CONNACK and PINGRESP only: not worth a buffer for each of 65,536 numbers, 7 MB in all.
     writeToStream.cacheNumbers = false;
     return new Aedes({
       // No `id`: a fixed one corrupts what is stored after a restart (DEPENDENCY-FAULTS 4).
-      persistence: this.#persistence,
+      persistence,
       connectTimeout: CONNECT_TIMEOUT_MS,
       // Aedes would hold clients of MQTT 3.1 to 23 characters [MQTT 3.1, 3.1].
       maxClientsIdLength: MAX_CLIENT_ID_BYTES,
       preConnect: (client, _packet, done) => done(null, !client.closed),
-      authenticate: (client, username, password, done) => {
-        this.#authenticate(client, username, password).then(
+      authenticate: (client, _username, password, done) => {
+        this.#authenticate(client, password).then(
           () => done(null, true),
           (error) => {
             if (error instanceof ConnectError) this.#connectFailed(client, error);
@@ -295,18 +195,13 @@ export class MqttBroker {
     return this.#clients.get(client)?.connection;
   }
 
-  async #authenticate(
-    client: Client,
-    username: string | undefined,
-    password: Buffer | undefined,
-  ): Promise<void> {
+  async #authenticate(client: Client, password: Buffer | undefined): Promise<void> {
     const mqttClient = this.#clients.get(client);
     const request = mqttClient?.request;
     if (mqttClient === undefined || request === undefined)
       throw new TypeError('authentication without CONNECT');
-    const connection = await this.#authentication.admit(
-      ...([client, mqttClient, request, username, password] as const),
-    );
+    const { authentication } = this.#options;
+    const connection = await authentication.admit(client, mqttClient, request, password);
     // From here on Aedes knows the client by its session: client ids are name spaces of principals.
     client.id = connection.session.key;
     mqttClient.admitted(connection);
@@ -324,7 +219,7 @@ export class MqttBroker {
     const mqttClient = this.#clients.get(client);
     if (mqttClient === undefined) return;
     if (systemErrorCode(error) === undefined) {
-      this.#denials.connect(mqttClient, connectErrorOf(error));
+      this.#options.denials.connect(mqttClient, connectErrorOf(error));
       return;
     }
     const { address } = mqttClient;
@@ -339,7 +234,7 @@ export class MqttBroker {
     this.#open.add(connection);
     this.#keepAlive.watch(mqttClient);
     connection.open();
-    connection.share.takeUntil(this.#persistence.answered(), BYTES_OF_CONNECTION);
+    connection.share.takeUntil(this.#options.persistence.answered(), BYTES_OF_CONNECTION);
     const { clientId } = connection.session;
     this.#options.log.info({ clientId, principal: connection.owner }, 'connected');
     mqttClient.opened();
@@ -373,11 +268,11 @@ export class MqttBroker {
   #ended(client: Client, mqttClient: MqttClient): void {
     mqttClient.ended();
     this.#keepAlive.leave(mqttClient);
-    this.#quota.left(mqttClient);
+    this.#options.quota.left(mqttClient);
     this.#closed(client);
     const { connection } = mqttClient;
     if (connection === undefined || !this.#admitted.delete(connection)) return;
-    connection.share.takeUntil(this.#persistence.answered(), BYTES_OF_CONNECTION);
+    connection.share.takeUntil(this.#options.persistence.answered(), BYTES_OF_CONNECTION);
     const { principal } = connection;
     if (principal.type === 'device') this.#options.presence.disconnected(principal.id, mqttClient);
   }

@@ -6,11 +6,10 @@ import type { IConnectPacket, Packet } from 'mqtt-packet';
 import type { Transport } from '../site/connection-list.js';
 import type { ConnectRequest } from './authentication.js';
 import type { Connection } from './connection.js';
-import type { ConnectClaims } from './connection-denials.js';
 import type { Held } from './connection-quota.js';
 import type { TurnPlace } from './fair-turns.js';
 import type { Watched } from './keep-alive.js';
-import { PacketGuard, type PacketLimits } from './packet-guard.js';
+import { PacketGuard } from './packet-guard.js';
 import { parserOf } from './packet-parser.js';
 import { PacketReader, type ReadConnection, type ReadTurns } from './packet-reader.js';
 import type { Publishing } from './publishing.js';
@@ -21,18 +20,13 @@ import type { Subscribing } from './subscribing.js';
 const STRANGERS = 'strangers';
 const NO_PASSWORD = Buffer.alloc(0);
 
-/** The handlers of a client's packets. */
-export interface PacketHandlers {
+/** The parts that all clients share. */
+export interface ClientParts {
+  readonly maxPacketBytes: number;
+  readonly turns: ReadTurns;
   readonly publishing: Publishing;
   readonly subscribing: Subscribing;
   readonly releasing: Releasing;
-}
-
-/** The parts that all clients share. */
-export interface ClientParts {
-  readonly limits: PacketLimits;
-  readonly turns: ReadTurns;
-  readonly handlers: PacketHandlers;
 }
 
 /**
@@ -50,7 +44,6 @@ export class MqttClient implements Watched, Held, ReadConnection {
   readonly #reader: PacketReader;
   /** Aedes' own handler of a packet. */
   readonly #listeners: ((packet: Packet) => void)[];
-  #claims: ConnectClaims | undefined;
   #request: ConnectRequest | undefined;
   /** Until the client is authenticated. */
   #connect: IConnectPacket | undefined;
@@ -70,10 +63,10 @@ export class MqttClient implements Watched, Held, ReadConnection {
     this.client = client;
     this.address = addressOf(client.conn, request);
     this.#transport = transportOf(client.conn, request);
-    const { limits, turns } = parts;
-    this.#guard = new PacketGuard(client, limits);
+    const { maxPacketBytes, turns } = parts;
+    this.#guard = new PacketGuard(client, maxPacketBytes);
     this.#listeners = parserOf(client).listeners('packet');
-    this.#reader = new PacketReader(this, turns, limits.maxPacketBytes);
+    this.#reader = new PacketReader(this, turns, maxPacketBytes);
   }
 
   get isSubscriber(): boolean {
@@ -84,12 +77,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
     return this.#connection?.place ?? { location: STRANGERS, principal: this.address };
   }
 
-  /** The identity that the client claims in its CONNECT, unchecked. */
-  get claims(): ConnectClaims | undefined {
-    return this.#claims;
-  }
-
-  /** The client's CONNECT; undefined until it arrives. */
+  /** The client's CONNECT, which may break a rule; undefined until it arrives. */
   get request(): ConnectRequest | undefined {
     return this.#request;
   }
@@ -145,21 +133,22 @@ export class MqttClient implements Watched, Held, ReadConnection {
 
   /** Returns whether the packet counts as a message: all do but acknowledgements of what is in flight. */
   onPacket(packet: Packet): boolean {
-    if (packet.cmd === 'connect' && this.#claims === undefined) {
-      this.#claims = { clientId: packet.clientId, username: packet.username };
-    }
-    if (!this.#guard.admits(packet)) return true;
-    if (packet.cmd === 'connect' && this.#request === undefined) {
+    const isFirst = packet.cmd === 'connect' && this.#request === undefined;
+    if (isFirst) {
       this.#request = {
         address: this.address,
         bytes: packet.length ?? 0,
-        isClientIdEmpty: packet.clientId === '',
+        clientId: packet.clientId,
+        username: packet.username,
         isPersistent: packet.clean !== true,
         keepAliveSeconds: packet.keepalive ?? 0,
         willTopic: packet.will?.topic,
         protocol: this.#transport,
         mqttVersion: packet.protocolVersion === 3 ? '3.1' : '3.1.1',
       };
+    }
+    if (!this.#guard.admits(packet)) return true;
+    if (isFirst) {
       // `KeepAlive` watches all connections together.
       packet.keepalive = 0;
       this.#connect = packet;
@@ -175,7 +164,7 @@ export class MqttClient implements Watched, Held, ReadConnection {
   }
 
   #handle(connection: Connection, packet: Packet): boolean {
-    const { publishing, subscribing, releasing } = this.#parts.handlers;
+    const { publishing, subscribing, releasing } = this.#parts;
     switch (packet.cmd) {
       case 'publish':
         publishing.take(connection, packet);

@@ -6,14 +6,19 @@ import type {
 import { limitKey } from './budgets.js';
 import type { Connection } from './connection.js';
 
+/** A connection as the list shows it, but for when it was opened. */
+type Shown = () => Omit<ConnectionView, 'sinceMs'>;
+
 interface Opened {
-  readonly connection: Connection;
+  /** Undefined for an event stream. */
+  readonly connection: Connection | undefined;
+  readonly shown: Shown;
   /** Rises by one with each connection. */
   readonly number: number;
   readonly sinceMs: number;
 }
 
-/** Connections whose CONNACK is sent. */
+/** Connections whose CONNACK is sent, and event streams. */
 export class OpenConnections {
   readonly #bySession = new Map<string, Opened>();
   readonly #now: () => number;
@@ -33,16 +38,25 @@ export class OpenConnections {
   }
 
   all(): Connection[] {
-    return [...this.#bySession.values()].map(({ connection }) => connection);
+    return [...this.#bySession.values()].flatMap(({ connection }) => connection ?? []);
   }
 
   add(connection: Connection): void {
-    const { key } = connection.session;
-    // To the end, so that the order of the map is that of the numbers.
+    this.#open(connection.session.key, connection, () => viewOf(connection));
+  }
+
+  /**
+   * Adds an event stream.
+   *
+   * @param key `sessionKey`
+   */
+  addStream(key: string, shown: Shown): void {
+    this.#open(key, undefined, shown);
+  }
+
+  /** Removes an event stream. */
+  removeStream(key: string): void {
     this.#bySession.delete(key);
-    this.#lastNumber++;
-    const opened = { connection, number: this.#lastNumber, sinceMs: this.#now() };
-    this.#bySession.set(key, opened);
   }
 
   /** Removes the connection, unless another one has taken its session over. */
@@ -63,18 +77,27 @@ export class OpenConnections {
     const shown = found.slice(0, limit);
     const last = shown.at(-1);
     const next = found.length > limit && last ? { after: last.number, upTo } : undefined;
-    return { connections: shown.map(viewOf), next };
+    const connections = shown.map((opened) => ({ ...opened.shown(), sinceMs: opened.sinceMs }));
+    return { connections, next };
+  }
+
+  #open(key: string, connection: Connection | undefined, shown: Shown): void {
+    // To the end, so that the order of the map is that of the numbers.
+    this.#bySession.delete(key);
+    this.#lastNumber++;
+    const opened = { connection, shown, number: this.#lastNumber, sinceMs: this.#now() };
+    this.#bySession.set(key, opened);
   }
 }
 
-function viewOf({ connection, sinceMs }: Opened): ConnectionView {
+function viewOf(connection: Connection): ReturnType<Shown> {
   const { principal, address, keepAliveMs, protocol, mqttVersion, consumer } = connection;
   const { alarms, messages } = consumer?.cursors ?? {};
   const { slowed } = connection;
   return {
     clientId: connection.session.clientId,
     principal: { type: principal.type === 'device' ? 'device' : 'access-token', id: principal.id },
-    ...{ address, sinceMs, protocol, mqttVersion, keepAliveSeconds: keepAliveMs / 1_000 },
+    ...{ address, protocol, mqttVersion, keepAliveSeconds: keepAliveMs / 1_000 },
     backlog: { alarms: alarms?.queued ?? 0, messages: messages?.queued ?? 0 },
     slowed:
       slowed === undefined ? null : { sinceMs: slowed.sinceMs, limit: limitKey(slowed.limit) },

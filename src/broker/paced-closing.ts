@@ -1,5 +1,3 @@
-import type { Duplex } from 'node:stream';
-
 const CLOSED_PER_TURN = 20;
 
 /**
@@ -9,17 +7,17 @@ const CLOSED_PER_TURN = 20;
  * between the turns.
  */
 export class PacedClosing {
-  readonly #waiting: Duplex[] = [];
+  readonly #waiting: (() => void)[] = [];
 
-  /** Closes the connection when its turn comes; until then it is open. */
-  close(stream: Duplex): void {
-    this.#waiting.push(stream);
+  /** Closes a connection when its turn comes; until then it is open. */
+  add(close: () => void): void {
+    this.#waiting.push(close);
     if (this.#waiting.length === 1) setImmediate(this.#closeSome);
   }
 
   readonly #closeSome = () => {
-    const streams = this.#waiting.splice(0, CLOSED_PER_TURN);
+    const closes = this.#waiting.splice(0, CLOSED_PER_TURN);
     if (this.#waiting.length > 0) setImmediate(this.#closeSome);
-    for (const stream of streams) stream.destroy();
+    for (const close of closes) close();
   };
 }

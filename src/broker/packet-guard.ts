@@ -8,14 +8,11 @@ import {
   type Packet,
 } from 'mqtt-packet';
 import { isFilter } from '../domain/topics.js';
-import { ConnectError, type ConnectErrorCode } from './connect-errors.js';
+import { ConnectError } from './connect-errors.js';
 import { parserOf } from './packet-parser.js';
 
-export interface PacketLimits {
-  readonly maxPacketBytes: number;
-  readonly maxFiltersPerPacket: number;
-  readonly maxClientIdBytes: number;
-}
+export const MAX_CLIENT_ID_BYTES = 256;
+const MAX_FILTERS_PER_PACKET = 1_000;
 
 /**
  * Bounds what a client may send, authenticated or not (DEPENDENCY-FAULTS 15 and 16).
@@ -26,17 +23,15 @@ export interface PacketLimits {
  */
 export class PacketGuard {
   readonly #client: Client;
-  readonly #limits: PacketLimits;
   readonly #end: (error: Error) => void;
 
-  constructor(client: Client, limits: PacketLimits) {
+  constructor(client: Client, maxPacketBytes: number) {
     this.#client = client;
-    this.#limits = limits;
     const parser = parserOf(client);
     const parseLength = parser._parseLength.bind(parser);
     parser._parseLength = () => {
       const isComplete = parseLength();
-      if (isComplete && parser.packet.length > limits.maxPacketBytes) {
+      if (isComplete && parser.packet.length > maxPacketBytes) {
         parser._emitError(new Error('packet too large'));
         return false;
       }
@@ -52,7 +47,7 @@ export class PacketGuard {
 
   /** Whether the packet may be handled; if not, the connection is ending. */
   admits(packet: Packet): boolean {
-    const fault = faultOf(packet, this.#limits);
+    const fault = faultOf(packet);
     if (fault === undefined) return true;
     this.#fail(fault);
     return false;
@@ -65,32 +60,27 @@ export class PacketGuard {
    * more is read meanwhile. A client that does not take the CONNACK has as long as Aedes gives a
    * CONNECT.
    */
-  #fail({ reason, code }: WireFault): void {
+  #fail(fault: WireFault): void {
     const client = this.#client;
     const parser = parserOf(client);
     // The parser goes on after some of its errors, and may find another in the same packet.
     if (parser.error) return;
     const { conn } = client;
     const isFirst = !client.connecting && !client.connected && !client.closed && !conn.destroyed;
-    if (code === undefined || !isFirst) {
-      this.#end(new Error(reason));
+    if (typeof fault === 'string' || !isFirst) {
+      this.#end(new Error(typeof fault === 'string' ? fault : fault.message));
       return;
     }
-    const error = new ConnectError(code, { reason });
-    parser.error = error;
+    parser.error = fault;
     conn.removeAllListeners('readable');
-    const returnCode = error.returnCode ?? 0;
+    const returnCode = fault.returnCode ?? 0;
     const connack = generate({ cmd: 'connack', returnCode, sessionPresent: false });
-    conn.write(connack, () => this.#end(error));
+    conn.write(connack, () => this.#end(fault));
   }
 }
 
-/** Why a packet ends its connection. */
-interface WireFault {
-  readonly reason: string;
-  /** The code of a CONNACK before that; undefined where none is sent. */
-  readonly code?: ConnectErrorCode;
-}
+/** Why a packet ends its connection: with a CONNACK only where it is a connect error. */
+type WireFault = string | ConnectError;
 
 /** No client of ours uses longer topics; MQTT allows 65,535 bytes. */
 const MAX_TOPIC_BYTES = 1024;
@@ -107,25 +97,25 @@ const FIXED_CONNECT_BYTES = 4;
 const LENGTH_BYTES = 2;
 
 /** Finds a fault that neither the parser nor Aedes finds; undefined: none. */
-function faultOf(packet: Packet, limits: PacketLimits): WireFault | undefined {
+function faultOf(packet: Packet): WireFault | undefined {
   switch (packet.cmd) {
     case 'connect':
-      return connectFault(packet, limits);
+      return connectFault(packet);
     case 'publish':
-      return because(publishFault(packet));
+      return publishFault(packet);
     case 'subscribe':
-      return because(subscribeFault(packet, limits));
+      return subscribeFault(packet);
     case 'unsubscribe':
-      return because(unsubscribeFault(packet, limits));
+      return unsubscribeFault(packet);
     case 'puback':
     case 'pubrel':
-      return because(acknowledgementFault(packet));
+      return acknowledgementFault(packet);
     case 'pubrec':
     case 'pubcomp':
-      return { reason: 'acknowledges a QoS 2 message: none is sent' };
+      return 'acknowledges a QoS 2 message: none is sent';
     case 'pingreq':
     case 'disconnect':
-      return packet.length === 0 ? undefined : { reason: 'a packet of the wrong length' };
+      return packet.length === 0 ? undefined : 'a packet of the wrong length';
     default:
       return undefined;
   }
@@ -140,14 +130,10 @@ function faultOf(packet: Packet, limits: PacketLimits): WireFault | undefined {
 function levelFaultOf(packet: object): WireFault | undefined {
   const level: unknown = Reflect.get(packet, 'protocolVersion');
   if (typeof level !== 'number' || NAMES_OF_LEVELS.has(level)) return undefined;
-  return { reason: 'unacceptable protocol version', code: 'unknown-version' };
+  return new ConnectError('unknown-version', { reason: 'unacceptable protocol version' });
 }
 
-function because(reason: string | undefined): WireFault | undefined {
-  return reason === undefined ? undefined : { reason };
-}
-
-function connectFault(packet: IConnectPacket, limits: PacketLimits): WireFault | undefined {
+function connectFault(packet: IConnectPacket): WireFault | undefined {
   // First, because the rules below are not those of MQTT 5, which has passwords without a user
   // name.
   const levelFault = levelFaultOf(packet);
@@ -155,24 +141,24 @@ function connectFault(packet: IConnectPacket, limits: PacketLimits): WireFault |
   const { clientId, username = '', password, will, protocolId, protocolVersion = 4 } = packet;
   // [MQTT-3.1.2-1]
   if (protocolId !== NAMES_OF_LEVELS.get(protocolVersion)) {
-    return { reason: 'a protocol name of another level' };
+    return 'a protocol name of another level';
   }
-  if (isIllFormed(clientId)) return { reason: 'unusable client id' };
-  if (isIllFormed(username)) return { reason: 'unusable user name' };
+  if (isIllFormed(clientId)) return 'unusable client id';
+  if (isIllFormed(username)) return 'unusable user name';
   // [MQTT-3.1.2-22]
   if (password !== undefined && packet.username === undefined) {
-    return { reason: 'a password without a user name' };
+    return 'a password without a user name';
   }
   if (will !== undefined && isUnusableWillTopic(will.topic)) {
-    return { reason: 'unusable topic of the will' };
+    return 'unusable topic of the will';
   }
   // [MQTT-3.1.2-18], [MQTT-3.1.2-20], [MQTT-3.1.4-1]: what no flag announces must not be there.
-  if (packet.length !== bytesOf(packet)) return { reason: 'bytes behind the fields of CONNECT' };
+  if (packet.length !== bytesOf(packet)) return 'bytes behind the fields of CONNECT';
   // [MQTT-3.1.2-14]
-  if ((will?.qos ?? 0) > 2) return { reason: 'unusable QoS of the will' };
+  if ((will?.qos ?? 0) > 2) return 'unusable QoS of the will';
   // [MQTT-3.1.3-9]
-  return Buffer.byteLength(clientId) > limits.maxClientIdBytes
-    ? { reason: 'client id too long', code: 'client-id-too-long' }
+  return Buffer.byteLength(clientId) > MAX_CLIENT_ID_BYTES
+    ? new ConnectError('client-id-too-long', { reason: 'client id too long' })
     : undefined;
 }
 
@@ -206,22 +192,20 @@ function acknowledgementFault({ length, messageId }: Packet): string | undefined
   return length === IDENTIFIER_BYTES ? identifierFault(messageId) : 'a packet of the wrong length';
 }
 
-function subscribeFault(packet: ISubscribePacket, limits: PacketLimits): string | undefined {
-  const { subscriptions, messageId } = packet;
+function subscribeFault({ subscriptions, messageId }: ISubscribePacket): string | undefined {
+  const isUnusableFilter = ({ topic, qos }: ISubscribePacket['subscriptions'][number]) =>
+    isUnusable(topic) || !isFilter(topic) || qos > 2;
   return (
     identifierFault(messageId) ??
-    countFault(subscriptions.length, limits) ??
-    (subscriptions.some(({ topic, qos }) => isUnusable(topic) || !isFilter(topic) || qos > 2)
-      ? 'unusable filter'
-      : undefined)
+    countFault(subscriptions.length) ??
+    (subscriptions.some(isUnusableFilter) ? 'unusable filter' : undefined)
   );
 }
 
-function unsubscribeFault(packet: IUnsubscribePacket, limits: PacketLimits): string | undefined {
-  const { unsubscriptions, messageId } = packet;
+function unsubscribeFault({ unsubscriptions, messageId }: IUnsubscribePacket): string | undefined {
   return (
     identifierFault(messageId) ??
-    countFault(unsubscriptions.length, limits) ??
+    countFault(unsubscriptions.length) ??
     (unsubscriptions.some(isIllFormed) ? 'unusable filter' : undefined)
   );
 }
@@ -232,9 +216,9 @@ function identifierFault(messageId: number | undefined): string | undefined {
 }
 
 /** [MQTT-3.8.3-3], [MQTT-3.10.3-2]; too many: DEPENDENCY-FAULTS 6. */
-function countFault(filters: number, limits: PacketLimits): string | undefined {
+function countFault(filters: number): string | undefined {
   if (filters === 0) return 'no filters';
-  return filters > limits.maxFiltersPerPacket ? 'too many filters' : undefined;
+  return filters > MAX_FILTERS_PER_PACKET ? 'too many filters' : undefined;
 }
 
 /** Checks the topic of a will like that of a PUBLISH, which Aedes does not [MQTT-4.7.3-1]. */

@@ -2,8 +2,10 @@ import type { Client } from 'aedes';
 import type { IPubackPacket, IPublishPacket } from 'mqtt-packet';
 import type { OutgoingPublish, Receiver } from '../delivery/receiver.js';
 
-/** How long a client may leave its messages unread before it is disconnected; nothing is lost. */
-const DRAIN_TIMEOUT_MS = 5_000;
+/** How long a client may leave its messages unread before it is named. */
+const NAMED_AFTER_MS = 3_000;
+/** How long until it is disconnected after that; nothing is lost. */
+const CLOSED_AFTER_MS = 2_000;
 /**
  * Bytes that may wait for the network.
  *
@@ -21,13 +23,18 @@ const MAX_UNSENT_BYTES = 256 * 1024;
 export class PacketWriter implements Receiver {
   readonly #client: Client;
   readonly #onWritable: () => void;
+  readonly #onUnread: () => void;
   #drainTimer: NodeJS.Timeout | undefined;
   #isCorked = false;
 
-  /** @param onWritable called when the connection takes messages again */
-  constructor(client: Client, onWritable: () => void) {
+  /**
+   * @param onWritable called when the connection takes messages again
+   * @param onUnread called when the client has read nothing for some seconds, though there was something to read
+   */
+  constructor(client: Client, onWritable: () => void, onUnread: () => void) {
     this.#client = client;
     this.#onWritable = onWritable;
+    this.#onUnread = onUnread;
   }
 
   get isWritable(): boolean {
@@ -62,7 +69,10 @@ export class PacketWriter implements Receiver {
 
   #awaitDrain(): void {
     const { conn } = this.#client;
-    this.#drainTimer = setTimeout(() => conn.destroy(), DRAIN_TIMEOUT_MS);
+    this.#drainTimer = setTimeout(() => {
+      this.#onUnread();
+      this.#drainTimer = setTimeout(() => conn.destroy(), CLOSED_AFTER_MS);
+    }, NAMED_AFTER_MS);
     conn.once('drain', () => {
       clearTimeout(this.#drainTimer);
       this.#drainTimer = undefined;

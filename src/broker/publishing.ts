@@ -1,8 +1,10 @@
 import type { IPublishPacket } from 'mqtt-packet';
-import { mayPublish, type Principal, permits } from '../domain/grants.js';
+import { mayPublish, type Principal, permits, permittedGroups } from '../domain/grants.js';
 import { type PublishTarget, parsePublishTopic } from '../domain/topics.js';
+import type { AlarmStates } from '../ingest/alarm-states.js';
 import type { Commands } from '../ingest/commands.js';
 import type { DevicePublishes } from '../ingest/device-publishes.js';
+import type { DeniedReason } from '../site/connection-list.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { Connection } from './connection.js';
 import type { ConnectionDenials } from './connection-denials.js';
@@ -11,6 +13,7 @@ import { memoryOf } from './unstored-publishes.js';
 export interface PublishingOptions {
   readonly publishes: DevicePublishes;
   readonly commands: Commands;
+  readonly alarmStates: AlarmStates;
   readonly model: SiteModel;
   readonly denials: ConnectionDenials;
 }
@@ -45,8 +48,8 @@ export class Publishing {
     const { client, principal } = connection;
     if (client.closed) return;
     if (!this.#isPermitted(principal, target)) {
-      const ofToken = target.type === 'command' ? 'command-without-grant' : 'topic-not-of-token';
-      const code = principal.type === 'device' ? 'topic-not-of-device' : ofToken;
+      const code =
+        principal.type === 'device' ? 'topic-not-of-device' : deniedReasonOfToken(target);
       this.#options.denials.publish(connection.peer, packet.topic, code);
       client.close();
       return;
@@ -74,15 +77,16 @@ export class Publishing {
     const { qos, retain } = publish.packet;
     const isAlarm = publish.target.type === 'alarm';
     if (isAlarm) connection.budget.countAlarm(publish.payload.length);
+    const isState = publish.target.type === 'alarm-state';
     // A publish that is sent on at once, and not stored, needs no room.
-    const needsRoom = qos > 0 || retain || isAlarm;
+    const needsRoom = qos > 0 || retain || isAlarm || isState;
     if (!needsRoom || connection.unstored.keeps(isAlarm, qos)) {
       this.#accept(connection, publish, needsRoom);
       return;
     }
     connection.unstored.turnAway(isAlarm, qos);
     // A value at QoS 0 reaches every connected subscriber all the same.
-    if (qos > 0 || isAlarm) return;
+    if (qos > 0 || isAlarm || isState) return;
     const packet = { ...publish.packet, retain: false };
     this.#accept(connection, { ...publish, packet }, false);
   }
@@ -134,6 +138,14 @@ export class Publishing {
       const locationIds = [target.locationId];
       const command = { locationIds, deviceId, rest, payload, qos, retain, received };
       this.#options.commands.accept(command, done);
+    } else if (target.type === 'alarm-state') {
+      const { locationId, deviceId } = target;
+      const { id: tokenId, grants } = principal;
+      const groupIds = permittedGroups(grants, 'responder', locationId);
+      const address = connection?.address ?? null;
+      const actor = { type: 'access-token', id: tokenId, address, requestId: null } as const;
+      const state = { locationId, deviceId, topic, payload, tokenId, groupIds, actor, received };
+      this.#options.alarmStates.accept(state, done);
     } else done(true);
   }
 
@@ -143,4 +155,9 @@ export class Publishing {
     const groupId = this.#options.model.context(target.deviceId)?.group?.id;
     return permits(principal.grants, 'manager', { locationId: target.locationId, groupId });
   }
+}
+
+function deniedReasonOfToken({ type }: PublishTarget): DeniedReason {
+  if (type === 'alarm-state') return 'alarm-state-without-grant';
+  return type === 'command' ? 'command-without-grant' : 'topic-not-of-token';
 }

@@ -126,20 +126,11 @@ export class Subscribing {
   ): void {
     const filters = granted.map(({ filter }) => filter);
     consumer?.offerRetained(filters, {
-      retained: { matching: (wanted) => this.#matching(budget, wanted) },
+      retained: paidBy(budget, this.#options.retained),
       onFailure: (error) => {
         this.#options.log.warn({ principal, err: error }, 'failed to send retained messages');
       },
     });
-  }
-
-  /** Reads retained messages, which count as bytes of the principal that asks for them. */
-  async *#matching(budget: Budget, filters: readonly string[]) {
-    for await (const page of this.#options.retained.matching(filters)) {
-      const bytes = page.reduce((sum, { payload }) => sum + payload.length, 0);
-      budget.takeAnswer(bytes, performance.now());
-      yield page;
-    }
   }
 
   /** Logs denied filters in one line for a SUBSCRIBE, however many there are. */
@@ -154,4 +145,20 @@ export class Subscribing {
     const which = { clientId: session.clientId, count: denied.length, filters };
     this.#options.log.info({ principal: owner, ...which }, 'subscription denied');
   }
+}
+
+/** Retained messages, whose bytes count as those of the principal that asks for them. */
+export function paidBy(
+  budget: Budget,
+  retained: RetainedMessages,
+): Pick<RetainedMessages, 'matching'> {
+  return {
+    async *matching(filters) {
+      for await (const page of retained.matching(filters)) {
+        const bytes = page.reduce((sum, { payload }) => sum + payload.length, 0);
+        budget.takeAnswer(bytes, performance.now());
+        yield page;
+      }
+    },
+  };
 }

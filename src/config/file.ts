@@ -22,12 +22,14 @@ export interface FilePlace {
   readonly cwd: string;
 }
 
+/** Beside the program; the first is for a checkout, whose sample a local change would dirty. */
+const OWN_NAMES = ['gateway.local.yaml', 'gateway.yaml'];
+
 /** Finds the file to read; undefined for the defaults (CONTRACT 1, config). */
 export function findConfigFile(place: FilePlace): string | undefined {
   const named = place.file ?? place.env[FILE_VARIABLE];
   if (named !== undefined) return resolve(place.cwd, named);
-  const beside = join(place.programDir, 'config', 'gateway.yaml');
-  return existsSync(beside) ? beside : undefined;
+  return OWN_NAMES.map((name) => join(place.programDir, 'config', name)).find(existsSync);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
+import type { BridgeOptions } from '../domain/bridge-schema.js';
 import { type FieldFault, GatewayError } from '../errors.js';
 import { fieldFaults } from '../field-faults.js';
-import type { BridgeConfig } from './bridge-schema.js';
 import { type Assignment, configKeys, readEnvironment } from './environment.js';
 import { type FilePlace, findConfigFile, isRecord, readConfigFile } from './file.js';
 import { furtherFaults } from './further-faults.js';
@@ -80,7 +80,7 @@ function withAbsolutePaths(config: Config, cwd: string): Config {
 
 const BRIDGE_FILE_KEYS = ['caFile', 'certFile', 'keyFile'] as const;
 
-function fileKeysOf(bridge: BridgeConfig): [key: string, file: string][] {
+function fileKeysOf(bridge: BridgeOptions): [key: string, file: string][] {
   return BRIDGE_FILE_KEYS.flatMap((key) => {
     const file = bridge[key];
     return file === undefined ? [] : [[key, file]];

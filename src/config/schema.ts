@@ -1,11 +1,11 @@
 import { z } from 'zod';
+import { bridgesSchema } from '../domain/bridge-schema.js';
 import {
   deviceLimitsSchema,
   locationLimitsSchema,
   tokenLimitsSchema,
   totalLimitsSchema,
 } from '../domain/limits.js';
-import { bridgesSchema } from './bridge-schema.js';
 
 /** Every key of the configuration with its default (CONTRACT 1 and 5). Units are in the names. */
 

@@ -8,7 +8,7 @@ import {
   type LogPositions,
   type LogReader,
 } from './log-entry.js';
-import type { Routes, Selection } from './routes.js';
+import type { Member, Routes, Selection } from './routes.js';
 import { Tally } from './tally.js';
 
 const PAGE_ENTRIES = 1_000;
@@ -35,13 +35,17 @@ export async function countBacklogs(
       from = Math.min(from, consumer.cursors[log].countedUpTo);
     }
     // Selections do not know the filters that have ended.
-    const withEnded = [...deliveries.consumers].filter((one) => one.subscriptions.hasEnded);
+    const withEnded = new Set<Member>(
+      [...deliveries.consumers].filter((one) => one.subscriptions.hasEnded),
+    );
     for await (const entry of entriesAfter(reader, log, from, last)) {
       for (const { selection, qos } of deliveries.routes.match(entry.topic)) {
         if (qos === 0 || !selection.rule.mayReceive(entry)) continue;
-        for (const member of selection.members) member.recount(entry);
+        for (const member of selection.members) {
+          if (!withEnded.has(member)) member.cursors[log].recount(entry, true);
+        }
       }
-      for (const consumer of withEnded) consumer.recountEnded(entry);
+      for (const { cursors } of withEnded) cursors[log].recount(entry, false);
     }
   }
 }

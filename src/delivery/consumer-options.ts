@@ -2,7 +2,7 @@ import type { Audience } from '../domain/grants.js';
 import type { Consumer } from './consumer.js';
 import type { CursorState } from './cursor-state.js';
 import type { ConsumerLimits } from './limits.js';
-import type { LogName, LogReader, Tail } from './log-entry.js';
+import type { LogName, LogReader, NewAlarm, Tail } from './log-entry.js';
 import type { Routes } from './routes.js';
 import type { Subscriptions } from './subscriptions.js';
 
@@ -17,6 +17,8 @@ export interface ConsumerServices {
   readonly now: () => number;
   /** The real time since a time of the steady clock, as well as that is known. */
   readonly elapsedSinceMs: (timeMs: number) => number;
+  /** Called with each alarm of this run that is sent. */
+  readonly alarmSent: (alarm: NewAlarm) => void;
 }
 
 export interface ConsumerOptions {

@@ -2,7 +2,7 @@ import type { ConsumerOptions, ConsumerServices } from './consumer-options.js';
 import { Cursor } from './cursor.js';
 import type { DirectMessage } from './direct-queue.js';
 import { type ConsumerLimits, spacingFor } from './limits.js';
-import { LOG_NAMES, type LogEntry, type LogName, type LogPositions } from './log-entry.js';
+import { LOG_NAMES, type LogEntry, type LogName } from './log-entry.js';
 import type { Receiver } from './receiver.js';
 import { Replay } from './replay.js';
 import type { RetainedFeedOptions } from './retained-feed.js';
@@ -75,9 +75,10 @@ export class Consumer implements Member {
     if (this.#selection !== undefined) this.subscriptionsChanged();
   }
 
-  /** The ack floor in each log. */
-  get ackFloors(): LogPositions {
-    return { alarms: this.cursors.alarms.ackFloor, messages: this.cursors.messages.ackFloor };
+  /** Forgets ended subscriptions without queued entries. */
+  pruneSubscriptions(): void {
+    const { alarms, messages } = this.cursors;
+    this.subscriptions.prune({ alarms: alarms.ackFloor, messages: messages.ackFloor });
   }
 
   /** Accepts entries that match the filters from now on. */
@@ -144,21 +145,15 @@ export class Consumer implements Member {
   }
 
   offerAtQos0(entry: LogEntry): void {
-    const payload = this.#window.payloadOf(entry);
-    this.#window.sendNow({ topic: entry.topic, payload, retain: false });
+    this.#window.sendAtQos0(entry);
   }
 
   /** Drops the oldest messages beyond the bounds; alarms leave by age only. */
   checkBounds(): void {
     const { maxQueued, maxQueuedBytes } = this.#limits;
-    const { messages } = this.cursors;
     // Bounds are checked when a mark is set; until the next mark this much more may arrive.
     const spacing = spacingFor(this.#limits);
-    const isDropped = messages.dropBeyond(
-      maxQueued - messages.inFlightCount - (spacing.entries - 1),
-      maxQueuedBytes - messages.inFlightBytes - spacing.bytes,
-    );
-    if (isDropped) this.#options.moved.add(this);
+    this.#dropBeyond(maxQueued - (spacing.entries - 1), maxQueuedBytes - spacing.bytes);
   }
 
   /** Bytes of the messages that wait; alarms do not count. */
@@ -168,12 +163,7 @@ export class Consumer implements Member {
 
   /** Drops the oldest messages beyond so many bytes; alarms leave by age only. */
   cutBacklog(maxBytes: number): void {
-    const { messages } = this.cursors;
-    const isDropped = messages.dropBeyond(
-      Number.POSITIVE_INFINITY,
-      maxBytes - messages.inFlightBytes,
-    );
-    if (isDropped) this.#options.moved.add(this);
+    this.#dropBeyond(Number.POSITIVE_INFINITY, maxBytes);
   }
 
   /** Expires old entries, and follows logs in which nothing concerns the consumer. */
@@ -188,23 +178,10 @@ export class Consumer implements Member {
     if (this.isConnected) this.wake();
   }
 
-  needs(entry: LogEntry): boolean {
-    return this.cursors[entry.log].needs(entry);
-  }
-
   /** Begins the recount at start, after this entry, or after the ack floor if the log lost some. */
   beginCount(log: LogName, countedUpTo: number): void {
     const hasLost = this.cursors[log].beginCount(countedUpTo);
     if (hasLost) this.#rewindSubscriptions(log, this.#services.tails[log].last);
-  }
-
-  recount(entry: LogEntry): void {
-    if (!this.subscriptions.hasEnded) this.cursors[entry.log].recount(entry, true);
-  }
-
-  /** Recounts any entry for a consumer with ended subscriptions. */
-  recountEnded(entry: LogEntry): void {
-    this.cursors[entry.log].recount(entry, false);
   }
 
   /** Allows jumps over entries from before the start: their marks are set. */
@@ -273,6 +250,10 @@ export class Consumer implements Member {
       concerns: (entry) =>
         this.#options.mayReceive(entry) && this.subscriptions.qosForEntry(entry) === 1,
     });
+  }
+
+  #dropBeyond(maxCount: number, maxBytes: number): void {
+    if (this.cursors.messages.dropBeyond(maxCount, maxBytes)) this.#options.moved.add(this);
   }
 
   /** Makes subscriptions cover the numbers that the log will assign again. */

@@ -11,16 +11,20 @@ const RETRY_AFTER_MS = 1_000;
 const FAILED = 'failed to save cursors, acknowledged messages may be repeated';
 
 export interface CursorSaverOptions {
-  readonly store: SessionStore;
+  readonly store: Pick<SessionStore, 'saveCursors'>;
   /** The position to save; undefined for a session that is not persistent, or is gone. */
   readonly positionOf: (consumer: Consumer) => SessionPosition | undefined;
   readonly log: Logger;
 }
 
-/** The last saved position of a session. */
-interface Saved {
-  /** The position as JSON, without `countedUpTo`, which changes with every entry. */
-  readonly text: string;
+/** The stored position of a session. */
+interface Stored {
+  readonly ackFloors: LogPositions;
+  /**
+   * The position as JSON, without `countedUpTo`, which changes with every entry; empty after a write
+   * that failed, for the store may have made it.
+   */
+  text: string;
   readonly countedUpTo: LogPositions;
 }
 
@@ -30,9 +34,7 @@ export class CursorSaver {
   readonly moved = new Set<Consumer>();
   readonly #options: CursorSaverOptions;
   /** By session key. */
-  readonly #saved = new Map<string, Saved>();
-  /** Stored ack floors, by session key. */
-  readonly #ackFloors = new Map<string, LogPositions>();
+  readonly #stored = new Map<string, Stored>();
   readonly #saving = new SharedTurn(() => this.#save());
   #timer: NodeJS.Timeout | undefined;
   #hasFailed = false;
@@ -55,19 +57,20 @@ export class CursorSaver {
   }
 
   /** Notes the stored position of a session. */
-  noteStored({ key, cursors: { alarms, messages } }: SessionPosition): void {
-    this.#ackFloors.set(key, { alarms: alarms.ackFloor, messages: messages.ackFloor });
+  noteStored(position: SessionPosition): void {
+    this.#stored.set(position.key, storedOf(position));
   }
 
   /** The lowest stored ack floor of all sessions. */
   storedAckFloor(log: LogName): number {
-    return Math.min(...[...this.#ackFloors.values()].map((ackFloor) => ackFloor[log]));
+    let floor = Number.POSITIVE_INFINITY;
+    for (const { ackFloors } of this.#stored.values()) floor = Math.min(floor, ackFloors[log]);
+    return floor;
   }
 
   /** Forgets a session that has ended. */
   forget(key: string): void {
-    this.#saved.delete(key);
-    this.#ackFloors.delete(key);
+    this.#stored.delete(key);
   }
 
   /**
@@ -94,38 +97,42 @@ export class CursorSaver {
 
   async #save(): Promise<void> {
     const { store, positionOf } = this.#options;
-    const changed = new Map<Consumer, SessionPosition>();
+    const changed: { consumer: Consumer; position: SessionPosition; stored: Stored }[] = [];
     for (const consumer of this.moved) {
       const position = positionOf(consumer);
       if (position === undefined) continue;
-      const saved = savedOf(position);
-      if (isCoveredBy(saved, this.#saved.get(position.key))) continue;
-      this.#saved.set(position.key, saved);
-      changed.set(consumer, position);
+      const stored = storedOf(position);
+      if (isCoveredBy(stored, this.#stored.get(position.key))) continue;
+      changed.push({ consumer, position, stored });
     }
     this.moved.clear();
-    if (changed.size === 0) return;
+    if (changed.length === 0) return;
     try {
-      await store.saveCursors([...changed.values()]);
+      await store.saveCursors(changed.map(({ position }) => position));
     } catch (error) {
-      for (const [consumer, { key }] of changed) {
-        // A session forgotten meanwhile is not saved again.
-        if (this.#saved.delete(key)) this.moved.add(consumer);
+      for (const { consumer, position } of changed) {
+        this.moved.add(consumer);
+        const before = this.#stored.get(position.key);
+        if (before !== undefined) before.text = '';
       }
       throw error;
     }
-    for (const position of changed.values()) {
+    for (const { position, stored } of changed) {
       // A session forgotten meanwhile no longer counts for the lowest ack floor.
-      if (this.#ackFloors.has(position.key)) this.noteStored(position);
+      if (this.#stored.has(position.key)) this.#stored.set(position.key, stored);
     }
   }
 }
 
-function savedOf({ cursors: { alarms, messages }, ...position }: SessionPosition): Saved {
+function storedOf({ cursors: { alarms, messages }, ...position }: SessionPosition): Stored {
   const { countedUpTo: alarmsUpTo = 0, ...ofAlarms } = alarms;
   const { countedUpTo: messagesUpTo = 0, ...ofMessages } = messages;
   const text = JSON.stringify([position, ofAlarms, ofMessages]);
-  return { text, countedUpTo: { alarms: alarmsUpTo, messages: messagesUpTo } };
+  return {
+    ackFloors: { alarms: alarms.ackFloor, messages: messages.ackFloor },
+    text,
+    countedUpTo: { alarms: alarmsUpTo, messages: messagesUpTo },
+  };
 }
 
 /**
@@ -133,7 +140,7 @@ function savedOf({ cursors: { alarms, messages }, ...position }: SessionPosition
  *
  * After the store has lost entries, a saved `countedUpTo` is too high.
  */
-function isCoveredBy({ text, countedUpTo }: Saved, before: Saved | undefined): boolean {
+function isCoveredBy({ text, countedUpTo }: Stored, before: Stored | undefined): boolean {
   return (
     before?.text === text &&
     before.countedUpTo.alarms <= countedUpTo.alarms &&

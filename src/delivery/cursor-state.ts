@@ -1,5 +1,3 @@
-import type { SentAheadState } from './sent-ahead.js';
-
 /**
  * A consumer's saved position and account in one log.
  *
@@ -37,4 +35,37 @@ export interface SentBefore {
 export function freshCursor(newest: number): CursorState {
   const counts = { delivered: 0, expired: 0, dropped: 0, unread: 0, unreadBytes: 0 };
   return { ackFloor: newest, ...counts, countedUpTo: newest };
+}
+
+/** Entries done with before their turn, one bit each, so that a long backlog stays small. */
+export interface SentAheadState {
+  /** The sequence that the first bit is for. */
+  readonly first: number;
+  readonly bits: string;
+}
+
+const BITS = 8;
+
+/** Writes entries done with before their turn; there is at least one. */
+export function aheadState(sequences: ReadonlySet<number>): SentAheadState {
+  let [first, last] = [Number.POSITIVE_INFINITY, 0];
+  for (const sequence of sequences) {
+    first = Math.min(first, sequence);
+    last = Math.max(last, sequence);
+  }
+  const bits = Buffer.alloc(Math.floor((last - first) / BITS) + 1);
+  for (const sequence of sequences) {
+    const at = Math.floor((sequence - first) / BITS);
+    bits[at] = (bits[at] ?? 0) | (1 << ((sequence - first) % BITS));
+  }
+  return { first, bits: bits.toString('base64') };
+}
+
+/** Reads entries done with before their turn. */
+export function* aheadSequences({ first, bits }: SentAheadState): Generator<number> {
+  for (const [at, byte] of Buffer.from(bits, 'base64').entries()) {
+    for (let bit = 0; bit < BITS; bit++) {
+      if ((byte & (1 << bit)) !== 0) yield first + at * BITS + bit;
+    }
+  }
 }

@@ -1,15 +1,12 @@
-import { Account } from './account.js';
 import type { CursorState } from './cursor-state.js';
-import { firstTarget, jumpLeaving, jumpOverOlder } from './jumps.js';
 import type { LogEntry, LogName } from './log-entry.js';
-import type { ReadAheadOptions } from './read-ahead.js';
-import { ReadPosition } from './read-position.js';
+import { type ReadOptions, ReadPosition } from './read-position.js';
 import { SentEntries } from './sent-entries.js';
 import { type Tally, Unread } from './tally.js';
 
 const PAGE_ENTRIES = 500;
 
-export interface CursorOptions extends ReadAheadOptions {
+export interface CursorOptions extends ReadOptions {
   readonly state: CursorState;
 }
 
@@ -23,11 +20,18 @@ export interface CursorOptions extends ReadAheadOptions {
  */
 export class Cursor {
   readonly log: LogName;
+  /** Only the cursor itself writes its counts. */
+  delivered: number;
+  dropped: number;
+  /** The dropped entries that the receiver never takes. */
+  deadLetterCount: number;
   readonly #options: CursorOptions;
   readonly #position: ReadPosition;
   readonly #sent: SentEntries;
   readonly #unread: Unread;
-  readonly #account: Account;
+  #expired: number;
+  /** At start, entries that were unread and may be lost: expired, until they are found. */
+  #missing = 0;
   #toSkip: number;
   #countedUpTo: number;
 
@@ -39,7 +43,10 @@ export class Cursor {
     this.#unread = new Unread(state.unread ?? 0, state.unreadBytes ?? 0);
     const parts = { sent: this.#sent, unread: this.#unread };
     this.#position = new ReadPosition({ ...options, ...parts, offset: state.ackFloor });
-    this.#account = new Account(state);
+    this.delivered = state.delivered;
+    this.dropped = state.dropped;
+    this.deadLetterCount = state.deadLetters ?? 0;
+    this.#expired = state.expired;
     this.#toSkip = state.toSkip ?? 0;
     this.#countedUpTo = state.countedUpTo ?? state.ackFloor;
   }
@@ -58,10 +65,6 @@ export class Cursor {
     return this.#sent.inTurnCount;
   }
 
-  get inFlightBytes(): number {
-    return this.#sent.amount.bytes;
-  }
-
   /** Accepted entries that are unread or in flight. */
   get queued(): number {
     return this.#unread.count + this.#sent.inTurnCount + this.#sent.aheadCount;
@@ -72,25 +75,12 @@ export class Cursor {
     return this.#unread.bytes + this.#sent.amount.bytes;
   }
 
-  get delivered(): number {
-    return this.#account.delivered;
-  }
-
   get expired(): number {
-    return this.#account.expired;
-  }
-
-  get dropped(): number {
-    return this.#account.dropped;
-  }
-
-  /** The dropped entries that the receiver never takes. */
-  get deadLetterCount(): number {
-    return this.#account.deadLetters;
+    return this.#expired + this.#missing;
   }
 
   get accepted(): number {
-    return this.queued + this.#account.total;
+    return this.queued + this.delivered + this.expired + this.dropped;
   }
 
   /** The ack floor: every entry up to here is done with, or does not concern the consumer. */
@@ -101,10 +91,9 @@ export class Cursor {
   }
 
   get state(): CursorState {
-    const { ackFloor } = this;
+    const { ackFloor, delivered, expired, dropped, deadLetterCount: deadLetters } = this;
     return {
-      ackFloor,
-      ...this.#account.state,
+      ...{ ackFloor, delivered, expired, dropped, ...(deadLetters > 0 && { deadLetters }) },
       unread: this.queued,
       unreadBytes: this.queuedBytes,
       countedUpTo: this.#options.tail.last,
@@ -112,11 +101,7 @@ export class Cursor {
     };
   }
 
-  /**
-   * Counts by this tally from now on.
-   *
-   * @param marksFrom the sequence from which on its marks count what this consumer accepts
-   */
+  /** Counts by this tally from now on (`Unread.follow`). */
   follow(tally: Tally, marksFrom: number): void {
     this.#unread.follow(tally, marksFrom);
   }
@@ -140,16 +125,17 @@ export class Cursor {
   next(expiredBeforeMs: number): LogEntry | 'caught-up' | 'not-loaded' {
     const position = this.#position;
     while (!position.isCaughtUp) {
-      const { next } = position;
+      if (position.isHeldUp) return 'not-loaded';
+      const next = position.next();
       if (next === undefined) {
         if (position.switchToLog()) return 'not-loaded';
         // The log ends before everything accepted was found: it was trimmed, or lost.
-        this.#account.expired += this.#forgetUnread();
+        this.#expired += this.#forgetUnread();
         break;
       }
       if (position.take(next)) {
         if (next.receivedAtMs >= expiredBeforeMs) return next;
-        this.#account.expired++;
+        this.#expired++;
       }
     }
     if (!position.isLive) position.goLive();
@@ -161,9 +147,9 @@ export class Cursor {
     return this.#position.wantsPage;
   }
 
-  /** Whether the next entry is in memory already. */
-  get hasPage(): boolean {
-    return this.#position.hasPage;
+  /** Whether a page is being loaded. */
+  get isLoading(): boolean {
+    return this.#position.isLoading;
   }
 
   /** Loads the next page from the store. */
@@ -173,7 +159,7 @@ export class Cursor {
 
   /** Whether the entry concerns the consumer and is neither in flight nor done with. */
   isPending(entry: LogEntry): boolean {
-    return this.#position.isPending(entry);
+    return this.#sent.isOpen(entry.sequence) && this.#options.concerns(entry);
   }
 
   /** Whether the entry may still be read, or sent again after a broken connection. */
@@ -201,7 +187,7 @@ export class Cursor {
   }
 
   acknowledged(sequence: number): void {
-    if (this.#sent.complete(sequence)) this.#account.delivered++;
+    if (this.#sent.complete(sequence)) this.delivered++;
   }
 
   /** Drops a sent entry that the receiver never takes, also after a rewind. */
@@ -210,32 +196,33 @@ export class Cursor {
       if (sequence <= this.#position.offset || !this.#sent.cancelResend(sequence)) return;
       this.#unread.read(0);
     }
-    this.#account.dropped++;
-    this.#account.deadLetters++;
+    this.dropped++;
+    this.deadLetterCount++;
   }
 
   /**
-   * Drops the oldest unread entries beyond the bounds, by a jump that reads none of them.
+   * Drops the oldest unread entries of a backlog beyond its bounds, by a jump that reads none of them.
    *
-   * Deliveries go on however fast the log is fed: a page in memory is sent before the entries that
-   * the jump leads to, and nothing is dropped while a page is being loaded, which would be useless
-   * then.
+   * Deliveries go on however fast the log is fed: entries that are ready are sent first, and nothing
+   * is dropped while a page is being loaded, which would then be useless.
    * @returns whether any were dropped
    */
   dropBeyond(maxCount: number, maxBytes: number): boolean {
-    const { count, bytes } = this.#unread;
-    if ((count <= maxCount && bytes <= maxBytes) || this.#position.isLoading) return false;
-    const dropped = this.#position.jump(jumpLeaving(this.#position.standing, maxCount, maxBytes));
-    this.#account.dropped += dropped;
+    const inFlight = this.#sent.amount;
+    const [count, bytes] = [maxCount - inFlight.count, maxBytes - inFlight.bytes];
+    const isWithin = this.#unread.count <= count && this.#unread.bytes <= bytes;
+    if (isWithin || this.#position.isLoading) return false;
+    const dropped = this.#position.passBeyond(count, bytes);
+    this.dropped += dropped;
     return dropped > 0;
   }
 
   /** Expires entries received before this time. Returns whether there were any. */
   expireBefore(timeMs: number): boolean {
-    const unread = this.#position.jump(jumpOverOlder(this.#position.standing, timeMs));
+    const unread = this.#position.passOlder(timeMs);
     // A client that never acknowledges must not hold the log.
     const inFlight = this.#sent.expireBefore(timeMs);
-    this.#account.expired += unread + inFlight;
+    this.#expired += unread + inFlight;
     return unread + inFlight > 0;
   }
 
@@ -257,7 +244,7 @@ export class Cursor {
     const hadReadMore = this.#position.offset >= sequence;
     const hasCompleted = this.#sent.knownUpTo > sequence;
     this.#cutAt(sequence, this.#sent.aheadAfter(sequence), hasCompleted);
-    if (hadReadMore) this.#account.expired += this.#forgetUnread();
+    if (hadReadMore) this.#expired += this.#forgetUnread();
   }
 
   /** The newest entry when the unread entries were counted. */
@@ -268,8 +255,7 @@ export class Cursor {
   /**
    * Begins the recount at start: unread entries are counted up to here at least.
    *
-   * A log that ends earlier has lost its newest entries: then all after the floor are counted
-   * again.
+   * A log that ends earlier has lost its newest entries: all after the floor are counted again.
    * @returns whether the store has lost entries
    */
   beginCount(countedUpTo: number): boolean {
@@ -279,33 +265,28 @@ export class Cursor {
     // Nothing that was lost has been counted yet by a tally.
     this.#cutAt(last, 0, false);
     this.#countedUpTo = this.#position.offset;
-    this.#account.missed(this.#forgetUnread());
+    this.#missing = this.#forgetUnread();
     return true;
   }
 
-  /**
-   * Counts an entry at start, unless it was counted before.
-   *
-   * @param isSelected whether the entry is known to match the consumer's filters
-   */
+  /** Counts an entry at start, unless it was counted before; `isSelected`: it matches the filters. */
   recount(entry: LogEntry, isSelected: boolean): void {
     if (entry.sequence <= this.#countedUpTo) return;
-    // Most were never in flight, and the filters have not changed since: no need to match again.
-    const plainAfter = Math.max(firstTarget(this.#position.standing), this.#unread.marksFrom);
-    const isPlain = isSelected && entry.sequence > plainAfter && this.#toSkip === 0;
-    if (isPlain ? this.#sent.wasSentAhead(entry.sequence) : !this.isPending(entry)) return;
+    // Unless the filters have changed since, there is no need to match again.
+    const isMatched = isSelected && entry.sequence > this.#unread.marksFrom;
+    if (!this.#sent.isOpen(entry.sequence) || !(isMatched || this.#options.concerns(entry))) return;
     if (this.#toSkip > 0) {
       this.#toSkip--;
       this.#sent.skip(entry.sequence);
       return;
     }
     this.#unread.found(entry.payload.length);
-    this.#account.found();
+    if (this.#missing > 0) this.#missing--;
   }
 
   #cutAt(sequence: number, aheadCount: number, hasCompleted: boolean): void {
     this.#unread.cutAt(sequence, aheadCount, hasCompleted);
-    this.#account.expired += this.#sent.cutAt(sequence);
+    this.#expired += this.#sent.cutAt(sequence);
     this.#position.goTo(Math.min(this.#position.offset, sequence));
   }
 

@@ -1,9 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import { ALARM_KINDS, type AlarmKind } from '../domain/alarms.js';
+import type { Audience } from '../domain/grants.js';
 import type { Consumer } from './consumer.js';
 import type { ConsumerServices } from './consumer-options.js';
 import type { DirectMessage } from './direct-queue.js';
-import type { Announced, LogEntry, LogName, LogPositions, LogReader, Tail } from './log-entry.js';
+import type {
+  Announced,
+  LogEntry,
+  LogName,
+  LogPositions,
+  LogReader,
+  NewAlarm,
+  Tail,
+} from './log-entry.js';
 import { Routes } from './routes.js';
 
 const RETRY_AFTER_MS = 250;
@@ -28,6 +38,7 @@ export class Deliveries {
   readonly tails: Readonly<Record<LogName, LogTail>>;
   /** The parts that all consumers share. */
   readonly services: ConsumerServices;
+  readonly alarmFigures: AlarmFigures;
   readonly #routes = new Routes();
   readonly #newestAtStart: Record<LogName, number>;
   readonly #options: DeliveriesOptions;
@@ -38,11 +49,13 @@ export class Deliveries {
     this.#options = options;
     const { newest, reader, now, elapsedSinceMs } = options;
     this.#newestAtStart = { ...newest };
+    this.alarmFigures = new AlarmFigures(now);
     this.tails = { alarms: new LogTail(newest.alarms), messages: new LogTail(newest.messages) };
     this.services = {
       ...{ tails: this.tails, reader, now, elapsedSinceMs },
       routes: this.#routes,
       pumpLater: (consumer) => this.#pumpLater(consumer),
+      alarmSent: (alarm) => this.alarmFigures.sent(alarm),
     };
   }
 
@@ -95,6 +108,7 @@ export class Deliveries {
       if (entry.sequence <= tail.last && isNew) this.#wentBack(entry.log, entry.sequence - 1);
       if (entry.sequence <= tail.last) continue;
       if (entry.sequence > tail.last + 1) await this.#announceMissing(entry);
+      if (isNew) this.alarmFigures.recorded(entry);
       this.#accept(entry);
     }
   }
@@ -106,9 +120,11 @@ export class Deliveries {
     }
   }
 
-  /** Whether a subscriber is connected that has asked for the topic. */
-  hasReceivers(topic: string): boolean {
-    return this.#routes.match(topic).some(({ selection }) => selection.connected.size > 0);
+  /** Whether a subscriber is connected that has asked for the topic, and may see the message. */
+  hasReceivers(message: Audience & { readonly topic: string }): boolean {
+    return this.#routes
+      .match(message.topic)
+      .some(({ selection }) => selection.connected.size > 0 && selection.rule.mayReceive(message));
   }
 
   /** The largest lag, in entries, of the consumers that acknowledge at once; 0 when none reads. */
@@ -172,6 +188,48 @@ export class Deliveries {
     const consumers = [...this.#toPump];
     this.#toPump.clear();
     for (const consumer of consumers) consumer.wake();
+  }
+}
+
+/** Counts durations in buckets, each twice as long as the one before: an increment for each. */
+export class Durations {
+  /** How many took less than 1, 2, 4 … 65,536 ms, beyond the bucket before; the last took longer. */
+  readonly counts: number[] = new Array(18).fill(0);
+  sumMs = 0;
+
+  add(durationMs: number): void {
+    // The position of the highest bit.
+    const bucket = Math.min(32 - Math.clz32(durationMs), this.counts.length - 1);
+    this.counts[bucket] = (this.counts[bucket] ?? 0) + 1;
+    this.sumMs += durationMs;
+  }
+}
+
+/** Counts the alarms that were accepted since the start, for `/metrics`. */
+export class AlarmFigures {
+  /** Recorded alarms by kind. */
+  readonly counts = new Map<AlarmKind, number>(ALARM_KINDS.map((kind) => [kind, 0]));
+  readonly untilRecorded = new Durations();
+  readonly untilSent = new Durations();
+  readonly #now: () => number;
+
+  /** @param now the steady clock */
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  recorded({ source }: LogEntry): void {
+    if (source === undefined || !('alarm' in source)) return;
+    const { kind } = source.alarm;
+    this.counts.set(kind, (this.counts.get(kind) ?? 0) + 1);
+    this.untilRecorded.add(this.#now() - source.receivedAtMs);
+  }
+
+  /** Notes that an alarm is being sent; only the first time counts. */
+  sent(alarm: NewAlarm): void {
+    if (alarm.isSent) return;
+    alarm.isSent = true;
+    this.untilSent.add(this.#now() - alarm.receivedAtMs);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Deliveries } from './deliveries.js';
-import type { NewAlarm } from './log-entry.js';
+import { type AlarmLogItem, isAlarm, type NewAlarm } from './log-entry.js';
 import type { LogWriter, Unstored } from './log-writer.js';
 
 /** An alarm that is not stored by then goes out as a live copy (CONTRACT 4.4). */
@@ -10,13 +10,13 @@ const BYTES_PER_TURN = 128 * 1024;
 
 /** Sends live copies: alarms at QoS 0 ahead of their record, while the store is slow or away. */
 export class LiveCopies {
-  readonly #writer: LogWriter<NewAlarm>;
+  readonly #writer: LogWriter<AlarmLogItem>;
   readonly #deliveries: Deliveries;
-  readonly #copied = new WeakSet<Unstored<NewAlarm>>();
+  readonly #copied = new WeakSet<Unstored<AlarmLogItem>>();
   #timer: NodeJS.Timeout | undefined;
   #next: NodeJS.Immediate | undefined;
 
-  constructor(writer: LogWriter<NewAlarm>, deliveries: Deliveries) {
+  constructor(writer: LogWriter<AlarmLogItem>, deliveries: Deliveries) {
     this.#writer = writer;
     this.#deliveries = deliveries;
   }
@@ -41,14 +41,19 @@ export class LiveCopies {
         return;
       }
       this.#copied.add(unstored);
+      const { item } = unstored;
+      // Whether a state can be given is known when it is stored.
+      if (!isAlarm(item)) continue;
       // Alarms without subscribers, be they thousands, must not delay others.
-      if (this.#deliveries.routes.match(unstored.item.topic).length === 0) continue;
-      bytes += unstored.item.payload.length;
-      this.#send(unstored.item);
+      if (!this.#deliveries.hasReceivers(item)) continue;
+      bytes += item.payload.length;
+      this.#send(item);
     }
   }
 
-  #send({ topic, payload, locationId, groupId }: NewAlarm): void {
+  #send(alarm: NewAlarm): void {
+    const { topic, payload, locationId, groupId } = alarm;
     this.#deliveries.publishDirect({ topic, payload, qos: 0, retain: false, locationId, groupId });
+    this.#deliveries.services.alarmSent(alarm);
   }
 }

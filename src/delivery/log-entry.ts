@@ -1,6 +1,8 @@
+import type { AlarmStateRecord, GivenState, StateAuthor } from '../domain/alarm-states.js';
 import type { Alarm } from '../domain/alarms.js';
 import type { Audience } from '../domain/grants.js';
 import type { DeviceContext } from '../domain/messages.js';
+import type { Actor } from '../site/audit-trail.js';
 
 /** The two logs: telemetry has its own, so that it can never push an alarm out. */
 export const LOG_NAMES = ['alarms', 'messages'] as const;
@@ -28,11 +30,51 @@ export interface NewAlarm extends NewMessage {
   readonly wallReceivedAtMs: number;
   /** Identifies a retransmission where the alarm's id does not [MQTT-3.3.1-1]. */
   readonly receipt: Receipt | undefined;
+  /** Whether it has been sent to anybody; a live copy counts. */
+  isSent: boolean;
 }
 
 export function isAlarm(item: NewMessage): item is NewAlarm {
   return 'alarm' in item;
 }
+
+/** A change of an alarm's state, as it was asked for. */
+export interface StateChange {
+  readonly locationId: string;
+  readonly deviceId: string;
+  readonly alarmId: string;
+  readonly state: GivenState;
+  readonly note: string | undefined;
+  readonly by: StateAuthor;
+  /** The machine's clock. */
+  readonly atMs: number;
+  /** Only an alarm that happened in one of these groups; undefined: anywhere in the location. */
+  readonly groupIds: readonly string[] | undefined;
+  readonly actor: Actor;
+}
+
+/** What became of a change: the states of the alarm, or why it was not made. */
+export type StateOutcome =
+  | { readonly record: AlarmStateRecord }
+  | { readonly refused: 'unknown-alarm' | 'alarm-resolved' };
+
+/**
+ * A change of an alarm's state on its way into the log of alarms.
+ *
+ * Its topic and payload are not those of the entry: the log knows the alarm, and renders it.
+ */
+export interface NewStateChange extends NewMessage {
+  readonly stateChange: StateChange;
+  /** Called when the store has answered, and again when it has lost the entry and taken it anew. */
+  readonly onOutcome: (outcome: StateOutcome) => void;
+}
+
+export function isStateChange(item: NewMessage): item is NewStateChange {
+  return 'stateChange' in item;
+}
+
+/** What goes into the log of alarms. */
+export type AlarmLogItem = NewAlarm | NewStateChange;
 
 /** The packet identifier of a QoS 2 publish until PUBREL [MQTT-4.3.3-2]. */
 export interface ReceivedIdentifier {
@@ -56,8 +98,10 @@ export interface LogEntry extends Audience {
   readonly topic: string;
   readonly payload: Buffer;
   readonly receivedAtMs: number;
+  /** Whether it is a change of an alarm's state, which knows no `late`. */
+  readonly isStateChange?: boolean | undefined;
   /** The appended item, if this run of the gateway appended it. */
-  readonly source?: NewMessage | undefined;
+  readonly source?: NewMessage | AlarmLogItem | undefined;
 }
 
 /** The newest entries of a log, which are in memory. */
@@ -83,9 +127,12 @@ export interface LogReader {
 
 /** The result of appending one item. */
 export interface Appended {
+  /** 0 when nothing was appended, now or before. */
   readonly sequence: number;
   /** False when the alarm had been recorded before, under this sequence. */
   readonly isNew: boolean;
+  /** The entry, where the item does not tell it. */
+  readonly entry?: LogEntry | undefined;
 }
 
 /** An entry that now stands in its log; appended just now, or found there. */

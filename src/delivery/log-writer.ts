@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { GatewayError } from '../errors.js';
-import type { Announced, Appended, LogName, NewMessage } from './log-entry.js';
+import type { AlarmLogItem, Announced, Appended, LogName, NewMessage } from './log-entry.js';
 
 /** A larger batch would hold up the store, and everybody else, for too long. */
 const MAX_BATCH_ITEMS = 250;
@@ -39,7 +39,7 @@ interface Pending<Item> extends Unstored<Item> {
  */
 export class LogWriter<Item extends NewMessage> {
   readonly #options: LogWriterOptions<Item>;
-  #waiting: Pending<Item>[] = [];
+  readonly #waiting = new WaitingItems<Pending<Item>>();
   /** The batch that is being written. */
   #batch: readonly Pending<Item>[] = [];
   #isWriting = false;
@@ -94,36 +94,24 @@ export class LogWriter<Item extends NewMessage> {
     this.#isStopped = true;
     this.#wakeRetry?.();
     clearTimeout(this.#postponedTimer);
-    for (const { done } of [...this.#waiting.splice(0), ...this.#postponed.splice(0)]) done(false);
+    for (const { done } of [...this.#waiting.takeAll(), ...this.#postponed.splice(0)]) done(false);
   }
 
   #add(pending: Pending<Item>): void {
-    this.#waiting.push(pending);
+    this.#waiting.add(pending);
     if (!this.#isWriting) void this.#write();
   }
 
   /** Writes one batch after the other until none is left. */
   async #write(): Promise<void> {
     this.#isWriting = true;
-    while (this.#waiting.length > 0) {
+    while (this.#waiting.size > 0) {
       this.#writtenAtMs = performance.now();
-      this.#batch = this.#takeBatch();
+      this.#batch = this.#waiting.takeBatch();
       await this.#store(this.#batch);
     }
     this.#batch = [];
     this.#isWriting = false;
-  }
-
-  #takeBatch(): Pending<Item>[] {
-    let bytes = 0;
-    const end = this.#waiting.findIndex(({ item }, index) => {
-      bytes += item.payload.length;
-      return index >= MAX_BATCH_ITEMS || (index > 0 && bytes > MAX_BATCH_BYTES);
-    });
-    if (end >= 0) return this.#waiting.splice(0, end);
-    const all = this.#waiting;
-    this.#waiting = [];
-    return all;
   }
 
   /** Retries until the batch is stored or the writer is stopped. */
@@ -156,7 +144,7 @@ export class LogWriter<Item extends NewMessage> {
     this.#postponed.push(pending);
     this.#postponedTimer ??= setTimeout(() => {
       this.#postponedTimer = undefined;
-      this.#waiting.push(...this.#postponed.splice(0));
+      for (const one of this.#postponed.splice(0)) this.#waiting.add(one);
       if (!this.#isWriting) void this.#write();
     }, RETRY_AFTER_MS);
   }
@@ -177,7 +165,8 @@ export class LogWriter<Item extends NewMessage> {
     await deliveries.announce(
       items.map((source, index) => {
         const { topic, payload, receivedAtMs, locationId, groupId } = source;
-        const { sequence = 0, isNew = false } = appended[index] ?? {};
+        const { sequence = 0, isNew = false, entry: rendered } = appended[index] ?? {};
+        if (rendered !== undefined) return { entry: { ...rendered, source }, isNew };
         const entry = { log, sequence, topic, payload, receivedAtMs, locationId, groupId, source };
         return { entry, isNew };
       }),
@@ -222,4 +211,86 @@ function reasonOf(error: unknown): string {
   return /^[A-Z]+$/.test(code)
     ? `The store refuses to write (${code}).`
     : 'The store cannot be written to.';
+}
+
+/**
+ * Items that wait to be stored, in the order in which they are.
+ *
+ * The first alarm of a device goes before those of devices that have more waiting, so that it passes a flood (as in
+ * `FairTurns`). The alarms of one device stay in their order, and so do all other messages.
+ */
+export class WaitingItems<Waiting extends { readonly item: NewMessage }> {
+  /** Items whose device had none waiting. */
+  #firsts: Waiting[] = [];
+  #others: Waiting[] = [];
+  /** How many items of each device wait. */
+  readonly #counts = new Map<string, number>();
+
+  get size(): number {
+    return this.#firsts.length + this.#others.length;
+  }
+
+  add(waiting: Waiting): void {
+    const source = sourceOf(waiting.item);
+    const count = source === undefined ? 1 : (this.#counts.get(source) ?? 0);
+    if (source !== undefined) this.#counts.set(source, count + 1);
+    (count === 0 ? this.#firsts : this.#others).push(waiting);
+  }
+
+  /** Removes and returns the items of the next batch. */
+  takeBatch(): Waiting[] {
+    const batch = takeUpTo(this.#firsts, MAX_BATCH_ITEMS, MAX_BATCH_BYTES);
+    if (this.#firsts.length === 0) {
+      const leftBytes = MAX_BATCH_BYTES - bytesOf(batch);
+      for (const one of takeUpTo(this.#others, MAX_BATCH_ITEMS - batch.length, leftBytes)) {
+        batch.push(one);
+      }
+    }
+    if (this.size === 0) this.#counts.clear();
+    else for (const { item } of batch) this.#left(item);
+    return batch;
+  }
+
+  /** Removes and returns all items. */
+  takeAll(): Waiting[] {
+    this.#counts.clear();
+    return [...this.#firsts.splice(0), ...this.#others.splice(0)];
+  }
+
+  *[Symbol.iterator](): Generator<Waiting> {
+    yield* this.#firsts;
+    yield* this.#others;
+  }
+
+  #left(item: NewMessage): void {
+    const source = sourceOf(item);
+    if (source === undefined) return;
+    const count = this.#counts.get(source) ?? 0;
+    if (count > 1) this.#counts.set(source, count - 1);
+    else this.#counts.delete(source);
+  }
+}
+
+/** Removes items from the front: at least one, where there is room for any. */
+function takeUpTo<Waiting extends { readonly item: NewMessage }>(
+  from: Waiting[],
+  maxItems: number,
+  maxBytes: number,
+): Waiting[] {
+  let bytes = 0;
+  const end = from.findIndex(({ item }, index) => {
+    bytes += item.payload.length;
+    return index >= maxItems || (index > 0 && bytes > maxBytes);
+  });
+  return from.splice(0, end < 0 ? from.length : end);
+}
+
+function bytesOf(batch: readonly { readonly item: NewMessage }[]): number {
+  return batch.reduce((bytes, { item }) => bytes + item.payload.length, 0);
+}
+
+/** The device of an alarm, or of a change of its state. */
+function sourceOf(item: NewMessage | AlarmLogItem): string | undefined {
+  if ('alarm' in item) return item.context.device.id;
+  return 'stateChange' in item ? item.stateChange.deviceId : undefined;
 }

@@ -57,8 +57,8 @@ export class MessageCompaction {
       ({ selection, qos }) =>
         qos === 1 &&
         selection.rule.mayReceive(entry) &&
-        [...selection.members].some((member) => member.needs(entry)),
+        [...selection.members].some(({ cursors }) => cursors[entry.log].needs(entry)),
     );
-    return isSelected || withEnded.some((consumer) => consumer.needs(entry));
+    return isSelected || withEnded.some(({ cursors }) => cursors[entry.log].needs(entry));
   }
 }

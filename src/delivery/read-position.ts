@@ -1,32 +1,50 @@
-import type { Jump, Standing } from './jumps.js';
-import type { LogEntry } from './log-entry.js';
-import { ReadAhead, type ReadAheadOptions } from './read-ahead.js';
+import type { LogEntry, LogName, LogReader, Tail } from './log-entry.js';
 import type { SentEntries } from './sent-entries.js';
-import type { Unread } from './tally.js';
+import type { Mark, Unread } from './tally.js';
 
-/** A consumer that has more ready than this reads the log instead. */
-const MAX_LIVE_ENTRIES = 500;
+/** How many entries are read at a time, and how many a live consumer has ready at most. */
+const PAGE_ENTRIES = 500;
 
-export interface ReadPositionOptions extends ReadAheadOptions {
+/** A log as one consumer reads it. */
+export interface ReadOptions {
+  readonly log: LogName;
+  readonly tail: Tail;
+  readonly reader: LogReader;
+  /** Whether the consumer must receive the entry; the answer never changes. */
+  readonly concerns: (entry: LogEntry) => boolean;
+}
+
+export interface ReadPositionOptions extends ReadOptions {
   readonly offset: number;
   readonly unread: Unread;
   readonly sent: SentEntries;
 }
 
-/** Supplies a cursor's next entry: live, from the tail, or from pages. */
+/**
+ * Supplies a cursor's next entry, and jumps over those that are given up.
+ *
+ * Entries become ready in three ways: live they are handed over, else they come from the tail in
+ * memory, and beyond that from pages of the store.
+ */
 export class ReadPosition {
   readonly #options: ReadPositionOptions;
-  readonly #live = new LiveQueue();
-  readonly #page: ReadAhead;
-  /** Every entry up to here was read or passed. */
+  /** Every entry up to here was taken or passed. */
   #offset: number;
-  /** Whether every accepted entry after the offset is in `#live`. */
+  /** The next entries that concern the consumer; those before `#at` are taken. */
+  #ready: LogEntry[] = [];
+  #at = 0;
+  /** Up to here, every entry that concerns the consumer is ready or was taken. */
+  #readUpTo: number;
+  /** Whether every accepted entry after the offset is ready. */
   #isLive = false;
+  #isLoading = false;
+  /** A page asked for in an earlier generation is of no use. */
+  #generation = 0;
 
   constructor(options: ReadPositionOptions) {
     this.#options = options;
     this.#offset = options.offset;
-    this.#page = new ReadAhead(options);
+    this.#readUpTo = options.offset;
   }
 
   get offset(): number {
@@ -43,76 +61,89 @@ export class ReadPosition {
     return unread.count <= 0 && sent.aheadCount === 0;
   }
 
-  get standing(): Standing {
-    const { unread, sent } = this.#options;
-    return { offset: this.#offset, unread, sent, page: this.#page };
-  }
-
+  /** Whether a page is being loaded. */
   get isLoading(): boolean {
-    return this.#page.isLoading;
+    return this.#isLoading;
   }
 
-  /** Whether to load the next page now. */
+  /** Whether a page is being loaded, and none of the entries before it is left. */
+  get isHeldUp(): boolean {
+    return this.#isLoading && !this.#isLive && this.#left === 0;
+  }
+
+  /** Whether to load the next page now, so that sending need not wait. */
   get wantsPage(): boolean {
-    return !this.#isLive && this.#page.isShort;
+    if (this.#isLive || this.#left === 0 || this.#left >= PAGE_ENTRIES / 2) return false;
+    const { tail } = this.#options;
+    return this.#readUpTo < tail.last && tail.entryAfter(this.#readUpTo) === undefined;
   }
 
-  /** Whether the next entry is in memory already. */
-  get hasPage(): boolean {
-    return this.#isLive || this.#page.next !== undefined;
+  /**
+   * The lowest target of a jump.
+   *
+   * No jump ends where the entries that are done with are known one by one.
+   */
+  get #firstTarget(): number {
+    return Math.max(this.#offset, this.#options.sent.knownUpTo);
+  }
+
+  get #left(): number {
+    return this.#ready.length - this.#at;
+  }
+
+  /** Hands over the newest accepted entry; only a live consumer takes it. */
+  offer(entry: LogEntry): void {
+    if (this.#left >= PAGE_ENTRIES) this.#isLive = false;
+    if (!this.#isLive) return;
+    this.#ready.push(entry);
+    this.#readUpTo = entry.sequence;
   }
 
   /** The next entry in memory. */
-  get next(): LogEntry | undefined {
-    if (this.#isLive) return this.#live.next;
-    const { next, readUpTo } = this.#page;
-    if (next !== undefined) return next;
-    const { sent, tail } = this.#options;
-    this.#offset = sent.nextFrom(Math.max(this.#offset, readUpTo));
-    return tail.entryAfter(this.#offset);
+  next(): LogEntry | undefined {
+    if (this.#left === 0 && !this.#isLive) this.#readTail();
+    return this.#ready[this.#at];
   }
 
-  /** Queues the newest accepted entry while live. */
-  offer(entry: LogEntry): void {
-    if (!this.#isLive) return;
-    this.#live.add(entry);
-    if (!this.#live.isFull) return;
-    const { next } = this.#live;
-    this.goTo(next === undefined ? this.#offset : next.sequence - 1);
-  }
-
-  /** Passes the entry, which was the next. Returns whether it is to be sent. */
+  /** Takes the next entry. Returns whether it is to be sent. */
   take(entry: LogEntry): boolean {
-    if (this.#isLive) this.#live.take();
-    else this.#page.take();
-    const { sequence, payload } = entry;
-    if (sequence <= this.#offset) return false;
-    this.#offset = sequence;
-    const isToSend = this.#isLive || this.isPending(entry);
+    this.#at++;
+    if (this.#left === 0) this.#setReady([]);
+    else if (this.#at >= PAGE_ENTRIES) this.#setReady(this.#ready.slice(this.#at));
+    this.#offset = entry.sequence;
     const { sent, unread } = this.#options;
-    if (sent.pass(entry) || !isToSend) return false;
-    unread.read(payload.length);
+    if (!sent.pass(entry)) return false;
+    unread.read(entry.payload.length);
     return true;
-  }
-
-  /** Whether the entry concerns the consumer and is neither in flight nor done with. */
-  isPending(entry: LogEntry): boolean {
-    return this.#options.sent.isOpen(entry.sequence) && this.#options.concerns(entry);
   }
 
   /** Reads the log once memory has no more. Returns whether the log has entries to load. */
   switchToLog(): boolean {
-    const isMore = this.#offset < this.#options.tail.last;
+    const isMore = this.#readUpTo < this.#options.tail.last;
     if (isMore) this.#isLive = false;
     return isMore;
   }
 
+  /** Loads the next page from the store. */
   async load(): Promise<void> {
-    const { next, readUpTo } = this.#page;
-    const after = next === undefined ? this.#offset : Math.max(this.#offset, readUpTo);
-    await this.#page.load(this.#options.sent.nextFrom(after));
+    const generation = this.#generation;
+    const { log, reader, tail, sent, concerns } = this.#options;
+    const newest = tail.last;
+    this.#isLoading = true;
+    try {
+      const page = await reader.read(log, sent.nextFrom(this.#readUpTo), PAGE_ENTRIES);
+      if (generation !== this.#generation) return;
+      // Entries that are stored but not announced are read later.
+      const concerned = page.filter((entry) => entry.sequence <= newest && concerns(entry));
+      this.#setReady([...this.#ready.slice(this.#at), ...concerned]);
+      // An empty page: the entries between were trimmed.
+      this.#readUpTo = Math.min(page.at(-1)?.sequence ?? newest, newest);
+    } finally {
+      this.#isLoading = false;
+    }
   }
 
+  /** Passes the whole log; from now on every accepted entry is handed over. */
   goLive(): void {
     this.#passAll();
     this.#options.unread.setLeft(0, 0);
@@ -124,66 +155,86 @@ export class ReadPosition {
     if (this.isCaughtUp && !this.#isLive) this.#passAll();
   }
 
+  /** Goes on from this offset. */
   goTo(offset: number): void {
+    this.#generation++;
     this.#offset = offset;
-    this.#forget();
+    this.#readUpTo = offset;
+    this.#setReady([]);
+    this.#isLive = false;
   }
 
-  /** Makes a jump. Returns how many unread entries it passes. */
-  jump(jump: Jump | undefined): number {
+  /** Jumps over entries received before this time. Returns how many of them were unread. */
+  passOlder(timeMs: number): number {
+    return this.#jumpTo(this.#options.unread.markBefore(timeMs, this.#firstTarget));
+  }
+
+  /**
+   * Jumps over the oldest entries beyond the bounds.
+   *
+   * The entries that are ready are kept, unless they take more than half of a bound.
+   * @returns how many of them were unread
+   */
+  passBeyond(maxCount: number, maxBytes: number): number {
+    const passed = this.#jumpBehindReady(maxCount, maxBytes);
+    if (passed > 0) return passed;
+    const [count, bytes] = [Math.max(0, maxCount), Math.max(0, maxBytes)];
+    return this.#jumpTo(this.#options.unread.markLeaving(count, bytes, this.#firstTarget));
+  }
+
+  #jumpTo(mark: Mark | undefined): number {
+    if (mark === undefined) return 0;
     const { unread, sent } = this.#options;
-    const before = unread.count;
-    if (jump === undefined || jump.left.count >= before) return 0;
-    const { mark, left, page } = jump;
-    unread.setLeft(left.count, left.bytes);
-    if (page === undefined) {
-      sent.passAllUpTo(mark.sequence, mark.receivedAtMs);
-      this.goTo(mark.sequence);
-    } else {
-      const sequences = page.map(({ sequence }) => sequence);
-      sent.keepOnly({ upTo: mark.sequence, sequences });
+    const { count, bytes } = unread.after(mark);
+    const left = Math.max(0, count - sent.aheadAfter(mark.sequence));
+    const passed = unread.count - left;
+    if (passed <= 0) return 0;
+    unread.setLeft(left, bytes);
+    sent.passAllUpTo(mark.sequence);
+    this.goTo(mark.sequence);
+    return passed;
+  }
+
+  #jumpBehindReady(maxCount: number, maxBytes: number): number {
+    const { unread, sent } = this.#options;
+    if (this.#left === 0 || sent.aheadCount > 0) return 0;
+    const kept = this.#ready.slice(this.#at).filter(({ sequence }) => sent.isOpen(sequence));
+    const keptBytes = kept.reduce((sum, { payload }) => sum + payload.length, 0);
+    if (kept.length > maxCount / 2 || keptBytes > maxBytes / 2) return 0;
+    const from = Math.max(this.#firstTarget, this.#readUpTo);
+    const mark = unread.markLeaving(maxCount - kept.length, maxBytes - keptBytes, from);
+    if (mark === undefined) return 0;
+    const { count, bytes } = unread.after(mark);
+    const passed = unread.count - kept.length - count;
+    if (passed <= 0) return 0;
+    unread.setLeft(kept.length + count, keptBytes + bytes);
+    sent.keepOnly({ upTo: mark.sequence, sequences: kept.map(({ sequence }) => sequence) });
+    return passed;
+  }
+
+  /** Makes the entries ready that the tail has next. */
+  #readTail(): void {
+    const { sent, tail, concerns } = this.#options;
+    this.#offset = sent.nextFrom(this.#readUpTo);
+    this.#readUpTo = this.#offset;
+    const found: LogEntry[] = [];
+    while (found.length < PAGE_ENTRIES) {
+      const entry = tail.entryAfter(this.#readUpTo);
+      if (entry === undefined) break;
+      if (concerns(entry)) found.push(entry);
+      this.#readUpTo = entry.sequence;
     }
-    return before - left.count;
+    this.#setReady(found);
   }
 
   #passAll(): void {
     const { tail, sent } = this.#options;
-    this.#offset = Math.max(this.#offset, tail.last);
     sent.passAll();
-    this.#forget();
+    this.goTo(Math.max(this.#offset, tail.last));
   }
 
-  #forget(): void {
-    this.#isLive = false;
-    this.#live.forget();
-    this.#page.forget();
-  }
-}
-
-/** New entries that were handed to a cursor, and are not taken yet. */
-class LiveQueue {
-  #entries: LogEntry[] = [];
-  #at = 0;
-
-  get next(): LogEntry | undefined {
-    return this.#entries[this.#at];
-  }
-
-  get isFull(): boolean {
-    return this.#entries.length - this.#at > MAX_LIVE_ENTRIES;
-  }
-
-  add(entry: LogEntry): void {
-    this.#entries.push(entry);
-  }
-
-  take(): void {
-    this.#at++;
-    if (this.#at >= this.#entries.length) this.forget();
-  }
-
-  forget(): void {
-    this.#entries = [];
+  #setReady(entries: LogEntry[]): void {
+    this.#ready = entries;
     this.#at = 0;
   }
 }

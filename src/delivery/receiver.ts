@@ -1,3 +1,5 @@
+import type { LogEntry } from './log-entry.js';
+
 /** One PUBLISH on its way to a client. */
 export interface OutgoingPublish {
   readonly topic: string;
@@ -7,6 +9,8 @@ export interface OutgoingPublish {
   readonly dup: boolean;
   /** The packet identifier at QoS 1, 0 at QoS 0. */
   readonly messageId: number;
+  /** Undefined for a message beside the logs. */
+  readonly entry?: LogEntry | undefined;
 }
 
 /** The connection that receives a consumer's messages. */

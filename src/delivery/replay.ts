@@ -1,7 +1,10 @@
+import { TokenBucket, TokenRate } from '../domain/token-bucket.js';
 import type { Cursor } from './cursor.js';
 import { ExpressLanes } from './express-lanes.js';
 import type { LogEntry, LogReader, Tail } from './log-entry.js';
-import { Pace } from './pace.js';
+
+/** After a pause a tenth of a second's messages go at once. */
+const BURST_SECONDS = 0.1;
 
 export interface ReplayOptions {
   readonly perSecond: number;
@@ -19,7 +22,7 @@ export interface ReplayOptions {
 /** Replays a connection's backlog at a pace, while new alarms go ahead. */
 export class Replay {
   readonly #options: ReplayOptions;
-  readonly #pace: Pace;
+  readonly #pace = new TokenBucket();
   /** Cursors that have not caught up since the connection began. */
   readonly #lagging: Set<Cursor>;
   #lanes: ExpressLanes | undefined;
@@ -29,7 +32,9 @@ export class Replay {
   constructor(options: ReplayOptions) {
     this.#options = options;
     const { alarms, messages, perSecond, now } = options;
-    this.#pace = new Pace(perSecond, now);
+    // A bucket lets the first message pass that it has no token left for.
+    const burst = Math.max(0, perSecond * BURST_SECONDS - 1);
+    this.#pace.limit(new TokenRate(perSecond / 1_000, burst), now());
     this.#lagging = new Set([alarms, messages].filter(({ queued }) => queued > 0));
     this.openLanes();
   }
@@ -57,15 +62,15 @@ export class Replay {
 
   /** Whether the cursor's next message may go now; if not, `onReady` follows. */
   maySend(cursor: Cursor): boolean {
-    const waitMs = this.#lagging.has(cursor) ? this.#pace.waitMs() : 0;
-    if (waitMs === 0) return true;
+    const waitMs = this.#pace.freeAtMs - this.#options.now();
+    if (waitMs <= 0 || !this.#lagging.has(cursor)) return true;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(this.#options.onReady, waitMs);
+    this.#timer = setTimeout(this.#options.onReady, Math.ceil(waitMs));
     return false;
   }
 
   sent(cursor: Cursor): void {
-    if (this.#lagging.has(cursor)) this.#pace.spend();
+    if (this.#lagging.has(cursor)) this.#pace.take(1, this.#options.now());
   }
 
   caughtUp(cursor: Cursor): void {
@@ -87,7 +92,7 @@ export class Replay {
       this.#load(lanes);
       return undefined;
     }
-    if (entry !== undefined && lanes.hasWaited(entry)) this.#pace.spend();
+    if (entry !== undefined && lanes.hasWaited(entry)) this.#pace.take(1, this.#options.now());
     return entry;
   }
 

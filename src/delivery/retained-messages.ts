@@ -33,15 +33,3 @@ export interface RetainedTopics {
   /** Bytes of the topic's message, 0 without one. */
   bytesOf(topic: string): Promise<number>;
 }
-
-/** A topic with a retained message, and about how many bytes that has. */
-export interface RetainedTopic {
-  readonly topic: string;
-  readonly bytes: number;
-}
-
-/** The topics that have a retained message. */
-export interface RetainedTopics {
-  /** In pages of bounded size; a topic may be in two of them. */
-  startingWith(prefix: string): AsyncIterable<readonly RetainedTopic[]>;
-}

@@ -1,18 +1,14 @@
 import { FilterTree } from '../domain/filter-tree.js';
 import type { Audience } from '../domain/grants.js';
+import type { Cursor } from './cursor.js';
 import type { DirectMessage } from './direct-queue.js';
 import { type ConsumerLimits, spacingFor } from './limits.js';
 import { LOG_NAMES, type LogEntry, type LogName } from './log-entry.js';
 import type { QoS } from './subscriptions.js';
 import { Tally } from './tally.js';
 
-/** A selection that a topic concerns, at the highest QoS of its matching filters. */
+/** A selection that a filter or a topic leads to; for a topic at the highest QoS of its filters. */
 export interface Route {
-  readonly selection: Selection;
-  readonly qos: QoS;
-}
-
-interface Branch {
   readonly selection: Selection;
   readonly qos: QoS;
 }
@@ -22,8 +18,8 @@ const MAX_REMEMBERED_TOPICS = 20_000;
 
 /** Finds the selections whose filters match a topic. */
 export class Routes {
-  readonly #selections = new Map<string, { selection: Selection; branches: readonly Branch[] }>();
-  readonly #tree = new FilterTree<Branch>();
+  readonly #selections = new Map<string, { selection: Selection; branches: readonly Route[] }>();
+  readonly #tree = new FilterTree<Route>();
   readonly #remembered = new Map<string, readonly Route[]>();
   /** Changes of selections to make before the next match. */
   readonly #pending = new Set<() => void>();
@@ -115,17 +111,13 @@ export interface SelectionRule {
 /** A consumer, as far as its selection deals with it. */
 export interface Member {
   readonly isConnected: boolean;
-  readonly cursors: Readonly<Record<LogName, { readonly offset: number }>>;
+  readonly cursors: Readonly<Record<LogName, Pick<Cursor, 'offset' | 'needs' | 'recount'>>>;
   /** Offers a QoS 1 entry that concerns the member, at the end of its log. */
   offer(entry: LogEntry): void;
   /** Offers an entry at QoS 0. */
   offerAtQos0(entry: LogEntry): void;
   /** Offers a message beside the logs, at the QoS of the member's filters. */
   offerDirect(message: DirectMessage, qos: QoS): void;
-  /** Whether the entry may still have to be sent to the member. */
-  needs(entry: LogEntry): boolean;
-  /** Counts an entry at start, unless it was counted before. */
-  recount(entry: LogEntry): void;
   /** Drops messages beyond the bounds, after a mark was set. */
   checkBounds(): void;
 }

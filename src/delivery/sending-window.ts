@@ -13,7 +13,7 @@ const LATE_AFTER_MS = 60_000;
 
 export interface SendingWindowOptions {
   readonly cursors: Readonly<Record<LogName, Cursor>>;
-  readonly services: Pick<ConsumerServices, 'now' | 'elapsedSinceMs'>;
+  readonly services: Pick<ConsumerServices, 'now' | 'elapsedSinceMs' | 'alarmSent'>;
   /** Called when a page was loaded, or failed to load. */
   readonly onLoaded: () => void;
   /** Called when more may be sent. */
@@ -38,7 +38,6 @@ export class SendingWindow {
   replay: Replay | undefined;
   readonly #options: SendingWindowOptions;
   readonly #inFlight = new InFlight<Sent>(nameOf);
-  readonly #loading = new Set<Cursor>();
   /** Dead letters that are not passed yet. */
   readonly #deadLetters = new Set<Sent>();
   #direct: DirectQueue | undefined;
@@ -120,7 +119,7 @@ export class SendingWindow {
     if (this.#direct !== undefined) this.#sendDirect(this.#direct, half);
     const hasRoom = () => this.#inFlight.size < window && messages.inFlightCount < half;
     // While alarms are being read or are paced, telemetry does not go before them.
-    const mustWait = this.replay?.holdsAlarms === true || this.#loading.has(alarms);
+    const mustWait = this.replay?.holdsAlarms === true || alarms.isLoading;
     if (!mustWait) this.#sendFrom(messages, oldestMs, hasRoom);
   }
 
@@ -134,15 +133,15 @@ export class SendingWindow {
     this.#direct?.noteSent(topic);
   }
 
-  payloadOf(entry: LogEntry): Buffer {
-    if (entry.log !== 'alarms') return entry.payload;
-    const isLate = this.#options.services.elapsedSinceMs(entry.receivedAtMs) > LATE_AFTER_MS;
-    return isLate ? asLate(entry.payload) : entry.payload;
+  /** Sends an entry to a subscription at QoS 0. */
+  sendAtQos0(entry: LogEntry): void {
+    const payload = payloadOf(entry, this.#options.services);
+    this.sendNow({ topic: entry.topic, payload, retain: false });
   }
 
   #sendFrom(cursor: Cursor, oldestMs: number, hasRoom: () => boolean): void {
     const { replay } = this;
-    while (this.#receiver?.isWritable === true && hasRoom() && !this.#isHeldUp(cursor)) {
+    while (this.#receiver?.isWritable === true && hasRoom()) {
       if (replay?.maySend(cursor) === false) return;
       const entry = cursor.next(oldestMs);
       if (entry === 'caught-up') {
@@ -159,11 +158,6 @@ export class SendingWindow {
     }
   }
 
-  /** Whether a page is being loaded and nothing of the page before is left. */
-  #isHeldUp(cursor: Cursor): boolean {
-    return this.#loading.has(cursor) && !cursor.hasPage;
-  }
-
   #sendAhead(replay: Replay, alarms: Cursor, window: number): void {
     while (this.#receiver?.isWritable === true && this.#inFlight.size < window) {
       const entry = replay.takeAhead();
@@ -177,8 +171,9 @@ export class SendingWindow {
     const { topic, sequence } = entry;
     this.noteSent(topic);
     const { messageId, isRepeated } = this.#inFlight.add({ cursor, sequence });
-    const payload = this.payloadOf(entry);
-    receiver.send({ topic, payload, retain: false, qos: 1, messageId, dup: wasSent || isRepeated });
+    const payload = payloadOf(entry, this.#options.services);
+    const dup = wasSent || isRepeated;
+    receiver.send({ topic, payload, retain: false, qos: 1, messageId, dup, entry });
   }
 
   #sendDirect(direct: DirectQueue, maxInFlight: number): void {
@@ -195,16 +190,24 @@ export class SendingWindow {
   }
 
   #load(cursor: Cursor): void {
-    if (this.#loading.has(cursor)) return;
-    this.#loading.add(cursor);
+    if (cursor.isLoading) return;
     cursor
       .load()
-      .finally(() => {
-        this.#loading.delete(cursor);
-        this.#options.onLoaded();
-      })
+      .finally(this.#options.onLoaded)
       .then(this.#options.onReady, this.#options.onReadFailure);
   }
+}
+
+/** The payload of an entry that is sent now. */
+export function payloadOf(
+  entry: LogEntry,
+  services: Pick<ConsumerServices, 'elapsedSinceMs' | 'alarmSent'>,
+): Buffer {
+  if (entry.log !== 'alarms' || entry.isStateChange === true) return entry.payload;
+  const { source } = entry;
+  if (source !== undefined && 'alarm' in source) services.alarmSent(source);
+  const isLate = services.elapsedSinceMs(entry.receivedAtMs) > LATE_AFTER_MS;
+  return isLate ? asLate(entry.payload) : entry.payload;
 }
 
 const BESIDE_THE_LOGS: Sent = { cursor: undefined, sequence: 0 };

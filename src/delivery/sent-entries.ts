@@ -1,6 +1,5 @@
-import type { CursorState, SentBefore } from './cursor-state.js';
+import { aheadSequences, aheadState, type CursorState, type SentBefore } from './cursor-state.js';
 import type { LogEntry } from './log-entry.js';
-import { SentAhead } from './sent-ahead.js';
 
 /** An entry that awaits its acknowledgement. */
 interface Flight {
@@ -14,12 +13,22 @@ export interface Amount {
   readonly bytes: number;
 }
 
+/** Entries after the offset that were sent before their turn. */
+class Ahead {
+  readonly inFlight = new Map<number, Flight>();
+  readonly done: Set<number>;
+
+  constructor(done: Iterable<number> = []) {
+    this.done = new Set(done);
+  }
+}
+
 /** The entries one cursor sent: in flight, or done with above the ack floor. */
 export class SentEntries {
-  /** In the order of the log. */
+  /** Sent in their turn, in the order of the log. */
   readonly #inFlight = new Map<number, Flight>();
-  /** Entries sent before their turn; undefined when there are none. */
-  #ahead: SentAhead | undefined;
+  /** Undefined when no entry was sent before its turn. */
+  #ahead: Ahead | undefined;
   /**
    * Entries up to a sequence that are neither done with nor in flight; undefined: there are none.
    */
@@ -27,7 +36,7 @@ export class SentEntries {
   #sentUpTo: number;
 
   constructor({ ahead, sent, sentUpTo = 0 }: CursorState) {
-    if (ahead !== undefined) this.#ahead = new SentAhead(ahead);
+    if (ahead !== undefined) this.#ahead = new Ahead(aheadSequences(ahead));
     this.#sentUpTo = sentUpTo;
     if (sent !== undefined) this.#resume = resumeOf(sent);
   }
@@ -39,13 +48,14 @@ export class SentEntries {
 
   /** Entries in flight that were sent before their turn. */
   get aheadCount(): number {
-    return this.#ahead?.inFlightCount ?? 0;
+    return this.#ahead?.inFlight.size ?? 0;
   }
 
   /** All entries in flight, sent in their turn or before. */
   get amount(): Amount {
-    let bytes = this.#ahead?.inFlightBytes ?? 0;
+    let bytes = 0;
     for (const flight of this.#inFlight.values()) bytes += flight.bytes;
+    for (const flight of this.#ahead?.inFlight.values() ?? []) bytes += flight.bytes;
     return { count: this.#inFlight.size + this.aheadCount, bytes };
   }
 
@@ -63,11 +73,12 @@ export class SentEntries {
   /** The saved state beyond what the ack floor says. */
   stateAt(ackFloor: number, offset: number, isCaughtUp: boolean): Partial<CursorState> {
     const sent = this.#sentAt(offset);
-    const ahead = isCaughtUp && this.#inFlight.size === 0 ? undefined : this.#ahead?.state;
+    const isAllDone = isCaughtUp && this.#inFlight.size === 0;
+    const done = isAllDone ? undefined : this.#ahead?.done;
     return {
       ...(this.#sentUpTo > ackFloor && { sentUpTo: this.#sentUpTo }),
       ...(sent.upTo > ackFloor && { sent }),
-      ...(ahead && { ahead }),
+      ...(done !== undefined && done.size > 0 && { ahead: aheadState(done) }),
     };
   }
 
@@ -77,19 +88,19 @@ export class SentEntries {
 
   /** Whether the entry is neither in flight nor known to be done with. */
   isOpen(sequence: number): boolean {
-    if (this.wasSentAhead(sequence) || this.#inFlight.has(sequence)) return false;
+    if (this.#wasSentAhead(sequence) || this.#inFlight.has(sequence)) return false;
     const resume = this.#resume;
     return resume === undefined || sequence > resume.upTo || resume.open.has(sequence);
   }
 
-  /** Whether the entry was sent before its turn. */
-  wasSentAhead(sequence: number): boolean {
-    return this.#ahead?.has(sequence) === true;
+  #wasSentAhead(sequence: number): boolean {
+    const ahead = this.#ahead;
+    return ahead !== undefined && (ahead.inFlight.has(sequence) || ahead.done.has(sequence));
   }
 
   /** How many entries after a sequence were sent before their turn. */
   aheadAfter(sequence: number): number {
-    return this.#ahead?.countAfter(sequence) ?? 0;
+    return this.#aheadSequences().filter((sent) => sent > sequence).length;
   }
 
   /** Puts the entry in flight. Returns whether it was sent before. */
@@ -100,31 +111,31 @@ export class SentEntries {
     return isRepeated;
   }
 
-  sendAhead({ sequence, payload }: LogEntry): void {
-    this.#ahead ??= new SentAhead();
-    this.#ahead.sent(sequence, payload.length);
+  sendAhead({ sequence, payload, receivedAtMs }: LogEntry): void {
+    this.#ahead ??= new Ahead();
+    this.#ahead.inFlight.set(sequence, { bytes: payload.length, receivedAtMs });
   }
 
-  /** Passes an entry. Returns whether the entry was sent before its turn. */
-  pass({ sequence, receivedAtMs }: LogEntry): boolean {
-    const ahead = this.#ahead?.pass(sequence);
+  /** Passes an entry. Returns whether the entry is to be sent. */
+  pass({ sequence }: LogEntry): boolean {
+    // Hardly ever is an entry after the offset known already.
+    if (this.#ahead === undefined && this.#resume === undefined) return true;
+    const isToSend = this.isOpen(sequence);
     this.#resume?.open.delete(sequence);
-    if (ahead === undefined) return false;
-    if (ahead !== 'done') this.#inFlight.set(sequence, { bytes: ahead, receivedAtMs });
-    return true;
+    this.#passAhead(sequence);
+    return isToSend;
   }
 
-  /** Passes all entries up to this one, received about then. */
-  passAllUpTo(sequence: number, receivedAtMs: number): void {
-    for (const [sent, bytes] of this.#ahead?.passAllUpTo(sequence) ?? []) {
-      this.#inFlight.set(sent, { bytes, receivedAtMs });
-    }
+  /** Passes all entries up to this one. */
+  passAllUpTo(sequence: number): void {
+    const passed = this.#aheadSequences().filter((sent) => sent <= sequence);
+    for (const sent of passed.sort((one, other) => one - other)) this.#passAhead(sent);
   }
 
   /** Passes the whole log. */
   passAll(): void {
     if (this.aheadCount === 0) this.#ahead = undefined;
-    else this.#ahead?.forgetDone();
+    else this.#ahead?.done.clear();
   }
 
   /** The offset to read from, past entries known to be done with. */
@@ -142,12 +153,15 @@ export class SentEntries {
 
   /** Takes an entry out of flight. Returns whether it was in flight. */
   complete(sequence: number): boolean {
-    return this.#ahead?.complete(sequence) === true || this.#inFlight.delete(sequence);
+    const ahead = this.#ahead;
+    if (ahead?.inFlight.delete(sequence) !== true) return this.#inFlight.delete(sequence);
+    ahead.done.add(sequence);
+    return true;
   }
 
   /** Cancels sending an entry again. Returns whether it was to be sent. */
   cancelResend(sequence: number): boolean {
-    return !this.wasSentAhead(sequence) && this.#resume?.open.delete(sequence) === true;
+    return !this.#wasSentAhead(sequence) && this.#resume?.open.delete(sequence) === true;
   }
 
   /** Expires entries in flight received before this time. Returns how many. */
@@ -165,33 +179,43 @@ export class SentEntries {
   rewind(offset: number): Amount {
     const { amount } = this;
     if (amount.count > 0) this.#resume = resumeOf(this.#sentAt(offset));
-    this.#ahead?.rewind();
+    this.#ahead?.inFlight.clear();
     this.#inFlight.clear();
     return amount;
   }
 
   /** Cuts at the log's new end. Returns how many lost entries were in flight. */
   cutAt(sequence: number): number {
-    let lost = this.#ahead?.cutAt(sequence) ?? 0;
-    for (const sent of this.#inFlight.keys()) {
-      if (sent <= sequence) continue;
-      this.#inFlight.delete(sent);
-      lost++;
+    const before = this.#inFlight.size + this.aheadCount;
+    deleteAfter(this.#inFlight, sequence);
+    if (this.#ahead !== undefined) {
+      deleteAfter(this.#ahead.inFlight, sequence);
+      deleteAfter(this.#ahead.done, sequence);
     }
     if (this.#resume !== undefined) {
       this.#resume.upTo = Math.min(this.#resume.upTo, sequence);
-      for (const open of this.#resume.open) {
-        if (open > sequence) this.#resume.open.delete(open);
-      }
+      deleteAfter(this.#resume.open, sequence);
     }
     this.#sentUpTo = Math.min(this.#sentUpTo, sequence);
-    return lost;
+    return before - this.#inFlight.size - this.aheadCount;
   }
 
   /** Version 1: passes a dropped entry that the offset had not passed yet. */
   skip(sequence: number): void {
     this.#resume ??= { upTo: sequence, open: new Set() };
     if (!this.#resume.open.delete(sequence)) this.#resume.upTo = sequence;
+  }
+
+  #aheadSequences(): number[] {
+    return this.#ahead === undefined ? [] : [...this.#ahead.inFlight.keys(), ...this.#ahead.done];
+  }
+
+  /** An entry that was sent before its turn goes on as if it had been sent in its turn. */
+  #passAhead(sequence: number): void {
+    const flight = this.#ahead?.inFlight.get(sequence);
+    if (flight !== undefined) this.#inFlight.set(sequence, flight);
+    this.#ahead?.inFlight.delete(sequence);
+    this.#ahead?.done.delete(sequence);
   }
 
   /** Sent entries that are not done with, also from before the last rewind. */
@@ -206,4 +230,8 @@ export class SentEntries {
 
 function resumeOf({ upTo, sequences }: SentBefore): { upTo: number; open: Set<number> } {
   return { upTo, open: new Set(sequences) };
+}
+
+function deleteAfter(sequences: Map<number, unknown> | Set<number>, sequence: number): void {
+  for (const one of sequences.keys()) if (one > sequence) sequences.delete(one);
 }

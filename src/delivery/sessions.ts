@@ -211,7 +211,7 @@ export class Sessions {
     const { newest } = this.#options.deliveries;
     const { consumer } = session;
     for (const filter of filters) consumer.subscriptions.remove(filter, newest);
-    consumer.subscriptions.prune(consumer.ackFloors);
+    consumer.pruneSubscriptions();
     await this.#changed(session);
   }
 
@@ -333,7 +333,7 @@ export class Sessions {
   #positionOf(consumer: Consumer): SessionPosition | undefined {
     const session = this.#byConsumer.get(consumer);
     if (session === undefined || !this.#sessions.has(session)) return undefined;
-    if (consumer.subscriptions.hasEnded) consumer.subscriptions.prune(consumer.ackFloors);
+    if (consumer.subscriptions.hasEnded) consumer.pruneSubscriptions();
     return session.isPersistent ? positionOf(session, consumer) : undefined;
   }
 

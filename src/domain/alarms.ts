@@ -60,6 +60,9 @@ export const INVALID_PUBLISH_REASONS = [
   'invalid-footage',
   'reserved-topic',
   'invalid-topic',
+  'invalid-alarm-state',
+  'unknown-alarm',
+  'alarm-resolved',
 ] as const;
 export type InvalidPublishReason = (typeof INVALID_PUBLISH_REASONS)[number];
 

@@ -8,7 +8,7 @@ import {
   type PublishTarget,
 } from './topics.js';
 
-export const ROLES = ['viewer', 'manager', 'admin'] as const;
+export const ROLES = ['viewer', 'responder', 'manager', 'admin'] as const;
 export type Role = (typeof ROLES)[number];
 
 /** A role over one location (`location`), one of its groups (`group`), or everything (`*`). */
@@ -105,7 +105,8 @@ function isWildcard(level: string): boolean {
 /**
  * Whether the principal may publish to topics of this kind at all.
  *
- * Whether a manager's grant covers the device of a command is decided when the command arrives.
+ * Whether a manager's grant covers the device of a command, or a responder's the alarm of a state, is
+ * decided when it arrives.
  */
 export function mayPublish(principal: Principal, target: PublishTarget): boolean {
   if (principal.type === 'device') {
@@ -113,6 +114,9 @@ export function mayPublish(principal: Principal, target: PublishTarget): boolean
       (target.type === 'alarm' || target.type === 'message' || target.type === 'unusable') &&
       target.deviceId === principal.id
     );
+  }
+  if (target.type === 'alarm-state') {
+    return touchesLocation(principal.grants, target.locationId, 'responder');
   }
   return target.type === 'command' && touchesLocation(principal.grants, target.locationId);
 }

@@ -7,6 +7,7 @@
  */
 
 import { z } from 'zod';
+import { GIVEN_STATES } from './alarm-states.js';
 import { ALARM_KINDS, FOOTAGE_TYPES, INVALID_PUBLISH_REASONS } from './alarms.js';
 
 /** The schemas by the names that clients generated from `/asyncapi.json` give their classes. */
@@ -16,6 +17,8 @@ const time = z.iso.datetime({ precision: 3 }).describe('UTC, with milliseconds.'
 const named = z
   .strictObject({ id: z.guid(), name: z.string().meta({ examples: ['Room 7'] }) })
   .register(messageNames, { id: 'Named' });
+// Named as well: Java has a type for it.
+const namedOrNull = named.nullable().register(messageNames, { id: 'NamedOrNull' });
 const kind = z
   .enum(ALARM_KINDS)
   .meta({ examples: ['fall'] })
@@ -31,8 +34,8 @@ const base64 = z.base64();
 const place = {
   device: named,
   location: named,
-  room: named.nullable(),
-  group: named.nullable(),
+  room: namedOrNull,
+  group: namedOrNull,
   customData: z
     .looseObject({})
     .describe("The device's custom data; empty when it has none.")
@@ -66,6 +69,43 @@ export const forwardedAlarmSchema = z
     ...place,
   })
   .register(messageNames, { id: 'ForwardedAlarm' });
+
+const givenState = z
+  .enum(GIVEN_STATES)
+  .meta({ examples: ['acknowledged'] })
+  .register(messageNames, { id: 'GivenAlarmState' });
+const note = z
+  .string()
+  .describe('1 to 500 characters.')
+  .meta({ examples: ['Helped back into bed'] });
+
+export const forwardedStateSchema = z
+  .strictObject({
+    id: z.guid().describe('The id of the alarm.'),
+    kind,
+    state: givenState,
+    // The id of the administrator's token is no UUID.
+    by: z
+      .strictObject({ id: z.string(), name: z.string() })
+      .describe('The access token that gave it the state, by the name that it had.')
+      .meta({
+        examples: [{ id: '3f0c2a5e-8d1b-4c7a-9e64-5b2f7d90c318', name: 'Nurses, first floor' }],
+      })
+      .register(messageNames, { id: 'AlarmStateAuthor' }),
+    at: time,
+    note: note.optional(),
+    ...place,
+  })
+  .register(messageNames, { id: 'ForwardedAlarmState' });
+
+/** The payload of a state as a responder publishes it. */
+export const publishedStateSchema = z
+  .looseObject({
+    id: z.guid().describe('The id of the alarm.'),
+    state: givenState,
+    note: note.nullish(),
+  })
+  .register(messageNames, { id: 'PublishedAlarmState' });
 
 export const forwardedMessageSchema = z
   .union([
@@ -141,7 +181,8 @@ export const bridgeStatusSchema = z
       })
       .register(messageNames, { id: 'BridgeError' })
       .nullable()
-      .describe('The last failure, also when it is over.'),
+      .describe('The last failure, also when it is over.')
+      .register(messageNames, { id: 'BridgeErrorOrNull' }),
   })
   .register(messageNames, { id: 'BridgeStatus' });
 
@@ -165,6 +206,7 @@ export const publishedAlarmSchema = z
     footage: z
       .looseObject({ video: footageKey, audio: footageKey })
       .register(messageNames, { id: 'FootageKeys' })
-      .nullish(),
+      .nullish()
+      .register(messageNames, { id: 'FootageKeysOrNull' }),
   })
   .register(messageNames, { id: 'PublishedAlarm' });

@@ -1,10 +1,14 @@
-const MAX_CODE_POINTS = 120;
+const MAX_NAME_CODE_POINTS = 120;
+const MAX_NOTE_CODE_POINTS = 500;
 const CONTROL_CHARACTER = /\p{Cc}/u;
 /** Everything that Unicode or JavaScript calls white space; `trim` alone would leave U+0085 there. */
 const OUTER_SPACE = /^[\p{White_Space}\uFEFF]+|[\p{White_Space}\uFEFF]+$/gu;
 
 /** A valid name, or its fault. */
 export type NameResult = { readonly name: string } | { readonly fault: string };
+
+/** A valid note, or its fault. */
+export type NoteResult = { readonly note: string } | { readonly fault: string };
 
 /**
  * Parses the name of a location, room, group, device or access token.
@@ -13,13 +17,27 @@ export type NameResult = { readonly name: string } | { readonly fault: string };
  * (specification 8, CONTRACT 2).
  */
 export function parseName(text: string): NameResult {
-  if (!text.isWellFormed())
-    return { fault: 'must be well-formed Unicode, without lone surrogates' };
-  const name = text.replace(OUTER_SPACE, '');
-  const length = [...name].length;
-  if (length < 1 || length > MAX_CODE_POINTS) {
-    return { fault: `must have 1 to ${MAX_CODE_POINTS} characters after trimming` };
+  const name = trimmed(text);
+  const fault = faultOf(name, MAX_NAME_CODE_POINTS);
+  return fault === undefined ? { name } : { fault };
+}
+
+/** Parses the note to an alarm's state: by the rule for names, with up to 500 code points. */
+export function parseNote(text: string): NoteResult {
+  const note = trimmed(text);
+  const fault = faultOf(note, MAX_NOTE_CODE_POINTS);
+  return fault === undefined ? { note } : { fault };
+}
+
+function trimmed(text: string): string {
+  return text.replace(OUTER_SPACE, '');
+}
+
+function faultOf(text: string, maxCodePoints: number): string | undefined {
+  if (!text.isWellFormed()) return 'must be well-formed Unicode, without lone surrogates';
+  const length = [...text].length;
+  if (length < 1 || length > maxCodePoints) {
+    return `must have 1 to ${maxCodePoints} characters after trimming`;
   }
-  if (CONTROL_CHARACTER.test(name)) return { fault: 'must not contain control characters' };
-  return { name };
+  return CONTROL_CHARACTER.test(text) ? 'must not contain control characters' : undefined;
 }

@@ -61,3 +61,23 @@ export interface SiteRecords {
   readonly devices: readonly Device[];
   readonly accessTokens: readonly AccessToken[];
 }
+
+/** The record of each kind. */
+export interface RecordOfKind {
+  readonly location: Location;
+  readonly group: Group;
+  readonly room: Room;
+  readonly device: Device;
+  readonly 'access-token': AccessToken;
+}
+
+export type RecordKind = keyof RecordOfKind;
+
+/** One record as it is before and after a change: undefined while it does not exist. */
+export type RecordChange<Kind extends RecordKind = RecordKind> = {
+  readonly [K in Kind]: {
+    readonly kind: K;
+    readonly before: RecordOfKind[K] | undefined;
+    readonly after: RecordOfKind[K] | undefined;
+  };
+}[Kind];

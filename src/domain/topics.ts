@@ -1,7 +1,9 @@
 /** Composes and parses every topic of CONTRACT 3. */
 
+/** Where responders publish states of alarms, and under which they are forwarded. */
+export const ALARM_STATES_LEVEL = 'alarm-states';
 /** Second topic level under `devices/<id>/` on which a device must not publish by itself. */
-const RESERVED = new Set(['status', 'rejected', 'commands']);
+const RESERVED = new Set(['status', 'rejected', 'commands', ALARM_STATES_LEVEL]);
 const MAX_MESSAGE_LEVELS = 6;
 /**
  * Characters for which a receiver may close the connection [MQTT-1.5.3]; Mosquitto's clients do.
@@ -55,6 +57,7 @@ export type PublishTarget =
       readonly deviceId: string;
       readonly rest: string;
     }
+  | { readonly type: 'alarm-state'; readonly locationId: string; readonly deviceId: string }
   | { readonly type: 'unknown' };
 
 /** Parses the topic of a PUBLISH. */
@@ -64,7 +67,11 @@ export function parsePublishTopic(topic: string): PublishTarget {
   if (first === 'devices' && levels.length >= 3) {
     return devicePublish(second, levels.slice(2));
   }
-  if (first === 'care-homes' && third === 'devices' && fifth === 'commands' && levels.length >= 6) {
+  if (first !== 'care-homes' || third !== 'devices') return { type: 'unknown' };
+  if (fifth === ALARM_STATES_LEVEL && levels.length === 5) {
+    return { type: 'alarm-state', locationId: second, deviceId: fourth };
+  }
+  if (fifth === 'commands' && levels.length >= 6) {
     const rest = levels.slice(5).join('/');
     if (!isSafeTopic(rest)) return { type: 'unknown' };
     return { type: 'command', locationId: second, deviceId: fourth, rest };

@@ -59,6 +59,12 @@ export class FootageQuota {
     this.#kept.delete(deviceId);
   }
 
+  /** The device with the most recordings, of those that have uploaded one since the start. */
+  largestHolder(): string | undefined {
+    const [largest] = [...this.#kept].sort(([, one], [, other]) => other - one);
+    return largest && `device:${largest[0]}`;
+  }
+
   #require(deviceId: string, moreBytes: number): void {
     const { maxBytesOf, watch } = this.#options;
     const maxBytes = maxBytesOf(deviceId);

@@ -1,25 +1,31 @@
 import { readdir } from 'node:fs/promises';
 import type { Health } from '../site/health.js';
+import { describeHolder } from '../site/holder-names.js';
+import type { SiteModel } from '../site/site-model.js';
 import type { DiskReserve } from './disk-reserve.js';
+import type { FootageQuota } from './footage-quota.js';
 
 const INTERVAL_MS = 10_000;
 /** With room for fewer of the largest uploads the folder is nearly full. */
 const MIN_UPLOADS = 2;
 const MIB = 1024 * 1024;
 
+export interface FootageWatchOptions {
+  readonly directory: string;
+  readonly reserve: Pick<DiskReserve, 'roomBytes'>;
+  readonly quota: Pick<FootageQuota, 'largestHolder'>;
+  readonly maxUploadBytes: number;
+  readonly model: SiteModel;
+  readonly health: Health;
+}
+
 /** Reports a folder with recordings that is nearly full (FINDINGS S10); most gateways have none. */
 export class FootageWatch {
-  readonly #directory: string;
-  readonly #reserve: DiskReserve;
-  readonly #maxUploadBytes: number;
-  readonly #health: Health;
+  readonly #options: FootageWatchOptions;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(directory: string, reserve: DiskReserve, maxUploadBytes: number, health: Health) {
-    this.#directory = directory;
-    this.#reserve = reserve;
-    this.#maxUploadBytes = maxUploadBytes;
-    this.#health = health;
+  constructor(options: FootageWatchOptions) {
+    this.#options = options;
   }
 
   start(): void {
@@ -33,18 +39,23 @@ export class FootageWatch {
 
   /** Looks at the disk now. A disk that cannot be asked is the store's fault to report. */
   check(): void {
-    Promise.all([readdir(this.#directory), this.#reserve.roomBytes()]).then(
+    const { directory, reserve, health } = this.#options;
+    Promise.all([readdir(directory), reserve.roomBytes()]).then(
       ([recordings, bytes]) => {
         const fault = recordings.length > 0 ? this.#faultOf(bytes) : undefined;
-        this.#health.reportElsewhere('footage', fault);
+        health.reportElsewhere('footage', fault);
       },
       () => undefined,
     );
   }
 
   #faultOf(bytes: number): string | undefined {
-    if (bytes >= MIN_UPLOADS * this.#maxUploadBytes) return undefined;
+    const { quota, model, maxUploadBytes } = this.#options;
+    if (bytes >= MIN_UPLOADS * maxUploadBytes) return undefined;
     const left = Math.max(0, Math.floor(bytes / MIB));
-    return `the folder of recordings is nearly full, ${left} MiB left: free some of the disk, or delete devices that are gone`;
+    const advice = 'free some of the disk, or delete devices that are gone';
+    const holder = quota.largestHolder();
+    const most = holder === undefined ? '' : `; most is of ${describeHolder(model, holder)}`;
+    return `the folder of recordings is nearly full, ${left} MiB left: ${advice}${most}`;
   }
 }

@@ -35,6 +35,11 @@ export class S3FootageStore implements FootageStore {
       : `${protocol}//${bucket}.${host}`;
   }
 
+  /** The origin of all its URLs. */
+  get origin(): string {
+    return new URL(this.#bucketUrl).origin;
+  }
+
   downloadUrl(key: string, terms: UrlTerms): Promise<string> {
     const url = this.#urlOf(key);
     // What came past the gateway may be anything, a page of the bucket's host included.

@@ -8,34 +8,32 @@ import {
   touchesLocation,
 } from '../domain/grants.js';
 import { isUuid } from '../domain/notation.js';
+import type { Device, Group, Room } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
+import { NO_DEVICE, NO_GROUP, NO_LOCATION, NO_ROOM, NO_ROOM_IN_GROUP } from '../site/absences.js';
 import type { SiteModel } from '../site/site-model.js';
-import type { DeviceKey, RoomKey } from '../site/site-store.js';
-import type { Coverage } from './coverage.js';
-import type { Existence } from './existence.js';
-import { callerOf, type HttpEnv } from './http-env.js';
+import type { DeviceKey, GroupKey, RoomKey } from '../site/site-store.js';
+import { addStandingCheck, callerOf, type HttpEnv, type StandingCheck } from './http-env.js';
 import { invalidRequest } from './problem.js';
-import { standingGuard } from './standing-checks.js';
 
 type Guard = MiddlewareHandler<HttpEnv>;
 
 /**
- * The guards before a route's handler.
+ * What a request may do, and see: the guards before a route's handler, and the part of a location to show.
  *
- * Each checks permission, then whether the ids in the path are well formed, then whether they exist. So a
- * caller without a grant always gets 403, and learns nothing (CONTRACT 2). The body is read after that, and
- * then all checks are repeated. If the body names more that needs a permission, the guard stops at the ids,
- * and the handler checks that permission, then existence.
+ * Each guard checks permission, then whether the ids in the path are well formed, then whether they exist,
+ * location first. So a caller without a grant always gets 403, and learns nothing (CONTRACT 2). The body is
+ * read after that, and then all checks are repeated. If the body names more that needs a permission, the guard
+ * stops at the ids, and the handler checks that permission, then existence.
+ *
+ * A grant covers a whole location, or a group with its rooms and the devices in them. With a grant on a group,
+ * a room or device of another group and one that does not exist are both 403.
  */
 export class Access {
   readonly #model: SiteModel;
-  readonly #coverage: Coverage;
-  readonly #existence: Existence;
 
-  constructor(model: SiteModel, coverage: Coverage, existence: Existence) {
+  constructor(model: SiteModel) {
     this.#model = model;
-    this.#coverage = coverage;
-    this.#existence = existence;
   }
 
   /** Requires the administrator. */
@@ -55,19 +53,15 @@ export class Access {
     return this.#location((grants, locationId) => permits(grants, role, { locationId }));
   }
 
-  /** Requires the role over a part of the location. The handler limits its answer to it (`Coverage`). */
+  /** Requires the role over a part of the location. The handler limits its answer to that part. */
   partOfLocation(role: Role): Guard {
     return this.#location((grants, locationId) => touchesLocation(grants, locationId, role));
   }
 
-  /**
-   * Requires the role over the device of the path.
-   *
-   * With a grant on a group, a device of another group and one that does not exist are both 403.
-   */
+  /** Requires the role over the device of the path. */
   device(role: Role): Guard {
     return standingGuard((c) => {
-      this.#existence.requireDevice(this.#permittedDevice(c, role));
+      this.requireDevice(this.#permittedDevice(c, role));
     });
   }
 
@@ -78,17 +72,14 @@ export class Access {
     });
   }
 
-  /**
-   * Requires the role over the room of the path.
-   *
-   * With a grant on a group, a room of another group and one that does not exist are both 403.
-   */
+  /** Requires the role over the room of the path. */
   room(role: Role): Guard {
     return standingGuard((c) => {
       const key = { locationId: pathId(c, 'locationId'), roomId: pathId(c, 'roomId') };
-      this.requireRoom(c, role, key);
+      this.requireOverRoom(c, role, key);
       requireUuids(key);
-      this.#existence.requireRoom(key);
+      this.#requireLocation(key.locationId);
+      if (this.#model.roomIn(key) === undefined) throw GatewayError.of(NO_ROOM);
     });
   }
 
@@ -96,21 +87,17 @@ export class Access {
   group(role: Role): Guard {
     return standingGuard((c) => {
       const key = { locationId: pathId(c, 'locationId'), groupId: pathId(c, 'groupId') };
-      this.requireScope(c, role, key);
+      this.requireOver(c, role, key);
       requireUuids(key);
-      this.#existence.requireGroup(key);
+      this.#requireGroup(key);
     });
   }
 
-  /**
-   * Requires the role over the group of the path.
-   *
-   * The handler checks that group and room exist, after the permissions of the body.
-   */
+  /** Requires the role over the path's group; the handler checks that group and room exist. */
   permissionOverRoomOfGroup(role: Role): Guard {
     return standingGuard((c) => {
       const key = { locationId: pathId(c, 'locationId'), groupId: pathId(c, 'groupId') };
-      this.requireScope(c, role, key);
+      this.requireOver(c, role, key);
       requireUuids({ ...key, roomId: pathId(c, 'roomId') });
     });
   }
@@ -122,18 +109,67 @@ export class Access {
    *
    * @throws GatewayError `forbidden`
    */
-  requireScope(c: Context<HttpEnv>, role: Role, scope: Scope): void {
+  requireOver(c: Context<HttpEnv>, role: Role, scope: Scope): void {
     requirePermission(permits(callerOf(c).grants, role, scope));
   }
 
-  /**
-   * Requires the role over a room that the body refers to.
-   *
-   * @throws GatewayError `forbidden`, to a grant on a group also for a room that does not exist
-   */
-  requireRoom(c: Context<HttpEnv>, role: Role, key: RoomKey): void {
+  /** @throws GatewayError `forbidden`, to a grant on a group also for a room that does not exist */
+  requireOverRoom(c: Context<HttpEnv>, role: Role, key: RoomKey): void {
     const { groupId } = this.#model.roomIn(key) ?? {};
-    this.requireScope(c, role, { locationId: key.locationId, groupId });
+    this.requireOver(c, role, { locationId: key.locationId, groupId });
+  }
+
+  /** @throws GatewayError `location-not-found`, `device-not-found` */
+  requireDevice(key: DeviceKey): void {
+    this.#requireLocation(key.locationId);
+    if (this.#model.deviceIn(key) === undefined) throw GatewayError.of(NO_DEVICE);
+  }
+
+  /** @throws GatewayError `location-not-found`, `group-not-found`, `room-not-found` */
+  requireRoomOfGroup(key: GroupKey & RoomKey): void {
+    this.#requireGroup(key);
+    if (this.#model.roomIn(key)?.groupId !== key.groupId) throw GatewayError.of(NO_ROOM_IN_GROUP);
+  }
+
+  /** The covered groups of one location, in the order of creation. */
+  groupsOf(c: Context<HttpEnv>, locationId: string): Group[] {
+    const { grants } = callerOf(c);
+    return this.#model
+      .groupsOf(locationId)
+      .filter(({ id }) => permits(grants, 'viewer', { locationId, groupId: id }));
+  }
+
+  /** The covered rooms of one location, in the order of creation. */
+  roomsOf(c: Context<HttpEnv>, locationId: string): Room[] {
+    const { grants } = callerOf(c);
+    return this.#model.roomsOf(locationId).filter((room) => permits(grants, 'viewer', room));
+  }
+
+  /** The covered devices of one location, in the order of creation. */
+  devicesOf(c: Context<HttpEnv>, locationId: string): Device[] {
+    return this.#covered(c, this.#model.devicesOf(locationId));
+  }
+
+  /** The ids of all covered devices by location: one pass, however many locations there are. */
+  deviceIdsByLocation(c: Context<HttpEnv>): ReadonlyMap<string, readonly string[]> {
+    const idsByLocation = new Map<string, string[]>();
+    for (const { id, locationId } of this.#covered(c, this.#model.devices())) {
+      const ids = idsByLocation.get(locationId);
+      if (ids === undefined) idsByLocation.set(locationId, [id]);
+      else ids.push(id);
+    }
+    return idsByLocation;
+  }
+
+  #covered(c: Context<HttpEnv>, devices: Iterable<Device>): Device[] {
+    const { grants } = callerOf(c);
+    return [...devices].filter((device) => this.#coversDevice(grants, 'viewer', device));
+  }
+
+  /** Whether the grants give the role over the device in its present place. */
+  #coversDevice(grants: readonly Grant[], role: Role, { locationId, roomId }: Device): boolean {
+    const room = roomId === null ? undefined : this.#model.room(roomId);
+    return permits(grants, role, { locationId, groupId: room?.groupId ?? null });
   }
 
   #location(isPermitted: (grants: readonly Grant[], locationId: string) => boolean): Guard {
@@ -141,7 +177,7 @@ export class Access {
       const locationId = pathId(c, 'locationId');
       requirePermission(isPermitted(callerOf(c).grants, locationId));
       requireUuids({ locationId });
-      this.#existence.requireLocation(locationId);
+      this.#requireLocation(locationId);
     });
   }
 
@@ -152,11 +188,29 @@ export class Access {
     requirePermission(
       device === undefined
         ? permits(grants, role, { locationId: key.locationId })
-        : this.#coverage.coversDevice(grants, role, device),
+        : this.#coversDevice(grants, role, device),
     );
     requireUuids(key);
     return key;
   }
+
+  #requireLocation(id: string): void {
+    if (this.#model.location(id) === undefined) throw GatewayError.of(NO_LOCATION);
+  }
+
+  #requireGroup(key: GroupKey): void {
+    this.#requireLocation(key.locationId);
+    if (this.#model.groupIn(key) === undefined) throw GatewayError.of(NO_GROUP);
+  }
+}
+
+/** Makes a guard of a check that `checkAgain` repeats. */
+function standingGuard(check: StandingCheck): Guard {
+  return (c, next) => {
+    check(c);
+    addStandingCheck(c, check);
+    return next();
+  };
 }
 
 /** An id of the path in lower case, as UUIDs are stored (RFC 9562, 4). */
@@ -165,9 +219,11 @@ function pathId(c: Context<HttpEnv>, name: string): string {
 }
 
 function requirePermission(isPermitted: boolean): void {
-  if (!isPermitted) {
-    throw new GatewayError('forbidden', 'The access token has no grant for this.');
-  }
+  if (!isPermitted) throw noGrant();
+}
+
+export function noGrant(): GatewayError {
+  return new GatewayError('forbidden', 'The access token has no grant for this.');
 }
 
 function requireUuids(ids: Readonly<Record<string, string>>): void {

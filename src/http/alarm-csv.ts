@@ -10,6 +10,8 @@ export const CSV_CONTENT_TYPE = `${CSV_MEDIA_TYPE}; charset=utf-8; header=presen
 const COLUMNS = [
   ...['id', 'kind', 'detectedAt', 'receivedAt', 'deviceId', 'deviceName', 'roomId', 'roomName'],
   ...['groupId', 'groupName', 'data', 'customData', 'video', 'audio'],
+  ...['state', 'acknowledgedById', 'acknowledgedByName', 'acknowledgedAt'],
+  ...['resolvedById', 'resolvedByName', 'resolvedAt', 'note'],
 ];
 const LINE_END = '\r\n';
 const NEEDS_QUOTES = /[",\r\n]/;
@@ -18,11 +20,14 @@ export const CSV_HEADER = line(COLUMNS);
 
 /** The line of an alarm, in the order of the columns; missing values are empty. */
 export function csvLine(record: AlarmRecord, urls: FootageUrls): string {
-  const { id, kind, detectedAt, receivedAt, footage } = placedAlarmView(record, urls);
+  const { id, kind, detectedAt, receivedAt, footage, ...view } = placedAlarmView(record, urls);
+  const { state, acknowledgedBy, acknowledgedAt, resolvedBy, resolvedAt, note } = view;
   const { device, room, group, data, customData } = record;
   return line([
     ...[id, kind, detectedAt, receivedAt, device.id, device.name, room?.id, room?.name],
     ...[group?.id, group?.name, data, customData, footage.video, footage.audio],
+    ...[state, acknowledgedBy?.id, acknowledgedBy?.name, acknowledgedAt],
+    ...[resolvedBy?.id, resolvedBy?.name, resolvedAt, note],
   ]);
 }
 

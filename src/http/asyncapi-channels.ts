@@ -7,8 +7,10 @@ import {
   forwardedAlarmSchema,
   forwardedInvalidPublishSchema,
   forwardedMessageSchema,
+  forwardedStateSchema,
   gatewayStatusSchema,
   publishedAlarmSchema,
+  publishedStateSchema,
 } from '../domain/message-schemas.js';
 
 /** A topic of CONTRACT 3 with its messages and their direction. */
@@ -69,6 +71,21 @@ export const CHANNELS: Readonly<Record<string, Channel>> = {
     qos: 1,
     retain: false,
     payload: forwardedAlarmSchema,
+  },
+  publishedAlarmState: {
+    address: `${FORWARDED}/alarm-states`,
+    action: 'receive',
+    summary: 'A responder acknowledges or resolves an alarm. Acknowledged once it is stored.',
+    qos: 1,
+    payload: publishedStateSchema,
+  },
+  alarmState: {
+    address: `${FORWARDED}/alarm-states/{kind}`,
+    action: 'send',
+    summary: 'Subscribers are told that an alarm was acknowledged or resolved.',
+    qos: 1,
+    retain: false,
+    payload: forwardedStateSchema,
   },
   message: {
     address: `${FORWARDED}/{rest}`,

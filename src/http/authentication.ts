@@ -5,8 +5,7 @@ import { type AccessTokens, ADMIN_TOKEN_ID } from '../site/access-tokens.js';
 import type { Denials } from '../site/denials.js';
 import type { FailedLogins } from '../site/failed-logins.js';
 import { actorOf, addressOf, requestDetails } from './actor.js';
-import type { HttpEnv } from './http-env.js';
-import { addStandingCheck } from './standing-checks.js';
+import { addStandingCheck, type HttpEnv } from './http-env.js';
 
 /** RFC 6750, 2.1; the scheme is case-insensitive (RFC 9110, 11.1). */
 const BEARER = /^Bearer +(\S+)$/i;

@@ -1,22 +1,31 @@
+import type { MiddlewareHandler } from 'hono';
 import type { Logger } from 'pino';
 import type { AccessTokens } from '../site/access-tokens.js';
 import type { AlarmHistory } from '../site/alarm-history.js';
+import type { AlarmStateChanges } from '../site/alarm-states.js';
 import type { AuditReader, AuditTrail } from '../site/audit-trail.js';
 import type { BridgeList, DeadLetterStore } from '../site/bridge-list.js';
 import type { ConnectionList } from '../site/connection-list.js';
 import type { Denials } from '../site/denials.js';
 import type { Devices } from '../site/devices.js';
+import type { EventStreams } from '../site/event-streams.js';
 import type { Footage } from '../site/footage.js';
 import type { FootageFiles } from '../site/footage-store.js';
 import type { Groups } from '../site/groups.js';
 import type { InvalidPublishList } from '../site/invalid-publish-list.js';
 import type { KnownNetworks } from '../site/known-networks.js';
 import type { Locations } from '../site/locations.js';
-import type { LossList } from '../site/losses.js';
+import type { Losses } from '../site/losses.js';
 import type { PresenceView } from '../site/presence-view.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
 import type { Rooms } from '../site/rooms.js';
+import type { SessionList } from '../site/session-list.js';
 import type { SiteModel } from '../site/site-model.js';
+import type { TestAlarms } from '../site/test-alarms.js';
+import type { Access } from './access.js';
+import type { HttpEnv } from './http-env.js';
+import type { PageCursors } from './page-cursor.js';
+import type { ConsoleOptions } from './routes/console.js';
 
 /** The gateway's own faults and readiness. */
 export interface Health {
@@ -32,6 +41,14 @@ export interface Metrics {
   metrics(): Promise<string>;
 }
 
+/** A histogram of the time until answers begin, by route and status. */
+export interface RequestDurations {
+  observe(
+    labels: { readonly method: string; readonly route: string; readonly status: number },
+    seconds: number,
+  ): void;
+}
+
 /** Everything that the HTTP side needs from the rest of the gateway. */
 export interface HttpDependencies {
   readonly locations: Locations;
@@ -41,15 +58,19 @@ export interface HttpDependencies {
   readonly accessTokens: AccessTokens;
   readonly model: SiteModel;
   readonly history: AlarmHistory;
+  readonly alarmStates: AlarmStateChanges;
+  readonly testAlarms: TestAlarms;
   readonly audit: AuditTrail & AuditReader;
   readonly bridges: BridgeList;
-  readonly losses: LossList;
+  readonly losses: Pick<Losses, 'list' | 'acknowledge'>;
   readonly deadLetters: Pick<DeadLetterStore, 'list'>;
   readonly denials: Denials;
   readonly watch: QuotaWatch;
   /** Is told of every request with a valid credential. */
   readonly knownNetworks: KnownNetworks;
   readonly connections: ConnectionList;
+  readonly sessions: SessionList;
+  readonly events: EventStreams;
   readonly presence: PresenceView;
   readonly invalidPublishes: InvalidPublishList;
   readonly health: Health;
@@ -59,11 +80,13 @@ export interface HttpDependencies {
   /** The URL at which clients reach the gateway; undefined for the Host of each request. */
   readonly publicUrl: string | undefined;
   readonly metrics: Metrics;
+  readonly requestDurations: RequestDurations;
   /** Whether other machines need no token for `/metrics`. */
   readonly openMetrics: boolean;
   /** Signs the cursors of the listings, which are valid as long as the key stays. */
   readonly cursorKey: Buffer;
   readonly maxBodyBytes: number;
+  readonly console: ConsoleOptions;
   /** The gateway's version, for the OpenAPI document. */
   readonly version: string;
   readonly log: Logger;
@@ -72,4 +95,14 @@ export interface HttpDependencies {
   readonly elapsed: () => number;
   /** Addresses of this machine, where a proxy may be; loopback by default. */
   readonly isTrustedAddress?: (address: string) => boolean;
+}
+
+/** What the routes of every resource share. */
+export interface RouteServices extends HttpDependencies {
+  readonly access: Access;
+  readonly cursors: PageCursors;
+  /** Runs before the validators of every route with a JSON body. */
+  readonly readsJson: MiddlewareHandler<HttpEnv>;
+  /** The same for routes whose body may be left out. */
+  readonly readsOptionalJson: MiddlewareHandler<HttpEnv>;
 }

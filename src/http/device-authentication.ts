@@ -5,8 +5,7 @@ import type { Devices } from '../site/devices.js';
 import type { FailedLogins } from '../site/failed-logins.js';
 import { actorOf, addressOf, requestDetails } from './actor.js';
 import { tooManyFailures } from './authentication.js';
-import type { HttpEnv } from './http-env.js';
-import { addStandingCheck } from './standing-checks.js';
+import { addStandingCheck, type HttpEnv } from './http-env.js';
 
 const CHALLENGE = 'Basic realm="care-home-gateway", charset="UTF-8"';
 /** RFC 7617, 2; the scheme is case-insensitive (RFC 9110, 11.1). */

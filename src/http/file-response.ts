@@ -3,8 +3,15 @@ import type { Logger } from 'pino';
 import { GatewayError } from '../errors.js';
 import type { RecordingFile } from '../site/footage-store.js';
 import { whoAsks } from './actor.js';
-import { type ByteRange, requestedRange } from './byte-range.js';
 import type { HttpEnv } from './http-env.js';
+
+/** A part of a representation; both ends are inclusive. */
+interface ByteRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+const BYTES_RANGE = /^bytes=[ \t]*(\d*)-(\d*)[ \t]*$/i;
 
 /**
  * Lets a browser play a recording that it opens by itself, and neither run nor load anything else: its
@@ -75,6 +82,30 @@ function rangeFor(c: Context<HttpEnv>, totalBytes: number, validators: readonly 
   const condition = c.req.header('If-Range');
   const isOfThis = condition === undefined || validators.includes(condition.trim());
   return requestedRange(isOfThis ? c.req.header('Range') : undefined, totalBytes);
+}
+
+/**
+ * Parses a `Range` header (RFC 9110, 14.2); undefined for the whole representation.
+ *
+ * A header that is malformed, has another unit or has several ranges is ignored, as RFC 9110 allows.
+ */
+function requestedRange(
+  header: string | undefined,
+  totalBytes: number,
+): ByteRange | 'not-satisfiable' | undefined {
+  const [, from = '', to = ''] = BYTES_RANGE.exec(header ?? '') ?? [];
+  if (from === '' && to === '') return undefined;
+  const lastByte = totalBytes - 1;
+  if (from === '') {
+    const suffixBytes = Math.min(Number(to), totalBytes);
+    return suffixBytes === 0
+      ? 'not-satisfiable'
+      : { first: totalBytes - suffixBytes, last: lastByte };
+  }
+  if (to !== '' && Number(to) < Number(from)) return undefined;
+  if (Number(from) > lastByte) return 'not-satisfiable';
+  const last = to === '' ? lastByte : Math.min(Number(to), lastByte);
+  return { first: Number(from), last };
 }
 
 function closeWithResponse(c: Context<HttpEnv>, file: RecordingFile, log: Logger): void {

@@ -6,6 +6,10 @@ import type { ProcessorShare, ShareUser } from '../processor-share.js';
 
 /** Bytes parsed in one turn: a dozen of the smallest requests at most. */
 const BYTES_PER_TURN = 512;
+const OFFER = /upgrade/i;
+const END_OF_HEAD = '\r\n\r\n';
+/** What is looked for may begin in the piece before. */
+const OVERLAP = 'upgrade'.length - 1;
 /** Bytes of a body in one turn: its parsing costs next to nothing. */
 const BODY_BYTES_PER_TURN = 65_536;
 const BODY_BUFFER_BYTES = 16_384;
@@ -49,6 +53,10 @@ export class HttpConnection extends Duplex implements ShareUser {
   #beginning = '';
   #isAskedForBytes = false;
   #pieceBytes = 0;
+  /** The last bytes of the piece before. */
+  #lastOfHead = '';
+  /** Whether the head that is being read may have an `Upgrade`. */
+  #hasOffer = false;
   /** At least so much of the body is still to be read; the bytes after it may be requests. */
   #bodyBytesLeft = 0;
   #isHandedOver = false;
@@ -204,18 +212,42 @@ export class HttpConnection extends Duplex implements ShareUser {
   }
 
   #readPiece(): void {
-    const bodyBytes = Math.min(this.#bodyBytesLeft, BODY_BYTES_PER_TURN);
-    const limit = Math.max(BYTES_PER_TURN, bodyBytes);
-    const piece: unknown = this.#socket.read(Math.min(this.#socket.readableLength, limit));
-    if (!(piece instanceof Buffer)) return;
+    const isBody = this.#bodyBytesLeft > 0;
+    const limit = isBody ? Math.min(this.#bodyBytesLeft, BODY_BYTES_PER_TURN) : BYTES_PER_TURN;
+    const bytes: unknown = this.#socket.read(Math.min(this.#socket.readableLength, limit));
+    if (!(bytes instanceof Buffer)) return;
     this.#isAskedForBytes = false;
-    if (this.#beginning === '' && this.#bodyBytesLeft === 0) {
-      this.#beginning = piece.toString('latin1', 0, HEAD_METHOD.length);
+    if (isBody) {
+      this.#bodyBytesLeft -= bytes.length;
+      this.push(bytes);
+    } else {
+      if (this.#beginning === '') this.#beginning = bytes.toString('latin1', 0, HEAD_METHOD.length);
+      this.#pushHead(bytes);
     }
-    this.#pieceBytes = piece.length;
-    this.#bodyBytesLeft = Math.max(0, this.#bodyBytesLeft - piece.length);
-    this.push(piece);
     this.#noticeEnd();
+  }
+
+  /**
+   * Hands over bytes of heads, but none behind the head of a request with `Upgrade`: Node would throw them
+   * away, even if nobody takes the offer.
+   */
+  #pushHead(bytes: Buffer): void {
+    const before = this.#lastOfHead;
+    const text = before + bytes.toString('latin1');
+    this.#hasOffer ||= OFFER.test(text);
+    const at = text.indexOf(END_OF_HEAD, Math.max(0, before.length - END_OF_HEAD.length + 1));
+    if (!this.#hasOffer || at === -1) {
+      this.#lastOfHead = text.slice(-OVERLAP);
+      this.#pieceBytes = bytes.length;
+      this.push(bytes);
+      return;
+    }
+    const headBytes = at + END_OF_HEAD.length - before.length;
+    this.#hasOffer = false;
+    this.#lastOfHead = '';
+    this.#pieceBytes = 0;
+    if (headBytes < bytes.length) this.#socket.unshift(bytes.subarray(headBytes));
+    this.push(bytes.subarray(0, headBytes));
   }
 
   /**

@@ -64,6 +64,23 @@ export function deviceOf(c: Context<HttpEnv>): Device {
   return device;
 }
 
+/** Has `checkAgain` repeat a check that was already made. */
+export function addStandingCheck(c: Context<HttpEnv>, check: StandingCheck): void {
+  c.set('standingChecks', [...(c.get('standingChecks') ?? []), check]);
+}
+
+/**
+ * Checks again that the request is permitted.
+ *
+ * Callers decide how long a body takes. Meanwhile their credential may have ended, or the resource may have
+ * moved out of its reach.
+ *
+ * @throws GatewayError the errors of the route's guards
+ */
+export function checkAgain(c: Context<HttpEnv>): void {
+  for (const check of c.get('standingChecks') ?? []) check(c);
+}
+
 /** The path of a request as sent, without the query. */
 export function pathOf(c: Context<HttpEnv>): string {
   return new URL(c.req.url).pathname;

@@ -1,8 +1,7 @@
 import type { Context, MiddlewareHandler } from 'hono';
 import { decodeUtf8, isJson } from '../domain/notation.js';
 import { GatewayError } from '../errors.js';
-import type { HttpEnv } from './http-env.js';
-import { checkAgain } from './standing-checks.js';
+import { checkAgain, type HttpEnv } from './http-env.js';
 
 export const JSON_MEDIA_TYPE = 'application/json';
 
@@ -11,16 +10,18 @@ export const JSON_MEDIA_TYPE = 'application/json';
  *
  * A body of another content type, beyond the limit, not UTF-8 or not JSON goes no further.
  *
+ * @param withoutBody the JSON of a body that is empty; undefined where there must be one
  * @throws GatewayError `unsupported-media-type`, `body-too-large`, `invalid-request`
  */
-export function jsonBody(maxBytes: number): MiddlewareHandler<HttpEnv> {
+export function jsonBody(maxBytes: number, withoutBody?: string): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
     requireMediaType(c, [JSON_MEDIA_TYPE]);
     const bytes = await readBody(c, maxBytes);
     if (bytes === undefined) {
       throw new GatewayError('body-too-large', `The body exceeds ${maxBytes} bytes.`);
     }
-    const text = decodeUtf8(bytes);
+    const isEmpty = bytes.length === 0;
+    const text = isEmpty && withoutBody !== undefined ? withoutBody : decodeUtf8(bytes);
     if (text === undefined || !isJson(text)) {
       throw new GatewayError('invalid-request', 'The body must be JSON in UTF-8.');
     }

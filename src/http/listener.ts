@@ -20,7 +20,7 @@ const BODY_TIMEOUT_MS = 30_000;
 /** Timeout of a large upload over a slow line. */
 const LONG_BODY_TIMEOUT_MS = 15 * 60_000;
 const TIMEOUT_CHECK_INTERVAL_MS = 2_000;
-/** Timeout for a client that neither sends nor takes anything in the middle of an exchange. */
+/** Timeout for a client that neither sends nor takes anything; Node's 5 s between requests are too few in a flood. */
 const STALLED_AFTER_MS = 15_000;
 /** A year, in which a browser that used HTTPS once uses nothing else here (RFC 6797). */
 const HSTS_SECONDS = 365 * 24 * 3600;
@@ -91,6 +91,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     headersTimeout: headersTimeoutMs,
     requestTimeout: LONG_BODY_TIMEOUT_MS,
     connectionsCheckingInterval: TIMEOUT_CHECK_INTERVAL_MS,
+    keepAliveTimeout: stalledAfterMs,
     // The app answers a missing Host itself, with a problem document.
     requireHostHeader: false,
     IncomingMessage: requestClass((request) => protocolSwitch?.takes(request) ?? false),

@@ -41,6 +41,7 @@ const TAGS = [
   { name: 'Devices', description: 'A device is in one location, and in at most one of its rooms.' },
   { name: 'Custom data', description: 'Added to every message forwarded for a device.' },
   { name: 'Alarms', description: 'The history: an alarm belongs to where it happened.' },
+  { name: 'Events', description: 'Forwarded messages as they come, for clients without MQTT.' },
   { name: 'Footage', description: 'Recordings of alarms: cameras upload them, by signed URLs.' },
   { name: 'Access tokens', description: 'Who may do what. For administrators.' },
   { name: 'Audit trail', description: 'Who did what, when and from where. For administrators.' },
@@ -123,8 +124,12 @@ export function openApiDocument(app: HttpApp, version: string, serverUrl = '/'):
     path,
     completed(item, (schema) => exampleOf(schema, schemas)),
   ]);
-  const components = { ...document.components, examples: PROBLEM_EXAMPLES };
-  return { ...document, components, paths: Object.fromEntries(paths) };
+  const used = Object.entries(PROBLEM_EXAMPLES).filter(([name]) =>
+    JSON.stringify(paths).includes(`/examples/${name}"`),
+  );
+  const components = { ...document.components, examples: Object.fromEntries(used) };
+  const { webhooks: _, ...described } = document;
+  return { ...described, components, paths: Object.fromEntries(paths) };
 }
 
 function completed(item: PathItem, example: Example): PathItem {

@@ -106,6 +106,11 @@ export function jsonRequestBody<Schema extends z.ZodType>(schema: Schema) {
   return { required: true, content: { [JSON_MEDIA_TYPE]: { schema } } };
 }
 
+/** A body that may be left out; the route's middleware has `jsonBody` for that as well. */
+export function optionalJsonRequestBody<Schema extends z.ZodType>(schema: Schema) {
+  return { required: false, content: { [JSON_MEDIA_TYPE]: { schema } } };
+}
+
 export const noContent = { description: 'Done.' };
 
 /** `security` of an open route; all others need the bearer token. */

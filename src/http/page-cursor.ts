@@ -10,6 +10,9 @@ export interface PageCursor {
   readonly upToSequence: number;
 }
 
+/** Everything that selects entries, but for the size of a page: listings differ in the names of members. */
+export type CursorScope = Readonly<Record<string, string | number | readonly string[] | undefined>>;
+
 const NUMBER_BYTES = 8;
 const PAYLOAD_BYTES = 3 * NUMBER_BYTES;
 
@@ -26,7 +29,7 @@ export class PageCursors {
     this.#key = key;
   }
 
-  encode({ timeMs, sequence, upToSequence }: PageCursor, scope: readonly unknown[]): string {
+  encode({ timeMs, sequence, upToSequence }: PageCursor, scope: CursorScope): string {
     const payload = Buffer.alloc(PAYLOAD_BYTES);
     payload.writeDoubleBE(timeMs, 0);
     payload.writeDoubleBE(sequence, NUMBER_BYTES);
@@ -35,7 +38,7 @@ export class PageCursors {
   }
 
   /** @throws GatewayError `invalid-cursor` when it was tampered with or belongs to another query */
-  decode(text: string, scope: readonly unknown[]): PageCursor {
+  decode(text: string, scope: CursorScope): PageCursor {
     const bytes = Buffer.from(text, 'base64url');
     const payload = bytes.subarray(0, PAYLOAD_BYTES);
     const signature = bytes.subarray(PAYLOAD_BYTES);
@@ -53,8 +56,12 @@ export class PageCursors {
     };
   }
 
-  #sign(payload: Buffer, scope: readonly unknown[]): Buffer {
-    return createHmac('sha256', this.#key).update(payload).update(JSON.stringify(scope)).digest();
+  #sign(payload: Buffer, scope: CursorScope): Buffer {
+    // Lists may come in another order.
+    const bound = JSON.stringify(scope, (_, value) =>
+      Array.isArray(value) ? value.toSorted() : value,
+    );
+    return createHmac('sha256', this.#key).update(payload).update(bound).digest();
   }
 }
 

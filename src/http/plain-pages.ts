@@ -1,4 +1,4 @@
-/** The pages without scripts: the start page, and the MQTT side to read. */
+/** The page without scripts: the MQTT side to read. */
 
 import { html } from 'hono/html';
 import { z } from 'zod';
@@ -20,25 +20,6 @@ pre { padding: 0.75rem; border: 1px solid #8888; border-radius: 4px; overflow-x:
 table { border-collapse: collapse; }
 th, td { text-align: left; vertical-align: top; padding: 0.2rem 1rem 0.2rem 0; }
 `;
-
-/** The page at `/`: where everything is. */
-export function startPage(styleUrl: string): string {
-  const links = [
-    ['docs', 'The HTTP interface, to read and to try'],
-    ['docs/mqtt', 'The MQTT interface, to read'],
-    ['openapi.json', 'The HTTP interface as OpenAPI, to generate clients from'],
-    ['asyncapi.json', 'The MQTT interface as AsyncAPI'],
-    ['readyz', 'Whether the gateway is ready, and its faults'],
-    ['metrics', 'Metrics for Prometheus'],
-  ];
-  const items = links.map(([url, text]) => html`<li><a href="${url}">${text}</a></li>\n`);
-  return plainPage(
-    'Care-home gateway',
-    styleUrl,
-    html`<h1>Care-home gateway</h1>
-<ul>\n${items}</ul>`,
-  );
-}
 
 /** The page at `/docs/mqtt`, from the AsyncAPI document. */
 export function mqttPage(document: AsyncApi, styleUrl: string): string {

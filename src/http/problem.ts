@@ -1,28 +1,13 @@
 /** Problem details (RFC 9457), the shape of every failure; made only here. */
 
 import { HTTPException } from 'hono/http-exception';
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { type ErrorCode, type FieldFault, GatewayError } from '../errors.js';
 
 export const PROBLEM_MEDIA_TYPE = 'application/problem+json';
 
 interface ProblemKind {
-  readonly status:
-    | 400
-    | 401
-    | 403
-    | 404
-    | 405
-    | 408
-    | 409
-    | 413
-    | 415
-    | 416
-    | 426
-    | 429
-    | 431
-    | 500
-    | 503
-    | 507;
+  readonly status: ContentfulStatusCode;
   readonly title: string;
 }
 
@@ -42,12 +27,13 @@ const PROBLEMS: Readonly<Record<ErrorCode, ProblemKind>> = {
   'bridge-not-found': { status: 404, title: 'Bridge not found' },
   'loss-not-found': { status: 404, title: 'Loss not found' },
   'footage-not-found': { status: 404, title: 'Footage not found' },
+  'alarm-not-found': { status: 404, title: 'Alarm not found' },
   'method-not-allowed': { status: 405, title: 'Method not allowed' },
   'device-id-in-use': { status: 409, title: 'Device id in use' },
   'location-has-devices': { status: 409, title: 'Location has devices' },
   'room-has-devices': { status: 409, title: 'Room has devices' },
   'group-has-rooms': { status: 409, title: 'Group has rooms' },
-  'changed-meanwhile': { status: 409, title: 'Changed meanwhile' },
+  'alarm-resolved': { status: 409, title: 'Alarm resolved' },
   'footage-already-uploaded': { status: 409, title: 'Footage already uploaded' },
   'body-too-large': { status: 413, title: 'Body too large' },
   'unsupported-media-type': { status: 415, title: 'Unsupported media type' },

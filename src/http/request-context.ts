@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Context, MiddlewareHandler } from 'hono';
+import { routePath } from 'hono/route';
 import type { Logger } from 'pino';
 import { networkOf } from '../domain/addresses.js';
 import type { Denials } from '../site/denials.js';
-import type { KnownNetworks } from '../site/known-networks.js';
 import { actorOf, requestDetails, subjectOf, whoAsks } from './actor.js';
+import type { HttpDependencies } from './dependencies.js';
 import { type HttpEnv, pathOf } from './http-env.js';
 import { isOwnFailure, problemReply, toGatewayError } from './problem.js';
 
@@ -20,36 +21,37 @@ export function commonHeaders(requestId: string): Readonly<Record<string, string
   };
 }
 
-export interface RequestContextOptions {
-  readonly knownNetworks: KnownNetworks;
-  readonly log: Logger;
-  readonly now: () => number;
-}
-
 /**
  * The outermost layer of every request: its id, the headers that every response has, and one line in
  * the log, which has neither query, token nor body.
  */
 export function requestContext({
   knownNetworks,
+  requestDurations,
   log,
-  now,
-}: RequestContextOptions): MiddlewareHandler<HttpEnv> {
+  elapsed,
+}: Pick<
+  HttpDependencies,
+  'knownNetworks' | 'requestDurations' | 'log' | 'elapsed'
+>): MiddlewareHandler<HttpEnv> {
   return async (c, next) => {
-    const startedAtMs = now();
+    const startedAtMs = elapsed();
     const sentId = c.req.header('X-Request-Id') ?? '';
     // Never the caller's own: the audit trail has it, and he could make two requests look like one.
     const requestId = randomUUID();
     c.set('requestId', requestId);
     for (const [name, value] of Object.entries(commonHeaders(requestId))) c.header(name, value);
     await next();
+    const durationMs = elapsed() - startedAtMs;
+    const [{ method }, { status }] = [c.req, c.res];
+    const labels = { method: method.toLowerCase(), route: routePath(c, -1), status };
+    requestDurations.observe(labels, durationMs / 1000);
     const who = whoAsks(c);
     if (who.principal !== undefined) {
       knownNetworks.add(networkOf(who.address));
       const type = c.get('caller') === undefined ? 'device' : 'token';
       c.env.know?.(`${type}:${who.principal}`);
     }
-    const { method } = c.req;
     // Monitoring and listings come in by the second; a change is worth a line by default.
     const level = method === 'GET' || method === 'HEAD' ? 'debug' : 'info';
     log[level](
@@ -58,8 +60,8 @@ export function requestContext({
         clientRequestId: ACCEPTABLE_REQUEST_ID.test(sentId) ? sentId : undefined,
         method,
         path: pathOf(c),
-        status: c.res.status,
-        durationMs: now() - startedAtMs,
+        status,
+        durationMs: Math.round(durationMs),
         principal: who.principal,
         address: who.address,
       },

@@ -45,10 +45,14 @@ export function knownRoute(app: HttpApp): MiddlewareHandler<HttpEnv> {
 
 /** The methods of a path, from the router itself: no second list can get out of date. */
 function allowedMethods(app: HttpApp, path: string): string[] {
-  const taken = METHODS.filter((method) => {
+  const matching = METHODS.flatMap((method) => {
     const [handlers] = app.router.match(method, path);
-    return handlers.some(([[, route]]) => route.method !== 'ALL');
+    return handlers.flatMap(([[, route]]) => (route.method === 'ALL' ? [] : [route]));
   });
+  // A path that is a route by itself is no id of another route.
+  const own = matching.filter((route) => route.path === path);
+  const routes = own.length > 0 ? own : matching;
+  const taken = METHODS.filter((method) => routes.some((route) => route.method === method));
   if (taken.length === 0) return [];
   return [...taken, ...(taken.includes('GET') ? ['HEAD'] : []), 'OPTIONS'];
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Forwarder } from '../delivery/forwarder.js';
-import type { NewAlarm, Receipt, ReceivedIdentifier } from '../delivery/log-entry.js';
+import type { AlarmLogItem, NewAlarm, Receipt, ReceivedIdentifier } from '../delivery/log-entry.js';
 import type { LogWriter } from '../delivery/log-writer.js';
 import { type Alarm, type AlarmKind, alarmText, parseAlarm } from '../domain/alarms.js';
 import { type DeviceContext, messageText } from '../domain/messages.js';
@@ -24,9 +24,9 @@ export interface DevicePublish {
 
 export interface DevicePublishesOptions {
   readonly model: SiteModel;
-  readonly alarms: LogWriter<NewAlarm>;
-  readonly forwarder: Forwarder;
-  readonly invalid: InvalidPublishes;
+  readonly alarms: LogWriter<AlarmLogItem>;
+  readonly forwarder: Pick<Forwarder, 'forward'>;
+  readonly invalid: Pick<InvalidPublishes, 'report'>;
   readonly maxAlarmBytes: number;
   readonly now: () => number;
   /** The steady clock. */
@@ -101,6 +101,7 @@ export class DevicePublishes {
       received: publish.received,
       locationId: context.location.id,
       groupId: context.group?.id ?? null,
+      isSent: false,
     };
     alarms.append(entry, done);
   }

@@ -61,13 +61,41 @@ export class InvalidPublishes {
     reason: InvalidPublishReason,
     publish: Omit<InvalidPublish, 'reason'>,
   ): void {
+    const { id } = context.device;
+    this.#reportToLocation(context, reason, publish);
+    this.#publish(deviceTopic(id, 'rejected'), { ...publish, reason }, undefined);
+  }
+
+  /**
+   * Reports an invalid publish of an access token about a device, which is not told.
+   *
+   * @param context undefined when there is no such device in the location: then it is only counted
+   */
+  reportOfToken(
+    deviceId: string,
+    context: DeviceContext | undefined,
+    reason: InvalidPublishReason,
+    publish: Omit<InvalidPublish, 'reason'>,
+  ): void {
+    if (context === undefined) this.#count(reason, deviceId, publish.topic);
+    else this.#reportToLocation(context, reason, publish);
+  }
+
+  #reportToLocation(
+    context: DeviceContext,
+    reason: InvalidPublishReason,
+    publish: Omit<InvalidPublish, 'reason'>,
+  ): void {
     const invalidPublish = { ...publish, reason };
     const [deviceId, locationId] = [context.device.id, context.location.id];
-    this.#counts.set(reason, (this.#counts.get(reason) ?? 0) + 1);
-    this.#log.warn({ deviceId, topic: publish.topic, reason }, 'invalid publish');
+    this.#count(reason, deviceId, publish.topic);
     this.#publish(forwardedTopic(locationId, deviceId, 'rejected'), invalidPublish, context);
-    this.#publish(deviceTopic(deviceId, 'rejected'), invalidPublish, undefined);
     this.#list(locationId, { deviceId, groupId: context.group?.id ?? null, invalidPublish });
+  }
+
+  #count(reason: InvalidPublishReason, deviceId: string, topic: string): void {
+    this.#counts.set(reason, (this.#counts.get(reason) ?? 0) + 1);
+    this.#log.warn({ deviceId, topic, reason }, 'invalid publish');
   }
 
   #list(locationId: string, listed: ListedInvalidPublish): void {
@@ -105,15 +133,11 @@ export class InvalidPublishes {
     invalidPublish: InvalidPublish,
     context: DeviceContext | undefined,
   ): void {
+    const locationId = context?.location.id ?? null;
+    const groupId = context?.group?.id ?? null;
     // In a flood, rendering what nobody gets would cost more than all else.
-    if (!this.#deliveries.hasReceivers(topic)) return;
-    this.#deliveries.publishDirect({
-      topic,
-      payload: Buffer.from(invalidPublishText(invalidPublish, context)),
-      qos: 1,
-      retain: false,
-      locationId: context?.location.id ?? null,
-      groupId: context?.group?.id ?? null,
-    });
+    if (!this.#deliveries.hasReceivers({ topic, locationId, groupId })) return;
+    const payload = Buffer.from(invalidPublishText(invalidPublish, context));
+    this.#deliveries.publishDirect({ topic, payload, qos: 1, retain: false, locationId, groupId });
   }
 }

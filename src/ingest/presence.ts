@@ -55,14 +55,19 @@ const MAX_ANNOUNCEMENTS = 250;
 const FAILED = 'failed to announce presence';
 const ALL_STATUSES = forwardedTopic('+', '+', 'status');
 
+export interface PresenceOptions {
+  readonly model: SiteModel;
+  readonly forwarder: Forwarder;
+  readonly store: PresenceStore;
+  readonly log: Logger;
+  /** The wall clock. */
+  readonly now: () => number;
+  readonly steadyNow: () => number;
+}
+
 /** Tracks which devices are connected, and when each was last heard. */
 export class Presence {
-  readonly #model: SiteModel;
-  readonly #forwarder: Forwarder;
-  readonly #store: PresenceStore;
-  readonly #log: Logger;
-  readonly #now: () => number;
-  readonly #steadyNow: () => number;
+  readonly #options: PresenceOptions;
   readonly #seen = new Map<string, Seen>();
   /** After a restart thousands of devices come back at once: all that wait are one write. */
   #changes: Change[] = [];
@@ -73,28 +78,16 @@ export class Presence {
   readonly #leftOnline = new Set<string>();
   readonly #renewal: StatusRenewal;
 
-  constructor(
-    model: SiteModel,
-    forwarder: Forwarder,
-    store: PresenceStore,
-    log: Logger,
-    now: () => number,
-    steadyNow: () => number,
-  ) {
-    this.#model = model;
-    this.#forwarder = forwarder;
-    this.#store = store;
-    this.#log = log;
-    this.#now = now;
-    this.#steadyNow = steadyNow;
-    this.#renewal = new StatusRenewal((deviceId) => this.#renew(deviceId), log);
+  constructor(options: PresenceOptions) {
+    this.#options = options;
+    this.#renewal = new StatusRenewal((deviceId) => this.#renew(deviceId), options.log);
   }
 
   /**
    * Loads presence; writes nothing, so that a full store does not hold up the start (CONTRACT 4.7).
    */
   async load(): Promise<void> {
-    for (const { deviceId, online, lastSeenAtMs } of await this.#store.load()) {
+    for (const { deviceId, online, lastSeenAtMs } of await this.#options.store.load()) {
       this.#seen.set(deviceId, { connections: new Set(), lastSeenAtMs, sinceMs: lastSeenAtMs });
       if (online) this.#leftOnline.add(deviceId);
     }
@@ -186,15 +179,15 @@ export class Presence {
    * online.
    */
   left(before: Device): void {
-    const context = this.#model.contextOf(before);
+    const context = this.#options.model.contextOf(before);
     if (context === undefined || !this.of(before.id).online) return;
     this.#unstored++;
-    this.#forward(before.id, this.#statusOf(context, false, this.#now()));
+    this.#forward(before.id, this.#statusOf(context, false, this.#options.now()));
   }
 
   #renewIfOutdated(topic: string, payload: Buffer): void {
     const about = parseForwardedTopic(topic);
-    const context = about && this.#model.context(about.deviceId);
+    const context = about && this.#options.model.context(about.deviceId);
     if (context === undefined || context.location.id !== about?.locationId) return;
     if (!payload.includes(context.text)) this.changed(context.device.id);
   }
@@ -204,16 +197,16 @@ export class Presence {
     if (connections.size === 0) return lastSeenAtMs;
     let silentMs = Number.POSITIVE_INFINITY;
     for (const connection of connections) silentMs = Math.min(silentMs, connection.silentMs);
-    return Math.round(this.#now() - silentMs);
+    return Math.round(this.#options.now() - silentMs);
   }
 
   #announce(deviceId: string, online: boolean): void {
     const seen = this.#seen.get(deviceId);
-    if (this.#model.device(deviceId) === undefined) {
+    if (this.#options.model.device(deviceId) === undefined) {
       this.#seen.delete(deviceId);
       return;
     }
-    const sinceMs = this.#now();
+    const sinceMs = this.#options.now();
     if (seen !== undefined) seen.sinceMs = sinceMs;
     const lastSeenAtMs = this.of(deviceId).lastSeenAtMs ?? sinceMs;
     this.#unstored++;
@@ -228,7 +221,7 @@ export class Presence {
     while (changes.length > 0) {
       const batch = changes.splice(0, MAX_ANNOUNCEMENTS);
       const announcements = batch.flatMap(({ sinceMs, ...record }) => {
-        const context = this.#model.context(record.deviceId);
+        const context = this.#options.model.context(record.deviceId);
         if (context === undefined) return [];
         const { deviceId, online, lastSeenAtMs } = record;
         const status = this.#statusOf(context, online, sinceMs);
@@ -236,27 +229,27 @@ export class Presence {
       });
       this.#unstored -= batch.length - announcements.length;
       try {
-        await this.#store.save(announcements);
+        await this.#options.store.save(announcements);
         for (const { deviceId, status } of announcements) this.#forward(deviceId, status);
       } catch (error) {
         this.#unstored -= announcements.length;
-        this.#log.warn({ err: error, devices: announcements.length }, FAILED);
+        this.#options.log.warn({ err: error, devices: announcements.length }, FAILED);
       }
     }
   }
 
   async #renew(deviceId: string): Promise<void> {
-    const [seen, context] = [this.#seen.get(deviceId), this.#model.context(deviceId)];
+    const [seen, context] = [this.#seen.get(deviceId), this.#options.model.context(deviceId)];
     if (seen === undefined || context === undefined) return;
     const status = this.#statusOf(context, seen.connections.size > 0, seen.sinceMs);
-    await this.#forwarder.forwardAndWait({ ...status, retain: true });
+    await this.#options.forwarder.forwardAndWait({ ...status, retain: true });
   }
 
   #statusOf(context: DeviceContext, online: boolean, sinceMs: number): MessageToForward {
     return {
       topic: forwardedTopic(context.location.id, context.device.id, 'status'),
       payload: Buffer.from(statusText(online, sinceMs, context)),
-      receivedAtMs: this.#steadyNow(),
+      receivedAtMs: this.#options.steadyNow(),
       locationId: context.location.id,
       groupId: context.group?.id ?? null,
       qos: 1,
@@ -265,9 +258,9 @@ export class Presence {
   }
 
   #forward(deviceId: string, status: MessageToForward): void {
-    this.#forwarder.forward(status, (isStored) => {
+    this.#options.forwarder.forward(status, (isStored) => {
       this.#unstored--;
-      if (!isStored) this.#log.warn({ deviceId }, FAILED);
+      if (!isStored) this.#options.log.warn({ deviceId }, FAILED);
     });
   }
 }

@@ -22,6 +22,10 @@ export const NO_GROUP: Failure = {
   code: 'group-not-found',
   detail: 'There is no such group in this location.',
 };
+export const NO_ALARM: Failure = {
+  code: 'alarm-not-found',
+  detail: 'There is no such alarm in this location.',
+};
 export const NO_ACCESS_TOKEN: Failure = {
   code: 'access-token-not-found',
   detail: 'There is no such access token.',

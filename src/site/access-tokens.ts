@@ -1,13 +1,12 @@
 import { hashSecret, newSecret, secretMatches } from '../domain/credentials.js';
-import { type Grant, type Principal, principalKey } from '../domain/grants.js';
+import type { Grant, Principal } from '../domain/grants.js';
 import { formatTime, newId } from '../domain/notation.js';
 import type { AccessToken } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import { NO_ACCESS_TOKEN } from './absences.js';
-import { type Actor, type AuditAction, type AuditEntry, GATEWAY_ACTOR } from './audit-trail.js';
-import type { SiteEvents } from './site-events.js';
+import { type Actor, type AuditEntry, GATEWAY_ACTOR } from './audit-trail.js';
+import type { SiteChanges } from './site-changes.js';
 import type { SiteModel } from './site-model.js';
-import type { SiteStore } from './site-store.js';
 
 /** The user name that goes with the admin token over MQTT. */
 export const ADMIN_TOKEN_ID = 'admin';
@@ -26,22 +25,14 @@ export interface TokenRequest {
 
 /** The access tokens of the site, and the admin token, which lives in the configuration. */
 export class AccessTokens {
-  readonly #store: SiteStore;
+  readonly #changes: SiteChanges;
   readonly #model: SiteModel;
-  readonly #events: SiteEvents;
   readonly #admin: AccessToken;
   readonly #now: () => number;
 
-  constructor(
-    store: SiteStore,
-    model: SiteModel,
-    events: SiteEvents,
-    adminToken: string,
-    now: () => number,
-  ) {
-    this.#store = store;
+  constructor(changes: SiteChanges, model: SiteModel, adminToken: string, now: () => number) {
+    this.#changes = changes;
     this.#model = model;
-    this.#events = events;
     this.#now = now;
     this.#admin = {
       id: ADMIN_TOKEN_ID,
@@ -60,32 +51,33 @@ export class AccessTokens {
     return this.#model.accessTokens();
   }
 
-  async create(actor: Actor, request: TokenRequest): Promise<IssuedToken> {
+  create(actor: Actor, { name, grants, expiresAtMs }: TokenRequest): Promise<IssuedToken> {
     const token = newSecret();
-    const record: AccessToken = {
-      id: newId(),
-      name: request.name,
-      grants: request.grants,
-      tokenHash: hashSecret(token),
-      order: this.#model.nextOrder(),
-      createdAtMs: this.#now(),
-      expiresAtMs: request.expiresAtMs,
-      isExpiryNoted: false,
-    };
-    const entry = this.#entry(actor, 'access-token.created', record.id, described(record));
-    await this.#store.createAccessToken(record, entry);
-    this.#model.putAccessToken(record);
-    return { record, token };
+    return this.#changes.make(actor, () => {
+      const after: AccessToken = {
+        ...{ id: newId(), name, grants, tokenHash: hashSecret(token) },
+        ...{ order: this.#model.nextOrder(), createdAtMs: this.#now() },
+        ...{ expiresAtMs, isExpiryNoted: false },
+      };
+      const details = {
+        name,
+        grants: JSON.stringify(grants),
+        expiresAt: expiresAtMs === null ? null : formatTime(expiresAtMs),
+      };
+      const records = [{ kind: 'access-token', before: undefined, after }] as const;
+      return { action: 'access-token.created', details, records, result: { record: after, token } };
+    });
   }
 
   /** @throws GatewayError `access-token-not-found` */
-  async delete(actor: Actor, id: string): Promise<void> {
-    await this.#store.deleteAccessToken(id, this.#entry(actor, 'access-token.deleted', id));
-    const record = this.#model.accessToken(id);
-    if (record === undefined) throw GatewayError.of(NO_ACCESS_TOKEN);
-    this.#model.removeAccessToken(id);
-    this.#events.emit('credentialEnded', principalKey(principalOf(record)));
-    this.#events.emit('principalRemoved', principalKey(principalOf(record)));
+  delete(actor: Actor, id: string): Promise<void> {
+    return this.#changes.make(actor, () => {
+      const before = this.#model.accessToken(id);
+      if (before === undefined) throw GatewayError.of(NO_ACCESS_TOKEN);
+      const records = [{ kind: 'access-token', before, after: undefined }] as const;
+      const details = { name: before.name };
+      return { action: 'access-token.deleted', details, records, result: undefined };
+    });
   }
 
   /** The owner of a bearer token (HTTP); undefined when it is unknown or has expired. */
@@ -114,6 +106,22 @@ export class AccessTokens {
     return record && principalOf(record);
   }
 
+  /** The name of the token; of one that was just deleted, its id. */
+  nameOf(id: string): string {
+    return this.#record(id)?.name ?? id;
+  }
+
+  /**
+   * The token with this id, the admin token included.
+   *
+   * @throws GatewayError `access-token-not-found`
+   */
+  get(id: string): AccessToken {
+    const record = this.#record(id);
+    if (record === undefined) throw GatewayError.of(NO_ACCESS_TOKEN);
+    return record;
+  }
+
   expired(): AccessToken[] {
     return this.#model.accessTokens().filter((record) => this.#valid(record) === undefined);
   }
@@ -123,26 +131,22 @@ export class AccessTokens {
    *
    * @throws GatewayError `store-unavailable`
    */
-  async noteExpiry(record: AccessToken): Promise<void> {
-    const { id, name, expiresAtMs } = record;
-    const entry = this.#entry(GATEWAY_ACTOR, 'access-token.expired', id, { name });
-    try {
-      await this.#store.noteExpiry(id, { ...entry, atMs: expiresAtMs ?? entry.atMs });
-    } catch (error) {
-      // An earlier write without an answer has recorded it, or the token was deleted meanwhile.
-      if (!isNotedOrDeleted(error)) throw error;
-    }
-    const current = this.#model.accessToken(id);
-    if (current !== undefined) this.#model.putAccessToken({ ...current, isExpiryNoted: true });
-  }
-
-  #entry(
-    actor: Actor,
-    action: AuditAction,
-    id: string,
-    details: AuditEntry['details'] = {},
-  ): AuditEntry {
-    return { action, actor, atMs: this.#now(), locationId: null, resourceId: id, details };
+  async noteExpiry({ id }: AccessToken): Promise<void> {
+    const noting = this.#changes.make(GATEWAY_ACTOR, () => {
+      const before = this.#model.accessToken(id);
+      if (before === undefined || before.isExpiryNoted) throw GatewayError.of(NO_ACCESS_TOKEN);
+      const records = [
+        { kind: 'access-token', before, after: { ...before, isExpiryNoted: true } },
+      ] as const;
+      const details = { name: before.name };
+      const atMs = before.expiresAtMs ?? undefined;
+      return { action: 'access-token.expired', details, atMs, records, result: undefined };
+    });
+    await noting.catch((error: unknown) => {
+      // Recorded or deleted meanwhile.
+      if (error instanceof GatewayError && error.code === NO_ACCESS_TOKEN.code) return;
+      throw error;
+    });
   }
 
   #record(id: string): AccessToken | undefined {
@@ -170,20 +174,4 @@ export function firstTokenEntry(atMs: number): AuditEntry {
     resourceId: ADMIN_TOKEN_ID,
     details: { name: ADMIN_TOKEN_ID },
   };
-}
-
-/** A token's details in the audit trail: all but the token itself. */
-function described({ name, grants, expiresAtMs }: AccessToken): AuditEntry['details'] {
-  return {
-    name,
-    grants: JSON.stringify(grants),
-    expiresAt: expiresAtMs === null ? null : formatTime(expiresAtMs),
-  };
-}
-
-function isNotedOrDeleted(error: unknown): boolean {
-  return (
-    error instanceof GatewayError &&
-    (error.code === 'changed-meanwhile' || error.code === 'access-token-not-found')
-  );
 }

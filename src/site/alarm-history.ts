@@ -1,3 +1,4 @@
+import type { AlarmState, AlarmStateRecord } from '../domain/alarm-states.js';
 import type { AlarmKind, FootageType } from '../domain/alarms.js';
 
 interface Named {
@@ -25,6 +26,8 @@ export interface AlarmRecord extends AlarmPlace {
   readonly footage: Readonly<Partial<Record<FootageType, string>>>;
   /** JSON text of the object of the device's other fields, undefined when there were none. */
   readonly data: string | undefined;
+  /** Who has given it which state. */
+  readonly states: AlarmStateRecord;
 }
 
 export type AlarmOrder = 'asc' | 'desc';
@@ -41,6 +44,8 @@ export interface AlarmQuery {
   /** Only this device's alarms in the location; undefined: the whole location's. */
   readonly deviceId: string | undefined;
   readonly kinds: readonly AlarmKind[];
+  /** Only alarms that are in one of these states when the page is read; undefined: in any. */
+  readonly states?: readonly AlarmState[] | undefined;
   /** Only alarms that happened in one of these groups; undefined: anywhere, outside of groups too. */
   readonly groupIds: readonly string[] | undefined;
   /** Exclusive bounds. */
@@ -65,7 +70,8 @@ export interface AlarmHistory {
   /**
    * Reads a page, full unless it is the last, in one round trip to the store.
    *
-   * There is one round trip more for each thousand alarms in between that came after the first page.
+   * There is one round trip more for each thousand alarms in between that came after the first page, or are in
+   * other states.
    *
    * @throws GatewayError `store-unavailable`
    */

@@ -16,6 +16,9 @@ export const AUDIT_ACTIONS = [
   'device.deleted',
   'device.secret-replaced',
   'custom-data.changed',
+  'alarm.acknowledged',
+  'alarm.resolved',
+  'alarm.tested',
   'access-token.created',
   'access-token.deleted',
   'access-token.expired',
@@ -57,7 +60,7 @@ export interface AuditEntry {
   readonly atMs: number;
   /** The location concerned, null for none or all. */
   readonly locationId: string | null;
-  /** The object of the action: id of a location, group, room, device, token or loss; a bridge's name. */
+  /** The object of the action: id of a location, group, room, device, alarm, token or loss; a bridge's name. */
   readonly resourceId: string | null;
   /** Further details: the target of a move, the object key of a URL, the denied request. */
   readonly details: Readonly<Record<string, string | null>>;

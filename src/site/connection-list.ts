@@ -32,7 +32,9 @@ export const DENIED_REASONS = {
   'too-many-subscriptions':
     'The device or access token has as many subscriptions as it may have (limits.device.subscriptions, limits.token.subscriptions).',
   'topic-not-of-device': 'A device may publish on its own topics (devices/<id>/…) only.',
-  'topic-not-of-token': 'An access token may publish commands to devices, and nothing else.',
+  'topic-not-of-token':
+    'An access token may publish commands to devices and states of alarms, and nothing else.',
+  'alarm-state-without-grant': 'A state of an alarm needs a responder grant over the location.',
   'command-without-grant': 'A command needs a manager grant that covers the device.',
 } as const;
 
@@ -62,19 +64,23 @@ export interface DeniedConnection {
 export const TRANSPORTS = ['mqtt', 'mqtts', 'ws', 'wss'] as const;
 export type Transport = (typeof TRANSPORTS)[number];
 
+/** With that of event streams. */
+export const PROTOCOLS = [...TRANSPORTS, 'sse'] as const;
+
 export const MQTT_VERSIONS = ['3.1', '3.1.1'] as const;
 export type MqttVersion = (typeof MQTT_VERSIONS)[number];
 
-/** An open MQTT connection. */
+/** An open MQTT connection, or an event stream. */
 export interface ConnectionView {
   readonly clientId: string;
   readonly principal: { readonly type: 'access-token' | 'device'; readonly id: string };
   readonly address: string;
   readonly sinceMs: number;
-  readonly protocol: Transport;
-  readonly mqttVersion: MqttVersion;
-  /** The one that the gateway goes by. */
-  readonly keepAliveSeconds: number;
+  readonly protocol: (typeof PROTOCOLS)[number];
+  /** Null: an event stream. */
+  readonly mqttVersion: MqttVersion | null;
+  /** The one that the gateway goes by; null: an event stream. */
+  readonly keepAliveSeconds: number | null;
   /** Accepted for the client's session, and not acknowledged. */
   readonly backlog: { readonly alarms: number; readonly messages: number };
   /** Since when it is read later than it sends, and the limit (its key of `limits`); null: it is not. */
@@ -94,7 +100,7 @@ export interface ConnectionPage {
   readonly next: ConnectionPosition | undefined;
 }
 
-/** Who is connected over MQTT, and who was denied something. */
+/** Who is connected, and who was denied something over MQTT. */
 export interface ConnectionList {
   /** In the order in which they were opened. */
   page(limit: number, from: ConnectionPosition | undefined): ConnectionPage;

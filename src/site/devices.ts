@@ -1,19 +1,21 @@
 import { hashSecret, newSecret, secretMatches } from '../domain/credentials.js';
-import { principalKey } from '../domain/grants.js';
-import { changedLimits, type LimitsChange } from '../domain/limits.js';
+import {
+  changedLimits,
+  DEVICE_LIMITS,
+  type LimitsChange,
+  type OwnLimits,
+} from '../domain/limits.js';
 import { mergePatch, newId } from '../domain/notation.js';
 import type { Device } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
-import { NO_DEVICE } from './absences.js';
+import { NO_DEVICE, NO_LOCATION, NO_ROOM } from './absences.js';
 import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
-import type { SiteEvents } from './site-events.js';
+import type { SiteChanges } from './site-changes.js';
 import type { SiteModel } from './site-model.js';
-import type { DeviceChange, DeviceKey, DevicePlace, SiteStore } from './site-store.js';
+import type { DeviceChange, DeviceKey, DevicePlace } from './site-store.js';
 
 /** Custom data of a device without any (specification 2). */
 const NO_CUSTOM_DATA = '{}';
-/** Far more attempts than people edit one device's data at the same moment. */
-const MAX_MERGE_ATTEMPTS = 20;
 /** Specification 8, on the payload; CONTRACT 2, on the merged result as well. */
 export const MAX_CUSTOM_DATA_BYTES = 1024;
 
@@ -23,17 +25,21 @@ export interface DeviceWithSecret {
   readonly secret: string;
 }
 
+/** What a change makes of a device. */
+interface Changed {
+  readonly details: AuditEntry['details'];
+  readonly after: Device;
+}
+
 /** The devices of the site. Names are already parsed (`parseName`). */
 export class Devices {
-  readonly #store: SiteStore;
+  readonly #changes: SiteChanges;
   readonly #model: SiteModel;
-  readonly #events: SiteEvents;
   readonly #now: () => number;
 
-  constructor(store: SiteStore, model: SiteModel, events: SiteEvents, now: () => number) {
-    this.#store = store;
+  constructor(changes: SiteChanges, model: SiteModel, now: () => number) {
+    this.#changes = changes;
     this.#model = model;
-    this.#events = events;
     this.#now = now;
   }
 
@@ -45,28 +51,28 @@ export class Devices {
   }
 
   /** @throws GatewayError `location-not-found`, `device-id-in-use` */
-  async create(
+  create(
     actor: Actor,
     locationId: string,
     name: string,
-    id: string = newId(),
+    givenId: string = newId(),
   ): Promise<DeviceWithSecret> {
+    const id = givenId.toLowerCase();
     const secret = newSecret();
-    const device: Device = {
-      id: id.toLowerCase(),
-      locationId,
-      roomId: null,
-      name,
-      order: this.#model.nextOrder(),
-      createdAtMs: this.#now(),
-      secretHash: hashSecret(secret),
-      customData: NO_CUSTOM_DATA,
-      limits: {},
-    };
-    const key = { locationId, deviceId: device.id };
-    await this.#store.createDevice(device, this.#entry(actor, 'device.created', key, { name }));
-    this.#model.putDevice(device);
-    return { device, secret };
+    return this.#changes.make(actor, () => {
+      if (this.#model.location(locationId) === undefined) throw GatewayError.of(NO_LOCATION);
+      if (this.has(id)) {
+        throw new GatewayError('device-id-in-use', 'A device with this id exists already.');
+      }
+      const after: Device = {
+        ...{ id, locationId, roomId: null, name, order: this.#model.nextOrder() },
+        ...{ createdAtMs: this.#now(), secretHash: hashSecret(secret) },
+        ...{ customData: NO_CUSTOM_DATA, limits: {} },
+      };
+      const records = [{ kind: 'device', before: undefined, after }] as const;
+      const result = { device: after, secret };
+      return { action: 'device.created', details: { name }, records, result };
+    });
   }
 
   /**
@@ -74,23 +80,18 @@ export class Devices {
    *
    * @throws GatewayError `device-not-found`
    */
-  async change(
-    actor: Actor,
-    key: DeviceKey,
-    change: Pick<DeviceChange, 'name' | 'limits'>,
-  ): Promise<Device> {
-    const { name, limits = {} } = change;
-    const details = {
-      ...(name !== undefined && { name }),
-      ...limitDetails(limits),
-    };
-    await this.#store.changeDevice(key, change, this.#entry(actor, 'device.changed', key, details));
-    const before = this.get(key);
-    return this.#change({
-      ...before,
-      name: name ?? before.name,
-      limits: changedLimits(before.limits, limits),
-    });
+  change(actor: Actor, key: DeviceKey, { name, limits = {} }: DeviceChange): Promise<Device> {
+    return this.#change(actor, 'device.changed', key, (before) => ({
+      details: {
+        ...(name !== undefined && { name, previousName: before.name }),
+        ...limitDetails(before.limits, limits),
+      },
+      after: {
+        ...before,
+        name: name ?? before.name,
+        limits: changedLimits(before.limits, limits),
+      },
+    }));
   }
 
   /**
@@ -101,11 +102,10 @@ export class Devices {
   async replaceSecret(actor: Actor, key: DeviceKey): Promise<string> {
     const secret = newSecret();
     const secretHash = hashSecret(secret);
-    const entry = this.#entry(actor, 'device.secret-replaced', key);
-    await this.#store.changeDevice(key, { secretHash }, entry);
-    const device = { ...this.get(key), secretHash };
-    this.#model.putDevice(device);
-    this.#events.emit('credentialEnded', principalKey({ type: 'device', id: device.id }));
+    await this.#change(actor, 'device.secret-replaced', key, (before) => ({
+      details: {},
+      after: { ...before, secretHash },
+    }));
     return secret;
   }
 
@@ -130,36 +130,22 @@ export class Devices {
     await this.#move(actor, key, { locationId: key.locationId, roomId });
   }
 
-  async #move(actor: Actor, key: DeviceKey, to: DevicePlace): Promise<void> {
-    const target = { targetLocationId: to.locationId, targetRoomId: to.roomId };
-    await this.#store.moveDevice(key, to, this.#entry(actor, 'device.moved', key, target));
-    const before = this.get(key);
-    const after = { ...before, ...to };
-    this.#model.putDevice(after);
-    if (after.locationId !== before.locationId) this.#events.emit('deviceMoved', { before, after });
-    else this.#events.emit('deviceChanged', after.id);
-  }
-
   /** @throws GatewayError `device-not-found` */
-  async delete(actor: Actor, key: DeviceKey): Promise<void> {
-    await this.#store.deleteDevice(key, this.#entry(actor, 'device.deleted', key));
-    const device = this.get(key);
-    this.#model.removeDevice(device.id);
-    const principal = principalKey({ type: 'device', id: device.id });
-    this.#events.emit('credentialEnded', principal);
-    this.#events.emit('principalRemoved', principal);
-    this.#events.emit('deviceDeleted', device);
+  delete(actor: Actor, key: DeviceKey): Promise<void> {
+    return this.#changes.make(actor, () => {
+      const before = this.get(key);
+      const details = { name: before.name, roomId: before.roomId };
+      const records = [{ kind: 'device', before, after: undefined }] as const;
+      return { action: 'device.deleted', details, records, result: undefined };
+    });
   }
 
   /**
    * Replaces the custom data, or merges the patch into it by RFC 7396.
    *
-   * A merge is retried when another request changed the data between its read and its write.
-   *
    * @param payload JSON text of an object, at most 1024 bytes
    * @returns the stored object as JSON text
-   * @throws GatewayError `device-not-found`, `changed-meanwhile` when others keep changing it,
-   *   `invalid-custom-data` when the result is too large
+   * @throws GatewayError `device-not-found`, `invalid-custom-data` when the result is too large
    */
   async setCustomData(
     actor: Actor,
@@ -167,24 +153,12 @@ export class Devices {
     payload: string,
     mode: 'replace' | 'merge',
   ): Promise<string> {
-    const entry = this.#entry(actor, 'custom-data.changed', key, { mode });
-    if (mode === 'replace') {
-      await this.#store.replaceCustomData(key, undefined, payload, entry);
-      this.#change({ ...this.get(key), customData: payload });
-      return payload;
-    }
-    for (let attempt = 1; ; attempt++) {
-      const read = this.get(key).customData;
-      const customData = mergePatch(read, payload);
+    const device = await this.#change(actor, 'custom-data.changed', key, (before) => {
+      const customData = mode === 'merge' ? mergePatch(before.customData, payload) : payload;
       assertSize(customData);
-      try {
-        await this.#store.replaceCustomData(key, read, customData, entry);
-        this.#change({ ...this.get(key), customData });
-        return customData;
-      } catch (error) {
-        if (!isLostRace(error) || attempt === MAX_MERGE_ATTEMPTS) throw error;
-      }
-    }
+      return { details: { mode }, after: { ...before, customData } };
+    });
+    return device.customData;
   }
 
   /** Whether there is a device with this id, in any location. */
@@ -199,26 +173,47 @@ export class Devices {
     return device;
   }
 
-  #entry(
-    actor: Actor,
-    action: AuditAction,
-    { locationId, deviceId }: DeviceKey,
-    details: AuditEntry['details'] = {},
-  ): AuditEntry {
-    return { action, actor, atMs: this.#now(), locationId, resourceId: deviceId, details };
+  async #move(actor: Actor, key: DeviceKey, to: DevicePlace): Promise<void> {
+    const { locationId, roomId } = to;
+    await this.#change(actor, 'device.moved', key, (before) => {
+      if (this.#model.location(locationId) === undefined) throw GatewayError.of(NO_LOCATION);
+      if (roomId !== null && this.#model.roomIn({ locationId, roomId }) === undefined) {
+        throw GatewayError.of(NO_ROOM);
+      }
+      const details = {
+        ...{ targetLocationId: locationId, targetRoomId: roomId },
+        previousRoomId: before.roomId,
+      };
+      return { details, after: { ...before, locationId, roomId } };
+    });
   }
 
-  #change(device: Device): Device {
-    this.#model.putDevice(device);
-    this.#events.emit('deviceChanged', device.id);
-    return device;
+  #change(
+    actor: Actor,
+    action: AuditAction,
+    key: DeviceKey,
+    changed: (before: Device) => Changed,
+  ): Promise<Device> {
+    return this.#changes.make(actor, () => {
+      const before = this.get(key);
+      const { details, after } = changed(before);
+      const records = [{ kind: 'device', before, after }] as const;
+      return { action, details, records, result: after };
+    });
   }
 }
 
-/** A change of limits as the audit trail shows it, by their names. */
-function limitDetails(change: LimitsChange): AuditEntry['details'] {
-  const details = Object.entries(change).map(([name, limit]) => [name, limit?.toString() ?? null]);
-  return Object.fromEntries(details);
+/** A change of limits as the audit trail shows it, by their names, with the former ones. */
+function limitDetails(before: OwnLimits, change: LimitsChange): AuditEntry['details'] {
+  const details: Record<string, string | null> = {};
+  for (const name of DEVICE_LIMITS) {
+    const limit = change[name];
+    if (limit === undefined) continue;
+    details[name] = limit?.toString() ?? null;
+    details[`previous${name.charAt(0).toUpperCase()}${name.slice(1)}`] =
+      before[name]?.toString() ?? null;
+  }
+  return details;
 }
 
 function assertSize(customData: string): void {
@@ -228,8 +223,4 @@ function assertSize(customData: string): void {
       `The merged custom data would exceed ${MAX_CUSTOM_DATA_BYTES} bytes.`,
     );
   }
-}
-
-function isLostRace(error: unknown): boolean {
-  return error instanceof GatewayError && error.code === 'changed-meanwhile';
 }

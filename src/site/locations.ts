@@ -1,63 +1,71 @@
 import { newId } from '../domain/notation.js';
-import type { Group, Location, Room } from '../domain/site.js';
+import type { Group, Location, RecordChange, Room } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
 import { NO_LOCATION } from './absences.js';
-import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
-import type { SiteEvents } from './site-events.js';
+import type { Actor } from './audit-trail.js';
+import type { SiteChanges } from './site-changes.js';
 import type { SiteModel } from './site-model.js';
-import type { SiteStore } from './site-store.js';
 
 /** The locations of the site. Names are already parsed (`parseName`). */
 export class Locations {
-  readonly #store: SiteStore;
+  readonly #changes: SiteChanges;
   readonly #model: SiteModel;
-  readonly #events: SiteEvents;
-  readonly #now: () => number;
 
-  constructor(store: SiteStore, model: SiteModel, events: SiteEvents, now: () => number) {
-    this.#store = store;
+  constructor(changes: SiteChanges, model: SiteModel) {
+    this.#changes = changes;
     this.#model = model;
-    this.#events = events;
-    this.#now = now;
   }
 
   list(): Location[] {
     return this.#model.locations();
   }
 
-  async create(actor: Actor, name: string): Promise<Location> {
-    const location = { id: newId(), name, order: this.#model.nextOrder() };
-    await this.#store.createLocation(
-      location,
-      this.#entry(actor, 'location.created', location.id, { name }),
-    );
-    this.#model.putLocation(location);
-    return location;
+  create(actor: Actor, name: string): Promise<Location> {
+    return this.#changes.make(actor, () => {
+      const after = { id: newId(), name, order: this.#model.nextOrder() };
+      const records = [{ kind: 'location', before: undefined, after }] as const;
+      return { action: 'location.created', details: { name }, records, result: after };
+    });
   }
 
   /** @throws GatewayError `location-not-found` */
-  async rename(actor: Actor, id: string, name: string): Promise<Location> {
-    await this.#store.renameLocation(
-      id,
-      name,
-      this.#entry(actor, 'location.changed', id, { name }),
-    );
-    const location = { ...this.get(id), name };
-    this.#model.putLocation(location);
-    for (const deviceId of this.#model.deviceIdsIn(id))
-      this.#events.emit('deviceChanged', deviceId);
-    return location;
+  rename(actor: Actor, id: string, name: string): Promise<Location> {
+    return this.#changes.make(actor, () => {
+      const before = this.get(id);
+      const after = { ...before, name };
+      const details = { name, previousName: before.name };
+      const records = [{ kind: 'location', before, after }] as const;
+      return { action: 'location.changed', details, records, result: after };
+    });
   }
 
-  /** @throws GatewayError `location-not-found`, `location-has-devices` */
-  async delete(actor: Actor, id: string): Promise<void> {
-    // Groups and rooms are deleted with the location, without audit entries of their own.
-    const details = {
-      groups: JSON.stringify(this.#model.groupsOf(id).map(named)),
-      rooms: JSON.stringify(this.#model.roomsOf(id).map(named)),
-    };
-    await this.#store.deleteLocation(id, this.#entry(actor, 'location.deleted', id, details));
-    this.#model.removeLocation(id);
+  /**
+   * Deletes the location with its groups and rooms, which get no audit entries of their own.
+   *
+   * @throws GatewayError `location-not-found`, `location-has-devices`
+   */
+  delete(actor: Actor, id: string): Promise<void> {
+    return this.#changes.make(actor, () => {
+      const before = this.get(id);
+      if (this.#model.devicesWithin(new Set([id])).length > 0) {
+        throw new GatewayError(
+          'location-has-devices',
+          'Devices are still assigned to the location.',
+        );
+      }
+      const groups = this.#model.groupsOf(id);
+      const rooms = this.#model.roomsOf(id);
+      const within: RecordChange[] = [
+        ...groups.map((group) => ({ kind: 'group', before: group, after: undefined }) as const),
+        ...rooms.map((room) => ({ kind: 'room', before: room, after: undefined }) as const),
+      ];
+      return {
+        action: 'location.deleted',
+        details: { groups: named(groups), rooms: named(rooms), name: before.name },
+        records: [{ kind: 'location', before, after: undefined }, ...within],
+        result: undefined,
+      };
+    });
   }
 
   /** @throws GatewayError `location-not-found` */
@@ -66,17 +74,8 @@ export class Locations {
     if (location === undefined) throw GatewayError.of(NO_LOCATION);
     return location;
   }
-
-  #entry(
-    actor: Actor,
-    action: AuditAction,
-    id: string,
-    details: AuditEntry['details'] = {},
-  ): AuditEntry {
-    return { action, actor, atMs: this.#now(), locationId: id, resourceId: id, details };
-  }
 }
 
-function named({ id, name }: Group | Room): { id: string; name: string } {
-  return { id, name };
+function named(records: readonly (Group | Room)[]): string {
+  return JSON.stringify(records.map(({ id, name }) => ({ id, name })));
 }

@@ -21,12 +21,6 @@ export interface LossDetails {
   readonly detail: string;
 }
 
-/** Receives reports of losses. */
-export interface LossReport {
-  /** Raises the fault at once; the loss is stored soon after. */
-  report(loss: LossDetails): void;
-}
-
 /** A reported loss, kept after an administrator has acknowledged it. */
 export interface Loss extends LossDetails {
   readonly id: string;
@@ -34,18 +28,6 @@ export interface Loss extends LossDetails {
   readonly acknowledgedAtMs: number | null;
   /** The id of the access token; null until acknowledged. */
   readonly acknowledgedBy: string | null;
-}
-
-/** Lists losses for the administrator. */
-export interface LossList {
-  /** Lists them, the newest first. */
-  list(): readonly Loss[];
-  /**
-   * Marks a loss as seen by the administrator; does nothing when it already is.
-   *
-   * @throws GatewayError `loss-not-found`, `store-unavailable`
-   */
-  acknowledge(actor: Actor, id: string): Promise<Loss>;
 }
 
 /** Keeps losses across restarts. */
@@ -78,7 +60,7 @@ const NAMES: Readonly<Record<LossKind, string>> = {
  * The gateway goes on and stays ready: nobody can bring back a lost alarm, but somebody may have to look
  * after the person who pressed the button.
  */
-export class Losses implements LossReport, LossList {
+export class Losses {
   readonly #options: LossesOptions;
   /** The oldest first. */
   #losses: readonly Loss[] = [];
@@ -94,6 +76,7 @@ export class Losses implements LossReport, LossList {
     this.#showFaults();
   }
 
+  /** Raises the fault at once; the loss is stored soon after. */
   report(details: LossDetails): void {
     const { log, now } = this.#options;
     const loss: Loss = {
@@ -115,10 +98,16 @@ export class Losses implements LossReport, LossList {
     this.#isKept = this.#losses === losses;
   }
 
+  /** Lists them, the newest first. */
   list(): readonly Loss[] {
     return this.#losses.toReversed();
   }
 
+  /**
+   * Marks a loss as seen by the administrator; does nothing when it already is.
+   *
+   * @throws GatewayError `loss-not-found`, `store-unavailable`
+   */
   acknowledge(actor: Actor, id: string): Promise<Loss> {
     // One at a time, so that of two at once the second finds the loss acknowledged.
     const acknowledged = this.#acknowledging.then(() => this.#acknowledge(actor, id));

@@ -12,6 +12,7 @@ const QUOTAS = {
   'persistent-sessions':
     'persistent sessions, further ones are refused or take the place of old ones',
   subscriptions: 'subscriptions, further ones are refused',
+  'unread-bytes': 'unread bytes, a connection that takes none for five seconds is closed',
   retained: 'retained messages, further ones are forwarded and not retained',
   footage: 'recordings, further ones are refused',
   'http-connections': 'HTTP connections, further ones are closed',

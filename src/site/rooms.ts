@@ -1,52 +1,51 @@
 import { newId } from '../domain/notation.js';
 import type { Room } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
-import { NO_ROOM } from './absences.js';
-import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
-import type { SiteEvents } from './site-events.js';
+import { NO_GROUP, NO_LOCATION, NO_ROOM, NO_ROOM_IN_GROUP } from './absences.js';
+import type { Actor } from './audit-trail.js';
+import type { SiteChanges } from './site-changes.js';
 import type { SiteModel } from './site-model.js';
-import type { RoomChange, RoomKey, SiteStore } from './site-store.js';
+import type { RoomChange, RoomKey } from './site-store.js';
 
 /** The rooms of the site. Names are already parsed (`parseName`). */
 export class Rooms {
-  readonly #store: SiteStore;
+  readonly #changes: SiteChanges;
   readonly #model: SiteModel;
-  readonly #events: SiteEvents;
-  readonly #now: () => number;
 
-  constructor(store: SiteStore, model: SiteModel, events: SiteEvents, now: () => number) {
-    this.#store = store;
+  constructor(changes: SiteChanges, model: SiteModel) {
+    this.#changes = changes;
     this.#model = model;
-    this.#events = events;
-    this.#now = now;
   }
 
   /** @throws GatewayError `location-not-found`, `group-not-found` */
-  async create(
-    actor: Actor,
-    locationId: string,
-    name: string,
-    groupId: string | null,
-  ): Promise<Room> {
-    const order = this.#model.nextOrder();
-    const room: Room = { id: newId(), locationId, groupId, name, order };
-    const key = { locationId, roomId: room.id };
-    const entry = this.#entry(actor, 'room.created', key, { name, groupId });
-    await this.#store.createRoom(room, entry);
-    this.#model.putRoom(room);
-    return room;
+  create(actor: Actor, locationId: string, name: string, groupId: string | null): Promise<Room> {
+    return this.#changes.make(actor, () => {
+      if (this.#model.location(locationId) === undefined) throw GatewayError.of(NO_LOCATION);
+      if (groupId !== null) this.#requireGroup(locationId, groupId);
+      const after = { id: newId(), locationId, groupId, name, order: this.#model.nextOrder() };
+      const records = [{ kind: 'room', before: undefined, after }] as const;
+      return { action: 'room.created', details: { name, groupId }, records, result: after };
+    });
   }
 
   /** @throws GatewayError `room-not-found`, `group-not-found` */
-  async change(actor: Actor, key: RoomKey, change: RoomChange): Promise<Room> {
-    await this.#store.changeRoom(
-      key,
-      change,
-      this.#entry(actor, 'room.changed', key, given(change)),
-    );
-    const room = this.get(key);
-    const { name = room.name, groupId = room.groupId } = change;
-    return this.#replace({ ...room, name, groupId });
+  change(actor: Actor, key: RoomKey, { name, groupId }: RoomChange): Promise<Room> {
+    return this.#changes.make(actor, () => {
+      const before = this.get(key);
+      if (typeof groupId === 'string') this.#requireGroup(key.locationId, groupId);
+      const given = {
+        ...(name !== undefined && { name }),
+        ...(groupId !== undefined && { groupId }),
+      };
+      const after = { ...before, ...given };
+      const details = {
+        ...given,
+        ...(name !== undefined && { previousName: before.name }),
+        ...(groupId !== undefined && { previousGroupId: before.groupId }),
+      };
+      const records = [{ kind: 'room', before, after }] as const;
+      return { action: 'room.changed', details, records, result: after };
+    });
   }
 
   /**
@@ -54,16 +53,29 @@ export class Rooms {
    *
    * @throws GatewayError `group-not-found` for either, `room-not-found` when it is not in the first
    */
-  async move(actor: Actor, key: RoomKey, fromGroupId: string, toGroupId: string): Promise<void> {
-    const entry = this.#entry(actor, 'room.moved', key, { groupId: toGroupId });
-    await this.#store.moveRoom(key, fromGroupId, toGroupId, entry);
-    this.#replace({ ...this.get(key), groupId: toGroupId });
+  move(actor: Actor, key: RoomKey, fromGroupId: string, toGroupId: string): Promise<void> {
+    return this.#changes.make(actor, () => {
+      this.#requireGroup(key.locationId, fromGroupId);
+      const before = this.#model.roomIn(key);
+      if (before?.groupId !== fromGroupId) throw GatewayError.of(NO_ROOM_IN_GROUP);
+      this.#requireGroup(key.locationId, toGroupId);
+      const details = { groupId: toGroupId, previousGroupId: fromGroupId };
+      const records = [{ kind: 'room', before, after: { ...before, groupId: toGroupId } }] as const;
+      return { action: 'room.moved', details, records, result: undefined };
+    });
   }
 
   /** @throws GatewayError `room-not-found`, `room-has-devices` */
-  async delete(actor: Actor, key: RoomKey): Promise<void> {
-    await this.#store.deleteRoom(key, this.#entry(actor, 'room.deleted', key));
-    this.#model.removeRoom(key.roomId);
+  delete(actor: Actor, key: RoomKey): Promise<void> {
+    return this.#changes.make(actor, () => {
+      const before = this.get(key);
+      if (this.#model.devicesWithin(new Set([key.roomId])).length > 0) {
+        throw new GatewayError('room-has-devices', 'Devices are still assigned to the room.');
+      }
+      const details = { name: before.name, groupId: before.groupId };
+      const records = [{ kind: 'room', before, after: undefined }] as const;
+      return { action: 'room.deleted', details, records, result: undefined };
+    });
   }
 
   /** @throws GatewayError `room-not-found` when it is not in this location */
@@ -73,25 +85,8 @@ export class Rooms {
     return room;
   }
 
-  #entry(
-    actor: Actor,
-    action: AuditAction,
-    { locationId, roomId }: RoomKey,
-    details: AuditEntry['details'] = {},
-  ): AuditEntry {
-    return { action, actor, atMs: this.#now(), locationId, resourceId: roomId, details };
+  #requireGroup(locationId: string, groupId: string): void {
+    const group = this.#model.groupIn({ locationId, groupId });
+    if (group === undefined) throw GatewayError.of(NO_GROUP);
   }
-
-  #replace(room: Room): Room {
-    this.#model.putRoom(room);
-    for (const id of this.#model.deviceIdsIn(room.locationId, new Set([room.id]))) {
-      this.#events.emit('deviceChanged', id);
-    }
-    return room;
-  }
-}
-
-/** The parts of a room that a change names. */
-function given({ name, groupId }: RoomChange): AuditEntry['details'] {
-  return { ...(name !== undefined && { name }), ...(groupId !== undefined && { groupId }) };
 }

@@ -1,22 +1,9 @@
 import type { Logger } from 'pino';
 import type { Health } from './health.js';
-import {
-  isRepaired,
-  type RecordKind,
-  type SiteFinding,
-  type SiteProblem,
-} from './site-findings.js';
+import { isRepaired, type SiteFinding, type SiteProblem } from './site-findings.js';
 
 const MAX_NAMED = 3;
 const MAX_LOGGED_IDS = 100;
-
-const NOUNS: Readonly<Record<RecordKind, readonly [one: string, many: string]>> = {
-  location: ['location', 'locations'],
-  group: ['group', 'groups'],
-  room: ['room', 'rooms'],
-  device: ['device', 'devices'],
-  'access-token': ['access token', 'access tokens'],
-};
 
 /** Reports inconsistencies of the stored site as faults and in the log (FINDINGS R8). */
 export class SiteFaults {
@@ -55,15 +42,16 @@ export class SiteFaults {
   }
 }
 
-function sourceOf({ problem, kind, memberKind }: SiteFinding): string {
-  return ['site', problem, kind, ...(memberKind === undefined ? [] : [memberKind])].join('/');
+function sourceOf({ problem, kind }: SiteFinding): string {
+  return `site/${problem}/${kind}`;
 }
 
 function merged(before: SiteFinding | undefined, finding: SiteFinding): SiteFinding {
   return { ...finding, ids: [...new Set([...(before?.ids ?? []), ...finding.ids])] };
 }
 
-type Wording = (records: string, finding: SiteFinding) => string;
+/** @param list the kind of the records, in the plural */
+type Wording = (records: string, list: string) => string;
 
 const WORDINGS: Readonly<Record<SiteProblem, Wording>> = {
   'record-missing': (records) => `The store lists ${records} without a record, left out`,
@@ -72,25 +60,16 @@ const WORDINGS: Readonly<Record<SiteProblem, Wording>> = {
     `The store has no readable record of ${records}, served with the id as name`,
   'room-lost': (records) => `The store has no room for ${records} that should be in one`,
   'group-lost': (records) => `The store has no group for ${records} that should be in one`,
-  'list-repaired': (records, { kind }) =>
-    `The store's list of ${NOUNS[kind][1]} lacked ${records}, put back from the records`,
-  'list-incomplete': (records, { kind }) =>
-    `The store's list of ${NOUNS[kind][1]} lacks ${records}, and the store refuses to be repaired`,
-  'members-repaired': (records, finding) =>
-    `The store's list of ${membersOf(finding)} was wrong for ${records}, rebuilt from the records`,
-  'members-wrong': (records, finding) =>
-    `The store's list of ${membersOf(finding)} is wrong for ${records}, and the store refuses to be repaired`,
+  'list-repaired': (records, list) =>
+    `The store's list of ${list} lacked ${records}, put back from the records`,
+  'list-incomplete': (records, list) =>
+    `The store's list of ${list} lacks ${records}, and the store refuses to be repaired`,
 };
 
-function sentence(finding: SiteFinding): string {
-  const { problem, kind, ids } = finding;
-  const [one, many] = NOUNS[kind];
-  const records = `${ids.length} ${ids.length === 1 ? one : many}`;
+function sentence({ problem, kind, ids }: SiteFinding): string {
+  const one = kind.replace('-', ' ');
+  const records = `${ids.length} ${one}${ids.length === 1 ? '' : 's'}`;
   const named = ids.slice(0, MAX_NAMED).join(', ');
   const others = ids.length > MAX_NAMED ? ` and ${ids.length - MAX_NAMED} more` : '';
-  return `${WORDINGS[problem](records, finding)}: ${named}${others}.`;
-}
-
-function membersOf({ memberKind }: SiteFinding): string {
-  return memberKind === undefined ? 'members' : NOUNS[memberKind][1];
+  return `${WORDINGS[problem](records, `${one}s`)}: ${named}${others}.`;
 }

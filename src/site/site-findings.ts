@@ -1,8 +1,4 @@
-import { principalKey } from '../domain/grants.js';
-import type { SiteRecords } from '../domain/site.js';
-
-/** The kinds of records of a site. */
-export type RecordKind = 'location' | 'group' | 'room' | 'device' | 'access-token';
+import type { RecordKind, SiteRecords } from '../domain/site.js';
 
 /** Inconsistencies of the stored site (FINDINGS R8). */
 export type SiteProblem =
@@ -18,17 +14,13 @@ export type SiteProblem =
   | 'group-lost'
   /** The list of all ids of a kind lacked these, and has them again. */
   | 'list-repaired'
-  | 'list-incomplete'
-  /** The list of members of these disagreed with the records, and was rebuilt. */
-  | 'members-repaired'
-  | 'members-wrong';
+  /** The same, but the store refuses to be repaired. */
+  | 'list-incomplete';
 
 /** Records of one kind that have the same problem. */
 export interface SiteFinding {
   readonly problem: SiteProblem;
   readonly kind: RecordKind;
-  /** The kind of the members, for a wrong list of members. */
-  readonly memberKind?: RecordKind;
   readonly ids: readonly string[];
 }
 
@@ -37,22 +29,21 @@ export interface SiteState {
   readonly records: SiteRecords;
   /** The inconsistencies; `records` has the repaired ones as they should be. */
   readonly findings: readonly SiteFinding[];
+  /** How many changes the site has had, by any gateway. */
+  readonly revision: number;
 }
 
 /** Whether the inconsistency is repaired, and is only reported. */
 export function isRepaired({ problem }: SiteFinding): boolean {
-  return problem === 'list-repaired' || problem === 'members-repaired';
+  return problem === 'list-repaired';
 }
 
-/** `principalKey` of the devices and tokens that exist, but whose records cannot be used. */
-export function unreadablePrincipals(findings: readonly SiteFinding[]): Set<string> {
-  const keys = new Set<string>();
-  for (const { problem, kind, ids } of findings) {
-    if (problem !== 'record-missing' && problem !== 'record-unreadable') continue;
-    for (const id of ids) {
-      if (kind === 'device') keys.add(principalKey({ type: 'device', id }));
-      if (kind === 'access-token') keys.add(principalKey({ type: 'token', id, grants: [] }));
-    }
-  }
-  return keys;
+/** The holders whose records cannot be used: `location:<id>`, or the `principalKey` of devices and tokens. */
+export function unreadableHolders(findings: readonly SiteFinding[]): Set<string> {
+  const lost = findings.filter(({ problem }) => problem.startsWith('record-'));
+  return new Set(
+    lost.flatMap(({ kind, ids }) =>
+      ids.map((id) => `${kind === 'access-token' ? 'token' : kind}:${id}`),
+    ),
+  );
 }

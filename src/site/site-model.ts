@@ -1,36 +1,45 @@
 import { type DeviceContext, deviceContext } from '../domain/messages.js';
-import type { AccessToken, Device, Group, Location, Room } from '../domain/site.js';
-import { type SiteState, unreadablePrincipals } from './site-findings.js';
+import type {
+  AccessToken,
+  Device,
+  Group,
+  Location,
+  RecordChange,
+  RecordKind,
+  RecordOfKind,
+  Room,
+} from '../domain/site.js';
+import { type SiteState, unreadableHolders } from './site-findings.js';
 import type { DeviceKey, GroupKey, RoomKey } from './site-store.js';
+
+type RecordsById = { readonly [K in RecordKind]: Map<string, RecordOfKind[K]> };
 
 /**
  * The whole site in memory.
  *
  * Messages are enriched and permissions decided from it, without a round trip to the store. The store is
- * the authority: a change is made here once it is stored there.
+ * the authority: a change is made here once it is stored there (SiteChanges).
  */
 export class SiteModel {
-  #locations = new Map<string, Location>();
-  #groups = new Map<string, Group>();
-  #rooms = new Map<string, Room>();
-  #devices = new Map<string, Device>();
-  #accessTokens = new Map<string, AccessToken>();
+  #records: RecordsById = recordsById([], [], [], [], []);
   #contexts = new Map<string, DeviceContext>();
-  #unreadablePrincipals: ReadonlySet<string> = new Set();
+  #unreadable: ReadonlySet<string> = new Set();
   #lastOrder = 0;
 
   /** Replaces everything by the stored site. */
   load({ records, findings }: SiteState): void {
-    this.#unreadablePrincipals = unreadablePrincipals(findings);
-    this.#locations = byId(records.locations);
-    this.#groups = byId(records.groups);
-    this.#rooms = byId(records.rooms);
-    this.#devices = byId(records.devices);
-    this.#accessTokens = byId(records.accessTokens);
+    const { locations, groups, rooms, devices, accessTokens } = records;
+    this.#unreadable = unreadableHolders(findings);
+    this.#records = recordsById(locations, groups, rooms, devices, accessTokens);
     this.#contexts.clear();
-    for (const group of Object.values(records)) {
-      for (const { order } of group) this.#lastOrder = Math.max(this.#lastOrder, order);
+    for (const all of Object.values(records)) {
+      for (const { order } of all) this.#lastOrder = Math.max(this.#lastOrder, order);
     }
+  }
+
+  /** Makes changes that are stored. */
+  apply(changes: readonly RecordChange[]): void {
+    for (const change of changes) this.#apply(change);
   }
 
   /** The next number in the order of creation. */
@@ -40,37 +49,37 @@ export class SiteModel {
   }
 
   locations(): Location[] {
-    return inOrder(this.#locations.values());
+    return inOrder(this.#records.location.values());
   }
 
   location(id: string): Location | undefined {
-    return this.#locations.get(id);
+    return this.#records.location.get(id);
   }
 
   groupsOf(locationId: string): Group[] {
-    return inOrder(this.#groups.values()).filter((group) => group.locationId === locationId);
+    return inOrder(this.#records.group.values()).filter((group) => group.locationId === locationId);
   }
 
   group(id: string): Group | undefined {
-    return this.#groups.get(id);
+    return this.#records.group.get(id);
   }
 
   /** The group if it is in this location. */
   groupIn({ locationId, groupId }: GroupKey): Group | undefined {
-    return within(locationId, this.#groups.get(groupId));
+    return within(locationId, this.group(groupId));
   }
 
   roomsOf(locationId: string): Room[] {
-    return inOrder(this.#rooms.values()).filter((room) => room.locationId === locationId);
+    return inOrder(this.#records.room.values()).filter((room) => room.locationId === locationId);
   }
 
   room(id: string): Room | undefined {
-    return this.#rooms.get(id);
+    return this.#records.room.get(id);
   }
 
   /** The room if it is in this location. */
   roomIn({ locationId, roomId }: RoomKey): Room | undefined {
-    return within(locationId, this.#rooms.get(roomId));
+    return within(locationId, this.room(roomId));
   }
 
   /** The ids of the devices in each occupied room of the location, in order of creation. */
@@ -84,45 +93,48 @@ export class SiteModel {
   }
 
   devices(): Device[] {
-    return inOrder(this.#devices.values());
+    return inOrder(this.#records.device.values());
   }
 
   devicesOf(locationId: string): Device[] {
     return this.devices().filter((device) => device.locationId === locationId);
   }
 
-  /** The ids of the devices in these rooms of the location, or anywhere in the location. */
-  deviceIdsIn(locationId: string, roomIds?: ReadonlySet<string | null>): string[] {
-    const ids: string[] = [];
-    for (const device of this.#devices.values()) {
-      if (device.locationId !== locationId) continue;
-      if (roomIds === undefined || roomIds.has(device.roomId)) ids.push(device.id);
+  /** The devices in any of these locations, groups or rooms. */
+  devicesWithin(ids: ReadonlySet<string>): Device[] {
+    const devices: Device[] = [];
+    for (const device of this.#records.device.values()) {
+      const { locationId, roomId } = device;
+      const groupId = this.#roomOf(device)?.groupId;
+      if (ids.has(locationId) || ids.has(roomId ?? '') || ids.has(groupId ?? '')) {
+        devices.push(device);
+      }
     }
-    return ids;
+    return devices;
   }
 
   device(id: string): Device | undefined {
-    return this.#devices.get(id);
+    return this.#records.device.get(id);
   }
 
   /** The device if it is in this location. */
   deviceIn({ locationId, deviceId }: DeviceKey): Device | undefined {
-    return within(locationId, this.#devices.get(deviceId));
+    return within(locationId, this.device(deviceId));
   }
 
   accessTokens(): AccessToken[] {
-    return inOrder(this.#accessTokens.values());
+    return inOrder(this.#records['access-token'].values());
   }
 
   accessToken(id: string): AccessToken | undefined {
-    return this.#accessTokens.get(id);
+    return this.#records['access-token'].get(id);
   }
 
   /** The device with its place as of now; undefined when there is no such device. */
   context(deviceId: string): DeviceContext | undefined {
     const known = this.#contexts.get(deviceId);
     if (known !== undefined) return known;
-    const device = this.#devices.get(deviceId);
+    const device = this.device(deviceId);
     const context = device && this.contextOf(device);
     if (context !== undefined) this.#contexts.set(deviceId, context);
     return context;
@@ -130,11 +142,10 @@ export class SiteModel {
 
   /** The context of a device as given, current or former; undefined without its location. */
   contextOf(device: Device): DeviceContext | undefined {
-    const location = this.#locations.get(device.locationId);
+    const location = this.location(device.locationId);
     if (location === undefined) return undefined;
-    const room = device.roomId === null ? undefined : this.#rooms.get(device.roomId);
-    const groupId = room?.groupId ?? null;
-    const group = groupId === null ? undefined : this.#groups.get(groupId);
+    const room = this.#roomOf(device);
+    const group = this.group(room?.groupId ?? '');
     return deviceContext(device, location, room ?? null, group ?? null);
   }
 
@@ -144,65 +155,43 @@ export class SiteModel {
   }
 
   /**
-   * Whether this principal's record was lost or unreadable when the site was loaded.
+   * Whether this holder's record was lost or unreadable when the site was loaded.
    *
-   * Nobody can authenticate as that device or token, but its sessions must be kept.
+   * Nobody can authenticate as such a device or token, but its sessions must be kept.
    *
-   * @param principal a `principalKey`
+   * @param holder a `principalKey`, or `location:<id>`
    */
-  isUnreadable(principal: string): boolean {
-    return this.#unreadablePrincipals.has(principal);
+  isUnreadable(holder: string): boolean {
+    return this.#unreadable.has(holder);
   }
 
-  putLocation(location: Location): void {
-    this.#locations.set(location.id, location);
-    this.#contexts.clear();
+  #apply<K extends RecordKind>({ kind, before, after }: RecordChange<K>): void {
+    if (after !== undefined) this.#records[kind].set(after.id, after);
+    else if (before !== undefined) this.#records[kind].delete(before.id);
+    // A device's context holds the names of its place.
+    if (kind === 'device') this.#contexts.delete((after ?? before)?.id ?? '');
+    else if (kind !== 'access-token') this.#contexts.clear();
   }
 
-  /** Removes the location with its rooms and groups. */
-  removeLocation(id: string): void {
-    for (const room of this.roomsOf(id)) this.#rooms.delete(room.id);
-    for (const group of this.groupsOf(id)) this.#groups.delete(group.id);
-    this.#locations.delete(id);
+  #roomOf({ roomId }: Device): Room | undefined {
+    return roomId === null ? undefined : this.room(roomId);
   }
+}
 
-  putGroup(group: Group): void {
-    this.#groups.set(group.id, group);
-    this.#contexts.clear();
-  }
-
-  removeGroup(id: string): void {
-    this.#groups.delete(id);
-    this.#contexts.clear();
-  }
-
-  putRoom(room: Room): void {
-    this.#rooms.set(room.id, room);
-    this.#contexts.clear();
-  }
-
-  removeRoom(id: string): void {
-    this.#rooms.delete(id);
-    this.#contexts.clear();
-  }
-
-  putDevice(device: Device): void {
-    this.#devices.set(device.id, device);
-    this.#contexts.delete(device.id);
-  }
-
-  removeDevice(id: string): void {
-    this.#devices.delete(id);
-    this.#contexts.delete(id);
-  }
-
-  putAccessToken(token: AccessToken): void {
-    this.#accessTokens.set(token.id, token);
-  }
-
-  removeAccessToken(id: string): void {
-    this.#accessTokens.delete(id);
-  }
+function recordsById(
+  locations: readonly Location[],
+  groups: readonly Group[],
+  rooms: readonly Room[],
+  devices: readonly Device[],
+  accessTokens: readonly AccessToken[],
+): RecordsById {
+  return {
+    location: byId(locations),
+    group: byId(groups),
+    room: byId(rooms),
+    device: byId(devices),
+    'access-token': byId(accessTokens),
+  };
 }
 
 function byId<T extends { readonly id: string }>(records: readonly T[]): Map<string, T> {

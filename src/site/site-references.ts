@@ -1,5 +1,5 @@
-import type { Device, Location, Room, SiteRecords } from '../domain/site.js';
-import type { RecordKind, SiteFinding, SiteProblem, SiteState } from './site-findings.js';
+import type { SiteRecords } from '../domain/site.js';
+import type { SiteFinding, SiteState } from './site-findings.js';
 
 /**
  * Resolves dangling references between records, so that the rest of a damaged site is served.
@@ -7,37 +7,34 @@ import type { RecordKind, SiteFinding, SiteProblem, SiteState } from './site-fin
  * References to a lost room or group are removed. A lost location is replaced by one with its id as the
  * name: its devices' alarms must go through, and topics and grants know only the id.
  */
-export function withSoundReferences({ records, findings }: SiteState): SiteState {
-  const found = new Findings(findings);
-  const locations = [...records.locations, ...lostLocations(records, found)];
-  const groups = byId(records.groups);
-  const rooms = records.rooms.map((room) => inItsGroup(room, groups, found));
-  const roomsById = byId(rooms);
-  const devices = records.devices.map((device) => inItsRoom(device, roomsById, found));
-  return { records: { ...records, locations, rooms, devices }, findings: found.all() };
+export function withSoundReferences({ records, findings, revision }: SiteState): SiteState {
+  const lost = lostLocations(records);
+  const stray = strays(records.rooms, ({ groupId }) => groupId, records.groups);
+  const astray = strays(records.devices, ({ roomId }) => roomId, records.rooms);
+  const found: SiteFinding[] = [
+    ...findings.map((finding) => withoutLocations(finding, lost)),
+    { problem: 'location-lost', kind: 'location', ids: [...lost] },
+    { problem: 'group-lost', kind: 'room', ids: [...stray] },
+    { problem: 'room-lost', kind: 'device', ids: [...astray] },
+  ];
+  const { locations, rooms, devices } = records;
+  return {
+    records: {
+      ...records,
+      locations: [...locations, ...Array.from(lost, (id) => ({ id, name: id, order: 0 }))],
+      rooms: rooms.map((room) => (stray.has(room.id) ? { ...room, groupId: null } : room)),
+      devices: devices.map((one) => (astray.has(one.id) ? { ...one, roomId: null } : one)),
+    },
+    findings: found.filter(({ ids }) => ids.length > 0),
+    revision,
+  };
 }
 
-function lostLocations({ locations, groups, rooms, devices }: SiteRecords, found: Findings) {
-  const known = byId(locations);
-  const lost = new Map<string, Location>();
-  for (const { locationId } of [...groups, ...rooms, ...devices]) {
-    if (known.has(locationId) || lost.has(locationId)) continue;
-    lost.set(locationId, { id: locationId, name: locationId, order: 0 });
-    found.add('location-lost', 'location', locationId);
-  }
-  return lost.values();
-}
-
-function inItsGroup(room: Room, groups: ReadonlyMap<string, InLocation>, found: Findings): Room {
-  if (room.groupId === null || isIn(room.locationId, groups.get(room.groupId))) return room;
-  found.add('group-lost', 'room', room.id);
-  return { ...room, groupId: null };
-}
-
-function inItsRoom(device: Device, rooms: ReadonlyMap<string, InLocation>, found: Findings) {
-  if (device.roomId === null || isIn(device.locationId, rooms.get(device.roomId))) return device;
-  found.add('room-lost', 'device', device.id);
-  return { ...device, roomId: null };
+/** The locations that others are in, but that have no readable record. */
+function lostLocations({ locations, groups, rooms, devices }: SiteRecords): ReadonlySet<string> {
+  const lost = new Set([...groups, ...rooms, ...devices].map(({ locationId }) => locationId));
+  for (const { id } of locations) lost.delete(id);
+  return lost;
 }
 
 interface InLocation {
@@ -45,39 +42,22 @@ interface InLocation {
   readonly locationId: string;
 }
 
-function isIn(locationId: string, record: InLocation | undefined): boolean {
-  return record?.locationId === locationId;
+/** The ids of records whose place is missing, or in another location. */
+function strays<T extends InLocation>(
+  records: readonly T[],
+  placeOf: (record: T) => string | null,
+  places: readonly InLocation[],
+): ReadonlySet<string> {
+  const locations = new Map(places.map(({ id, locationId }) => [id, locationId]));
+  const isStray = (record: T) => {
+    const place = placeOf(record);
+    return place !== null && locations.get(place) !== record.locationId;
+  };
+  return new Set(records.filter(isStray).map(({ id }) => id));
 }
 
-function byId<T extends { readonly id: string }>(records: readonly T[]): Map<string, T> {
-  return new Map(records.map((record) => [record.id, record]));
-}
-
-/** Collects findings by problem, adding ids one by one. */
-class Findings {
-  readonly #before: readonly SiteFinding[];
-  readonly #added = new Map<SiteProblem, { kind: RecordKind; ids: string[] }>();
-
-  constructor(before: readonly SiteFinding[]) {
-    this.#before = before;
-  }
-
-  add(problem: SiteProblem, kind: RecordKind, id: string): void {
-    const finding = this.#added.get(problem) ?? { kind, ids: [] };
-    this.#added.set(problem, finding);
-    finding.ids.push(id);
-  }
-
-  all(): SiteFinding[] {
-    const lost = new Set(this.#added.get('location-lost')?.ids);
-    const left = this.#before.flatMap((finding) => withoutLocations(finding, lost));
-    return [...left, ...Array.from(this.#added, ([problem, rest]) => ({ problem, ...rest }))];
-  }
-}
-
-/** Removes the locations that `location-lost` reports already. */
-function withoutLocations(finding: SiteFinding, lost: ReadonlySet<string>): SiteFinding[] {
-  if (finding.kind !== 'location' || !finding.problem.startsWith('record-')) return [finding];
-  const ids = finding.ids.filter((id) => !lost.has(id));
-  return ids.length === 0 ? [] : [{ ...finding, ids }];
+/** Leaves out the locations that `location-lost` reports. */
+function withoutLocations(finding: SiteFinding, lost: ReadonlySet<string>): SiteFinding {
+  if (finding.kind !== 'location' || !finding.problem.startsWith('record-')) return finding;
+  return { ...finding, ids: finding.ids.filter((id) => !lost.has(id)) };
 }

@@ -1,70 +1,24 @@
 import type { LimitsChange } from '../domain/limits.js';
-import type { AccessToken, Device, Group, Location, Room, SiteRecords } from '../domain/site.js';
+import type { RecordChange } from '../domain/site.js';
 import type { AuditEntry } from './audit-trail.js';
-import type { SiteFinding, SiteState } from './site-findings.js';
+import type { SiteState } from './site-findings.js';
 
-/**
- * Stores the site.
- *
- * Every change is one atomic call, which checks and then writes, together with its audit entry, to which
- * it adds the former values. A change that fails with a `GatewayError` of a code named below has changed
- * nothing; after `store-unavailable` it is unknown whether it was made.
- */
+/** Stores the site. */
 export interface SiteStore {
-  /** Loads the site, restoring lists of ids by the records; unusable records are findings. */
+  /**
+   * Loads the site, restoring lists of ids by the records; unusable records are findings.
+   *
+   * @throws GatewayError `store-unavailable`
+   */
   load(): Promise<SiteState>;
-  /** Corrects the stored lists of members by the records that were loaded. */
-  repairMembers(records: SiteRecords): Promise<readonly SiteFinding[]>;
-
-  createLocation(location: Location, entry: AuditEntry): Promise<void>;
-  /** `location-not-found` */
-  renameLocation(id: string, name: string, entry: AuditEntry): Promise<void>;
-  /** Deletes its rooms and groups, too. `location-not-found`, `location-has-devices` */
-  deleteLocation(id: string, entry: AuditEntry): Promise<void>;
-
-  /** `location-not-found` */
-  createGroup(group: Group, entry: AuditEntry): Promise<void>;
-  /** `group-not-found` */
-  renameGroup(group: GroupKey, name: string, entry: AuditEntry): Promise<void>;
-  /** `group-not-found`, `group-has-rooms` */
-  deleteGroup(group: GroupKey, entry: AuditEntry): Promise<void>;
-
-  /** `location-not-found`, `group-not-found` when its group is not in the location */
-  createRoom(room: Room, entry: AuditEntry): Promise<void>;
-  /** `room-not-found`, `group-not-found` when the new group is not in the location */
-  changeRoom(room: RoomKey, change: RoomChange, entry: AuditEntry): Promise<void>;
-  /** `group-not-found` for either group, `room-not-found` when the room is not in the first */
-  moveRoom(room: RoomKey, fromGroupId: string, toGroupId: string, entry: AuditEntry): Promise<void>;
-  /** `room-not-found`, `room-has-devices` */
-  deleteRoom(room: RoomKey, entry: AuditEntry): Promise<void>;
-
-  /** `location-not-found`, `device-id-in-use` */
-  createDevice(device: Device, entry: AuditEntry): Promise<void>;
-  /** `device-not-found` when it is not, or no longer, in the location */
-  changeDevice(device: DeviceKey, change: DeviceChange, entry: AuditEntry): Promise<void>;
   /**
-   * `device-not-found`, `location-not-found` for the new location, `room-not-found` when the room is
-   * not in it
+   * Writes the records and the audit entry of one change, in one atomic call.
+   *
+   * @param revision the number of changes that the site has had, as the caller knows it
+   * @returns false, with nothing written, when the site has had other changes
+   * @throws GatewayError `store-unavailable`, and then it is unknown whether the change was made
    */
-  moveDevice(device: DeviceKey, to: DevicePlace, entry: AuditEntry): Promise<void>;
-  /** `device-not-found`, `changed-meanwhile` when the stored data is not the `expected` one */
-  replaceCustomData(
-    device: DeviceKey,
-    expected: string | undefined,
-    customData: string,
-    entry: AuditEntry,
-  ): Promise<void>;
-  /** `device-not-found` */
-  deleteDevice(device: DeviceKey, entry: AuditEntry): Promise<void>;
-
-  createAccessToken(token: AccessToken, entry: AuditEntry): Promise<void>;
-  /** `access-token-not-found` */
-  deleteAccessToken(id: string, entry: AuditEntry): Promise<void>;
-  /**
-   * Records that the token has expired, once. `access-token-not-found`, `changed-meanwhile` when it
-   * was recorded before
-   */
-  noteExpiry(id: string, entry: AuditEntry): Promise<void>;
+  change(records: readonly RecordChange[], entry: AuditEntry, revision: number): Promise<boolean>;
 }
 
 /** A device, and the location to look for it in. */
@@ -100,6 +54,5 @@ export interface RoomChange {
 /** A change of a device: undefined parts stay. */
 export interface DeviceChange {
   readonly name?: string | undefined;
-  readonly secretHash?: string | undefined;
   readonly limits?: LimitsChange | undefined;
 }

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { z } from 'zod';
+import type { AlarmState } from '../domain/alarm-states.js';
 import type {
   AlarmHistory,
   AlarmPage,
@@ -15,6 +16,7 @@ import {
   readPlace,
   withFootageOf,
 } from './alarm-records.js';
+import { readStates } from './alarm-state-records.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';
 import { Script } from './scripts.js';
@@ -28,18 +30,24 @@ const alarmPage = new Script(
     number,
     text.pipe(z.enum(['end', 'full', 'paused'])),
     z.union([z.tuple([number, number]), z.tuple([])]),
-    z.array(z.tuple([number, number, z.array(bytes)])),
+    z.array(z.tuple([number, number, z.array(bytes), bytes])),
     z.array(z.tuple([text, text])),
   ]),
 );
 
+/** States as stored (change-alarm-state.lua). */
+const STATE_LETTERS: Readonly<Record<AlarmState, string>> = {
+  raised: '-',
+  acknowledged: 'a',
+  resolved: 'r',
+};
 /** Digits of a member of an alarm index (append-alarms.lua). */
 const MEMBER_DIGITS = 12;
 /**
- * How many alarms newer than the first page one call skips. Redis serves nobody else while a script
+ * How many alarms newer than the first page, or in other states, one call passes over. Redis serves nobody else while a script
  * runs: about a millisecond for this many.
  */
-const SKIPPED_PER_CALL = 1_000;
+const PASSED_PER_CALL = 1_000;
 
 /** The alarm history in Redis. */
 export class AlarmHistoryRedis implements AlarmHistory {
@@ -72,11 +80,14 @@ export class AlarmHistoryRedis implements AlarmHistory {
       alarmPage.runForBuffers(
         this.#redis,
         [keys.history, keys.alarmGroups(locationId, deviceId)],
-        [keys.alarmIndexesOf(locationId, deviceId), keys.alarmPlacePrefix, ...argumentsOf(query)],
+        [
+          ...[keys.alarmIndexesOf(locationId, deviceId), keys.alarmPlacePrefix],
+          ...[keys.alarmStatesPrefix, ...argumentsOf(query)],
+        ],
       ),
     );
     const places = new Map(placeRows.map(([digest, place]) => [digest, readPlace(place)]));
-    const alarms = rows.flatMap(([, , fields]) => recordOf(fields, places) ?? []);
+    const alarms = rows.flatMap(([, , fields, states]) => recordOf(fields, states, places) ?? []);
     const damaged = rows.length - alarms.length;
     // A lost alarm must not hide the others.
     if (damaged > 0) this.#log?.error({ locationId, damaged }, 'failed to read alarms of a page');
@@ -93,19 +104,21 @@ export class AlarmHistoryRedis implements AlarmHistory {
 /** Undefined when the record or its place is lost or damaged. */
 function recordOf(
   fields: readonly Buffer[],
+  states: Buffer,
   places: ReadonlyMap<string, ReadPlace | undefined>,
 ): AlarmRecord | undefined {
   const alarm = readAlarm(fields);
   const place = alarm && places.get(alarm.placeDigest);
   if (alarm === undefined || place === undefined) return undefined;
-  return { ...withFootageOf(alarm, place.device.id), ...place };
+  return { ...withFootageOf(alarm, place.device.id), ...place, states: readStates(states) };
 }
 
 function argumentsOf(query: AlarmQuery): (string | number)[] {
   const { order, afterMs, beforeMs, limit, upToSequence, position, kinds, groupIds } = query;
   return [
+    query.states?.map((state) => STATE_LETTERS[state]).join('') ?? '',
     ...[order, afterMs ?? '', beforeMs ?? ''],
-    ...[limit, SKIPPED_PER_CALL],
+    ...[limit, PASSED_PER_CALL],
     upToSequence ?? '',
     position?.detectedAtMs ?? '',
     position === undefined ? '' : String(position.sequence).padStart(MEMBER_DIGITS, '0'),

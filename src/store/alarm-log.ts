@@ -1,7 +1,14 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import type { Appended, LogEntry, NewAlarm } from '../delivery/log-entry.js';
+import {
+  type AlarmLogItem,
+  type Appended,
+  isAlarm,
+  type LogEntry,
+  type NewAlarm,
+  type NewStateChange,
+} from '../delivery/log-entry.js';
 import { alarmText } from '../domain/alarms.js';
 import type { DeviceContext } from '../domain/messages.js';
 import { uuidBytes } from '../domain/notation.js';
@@ -18,6 +25,8 @@ import {
   readAlarm,
   readPlace,
 } from './alarm-records.js';
+import { AlarmStateLog, stateEntry } from './alarm-state-log.js';
+import { readStateChange } from './alarm-state-records.js';
 import { BoundedMap } from './bounded-map.js';
 import type { Keys } from './keys.js';
 import { type Packable, packRows, Script } from './scripts.js';
@@ -59,6 +68,7 @@ export class AlarmLog {
   readonly #places = new AlarmPlaces();
   readonly #readPlaces = new BoundedMap<string, ReadPlace>(MAX_PLACES_IN_MEMORY);
   readonly #version1: Version1Backlog;
+  readonly #states: AlarmStateLog;
 
   /** The keys and prefixes of append-alarms.lua. */
   readonly #appendKeys: readonly string[];
@@ -74,15 +84,28 @@ export class AlarmLog {
       ...[keys.alarmPlacePrefix, keys.alarmGroupsPrefix, keys.receivedPrefix],
     ];
     this.#version1 = new Version1Backlog(keys);
+    this.#states = new AlarmStateLog(connections.writer, keys);
   }
 
   /**
-   * One atomic write, durable when the promise resolves.
+   * One atomic write of the alarms that follow each other, and one for each state between them; durable
+   * when the promise resolves. A batch may be appended again: what is there is recognised.
    *
    * @throws GatewayError `store-unavailable` when the store is full
    */
-  async append(alarms: readonly NewAlarm[]): Promise<Appended[]> {
+  async append(items: readonly AlarmLogItem[]): Promise<Appended[]> {
     requireHeadroom(this.#connections);
+    if (areAlarms(items)) return this.#appendAlarms(items);
+    // Sent at once and in this order: a state may be that of an alarm before it.
+    const parts = await Promise.all(
+      partsOf(items).map((part) =>
+        Array.isArray(part) ? this.#appendAlarms(part) : this.#states.append(part),
+      ),
+    );
+    return parts.flat();
+  }
+
+  async #appendAlarms(alarms: readonly NewAlarm[]): Promise<Appended[]> {
     const contexts = [...new Set(alarms.map(({ context }) => context))];
     const numbers = new Map(contexts.map((context, index) => [context, index + 1]));
     const places = packRows(contexts.map((context) => this.#placeRowOf(context)));
@@ -119,14 +142,17 @@ export class AlarmLog {
   }
 
   async #entriesOf(rows: readonly StreamRow[]): Promise<LogEntry[]> {
-    const alarms = rows.flatMap(({ sequence, fields }) => {
-      const alarm = readAlarm(fields);
-      return alarm === undefined ? [] : [{ sequence, alarm }];
+    const found = rows.flatMap(({ sequence, fields }) => {
+      const record = readAlarm(fields) ?? readStateChange(fields);
+      return record === undefined ? [] : [{ sequence, record }];
     });
-    const places = await this.#placesOf(alarms);
-    const entries = alarms.flatMap(({ sequence, alarm }) => {
-      const place = places.get(alarm.placeDigest);
-      return place === undefined ? [] : [entryOf(sequence, alarm, place)];
+    const places = await this.#placesOf(found);
+    const entries = found.flatMap(({ sequence, record }) => {
+      const place = places.get(record.placeDigest);
+      if (place === undefined) return [];
+      return 'by' in record
+        ? [stateEntry(sequence, record, place)]
+        : [entryOf(sequence, record, place)];
     });
     if (entries.length < rows.length) {
       const readable = new Set(entries.map(({ sequence }) => sequence));
@@ -137,14 +163,14 @@ export class AlarmLog {
   }
 
   async #placesOf(
-    alarms: readonly { readonly alarm: ReadAlarm }[],
+    found: readonly { readonly record: Pick<ReadAlarm, 'placeDigest'> }[],
   ): Promise<ReadonlyMap<string, ReadPlace>> {
     const places = new Map<string, ReadPlace>();
     const unknown = new Set<string>();
-    for (const { alarm } of alarms) {
-      const place = this.#readPlaces.get(alarm.placeDigest);
-      if (place === undefined) unknown.add(alarm.placeDigest);
-      else places.set(alarm.placeDigest, place);
+    for (const { record } of found) {
+      const place = this.#readPlaces.get(record.placeDigest);
+      if (place === undefined) unknown.add(record.placeDigest);
+      else places.set(record.placeDigest, place);
     }
     await Promise.all(
       [...unknown].map(async (digest) => {
@@ -157,6 +183,22 @@ export class AlarmLog {
     );
     return places;
   }
+}
+
+function areAlarms(items: readonly AlarmLogItem[]): items is readonly NewAlarm[] {
+  return items.every((item) => 'alarm' in item);
+}
+
+/** The alarms that follow each other, and each change of a state between them, in their order. */
+function partsOf(items: readonly AlarmLogItem[]): (NewAlarm[] | NewStateChange)[] {
+  const parts: (NewAlarm[] | NewStateChange)[] = [];
+  for (const item of items) {
+    const last = parts.at(-1);
+    if (!isAlarm(item)) parts.push(item);
+    else if (Array.isArray(last)) last.push(item);
+    else parts.push([item]);
+  }
+  return parts;
 }
 
 /** An alarm as append-alarms.lua takes it. */

@@ -14,7 +14,7 @@ import { objectMembers, parseJson, sha1, uuidText } from '../domain/notation.js'
 import type { AlarmPlace } from '../site/alarm-history.js';
 import type { Packable } from './scripts.js';
 
-const UUID_BYTES = 16;
+export const UUID_BYTES = 16;
 
 /** Fields that only some alarms have, as one JSON text. */
 const extrasSchema = z.object({
@@ -94,7 +94,7 @@ export function readAlarm(fields: readonly Buffer[]): ReadAlarm | undefined {
 }
 
 /** The value behind a name of one character. */
-function valueNamed(fields: readonly Buffer[], name: string): Buffer | undefined {
+export function valueNamed(fields: readonly Buffer[], name: string): Buffer | undefined {
   const code = name.charCodeAt(0);
   for (let at = 0; at + 1 < fields.length; at += 2) {
     const field = fields[at];

@@ -35,7 +35,8 @@ export class AlarmRetention implements Retention {
 
   async removeOld(stopping: AbortSignal): Promise<number> {
     const { redis, keys, maxAgeMs, now } = this.#options;
-    const last = await this.#lastBefore(now() - maxAgeMs, stopping);
+    const unackedFrom = this.#options.unackedFrom();
+    const last = await this.#lastBefore(now() - maxAgeMs, unackedFrom, stopping);
     let total = 0;
     while (!stopping.aborted) {
       const removed = await expireAlarms.run(
@@ -44,7 +45,8 @@ export class AlarmRetention implements Retention {
         [
           ...[last, ALARMS_PER_CALL],
           ...[keys.alarmIndexPrefix, keys.alarmIdsPrefix],
-          ...[keys.alarmPlacePrefix, keys.alarmGroupsPrefix],
+          ...[keys.alarmPlacePrefix, keys.alarmGroupsPrefix, keys.alarmStatesPrefix],
+          unackedFrom,
         ],
       );
       total += removed;
@@ -59,9 +61,8 @@ export class AlarmRetention implements Retention {
    * The age of an alarm that an earlier version recorded by a clock that was not set is unknown
    * (CONTRACT 4.7): it expires with the first later alarm whose age is known.
    */
-  async #lastBefore(timeMs: number, stopping: AbortSignal): Promise<number> {
+  async #lastBefore(timeMs: number, unackedFrom: number, stopping: AbortSignal): Promise<number> {
     const { redis, keys } = this.#options;
-    const unackedFrom = this.#options.unackedFrom();
     let last = 0;
     for (let from = '-'; !stopping.aborted; ) {
       const reply = await redis.xrange(keys.history, from, '+', 'COUNT', ALARMS_PER_CALL);

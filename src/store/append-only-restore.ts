@@ -4,12 +4,9 @@ import {
   APPEND_ONLY_DIRECTORY,
   type AppendOnlyFile,
   MANIFEST,
-  manifestOf,
   readManifest,
-  sizeOf,
-  unlessMissing,
 } from './append-only-files.js';
-import { writeDurably } from './durable-file.js';
+import { unlessMissing, writeDurably } from './durable-file.js';
 
 const NAME = /^appendonly\.aof\.(\d+)\.(?:(base)\.(?:rdb|aof)|incr\.aof)$/;
 
@@ -33,15 +30,16 @@ export interface RestoredFiles {
 export async function restoreIncompleteFiles(
   directory: string,
 ): Promise<RestoredFiles | undefined> {
+  const names = (await unlessMissing(readdir(join(directory, APPEND_ONLY_DIRECTORY)))) ?? [];
   const named = await readManifest(directory);
-  const files = named ?? (await filesByName(directory));
-  const present = await presentOf(directory, files);
-  if (files.length === 0 || (named !== undefined && present.length === files.length)) {
-    return undefined;
-  }
-  const bases = present.filter(({ type }) => type === 'base');
-  if (bases.length === 1) {
-    await writeDurably(join(directory, MANIFEST), manifestOf(present));
+  const files = named ?? filesOf(names);
+  // Nothing after a gap fits.
+  const gap = files.findIndex(({ name }) => !names.includes(name));
+  if (files.length === 0 || (named !== undefined && gap === -1)) return undefined;
+  const present = gap === -1 ? files : files.slice(0, gap);
+  if (present.filter(({ isBase }) => isBase).length === 1) {
+    const lines = present.map(({ line }) => `${line}\n`);
+    await writeDurably(join(directory, MANIFEST), lines.join(''));
     return { kept: present.map(({ name }) => name), movedTo: undefined };
   }
   // Increments alone, or of an unknown base, cannot be trusted.
@@ -50,31 +48,14 @@ export async function restoreIncompleteFiles(
   return { kept: [], movedTo };
 }
 
-/** The files as they would stand in the manifest. */
-async function filesByName(directory: string): Promise<AppendOnlyFile[]> {
-  const names = await unlessMissing(readdir(join(directory, APPEND_ONLY_DIRECTORY)));
-  const files = (names ?? []).flatMap((name): AppendOnlyFile[] => {
+/** The files as they would stand in the manifest: the base, then its increments by their numbers. */
+function filesOf(names: readonly string[]): AppendOnlyFile[] {
+  const files = names.flatMap((name) => {
     const [, number, base] = NAME.exec(name) ?? [];
     if (number === undefined) return [];
-    return [{ name, number: Number(number), type: base === undefined ? 'increment' : 'base' }];
+    const isBase = base !== undefined;
+    const line = `file ${name} seq ${number} type ${isBase ? 'b' : 'i'}`;
+    return [{ name, isBase, line, order: isBase ? 0 : Number(number) }];
   });
-  const increments = files.filter(({ type }) => type === 'increment');
-  return [
-    ...files.filter(({ type }) => type === 'base'),
-    ...increments.sort((one, other) => one.number - other.number),
-  ];
-}
-
-/** The files before the first missing one: nothing after a gap fits. */
-async function presentOf(
-  directory: string,
-  files: readonly AppendOnlyFile[],
-): Promise<AppendOnlyFile[]> {
-  const present: AppendOnlyFile[] = [];
-  for (const file of files) {
-    const size = await sizeOf(join(directory, APPEND_ONLY_DIRECTORY, file.name));
-    if (size === undefined) return present;
-    present.push(file);
-  }
-  return present;
+  return files.sort((one, other) => one.order - other.order);
 }

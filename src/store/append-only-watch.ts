@@ -2,12 +2,12 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Health } from '../site/health.js';
 import { bytesOnDisk } from './append-only-files.js';
+import { infoNumber } from './server-info.js';
 
-const INTERVAL_MS = 1_000;
 /** A rewrite replaces the files one by one: a single mismatch is no proof. */
-const LOOKS_BEFORE_FAULT = 2;
+const CHECKS_BEFORE_FAULT = 2;
 /** Checks between two rewrites, should one fail, perhaps for want of room. */
-const LOOKS_BETWEEN_REWRITES = 10;
+const CHECKS_BETWEEN_REWRITES = 10;
 const FAULT = 'append-only files';
 const SENTENCE =
   'Files of the store on the disk are missing or cut short: it is writing all that it has anew.';
@@ -29,8 +29,6 @@ export interface AppendOnlyWatchOptions {
  */
 export class AppendOnlyWatch {
   readonly #options: AppendOnlyWatchOptions;
-  #timer: NodeJS.Timeout | undefined;
-  #checking: Promise<void> | undefined;
   /** How many checks in a row have found something missing. */
   #incomplete = 0;
 
@@ -38,44 +36,23 @@ export class AppendOnlyWatch {
     this.#options = options;
   }
 
-  start(): void {
-    this.#timer = setInterval(() => {
-      this.#checking ??= this.#check()
-        .catch((err: unknown) =>
-          this.#options.log.debug({ err }, 'failed to check the append-only files'),
-        )
-        .finally(() => {
-          this.#checking = undefined;
-        });
-    }, INTERVAL_MS);
-  }
-
-  async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#checking;
-  }
-
-  async #check(): Promise<void> {
+  async check(): Promise<void> {
     const { redis, directory, health, log } = this.#options;
-    if (redis.status !== 'ready') return;
     const info = await redis.info('persistence');
-    const isSettled = field(info, 'loading') === 0 && field(info, 'aof_rewrite_in_progress') === 0;
-    // A store without an append-only file is a fault of its own (SettingsWatch).
-    if (field(info, 'aof_enabled') !== 1 || !isSettled) return;
+    const isSettled =
+      infoNumber(info, 'loading') === 0 && infoNumber(info, 'aof_rewrite_in_progress') === 0;
+    // A store without an append-only file is a fault of its own (server-check.ts).
+    if (infoNumber(info, 'aof_enabled') !== 1 || !isSettled) return;
     // The server is asked first: whatever is appended meanwhile makes the files longer, not shorter. (The
     // server does not count a new store's first, empty base: a gap of up to 89 bytes goes unnoticed.)
     const bytes = await bytesOnDisk(directory);
-    const isWhole = bytes !== undefined && bytes >= field(info, 'aof_current_size');
+    const isWhole = bytes !== undefined && bytes >= infoNumber(info, 'aof_current_size');
     this.#incomplete = isWhole ? 0 : this.#incomplete + 1;
     if (isWhole) health.report(FAULT, undefined);
-    if (this.#incomplete < LOOKS_BEFORE_FAULT) return;
+    if (this.#incomplete < CHECKS_BEFORE_FAULT) return;
     health.report(FAULT, SENTENCE);
-    if ((this.#incomplete - LOOKS_BEFORE_FAULT) % LOOKS_BETWEEN_REWRITES !== 0) return;
+    if ((this.#incomplete - CHECKS_BEFORE_FAULT) % CHECKS_BETWEEN_REWRITES !== 0) return;
     log.error({ directory, bytes }, 'files of the store are missing or cut short');
     await redis.bgrewriteaof();
   }
-}
-
-function field(info: string, name: string): number {
-  return Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);
 }

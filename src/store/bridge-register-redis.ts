@@ -1,9 +1,8 @@
 import type { Redis } from 'ioredis';
 import type { AuditEntry } from '../site/audit-trail.js';
-import type { BridgeFingerprints } from '../site/bridge-changes.js';
-import type { BridgeRegisterStore } from '../site/bridge-register.js';
+import type { BridgeFingerprints, BridgeRegisterStore } from '../site/bridge-register.js';
 import type { AuditRecords } from './audit/records.js';
-import { Change } from './change.js';
+import { makeChange, type Write } from './change.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';
 
@@ -25,10 +24,9 @@ export class BridgeRegisterRedis implements BridgeRegisterStore {
   }
 
   async replace(bridges: BridgeFingerprints, changes: readonly AuditEntry[]): Promise<void> {
-    const change = new Change().write('DEL', this.#keys.bridges);
-    if (bridges.size > 0) change.write('HSET', this.#keys.bridges, ...[...bridges].flat());
-    for (const entry of changes) change.record(this.#records.of(entry));
-    // The register reads the hash again before its next write.
-    await change.apply({ redis: this.#redis, onUnknownOutcome: () => undefined });
+    const writes: Write[] = [['DEL', this.#keys.bridges]];
+    if (bridges.size > 0) writes.push(['HSET', this.#keys.bridges, ...[...bridges].flat()]);
+    const records = changes.map((entry) => this.#records.of(entry));
+    await makeChange(this.#redis, this.#keys, { writes, records });
   }
 }

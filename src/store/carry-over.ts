@@ -4,18 +4,20 @@ import { z } from 'zod';
 import { contextText } from '../domain/messages.js';
 import { parseJson } from '../domain/notation.js';
 import { GatewayError } from '../errors.js';
+import { carryAuditRecordsOver } from './audit/carry-over.js';
 import type { Keys } from './keys.js';
+import { scannedKeys } from './scan.js';
 import { Script } from './scripts.js';
 import { execute } from './transaction.js';
 
 /** The layout of this version; a store without a number was written by version 1. */
-const LAYOUT = 4;
+const LAYOUT = 5;
+/** The first whose audit records are in a stream. */
+const LAYOUT_OF_AUDIT_STREAM = 5;
 /** The first whose sessions are stored under their owners. */
 const LAYOUT_OF_OWNERS = 3;
 /** The first whose alarms refer to places with names. */
 const LAYOUT_OF_PLACES = 2;
-/** Redis serves nobody else during a scan: some milliseconds for this many. */
-const KEYS_A_SCAN = 1_000;
 
 const carrySessionsOver = new Script('carry-sessions-over', z.number());
 
@@ -33,6 +35,8 @@ interface Version1Place {
 
 /**
  * Converts a store of an earlier version to the present layout.
+ *
+ * Layout 4 has the audit records in a sorted set for each action, today's are in a stream.
  *
  * Layout 3 differs by its indexes alone, which have no blocks yet: they get them as alarms come
  * (append-alarms.lua).
@@ -67,9 +71,14 @@ export class CarryOver {
     }
     const places = layout < LAYOUT_OF_PLACES ? await this.#carryPlacesOver() : 0;
     const sessions = layout < LAYOUT_OF_OWNERS ? await this.#carrySessionsOver() : 0;
+    const auditRecords =
+      layout < LAYOUT_OF_AUDIT_STREAM ? await carryAuditRecordsOver(this.#redis, this.#keys) : 0;
     await this.#redis.set(this.#keys.layout, LAYOUT);
-    if (places + sessions === 0) return;
-    this.#log.info({ places, sessions }, 'carried the data of an earlier version over');
+    if (places + sessions + auditRecords === 0) return;
+    this.#log.info(
+      { places, sessions, auditRecords },
+      'carried the data of an earlier version over',
+    );
   }
 
   /** Gives all sessions their keys, and the store its layout, in one atomic call; returns how many. */
@@ -81,16 +90,12 @@ export class CarryOver {
 
   /** Converts all places; returns how many. */
   async #carryPlacesOver(): Promise<number> {
-    const pattern = `${this.#keys.alarmPlacePrefix}*`;
     let total = 0;
-    let cursor = '0';
-    do {
-      const page = await this.#redis.scan(cursor, 'MATCH', pattern, 'COUNT', KEYS_A_SCAN);
-      cursor = page[0];
-      const places = await this.#placesOf(page[1]);
+    for await (const keys of scannedKeys(this.#redis, `${this.#keys.alarmPlacePrefix}*`)) {
+      const places = await this.#placesOf(keys);
       await this.#rewrite(places);
       total += places.length;
-    } while (cursor !== '0');
+    }
     return total;
   }
 
@@ -113,10 +118,10 @@ export class CarryOver {
     for (const { key, locationId, deviceId, roomId, groupId, customData } of places) {
       const named = (record: string, id: string) => ({ id, name: names.get(record) ?? id });
       const text = contextText({
-        device: named(keys.device(deviceId), deviceId),
-        location: named(keys.location(locationId), locationId),
-        room: roomId === '' ? null : named(keys.room(roomId), roomId),
-        group: groupId === '' ? null : named(keys.group(groupId), groupId),
+        device: named(keys.record('device', deviceId), deviceId),
+        location: named(keys.record('location', locationId), locationId),
+        room: roomId === '' ? null : named(keys.record('room', roomId), roomId),
+        group: groupId === '' ? null : named(keys.record('group', groupId), groupId),
         customData,
       });
       pipeline.hset(key, { t: `{${text}}`, l: locationId, d: deviceId, g: groupId });
@@ -129,8 +134,8 @@ export class CarryOver {
     const keys = this.#keys;
     const records = new Set(
       places.flatMap(({ locationId, deviceId, roomId, groupId }) => [
-        ...[keys.location(locationId), keys.device(deviceId)],
-        ...[keys.room(roomId), keys.group(groupId)],
+        ...[keys.record('location', locationId), keys.record('device', deviceId)],
+        ...[keys.record('room', roomId), keys.record('group', groupId)],
       ]),
     );
     const names = new Map<string, string>();

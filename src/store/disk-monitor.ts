@@ -4,7 +4,6 @@ import { systemErrorCode } from '../errors.js';
 import type { Health } from '../site/health.js';
 import type { StoreHeadroom } from '../site/store-headroom.js';
 
-const INTERVAL_MS = 1_000;
 const MIB = 1024 * 1024;
 /** With less free, the embedded store soon ends and cannot write why. */
 const MIN_FREE_BYTES = MIB;
@@ -19,7 +18,6 @@ export class DiskMonitor {
   readonly #directory: string;
   readonly #health: Health;
   readonly #headroom: Pick<StoreHeadroom, 'set'>;
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(directory: string, health: Health, headroom: Pick<StoreHeadroom, 'set'>) {
     this.#directory = directory;
@@ -27,19 +25,12 @@ export class DiskMonitor {
     this.#headroom = headroom;
   }
 
-  start(): void {
-    this.#timer = setInterval(() => {
-      this.#check()
-        .catch(() => 'The data directory is unreadable.')
-        .then((fault) => this.#health.report(FAULT, fault));
-    }, INTERVAL_MS);
+  async check(): Promise<void> {
+    const fault = await this.#fault().catch(() => 'The data directory is unreadable.');
+    this.#health.report(FAULT, fault);
   }
 
-  stop(): void {
-    clearInterval(this.#timer);
-  }
-
-  async #check(): Promise<string | undefined> {
+  async #fault(): Promise<string | undefined> {
     const { bavail, bsize, blocks } = await statfs(this.#directory);
     const freeBytes = bavail * bsize;
     const isBelow = ({ bytes, part }: typeof LOW) =>

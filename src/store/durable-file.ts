@@ -1,13 +1,17 @@
 import { constants } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { systemErrorCode } from '../errors.js';
 
 const FILE_MODE = 0o600;
 const DRAFT_SUFFIX = '.new';
 
 /** Writes a file: whole on the disk or as before, even after a power cut. */
-export async function writeDurably(path: string, content: string | Buffer): Promise<void> {
-  const draft = path + DRAFT_SUFFIX;
+export async function writeDurably(
+  path: string,
+  content: string | Buffer,
+  draft = path + DRAFT_SUFFIX,
+): Promise<void> {
   try {
     await writeDraft(draft, content);
     await rename(draft, path);
@@ -36,5 +40,15 @@ export async function syncDirectory(directory: string): Promise<void> {
     await handle.sync();
   } finally {
     await handle.close();
+  }
+}
+
+/** The result of the read; undefined when there is no such file. */
+export async function unlessMissing<T>(reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (systemErrorCode(error) === 'ENOENT') return undefined;
+    throw error;
   }
 }

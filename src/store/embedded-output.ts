@@ -1,9 +1,8 @@
-import { type FileHandle, open } from 'node:fs/promises';
-import { StringDecoder } from 'node:string_decoder';
+import { open, stat, truncate } from 'node:fs/promises';
 import type { Logger } from 'pino';
+import { unlessMissing } from './durable-file.js';
 
 const LOOK_EVERY_MS = 250;
-const CHUNK_BYTES = 65_536;
 const MAX_FILE_BYTES = 1024 * 1024;
 const KEPT_LINES = 5;
 
@@ -16,45 +15,38 @@ const LINE = /^\d+:[A-Z] \d+ \w+ \d{4} [\d:.]+ ([.*#-]) (.*)$/;
 const ROUTINE =
   /is starting|just started|Configuration loaded|Server initialized|ser requested shutdown|eady to exit|Memory overcommit must be enabled/;
 
-/** Forwards the embedded store's output to the log, routine lines at debug level. */
-export interface OutputFollower {
-  /** Forwards everything written so far. */
-  catchUp(): Promise<void>;
-  /** The last lines forwarded. */
-  lastLines(): string;
-  stop(): Promise<void>;
-}
-
 /**
- * Follows the embedded store's output file from its present end.
+ * Forwards what the embedded store writes to its output file to the log, routine lines at debug level.
  *
- * The store writes to a file and not to a pipe, because it outlives a killed gateway and must not die on
- * its next line. The file is polled, because the kernel's file notifications can run out.
+ * The store writes to a file and not to a pipe, because it outlives a killed gateway, and the next one is to
+ * read its output too. The file is polled, because the kernel's file notifications can run out.
  */
-export async function followOutput(file: string, log: Logger): Promise<OutputFollower> {
-  const handle = await open(file, 'a+', 0o600);
-  const { size } = await handle.stat();
-  return new Follower(handle, size, log);
-}
-
-class Follower implements OutputFollower {
-  readonly #handle: FileHandle;
+export class OutputFollower {
+  readonly #path: string;
   readonly #log: Logger;
-  readonly #timer: NodeJS.Timeout;
-  readonly #decoder = new StringDecoder('utf8');
   readonly #lastLines: string[] = [];
-  #position: number;
-  #unfinished = '';
+  #timer: NodeJS.Timeout | undefined;
+  #position = 0;
   #reading: Promise<void> = Promise.resolve();
 
-  constructor(handle: FileHandle, position: number, log: Logger) {
-    this.#handle = handle;
-    this.#position = position;
+  constructor(path: string, log: Logger) {
+    this.#path = path;
     this.#log = log;
-    this.#timer = setInterval(() => void this.catchUp(), LOOK_EVERY_MS);
-    this.#timer.unref();
   }
 
+  /** Follows the file from its present end. */
+  async start(): Promise<void> {
+    this.#position = await this.#size();
+    this.#timer = setInterval(() => void this.catchUp(), LOOK_EVERY_MS);
+  }
+
+  async stop(): Promise<void> {
+    if (this.#timer === undefined) return;
+    clearInterval(this.#timer);
+    await this.catchUp();
+  }
+
+  /** Forwards all lines written so far. */
   catchUp(): Promise<void> {
     this.#reading = this.#reading
       .then(() => this.#read())
@@ -62,36 +54,36 @@ class Follower implements OutputFollower {
     return this.#reading;
   }
 
+  /** The last lines forwarded. */
   lastLines(): string {
     return this.#lastLines.join('; ');
   }
 
-  async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.catchUp();
-    await this.#handle.close();
+  async #size(): Promise<number> {
+    return (await unlessMissing(stat(this.#path)))?.size ?? 0;
   }
 
   async #read(): Promise<void> {
-    const chunk = Buffer.alloc(CHUNK_BYTES);
-    for (;;) {
-      const { bytesRead } = await this.#handle.read(chunk, 0, CHUNK_BYTES, this.#position);
-      if (bytesRead === 0) break;
-      this.#position += bytesRead;
-      this.#forward(this.#decoder.write(chunk.subarray(0, bytesRead)));
+    const written = Buffer.alloc(Math.max(0, (await this.#size()) - this.#position));
+    if (written.length === 0) return;
+    const file = await open(this.#path);
+    try {
+      await file.read(written, 0, written.length, this.#position);
+    } finally {
+      await file.close();
+    }
+    // A line that is not yet whole is read again.
+    const end = written.lastIndexOf('\n') + 1;
+    this.#position += end;
+    for (const line of written.toString('utf8', 0, end).split('\n')) {
+      if (line.trim() !== '') this.#forward(line);
     }
     if (this.#position <= MAX_FILE_BYTES) return;
-    await this.#handle.truncate(0);
+    await truncate(this.#path);
     this.#position = 0;
   }
 
-  #forward(text: string): void {
-    const lines = (this.#unfinished + text).split('\n');
-    this.#unfinished = lines.pop() ?? '';
-    for (const line of lines) if (line.trim() !== '') this.#forwardLine(line);
-  }
-
-  #forwardLine(line: string): void {
+  #forward(line: string): void {
     const [, sign = '#', said = line] = LINE.exec(line) ?? [];
     const isWarning = sign === '#' && !ROUTINE.test(said);
     this.#log[isWarning ? 'warn' : 'debug']({ part: 'embedded store' }, said);

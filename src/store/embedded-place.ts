@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { lstat, mkdir, readdir, realpath, rmdir } from 'node:fs/promises';
+import { lstat, mkdir, readdir, rmdir } from 'node:fs/promises';
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { GatewayError } from '../errors.js';
@@ -37,31 +37,30 @@ function socketPathOf(directory: string): string {
   return join(tmpdir(), `care-home-gateway-${digest}`, 'redis.sock');
 }
 
-/** Creates the directories; returns the place with the directory's real path. */
-export async function createEmbeddedPlace(place: EmbeddedPlace): Promise<EmbeddedPlace> {
-  await mkdir(place.directory, { recursive: true, mode: 0o700 });
-  const socketDirectory = dirname(place.socketPath);
-  if (socketDirectory !== place.directory) await createPrivateDirectory(socketDirectory);
-  return { ...place, directory: await realpath(place.directory) };
-}
-
-/** Removes the socket's directory, if it had to be put elsewhere. */
-export async function removeSocketDirectory(place: EmbeddedPlace): Promise<void> {
-  const directory = dirname(place.socketPath);
-  if (dirname(directory) !== tmpdir()) return;
-  // If the server left its socket there, the next one needs the directory anyway.
-  if ((await readdir(directory)).length === 0) await rmdir(directory);
-}
-
-/** Creates a directory where anyone may write, so its name may be taken already. */
-async function createPrivateDirectory(directory: string): Promise<void> {
+/** Creates the store's directory, and that of its socket where it has to be elsewhere. */
+export async function createDirectories({ directory, socketPath }: EmbeddedPlace): Promise<void> {
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  const stats = await lstat(directory);
+  const elsewhere = dirname(socketPath);
+  if (elsewhere === directory) return;
+  // Anyone may write beside it, so the name may be taken already.
+  await mkdir(elsewhere, { recursive: true, mode: 0o700 });
+  const stats = await lstat(elsewhere);
   const isOurs = stats.isDirectory() && stats.uid === userInfo().uid;
   if (isOurs && (stats.mode & 0o077) === 0) return;
   throw new GatewayError(
     'start-failed',
-    `${directory}, meant for the socket of the store, must be a directory of the gateway's own ` +
+    `${elsewhere}, meant for the socket of the store, must be a directory of the gateway's own ` +
       'user with mode 0700: remove it, or choose a shorter dataDir',
   );
+}
+
+/** Removes the socket's directory, if it had to be elsewhere. */
+export async function removeSocketDirectory({
+  directory,
+  socketPath,
+}: EmbeddedPlace): Promise<void> {
+  const elsewhere = dirname(socketPath);
+  if (elsewhere === directory) return;
+  // If the server left its socket there, the next one needs the directory anyway.
+  if ((await readdir(elsewhere)).length === 0) await rmdir(elsewhere);
 }

@@ -1,145 +1,159 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync, readFileSync, readlinkSync } from 'node:fs';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync, readlinkSync, realpathSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { GatewayError } from '../errors.js';
-import { type ControlConnection, openControl } from './embedded-control.js';
+import { Redis } from 'ioredis';
+import { GatewayError, systemErrorCode } from '../errors.js';
 import type { EmbeddedPlace } from './embedded-place.js';
 import { lockFile } from './file-lock.js';
+import { infoField } from './server-info.js';
 
 const PROGRAMS = ['redis-server', 'valkey-server'];
 const LOOK_AGAIN_MS = 50;
+const ANSWER_TIMEOUT_MS = 1000;
 /** Timeout after which a server that holds the data but does not answer is killed. */
 const UNANSWERED_MS = 5000;
 
-/** A running server, launched or adopted. */
+/** A server that answers, launched or adopted; it may still be loading its data. */
 export interface StoreServer {
   readonly pid: number;
   readonly adopted: boolean;
+  /** Never reconnects: of an adopted server, it ends when the server does. */
+  readonly control: Redis;
   /** Resolves when the server has ended, with how it did. */
   readonly ended: Promise<string>;
-  kill(): void;
 }
 
-/** Options to find, start and stop a server. */
+/** Options to find and start a server. */
 export interface ServerOptions {
   readonly place: EmbeddedPlace;
   /** `PATH` for the server's program; the gateway's own environment when left out. */
   readonly searchPath: string | undefined;
   /** `maxmemory` of a new server, and of an adopted one. */
   readonly maxMemoryBytes: number;
-  /** Called before a new server runs on the data, while none does. */
-  readonly beforeLaunch: () => Promise<void>;
+  /** Sees to the files before a launch, while the lock makes sure that no server runs on them. */
+  readonly prepare: () => Promise<void>;
+}
+
+interface Launched {
+  readonly child: ChildProcess;
+  readonly ended: Promise<string>;
 }
 
 /**
  * Adopts the server of a killed gateway, or launches a new one (CONTRACT 1, store).
  *
- * A new server may not answer yet. Its lock lasts as long as it lives, so there are never two.
+ * A server's lock lasts as long as it lives, so there are never two.
+ *
+ * @returns undefined when the new server ended at once
  */
 export async function obtainServer(
   options: ServerOptions,
   signal: AbortSignal,
-): Promise<StoreServer> {
-  const { place, maxMemoryBytes } = options;
+): Promise<StoreServer | undefined> {
+  const { place } = options;
   const giveUpAt = performance.now() + UNANSWERED_MS;
-  for (;;) {
-    signal.throwIfAborted();
-    const control = await openControl(place);
-    if (control !== undefined && (await isLimited(control, maxMemoryBytes)))
-      return adopted(control);
-    const lock = lockFile(place.lockFile);
-    if (lock !== undefined) return launch(options, lock);
-    if (performance.now() > giveUpAt) killUnanswering(place);
-    await delay(LOOK_AGAIN_MS, undefined, { signal });
+  let launched: Launched | undefined;
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      const control = await connect(options);
+      if (control !== undefined) return serverOf(control, launched);
+      if (launched === undefined) {
+        const lock = lockFile(place.lockFile);
+        if (lock !== undefined) launched = await launch(options, lock);
+        else if (performance.now() > giveUpAt) killUnanswering(place);
+      } else if (launched.child.exitCode !== null || launched.child.signalCode !== null) {
+        return undefined;
+      }
+      await delay(LOOK_AGAIN_MS, undefined, { signal });
+    }
+  } catch (error) {
+    launched?.child.kill('SIGKILL');
+    await launched?.ended;
+    throw error;
   }
 }
 
-/** Whether the server has loaded its data and answers; false when it ends before that. */
-export async function untilReady(
-  server: StoreServer,
-  place: EmbeddedPlace,
-  signal: AbortSignal,
-): Promise<boolean> {
-  let hasEnded = false;
-  void server.ended.then(() => {
-    hasEnded = true;
-  });
-  while (!hasEnded) {
-    if (await answers(place)) return true;
+/** Whether the server has loaded its data; false when it ends before that. */
+export async function hasLoaded({ control }: StoreServer, signal: AbortSignal): Promise<boolean> {
+  while (control.status !== 'end') {
+    const info = await control.info('persistence').catch(() => '');
+    if (infoField(info, 'loading') === '0') return true;
     await delay(LOOK_AGAIN_MS, undefined, { signal });
   }
   return false;
 }
 
 /** Ends the server cleanly, and kills it after `timeoutMs`. */
-export async function stopServer(
-  server: StoreServer,
-  place: EmbeddedPlace,
-  timeoutMs: number,
-): Promise<void> {
-  const timeUp = new AbortController();
-  const byForce = delay(timeoutMs, undefined, { signal: timeUp.signal }).then(
-    () => server.kill(),
-    () => undefined,
-  );
-  // A server that takes no connection any more is killed after the timeout.
-  const [control] = await Promise.allSettled([openControl(place)]);
-  if (control.status === 'fulfilled') {
-    await control.value?.shutDown();
-    control.value?.close();
-  }
-  await server.ended;
-  timeUp.abort();
-  await byForce;
+export async function stopServer(server: StoreServer, timeoutMs: number): Promise<void> {
+  const { control, ended, pid } = server;
+  const byForce = setTimeout(() => killIfAlive(pid), timeoutMs);
+  // The answer to SHUTDOWN is the end of the connection.
+  await control.shutdown().catch(ignoreError);
+  await ended;
+  clearTimeout(byForce);
+  control.disconnect();
 }
 
-/** Limits the memory of a server that may have been started with another limit, or none. */
-async function isLimited(control: ControlConnection, maxMemoryBytes: number): Promise<boolean> {
+interface Control {
+  readonly redis: Redis;
+  readonly pid: number;
+  readonly closed: Promise<void>;
+}
+
+/**
+ * Connects to the server on our socket, and limits its memory; undefined when none answers.
+ *
+ * @throws GatewayError `start-failed` for a server that keeps its data elsewhere, which is left alone
+ */
+async function connect({ place, maxMemoryBytes }: ServerOptions): Promise<Control | undefined> {
+  const redis = new Redis({
+    path: place.socketPath,
+    lazyConnect: true,
+    enableReadyCheck: false,
+    disableClientInfo: true,
+    retryStrategy: () => null,
+    connectTimeout: ANSWER_TIMEOUT_MS,
+    commandTimeout: ANSWER_TIMEOUT_MS,
+  });
+  redis.on('error', ignoreError);
+  const closed = new Promise<void>((resolve) => redis.once('end', resolve));
   try {
-    await control.limitMemory(maxMemoryBytes);
-    return true;
-  } catch {
-    control.close();
-    return false;
+    await redis.connect();
+    const pid = Number(infoField(await redis.info('server'), 'process_id'));
+    const answer: unknown = await redis.config('GET', 'dir');
+    const directory: unknown = Array.isArray(answer) ? answer[1] : undefined;
+    if (directory !== realpathSync(place.directory)) {
+      throw new GatewayError(
+        'start-failed',
+        `another server answers on ${place.socketPath}; its data is in ${String(directory)}`,
+      );
+    }
+    // An adopted server may have been started with another limit, or none.
+    await redis.config('SET', 'maxmemory', maxMemoryBytes);
+    await redis.config('SET', 'maxmemory-policy', 'noeviction');
+    return { redis, pid, closed };
+  } catch (error) {
+    redis.disconnect();
+    if (error instanceof GatewayError) throw error;
+    return undefined;
   }
 }
 
-function adopted(control: ControlConnection): StoreServer {
-  const { pid, closed } = control;
-  return {
-    pid,
-    adopted: true,
-    ended: closed.then(() => 'its connection closed'),
-    kill: () => killIfAlive(pid),
-  };
-}
-
-function killIfAlive(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // The server has ended by itself meanwhile.
-  }
-}
-
-async function answers(place: EmbeddedPlace): Promise<boolean> {
-  const control = await openControl(place);
-  if (control === undefined) return false;
-  try {
-    return !(await control.isLoading());
-  } catch {
-    return false;
-  } finally {
-    control.close();
-  }
+function serverOf({ redis, pid, closed }: Control, launched: Launched | undefined): StoreServer {
+  const ended = launched?.ended ?? closed.then(() => 'its connection closed');
+  return { pid, adopted: launched === undefined, control: redis, ended };
 }
 
 /** Launches a server that inherits `lock`; our own hold on it ends here. */
-async function launch(options: ServerOptions, lock: number): Promise<StoreServer> {
-  const { place, searchPath, maxMemoryBytes, beforeLaunch } = options;
+async function launch(
+  { place, searchPath, maxMemoryBytes, prepare }: ServerOptions,
+  lock: number,
+): Promise<Launched> {
   const output = openSync(place.outputFile, 'a', 0o600);
   try {
-    await beforeLaunch();
+    await prepare();
     for (const program of PROGRAMS) {
       // Detached, and with no pipe to us: it must survive whatever ends the gateway.
       const child = spawn(program, serverArguments(place, maxMemoryBytes), {
@@ -147,8 +161,8 @@ async function launch(options: ServerOptions, lock: number): Promise<StoreServer
         stdio: ['ignore', output, output, lock],
         ...(searchPath !== undefined && { env: { PATH: searchPath } }),
       });
-      const pid = await spawned(child);
-      if (pid !== undefined) return launched(child, pid);
+      const ended = endOf(child);
+      if (await isSpawned(child)) return { child, ended };
     }
   } finally {
     closeSync(output);
@@ -161,25 +175,24 @@ async function launch(options: ServerOptions, lock: number): Promise<StoreServer
   );
 }
 
-function launched(child: ChildProcess, pid: number): StoreServer {
-  const ended = new Promise<string>((resolve) => {
+function endOf(child: ChildProcess): Promise<string> {
+  child.unref();
+  return new Promise((resolve) => {
     child.once('exit', (status, signal) =>
       resolve(signal === null ? `exit status ${status}` : `killed by ${signal}`),
     );
   });
-  child.unref();
-  return { pid, adopted: false, ended, kill: () => child.kill('SIGKILL') };
 }
 
-/** The process id, or undefined when there is no such program. */
-function spawned(child: ChildProcess): Promise<number | undefined> {
-  return new Promise((resolve, reject) => {
-    child.once('spawn', () => resolve(child.pid));
-    child.once('error', (cause) => {
-      if ('code' in cause && cause.code === 'ENOENT') resolve(undefined);
-      else reject(new GatewayError('start-failed', 'the store cannot be run', { cause }));
-    });
-  });
+/** False when there is no such program. */
+async function isSpawned(child: ChildProcess): Promise<boolean> {
+  try {
+    await once(child, 'spawn');
+    return true;
+  } catch (cause) {
+    if (systemErrorCode(cause) === 'ENOENT') return false;
+    throw new GatewayError('start-failed', 'the store cannot be run', { cause });
+  }
 }
 
 function serverArguments(place: EmbeddedPlace, maxMemoryBytes: number): string[] {
@@ -208,11 +221,11 @@ function serverArguments(place: EmbeddedPlace, maxMemoryBytes: number): string[]
 }
 
 /** Kills the process that holds the data's lock and does not answer, if surely found. */
-function killUnanswering(place: EmbeddedPlace): void {
+function killUnanswering({ directory, pidFile }: EmbeddedPlace): void {
   try {
-    const pid = Number(readFileSync(place.pidFile, 'utf8'));
-    if (readlinkSync(`/proc/${pid}/cwd`) === place.directory) {
-      process.kill(pid, 'SIGKILL');
+    const pid = Number(readFileSync(pidFile, 'utf8'));
+    if (readlinkSync(`/proc/${pid}/cwd`) === realpathSync(directory)) {
+      killIfAlive(pid);
       return;
     }
   } catch {
@@ -220,6 +233,19 @@ function killUnanswering(place: EmbeddedPlace): void {
   }
   throw new GatewayError(
     'start-failed',
-    `a server that does not answer holds ${place.directory}: end it first`,
+    `a server that does not answer holds ${directory}: end it first`,
   );
+}
+
+function killIfAlive(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // The server has ended by itself meanwhile.
+  }
+}
+
+/** Ignores an error that also shows as a rejected call or an ended connection. */
+function ignoreError(): undefined {
+  return undefined;
 }

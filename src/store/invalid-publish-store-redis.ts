@@ -46,7 +46,7 @@ export class InvalidPublishStoreRedis implements InvalidPublishStore, InvalidPub
     const newest = listed.slice(-this.#maxPerLocation).map((one) => JSON.stringify(recordOf(one)));
     const bytes = newest.reduce((sum, text) => sum + text.length, 0);
     if (!this.#headroom.takes('invalid-publish', bytes)) return;
-    const keys = [this.#keys.location(locationId), this.#keys.rejected(locationId)];
+    const keys = [this.#keys.record('location', locationId), this.#keys.rejected(locationId)];
     await pushOfExisting
       .run(this.#redis, keys, [this.#maxPerLocation, MAX_LIST_BYTES, ...newest])
       .finally(() => this.#headroom.stored(bytes));

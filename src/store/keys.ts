@@ -1,3 +1,5 @@
+import type { RecordKind } from '../domain/site.js';
+
 /**
  * Every key of the store, under one hash-tagged prefix per site.
  *
@@ -25,64 +27,19 @@ export class Keys {
     return `${this.brokerPrefix}retained`;
   }
 
-  get locations(): string {
-    return this.#key('locations');
+  /** Hash: a record of the site. */
+  record(kind: RecordKind, id: string): string {
+    return this.#key(kind, id);
   }
 
-  get groups(): string {
-    return this.#key('groups');
+  /** Set: the ids of all records of a kind. */
+  idsOf(kind: RecordKind): string {
+    return this.#key(`${kind}s`);
   }
 
-  get rooms(): string {
-    return this.#key('rooms');
-  }
-
-  get devices(): string {
-    return this.#key('devices');
-  }
-
-  get accessTokens(): string {
-    return this.#key('access-tokens');
-  }
-
-  location(id: string): string {
-    return this.#key('location', id);
-  }
-
-  locationDevices(id: string): string {
-    return this.#key('location-devices', id);
-  }
-
-  locationRooms(id: string): string {
-    return this.#key('location-rooms', id);
-  }
-
-  locationGroups(id: string): string {
-    return this.#key('location-groups', id);
-  }
-
-  group(id: string): string {
-    return this.#key('group', id);
-  }
-
-  groupRooms(id: string): string {
-    return this.#key('group-rooms', id);
-  }
-
-  room(id: string): string {
-    return this.#key('room', id);
-  }
-
-  roomDevices(id: string): string {
-    return this.#key('room-devices', id);
-  }
-
-  device(id: string): string {
-    return this.#key('device', id);
-  }
-
-  accessToken(id: string): string {
-    return this.#key('access-token', id);
+  /** The counter of the site's changes. */
+  get siteRevision(): string {
+    return this.#key('sequence', 'site');
   }
 
   /** Hash: device id → milliseconds since 1970. */
@@ -183,6 +140,11 @@ export class Keys {
     return this.#key('alarm-ids', '');
   }
 
+  /** Prefix of the hashes of states: sequence of an alarm → its states, a piece of many (change-alarm-state.lua). */
+  get alarmStatesPrefix(): string {
+    return this.#key('alarm-states', '');
+  }
+
   /** Hash: packet identifier → last alarm recorded under it, for alarms without a stable id. */
   receipts(deviceId: string): string {
     return this.receiptsPrefix + deviceId;
@@ -227,8 +189,13 @@ export class Keys {
     return this.#key('audit-marks');
   }
 
-  /** Sorted set: the audit trail's records of one action, by time. */
-  audit(action: string): string {
+  /** Stream: the newest records of the audit trail, under their numbers. */
+  get auditLog(): string {
+    return this.#key('log', 'audit');
+  }
+
+  /** Sorted set: the records of one action, of layout 4 and earlier. */
+  formerAudit(action: string): string {
     return this.#key('audit', action);
   }
 

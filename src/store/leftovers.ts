@@ -1,19 +1,20 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { z } from 'zod';
 import type { SiteModel } from '../site/site-model.js';
 import type { Keys } from './keys.js';
-import { Script } from './scripts.js';
+import { scannedKeys } from './scan.js';
 
-const removeLeftovers = new Script('remove-leftovers', z.tuple([z.number(), z.number()]));
-
-/** Keys per call, as in the scan of the site's records (site-loader.ts). */
-const KEYS_A_SCAN = 5_000;
+/** Sets that earlier versions kept beside the records: the members of locations, groups and rooms. */
+const FORMER_SET = /^(location|group|room)-(groups|rooms|devices):/;
+const REJECTED = /^rejected:(.*)$/;
+/** Matches the names of these keys, and few others: they begin with `rejected:`, or as one of the sets. */
+const PATTERN = '[lgr][ore]*:*';
 
 /**
- * Removes leftovers of deleted locations and devices (FINDINGS R13).
+ * Removes what earlier versions left (FINDINGS R13).
  *
- * Earlier versions left the list of invalid publishes, and when a device was last seen.
+ * That is sets of members, and of deleted locations and devices the list of invalid publishes, and when a
+ * device was last seen.
  */
 export class Leftovers {
   readonly #redis: Redis;
@@ -26,37 +27,25 @@ export class Leftovers {
     this.#log = log;
   }
 
+  /** Spares what belongs to unreadable records, as somebody may restore them. */
   async remove(model: SiteModel): Promise<void> {
-    const keys = this.#keys;
-    const rejected = await this.#rejected();
-    const seen = await this.#redis.hkeys(keys.lastSeen);
-    const locationIds = rejected.filter((id) => model.location(id) === undefined);
-    const deviceIds = seen.filter((id) => model.device(id) === undefined);
-    if (locationIds.length === 0 && deviceIds.length === 0) return;
-    const prefixes = {
-      location: keys.location(''),
-      rejected: keys.rejected(''),
-      device: keys.device(''),
-    };
-    const text = JSON.stringify({ ...prefixes, locationIds, deviceIds });
-    const hashes = [keys.locations, keys.devices, keys.lastSeen];
-    const [lists, devices] = await removeLeftovers.run(this.#redis, hashes, [text]);
-    this.#log.info(
-      { rejectedLists: lists, lastSeen: devices },
-      'removed leftovers of deleted locations and devices',
-    );
-  }
-
-  /** Finds the ids of locations that have a list of invalid publishes. */
-  async #rejected(): Promise<string[]> {
-    const prefix = this.#keys.rejected('');
-    const ids = new Set<string>();
-    let cursor = '0';
-    do {
-      const page = await this.#redis.scan(cursor, 'MATCH', `${prefix}*`, 'COUNT', KEYS_A_SCAN);
-      cursor = page[0];
-      for (const key of page[1]) ids.add(key.slice(prefix.length));
-    } while (cursor !== '0');
-    return [...ids];
+    const { sitePrefix, lastSeen } = this.#keys;
+    const isGone = (kind: 'location' | 'device', id: string) =>
+      model[kind](id) === undefined && !model.isUnreadable(`${kind}:${id}`);
+    let keys = 0;
+    for await (const page of scannedKeys(this.#redis, sitePrefix + PATTERN)) {
+      const leftover = page.filter((key) => {
+        const name = key.slice(sitePrefix.length);
+        const locationId = REJECTED.exec(name)?.[1];
+        return locationId === undefined ? FORMER_SET.test(name) : isGone('location', locationId);
+      });
+      keys += leftover.length;
+      if (leftover.length > 0) await this.#redis.unlink(...leftover);
+    }
+    const seen = await this.#redis.hkeys(lastSeen);
+    const devices = seen.filter((id) => isGone('device', id));
+    if (devices.length > 0) await this.#redis.hdel(lastSeen, ...devices);
+    if (keys + devices.length === 0) return;
+    this.#log.info({ keys, lastSeen: devices.length }, 'removed leftovers of an earlier version');
   }
 }

@@ -56,6 +56,11 @@ export class LossWatch {
     this.#options = options;
   }
 
+  /** The identity of the store as last seen; empty while that is unknown. */
+  get identity(): string {
+    return this.#known?.identity ?? '';
+  }
+
   /** Resolves once the store was compared, or could not be. */
   async start(): Promise<void> {
     this.#known = await this.#options.file.read();
@@ -123,7 +128,7 @@ export class LossWatch {
   async #ask(known: Witness | undefined): Promise<z.infer<typeof reply>> {
     const { redis, keys, log } = this.#options;
     const counters = [keys.logSequence('alarms'), keys.logSequence('messages'), keys.auditSequence];
-    const streams = [keys.history, keys.version1Backlog, keys.messageLog];
+    const streams = [keys.history, keys.version1Backlog, keys.messageLog, keys.auditLog];
     const { identity, positions, newestAlarm } = known ?? NOTHING;
     const { alarms, messages, audit } = positions;
     const found = await checkWitness.run(

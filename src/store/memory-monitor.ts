@@ -2,9 +2,8 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Health } from '../site/health.js';
 import type { Headroom, StoreHeadroom } from '../site/store-headroom.js';
+import { infoNumber } from './server-info.js';
 
-/** Reservations between two readings count for more than they take. */
-const INTERVAL_MS = 100;
 const FAULT = 'store-memory';
 
 /** Parts of the limit: where the fault begins, and where each class is stored no more. */
@@ -44,8 +43,6 @@ export class MemoryMonitor {
   #level: Headroom = 'ample';
   /** The percentage of the present fault. */
   #reported: number | undefined;
-  #isAsking = false;
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: MemoryMonitorOptions) {
     this.#options = options;
@@ -61,29 +58,12 @@ export class MemoryMonitor {
     return maxBytes === 0 ? Number.POSITIVE_INFINITY : maxBytes * OTHERS_UP_TO - usedBytes;
   }
 
-  async start(): Promise<void> {
-    await this.check();
-    this.#timer = setInterval(() => void this.check(), INTERVAL_MS);
-  }
-
-  stop(): void {
-    clearInterval(this.#timer);
-  }
-
   async check(): Promise<void> {
     const { redis, headroom } = this.#options;
-    if (this.#isAsking || redis.status !== 'ready') return;
-    this.#isAsking = true;
-    try {
-      const endReading = headroom.beginReading();
-      this.#memory = memoryIn(await redis.info('memory'));
-      endReading(this.leftForOthers);
-      this.#judge();
-    } catch {
-      // StoreMonitor reports a store that does not answer.
-    } finally {
-      this.#isAsking = false;
-    }
+    const endReading = headroom.beginReading();
+    this.#memory = memoryIn(await redis.info('memory'));
+    endReading(this.leftForOthers);
+    this.#judge();
   }
 
   #judge(): void {
@@ -135,7 +115,7 @@ export class MemoryMonitor {
 
 /** What the server itself compares: buffers of its append-only file and replicas do not count. */
 function memoryIn(info: string): StoreMemory {
-  const field = (name: string) => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);
-  const usedBytes = field('used_memory') - field('mem_not_counted_for_evict');
-  return { usedBytes, maxBytes: field('maxmemory') };
+  const countedBytes = infoNumber(info, 'used_memory');
+  const usedBytes = countedBytes - infoNumber(info, 'mem_not_counted_for_evict');
+  return { usedBytes, maxBytes: infoNumber(info, 'maxmemory') };
 }

@@ -42,7 +42,7 @@ export class PresenceStoreRedis implements PresenceStore {
       ...[deviceId, `${lastSeenAtMs}${online ? '+' : ''}`],
       ...[status.topic, retainedValue(status)],
     ]);
-    const args = [this.#keys.device(''), this.#keys.lastSeen, packRows(rows)];
+    const args = [this.#keys.record('device', ''), this.#keys.lastSeen, packRows(rows)];
     await savePresence.run(this.#broker, [RETAINED], args);
   }
 }

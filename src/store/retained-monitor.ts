@@ -2,7 +2,6 @@ import type { Redis } from 'ioredis';
 import type { Health } from '../site/health.js';
 import type { StoreHeadroom } from '../site/store-headroom.js';
 
-const INTERVAL_MS = 1_000;
 /** Messages that Redis looks at to tell the size of all: a part of a millisecond. */
 const SAMPLES = 500;
 const FAULT = 'retained';
@@ -26,37 +25,19 @@ export interface RetainedMonitorOptions {
 /** Watches how much memory all retained messages take together. */
 export class RetainedMonitor {
   readonly #options: RetainedMonitorOptions;
-  #timer: NodeJS.Timeout | undefined;
-  #isAsking = false;
 
   constructor(options: RetainedMonitorOptions) {
     this.#options = options;
   }
 
-  start(): void {
-    this.#timer = setInterval(() => void this.check(), INTERVAL_MS);
-  }
-
-  stop(): void {
-    clearInterval(this.#timer);
-  }
-
   async check(): Promise<void> {
     const { redis, key, health, headroom } = this.#options;
-    if (this.#isAsking || redis.status !== 'ready') return;
-    this.#isAsking = true;
-    try {
-      const bytes = (await redis.memory('USAGE', key, 'SAMPLES', SAMPLES)) ?? 0;
-      const maxBytes = this.#maxBytes();
-      const isFull = bytes >= maxBytes;
-      headroom.set('retained', isFull ? 'short' : 'ample');
-      const fault = `Retained messages take ${Math.floor(maxBytes / MIB)} MiB of the store, as much as they may: new ones are not retained.`;
-      health.reportElsewhere(FAULT, isFull ? fault : undefined);
-    } catch {
-      // StoreMonitor reports a store that does not answer.
-    } finally {
-      this.#isAsking = false;
-    }
+    const bytes = (await redis.memory('USAGE', key, 'SAMPLES', SAMPLES)) ?? 0;
+    const maxBytes = this.#maxBytes();
+    const isFull = bytes >= maxBytes;
+    headroom.set('retained', isFull ? 'short' : 'ample');
+    const fault = `Retained messages take ${Math.floor(maxBytes / MIB)} MiB of the store, as much as they may: new ones are not retained.`;
+    health.reportElsewhere(FAULT, isFull ? fault : undefined);
   }
 
   #maxBytes(): number {

@@ -1,7 +1,10 @@
 import type { Redis } from 'ioredis';
 import { GatewayError } from '../errors.js';
+import type { Health } from '../site/health.js';
+import { infoField } from './server-info.js';
 
 const MIN_VERSION = [6, 2] as const;
+const FAULT = 'store-settings';
 
 /** A setting of the server, and the warning for a value. */
 interface Setting {
@@ -41,10 +44,10 @@ const SETTINGS: readonly Setting[] = [
  */
 export async function checkServer(redis: Redis): Promise<string[]> {
   const info = await readInfo(redis);
-  const version = /^redis_version:(\d+)\.(\d+)/m.exec(info);
+  const version = /^(\d+)\.(\d+)/.exec(infoField(info, 'redis_version') ?? '');
   if (version === null) throw unsuitable('it does not say which version of Redis it is');
   // A Sentinel's other commands fail one by one, none of them saying why.
-  if (/^redis_mode:sentinel/m.test(info)) {
+  if (infoField(info, 'redis_mode') === 'sentinel') {
     throw unsuitable('it is a Sentinel, which stores nothing; redis.url must name a Redis server');
   }
   const [major, minor] = [Number(version[1]), Number(version[2])];
@@ -53,9 +56,9 @@ export async function checkServer(redis: Redis): Promise<string[]> {
       `it is Redis ${major}.${minor}, and must be ${MIN_VERSION.join('.')} or later`,
     );
   }
-  if (/^role:slave/m.test(info)) throw unsuitable('it is a replica, which takes no writes');
-  const warnings = await Promise.all(SETTINGS.map((setting) => check(redis, setting)));
-  return warnings.filter((warning) => warning !== undefined);
+  if (infoField(info, 'role') === 'slave')
+    throw unsuitable('it is a replica, which takes no writes');
+  return warningsOf(redis, unreadable);
 }
 
 async function readInfo(redis: Redis): Promise<string> {
@@ -70,21 +73,39 @@ function unsuitable(reason: string): GatewayError {
   return new GatewayError('start-failed', `the store cannot be used: ${reason}`);
 }
 
-/** A warning for each guarantee that the readable settings do not give. */
-export async function unsafeSettings(redis: Redis): Promise<string[]> {
-  const sentences = await Promise.all(
-    SETTINGS.map(async ({ name, warning }) => {
-      const value = await readSetting(redis, name);
-      return value === undefined ? undefined : warning(value);
-    }),
-  );
-  return sentences.filter((sentence) => sentence !== undefined);
+/**
+ * Reports the server's unsafe settings, which anybody may change while it runs (FINDINGS R13).
+ *
+ * The gateway works as before, but what it acknowledges may be evicted or lost.
+ *
+ * @param redis fails soon while the store is away
+ */
+export async function checkSettings(
+  redis: Redis,
+  health: Pick<Health, 'reportElsewhere'>,
+): Promise<void> {
+  // A store that is away is a fault of StoreMonitor's.
+  if (redis.status !== 'ready') return;
+  const sentences = await warningsOf(redis, () => undefined);
+  health.reportElsewhere(FAULT, sentences.length > 0 ? sentences.join(' ') : undefined);
 }
 
-/** The warning for a setting, or that it is unreadable: managed servers often forbid CONFIG. */
-async function check(redis: Redis, { name, warning }: Setting): Promise<string | undefined> {
-  const value = await readSetting(redis, name);
-  if (value !== undefined) return warning(value);
+/** A warning for each guarantee that the settings do not give. */
+async function warningsOf(
+  redis: Redis,
+  whenUnreadable: (name: string) => string | undefined,
+): Promise<string[]> {
+  const warnings = await Promise.all(
+    SETTINGS.map(async ({ name, warning }) => {
+      const value = await readSetting(redis, name);
+      return value === undefined ? whenUnreadable(name) : warning(value);
+    }),
+  );
+  return warnings.filter((warning) => warning !== undefined);
+}
+
+/** The warning for a setting that cannot be read: managed servers often forbid CONFIG. */
+function unreadable(name: string): string {
   return `${name} cannot be checked, because the server does not answer CONFIG GET: see to it that it is as docs/install.md says.`;
 }
 

@@ -1,30 +1,17 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
-import type { RecordKind, SiteFinding, SiteState } from '../site/site-findings.js';
+import type { RecordKind, RecordOfKind } from '../domain/site.js';
+import type { SiteFinding, SiteState } from '../site/site-findings.js';
 import { withSoundReferences } from '../site/site-references.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';
-import { Script } from './scripts.js';
-import {
-  type RawRecord,
-  readAccessToken,
-  readDevice,
-  readGroup,
-  readLocation,
-  readRoom,
-} from './site-records.js';
+import { scannedKeys } from './scan.js';
+import { READ_RECORD } from './site-records.js';
 
-const rawRecord = z.tuple([z.string(), z.array(z.string()).nullable()]);
-const ids = z.array(z.string());
-const loadSite = new Script(
-  'load-site',
-  z.tuple([z.array(z.array(rawRecord)), z.array(ids), z.string()]),
-);
+const fieldsSchema = z.record(z.string(), z.string());
 
-/** The kinds of records, in the script's order. */
-const KINDS = ['location', 'group', 'room', 'device', 'access-token'] as const;
-/** Keys scanned in one call: some milliseconds in which alarms wait. */
-const KEYS_A_SCAN = 5_000;
+/** Records read at a time, so that other commands get between. */
+const SLICE_LENGTH = 500;
 /** A record's id is a UUID. */
 const ID_PATTERN = '????????-????-????-????-????????????';
 /**
@@ -33,121 +20,120 @@ const ID_PATTERN = '????????-????-????-????-????????????';
  */
 const RECORD_PATTERN = `[lgrda][orec]*:${ID_PATTERN}`;
 
-/** Reads the whole site, restores its sets of ids, and finds faulty records. */
+/** What is stored under an id: fields, or undefined for what is no hash. */
+type Stored = Readonly<Record<string, string>> | undefined;
+
+/**
+ * Reads the whole site, restores its sets of ids, and finds faulty records.
+ *
+ * Records are the authority. The site is read even when writes are refused (full disk, replica).
+ */
 export class SiteLoader {
   readonly #redis: Redis;
-  readonly #sets: Readonly<Record<RecordKind, string>>;
-  readonly #prefixes: Readonly<Record<RecordKind, string>>;
-  readonly #pattern: string;
+  readonly #keys: Keys;
 
   constructor(redis: Redis, keys: Keys) {
     this.#redis = redis;
-    this.#pattern = keys.sitePrefix + RECORD_PATTERN;
-    this.#sets = {
-      location: keys.locations,
-      group: keys.groups,
-      room: keys.rooms,
-      device: keys.devices,
-      'access-token': keys.accessTokens,
-    };
-    this.#prefixes = {
-      location: keys.location(''),
-      group: keys.group(''),
-      room: keys.room(''),
-      device: keys.device(''),
-      'access-token': keys.accessToken(''),
-    };
+    this.#keys = keys;
   }
 
   /**
    * Loads the site.
    *
-   * The one call that reads comes last, so changes that are answered after it are also made in memory
-   * after it.
+   * The revision is read first: when another gateway changes the site meanwhile, the next change shows it.
    *
    * @throws GatewayError `store-unavailable`
    */
-  async load(): Promise<SiteState> {
-    const unlisted = await answering(() => this.#unlisted());
-    const [loaded, restored, refusal] = await answering(() => this.#read(unlisted));
-    const findings: SiteFinding[] = [];
-    const read = <T>(kind: RecordKind, reading: (raw: RawRecord) => T | undefined): T[] => {
-      const { records, missing, unreadable } = sorted(loaded[KINDS.indexOf(kind)] ?? [], reading);
-      findings.push({ problem: 'record-missing', kind, ids: missing });
-      findings.push({ problem: 'record-unreadable', kind, ids: unreadable });
-      return records;
-    };
-    const records = {
-      locations: read('location', readLocation),
-      groups: read('group', readGroup),
-      rooms: read('room', readRoom),
-      devices: read('device', readDevice),
-      accessTokens: read('access-token', readAccessToken),
-    };
-    const problem = refusal === '' ? 'list-repaired' : 'list-incomplete';
-    for (const [at, kind] of KINDS.entries()) {
-      findings.push({ problem, kind, ids: restored[at] ?? [] });
-    }
-    return withSoundReferences({ records, findings: findings.filter(({ ids }) => ids.length > 0) });
-  }
-
-  #read(unlisted: ReadonlyMap<RecordKind, readonly string[]>) {
-    const kinds = KINDS.map((kind) => ({
-      record: this.#prefixes[kind],
-      unlisted: unlisted.get(kind) ?? [],
-    }));
-    const sets = KINDS.map((kind) => this.#sets[kind]);
-    return loadSite.run(this.#redis, sets, [JSON.stringify(kinds)]);
-  }
-
-  /** Finds ids that have a record, but are not in the set of their kind. */
-  async #unlisted(): Promise<Map<RecordKind, string[]>> {
-    const recorded = await this.#recorded();
-    const unlisted = new Map<RecordKind, string[]>();
-    for (const kind of KINDS) {
-      const listed = new Set(await this.#members(this.#sets[kind]));
-      unlisted.set(
-        kind,
-        [...(recorded.get(kind) ?? [])].filter((id) => !listed.has(id)),
-      );
-    }
-    return unlisted;
-  }
-
-  /** Reads a set; a key of another type has no members, and the script replaces it. */
-  async #members(set: string): Promise<string[]> {
-    return (await this.#redis.type(set)) === 'set' ? this.#redis.smembers(set) : [];
-  }
-
-  /** Finds every id that has a record; a scan may show one twice. */
-  async #recorded(): Promise<Map<RecordKind, Set<string>>> {
-    const recorded = new Map(KINDS.map((kind) => [kind, new Set<string>()]));
-    let cursor = '0';
-    do {
-      const page = await this.#redis.scan(cursor, 'MATCH', this.#pattern, 'COUNT', KEYS_A_SCAN);
-      cursor = page[0];
-      for (const key of page[1]) {
-        const id = key.slice(-ID_PATTERN.length);
-        const prefix = key.slice(0, -ID_PATTERN.length);
-        const kind = KINDS.find((one) => this.#prefixes[one] === prefix);
-        if (kind !== undefined) recorded.get(kind)?.add(id);
+  load(): Promise<SiteState> {
+    return answering(async () => {
+      const revision = Number(await this.#redis.get(this.#keys.siteRevision));
+      const found = new Set<string>();
+      const pattern = this.#keys.sitePrefix + RECORD_PATTERN;
+      for await (const keys of scannedKeys(this.#redis, pattern)) {
+        for (const key of keys) found.add(key);
       }
-    } while (cursor !== '0');
-    return recorded;
+      const findings: SiteFinding[] = [];
+      const repairs: SiteFinding[] = [];
+      const load = <K extends RecordKind>(kind: K) => this.#load(kind, found, findings, repairs);
+      const records = {
+        locations: await load('location'),
+        groups: await load('group'),
+        rooms: await load('room'),
+        devices: await load('device'),
+        accessTokens: await load('access-token'),
+      };
+      return withSoundReferences({ records, findings: [...findings, ...repairs], revision });
+    });
   }
-}
 
-/** Splits records into usable ones and the ids of the others. */
-function sorted<T>(
-  stored: readonly z.infer<typeof rawRecord>[],
-  reading: (raw: RawRecord) => T | undefined,
-): { records: T[]; missing: string[]; unreadable: string[] } {
-  const result = { records: [] as T[], missing: [] as string[], unreadable: [] as string[] };
-  for (const [id, fields] of stored) {
-    const record = fields === null ? undefined : reading([id, fields]);
-    if (record !== undefined) result.records.push(record);
-    else if (fields?.length === 0) result.missing.push(id);
-    else result.unreadable.push(id);
+  /** Loads the records of one kind, and puts ids that its set lacks back. */
+  async #load<K extends RecordKind>(
+    kind: K,
+    found: ReadonlySet<string>,
+    findings: SiteFinding[],
+    repairs: SiteFinding[],
+  ): Promise<RecordOfKind[K][]> {
+    const listed = await this.#listed(kind);
+    const prefix = this.#keys.record(kind, '');
+    const ids = [...found].flatMap((key) =>
+      key.startsWith(prefix) ? [key.slice(prefix.length)] : [],
+    );
+    const unlisted = ids.filter((id) => !listed.has(id));
+    const records: RecordOfKind[K][] = [];
+    const [missing, unreadable, restored]: [string[], string[], string[]] = [[], [], []];
+    for (const [id, stored] of await this.#read(kind, [...listed, ...unlisted])) {
+      const isEmpty = stored !== undefined && Object.keys(stored).length === 0;
+      if (!listed.has(id)) {
+        if (isEmpty || stored === undefined) continue;
+        restored.push(id);
+      }
+      const record = stored && READ_RECORD[kind](id, stored);
+      if (record !== undefined) records.push(record);
+      else (isEmpty ? missing : unreadable).push(id);
+    }
+    findings.push({ problem: 'record-missing', kind, ids: missing });
+    findings.push({ problem: 'record-unreadable', kind, ids: unreadable });
+    if (restored.length > 0) {
+      const isRestored = await this.#isDone('SADD', this.#keys.idsOf(kind), ...restored);
+      const problem = isRestored ? 'list-repaired' : 'list-incomplete';
+      repairs.push({ problem, kind, ids: restored });
+    }
+    return records;
   }
-  return result;
+
+  /** Reads the set of ids of a kind; a key of another type has none, and is removed. */
+  async #listed(kind: RecordKind): Promise<ReadonlySet<string>> {
+    const set = this.#keys.idsOf(kind);
+    const type = await this.#redis.type(set);
+    if (type === 'set') return new Set(await this.#redis.smembers(set));
+    if (type !== 'none') await this.#isDone('DEL', set);
+    return new Set();
+  }
+
+  async #read(kind: RecordKind, ids: readonly string[]): Promise<[string, Stored][]> {
+    const read: [string, Stored][] = [];
+    for (let from = 0; from < ids.length; from += SLICE_LENGTH) {
+      const slice = ids.slice(from, from + SLICE_LENGTH);
+      const pipeline = this.#redis.pipeline();
+      for (const id of slice) pipeline.hgetall(this.#keys.record(kind, id));
+      const replies = (await pipeline.exec()) ?? [];
+      for (const [at, id] of slice.entries()) {
+        const [error, reply] = replies[at] ?? [];
+        if (error instanceof Error && !error.message.startsWith('WRONGTYPE')) throw error;
+        read.push([id, error instanceof Error ? undefined : fieldsSchema.parse(reply)]);
+      }
+    }
+    return read;
+  }
+
+  /** Whether the store took the repair: one that is full, or a replica, answers that it does not. */
+  async #isDone(command: 'SADD' | 'DEL' | 'UNLINK', ...args: readonly string[]): Promise<boolean> {
+    try {
+      await this.#redis.call(command, ...args);
+      return true;
+    } catch (error) {
+      if (error instanceof Error && error.name === 'ReplyError') return false;
+      throw error;
+    }
+  }
 }

@@ -4,9 +4,7 @@ import { z } from 'zod';
 import { ROLES } from '../domain/grants.js';
 import { DEVICE_LIMITS, type OwnLimits, ownLimitsSchema } from '../domain/limits.js';
 import { isJson, objectMembers } from '../domain/notation.js';
-import type { AccessToken, Device, Group, Location, Room } from '../domain/site.js';
-
-type Fields = readonly (string | number)[];
+import type { RecordKind, RecordOfKind } from '../domain/site.js';
 
 const grantsSchema = z.array(
   z.object({ location: z.string(), group: z.string().optional(), role: z.enum(ROLES) }),
@@ -64,24 +62,15 @@ const accessTokenSchema = z.object({
   isExpiryNoted: absentIsNull.transform((text) => text !== null),
 });
 
-/** A record as stored: its id, then fields and values in turn. */
-export type RawRecord = readonly [id: string, fields: readonly string[]];
-
-/** Parses a record; undefined for one that lacks what its kind must hold. */
-type Reading<T> = (raw: RawRecord) => T | undefined;
+/** Parses a record's fields; undefined when they lack what its kind must hold. */
+type Reading<T> = (id: string, fields: Readonly<Record<string, string>>) => T | undefined;
 
 function readWith<T>(schema: z.ZodType<T>): Reading<T> {
-  return ([id, fields]) => {
-    const record = new Map<string, string>([['id', id]]);
-    for (let at = 0; at + 1 < fields.length; at += 2) {
-      record.set(fields[at] ?? '', fields[at + 1] ?? '');
-    }
-    return schema.safeParse(Object.fromEntries(record)).data;
-  };
+  return (id, fields) => schema.safeParse({ ...fields, id }).data;
 }
 
-/** The field of one of a device's own limits: one each, so that two changes at once are both made. */
-export function limitField(name: string): string {
+/** The field of one of a device's own limits. */
+function limitField(name: string): string {
   return `limit:${name}`;
 }
 
@@ -92,49 +81,25 @@ function readLimits(fields: Readonly<Record<string, unknown>>): OwnLimits {
   return ownLimitsSchema.safeParse(Object.fromEntries(readable)).data ?? {};
 }
 
-export const readLocation: Reading<Location> = readWith(locationSchema);
-export const readGroup: Reading<Group> = readWith(groupSchema);
-export const readRoom: Reading<Room> = readWith(roomSchema);
-export const readDevice: Reading<Device> = readWith(deviceSchema);
-export const readAccessToken: Reading<AccessToken> = readWith(accessTokenSchema);
+/** Reads the records of each kind. */
+export const READ_RECORD: { readonly [K in RecordKind]: Reading<RecordOfKind[K]> } = {
+  location: readWith(locationSchema),
+  group: readWith(groupSchema),
+  room: readWith(roomSchema),
+  device: readWith(deviceSchema),
+  'access-token': readWith(accessTokenSchema),
+};
 
-export function locationFields(location: Location): Fields {
-  return ['name', location.name, 'order', location.order];
-}
-
-export function groupFields(group: Group): Fields {
-  return ['locationId', group.locationId, 'name', group.name, 'order', group.order];
-}
-
-export function roomFields(room: Room): Fields {
-  return [
-    ...['locationId', room.locationId],
-    ...(room.groupId === null ? [] : ['groupId', room.groupId]),
-    ...['name', room.name],
-    ...['order', room.order],
-  ];
-}
-
-export function deviceFields(device: Device): Fields {
-  return [
-    ...['locationId', device.locationId],
-    ...(device.roomId === null ? [] : ['roomId', device.roomId]),
-    ...['name', device.name],
-    ...['order', device.order],
-    ...['createdAtMs', device.createdAtMs],
-    ...['secretHash', device.secretHash],
-    ...['customData', device.customData],
-    ...Object.entries(device.limits).flatMap(([name, limit]) => [limitField(name), limit]),
-  ];
-}
-
-export function accessTokenFields(token: AccessToken): Fields {
-  return [
-    ...['name', token.name],
-    ...['grants', JSON.stringify(token.grants)],
-    ...['tokenHash', token.tokenHash],
-    ...['order', token.order],
-    ...['createdAtMs', token.createdAtMs],
-    ...(token.expiresAtMs === null ? [] : ['expiresAtMs', token.expiresAtMs]),
-  ];
+/** Formats a record's fields: what is null or false has none. */
+export function recordFields({ id: _, ...record }: RecordOfKind[RecordKind]): Map<string, string> {
+  const fields = new Map<string, string>();
+  for (const [name, value] of Object.entries(record)) {
+    if (value === null || value === false) continue;
+    if (name === 'limits')
+      for (const [limit, most] of Object.entries(value))
+        fields.set(limitField(limit), String(most));
+    else if (value === true) fields.set(name, '1');
+    else fields.set(name, typeof value === 'object' ? JSON.stringify(value) : String(value));
+  }
+  return fields;
 }

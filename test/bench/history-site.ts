@@ -98,15 +98,15 @@ export class HistorySite {
   }
 
   /**
-   * How often a script was run, but for those that wrote footage URLs down in the audit trail, and how
+   * How often a script was run, but for those that wrote to the audit trail, each one record, and how
    * long they all took the store.
    */
   async scripts(): Promise<{ readonly calls: number; readonly ms: number }> {
     const stats = await this.#redis.info('commandstats');
     const [, calls = 0, microseconds = 0] =
       /^cmdstat_eval:calls=(\d+),usec=(\d+)/m.exec(stats) ?? [];
-    const written = await this.#redis.zcard(new Keys('site').audit('footage.url-made'));
-    return { calls: Number(calls) - written, ms: Number(microseconds) / 1000 };
+    const written = await this.#redis.get(new Keys('site').auditSequence);
+    return { calls: Number(calls) - Number(written), ms: Number(microseconds) / 1000 };
   }
 
   /** Disconnects from the store, which is the gateway's. */

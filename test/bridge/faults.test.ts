@@ -55,11 +55,9 @@ it('an invalid certificate leaves nothing running', () => {
   const create = () =>
     new Upstream(
       {
-        url: 'mqtts://127.0.0.1:1',
+        bridge: configured({ url: 'mqtts://127.0.0.1:1' }),
         client: { reconnectPeriod: 0, cert: Buffer.from('none'), key: Buffer.from('none') },
         protocol: 5,
-        topicOf: (topic) => topic,
-        ...{ qos: 1, retain: false, commands: [], ackTimeoutMs: 1_000, suspects: 0 },
         maxGatheredBytes: 1_000,
         hangUps: new HangUps(HANG_UP_LIMITS, nothing),
       },

@@ -10,7 +10,7 @@ const world = useWorld();
 const HOUR_MS = 3_600_000;
 /** CONTRACT 3: forwarded more than 60 s after receipt. */
 const LATE_MS = 61_000;
-/** Entries expire every 10 s. */
+/** Entries expire every 10 s, here twice a second. */
 const SWEPT_WITHIN_MS = 20_000;
 
 async function withClock(...bridges: object[]): Promise<{ clock: MovableClock; home: Home }> {

@@ -1,6 +1,5 @@
 import { afterAll } from 'vitest';
 import type { BridgeServices } from '../../src/bridge/bridge.js';
-import type { BridgeOptions } from '../../src/bridge/bridge-options.js';
 import { Bridges } from '../../src/bridge/bridges.js';
 import { HANG_UP_LIMITS, type HangUpLimits } from '../../src/bridge/hang-ups.js';
 import type { CommandSink } from '../../src/bridge/inbound.js';
@@ -8,6 +7,7 @@ import { Deliveries } from '../../src/delivery/deliveries.js';
 import type { LogReader } from '../../src/delivery/log-entry.js';
 import type { SessionStore } from '../../src/delivery/session-store.js';
 import { Sessions } from '../../src/delivery/sessions.js';
+import type { BridgeOptions } from '../../src/domain/bridge-schema.js';
 import type { RateLimits } from '../../src/domain/limits.js';
 import { createLog } from '../../src/log.js';
 import type { BridgeStatus, DeadLetter, DeadLetterStore } from '../../src/site/bridge-list.js';

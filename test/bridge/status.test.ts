@@ -59,8 +59,8 @@ it('shows a bridge’s status on its retained topic, over HTTP, in the metrics a
   };
   for (const [log, account] of Object.entries(accounts)) {
     for (const [state, count] of Object.entries(account)) {
-      const labels = `consumer="bridge/region",log="${log}",state="${state}"`;
-      expect(metrics).toContain(`gateway_consumer_messages{${labels}} ${count}\n`);
+      const name = `gateway_consumer_${state}${state === 'queued' ? '' : '_total'}`;
+      expect(metrics).toContain(`${name}{consumer="bridge/region",log="${log}"} ${count}\n`);
     }
   }
   expect(metrics).toContain('gateway_bridge_connected{bridge="region"} 0\n');

@@ -1,6 +1,6 @@
 import type { IPublishPacket } from 'mqtt-packet';
 import { expect, it } from 'vitest';
-import type { BridgeOptions } from '../../src/bridge/bridge-options.js';
+import type { BridgeOptions } from '../../src/domain/bridge-schema.js';
 import { configured, useParts } from './parts.js';
 
 const world = useParts();

@@ -30,7 +30,7 @@ class Site {
       ...{ id, locationId, roomId: null, name: id, order: 1, createdAtMs: 0 },
       ...{ secretHash: '', customData: '{}', limits },
     };
-    this.model.putDevice(device);
+    this.model.apply([{ kind: 'device', before: undefined, after: device }]);
     return this.budgets.of({ type: 'device', id });
   }
 

@@ -1,6 +1,7 @@
 import type { MqttClient } from 'mqtt';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestDevice } from '../harness/api.js';
+import { faultsOf } from '../harness/connection-list.js';
 import { connectDevice, type Received, Subscriber } from '../harness/mqtt-clients.js';
 import { publishPacket, RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
@@ -284,6 +285,10 @@ describe('fault 10: a subscriber that stops reading', () => {
         })
         .toBe(true);
     }
+    // The token is named before its connections are closed, and for a minute.
+    expect(await faultsOf(home.gateway)).toContainEqual(
+      expect.stringMatching(new RegExp(`unread bytes.*${home.viewer.id}`)),
+    );
     frozen.vanish();
     frozenLive.vanish();
 

@@ -192,6 +192,7 @@ describe('denied over MQTT and in the log', () => {
 
   it.each([
     ['a command without the grant for it', 'command-without-grant', 'commands/light'],
+    ['a state without the grant for it', 'alarm-state-without-grant', 'alarm-states'],
     ['a publish elsewhere', 'topic-not-of-token', 'alarms/fall'],
   ] as const)(
     'is %s: who, topic and reason, and no fault of the store',

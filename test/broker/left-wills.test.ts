@@ -32,6 +32,7 @@ async function startAgain(): Promise<{ mqttPort: number; lines: string[] }> {
     config: configSchema.parse({ dataDir, mqtt: { port: 0 }, http: { port: 0 } }),
     log: pino({ level: 'info' }, { write: (line: string) => lines.push(line) }),
     version: '0',
+    consoleDirectory: 'dist/console',
     searchPath: process.env['PATH'],
     maxOpenFiles: 1_000,
     now: Date.now,

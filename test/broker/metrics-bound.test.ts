@@ -4,8 +4,7 @@ import { Home } from './home.js';
 
 const SESSIONS = 300;
 const MAX_CONSUMERS = 250;
-const BACKLOG =
-  /^gateway_consumer_messages\{consumer="(.+)",log="alarms",state="queued"\} (\d+)$/gm;
+const BACKLOG = /^gateway_consumer_queued\{consumer="(.+)",log="alarms"\} (\d+)$/gm;
 const OTHERS = /^gateway_other_consumers_messages\{log="alarms",state="queued"\} (\d+)$/m;
 
 let home: Home;

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { storeProcessId } from '../chaos/victim.js';
 import type { TestDevice } from '../harness/api.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
 import { publishPacket, RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
+import { storeProcessId } from '../harness/store-process.js';
 import { Home } from './home.js';
 
 /** An alarm without id or time, so that nothing in it identifies it. */

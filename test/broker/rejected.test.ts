@@ -50,6 +50,8 @@ const useless: Useless[] = [
   topic('a status', 'reserved-topic', 'status'),
   topic('rejected', 'reserved-topic', 'rejected'),
   topic('commands', 'reserved-topic', 'commands'),
+  topic('an alarm state', 'reserved-topic', 'alarm-states'),
+  topic('the state of a fall', 'reserved-topic', 'alarm-states/fall'),
   topic('a command', 'reserved-topic', 'commands/light'),
   topic('what looks like a forwarded alarm', 'reserved-topic', 'alarms/fall'),
   topic('7 levels', 'invalid-topic', 'a/b/c/d/e/f/g'),

@@ -143,11 +143,13 @@ describe('MQTT over WebSocket', () => {
     await client.closed();
   });
 
-  it('fault 16: closes at a frame that is too large', async () => {
+  it('fault 16: closes at a frame that is too large, and names its address', async () => {
+    const before = await namings();
     const { socket } = await open();
     const closed = once(socket, 'close');
     socket.send(Buffer.alloc(1024 * 1024));
     expect((await closed)[0]).toBe(1009);
+    expect(await namings()).toBe(before + 1);
   });
 
   it('closes at a frame without a byte of a packet, and names its address', async () => {

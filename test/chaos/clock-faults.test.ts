@@ -11,7 +11,7 @@ const HOUR_MS = 3_600_000;
 const KEEP_ALIVE_SECONDS = 300;
 const STEP_MS = 400_000;
 const LATE_MS = 61_000;
-/** Entries expire every 10 s. */
+/** Entries expire every 10 s, here twice a second. */
 const SWEPT_WITHIN_MS = 15_000;
 
 /** Clean-ups, undone from the last one on. */

@@ -7,8 +7,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { ScriptedUpstream } from '../bridge/scripted-upstream.js';
 import { Home } from '../broker/home.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
+import { storeProcessId } from '../harness/store-process.js';
 import { becomesReady, Columns, eventually, isRecorded, saysOverHttp, Watcher } from './faults.js';
-import { storeProcessId } from './victim.js';
 
 const DISK_BYTES = 16 * 1024 * 1024;
 const TRUNCATED_BYTES = 3;

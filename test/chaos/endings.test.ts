@@ -2,8 +2,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { Home } from '../broker/home.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { Store } from '../harness/store.js';
+import { storeProcessId } from '../harness/store-process.js';
 import { becomesReady, Columns, eventually, isRecorded, Sensor, Watcher } from './faults.js';
-import { storeProcessId } from './victim.js';
 
 /** Clean-ups, undone from the last one on. */
 const cleanups: (() => unknown)[] = [];

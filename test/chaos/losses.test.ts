@@ -10,9 +10,9 @@ import { z } from 'zod';
 import { Home } from '../broker/home.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
+import { storeProcessId } from '../harness/store-process.js';
 import { unusedPort } from '../harness/unused-port.js';
 import { becomesReady, eventually, OwnRedis, saysReady } from './faults.js';
-import { storeProcessId } from './victim.js';
 
 /** The counter of alarms, of the site in the default configuration. */
 const SEQUENCE = '{site}:sequence:alarms';

@@ -74,9 +74,9 @@ it.each([
   expect(await ready.json()).toEqual({ ready: true, faults: [] });
 });
 
-it('does not delete a location with devices when the set of its devices was gone', async () => {
-  await damage(() => store.redis.del(key('location-devices', home.locationId)));
-  await namesFault(/^The store's list of devices was wrong for 1 location, rebuilt/);
+it('does not delete a location with devices when the sets of devices and rooms were gone', async () => {
+  await damage(() => store.redis.del(key('devices'), key('rooms')));
+  await namesFault(/^The store's list of devices lacked 2 devices, put back/);
   await serves();
   const deletion = await home.api.request('DELETE', `/care-homes/${home.locationId}`);
   expect(deletion.status).toBe(409);

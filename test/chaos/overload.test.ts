@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type OverloadResult, runOverload } from '../harness/overload.js';
 import type { OverloadCase } from '../harness/overload-ward.js';
+import { onSteadyDisk } from '../harness/steady-disk.js';
 
 const MIN_RATIO = 0.8;
 const MAX_PROBE_P99_MS = 250;
@@ -32,8 +33,8 @@ describe.each(CASES)(
   'guarantee 6: $kind at QoS $qos, three times what can be forwarded, $readers $session readers',
   (overload) => {
     it('serves subscribers that read, disconnects nobody and delays no alarm of others', async () => {
-      const result = await runOverload(overload, TIMES, MIN_RATIO);
-      const text = JSON.stringify(result);
+      const { result, storeMs } = await onSteadyDisk(() => runOverload(overload, TIMES, MIN_RATIO));
+      const text = JSON.stringify({ storeMs, ...result });
       expect(result.closedConnections, text).toBe(0);
       const { report, accounts } = result;
       const { levelMs, quickMs } = result.recovery;
@@ -66,6 +67,6 @@ describe.each(CASES)(
       expect(result.probe.p99Ms, text).toBeLessThan(MAX_PROBE_P99_MS + machineMs);
       const addedBytes = result.peakResidentBytes - result.residentBytesBefore;
       expect(addedBytes, text).toBeLessThan(MAX_ADDED_BYTES);
-    }, 60_000);
+    }, 120_000);
   },
 );

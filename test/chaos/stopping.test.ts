@@ -7,8 +7,9 @@ import { GatewayProcess } from '../harness/gateway-process.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
 import { publishPacket, RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
+import { storeProcessId } from '../harness/store-process.js';
 import { eventually, OwnRedis } from './faults.js';
-import { holdStoreDown, storeProcessId } from './victim.js';
+import { holdStoreDown } from './victim.js';
 
 /** CONTRACT 1, stop: ten seconds, with room for a machine that is busy. */
 const STOPPED_WITHIN_MS = 8_000;

@@ -1,7 +1,7 @@
-import { readFileSync, readlinkSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { lockFile } from '../../src/store/file-lock.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
+import { storeProcessId } from '../harness/store-process.js';
 import type { KillTarget } from './schedule.js';
 
 /** Sessions without bounds: dropped entries would look like a loss. */
@@ -102,22 +102,6 @@ export class Victim {
       this.readyAfterMs.push(performance.now() - (killedMs ?? 0));
       return;
     }
-  }
-}
-
-/**
- * The store's process on this data, undefined when none runs.
- *
- * A process id in an old file may be anybody's.
- */
-export function storeProcessId(dataDir: string): number | undefined {
-  try {
-    const directory = join(dataDir, 'redis');
-    const processId = Number(readFileSync(join(directory, 'redis.pid'), 'utf8'));
-    const isOurs = readlinkSync(`/proc/${processId}/cwd`) === realpathSync(directory);
-    return isOurs ? processId : undefined;
-  } catch {
-    return undefined;
   }
 }
 

@@ -1,14 +1,14 @@
 import { resolve } from 'node:path';
 import { expect, test } from 'vitest';
-import type { BridgeConfig } from '../../src/config/bridge-schema.js';
 import { loadConfig } from '../../src/config/load.js';
+import type { BridgeOptions } from '../../src/domain/bridge-schema.js';
 import { type FieldFault, GatewayError } from '../../src/errors.js';
 
 const CERT_FILE = resolve('test/harness/tls/localhost.crt');
 const KEY_FILE = resolve('test/harness/tls/localhost.key');
 const NOWHERE = { programDir: '/none', cwd: '/working' };
 
-function load(bridges: unknown): readonly BridgeConfig[] {
+function load(bridges: unknown): readonly BridgeOptions[] {
   const env = { GATEWAY_BRIDGES: JSON.stringify(bridges) };
   return loadConfig({ ...NOWHERE, env }).bridges;
 }

@@ -169,10 +169,12 @@ describe('the defaults', () => {
 });
 
 describe('the file', () => {
-  test('is the one beside the program unless GATEWAY_CONFIG or --config names another', () => {
+  test('is gateway.local.yaml or gateway.yaml beside the program unless GATEWAY_CONFIG or --config names another', () => {
     const byVariable = write('variable.yaml', 'site: variable');
     const byOption = write('option.yaml', 'site: option');
     expect(load({ yaml: 'site: beside' }).site).toBe('beside');
+    write('config/gateway.local.yaml', 'site: local');
+    expect(load({}).site).toBe('local');
     expect(load({ env: { GATEWAY_CONFIG: byVariable } }).site).toBe('variable');
     expect(load({ env: { GATEWAY_CONFIG: byVariable }, file: byOption }).site).toBe('option');
   });

@@ -143,7 +143,7 @@ describe('FINDINGS S10: the recordings of one device', () => {
   });
 });
 
-it('FINDINGS S10: a folder that is nearly full is a fault', async () => {
+it('FINDINGS S10: a folder that is nearly full is a fault, which names who has most of it', async () => {
   const { bavail, bsize } = statfsSync(tmpdir());
   const full = await GatewayProcess.create({
     GATEWAY_FOOTAGE_MIN_FREE_BYTES: String(Math.max(0, bavail * bsize - 50 * MIB)),
@@ -154,5 +154,24 @@ it('FINDINGS S10: a folder that is nearly full is a fault', async () => {
     expect.stringContaining('the folder of recordings is nearly full'),
   );
   expect((await fetch(`${full.httpUrl}/readyz`)).status).toBe(200);
+
+  const client = new Api(full);
+  const { id } = await client.createLocation();
+  const [most, less, gone] = [
+    await client.createDevice(id),
+    await client.createDevice(id),
+    await client.createDevice(id),
+  ];
+  for (const [camera, bytes] of [
+    [less, 10 * KIB],
+    [most, 200 * KIB],
+  ] as const) {
+    expect(await send(await urlFor(full, camera), pieces(bytes), bytes)).toBe(STORED);
+  }
+  // The disk is looked at again when a device goes.
+  await client.request('DELETE', `/care-homes/${id}/devices/${gone.id}`);
+  await expect
+    .poll(() => faultsOf(full))
+    .toContainEqual(expect.stringMatching(`nearly full.*most is of device .*${most.id}`));
   await full.remove();
 });

@@ -85,6 +85,7 @@ it('a TypeScript client generated from /openapi.json compiles, and does the walk
       kind: 'fall',
       detectedAt: '2026-11-20T10:00:00.000Z',
       footage: { video: null, audio: null },
+      state: 'raised',
     },
   ]);
 });

@@ -80,7 +80,10 @@ function routesIn(document: unknown): Route[] {
 const FRAMINGS = ['at once', 'byte by byte', 'in chunks', 'too short', 'never ending'] as const;
 type Framing = (typeof FRAMINGS)[number];
 
-/** Sends a request over a connection of its own, and reads until the gateway hangs up. */
+/** How the answer of `/events` begins, which has no end. */
+const STREAM = 'event: open';
+
+/** Sends a request over a connection of its own, and reads until the gateway hangs up, or streams events. */
 async function exchange(request: HostileRequest, framing: Framing): Promise<string> {
   const { method, path, headers, body = Buffer.alloc(0) } = request;
   const isChunked = framing === 'in chunks' || framing === 'never ending';
@@ -99,7 +102,10 @@ async function exchange(request: HostileRequest, framing: Framing): Promise<stri
   socket.on('error', () => undefined);
   const hung = setTimeout(() => socket.destroy(new Error('a hang')), HANG_MS);
   const received: Buffer[] = [];
-  socket.on('data', (data: Buffer) => received.push(data));
+  socket.on('data', (data: Buffer) => {
+    received.push(data);
+    if (data.includes(STREAM)) socket.destroy();
+  });
   socket.write(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
   if (framing === 'byte by byte')
     for (const byte of sent.subarray(0, 50)) socket.write(Buffer.of(byte));

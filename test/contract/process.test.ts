@@ -206,7 +206,7 @@ describe('the gateway process', () => {
   it('does not start on the data of a newer version', async () => {
     const gateway = await GatewayProcess.start();
     const store = await Store.of(gateway);
-    await store.redis.set('{site}:layout', '5');
+    await store.redis.set('{site}:layout', '6');
     store.close();
     await gateway.stop();
     const { status, output } = run([], {
@@ -216,7 +216,7 @@ describe('the gateway process', () => {
     expect(fatalLine(output)).toEqual({
       msg:
         'failed to start the gateway: the store was written by a newer version of the gateway ' +
-        '(layout 5, this version knows 4): install that version, or restore a backup from before it',
+        '(layout 6, this version knows 5): install that version, or restore a backup from before it',
     });
     // The directory can be removed because the store was stopped again.
     rmSync(gateway.dataDir, { recursive: true });

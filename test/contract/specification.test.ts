@@ -287,7 +287,10 @@ describe('alarm events', () => {
     const byKind = (one: { kind: string }, other: { kind: string }) =>
       one.kind < other.kind ? -1 : 1;
     expect(page.events.toSorted(byKind)).toEqual(
-      ALARM_KINDS.map((kind) => ({ id: UUID, detectedAt, kind, footage })).toSorted(byKind),
+      ALARM_KINDS.map((kind) => ({
+        ...{ id: UUID, detectedAt, kind, footage },
+        state: 'raised',
+      })).toSorted(byKind),
     );
   });
 

@@ -47,3 +47,14 @@ it('forgets a device that was deleted without an answer', async () => {
   await changeUnanswered('DELETE', path);
   await expect.poll(async () => (await home.api.request('GET', path)).status).toBe(404);
 });
+
+it('answers all changes that wait for a store without an answer at the same time', async () => {
+  store.freeze();
+  const rename = () =>
+    home.api.request('PATCH', `/care-homes/${home.locationId}`, '{"name":"Haus am Moor"}');
+  const answers = await Promise.all(Array.from({ length: 5 }, rename));
+  store.thaw();
+  expect(answers.map(({ status }) => status)).toEqual([503, 503, 503, 503, 503]);
+  const [first, ...others] = answers.map(({ headers }) => Date.parse(headers.get('date') ?? ''));
+  for (const other of others) expect(other - (first ?? 0)).toBeLessThanOrEqual(1_000);
+});

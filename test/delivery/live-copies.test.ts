@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { LiveCopies } from '../../src/delivery/live-copies.js';
-import type { Appended, NewAlarm } from '../../src/delivery/log-entry.js';
+import type { AlarmLogItem, Appended, NewAlarm } from '../../src/delivery/log-entry.js';
 import { LogWriter } from '../../src/delivery/log-writer.js';
 import { deviceContext } from '../../src/domain/messages.js';
 import { newId } from '../../src/domain/notation.js';
@@ -13,7 +13,7 @@ const device = {
 };
 
 let connection: Connection;
-let writer: LogWriter<NewAlarm>;
+let writer: LogWriter<AlarmLogItem>;
 let liveCopies: LiveCopies;
 /** Functions that make the store take the batch it was given. */
 let answers: (() => void)[];
@@ -26,11 +26,11 @@ beforeEach(async () => {
   (await world.subscribed('nurse', 'a')).connect(connection);
   answers = [];
   let last = 0;
-  const append = async (alarms: readonly NewAlarm[]): Promise<Appended[]> => {
+  const append = async (alarms: readonly AlarmLogItem[]): Promise<Appended[]> => {
     await new Promise<void>((resolve) => answers.push(resolve));
     return alarms.map(() => ({ sequence: ++last, isNew: true }));
   };
-  writer = new LogWriter({
+  writer = new LogWriter<AlarmLogItem>({
     ...{ log: 'alarms' as const, store: { append }, deliveries, logger: silent },
     onOutage: () => undefined,
   });
@@ -53,6 +53,7 @@ function alarm(n: number): NewAlarm {
     },
     ...{ context: deviceContext(device, location, null, null), wallReceivedAtMs: 0 },
     receipt: undefined,
+    isSent: false,
   };
 }
 

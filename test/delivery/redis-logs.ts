@@ -29,6 +29,7 @@ export class RedisLogs implements TestLogs {
         context: contextOf(item.topic),
         wallReceivedAtMs: 0,
         receipt: undefined,
+        isSent: false,
       })),
     );
   }

@@ -6,11 +6,11 @@ import { LIMITS } from './world.js';
 const nothing = () => undefined;
 
 function member(isConnected = false): Member {
+  const cursor = { offset: 0, needs: () => true, recount: nothing };
   return {
     isConnected,
-    cursors: { alarms: { offset: 0 }, messages: { offset: 0 } },
-    ...{ offer: nothing, offerAtQos0: nothing, offerDirect: nothing },
-    ...{ needs: () => true, recount: nothing, checkBounds: nothing },
+    cursors: { alarms: cursor, messages: cursor },
+    ...{ offer: nothing, offerAtQos0: nothing, offerDirect: nothing, checkBounds: nothing },
   };
 }
 

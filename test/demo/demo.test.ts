@@ -1,7 +1,8 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { promisify, stripVTControlCharacters } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startBrowser } from '../browser/browser.js';
 import { DemoRun } from './demo-run.js';
 
 const ESCAPE = '\u001b[';
@@ -93,6 +94,22 @@ describe('npm run demo', () => {
     const [command] = /mosquitto_sub(.*\\\n)+.*/.exec(demo.output) ?? [];
     const { stdout } = await run('sh', ['-c', `${command} -C 1 -W 10`]);
     expect(stdout).toMatch(/^care-homes\/\S+ \{.*"customData":\{/);
+  });
+
+  it('prints a link to the board that signs in', { timeout: 60_000 }, async () => {
+    const demo = new DemoRun([]);
+    await demo.printed('#/?token=');
+    await demo.printed('← forwarded  ');
+    const [link = ''] = /http:\/\/\S+/.exec(demo.output) ?? [];
+    const browser = await startBrowser();
+    onTestFinished(() => browser.close());
+    const page = await browser.newPage();
+    await page.goto(link);
+    await page.getByRole('link', { name: 'Gateway' }).waitFor();
+    await page
+      .getByText(/Room 10\d/)
+      .first()
+      .waitFor();
   });
 
   it('prints the path of the log when the gateway fails, and leaves nothing running', async () => {

@@ -85,17 +85,19 @@ describe('the commands of', () => {
     expect(command).toMatch(/^devices\/\S+\/commands\/led on$/m);
     const rejected = () => shell.run('api localhost:8080/care-homes/$LOCATION/rejected');
     await expect.poll(rejected).toContain('"reason":"unknown-kind"');
+    const acknowledged = 'api "localhost:8080/care-homes/$LOCATION/alarms?state=acknowledged"';
+    expect(await shell.run(acknowledged)).toContain('"note":"on my way"');
   });
 
   it('docs/http.md, which has every route', async () => {
-    const [listed, , merged, , page, ready, metrics] = await run('docs/http.md');
+    const [listed, , merged, , page, states, , , ready, metrics] = await run('docs/http.md');
     expect(listed).toContain('"name":"Haus am See"');
     expect(merged).toContain('{"nurseCallId":"7a","bed":2}');
     expect(page).toContain('{"nextCursor":null,"events":[]}');
+    expect(states).toMatch(/"state":"acknowledged".*"note":"on my way"\}$/m);
+    expect(states).toMatch(/"state":"resolved"/);
     expect(ready).toContain('"ready":true');
-    expect(metrics).toMatch(
-      /^gateway_consumer_messages\{consumer=".+",log="alarms",state="accepted"\}/m,
-    );
+    expect(metrics).toMatch(/^gateway_consumer_accepted_total\{consumer=".+",log="alarms"\}/m);
     const csv = readFileSync(join(checkout.directory, 'alarms.csv'), 'utf8');
     const columns = codeIn(
       new Page('docs/http.md').text.split('The columns are')[1]?.split('\n\n')[0] ?? '',
@@ -103,6 +105,15 @@ describe('the commands of', () => {
     expect(csv.split('\r\n')[0]).toBe(columns.join(','));
     const document = readFileSync(join(checkout.directory, 'openapi.json'), 'utf8');
     expect(documentedRoutes()).toEqual(routesIn(JSON.parse(document)));
+  });
+
+  it('docs/http.md, which show events', async () => {
+    shell = new Shell(checkout);
+    await shell.run(helpers);
+    const stream = commandsOf('docs/http.md').find((block) => block.includes('/events'));
+    await shell.run(stream ?? '');
+    await expect.poll(() => shell.lines.all).toContain('event: open');
+    await shell.run('kill %1');
   });
 
   it('docs/roles.md', async () => {

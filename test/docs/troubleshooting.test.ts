@@ -44,8 +44,6 @@ const NOT_SHOWN: ReadonlySet<string> = new Set([
   'private key',
   'unknown error',
   'one fault',
-  'access token',
-  'access tokens',
   'up to … …',
   'a whole number',
   'true or false',

@@ -202,6 +202,10 @@ describe('a bucket', () => {
     expect(await byHost.downloadUrl('a/b', terms)).toMatch(
       /^https:\/\/footage\.s3\.test:9000\/a\/b\?/,
     );
+    expect([new S3FootageStore(options).origin, byHost.origin]).toEqual([
+      'https://s3.test:9000',
+      'https://footage.s3.test:9000',
+    ]);
   });
 
   it('refuses a URL signed with another secret', async () => {

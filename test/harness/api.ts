@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DescribedHttp } from './described-http.js';
+import { describedAt, originalFetch } from './described-origins.js';
 import { ADMIN_TOKEN, type GatewayProcess } from './gateway-process.js';
 
 const locationSchema = z.object({ id: z.string(), name: z.string(), devices: z.array(z.string()) });
@@ -32,8 +32,9 @@ export class Api {
 
   /** Sends a request; fails when the answer does not match the gateway's OpenAPI document. */
   async request(method: string, path: string, body?: string, contentType = 'application/json') {
-    const described = await describedBy(this.#gateway);
-    const response = await fetch(this.#gateway.httpUrl + path, {
+    const { httpUrl } = this.#gateway;
+    const described = await describedAt(httpUrl);
+    const response = await originalFetch(httpUrl + path, {
       method,
       headers: {
         authorization: `Bearer ${this.#token}`,
@@ -41,6 +42,7 @@ export class Api {
       },
       ...(body === undefined ? {} : { body }),
     });
+    if (described === undefined) throw new Error(`${httpUrl} has no description`);
     described.check({
       method,
       path,
@@ -106,22 +108,6 @@ export class Api {
     } while (cursor);
     return events;
   }
-}
-
-/** Read once, as every gateway of a test is the same program. */
-let description: Promise<DescribedHttp> | undefined;
-
-function describedBy(gateway: GatewayProcess): Promise<DescribedHttp> {
-  description ??= readDescription(gateway).catch((error: unknown) => {
-    description = undefined;
-    throw error;
-  });
-  return description;
-}
-
-async function readDescription(gateway: GatewayProcess): Promise<DescribedHttp> {
-  const response = await fetch(`${gateway.httpUrl}/openapi.json`);
-  return new DescribedHttp(await response.json());
 }
 
 function nextPage(query: string, cursor: string): string {

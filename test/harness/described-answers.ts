@@ -1,9 +1,7 @@
 import { afterAll } from 'vitest';
-import { describedAt, forgetOrigins } from './described-origins.js';
+import { describedAt, forgetOrigins, originalFetch } from './described-origins.js';
 
 /** Checks, in every test file, a gateway's answers to `fetch` against its own document. */
-
-const originalFetch = globalThis.fetch;
 
 globalThis.fetch = async (input, init) => {
   const response = await originalFetch(input, init);

@@ -39,6 +39,10 @@ type Response = z.infer<typeof responseSchema>;
 
 /** Answers to an unknown path or method, or to an invalid request. */
 const STATUSES_WITHOUT_ROUTE = [400, 404, 405, 408, 431];
+/** One object, as a schema is compiled for each. */
+const ANY_PROBLEM: Response = {
+  content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+};
 /** Answers given before the route is known. */
 const STATUSES_BEFORE_ROUTE = [408, 431];
 
@@ -99,9 +103,7 @@ export class DescribedHttp {
   #faultsWithoutRoute(exchange: Exchange): string[] {
     if (!STATUSES_WITHOUT_ROUTE.includes(exchange.status)) return ['there is no such operation'];
     const names = exchange.status === 405 ? ['x-request-id', 'allow'] : ['x-request-id'];
-    const schema = { $ref: '#/components/schemas/Problem' };
-    const response = { content: { 'application/problem+json': { schema } } };
-    return [...this.#headerFaults(exchange, names), ...this.#bodyFaults(exchange, response)];
+    return [...this.#headerFaults(exchange, names), ...this.#bodyFaults(exchange, ANY_PROBLEM)];
   }
 
   /** Of the templates that match, the one with the fewest parameters. */

@@ -6,7 +6,11 @@ import type { DescribedHttp } from './described-http.js';
 const titleSchema = z.looseObject({
   info: z.looseObject({ title: z.literal('Care-home gateway') }),
 });
-const originalFetch = globalThis.fetch;
+/** `fetch` without a check of the answer. */
+export const originalFetch = globalThis.fetch;
+/** Origins of gateways of this build, which all have one document: asking each is dear. */
+const started = new Set<string>();
+let ofThisBuild: DescribedHttp | undefined;
 const documents = new Map<string, Promise<DescribedHttp | undefined>>();
 /** By document: gateways of one build have the same, and compiling its schemas is dear. */
 const descriptions = new Map<string, DescribedHttp>();
@@ -20,12 +24,20 @@ export function describedAt(origin: string): Promise<DescribedHttp | undefined> 
   return asked;
 }
 
+/** Notes that a gateway of this build answers at the origin. */
+export function gatewayStartedAt(origin: string): void {
+  started.add(origin);
+}
+
 /** Forgets all: another server may get the port of a gateway that has ended. */
 export function forgetOrigins(): void {
   documents.clear();
+  started.clear();
 }
 
 async function ask(origin: string): Promise<DescribedHttp | undefined> {
+  const isOfThisBuild = started.has(origin);
+  if (isOfThisBuild && ofThisBuild !== undefined) return ofThisBuild;
   try {
     const text = await (await originalFetch(`${origin}/openapi.json`)).text();
     const known = descriptions.get(text);
@@ -36,6 +48,7 @@ async function ask(origin: string): Promise<DescribedHttp | undefined> {
     const { DescribedHttp } = await import('./described-http.js');
     const described = new DescribedHttp(document);
     descriptions.set(text, described);
+    if (isOfThisBuild) ofThisBuild = described;
     return described;
   } catch {
     // The gateway has ended meanwhile, or the server is no gateway: a store for recordings, for

@@ -5,7 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { z } from 'zod';
+import { gatewayStartedAt } from './described-origins.js';
 import { Lines } from './lines.js';
+import { killStore } from './store-process.js';
 
 const bound = z.object({ address: z.string(), port: z.number() });
 const readyLine = z.object({
@@ -127,6 +129,7 @@ export class GatewayProcess {
         .then((line) => resolve(readyLine.parse(JSON.parse(line)).addresses), reject);
       this.#log.read(child.stdout);
     });
+    gatewayStartedAt(this.httpUrl);
   }
 
   /** Writes its configuration file for the next start or `reload`: keys, or the text. */
@@ -155,22 +158,19 @@ export class GatewayProcess {
     await this.#end('SIGKILL');
   }
 
-  /** Stops the gateway with its store, and removes its data. */
+  /** Kills the gateway and its store, and removes their data. */
   async remove(): Promise<void> {
-    await this.#stopWithStore();
+    await this.kill();
+    await killStore(this.#environment['GATEWAY_DATA_DIR'] ?? this.dataDir);
     await rm(this.dataDir, { recursive: true, force: true });
   }
 
   /** Stops the gateway with its store, and leaves its data and log. */
   async keep(): Promise<void> {
-    await this.#stopWithStore();
-    await writeFile(join(this.dataDir, 'gateway.log'), `${this.lines.join('\n')}\n`);
-  }
-
-  /** Stops a store that a killed gateway left running: another gateway adopts and ends it. */
-  async #stopWithStore(): Promise<void> {
+    // A store that a killed gateway left running: another gateway adopts and ends it.
     if (!this.isRunning) await this.start();
     await this.stop();
+    await writeFile(join(this.dataDir, 'gateway.log'), `${this.lines.join('\n')}\n`);
   }
 
   async #end(signal: NodeJS.Signals): Promise<number | null> {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { GatewayProcess } from './gateway-process.js';
 
-const SAMPLE = /^gateway_consumer_messages\{consumer="(.*)",log="(\w+)",state="(\w+)"\} (\d+)$/;
+const SAMPLE = /^gateway_consumer_([a-z]+?)(?:_total)?\{consumer="(.*)",log="(\w+)"\} (\d+)$/;
 
 const accountSchema = z.object({
   accepted: z.number(),
@@ -21,7 +21,7 @@ export async function accountOf(
   const text = await (await fetch(`${gateway.httpUrl}/metrics`)).text();
   const sums = new Map<string, number>();
   for (const line of text.split('\n')) {
-    const [, consumer, of, state = '', count] = SAMPLE.exec(line) ?? [];
+    const [, state = '', consumer, of, count] = SAMPLE.exec(line) ?? [];
     if (consumer !== clientId || (log ?? of) !== of) continue;
     sums.set(state, (sums.get(state) ?? 0) + Number(count));
   }

@@ -13,5 +13,6 @@ export function newAlarm(alarm: Alarm, context: DeviceContext, receivedAtMs: num
     receipt: undefined,
     locationId: location.id,
     groupId: group?.id ?? null,
+    isSent: false,
   };
 }

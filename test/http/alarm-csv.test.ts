@@ -7,6 +7,8 @@ const redis = useRedis();
 const NAMES = [
   ...['id', 'kind', 'detectedAt', 'receivedAt', 'deviceId', 'deviceName', 'roomId', 'roomName'],
   ...['groupId', 'groupName', 'data', 'customData', 'video', 'audio'],
+  ...['state', 'acknowledgedById', 'acknowledgedByName', 'acknowledgedAt'],
+  ...['resolvedById', 'resolvedByName', 'resolvedAt', 'note'],
 ];
 const eventsSchema = z.object({ events: z.array(z.object({ id: z.string() })) });
 
@@ -65,17 +67,26 @@ it('shows the alarms of a location as CSV, each field as of the alarm', async ()
     `{"kind":"fall","detectedAt":"${at(2)}","level":1.10,"footage":{"video":"${video}"}}`,
   );
   const device = { deviceId, deviceName: 'Bett "am Fenster", 1' };
+  const json = { note: 'a "note", with a comma' };
+  await gateway.admin('POST', `/care-homes/${locationId}/alarms/${full}/resolve`, { json });
+  const untouched = {
+    ...{ acknowledgedById: '', acknowledgedByName: '', acknowledgedAt: '' },
+    ...{ resolvedById: '', resolvedByName: '', resolvedAt: '', note: '' },
+  };
   expect(await rows()).toEqual([
     {
       ...{ id: full, kind: 'fall', detectedAt: at(2), receivedAt: expect.any(String) },
       ...{ ...device, roomId, roomName: 'Zimmer 1', groupId, groupName: 'Station 1' },
       ...{ data: '{"level":1.10}', customData },
       ...{ video: expect.stringContaining(video), audio: '' },
+      ...{ ...untouched, ...json, state: 'resolved', resolvedById: 'admin' },
+      ...{ resolvedByName: 'admin', resolvedAt: expect.stringMatching(/Z$/) },
     },
     {
       ...{ id: bare, kind: 'noise', detectedAt: at(1), receivedAt: expect.any(String) },
       ...{ ...device, roomId: '', roomName: '', groupId: '', groupName: '' },
       ...{ data: '', customData: '{}', video: '', audio: '' },
+      ...{ ...untouched, state: 'raised' },
     },
   ]);
 });

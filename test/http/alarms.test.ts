@@ -73,7 +73,9 @@ describe('the alarms of a device', () => {
     const footage = { video: null, audio: null };
     expect(await page(gateway, ofDevice)).toEqual({
       nextCursor: null,
-      events: [{ id, detectedAt: '2026-01-01T00:02:03.456Z', kind: 'fall', footage }],
+      events: [
+        { id, detectedAt: '2026-01-01T00:02:03.456Z', kind: 'fall', footage, state: 'raised' },
+      ],
     });
   });
 
@@ -240,6 +242,25 @@ describe('the alarms of a location', () => {
     expect(second.nextCursor).toBeNull();
     const ofOutside = `/care-homes/${locationId}/devices/${outside}/alarms`;
     expect((await page(gateway, ofOutside, {}, token)).events).toHaveLength(1);
+  });
+
+  it('are those of one device when asked for, in the groups of the token, and when it is deleted', async () => {
+    const { gateway, locationId, deviceId, ofLocation } = await start();
+    const other = await gateway.createDevice(locationId);
+    const before = await gateway.recordAlarm(deviceId, { kind: 'fall', detectedAt: at(1) });
+    const { groupId: group } = await gateway.placeInGroup(locationId, deviceId);
+    await gateway.recordAlarm(other, { kind: 'fall', detectedAt: at(2) });
+    const after = await gateway.recordAlarm(deviceId, { kind: 'noise', detectedAt: at(3) });
+    const query = { device: deviceId, limit: 1 };
+    const ofGroup = await gateway.createToken([{ location: locationId, group, role: 'viewer' }]);
+    const seen = await page(gateway, ofLocation, query, ofGroup);
+    expect(seen.events.map(({ id }) => id)).toEqual([after]);
+    await gateway.admin('DELETE', `/care-homes/${locationId}/devices/${deviceId}`);
+    expect(await readAll(gateway, ofLocation, query)).toEqual([after, before]);
+    expect(await readAll(gateway, ofLocation, { ...query, kinds: 'fall' })).toEqual([before]);
+    expect(await readAll(gateway, ofLocation, { device: randomUUID() })).toEqual([]);
+    const wrong = await gateway.admin('GET', `${ofLocation}?device=bed`);
+    expect(problemOf(wrong).errors?.map(({ path }) => path)).toEqual(['device']);
   });
 
   it('stay in their location when the device moves', async () => {

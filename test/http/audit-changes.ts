@@ -14,6 +14,7 @@ export async function world(gateway: TestGateway) {
   const grants = [{ location: '*', role: 'viewer' } as const];
   await gateway.createToken(grants, 'nurse call');
   const lossId = gateway.lose();
+  const alarmId = await gateway.recordAlarm(deviceId, { kind: 'fall' });
   const tokenId = gateway.model.accessTokens().at(-1)?.id ?? '';
   return {
     ...{
@@ -28,6 +29,7 @@ export async function world(gateway: TestGateway) {
       goneRoomId,
       tokenId,
       lossId,
+      alarmId,
     },
   };
 }
@@ -158,6 +160,13 @@ export const CHANGES: Readonly<Record<string, readonly Change[]>> = {
   'POST /care-homes/:locationId/devices/:deviceId/secret': [
     { action: 'device.secret-replaced', resource: 'deviceId', details: () => ({}) },
   ],
+  'POST /care-homes/:locationId/devices/:deviceId/test-alarm': [
+    {
+      json: () => ({ kind: 'fall' }),
+      ...{ action: 'alarm.tested', resource: 'deviceId' },
+      details: () => ({ kind: 'fall' }),
+    },
+  ],
   'POST /care-homes/:locationId/devices/:deviceId/move': [
     {
       json: ({ emptyRoomId }) => ({ targetRoomId: emptyRoomId }),
@@ -186,6 +195,19 @@ export const CHANGES: Readonly<Record<string, readonly Change[]>> = {
       json: () => ({ name: 'bridge', grants: VIEWER, expiresAt: LATER }),
       ...{ action: 'access-token.created', resource: 'created', location: 'none' },
       details: () => ({ name: 'bridge', grants: VIEWER, expiresAt: LATER }),
+    },
+  ],
+  'POST /care-homes/:locationId/alarms/:alarmId/acknowledge': [
+    {
+      json: () => ({ note: 'Frau Krause is well' }),
+      ...{ action: 'alarm.acknowledged', resource: 'alarmId' },
+      details: ({ deviceId }) => ({ deviceId }),
+    },
+  ],
+  'POST /care-homes/:locationId/alarms/:alarmId/resolve': [
+    {
+      ...{ action: 'alarm.resolved', resource: 'alarmId' },
+      details: ({ deviceId }) => ({ deviceId }),
     },
   ],
   'POST /losses/:lossId/acknowledge': [

@@ -107,17 +107,17 @@ describe('/docs', () => {
 });
 
 /** The page's HTML, without scripts, as a browser shows it. */
-async function plainPage(gateway: TestGateway, path: string) {
+async function pageOf(gateway: TestGateway, path: string, policy: string) {
   const { status, headers, text } = await gateway.call('GET', path);
   expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
-  expect(String(headers['content-security-policy'])).toContain("default-src 'none'");
+  expect(String(headers['content-security-policy'])).toContain(policy);
   return new JSDOM(text, { url: `http://127.0.0.1:${gateway.port}${path}` }).window.document;
 }
 
 describe('/docs/mqtt', () => {
   it('shows every topic with an example of its message, and needs no script or other host', async () => {
     const gateway = await startGateway(redis);
-    const document = await plainPage(gateway, '/docs/mqtt');
+    const document = await pageOf(gateway, '/docs/mqtt', "default-src 'none'");
     const topics = [...document.querySelectorAll('h2')].map(({ textContent }) => textContent);
     const { channels, components } = asyncApiDocument('1.2.3');
     expect(topics).toEqual(Object.values(channels).map(({ address }) => address));
@@ -139,7 +139,7 @@ describe('/docs/mqtt', () => {
 describe('/', () => {
   it('leads to everything that a newcomer needs, on this gateway alone', async () => {
     const gateway = await startGateway(redis);
-    const document = await plainPage(gateway, '/');
+    const document = await pageOf(gateway, '/', "default-src 'self'");
     const links = [...document.querySelectorAll('a')].map(({ href }) => new URL(href));
     expect(links.map(({ pathname }) => pathname)).toEqual(
       expect.arrayContaining(['/docs', '/docs/mqtt', '/openapi.json', '/asyncapi.json']),

@@ -7,9 +7,11 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { Gauge, Registry } from 'prom-client';
+import { Gauge, Histogram, Registry } from 'prom-client';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { z } from 'zod';
+import type { AlarmLogItem } from '../../src/delivery/log-entry.js';
+import { LogWriter } from '../../src/delivery/log-writer.js';
 import { parseAlarm } from '../../src/domain/alarms.js';
 import type { Grant } from '../../src/domain/grants.js';
 import { DiskReserve } from '../../src/footage/disk-reserve.js';
@@ -21,11 +23,19 @@ import type { Metrics } from '../../src/http/dependencies.js';
 import type { HttpApp } from '../../src/http/http-env.js';
 import { createHttpListener } from '../../src/http/listener.js';
 import { openApiDocument } from '../../src/http/openapi-document.js';
+import { AlarmStates } from '../../src/ingest/alarm-states.js';
+import { DevicePublishes } from '../../src/ingest/device-publishes.js';
+import { TestAlarmPublishes } from '../../src/ingest/test-alarms.js';
 import { ProcessorShare } from '../../src/processor-share.js';
 import { AccessTokens } from '../../src/site/access-tokens.js';
 import { AUDIT_ACTIONS, type AuditTrail } from '../../src/site/audit-trail.js';
 import { Denials } from '../../src/site/denials.js';
 import { Devices } from '../../src/site/devices.js';
+import type {
+  EventSubscription,
+  StreamOutlet,
+  StreamRequest,
+} from '../../src/site/event-streams.js';
 import { Footage } from '../../src/site/footage.js';
 import type { FootageStore } from '../../src/site/footage-store.js';
 import { Groups } from '../../src/site/groups.js';
@@ -36,12 +46,15 @@ import { Losses } from '../../src/site/losses.js';
 import type { DevicePresence } from '../../src/site/presence-view.js';
 import { QuotaWatch } from '../../src/site/quota-watch.js';
 import { Rooms } from '../../src/site/rooms.js';
+import { SiteChanges } from '../../src/site/site-changes.js';
 import { SiteEvents } from '../../src/site/site-events.js';
+import { SiteFaults } from '../../src/site/site-faults.js';
 import { SiteModel } from '../../src/site/site-model.js';
 import { StoreHeadroom } from '../../src/site/store-headroom.js';
+import { AlarmFinderRedis } from '../../src/store/alarm-finder-redis.js';
 import { AlarmHistoryRedis } from '../../src/store/alarm-history-redis.js';
 import { AuditArchive } from '../../src/store/audit/archive.js';
-import { AuditArchiveFaults } from '../../src/store/audit/archive-faults.js';
+import { AuditArchiveFaults } from '../../src/store/audit/faults.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
 import { AuditTrailRedis } from '../../src/store/audit/trail-redis.js';
 import { DeadLetterStoreRedis } from '../../src/store/dead-letter-store-redis.js';
@@ -59,6 +72,7 @@ export const ADMIN_TOKEN = 'the-admin-token-of-the-tests';
 export const MAX_BODY_BYTES = 4096;
 export const MAX_UPLOAD_BYTES = 10 * 1024 * 1024;
 const MAX_INVALID_PUBLISHES = 5;
+const RECHECK_MS = 60_000;
 const VERSION = '1.2.3';
 
 export interface HarnessOptions {
@@ -125,6 +139,14 @@ export async function startGateway(
   return gateway;
 }
 
+/** A subscription that ends when it begins. */
+function endedAtOnce(_request: StreamRequest, outlet: StreamOutlet): EventSubscription {
+  outlet.opened('0-0-', false);
+  setImmediate(() => outlet.end());
+  const nothing = () => undefined;
+  return { taken: nothing, wake: nothing, unread: nothing, close: nothing };
+}
+
 /** A registry with one of the gateway's metrics. */
 function metricsOf(health: Health): Registry {
   const registry = new Registry();
@@ -167,6 +189,7 @@ export class TestGateway {
   readonly #redis: Redis;
   readonly #prefix: string;
   readonly #logStore: LogStore;
+  readonly #changes: SiteChanges;
   readonly #listener: ReturnType<typeof createHttpListener>;
   readonly #described: DescribedHttp;
   /** How far the gateway's clock is ahead of the real one. */
@@ -182,15 +205,11 @@ export class TestGateway {
     const store = new SiteStoreRedis(redis, keys, records);
     const log = pino({ level: 'debug' }, { write: (line: string) => this.logged.push(line) });
     this.#redis = redis;
-    this.#prefix = keys.locations.replace(/locations$/, '');
+    this.#prefix = keys.sitePrefix;
     this.store = store;
     this.#logStore = new LogStore(redis, redis, keys);
-    const archive = new AuditArchive({
-      directory: join(directory, 'audit'),
-      faults: new AuditArchiveFaults(health, log),
-      maxOpen: 1,
-    });
-    this.audit = new AuditTrailRedis({ redis, keys, records, archive });
+    const archive = new AuditArchive(join(directory, 'audit'), new AuditArchiveFaults(health, log));
+    this.audit = new AuditTrailRedis({ redis, keys, records, archive, maxSegmentsPerPage: 1 });
     this.losses = new Losses({
       store: new LossFile(join(directory, 'losses.json'), log),
       ...{ audit: this.audit, health, log, now },
@@ -203,12 +222,37 @@ export class TestGateway {
     const signatures = new UrlSignatures(Buffer.from('the footage key of the tests'), now);
     this.footageStore = options.footageStore ?? new FolderFootageStore(signatures);
     this.footageDirectory = join(directory, 'footage');
+    const changes = new SiteChanges({
+      ...{ store, model, events, faults: new SiteFaults(health, log), log, now },
+      ...{ headroom: new StoreHeadroom(), recheckMs: RECHECK_MS },
+    });
+    this.#changes = changes;
+    const accessTokens = new AccessTokens(changes, model, ADMIN_TOKEN, now);
+    const devicesOf = (locationId: string) => model.devicesOf(locationId).map(({ id }) => id);
+    const alarms = new LogWriter<AlarmLogItem>({
+      log: 'alarms',
+      store: this.#logStore.alarms,
+      deliveries: { announce: async () => undefined },
+      onOutage: () => undefined,
+      logger: log,
+    });
+    const publishes = new DevicePublishes({
+      ...{ model, alarms, now, steadyNow: now, maxAlarmBytes: MAX_BODY_BYTES },
+      forwarder: { forward: () => undefined },
+      invalid: { report: () => undefined },
+    });
     this.app = createHttpApp({
-      locations: new Locations(store, model, events, now),
-      groups: new Groups(store, model, events, now),
-      rooms: new Rooms(store, model, events, now),
-      devices: new Devices(store, model, events, now),
-      accessTokens: new AccessTokens(store, model, events, ADMIN_TOKEN, now),
+      testAlarms: new TestAlarmPublishes({ publishes, audit: this.audit, now }),
+      alarmStates: new AlarmStates({
+        ...{ model, accessTokens, alarms, now, steadyNow: now, maxBytes: MAX_BODY_BYTES },
+        finder: new AlarmFinderRedis(redis, keys, devicesOf),
+        invalid: { reportOfToken: () => undefined },
+      }),
+      locations: new Locations(changes, model),
+      groups: new Groups(changes, model),
+      rooms: new Rooms(changes, model),
+      devices: new Devices(changes, model, now),
+      accessTokens,
       model,
       history: new AlarmHistoryRedis(redis, keys),
       audit: this.audit,
@@ -219,6 +263,9 @@ export class TestGateway {
       watch: new QuotaWatch({ health, model, log, now }),
       knownNetworks: this.knownNetworks,
       connections: { page: () => ({ connections: [], next: undefined }), denied: () => [] },
+      sessions: { withLargestBacklogs: async () => ({ total: 0, sessions: [] }) },
+      // Without a delivery there are no messages.
+      events: { open: endedAtOnce },
       presence: { of: (id) => this.presence.get(id) ?? { online: false, lastSeenAtMs: null } },
       invalidPublishes: this.invalidPublishes,
       health,
@@ -234,10 +281,15 @@ export class TestGateway {
       }),
       publicUrl: options.publicUrl,
       metrics: options.metrics ?? metricsOf(health),
+      requestDurations: new Histogram({
+        ...{ name: 'durations', help: 'Durations.', registers: [] },
+        labelNames: ['method', 'route', 'status'],
+      }),
       openMetrics: false,
       cursorKey: Buffer.from('the cursor key of the tests'),
       maxBodyBytes: MAX_BODY_BYTES,
       version: VERSION,
+      console: { directory: 'dist/console', footageOrigins: [] },
       log,
       now,
       elapsed: now,
@@ -261,6 +313,7 @@ export class TestGateway {
 
   async stop(): Promise<void> {
     await this.#listener.stop(0);
+    this.#changes.stop();
     await this.denials.stop();
   }
 
@@ -279,16 +332,6 @@ export class TestGateway {
   /** Every key of its site in the store. */
   keys(): Promise<string[]> {
     return this.#redis.keys(`${this.#prefix}*`);
-  }
-
-  /** The sets of ids behind keys of this kind, by the id they are of: `location-rooms`, … */
-  async members(kind: string): Promise<Record<string, string[]>> {
-    const prefix = `${this.#prefix}${kind}:`;
-    const keys = await this.#redis.keys(`${prefix}*`);
-    const sets = keys.map(async (key): Promise<[string, string[]]> => {
-      return [key.slice(prefix.length), (await this.#redis.smembers(key)).toSorted()];
-    });
-    return Object.fromEntries(await Promise.all(sets));
   }
 
   /** Counts all records that the audit trail has had. */

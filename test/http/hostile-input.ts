@@ -91,7 +91,7 @@ function fieldsFor({ ids }: Target): fc.Arbitrary<unknown> {
     fc.oneof({ weight: 3, arbitrary: plausible }, { weight: 1, arbitrary: fc.anything() });
   const id = oneOf(fc.oneof(fc.constantFrom(...Object.values(ids)), fc.uuid(), fc.string()));
   const name = oneOf(fc.oneof(fc.string(), fc.string({ unit: 'binary' })));
-  const role = fc.oneof(fc.constantFrom('viewer', 'manager', 'admin'), fc.string());
+  const role = fc.oneof(fc.constantFrom('viewer', 'responder', 'manager', 'admin'), fc.string());
   const location = fc.oneof(fc.constant('*'), id);
   const grant = fc.record({ location, role, group: id }, { requiredKeys: ['location', 'role'] });
   const type = oneOf(fc.constantFrom('video', 'audio'));

@@ -216,6 +216,21 @@ describe('a request with an offer to switch protocols', () => {
       expect(await text(socket)).toMatch(/^HTTP\/1\.1 200 [\s\S]*GET \.$/);
     },
   );
+
+  // A turn reads 512 bytes of a head.
+  it.each([200, 512, 513, 514, 515, 516, 1000])(
+    'does not cost the request behind it its answer, with a head of %i bytes',
+    async (headBytes) => {
+      const { port } = await start({ app: echo });
+      const begin = `GET / HTTP/1.1\r\nHost: x\r\n${upgrade}X-Fill: `;
+      const offer = `${begin}${'x'.repeat(headBytes - begin.length - 4)}\r\n\r\n`;
+      const next = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n';
+      const last = 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n';
+      const socket = await connected(port, `${offer}${next}${upgrade}\r\nbody${last}`);
+      const answers = (await text(socket)).match(/(?:GET|POST) \w*\./g);
+      expect(answers).toEqual(['GET .', 'POST body.', 'GET .']);
+    },
+  );
 });
 
 it('refuses to be a proxy', async () => {

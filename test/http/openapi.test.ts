@@ -163,7 +163,7 @@ it('describes the query of the alarm listings', async () => {
   const listing = document.paths['/care-homes/{locationId}/devices/{deviceId}/alarms']?.['get'];
   const query = listing?.parameters?.filter((one) => one.in === 'query') ?? [];
   expect(query.map(({ name, required }) => [name, required])).toEqual(
-    ['before', 'after', 'order', 'limit', 'kinds', 'cursor'].map((name) => [name, false]),
+    ['before', 'after', 'order', 'limit', 'kinds', 'state', 'cursor'].map((name) => [name, false]),
   );
 });
 

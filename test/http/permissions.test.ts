@@ -10,6 +10,7 @@ const redis = useRedis();
 type Need =
   | 'a token'
   | 'viewer of some'
+  | 'responder of some'
   | 'manager of some'
   | 'manager of the location'
   | 'manager of the group'
@@ -24,6 +25,7 @@ type Need =
 const NEEDS: Readonly<Record<string, Need>> = {
   'GET /connections': 'admin',
   'GET /connections/denied': 'admin',
+  'GET /sessions': 'admin',
   'GET /bridges': 'admin',
   'GET /bridges/:name/dead-letters': 'admin',
   'GET /care-homes': 'a token',
@@ -47,14 +49,19 @@ const NEEDS: Readonly<Record<string, Need>> = {
   'GET /care-homes/:locationId/devices/:deviceId': 'viewer of the device',
   'PATCH /care-homes/:locationId/devices/:deviceId': 'manager of the device',
   'DELETE /care-homes/:locationId/devices/:deviceId': 'manager of the device',
+  'POST /care-homes/:locationId/devices/:deviceId/test-alarm': 'manager of the device',
   'POST /care-homes/:locationId/devices/:deviceId/secret': 'manager of the device',
   'POST /care-homes/:locationId/devices/:deviceId/move': 'manager of the device',
   'GET /care-homes/:locationId/devices/:deviceId/custom-data': 'viewer of the device',
   'PATCH /care-homes/:locationId/devices/:deviceId/custom-data': 'manager of the device',
   'GET /care-homes/:locationId/devices/:deviceId/alarms': 'viewer of the device',
   'GET /care-homes/:locationId/alarms': 'viewer of some',
+  'POST /care-homes/:locationId/alarms/:alarmId/acknowledge': 'responder of some',
+  'POST /care-homes/:locationId/alarms/:alarmId/resolve': 'responder of some',
   'GET /care-homes/:locationId/rejected': 'manager of some',
   'GET /access-tokens': 'admin',
+  'GET /access-tokens/current': 'a token',
+  'GET /events': 'a token',
   'POST /access-tokens': 'admin',
   'DELETE /access-tokens/:tokenId': 'admin',
   'GET /audit': 'admin',
@@ -69,8 +76,9 @@ const VIEWER: readonly Need[] = [
   'viewer of the room',
   'viewer of the device',
 ];
+const RESPONDER: readonly Need[] = [...VIEWER, 'responder of some'];
 const GROUP_MANAGER: readonly Need[] = [
-  ...VIEWER,
+  ...RESPONDER,
   'manager of some',
   'manager of the group',
   'manager of the room',
@@ -98,6 +106,14 @@ const HOLDERS: Readonly<Record<string, Holder>> = {
     grants: (location) => [{ location, role: 'viewer' }],
     fulfils: VIEWER,
   },
+  'a responder of the location': {
+    grants: (location) => [{ location, role: 'responder' }],
+    fulfils: RESPONDER,
+  },
+  "a responder of the device's group": {
+    grants: (location, group) => [{ location, group, role: 'responder' }],
+    fulfils: RESPONDER,
+  },
   'a manager of the location': {
     grants: (location) => [{ location, role: 'manager' }],
     fulfils: MANAGER,
@@ -121,7 +137,7 @@ const HOLDERS: Readonly<Record<string, Holder>> = {
   },
   'a manager of another group of the location': {
     grants: (location) => [{ location, group: randomUUID(), role: 'manager' }],
-    fulfils: ['a token', 'viewer of some', 'manager of some'],
+    fulfils: ['a token', 'viewer of some', 'responder of some', 'manager of some'],
   },
   'a viewer of the location who manages another': {
     grants: (location) => [

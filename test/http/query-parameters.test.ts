@@ -9,7 +9,7 @@ const redis = useRedis();
 /** Pages, whose files have a digest in the query, take any. */
 const PAGES = ['/', '/docs', '/docs/mqtt', '/docs/:file'];
 /** At the path of MQTT over WebSocket there is nothing to parameterise; signed URLs have a signature. */
-const OWN_RULES = [...PAGES, '/mqtt', ...SIGNED_PATHS];
+const OWN_RULES = [...PAGES, '/console/:file', '/mqtt', ...SIGNED_PATHS];
 
 describe('a query parameter that a route does not have', () => {
   it('is answered 400 with its name on every route', async () => {

@@ -10,7 +10,7 @@ export interface Route {
 /** Open paths; `/metrics` is open to loopback, where the tests come from. */
 export const OPEN_PATHS = [
   ...['/healthz', '/readyz', '/openapi.json', '/asyncapi.json', '/docs', '/docs/:file', '/metrics'],
-  ...['/', '/docs/mqtt', '/mqtt'],
+  ...['/', '/console/:file', '/docs/mqtt', '/mqtt'],
 ];
 
 /** Paths open to holders of a signed URL; without a signature 403, whatever the token. */
@@ -40,9 +40,14 @@ export function takesJson({ method, path }: Route): boolean {
   return (
     (method === 'POST' || method === 'PATCH') &&
     !path.endsWith('/secret') &&
-    !path.endsWith('/acknowledge') &&
+    path !== '/losses/:lossId/acknowledge' &&
     !path.endsWith('/custom-data')
   );
+}
+
+/** Whether the body, which is JSON, may be left out. */
+export function bodyIsOptional({ path }: Route): boolean {
+  return path.includes('/alarms/:alarmId/');
 }
 
 /** An existing file of the page. */

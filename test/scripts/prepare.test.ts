@@ -166,6 +166,7 @@ describe('the store', () => {
     program('mosquitto_pub', '');
     program('faketime', '');
     program('openssl', '');
+    program('chromium-headless-shell', '');
     expect(prepare(env, '--for-tests')).toMatchObject({ status: 1 });
   });
 
@@ -196,5 +197,6 @@ test('installs the programs of the tests for the tests only', () => {
   program('mosquitto_pub', '');
   program('faketime', '');
   program('openssl', '');
+  program('chromium-headless-shell', '');
   expect(prepare({}, '--for-tests')).toEqual(NOTHING);
 });

@@ -1,17 +1,23 @@
 import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
 import { newId } from '../../src/domain/notation.js';
+import { createLog } from '../../src/log.js';
 import { AccessTokens } from '../../src/site/access-tokens.js';
 import { GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
+import { Health } from '../../src/site/health.js';
 import { Principals } from '../../src/site/principals.js';
+import { SiteChanges } from '../../src/site/site-changes.js';
 import { SiteEvents } from '../../src/site/site-events.js';
+import { SiteFaults } from '../../src/site/site-faults.js';
 import { SiteModel } from '../../src/site/site-model.js';
+import { StoreHeadroom } from '../../src/site/store-headroom.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
 import { Keys } from '../../src/store/keys.js';
 import { SiteStoreRedis } from '../../src/store/site-store-redis.js';
 import { useRedis } from '../http/harness.js';
 
 const place = useRedis();
+const log = createLog({ level: 'silent', destination: { write: () => undefined } });
 
 it('works again when a clock that was ahead is set back, though the expiry is recorded', async () => {
   const redis = new Redis({ path: place.socketPath });
@@ -22,8 +28,13 @@ it('works again when a clock that was ahead is set back, though the expiry is re
   let nowMs = 1_000;
   const open = async () => {
     const model = new SiteModel();
-    model.load(await store.load());
-    return new AccessTokens(store, model, new SiteEvents(), 'admin-token', () => nowMs);
+    const now = () => nowMs;
+    const changes = new SiteChanges({
+      ...{ store, model, events: new SiteEvents(), faults: new SiteFaults(new Health(), log) },
+      ...{ headroom: new StoreHeadroom(), recheckMs: 60_000, log, now },
+    });
+    await changes.start();
+    return new AccessTokens(changes, model, 'admin-token', now);
   };
   const tokens = await open();
   const request = { name: 'short', grants: [], expiresAtMs: 2_000 };

@@ -20,6 +20,7 @@ async function start() {
   const trail = new AuditTrailRedis({
     ...{ redis, keys, records: new AuditRecords(keys) },
     archive: openArchive(place.socketPath).archive,
+    maxSegmentsPerPage: 1,
   });
   const lines: string[] = [];
   const log = pino({ level: 'info' }, { write: (line: string) => lines.push(line) });

@@ -14,9 +14,15 @@ it('names who exceeds a quota by name and id, as they are at the moment', () => 
     ...{ ...CREATED, secretHash: '', customData: '{}', limits: {} },
   };
   const token = { id: TOKEN, name: 'nurse call', grants: [], tokenHash: '', expiresAtMs: null };
-  model.putLocation({ id: LOCATION, name: 'Haus am See', order: 1 });
-  model.putDevice(device);
-  model.putAccessToken({ ...token, ...CREATED, isExpiryNoted: false });
+  const location = { id: LOCATION, name: 'Haus am See', order: 1 };
+  model.apply([
+    { kind: 'location', before: undefined, after: location },
+    { kind: 'device', before: undefined, after: device },
+    {
+      ...{ kind: 'access-token', before: undefined },
+      after: { ...token, ...CREATED, isExpiryNoted: false },
+    },
+  ]);
   const health = new Health();
   const log = pino({ level: 'silent' });
   const watch = new QuotaWatch({ health, model, log, now: () => 0 });
@@ -30,7 +36,7 @@ it('names who exceeds a quota by name and id, as they are at the moment', () => 
     expect.stringMatching(/: location Haus am See \(l-1\)$/),
     expect.stringMatching(/: address 2001:db8:0:1$/),
   ]);
-  model.putDevice({ ...device, name: 'Bett 2' });
+  model.apply([{ kind: 'device', before: device, after: { ...device, name: 'Bett 2' } }]);
   for (const id of ['d-2', 'd-3', 'd-4']) watch.exceeded('connections', `device:${id}`);
   expect(health.faults()[0]).toMatch(
     /: device Bett 2 \(d-1\) of Haus am See, device d-2, device d-3 and 1 more$/,

@@ -87,7 +87,7 @@ export class AlarmWorld {
 
   /** Every key of the history except the counter. */
   async historyKeys(): Promise<string[]> {
-    const prefix = this.keys.locations.replace(/locations$/, '');
+    const prefix = this.keys.sitePrefix;
     const all = (await this.redis.keys(`${prefix}*`)).map((key) => key.slice(prefix.length));
     return all.filter((key) => !/^sequence:/.test(key)).sort();
   }

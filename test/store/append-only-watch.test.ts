@@ -4,6 +4,7 @@ import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
 import { Health } from '../../src/site/health.js';
 import { AppendOnlyWatch } from '../../src/store/append-only-watch.js';
+import { repeat } from '../../src/store/repeat.js';
 import {
   embeddedRedis,
   pidOf,
@@ -12,6 +13,8 @@ import {
   until,
 } from './embedded-support.js';
 
+/** As in the gateway. */
+const CHECK_EVERY_MS = 1_000;
 const FAULT = /missing or cut short/;
 
 /** A running store with ten writes, watched. */
@@ -29,8 +32,7 @@ async function watchedStore() {
   health.on('changed', () => seen.push(health.faults().join()));
   const { log, messages } = recordingLog();
   const watch = new AppendOnlyWatch({ redis, directory, health, log });
-  watch.start();
-  onTestFinished(() => watch.stop());
+  onTestFinished(repeat(() => watch.check(), CHECK_EVERY_MS));
   return { embedded, redis, files: join(directory, 'appendonlydir'), seen, messages };
 }
 

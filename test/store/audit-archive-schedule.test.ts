@@ -1,15 +1,13 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { AuditArchiveSchedule } from '../../src/store/audit/archive-schedule.js';
+import type { AuditArchiver } from '../../src/store/audit/archiver.js';
 import { useRedis } from '../http/harness.js';
 import { AuditWorld, entries } from './audit-world.js';
 
 const place = useRedis();
-const INTERVAL_MS = 5;
 
-function scheduleOf({ archiver, faults, log }: AuditWorld): AuditArchiveSchedule {
-  const schedule = new AuditArchiveSchedule(archiver, { intervalMs: INTERVAL_MS, faults, log });
-  onTestFinished(() => schedule.stop());
-  return schedule;
+function scheduleOf({ archiver }: AuditWorld): AuditArchiver {
+  onTestFinished(() => archiver.stop());
+  return archiver;
 }
 
 it('moves surplus records at once, and later ones in the next round', async () => {
@@ -53,10 +51,10 @@ it('leaves the remaining records when stopped', async () => {
   const world = new AuditWorld(place.socketPath, { segmentBytes: 1_000 });
   await world.trail.record(entries(50));
   const stopping = new AbortController();
-  const add = world.archive.add.bind(world.archive);
-  world.archive.add = (action, members) => {
+  const write = world.archive.write.bind(world.archive);
+  world.archive.write = (records) => {
     stopping.abort();
-    return add(action, members);
+    return write(records);
   };
   const moved = await world.archiver.moveOld(stopping.signal);
   expect(moved).toBeGreaterThan(0);

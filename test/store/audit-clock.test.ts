@@ -1,5 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { useRedis } from '../http/harness.js';
 import { AuditWorld, entries, entry, SET } from './audit-world.js';
@@ -14,9 +13,13 @@ const TROUBLES: readonly { where: string; begin: (world: AuditWorld) => () => Pr
   {
     where: 'in the archive',
     begin: ({ directory }) => {
-      const inTheWay = join(directory, 'room.moved');
-      writeFileSync(inTheWay, 'a file in its place');
-      return async () => rmSync(inTheWay);
+      const away = `${directory}.away`;
+      renameSync(directory, away);
+      writeFileSync(directory, 'a file in its place');
+      return async () => {
+        rmSync(directory);
+        renameSync(away, directory);
+      };
     },
   },
   {

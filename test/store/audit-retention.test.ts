@@ -1,5 +1,4 @@
-import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import type { AuditEntry } from '../../src/site/audit-trail.js';
 import { useRedis } from '../http/harness.js';
@@ -102,9 +101,10 @@ it('rewrites a file that straddles the age limit with its younger records, for i
   expect(others).toEqual([]);
   const before = statSync(file);
   expect(await world.removeOld(110)).toBe(10);
-  expect(world.files()).toEqual([file]);
-  expect(statSync(file).size).toBeLessThan(before.size);
-  expect(statSync(file).mode & 0o777).toBe(0o600);
+  const [rewritten = '', ...further] = world.files();
+  expect(further).toEqual([]);
+  expect(statSync(rewritten).size).toBeLessThan(before.size);
+  expect(statSync(rewritten).mode & 0o777).toBe(0o600);
   expect([...(await world.archivedCounts()).values()]).toEqual(Array(10).fill(1));
 });
 
@@ -134,13 +134,15 @@ it('removes records from the store while the archive is unreadable, and from the
   await written(begun, 0, entries(20, SET + 20));
   await written(begun, 10, [entry(SET + 150)]);
   const world = begun.restarted();
-  const inTheWay = join(world.directory, 'room.moved');
-  writeFileSync(inTheWay, 'a file in its place');
+  const away = `${world.directory}.away`;
+  renameSync(world.directory, away);
+  writeFileSync(world.directory, 'a file in its place');
   const retention = world.retentionAt(101);
   const { signal } = new AbortController();
   await expect(retention.removeOld(signal)).rejects.toThrow('insufficient-storage');
   expect(await kept(world)).toEqual([41]);
-  rmSync(inTheWay);
+  rmSync(world.directory);
+  renameSync(away, world.directory);
   expect(await retention.removeOld(signal)).toBe(20);
   expect(world.files()).toEqual([]);
   expect(await kept(world)).toEqual([41]);

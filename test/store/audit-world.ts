@@ -14,11 +14,9 @@ import {
 } from '../../src/site/audit-trail.js';
 import { Health } from '../../src/site/health.js';
 import { AuditArchive } from '../../src/store/audit/archive.js';
-import { AuditArchiveFaults } from '../../src/store/audit/archive-faults.js';
-import type { EffortLimits } from '../../src/store/audit/archive-pages.js';
-import { AuditArchiveRetention } from '../../src/store/audit/archive-retention.js';
 import { AuditArchiver } from '../../src/store/audit/archiver.js';
-import { AuditRecords } from '../../src/store/audit/records.js';
+import { AuditArchiveFaults } from '../../src/store/audit/faults.js';
+import { AuditRecords, type StoredRecord } from '../../src/store/audit/records.js';
 import { AuditRetention } from '../../src/store/audit/retention.js';
 import { AuditTrailRedis } from '../../src/store/audit/trail-redis.js';
 import { Keys } from '../../src/store/keys.js';
@@ -31,7 +29,8 @@ const MAX_AGE_MS = 100;
 export interface WorldOptions {
   readonly maxKeptBytes?: number;
   readonly segmentBytes?: number;
-  readonly effort?: EffortLimits;
+  readonly intervalMs?: number;
+  readonly maxSegmentsPerPage?: number;
   /** The archive's directory; beside the store when left out. */
   readonly directory?: string;
   readonly keys?: Keys;
@@ -47,7 +46,7 @@ export function openArchive(
   const logged: string[] = [];
   const log = pino({ level: 'info' }, { write: (line: string) => logged.push(line) });
   const faults = new AuditArchiveFaults(health, log);
-  const archive = new AuditArchive({ directory, faults, maxOpen: 2 });
+  const archive = new AuditArchive(directory, faults);
   return { archive, directory, health, faults, log, logged };
 }
 
@@ -67,7 +66,7 @@ export class AuditWorld {
   readonly #options: WorldOptions;
 
   constructor(socketPath: string, options: WorldOptions = {}) {
-    const { maxKeptBytes = 0, segmentBytes = 2_000, effort } = options;
+    const { maxKeptBytes = 0, segmentBytes = 2_000, intervalMs = 5 } = options;
     this.#socketPath = socketPath;
     this.#options = options;
     this.redis = new Redis({ path: socketPath });
@@ -80,11 +79,14 @@ export class AuditWorld {
     this.faults = opened.faults;
     this.log = opened.log;
     this.logged = opened.logged;
-    const { redis, keys, archive } = this;
-    this.archiver = new AuditArchiver({ redis, keys, archive, maxKeptBytes, segmentBytes });
+    const { redis, keys, archive, faults, log } = this;
+    this.archiver = new AuditArchiver({
+      ...{ redis, keys, archive, faults, log },
+      ...{ intervalMs, maxKeptBytes, segmentBytes },
+    });
     this.trail = new AuditTrailRedis({
       ...{ redis, keys, archive, records: new AuditRecords(keys) },
-      ...(effort === undefined ? {} : { effort }),
+      maxSegmentsPerPage: options.maxSegmentsPerPage ?? 1_000,
     });
   }
 
@@ -103,8 +105,7 @@ export class AuditWorld {
   retentionAt(nowMs: number): AuditRetention {
     const { redis, keys, archive } = this;
     return new AuditRetention({
-      ...{ redis, keys, maxAgeMs: MAX_AGE_MS, now: () => SET + nowMs },
-      archive: new AuditArchiveRetention(archive),
+      ...{ redis, keys, archive, maxAgeMs: MAX_AGE_MS, now: () => SET + nowMs },
     });
   }
 
@@ -114,19 +115,38 @@ export class AuditWorld {
   }
 
   /** Counts the records in Redis. */
-  async storedCount(): Promise<number> {
-    const counts = AUDIT_ACTIONS.map((action) => this.redis.zcard(this.keys.audit(action)));
-    return (await Promise.all(counts)).reduce((one, other) => one + other, 0);
+  storedCount(): Promise<number> {
+    return this.redis.xlen(this.keys.auditLog);
+  }
+
+  /** The entries of the stream, to put them back as if a gateway was killed before it removed them. */
+  async stored(): Promise<() => Promise<void>> {
+    const { redis, keys } = this;
+    const entries = await redis.xrange(keys.auditLog, '-', '+');
+    return async () => {
+      const later = await redis.xrange(keys.auditLog, '-', '+');
+      await redis.del(keys.auditLog);
+      for (const [id, fields] of [...entries, ...later]) {
+        await redis.xadd(keys.auditLog, id, ...fields);
+      }
+    };
+  }
+
+  /** The first records of the stream, as its archiver reads them. */
+  async oldest(count: number): Promise<StoredRecord[]> {
+    const entries = await this.redis.xrange(this.keys.auditLog, '-', '+', 'COUNT', count);
+    return entries.map(([id, fields]) => {
+      const [, atMs, , text = ''] = fields;
+      return { sequence: Number.parseInt(id, 10), atMs: Number(atMs), text };
+    });
   }
 
   /** Counts how often each record is archived, by its number. */
   async archivedCounts(): Promise<Map<number, number>> {
     const counts = new Map<number, number>();
-    for (const segment of this.archive.segments(AUDIT_ACTIONS)) {
-      const content = await this.archive.open(segment);
-      for (const { member } of (await content?.all()) ?? []) {
-        const number = Number(member.slice(0, 12));
-        counts.set(number, (counts.get(number) ?? 0) + 1);
+    for (const segment of this.archive.segments()) {
+      for (const { sequence } of (await this.archive.read(segment)) ?? []) {
+        counts.set(sequence, (counts.get(sequence) ?? 0) + 1);
       }
     }
     return counts;

@@ -47,10 +47,10 @@ it('gives the places of version 1 the names that the site has now', async () => 
   await record(world, 1, { roomId, groupId, customData });
   await record(world, 2, {});
   await downgrade(world);
-  await redis.hset(keys.device(deviceId), { name: 'Bett "neu"' });
-  await redis.hset(keys.location(locationId), { name: 'Haus am See' });
-  await redis.hset(keys.room(roomId), { name: 'Zimmer 7' });
-  await redis.hset(keys.group(groupId), { name: 'Süd' });
+  await redis.hset(keys.record('device', deviceId), { name: 'Bett "neu"' });
+  await redis.hset(keys.record('location', locationId), { name: 'Haus am See' });
+  await redis.hset(keys.record('room', roomId), { name: 'Zimmer 7' });
+  await redis.hset(keys.record('group', groupId), { name: 'Süd' });
 
   await carryOver(world);
   const common = {
@@ -71,7 +71,7 @@ it('gives the places of version 1 the names that the site has now', async () => 
       `"room":{"id":"${roomId}","name":"Zimmer 7"},"group":{"id":"${groupId}","name":"Süd"},` +
       `"customData":${customData},`,
   );
-  expect(await redis.get(keys.layout)).toBe('4');
+  expect(await redis.get(keys.layout)).toBe('5');
 });
 
 it('uses the id as the name of a room or device that is gone', async () => {
@@ -115,8 +115,8 @@ it('continues after an interruption, and leaves present places alone', async () 
   await carryOver(world);
   expect(await placesOf(world)).toEqual(present);
   const { redis, keys, deviceId, locationId } = world;
-  await redis.hset(keys.device(deviceId), { name: 'Bett 1' });
-  await redis.hset(keys.location(locationId), { name: 'Haus' });
+  await redis.hset(keys.record('device', deviceId), { name: 'Bett 1' });
+  await redis.hset(keys.record('location', locationId), { name: 'Haus' });
   for (const count of [2_500, 1_000]) {
     await downgrade(world, count);
     await carryOver(world);
@@ -127,10 +127,10 @@ it('continues after an interruption, and leaves present places alone', async () 
 it('reads nothing in a store of the present layout', async () => {
   const world = new AlarmWorld(place);
   await carryOver(world);
-  expect(await world.redis.get(world.keys.layout)).toBe('4');
+  expect(await world.redis.get(world.keys.layout)).toBe('5');
   await record(world, 1, {});
   await downgrade(world);
-  await world.redis.set(world.keys.layout, '4');
+  await world.redis.set(world.keys.layout, '5');
   const before = await placesOf(world);
   await carryOver(world);
   expect(await placesOf(world)).toEqual(before);
@@ -140,14 +140,14 @@ it('refuses a store with a newer layout, and changes nothing in it', async () =>
   const world = new AlarmWorld(place);
   await record(world, 1, {});
   await downgrade(world);
-  await world.redis.set(world.keys.layout, '5');
+  await world.redis.set(world.keys.layout, '6');
   const before = await placesOf(world);
   await expect(carryOver(world)).rejects.toMatchObject({
     code: 'start-failed',
     detail: expect.stringContaining('written by a newer version'),
   });
   expect(await placesOf(world)).toEqual(before);
-  expect(await world.redis.get(world.keys.layout)).toBe('5');
+  expect(await world.redis.get(world.keys.layout)).toBe('6');
 });
 
 it('gives sessions of layout 2 the name space of their owners, with their QoS 2 identifiers', async () => {
@@ -171,6 +171,6 @@ it('gives sessions of layout 2 the name space of their owners, with their QoS 2 
     expect(await redis.hgetall(keys.session('token:1/nurse'))).toEqual(fields);
     expect(await redis.hkeys(keys.received('token:1/nurse'))).toEqual(['7']);
     expect(await redis.exists(keys.session('nurse'), keys.received('nurse'))).toBe(0);
-    expect(await redis.get(keys.layout)).toBe('4');
+    expect(await redis.get(keys.layout)).toBe('5');
   }
 });

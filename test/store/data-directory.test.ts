@@ -1,14 +1,11 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import {
-  createDataDirectory,
-  loadAdminToken,
-  lockDataDirectory,
-} from '../../src/store/data-directory.js';
+import { createDataDirectory, lockDataDirectory } from '../../src/store/data-directory.js';
+import { loadSecret } from '../../src/store/secret-file.js';
 import { temporaryDirectory } from './embedded-support.js';
 
-const noted = () => Promise.resolve();
+const loadAdminToken = (dataDir: string) => loadSecret(join(dataDir, 'admin.token'));
 
 describe('the directory', () => {
   test('is created for the gateway’s user only, and left alone when it exists', async () => {
@@ -42,18 +39,18 @@ describe('the directory', () => {
 describe('the admin token', () => {
   test('is generated once, for the gateway’s user only, and then kept', async () => {
     const dataDir = join(temporaryDirectory(), 'new');
-    const token = await loadAdminToken(dataDir, noted);
+    const token = await loadAdminToken(dataDir);
     expect(token).toMatch(/^[\w-]{43}$/);
     expect(readFileSync(join(dataDir, 'admin.token'), 'utf8')).toBe(`${token}\n`);
     expect(statSync(join(dataDir, 'admin.token')).mode & 0o777).toBe(0o600);
-    expect(await loadAdminToken(dataDir, noted)).toBe(token);
-    expect(await loadAdminToken(temporaryDirectory(), noted)).not.toBe(token);
+    expect(await loadAdminToken(dataDir)).toBe(token);
+    expect(await loadAdminToken(temporaryDirectory())).not.toBe(token);
   });
 
   test('may be written by hand', async () => {
     const dataDir = temporaryDirectory();
     writeFileSync(join(dataDir, 'admin.token'), 'sixteen-letters!\n');
-    expect(await loadAdminToken(dataDir, noted)).toBe('sixteen-letters!');
+    expect(await loadAdminToken(dataDir)).toBe('sixteen-letters!');
   });
 
   test.each(['', 'short', 'sixteen letters!'])(
@@ -61,7 +58,7 @@ describe('the admin token', () => {
     async (text) => {
       const dataDir = temporaryDirectory();
       writeFileSync(join(dataDir, 'admin.token'), text);
-      const failure = await loadAdminToken(dataDir, noted).catch((error: unknown) => String(error));
+      const failure = await loadAdminToken(dataDir).catch((error: unknown) => String(error));
       expect(failure).toContain('admin.token');
       if (text !== '') expect(failure).not.toContain(text);
     },
@@ -70,7 +67,7 @@ describe('the admin token', () => {
   test('survives a power cut during its first write', async () => {
     const dataDir = temporaryDirectory();
     writeFileSync(join(dataDir, 'admin.token.new'), 'half', { mode: 0o644 });
-    const token = await loadAdminToken(dataDir, noted);
+    const token = await loadAdminToken(dataDir);
     expect(token).toMatch(/^[\w-]{43}$/);
     expect(statSync(join(dataDir, 'admin.token')).mode & 0o777).toBe(0o600);
     expect(existsSync(join(dataDir, 'admin.token.new'))).toBe(false);

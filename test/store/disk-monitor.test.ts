@@ -6,7 +6,10 @@ import { expect, onTestFinished, test } from 'vitest';
 import { Health } from '../../src/site/health.js';
 import { StoreHeadroom } from '../../src/site/store-headroom.js';
 import { DiskMonitor } from '../../src/store/disk-monitor.js';
+import { repeat } from '../../src/store/repeat.js';
 import { until } from './embedded-support.js';
+
+const CHECK_EVERY_MS = 20;
 
 function mount(...args: string[]): boolean {
   return spawnSync('mount', args, { stdio: 'ignore' }).status === 0;
@@ -22,8 +25,7 @@ test('reports a fault while the disk is read-only', async ({ skip }) => {
   if (!isMounted) return skip('mounting a small file system is not permitted here');
   const health = new Health();
   const monitor = new DiskMonitor(directory, health, new StoreHeadroom());
-  monitor.start();
-  onTestFinished(() => monitor.stop());
+  onTestFinished(repeat(() => monitor.check(), CHECK_EVERY_MS));
   mount('-o', 'remount,ro', directory);
   await until(() => health.faults().length > 0);
   expect(health.faults()).toEqual(['The disk with the data directory is read-only.']);

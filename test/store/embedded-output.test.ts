@@ -2,7 +2,7 @@ import { appendFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
-import { followOutput, type OutputFollower } from '../../src/store/embedded-output.js';
+import { OutputFollower } from '../../src/store/embedded-output.js';
 import { recordingLog, temporaryDirectory, until } from './embedded-support.js';
 
 const PREFIX = '17:M 21 Nov 2026 11:13:36.480';
@@ -18,7 +18,8 @@ async function follow(existing = ''): Promise<Following> {
   const file = join(temporaryDirectory(), 'redis.log');
   writeFileSync(file, existing);
   const { log, messages } = recordingLog();
-  const follower = await followOutput(file, log);
+  const follower = new OutputFollower(file, log);
+  await follower.start();
   onTestFinished(() => follower.stop());
   return { file, follower, entries: () => messages.map((m) => entrySchema.parse(JSON.parse(m))) };
 }

@@ -11,8 +11,8 @@ const load = async (name) => {
 const [, , dataDir] = process.argv;
 const MAX_MEMORY_BYTES = 64 * 1024 * 1024;
 const { createLog } = await load('log.ts');
-const { createEmbeddedRedis } = await load('store/embedded-redis.ts');
-const embedded = createEmbeddedRedis({
+const { EmbeddedRedis } = await load('store/embedded-redis.ts');
+const embedded = new EmbeddedRedis({
   dataDir,
   maxMemoryBytes: MAX_MEMORY_BYTES,
   log: createLog({ level: 'silent', destination: process.stdout }),

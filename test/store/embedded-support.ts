@@ -9,7 +9,7 @@ import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { onTestFinished, vi } from 'vitest';
 import { createLog } from '../../src/log.js';
-import { createEmbeddedRedis, type EmbeddedRedis } from '../../src/store/embedded-redis.js';
+import { EmbeddedRedis } from '../../src/store/embedded-redis.js';
 
 export const MAX_MEMORY_BYTES = 64 * 1024 * 1024;
 
@@ -33,7 +33,7 @@ export function embeddedRedis(
   searchPath?: string,
 ): { embedded: EmbeddedRedis; messages: string[] } {
   const { log, messages } = recordingLog();
-  const embedded = createEmbeddedRedis({
+  const embedded = new EmbeddedRedis({
     ...{ dataDir, log, searchPath },
     maxMemoryBytes: MAX_MEMORY_BYTES,
   });

@@ -22,7 +22,7 @@ it('keeps the newest of a location within 4 MiB when payloads are large', async 
   const server = await RedisServer.start();
   const { redis } = server;
   const [keys, locationId] = [new Keys('invalid'), randomUUID()];
-  await redis.hset(keys.location(locationId), 'name', 'Home');
+  await redis.hset(keys.record('location', locationId), 'name', 'Home');
   const store = new InvalidPublishStoreRedis(redis, keys, MAX_PER_LOCATION);
   for (let from = 1; from <= MAX_PER_LOCATION; from += AT_ONCE) {
     const listed = Array.from({ length: AT_ONCE }, (_, index) => invalidPublish(from + index));

@@ -7,8 +7,9 @@ import { Leftovers } from '../../src/store/leftovers.js';
 import { PresenceStoreRedis } from '../../src/store/presence-store-redis.js';
 import { eventually } from '../chaos/faults.js';
 import { RedisServer } from '../harness/redis-server.js';
-import { entry, SiteWorld } from './site-world.js';
+import { SiteWorld } from './site-world.js';
 
+const log = createLog({ level: 'silent', destination: { write: () => undefined } });
 let server: RedisServer;
 
 beforeAll(async () => {
@@ -26,7 +27,13 @@ describe('repairs', () => {
   it.each(['missing', 'not sets'])('restores the sets of ids when these are %s', async (how) => {
     const world = await SiteWorld.create(server);
     const { keys, redis } = world;
-    const lists = [keys.locations, keys.groups, keys.rooms, keys.devices, keys.accessTokens];
+    const lists = [
+      keys.idsOf('location'),
+      keys.idsOf('group'),
+      keys.idsOf('room'),
+      keys.idsOf('device'),
+      keys.idsOf('access-token'),
+    ];
     await redis.del(...lists);
     if (how === 'not sets') for (const list of lists) await redis.set(list, 'x');
     const { records, findings } = await world.load();
@@ -38,13 +45,13 @@ describe('repairs', () => {
       ['list-repaired', 'device', 2],
       ['list-repaired', 'access-token', 1],
     ]);
-    expect(await redis.scard(keys.devices)).toBe(2);
+    expect(await redis.scard(keys.idsOf('device'))).toBe(2);
     expect(await world.load()).toEqual({ records: world.records, findings: [] });
   });
 
   it('restores a single id that a set lacks', async () => {
     const world = await SiteWorld.create(server);
-    await world.redis.srem(world.keys.devices, world.device.id);
+    await world.redis.srem(world.keys.idsOf('device'), world.device.id);
     const { records, findings } = await world.load();
     expect(records).toEqual(world.records);
     expect(findings).toEqual([
@@ -52,48 +59,29 @@ describe('repairs', () => {
     ]);
   });
 
-  it('rebuilds the sets of members when they disagree with the records', async () => {
+  it('removes the sets of members that earlier versions kept', async () => {
     const world = await SiteWorld.create(server);
-    const { keys, redis, location, group, room, device, placed } = world;
-    const sets = {
-      [keys.locationGroups(location.id)]: [group.id],
-      [keys.locationRooms(location.id)]: [room.id],
-      [keys.locationDevices(location.id)]: [device.id, placed.id].sort(),
-      [keys.groupRooms(group.id)]: [room.id],
-      [keys.roomDevices(room.id)]: [placed.id],
-    };
-    await redis.del(keys.locationGroups(location.id), keys.groupRooms(group.id));
-    await redis.set(keys.locationRooms(location.id), 'no set');
-    await redis.srem(keys.locationDevices(location.id), device.id);
-    await redis.sadd(keys.locationDevices(location.id), newId());
-    await redis.sadd(keys.roomDevices(room.id), device.id);
-    const { records, findings } = await world.load();
-    expect(records).toEqual(world.records);
-    expect(findings).toEqual([
-      { problem: 'members-repaired', kind: 'location', memberKind: 'group', ids: [location.id] },
-      { problem: 'members-repaired', kind: 'location', memberKind: 'room', ids: [location.id] },
-      { problem: 'members-repaired', kind: 'location', memberKind: 'device', ids: [location.id] },
-      { problem: 'members-repaired', kind: 'group', memberKind: 'room', ids: [group.id] },
-      { problem: 'members-repaired', kind: 'room', memberKind: 'device', ids: [room.id] },
-    ]);
-    for (const [set, ids] of Object.entries(sets)) {
-      expect((await redis.smembers(set)).sort()).toEqual(ids);
-    }
-    expect((await world.load()).findings).toEqual([]);
+    const { keys, redis, location, group, room, device } = world;
+    const sets = [
+      ...[`location-devices:${location.id}`, `location-rooms:${location.id}`],
+      ...[`location-groups:${location.id}`, `group-rooms:${group.id}`, `room-devices:${room.id}`],
+    ].map((name) => keys.sitePrefix + name);
+    for (const set of sets) await redis.sadd(set, device.id);
+    await world.changes.start();
+    await new Leftovers(redis, keys, log).remove(world.model);
+    expect(await redis.exists(...sets)).toBe(0);
+    expect(await world.load()).toEqual({ records: world.records, findings: [] });
   });
 
   it('reads the site when the store refuses to write', async () => {
     const world = await SiteWorld.create(server);
-    const { keys, redis, room } = world;
-    await redis.del(keys.devices, keys.roomDevices(room.id));
+    const { keys, redis } = world;
+    await redis.del(keys.idsOf('device'));
     await redis.config('SET', 'min-replicas-to-write', '1');
     try {
       const { records, findings } = await world.load();
       expect(records).toEqual(world.records);
-      expect(findings).toMatchObject([
-        { problem: 'list-incomplete', kind: 'device' },
-        { problem: 'members-wrong', kind: 'room' },
-      ]);
+      expect(findings).toMatchObject([{ problem: 'list-incomplete', kind: 'device' }]);
     } finally {
       await redis.config('SET', 'min-replicas-to-write', '0');
     }
@@ -103,15 +91,12 @@ describe('repairs', () => {
 describe('leaves out only unusable records', () => {
   it('names an id that has no record', async () => {
     const world = await SiteWorld.create(server);
-    await world.redis.del(world.keys.device(world.device.id));
+    await world.redis.del(world.keys.record('device', world.device.id));
     const { records, findings } = await world.load();
     expect(records).toEqual({ ...world.records, devices: [world.placed] });
     expect(findings).toEqual([
       { problem: 'record-missing', kind: 'device', ids: [world.device.id] },
     ]);
-    // Its membership is kept, as the record may be restored.
-    const members = await world.redis.smembers(world.keys.locationDevices(world.location.id));
-    expect(members).toContain(world.device.id);
   });
 
   it.each([
@@ -121,7 +106,7 @@ describe('leaves out only unusable records', () => {
     ['customData', '{"bed":'],
   ])('names a device when its %s is %j', async (field, value) => {
     const world = await SiteWorld.create(server);
-    await world.redis.hset(world.keys.device(world.device.id), field, value);
+    await world.redis.hset(world.keys.record('device', world.device.id), field, value);
     const { records, findings } = await world.load();
     expect(records.devices).toEqual([world.placed]);
     expect(findings).toEqual([
@@ -132,8 +117,8 @@ describe('leaves out only unusable records', () => {
   it('names a device when its secret is gone, or its record is no hash', async () => {
     const world = await SiteWorld.create(server);
     const { redis, keys, device, placed } = world;
-    await redis.hdel(keys.device(device.id), 'secretHash');
-    await redis.set(keys.device(placed.id), 'x');
+    await redis.hdel(keys.record('device', device.id), 'secretHash');
+    await redis.set(keys.record('device', placed.id), 'x');
     const { records, findings } = await world.load();
     expect(records.devices).toEqual([]);
     expect(findings).toHaveLength(1);
@@ -146,7 +131,7 @@ describe('leaves out only unusable records', () => {
     ['expiresAtMs', 'tomorrow'],
   ])('names a token when its %s is %j', async (field, value) => {
     const world = await SiteWorld.create(server);
-    await world.redis.hset(world.keys.accessToken(world.token.id), field, value);
+    await world.redis.hset(world.keys.record('access-token', world.token.id), field, value);
     const { records, findings } = await world.load();
     expect(records).toEqual({ ...world.records, accessTokens: [] });
     expect(findings).toEqual([
@@ -154,11 +139,22 @@ describe('leaves out only unusable records', () => {
     ]);
   });
 
+  it('takes a new device in the place of an unreadable one', async () => {
+    const world = await SiteWorld.create(server);
+    const { redis, keys, device, placed } = world;
+    await redis.set(keys.record('device', device.id), 'x');
+    await world.change({ kind: 'device', before: undefined, after: device });
+    expect(await world.load()).toEqual({ records: world.records, findings: [] });
+    await redis.hdel(keys.record('device', placed.id), 'secretHash');
+    await world.change({ kind: 'device', before: undefined, after: placed });
+    expect(await world.load()).toEqual({ records: world.records, findings: [] });
+  });
+
   it('serves the devices of a lost location under its id', async () => {
     const world = await SiteWorld.create(server);
     const { location, device } = world;
-    await world.redis.del(world.keys.location(location.id));
-    await world.reload.start();
+    await world.redis.del(world.keys.record('location', location.id));
+    await world.changes.start();
     expect(world.model.context(device.id)?.location).toMatchObject({
       id: location.id,
       name: location.id,
@@ -171,14 +167,14 @@ describe('leaves out only unusable records', () => {
   it('serves a device without its lost room, and a room without its lost group', async () => {
     const world = await SiteWorld.create(server);
     const { redis, keys, group, room, placed } = world;
-    await redis.del(keys.group(group.id));
+    await redis.del(keys.record('group', group.id));
     const { records, findings } = await world.load();
     expect(records.rooms).toEqual([{ ...room, groupId: null }]);
     expect(findings).toEqual([
       { problem: 'record-missing', kind: 'group', ids: [group.id] },
       { problem: 'group-lost', kind: 'room', ids: [room.id] },
     ]);
-    await redis.del(keys.room(room.id));
+    await redis.del(keys.record('room', room.id));
     expect((await world.load()).records.devices).toContainEqual({ ...placed, roomId: null });
   });
 });
@@ -188,10 +184,11 @@ describe('faults', () => {
     const world = await SiteWorld.create(server);
     const { redis, keys, device, placed, health } = world;
     const customData = async (text: string) => {
-      for (const { id } of [device, placed]) await redis.hset(keys.device(id), 'customData', text);
+      for (const { id } of [device, placed])
+        await redis.hset(keys.record('device', id), 'customData', text);
     };
     await customData('x');
-    await world.reload.start();
+    await world.changes.start();
     health.started();
     expect(health.faults()).toEqual([
       expect.stringMatching(
@@ -208,8 +205,8 @@ describe('faults', () => {
   it('name three ids and the number of others', async () => {
     const world = await SiteWorld.create(server);
     const ids = Array.from({ length: 5 }, () => newId());
-    await world.redis.sadd(world.keys.devices, ...ids);
-    await world.reload.start();
+    await world.redis.sadd(world.keys.idsOf('device'), ...ids);
+    await world.changes.start();
     expect(world.health.faults()).toEqual([
       expect.stringMatching(
         /lists 5 devices without a record.*: (\S{36}, ){2}\S{36} and 2 more\.$/,
@@ -220,11 +217,11 @@ describe('faults', () => {
   it('about repairs stay as long as the process runs', async () => {
     const world = await SiteWorld.create(server);
     const missing = newId();
-    await world.redis.sadd(world.keys.rooms, missing);
-    await world.redis.del(world.keys.devices);
-    await world.reload.start();
+    await world.redis.sadd(world.keys.idsOf('room'), missing);
+    await world.redis.del(world.keys.idsOf('device'));
+    await world.changes.start();
     expect(world.health.faults()).toHaveLength(2);
-    await world.redis.srem(world.keys.rooms, missing);
+    await world.redis.srem(world.keys.idsOf('room'), missing);
     await eventually(() => expect(world.health.faults()).toHaveLength(1));
     expect(world.health.faults()[0]).toMatch(/^The store's list of devices lacked 2 devices, put/);
   });
@@ -233,29 +230,29 @@ describe('faults', () => {
 it('ends a credential, but nothing else, when a record turns out unreadable', async () => {
   const world = await SiteWorld.create(server);
   const { redis, keys, device, token, events } = world;
-  await world.reload.start();
+  await world.changes.start();
   const ended: string[] = [];
   const removed: string[] = [];
   events.on('credentialEnded', (principal) => ended.push(principal));
   events.on('principalRemoved', (principal) => removed.push(principal));
-  await redis.hset(keys.accessToken(token.id), 'grants', 'x');
-  await redis.del(keys.device(device.id));
-  world.reload.request();
+  await redis.hset(keys.record('access-token', token.id), 'grants', 'x');
+  await redis.del(keys.record('device', device.id));
+  world.changes.requestReload();
   const principals = [`device:${device.id}`, principalKey({ type: 'token', ...token })];
   await eventually(() => expect(ended).toEqual(principals));
   expect(removed).toEqual([]);
   expect(principals.map((principal) => world.model.isUnreadable(principal))).toEqual([true, true]);
-  await redis.srem(keys.devices, device.id);
+  await redis.srem(keys.idsOf('device'), device.id);
   await eventually(() => expect(world.model.isUnreadable(`device:${device.id}`)).toBe(false));
 });
 
 it('announces changes that a reload finds', async () => {
   const world = await SiteWorld.create(server);
-  await world.reload.start();
+  await world.changes.start();
   const changed: string[] = [];
   world.events.on('deviceChanged', (id) => changed.push(id));
-  await world.redis.hset(world.keys.room(world.room.id), 'name', 'Süd');
-  world.reload.request();
+  await world.redis.hset(world.keys.record('room', world.room.id), 'name', 'Süd');
+  world.changes.requestReload();
   await eventually(() => expect(changed).toEqual([world.placed.id]));
 });
 
@@ -266,16 +263,14 @@ describe('what belongs to the deleted goes with them', () => {
     payload: Buffer.from('x'),
     receivedAtMs: 1,
   };
-  const log = createLog({ level: 'silent', destination: { write: () => undefined } });
-
   it('are removed when an earlier version left them, and nothing else is', async () => {
     const world = await SiteWorld.create(server);
     const { redis, keys, location, device } = world;
     const [gone, lost] = [newId(), newId()];
-    await redis.sadd(keys.locations, lost);
+    await redis.sadd(keys.idsOf('location'), lost);
     for (const id of [location.id, gone, lost]) await redis.lpush(keys.rejected(id), '{}');
     await redis.hset(keys.lastSeen, { [device.id]: '1', [gone]: '2+' });
-    await world.reload.start();
+    await world.changes.start();
     await new Leftovers(redis, keys, log).remove(world.model);
     expect(await redis.exists(keys.rejected(gone))).toBe(0);
     expect(await redis.exists(keys.rejected(location.id), keys.rejected(lost))).toBe(2);
@@ -284,7 +279,7 @@ describe('what belongs to the deleted goes with them', () => {
 
   it('do not arise when a location or device has just been deleted', async () => {
     const world = await SiteWorld.create(server);
-    const { redis, keys, store, location, device, placed } = world;
+    const { redis, keys, location, device, placed } = world;
     const invalidPublishes = new InvalidPublishStoreRedis(redis, keys, 2);
     const broker = redis.duplicate({ keyPrefix: keys.brokerPrefix });
     const presence = new PresenceStoreRedis(redis, broker, keys);
@@ -311,11 +306,11 @@ describe('what belongs to the deleted goes with them', () => {
     expect(await redis.hgetall(keys.lastSeen)).toEqual({ [device.id]: '5+' });
     expect(await redis.hkeys(keys.retained)).toEqual([topic]);
     await redis.del(keys.retained);
-    for (const { id: deviceId } of [device, placed]) {
-      const key = { locationId: location.id, deviceId };
-      await store.deleteDevice(key, entry('device.deleted', location.id));
-    }
-    await store.deleteLocation(location.id, entry('location.deleted', location.id));
+    await world.change(
+      { kind: 'device', before: device, after: undefined },
+      { kind: 'device', before: placed, after: undefined },
+      { kind: 'location', before: location, after: undefined },
+    );
     await invalidPublishes.add(location.id, [listed(4)]);
     await presence.save([offline]);
     const { lastSeen, retained } = keys;

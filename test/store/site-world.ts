@@ -1,14 +1,22 @@
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { newId } from '../../src/domain/notation.js';
-import type { AccessToken, Device, Group, Location, Room } from '../../src/domain/site.js';
-import { type AuditAction, type AuditEntry, GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
+import type {
+  AccessToken,
+  Device,
+  Group,
+  Location,
+  RecordChange,
+  Room,
+} from '../../src/domain/site.js';
+import { type AuditEntry, GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
 import { Health } from '../../src/site/health.js';
+import { SiteChanges } from '../../src/site/site-changes.js';
 import { SiteEvents } from '../../src/site/site-events.js';
 import { SiteFaults } from '../../src/site/site-faults.js';
 import { SiteModel } from '../../src/site/site-model.js';
-import { SiteReload } from '../../src/site/site-reload.js';
+import { StoreHeadroom } from '../../src/site/store-headroom.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
 import { Keys } from '../../src/store/keys.js';
 import { SiteStoreRedis } from '../../src/store/site-store-redis.js';
@@ -25,7 +33,7 @@ export class SiteWorld {
   readonly health = new Health();
   /** Lines of the log. */
   readonly logged: string[] = [];
-  readonly reload: SiteReload;
+  readonly changes: SiteChanges;
   readonly location: Location = { id: newId(), name: 'Haus am See', order: 1 };
   readonly group: Group = { id: newId(), locationId: this.location.id, name: 'Nord', order: 2 };
   readonly room: Room = { ...this.group, id: newId(), groupId: this.group.id, order: 3 };
@@ -46,24 +54,35 @@ export class SiteWorld {
     const log = pino({}, { write: (line: string) => this.logged.push(line) });
     const faults = new SiteFaults(this.health, log);
     const { store, model, events } = this;
-    this.reload = new SiteReload({ store, model, events, faults, recheckMs: RECHECK_MS, log });
-    onTestFinished(() => this.reload.stop());
+    this.changes = new SiteChanges({
+      ...{ store, model, events, faults, recheckMs: RECHECK_MS, log, now: () => 1 },
+      headroom: new StoreHeadroom(),
+    });
+    onTestFinished(() => this.changes.stop());
   }
 
   static async create({ socketPath }: { socketPath: string }): Promise<SiteWorld> {
     const world = new SiteWorld(socketPath);
-    const { store, location, group, room, device, placed, token } = world;
-    const { id: locationId } = location;
-    await store.createLocation(location, entry('location.created', locationId));
-    await store.createGroup(group, entry('group.created', locationId));
-    await store.createRoom(room, entry('room.created', locationId));
-    for (const one of [device, { ...placed, roomId: null }]) {
-      await store.createDevice(one, entry('device.created', locationId));
-    }
-    const key = { locationId, deviceId: placed.id };
-    await store.moveDevice(key, { locationId, roomId: room.id }, entry('device.moved', locationId));
-    await store.createAccessToken(token, entry('access-token.created', null));
+    const { location, group, room, device, placed, token } = world;
+    await world.change(
+      { kind: 'location', before: undefined, after: location },
+      { kind: 'group', before: undefined, after: group },
+      { kind: 'room', before: undefined, after: room },
+      { kind: 'device', before: undefined, after: device },
+      { kind: 'device', before: undefined, after: placed },
+      { kind: 'access-token', before: undefined, after: token },
+    );
     return world;
+  }
+
+  /** Changes the stored site as another gateway does. */
+  async change(...records: readonly RecordChange[]): Promise<void> {
+    const { revision } = await this.store.load();
+    const entry: AuditEntry = {
+      ...{ action: 'location.changed', actor: GATEWAY_ACTOR, atMs: 1 },
+      ...{ locationId: null, resourceId: 'x', details: {} },
+    };
+    expect(await this.store.change(records, entry, revision)).toBe(true);
   }
 
   /** The records of an intact site, in the order of creation. */
@@ -80,11 +99,6 @@ export class SiteWorld {
   async load() {
     const { records, findings } = await this.store.load();
     const devices = records.devices.toSorted((one, other) => one.order - other.order);
-    const repaired = await this.store.repairMembers(records);
-    return { records: { ...records, devices }, findings: [...findings, ...repaired] };
+    return { records: { ...records, devices }, findings };
   }
-}
-
-export function entry(action: AuditAction, locationId: string | null): AuditEntry {
-  return { action, actor: GATEWAY_ACTOR, atMs: 1, locationId, resourceId: 'x', details: {} };
 }

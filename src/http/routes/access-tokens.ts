@@ -1,17 +1,18 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { actorOf } from '../actor.js';
 import { createdHeaders } from '../created.js';
-import type { HttpApp } from '../http-env.js';
+import type { RouteServices } from '../dependencies.js';
+import { callerOf, type HttpApp } from '../http-env.js';
 import { createdResponse, jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
 import { invalidRequest } from '../problem.js';
 import {
   accessTokenSchema,
   accessTokenView,
+  currentTokenSchema,
   issuedTokenSchema,
   newAccessTokenSchema,
 } from '../schemas/access-token.js';
 import { uuidSchema } from '../schemas/common.js';
-import type { RouteServices } from './services.js';
 
 const tags = ['Access tokens'];
 
@@ -26,6 +27,19 @@ const list = createRoute({
   responses: {
     200: jsonResponse('Access tokens.', z.array(accessTokenSchema)),
     ...problems.granted,
+  },
+});
+
+const current = createRoute({
+  method: 'get',
+  path: `${collection}/current`,
+  operationId: 'getCurrentAccessToken',
+  summary: 'Show the access token of this request, without the token itself',
+  description: 'For every token. The id and name of the admin token are `admin`.',
+  tags,
+  responses: {
+    200: jsonResponse('The access token.', currentTokenSchema),
+    ...problems.caller,
   },
 });
 
@@ -54,13 +68,18 @@ const remove = createRoute({
   responses: { 204: noContent, ...problems.resource, ...problems.store },
 });
 
-/** Access tokens, for the administrator (CONTRACT 2). */
+/** Access tokens, for the administrator (CONTRACT 2); everybody sees their own. */
 export function registerAccessTokens(app: HttpApp, services: RouteServices): void {
   const { accessTokens, access, readsJson, now, publicUrl } = services;
 
   app.openapi({ ...list, middleware: [access.admin()] }, (c) =>
     c.json(accessTokens.list().map(accessTokenView), 200),
   );
+
+  app.openapi(current, (c) => {
+    const { createdAt: _, ...shown } = accessTokenView(accessTokens.get(callerOf(c).id));
+    return c.json(shown, 200);
+  });
 
   app.openapi({ ...create, middleware: [access.admin(), readsJson] }, async (c) => {
     const { name, grants, expiresAt: expiresAtMs = null } = c.req.valid('json');

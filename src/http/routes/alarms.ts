@@ -1,10 +1,12 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
+import { ALARM_STATES } from '../../domain/alarm-states.js';
 import { permittedGroups } from '../../domain/grants.js';
 import type { AlarmRecord } from '../../site/alarm-history.js';
 import type { FootageUrls } from '../../site/footage.js';
 import { CSV_CONTENT_TYPE, CSV_HEADER, CSV_MEDIA_TYPE, csvLine } from '../alarm-csv.js';
 import { preferred } from '../content-negotiation.js';
+import type { RouteServices } from '../dependencies.js';
 import { callerOf, type HttpApp, type HttpEnv } from '../http-env.js';
 import { JSON_MEDIA_TYPE } from '../json-body.js';
 import { jsonResponse, preparedJson, problems } from '../openapi.js';
@@ -13,12 +15,12 @@ import {
   alarmView,
   deviceAlarmPageSchema,
   locationAlarmPageSchema,
+  locationAlarmQuerySchema,
   placedAlarmText,
 } from '../schemas/alarm.js';
 import { devicePathSchema, locationPathSchema } from '../schemas/common.js';
 import { textStream } from '../text-stream.js';
 import { urlReceiver } from '../url-receiver.js';
-import type { RouteServices } from './services.js';
 
 type Parameters = z.infer<typeof alarmQuerySchema>;
 
@@ -62,7 +64,7 @@ const ofLocation = createRoute({
   description:
     'Includes devices that have been deleted or have moved away since. Following `nextCursor` yields every alarm that existed when the first page was read exactly once. As `text/csv` (RFC 4180, with a header line) all alarms come at once: `limit` has no effect.',
   tags,
-  request: { params: locationPathSchema, query: alarmQuerySchema },
+  request: { params: locationPathSchema, query: locationAlarmQuerySchema },
   responses: {
     200: withCsv(preparedJson('A page of alarms.', locationAlarmPageSchema)),
     ...problems.resource,
@@ -82,8 +84,8 @@ export function registerAlarms(app: HttpApp, services: RouteServices): void {
   });
 
   app.openapi({ ...ofLocation, middleware: [access.partOfLocation('viewer')] }, async (c) => {
-    const scope = { ...c.req.valid('param'), deviceId: undefined };
-    const query = c.req.valid('query');
+    const { device: deviceId, ...query } = c.req.valid('query');
+    const scope = { ...c.req.valid('param'), deviceId };
     const page = await readPage(services, c, scope, query);
     c.header('Vary', 'Accept');
     if (preferred(c, 'Accept', [JSON_MEDIA_TYPE, CSV_MEDIA_TYPE]) === JSON_MEDIA_TYPE) {
@@ -127,19 +129,22 @@ async function readPage(
   parameters: Parameters,
 ): Promise<Page> {
   const { grants } = callerOf(c);
-  const { cursor, limit, order, kinds, before: beforeMs, after: afterMs } = parameters;
-  const scope = { locationId, deviceId, kinds, beforeMs, afterMs, order };
+  const { cursor, limit, order, kinds, state, before: beforeMs, after: afterMs } = parameters;
+  // All of them select like none: the scope is the one that cursors had before there were states.
+  const states = state.length === ALARM_STATES.length ? undefined : state;
+  const scope = { locationId, deviceId, kinds, states, beforeMs, afterMs, order };
   const start = cursor === undefined ? undefined : cursors.decode(cursor, scope);
   const { alarms, next, upToSequence } = await history.page({
     ...scope,
     groupIds: permittedGroups(grants, 'viewer', locationId),
     limit,
     upToSequence: start?.upToSequence,
-    position: start?.position,
+    position: start && { detectedAtMs: start.timeMs, sequence: start.sequence },
   });
   const urls = await footage.links(alarms, locationId, urlReceiver(c, publicUrl));
+  const position = next && { timeMs: next.detectedAtMs, sequence: next.sequence, upToSequence };
   return {
-    nextCursor: next === undefined ? null : cursors.encode({ position: next, upToSequence }, scope),
+    nextCursor: position === undefined ? null : cursors.encode(position, scope),
     alarms: alarms.map((record, index) => ({ record, urls: urls[index] ?? NO_FOOTAGE })),
   };
 }

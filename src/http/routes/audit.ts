@@ -1,8 +1,8 @@
 import { createRoute } from '@hono/zod-openapi';
+import type { RouteServices } from '../dependencies.js';
 import type { HttpApp } from '../http-env.js';
 import { jsonResponse, problems } from '../openapi.js';
 import { auditPageSchema, auditQuerySchema, auditView } from '../schemas/audit.js';
-import type { RouteServices } from './services.js';
 
 const list = createRoute({
   method: 'get',
@@ -21,7 +21,7 @@ const list = createRoute({
 
 /** The audit trail, for the administrator. */
 export function registerAudit(app: HttpApp, services: RouteServices): void {
-  const { audit, auditCursors, access } = services;
+  const { audit, cursors, access } = services;
 
   app.openapi({ ...list, middleware: [access.admin()] }, async (c) => {
     const { cursor, limit, before, after, location, actor, resource, ...rest } =
@@ -30,14 +30,14 @@ export function registerAudit(app: HttpApp, services: RouteServices): void {
       ...{ ...rest, beforeMs: before, afterMs: after },
       ...{ locationId: location, actorId: actor, resourceId: resource },
     };
-    const start = cursor === undefined ? undefined : auditCursors.decode(cursor, scope);
+    const start = cursor === undefined ? undefined : cursors.decode(cursor, scope);
     const { records, next, upToSequence } = await audit.page({
       ...{ ...scope, limit },
       upToSequence: start?.upToSequence,
-      position: start?.position,
+      position: start && { atMs: start.timeMs, sequence: start.sequence },
     });
-    const nextCursor =
-      next === undefined ? null : auditCursors.encode({ position: next, upToSequence }, scope);
+    const position = next && { timeMs: next.atMs, sequence: next.sequence, upToSequence };
+    const nextCursor = position === undefined ? null : cursors.encode(position, scope);
     return c.json({ nextCursor, events: records.map(auditView) }, 200);
   });
 }

@@ -1,6 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { GatewayError } from '../../errors.js';
 import { describeBridge } from '../../site/bridge-list.js';
+import type { RouteServices } from '../dependencies.js';
 import type { HttpApp } from '../http-env.js';
 import { jsonResponse, problems } from '../openapi.js';
 import {
@@ -9,7 +10,6 @@ import {
   deadLetterSchema,
   deadLetterView,
 } from '../schemas/bridge.js';
-import type { RouteServices } from './services.js';
 
 const tags = ['Bridges'];
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createRoute, z } from '@hono/zod-openapi';
+import type { RouteServices } from '../dependencies.js';
 import type { HttpApp } from '../http-env.js';
 import { jsonResponse, problems } from '../openapi.js';
-import { PageCursors } from '../page-cursor.js';
 import {
   connectionPageSchema,
   connectionsQuerySchema,
@@ -10,7 +10,7 @@ import {
   deniedConnectionSchema,
   deniedConnectionView,
 } from '../schemas/connection.js';
-import type { RouteServices } from './services.js';
+import { sessionsQuerySchema, sessionsSchema, sessionView } from '../schemas/session.js';
 
 const tags = ['Connections'];
 
@@ -18,7 +18,7 @@ const list = createRoute({
   method: 'get',
   path: '/connections',
   operationId: 'listConnections',
-  summary: 'List who is connected over MQTT, in the order of connecting',
+  summary: 'List who is connected over MQTT or reads events, in the order of connecting',
   tags,
   request: { query: connectionsQuerySchema },
   responses: {
@@ -43,12 +43,28 @@ const listDenied = createRoute({
   },
 });
 
-/** Who is connected over MQTT and who could not, for the administrator. */
+const listSessions = createRoute({
+  method: 'get',
+  path: '/sessions',
+  operationId: 'listSessions',
+  summary: 'List the persistent sessions for which most waits, connected or away',
+  description:
+    'Alarms count before other messages; then come those that are away for the longest. The queues of ' +
+    'bridges are at `/bridges`.',
+  tags,
+  request: { query: sessionsQuerySchema },
+  responses: {
+    200: jsonResponse('The sessions.', sessionsSchema),
+    ...problems.granted,
+    ...problems.invalid,
+  },
+});
+
+/** Who is connected, who could not be over MQTT, and for whom something waits, for the administrator. */
 export function registerConnections(app: HttpApp, services: RouteServices): void {
-  const { access, connections, cursorKey } = services;
-  const cursors = new PageCursors(cursorKey);
+  const { access, connections, sessions, cursors } = services;
   // Connections are numbered anew at each start.
-  const scope = ['connections', randomUUID()];
+  const scope = { connectionsSince: randomUUID() };
 
   app.openapi({ ...list, middleware: [access.admin()] }, (c) => {
     const { cursor, limit } = c.req.valid('query');
@@ -63,4 +79,11 @@ export function registerConnections(app: HttpApp, services: RouteServices): void
   app.openapi({ ...listDenied, middleware: [access.admin()] }, (c) =>
     c.json(connections.denied().map(deniedConnectionView), 200),
   );
+
+  app.openapi({ ...listSessions, middleware: [access.admin()] }, async (c) => {
+    const { total, sessions: shown } = await sessions.withLargestBacklogs(
+      c.req.valid('query').limit,
+    );
+    return c.json({ total, sessions: shown.map(sessionView) }, 200);
+  });
 }

@@ -4,11 +4,11 @@ import { decodeUtf8, isJson, objectMembers } from '../../domain/notation.js';
 import { GatewayError } from '../../errors.js';
 import { MAX_CUSTOM_DATA_BYTES } from '../../site/devices.js';
 import { actorOf } from '../actor.js';
+import type { RouteServices } from '../dependencies.js';
 import type { HttpApp, HttpEnv } from '../http-env.js';
 import { JSON_MEDIA_TYPE, readBody, requireMediaType } from '../json-body.js';
 import { problems } from '../openapi.js';
 import { devicePathSchema } from '../schemas/common.js';
-import type { RouteServices } from './services.js';
 
 const MERGE_PATCH_MEDIA_TYPE = 'application/merge-patch+json';
 const tags = ['Custom data'];

@@ -1,7 +1,8 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { actorOf } from '../actor.js';
 import { createdHeaders } from '../created.js';
-import { callerOf, type HttpApp } from '../http-env.js';
+import type { RouteServices } from '../dependencies.js';
+import type { HttpApp } from '../http-env.js';
 import { createdResponse, jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
 import { devicePathSchema, locationPathSchema } from '../schemas/common.js';
 import {
@@ -12,7 +13,6 @@ import {
   deviceView,
   newDeviceSchema,
 } from '../schemas/device.js';
-import type { RouteServices } from './services.js';
 
 const tags = ['Devices'];
 const collection = '/care-homes/{locationId}/devices';
@@ -91,12 +91,11 @@ const replaceSecret = createRoute({
 
 /** The devices of a location (specification 4, CONTRACT 2). */
 export function registerDevices(app: HttpApp, services: RouteServices): void {
-  const { devices, presence, coverage, access, readsJson, publicUrl } = services;
+  const { devices, presence, access, readsJson, publicUrl } = services;
 
   app.openapi({ ...list, middleware: [access.partOfLocation('viewer')] }, (c) => {
     const { locationId } = c.req.valid('param');
-    const covered = coverage.devicesOf(callerOf(c).grants, 'viewer', locationId);
-    const views = covered.map((device) => deviceView(device, presence));
+    const views = access.devicesOf(c, locationId).map((device) => deviceView(device, presence));
     return c.json(views, 200);
   });
 

@@ -1,74 +1,179 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { createRoute, z } from '@hono/zod-openapi';
+import { html } from 'hono/html';
 import { GatewayError } from '../../errors.js';
-import { DocsPages } from '../docs-pages.js';
+import { asyncApiDocument } from '../asyncapi-document.js';
 import type { HttpApp } from '../http-env.js';
-import { NO_SECURITY, problems } from '../openapi.js';
+import { JSON_MEDIA_TYPE } from '../json-body.js';
+import { NO_SECURITY, preparedJson, problems } from '../openapi.js';
+import { openApiDocument } from '../openapi-document.js';
+import { mqttPage, PLAIN_STYLE, plainPage } from '../plain-pages.js';
+import { SharedAnswer } from '../shared-answer.js';
 
-const text = { schema: z.string() };
+/** Typed so that the handlers may answer with bytes. */
+type Content = Record<string, { readonly schema: z.ZodString }>;
+
+/** What the routes here have in common. */
+interface OpenRoute {
+  readonly path: string;
+  readonly operationId: string;
+  readonly summary: string;
+}
+
+/** The script that starts the page. A `validatorUrl` would send the document's address to another host. */
+const START = `SwaggerUIBundle({
+  url: 'openapi.json',
+  dom_id: '#interface',
+  deepLinking: true,
+  validatorUrl: null,
+});
+`;
+
+/**
+ * Limits what a page may load: the gateway's own files and answers, and pictures within the style
+ * sheet. Other hosts are out of reach, whatever the document or the scripts say.
+ */
+const SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
 const tags = ['Operation'];
-
-/** Typed so that the handlers may answer with the bytes of a file. */
-type Content = Record<string, typeof text>;
-const html: Content = { 'text/html': text };
-const scriptOrStyle: Content = { 'text/javascript': text, 'text/css': text };
-
-const getPage = createRoute({
-  method: 'get',
-  path: '/docs',
-  operationId: 'getDocs',
-  summary: 'This document as a page, which needs no other host',
-  tags,
-  security: NO_SECURITY,
-  responses: { 200: { description: 'The page.', content: html } },
-});
-
-const getMqttPage = createRoute({
-  method: 'get',
-  path: '/docs/mqtt',
-  operationId: 'getMqttDocs',
-  summary: 'The MQTT side as a page',
-  tags,
-  security: NO_SECURITY,
-  responses: { 200: { description: 'The page.', content: html } },
-});
-
-const getStart = createRoute({
-  method: 'get',
-  path: '/',
-  operationId: 'getStartPage',
-  summary: 'A page that says where everything is',
-  tags,
-  security: NO_SECURITY,
-  responses: { 200: { description: 'The page.', content: html } },
-});
+const common = { method: 'get' as const, tags, security: NO_SECURITY };
+const page = {
+  schema: z.string().openapi({ example: '<!doctype html>\n<html lang="en">…</html>' }),
+};
+const script = { schema: z.string().openapi({ example: START }) };
+const style = { schema: z.string().openapi({ example: PLAIN_STYLE }) };
+const pageContent: Content = { 'text/html': page };
+const fileContent: Content = { 'text/javascript': script, 'text/css': style };
 
 const getFile = createRoute({
-  method: 'get',
+  ...common,
   path: '/docs/{file}',
   operationId: 'getDocsFile',
   summary: 'A script or style sheet of these pages',
-  tags,
-  security: NO_SECURITY,
   request: { params: z.object({ file: z.string() }) },
   responses: {
-    200: { description: 'The file.', content: scriptOrStyle },
+    200: { description: 'The file.', content: fileContent },
     404: problems.resource[404],
   },
 });
 
-/** `/` and `/docs`, open to everybody (CONTRACT 2). */
+/** `/docs`, open to everybody (CONTRACT 2): for HTTP Swagger UI as shipped. */
 export function registerDocs(app: HttpApp, version: string): void {
-  const pages = new DocsPages(version);
+  const { resolve } = createRequire(import.meta.url);
+  const shipped = (name: string) => readFileSync(resolve(`swagger-ui-dist/${name}`));
+  const contents = new Map([
+    ['swagger-ui.css', shipped('swagger-ui.css')],
+    ['swagger-ui-bundle.js', shipped('swagger-ui-bundle.js')],
+    ['start.js', Buffer.from(START)],
+    ['plain.css', Buffer.from(PLAIN_STYLE)],
+  ]);
+  const files = new Map([...contents].map(([name, bytes]) => [name, fileAnswer(name, bytes)]));
+  const urlOf = (name: string) => `${name}?${digestOf(contents.get(name) ?? '')}`;
+  const scripts = ['swagger-ui-bundle.js', 'start.js'].map((name) => `docs/${urlOf(name)}`);
 
-  app.openapi(getPage, (c) => pages.http.to(c));
-
-  app.openapi(getStart, (c) => pages.start.to(c));
-
-  app.openapi(getMqttPage, (c) => pages.mqtt.to(c));
-
+  registerPage(
+    app,
+    {
+      path: '/docs',
+      operationId: 'getDocs',
+      summary: 'This document as a page, which needs no other host',
+    },
+    httpPage(`docs/${urlOf('swagger-ui.css')}`, scripts),
+  );
+  registerPage(
+    app,
+    { path: '/docs/mqtt', operationId: 'getMqttDocs', summary: 'The MQTT side as a page' },
+    mqttPage(asyncApiDocument(version), urlOf('plain.css')),
+  );
   app.openapi(getFile, (c) => {
-    const file = pages.file(c.req.valid('param').file);
+    const file = files.get(c.req.valid('param').file);
     if (file === undefined) throw new GatewayError('not-found', 'There is nothing at this path.');
     return file.to(c);
   });
+}
+
+/** `/openapi.json` and `/asyncapi.json`, open to everybody. */
+export function registerDocuments(app: HttpApp, version: string, publicUrl?: string): void {
+  registerDocument(
+    app,
+    { path: '/openapi.json', operationId: 'getOpenApiDocument', summary: 'This document' },
+    { openapi: '3.1.0' },
+    () => openApiDocument(app, version, publicUrl),
+  );
+  registerDocument(
+    app,
+    {
+      path: '/asyncapi.json',
+      operationId: 'getAsyncApiDocument',
+      summary: 'The MQTT side, described',
+    },
+    { asyncapi: '3.0.0' },
+    () => asyncApiDocument(version),
+  );
+}
+
+function registerPage(app: HttpApp, route: OpenRoute, text: string): void {
+  const responses = { 200: { description: 'The page.', content: pageContent } };
+  const answer = new SharedAnswer(Buffer.from(text), {
+    'Content-Type': 'text/html; charset=utf-8',
+    'Content-Security-Policy': SECURITY_POLICY,
+    'Referrer-Policy': 'no-referrer',
+    'Cache-Control': 'no-cache',
+  });
+  app.openapi(createRoute({ ...common, ...route, responses }), (c) => answer.to(c));
+}
+
+/**
+ * Rendered once, at the first request, when all routes are registered: a document is open to everybody, and
+ * takes a thousand times as long to render as to send.
+ */
+function registerDocument(
+  app: HttpApp,
+  route: OpenRoute,
+  example: object,
+  render: () => object,
+): void {
+  const schema = z.looseObject({}).openapi({ example });
+  const responses = { 200: preparedJson('The document.', schema) };
+  let answer: SharedAnswer | undefined;
+  app.openapi(createRoute({ ...common, ...route, responses }), (c) => {
+    answer ??= new SharedAnswer(Buffer.from(JSON.stringify(render())), {
+      'Content-Type': JSON_MEDIA_TYPE,
+    });
+    return answer.to(c);
+  });
+}
+
+/** Part of a file's URL: browsers may cache the file for ever, and get a new one. */
+function digestOf(content: Buffer | string): string {
+  return createHash('sha256').update(content).digest('hex').slice(0, 16);
+}
+
+function fileAnswer(name: string, bytes: Buffer): SharedAnswer {
+  const type = name.endsWith('.css') ? 'text/css' : 'text/javascript';
+  return new SharedAnswer(bytes, {
+    'Content-Type': `${type}; charset=utf-8`,
+    'Cache-Control': 'public, max-age=31536000, immutable',
+  });
+}
+
+function httpPage(styleUrl: string, scriptUrls: readonly string[]): string {
+  const scripts = scriptUrls.map((url) => html`<script src="${url}" defer></script>\n`);
+  return plainPage(
+    'Care-home gateway: the HTTP interface',
+    styleUrl,
+    html`${scripts}<div id="interface"></div>
+<noscript>This page needs JavaScript; the interface is described in <a href="openapi.json">openapi.json</a>.</noscript>`,
+  );
 }

@@ -7,11 +7,13 @@ import type { FootageFiles, SignedRequest } from '../../site/footage-store.js';
 import type { SiteModel } from '../../site/site-model.js';
 import { fileResponse } from '../file-response.js';
 import type { HttpApp, HttpEnv } from '../http-env.js';
+import { askForBody } from '../json-body.js';
 import { NO_SECURITY, problem, problems } from '../openapi.js';
 import { footagePathSchema } from '../schemas/footage.js';
-import { uploadChunks } from '../upload-body.js';
 
 const tags = ['Footage'];
+/** Timeout for a camera that sends nothing. */
+const STALLED_AFTER_MS = 30_000;
 const path = '/footage/{deviceId}/{type}/{file}';
 
 /** Documented by hand: a validator would answer 400 to an altered URL, which must be 403. */
@@ -22,7 +24,9 @@ const parameters = ['expires', 'signature'].map((name) => ({
   schema: { type: 'string' as const },
   description: 'As in the URL that the gateway made.',
 }));
-const bytes = { schema: { type: 'string', format: 'binary' } } as const;
+const bytes = {
+  schema: { type: 'string', format: 'binary', example: 'The bytes of the recording.' },
+} as const;
 const media: Record<string, typeof bytes> = { 'video/*': bytes, 'audio/*': bytes };
 
 const download = createRoute({
@@ -115,5 +119,24 @@ function requireUploadHeaders(c: Context<HttpEnv>, { contentType }: Recording): 
   // A part must not be taken for the whole (RFC 9110, 14.5).
   if (c.req.header('Content-Range') !== undefined) {
     throw new GatewayError('invalid-request', 'A recording is uploaded whole.');
+  }
+}
+
+/**
+ * Reads the body of an upload, piece by piece, as fast as it is taken.
+ *
+ * A consumer that stops early leaves the rest to the server, so that the caller can still be answered.
+ *
+ * @throws GatewayError `invalid-request` when the body ends early
+ */
+async function* uploadChunks(c: Context<HttpEnv>): AsyncGenerator<Uint8Array> {
+  const { incoming, expectLongBody } = c.env;
+  expectLongBody?.();
+  incoming.setTimeout(STALLED_AFTER_MS, () => incoming.destroy());
+  askForBody(c);
+  try {
+    yield* incoming.iterator({ destroyOnReturn: false });
+  } catch (error) {
+    throw new GatewayError('invalid-request', 'The body ended early.', { cause: error });
   }
 }

@@ -1,12 +1,12 @@
 import { createRoute } from '@hono/zod-openapi';
 import type { MiddlewareHandler } from 'hono';
 import { formatTime } from '../../domain/notation.js';
+import type { RouteServices } from '../dependencies.js';
 import { deviceOf, type HttpApp, type HttpEnv } from '../http-env.js';
 import { createdResponse, jsonRequestBody, problems } from '../openapi.js';
 import { deviceIdPathSchema } from '../schemas/common.js';
 import { newFootageSchema, preparedUploadSchema } from '../schemas/footage.js';
 import { urlReceiver } from '../url-receiver.js';
-import type { RouteServices } from './services.js';
 
 const prepare = createRoute({
   method: 'post',

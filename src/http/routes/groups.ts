@@ -1,11 +1,11 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { actorOf } from '../actor.js';
 import { createdHeaders } from '../created.js';
-import { callerOf, type HttpApp } from '../http-env.js';
+import type { RouteServices } from '../dependencies.js';
+import type { HttpApp } from '../http-env.js';
 import { createdResponse, jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
 import { groupPathSchema, locationPathSchema, nameBodySchema } from '../schemas/common.js';
 import { groupSchema, groupView } from '../schemas/group.js';
-import type { RouteServices } from './services.js';
 
 const tags = ['Groups'];
 const collection = '/care-homes/{locationId}/groups';
@@ -63,12 +63,12 @@ const remove = createRoute({
 
 /** The groups of a location (specification 4). */
 export function registerGroups(app: HttpApp, services: RouteServices): void {
-  const { groups, model, coverage, access, readsJson, publicUrl } = services;
+  const { groups, model, access, readsJson, publicUrl } = services;
 
   app.openapi({ ...list, middleware: [access.partOfLocation('viewer')] }, (c) => {
     const { locationId } = c.req.valid('param');
     const roomIds = model.roomIdsByGroup(locationId);
-    const covered = coverage.groupsOf(callerOf(c).grants, 'viewer', locationId);
+    const covered = access.groupsOf(c, locationId);
     const views = covered.map((group) => groupView(group, roomIds.get(group.id)));
     return c.json(views, 200);
   });

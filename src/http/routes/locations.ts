@@ -1,13 +1,14 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { type Grant, touchesLocation } from '../../domain/grants.js';
+import type { Context } from 'hono';
+import { touchesLocation } from '../../domain/grants.js';
 import type { Location } from '../../domain/site.js';
 import { actorOf } from '../actor.js';
 import { createdHeaders } from '../created.js';
-import { callerOf, type HttpApp } from '../http-env.js';
+import type { RouteServices } from '../dependencies.js';
+import { callerOf, type HttpApp, type HttpEnv } from '../http-env.js';
 import { createdResponse, jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
 import { locationPathSchema, nameBodySchema } from '../schemas/common.js';
 import { locationSchema, locationView } from '../schemas/location.js';
-import type { RouteServices } from './services.js';
 
 const tags = ['Locations'];
 const collection = '/care-homes';
@@ -69,18 +70,15 @@ const remove = createRoute({
 
 /** Locations (specification 4). */
 export function registerLocations(app: HttpApp, services: RouteServices): void {
-  const { locations, coverage, access, readsJson, publicUrl } = services;
-  const viewOf = (location: Location, grants: readonly Grant[]) => {
-    const devices = coverage.devicesOf(grants, 'viewer', location.id);
-    return locationView(
-      location,
-      devices.map(({ id }) => id),
-    );
+  const { locations, access, readsJson, publicUrl } = services;
+  const viewOf = (c: Context<HttpEnv>, location: Location) => {
+    const ids = access.devicesOf(c, location.id).map(({ id }) => id);
+    return locationView(location, ids);
   };
 
   app.openapi(list, (c) => {
     const { grants } = callerOf(c);
-    const deviceIds = coverage.deviceIdsByLocation(grants);
+    const deviceIds = access.deviceIdsByLocation(c);
     const visible = locations.list().filter(({ id }) => touchesLocation(grants, id));
     const views = visible.map((location) =>
       locationView(location, deviceIds.get(location.id) ?? []),
@@ -95,13 +93,13 @@ export function registerLocations(app: HttpApp, services: RouteServices): void {
 
   app.openapi({ ...get, middleware: [access.partOfLocation('viewer')] }, (c) => {
     const location = locations.get(c.req.valid('param').locationId);
-    return c.json(viewOf(location, callerOf(c).grants), 200);
+    return c.json(viewOf(c, location), 200);
   });
 
   app.openapi({ ...rename, middleware: [access.location('manager'), readsJson] }, async (c) => {
     const { locationId } = c.req.valid('param');
     const location = await locations.rename(actorOf(c), locationId, c.req.valid('json').name);
-    return c.json(viewOf(location, callerOf(c).grants), 200);
+    return c.json(viewOf(c, location), 200);
   });
 
   app.openapi({ ...remove, middleware: [access.adminOfLocation()] }, async (c) => {

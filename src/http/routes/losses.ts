@@ -1,9 +1,9 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { actorOf } from '../actor.js';
+import type { RouteServices } from '../dependencies.js';
 import type { HttpApp } from '../http-env.js';
 import { jsonResponse, problems } from '../openapi.js';
 import { lossPathSchema, lossSchema, lossView } from '../schemas/loss.js';
-import type { RouteServices } from './services.js';
 
 const tags = ['Operation'];
 

@@ -1,10 +1,10 @@
 import { createRoute } from '@hono/zod-openapi';
 import { actorOf } from '../actor.js';
+import type { RouteServices } from '../dependencies.js';
 import type { HttpApp } from '../http-env.js';
 import { jsonRequestBody, noContent, problems } from '../openapi.js';
 import { devicePathSchema, roomOfGroupPathSchema } from '../schemas/common.js';
 import { deviceMoveSchema, roomMoveSchema } from '../schemas/move.js';
-import type { RouteServices } from './services.js';
 
 const responses = { 204: noContent, ...problems.change };
 
@@ -36,7 +36,7 @@ const moveRoom = createRoute({
  * Permission over both sides is checked before the existence of either.
  */
 export function registerMoves(app: HttpApp, services: RouteServices): void {
-  const { devices, rooms, access, existence, readsJson } = services;
+  const { devices, rooms, access, readsJson } = services;
 
   const movesDevice = [access.permissionOverDevice('manager'), readsJson];
   app.openapi({ ...moveDevice, middleware: movesDevice }, async (c) => {
@@ -45,15 +45,15 @@ export function registerMoves(app: HttpApp, services: RouteServices): void {
     const { locationId } = key;
     if (targetLocationId !== undefined) {
       // Both whole locations are needed: a grant on the device's group is not enough (CONTRACT 2).
-      access.requireScope(c, 'manager', { locationId });
-      access.requireScope(c, 'manager', { locationId: targetLocationId });
-      existence.requireDevice(key);
+      access.requireOver(c, 'manager', { locationId });
+      access.requireOver(c, 'manager', { locationId: targetLocationId });
+      access.requireDevice(key);
       await devices.moveToLocation(actorOf(c), key, targetLocationId);
     } else {
       if (targetRoomId !== null) {
-        access.requireRoom(c, 'manager', { locationId, roomId: targetRoomId });
+        access.requireOverRoom(c, 'manager', { locationId, roomId: targetRoomId });
       }
-      existence.requireDevice(key);
+      access.requireDevice(key);
       await devices.moveToRoom(actorOf(c), key, targetRoomId);
     }
     return c.body(null, 204);
@@ -63,8 +63,8 @@ export function registerMoves(app: HttpApp, services: RouteServices): void {
   app.openapi({ ...moveRoom, middleware: movesRoom }, async (c) => {
     const { groupId, ...key } = c.req.valid('param');
     const { targetGroupId } = c.req.valid('json');
-    access.requireScope(c, 'manager', { locationId: key.locationId, groupId: targetGroupId });
-    existence.requireRoomOfGroup({ ...key, groupId });
+    access.requireOver(c, 'manager', { locationId: key.locationId, groupId: targetGroupId });
+    access.requireRoomOfGroup({ ...key, groupId });
     await rooms.move(actorOf(c), key, groupId, targetGroupId);
     return c.body(null, 204);
   });

@@ -1,10 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { permits } from '../../domain/grants.js';
+import type { RouteServices } from '../dependencies.js';
 import { callerOf, type HttpApp } from '../http-env.js';
 import { jsonResponse, problems } from '../openapi.js';
 import { locationPathSchema } from '../schemas/common.js';
 import { invalidPublishSchema, invalidPublishView } from '../schemas/invalid-publish.js';
-import type { RouteServices } from './services.js';
 
 const list = createRoute({
   method: 'get',

@@ -1,11 +1,11 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { actorOf } from '../actor.js';
 import { createdHeaders } from '../created.js';
-import { callerOf, type HttpApp } from '../http-env.js';
+import type { RouteServices } from '../dependencies.js';
+import type { HttpApp } from '../http-env.js';
 import { createdResponse, jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
 import { locationPathSchema, roomPathSchema } from '../schemas/common.js';
 import { newRoomSchema, roomChangeSchema, roomSchema, roomView } from '../schemas/room.js';
-import type { RouteServices } from './services.js';
 
 const tags = ['Rooms'];
 const collection = '/care-homes/{locationId}/rooms';
@@ -63,12 +63,12 @@ const remove = createRoute({
 
 /** The rooms of a location (specification 4). */
 export function registerRooms(app: HttpApp, services: RouteServices): void {
-  const { rooms, model, coverage, access, readsJson, publicUrl } = services;
+  const { rooms, model, access, readsJson, publicUrl } = services;
 
   app.openapi({ ...list, middleware: [access.partOfLocation('viewer')] }, (c) => {
     const { locationId } = c.req.valid('param');
     const deviceIds = model.deviceIdsByRoom(locationId);
-    const covered = coverage.roomsOf(callerOf(c).grants, 'viewer', locationId);
+    const covered = access.roomsOf(c, locationId);
     const views = covered.map((room) => roomView(room, deviceIds.get(room.id)));
     return c.json(views, 200);
   });
@@ -78,7 +78,7 @@ export function registerRooms(app: HttpApp, services: RouteServices): void {
   app.openapi({ ...create, middleware: creates }, async (c) => {
     const { locationId } = c.req.valid('param');
     const { name, groupId = null } = c.req.valid('json');
-    access.requireScope(c, 'manager', { locationId, groupId });
+    access.requireOver(c, 'manager', { locationId, groupId });
     const room = await rooms.create(actorOf(c), locationId, name, groupId);
     return c.json(roomView(room), 201, createdHeaders(c, room.id, publicUrl));
   });
@@ -94,7 +94,7 @@ export function registerRooms(app: HttpApp, services: RouteServices): void {
     const { locationId } = key;
     const { name, groupId } = c.req.valid('json');
     // Leaving a group needs only the role over the room; a new group is checked, too.
-    if (typeof groupId === 'string') access.requireScope(c, 'manager', { locationId, groupId });
+    if (typeof groupId === 'string') access.requireOver(c, 'manager', { locationId, groupId });
     const room = await rooms.change(actorOf(c), key, { name, groupId });
     return c.json(roomView(room, model.deviceIdsByRoom(locationId).get(room.id)), 200);
   });

@@ -2,7 +2,14 @@ import { z } from '@hono/zod-openapi';
 import { ROLES } from '../../domain/grants.js';
 import { formatTime } from '../../domain/notation.js';
 import type { AccessToken } from '../../domain/site.js';
-import { idSchema, instantSchema, nameSchema, timestampSchema, uuidSchema } from './common.js';
+import {
+  EXAMPLE_ID,
+  idSchema,
+  instantSchema,
+  nameSchema,
+  timestampSchema,
+  uuidSchema,
+} from './common.js';
 
 const anyLocation = z.literal('*');
 const roleSchema = z.enum(ROLES);
@@ -61,6 +68,12 @@ export const accessTokenSchema = z
     expiresAt: timestampSchema.nullable(),
   })
   .openapi('AccessToken');
+
+/** The admin token has no UUID, and was never created. */
+export const currentTokenSchema = accessTokenSchema
+  .omit({ createdAt: true })
+  .extend({ id: z.string().openapi({ description: 'A UUID, or `admin`.', example: EXAMPLE_ID }) })
+  .openapi('CurrentAccessToken');
 
 export const issuedTokenSchema = accessTokenSchema
   .extend({

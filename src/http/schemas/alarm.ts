@@ -1,9 +1,11 @@
 import { z } from '@hono/zod-openapi';
+import { ALARM_STATES } from '../../domain/alarm-states.js';
 import { ALARM_KINDS } from '../../domain/alarms.js';
 import { formatTime } from '../../domain/notation.js';
 import type { AlarmRecord } from '../../site/alarm-history.js';
 import type { FootageUrls } from '../../site/footage.js';
-import { EXAMPLE_FOOTAGE_URL, idSchema, timestampSchema } from './common.js';
+import { stateFields, stateSchema, statesView } from './alarm-state.js';
+import { EXAMPLE_FOOTAGE_URL, idSchema, timestampSchema, uuidSchema } from './common.js';
 import {
   afterParameter,
   beforeParameter,
@@ -12,6 +14,7 @@ import {
   limitParameter,
   nextCursorSchema,
   orderParameter,
+  parameter,
 } from './listing.js';
 
 const kindSchema = z.enum(ALARM_KINDS);
@@ -23,7 +26,20 @@ export const alarmQuerySchema = z.object({
   order: orderParameter,
   limit: limitParameter,
   kinds: choiceParameter(ALARM_KINDS, ['fall', 'helpCall']),
+  state: choiceParameter(ALARM_STATES, ['raised', 'acknowledged']),
   cursor: cursorParameter,
+});
+
+/** The query of the listing of a location. */
+export const locationAlarmQuerySchema = alarmQuerySchema.extend({
+  device: parameter
+    .pipe(uuidSchema)
+    .optional()
+    .openapi({
+      ...{ type: 'string', format: 'uuid' },
+      description:
+        'Only alarms of this device, which may have been deleted or have moved away since.',
+    }),
 });
 
 const urlSchema = z
@@ -37,6 +53,7 @@ const alarmSchema = z
     detectedAt: timestampSchema,
     kind: kindSchema,
     footage: z.object({ video: urlSchema, audio: urlSchema }),
+    state: stateSchema,
   })
   .openapi('Alarm');
 
@@ -60,6 +77,7 @@ const placedAlarmSchema = alarmSchema
       description: "The device's custom data.",
       example: { bed: 2 },
     }),
+    ...stateFields,
   })
   .openapi('LocationAlarm', {
     description: 'With names, place and custom data as of when the alarm was accepted.',
@@ -80,6 +98,7 @@ export function alarmView(record: AlarmRecord, urls: FootageUrls): z.infer<typeo
     detectedAt: formatTime(record.detectedAtMs),
     kind: record.kind,
     footage: { video: urls.video, audio: urls.audio },
+    state: record.states.state,
   };
 }
 
@@ -94,6 +113,7 @@ export function placedAlarmView(
     ...{ deviceId: device.id, roomId: room?.id ?? null },
     ...{ device: named(device), room: room && named(room), group: group && named(group) },
     receivedAt: formatTime(receivedAtMs),
+    ...statesView(record.states),
   };
 }
 

@@ -6,7 +6,7 @@ import {
   DENIED_REASONS,
   type DeniedConnection,
   MQTT_VERSIONS,
-  TRANSPORTS,
+  PROTOCOLS,
 } from '../../site/connection-list.js';
 import { EXAMPLE_ID, timestampSchema } from './common.js';
 import { cursorParameter, limitParameter } from './listing.js';
@@ -16,26 +16,35 @@ export const connectionsQuerySchema = z.object({ limit: limitParameter, cursor: 
 const countSchema = z.int().min(0);
 const addressSchema = z.string().openapi({ example: '192.0.2.7' });
 
+export const principalSchema = z.object({
+  type: z.enum(['access-token', 'device']),
+  id: z.string().openapi({ description: 'A UUID, or `admin`.', example: EXAMPLE_ID }),
+});
+
+export const backlogSchema = z
+  .object({ alarms: countSchema, messages: countSchema })
+  .openapi({ description: 'Waiting or in flight for the session.' });
+
 const connectionSchema = z
   .object({
     clientId: z.string().openapi({ example: 'nurse-call' }),
-    principal: z.object({
-      type: z.enum(['access-token', 'device']),
-      id: z.string().openapi({ description: 'A UUID, or `admin`.', example: EXAMPLE_ID }),
-    }),
+    principal: principalSchema,
     address: addressSchema,
     since: timestampSchema,
-    protocol: z.enum(TRANSPORTS).openapi({
-      description: 'TCP (`mqtt`) or WebSocket (`ws`); with an `s`, over TLS.',
+    protocol: z.enum(PROTOCOLS).openapi({
+      description:
+        'TCP (`mqtt`) or WebSocket (`ws`); with an `s`, over TLS. `sse`: an event stream, over HTTP.',
     }),
-    mqttVersion: z.enum(MQTT_VERSIONS),
-    keepAliveSeconds: z.number().openapi({
-      description: 'The one that the gateway goes by: at most `mqtt.maxKeepAliveSeconds`.',
+    mqttVersion: z
+      .enum(MQTT_VERSIONS)
+      .nullable()
+      .openapi({ description: 'Null for an event stream.' }),
+    keepAliveSeconds: z.number().nullable().openapi({
+      description:
+        'The one that the gateway goes by: at most `mqtt.maxKeepAliveSeconds`. Null for an event stream.',
       example: 60,
     }),
-    backlog: z
-      .object({ alarms: countSchema, messages: countSchema })
-      .openapi({ description: 'Waiting or in flight for the session.' }),
+    backlog: backlogSchema,
     slowed: z
       .object({
         since: timestampSchema,

@@ -1,51 +1,41 @@
-import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { GatewayError } from '../../errors.js';
-import { AUDIT_ACTIONS, type AuditAction } from '../../site/audit-trail.js';
-import { syncDirectory } from '../durable-file.js';
-import type { AuditArchiveFaults } from './archive-faults.js';
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { GatewayError, systemErrorCode } from '../../errors.js';
+import { syncDirectory, writeDurably } from '../durable-file.js';
+import type { AuditArchiveFaults } from './faults.js';
+import type { StoredRecord } from './records.js';
 import {
-  type AuditMember,
   type AuditSegment,
-  boundsOf,
+  recordsIn,
+  segmentContent,
+  segmentName,
   segmentNamed,
-  segmentOf,
 } from './segment.js';
-import type { SegmentContent } from './segment-content.js';
-import { DRAFT_SUFFIX, makeDirectory, namesIn, readSegment, writeSegment } from './segment-file.js';
 
-export interface AuditArchiveOptions {
-  readonly directory: string;
-  readonly faults: AuditArchiveFaults;
-  /** Segments that stay decompressed, for callers that read page after page. */
-  readonly maxOpen: number;
-}
+/** Access for the gateway's own user only. */
+const DIRECTORY_MODE = 0o700;
+/** A segment until it is whole; one that a killed gateway left is overwritten by the next. */
+const DRAFT = 'draft';
 
-/**
- * The older records of the audit trail, on the disk.
- *
- * A segment is a file `<directory>/<action>/<segment>`. Its name tells its bounds; it is read when a page
- * needs it.
- */
+/** The older records of the audit trail, in files on the disk, each written at once and never changed. */
 export class AuditArchive {
-  readonly #options: AuditArchiveOptions;
-  readonly #segments = new Map<AuditAction, Set<AuditSegment>>(
-    AUDIT_ACTIONS.map((action) => [action, new Set()]),
-  );
-  /** The most recently used one is at the end. */
-  readonly #open = new Map<AuditSegment, Promise<SegmentContent | undefined>>();
+  readonly #directory: string;
+  readonly #faults: AuditArchiveFaults;
+  /** By name. */
+  readonly #segments = new Map<string, AuditSegment>();
   #loading: Promise<void> | undefined;
 
-  constructor(options: AuditArchiveOptions) {
-    this.#options = options;
+  constructor(directory: string, faults: AuditArchiveFaults) {
+    this.#directory = directory;
+    this.#faults = faults;
   }
 
   /**
-   * Lists the segments, unless that is done, and removes half-written ones.
+   * Lists the segments, unless that is done.
    *
    * Until this succeeds, which is a fault, the archive counts as empty.
    *
-   * @throws GatewayError `insufficient-storage` when a directory cannot be read
+   * @throws GatewayError `insufficient-storage` when the directory cannot be read
    */
   async load(): Promise<void> {
     this.#loading ??= this.#load();
@@ -53,7 +43,7 @@ export class AuditArchive {
       await this.#loading;
     } catch (cause) {
       this.#loading = undefined;
-      this.#options.faults.cannotLoad(cause);
+      this.#faults.cannotLoad(cause);
       throw unusable(cause);
     }
   }
@@ -61,135 +51,90 @@ export class AuditArchive {
   /** @throws GatewayError `insufficient-storage` when the disk refuses */
   async makeDirectory(): Promise<void> {
     try {
-      await makeDirectory(this.#options.directory);
+      const first = await mkdir(this.#directory, { recursive: true, mode: DIRECTORY_MODE });
+      if (first !== undefined) await syncDirectory(dirname(first));
     } catch (cause) {
       throw unusable(cause);
     }
   }
 
-  segments(actions: readonly AuditAction[]): AuditSegment[] {
-    return actions.flatMap((action) => [...this.#of(action)]);
+  segments(): readonly AuditSegment[] {
+    return [...this.#segments.values()];
   }
 
-  /** Reads the segment; undefined when it is gone or, which is a fault, unreadable. */
-  open(segment: AuditSegment): Promise<SegmentContent | undefined> {
-    const content = this.#open.get(segment) ?? this.#read(segment);
-    this.#open.delete(segment);
-    this.#open.set(segment, content);
-    const [eldest] = this.#open.keys();
-    if (eldest !== undefined && this.#open.size > this.#options.maxOpen) this.#open.delete(eldest);
-    return content;
+  /** Reads a segment; undefined when it is gone or, which is a fault, unreadable. */
+  async read(segment: AuditSegment): Promise<readonly StoredRecord[] | undefined> {
+    const path = this.#path(segment.name);
+    try {
+      const records = await recordsIn(segment.name, await readFile(path));
+      this.#faults.readable(path);
+      return records;
+    } catch (error) {
+      // A segment that retention removed meanwhile is not unreadable.
+      if (this.#segments.has(segment.name)) this.#faults.cannotRead(path, error);
+      return undefined;
+    }
   }
 
   /**
    * Stores these records, durably once it resolves.
    *
-   * @param members at least one, in the order of the trail
+   * @param records at least one
    * @throws GatewayError `insufficient-storage` when the disk does not take them
    */
-  async add(action: AuditAction, members: readonly AuditMember[]): Promise<void> {
-    const segment = segmentOf(action, members);
+  async write(records: readonly StoredRecord[]): Promise<void> {
+    const name = segmentName(records);
+    const path = this.#path(name);
+    const content = await segmentContent(records);
     await this.makeDirectory();
     try {
-      await makeDirectory(join(this.#options.directory, action));
-      await writeSegment(this.#path(segment), members);
+      await writeDurably(path, content, join(this.#directory, DRAFT));
     } catch (cause) {
       throw unusable(cause);
     }
-    // A segment of that name was unreadable, or these records would not have come again.
-    const same = [...this.#of(action)].find(({ name }) => name === segment.name);
-    if (same !== undefined) this.#forget(same);
-    this.#of(action).add(segment);
-  }
-
-  /**
-   * Rewrites a segment with these records only.
-   *
-   * Its name stays, and so its bounds for the next gateway: no record is found twice or not at all.
-   *
-   * @throws GatewayError `insufficient-storage` when the disk does not take them; then all stay
-   */
-  async keepOnly(segment: AuditSegment, members: readonly AuditMember[]): Promise<void> {
-    try {
-      await writeSegment(this.#path(segment), members);
-    } catch (cause) {
-      throw unusable(cause);
-    }
-    this.#forget(segment);
-    this.#of(segment.action).add({ ...segment, ...boundsOf(members) });
+    this.#list(name);
+    // A damaged one of that name was overwritten.
+    this.#faults.readable(path);
   }
 
   /** @throws GatewayError `insufficient-storage` when the disk refuses */
-  async remove(segment: AuditSegment): Promise<void> {
-    const path = this.#path(segment);
+  async remove({ name }: AuditSegment): Promise<void> {
+    const path = this.#path(name);
     // Dropped first, so that no page looks for a file that is gone.
-    this.#drop(segment);
+    this.#segments.delete(name);
     try {
       await rm(path, { force: true });
-      await syncDirectory(join(this.#options.directory, segment.action));
+      await syncDirectory(dirname(path));
     } catch (cause) {
-      this.#of(segment.action).add(segment);
+      this.#list(name);
       throw unusable(cause);
     }
-    this.#options.faults.readable(path);
+    this.#faults.readable(path);
   }
 
   async #load(): Promise<void> {
-    const found: AuditSegment[] = [];
-    for (const action of AUDIT_ACTIONS) {
-      const directory = join(this.#options.directory, action);
-      for (const name of await namesIn(directory)) {
-        if (name.endsWith(DRAFT_SUFFIX)) await this.#removeDraft(join(directory, name));
-        const segment = segmentNamed(action, name);
-        if (segment !== undefined) found.push(segment);
-      }
-    }
-    for (const segment of found) this.#of(segment.action).add(segment);
-    this.#options.faults.loaded();
+    for (const name of await namesBelow(this.#directory)) this.#list(name);
+    this.#faults.loaded();
   }
 
-  /** Removes a draft; one that stays takes room on the disk and harms no page. */
-  async #removeDraft(path: string): Promise<void> {
-    try {
-      await rm(path, { force: true });
-    } catch (error) {
-      this.#options.faults.cannotRemoveDraft(path, error);
-    }
+  /** Adds the segment of that name; another file is none. */
+  #list(name: string): void {
+    const segment = segmentNamed(name);
+    if (segment !== undefined) this.#segments.set(name, segment);
   }
 
-  async #read(segment: AuditSegment): Promise<SegmentContent | undefined> {
-    const { faults } = this.#options;
-    const path = this.#path(segment);
-    try {
-      const content = await readSegment(path);
-      faults.readable(path);
-      return content;
-    } catch (error) {
-      this.#open.delete(segment);
-      // A segment that retention removed meanwhile is not unreadable.
-      if (this.#of(segment.action).has(segment)) faults.cannotRead(path, error);
-      return undefined;
-    }
+  #path(name: string): string {
+    return join(this.#directory, name);
   }
+}
 
-  #forget(segment: AuditSegment): void {
-    this.#drop(segment);
-    this.#options.faults.readable(this.#path(segment));
-  }
-
-  #drop(segment: AuditSegment): void {
-    this.#of(segment.action).delete(segment);
-    this.#open.delete(segment);
-  }
-
-  #of(action: AuditAction): Set<AuditSegment> {
-    const segments = this.#segments.get(action) ?? new Set();
-    this.#segments.set(action, segments);
-    return segments;
-  }
-
-  #path({ action, name }: AuditSegment): string {
-    return join(this.#options.directory, action, name);
+/** The paths below a directory; none when it does not exist. */
+async function namesBelow(directory: string): Promise<string[]> {
+  try {
+    return await readdir(directory, { recursive: true });
+  } catch (error) {
+    if (systemErrorCode(error) === 'ENOENT') return [];
+    throw error;
   }
 }
 

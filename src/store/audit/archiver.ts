@@ -1,54 +1,57 @@
-import { setImmediate } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
 import { z } from 'zod';
-import { AUDIT_ACTIONS, type AuditAction } from '../../site/audit-trail.js';
+import { GatewayError } from '../../errors.js';
 import type { Keys } from '../keys.js';
 import { Script } from '../scripts.js';
 import type { AuditArchive } from './archive.js';
-import { formatAuditNumber } from './records.js';
-import {
-  type AuditMember,
-  type AuditSegment,
-  boundsOf,
-  compareInTrail,
-  positionOf,
-} from './segment.js';
-import type { SegmentContent } from './segment-content.js';
+import type { AuditArchiveFaults } from './faults.js';
+import type { StoredRecord } from './records.js';
+import { streamedRecords } from './stream.js';
 
-const dropRecords = new Script('drop-audit-records', z.number());
 const raiseNumber = new Script('raise-audit-number', z.number());
-
-/** Records sought in a segment before the event loop is yielded: a millisecond or two. */
-const SOUGHT_AT_A_TIME = 200;
-/** Redis serves nobody else during a command: a megabyte or two with the longest records. */
-const RECORDS_PER_CALL = 200;
-/**
- * The store estimates the size of all records by so many of the oldest, in a millisecond or two. Unless
- * there is something to move, there are fewer than that.
- */
-const SAMPLES = 20_000;
 
 export interface AuditArchiverOptions {
   readonly redis: Redis;
   readonly keys: Keys;
   readonly archive: AuditArchive;
-  /** How much of the store's memory the records of one action may take. */
+  readonly faults: AuditArchiveFaults;
+  readonly log: Logger;
+  readonly intervalMs: number;
+  /** How much of the store's memory the records may take. */
   readonly maxKeptBytes: number;
   /** Roughly how much text goes into a segment. */
   readonly segmentBytes: number;
 }
 
 /**
- * Moves the oldest audit records to the disk when memory runs short.
+ * Moves the oldest audit records from the stream to the disk, again and again.
  *
- * Records leave the store once they are durably on the disk. A gateway that is killed in between finds
+ * Records leave the stream once they are durably on the disk. A gateway that is killed in between finds
  * them in both, and stores none twice.
  */
 export class AuditArchiver {
   readonly #options: AuditArchiverOptions;
+  readonly #stopping = new AbortController();
+  #timer: NodeJS.Timeout | undefined;
+  #isRunning = false;
+  #isStoreAway = false;
 
   constructor(options: AuditArchiverOptions) {
     this.#options = options;
+  }
+
+  /** Resolves once records may be written. */
+  async start(): Promise<void> {
+    await this.#attempt(() => this.prepare());
+    this.#timer = setInterval(() => this.#run(), this.#options.intervalMs);
+    this.#run();
+  }
+
+  /** Stops at once: work under way may end anywhere, as records leave the stream last. */
+  stop(): void {
+    this.#stopping.abort();
+    clearInterval(this.#timer);
   }
 
   /**
@@ -62,110 +65,96 @@ export class AuditArchiver {
   async prepare(): Promise<void> {
     const { redis, keys, archive } = this.#options;
     await archive.load();
-    const numbers = archive.segments(AUDIT_ACTIONS).map(({ highestNumber }) => highestNumber);
-    const highest = numbers.reduce((one, other) => Math.max(one, other), 0);
+    const highest = archive
+      .segments()
+      .reduce((number, { highestSequence }) => Math.max(number, highestSequence), 0);
     await raiseNumber.run(redis, [keys.auditSequence], [highest]);
     await archive.makeDirectory();
   }
 
   /**
+   * Moves records until the stream takes little memory.
+   *
    * @returns how many were moved
    * @throws GatewayError `insufficient-storage` when the disk does not take them
    */
   async moveOld(stopping: AbortSignal): Promise<number> {
+    const { redis, keys, maxKeptBytes } = this.#options;
     await this.prepare();
     let total = 0;
-    for (const action of AUDIT_ACTIONS) {
-      while (!stopping.aborted && (await this.#isTooMuch(action))) {
-        const moved = await this.#moveOldest(action);
-        if (moved === 0) break;
-        total += moved;
-      }
+    while (!stopping.aborted) {
+      const bytes = await redis.memory('USAGE', keys.auditLog);
+      const moved = (bytes ?? 0) > maxKeptBytes ? await this.#moveOldest() : 0;
+      if (moved === 0) break;
+      total += moved;
     }
     return total;
   }
 
-  async #isTooMuch(action: AuditAction): Promise<boolean> {
-    const { redis, keys, maxKeptBytes } = this.#options;
-    const bytes = await redis.memory('USAGE', keys.audit(action), 'SAMPLES', SAMPLES);
-    return (bytes ?? 0) > maxKeptBytes;
+  async #moveOldest(): Promise<number> {
+    const { redis, keys, archive } = this.#options;
+    const oldest = await this.#oldest();
+    const last = oldest.at(-1);
+    if (last === undefined) return 0;
+    const missing = await this.#notArchived(oldest, last.sequence);
+    if (missing.length > 0) await archive.write(missing);
+    return redis.xtrim(keys.auditLog, 'MINID', last.sequence + 1);
   }
 
-  async #moveOldest(action: AuditAction): Promise<number> {
-    const { keys, archive } = this.#options;
-    const index = keys.audit(action);
-    const oldest = await this.#oldest(index);
-    if (oldest.length === 0) return 0;
-    const missing = await this.#notArchived(action, oldest);
-    if (missing.length > 0) await archive.add(action, missing);
-    return this.#drop(index, oldest);
-  }
-
-  /** Reads enough for one segment, in order. */
-  async #oldest(index: string): Promise<AuditMember[]> {
-    const { redis, segmentBytes } = this.#options;
-    const oldest: AuditMember[] = [];
+  /** Reads enough for one segment. */
+  async #oldest(): Promise<StoredRecord[]> {
+    const { redis, keys, segmentBytes } = this.#options;
+    const oldest: StoredRecord[] = [];
     let bytes = 0;
-    for (let rank = 0; bytes < segmentBytes; rank += RECORDS_PER_CALL) {
-      const rows = await redis.zrange(index, rank, rank + RECORDS_PER_CALL - 1, 'WITHSCORES');
-      for (let at = 0; at + 1 < rows.length && bytes < segmentBytes; at += 2) {
-        const one = { member: rows[at] ?? '', atMs: Number(rows[at + 1]) };
-        const previous = oldest.at(-1);
-        // A record inserted meanwhile moves the ranks of those after it.
-        if (previous && compareInTrail(positionOf(previous), positionOf(one)) >= 0) continue;
-        oldest.push(one);
-        bytes += Buffer.byteLength(one.member);
+    for await (const records of streamedRecords(redis, keys)) {
+      for (const record of records) {
+        if (bytes >= segmentBytes) return oldest;
+        oldest.push(record);
+        bytes += record.text.length;
       }
-      if (rows.length < 2 * RECORDS_PER_CALL) break;
     }
     return oldest;
   }
 
   /** Leaves out those that a killed gateway had archived already. */
-  async #notArchived(
-    action: AuditAction,
-    members: readonly AuditMember[],
-  ): Promise<readonly AuditMember[]> {
+  async #notArchived(records: readonly StoredRecord[], last: number): Promise<StoredRecord[]> {
     const { archive } = this.#options;
-    const bounds = boundsOf(members);
-    const overlaps = ({ firstAtMs, lastAtMs, lowestNumber, highestNumber }: AuditSegment) =>
-      firstAtMs <= bounds.lastAtMs &&
-      lastAtMs >= bounds.firstAtMs &&
-      lowestNumber <= bounds.highestNumber &&
-      highestNumber >= bounds.lowestNumber;
-    let missing = members;
-    for (const segment of archive.segments([action]).filter(overlaps)) {
-      const content = await archive.open(segment);
-      if (content) missing = await notIn(content, missing);
+    const first = records[0]?.sequence ?? last;
+    const archived = new Set<string>();
+    for (const segment of archive.segments()) {
+      if (segment.highestSequence < first || segment.lowestSequence > last) continue;
+      for (const record of (await archive.read(segment)) ?? []) archived.add(nameOf(record));
     }
-    return missing;
+    return records.filter((record) => !archived.has(nameOf(record)));
   }
 
-  async #drop(index: string, members: readonly AuditMember[]): Promise<number> {
-    const { redis } = this.#options;
-    let count = 0;
-    for (let at = 0; at < members.length; at += RECORDS_PER_CALL) {
-      const some = members.slice(at, at + RECORDS_PER_CALL);
-      const numbers = some.map((one) => formatAuditNumber(positionOf(one).sequence));
-      const dropped = await dropRecords.run(redis, [index], numbers);
-      const others = some.slice(dropped).map(({ member }) => member);
-      count += dropped;
-      // With an older record added meanwhile, these are not the oldest any more.
-      if (others.length > 0) count += await redis.zrem(index, ...others);
+  #run(): void {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    this.#attempt(async () => {
+      const moved = await this.moveOld(this.#stopping.signal);
+      if (moved > 0) this.#options.log.info({ moved }, 'audit records moved to the disk');
+    }).finally(() => {
+      this.#isRunning = false;
+    });
+  }
+
+  async #attempt(work: () => Promise<void>): Promise<void> {
+    const { faults, log } = this.#options;
+    try {
+      await work();
+      faults.canWrite();
+      this.#isStoreAway = false;
+    } catch (error) {
+      if (this.#stopping.signal.aborted) return;
+      if (error instanceof GatewayError) return faults.cannotWrite(error);
+      if (!this.#isStoreAway) log.warn({ err: error }, 'failed to move audit records, retrying');
+      this.#isStoreAway = true;
     }
-    return count;
   }
 }
 
-async function notIn(
-  content: SegmentContent,
-  members: readonly AuditMember[],
-): Promise<AuditMember[]> {
-  const missing: AuditMember[] = [];
-  for (let at = 0; at < members.length; at += SOUGHT_AT_A_TIME) {
-    const some = members.slice(at, at + SOUGHT_AT_A_TIME);
-    missing.push(...some.filter((one) => !content.has(positionOf(one))));
-    await setImmediate();
-  }
-  return missing;
+/** A store that was emptied while the gateway ran may have given a number again, at another time. */
+function nameOf({ sequence, atMs }: StoredRecord): string {
+  return `${sequence} ${atMs}`;
 }

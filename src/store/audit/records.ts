@@ -1,20 +1,18 @@
-/** Writes records of the audit trail into the store, and reads them again. */
+/** Writes records of the audit trail into the store and its files, and reads them again. */
 
 import { z } from 'zod';
 import {
   ACTOR_TYPES,
   AUDIT_ACTIONS,
   type AuditEntry,
+  type AuditPosition,
   type AuditRecord,
 } from '../../site/audit-trail.js';
 import type { ChangeRecord } from '../change.js';
 import type { Keys } from '../keys.js';
 
-/** Digits of a record's number in front of it (apply-change.lua). */
-export const NUMBER_DIGITS = 12;
-
 const detailsSchema = z.record(z.string(), z.string().nullable());
-const textSchema = z.object({
+const entrySchema = z.object({
   action: z.enum(AUDIT_ACTIONS),
   actor: z.object({
     type: z.enum(ACTOR_TYPES),
@@ -26,10 +24,14 @@ const textSchema = z.object({
   resourceId: z.string().nullable(),
   details: detailsSchema,
 });
-const memberSchema = z.tuple([textSchema, detailsSchema]);
+/** Layout 4 and earlier have some of the details behind the entry. */
+const storedSchema = z.tuple([entrySchema], detailsSchema);
 
-/** Details to take from the site's records as of before the change. */
-export type Before = Readonly<Record<string, readonly [key: string, field: string]>>;
+/** A record as stored: most are moved or passed over without being parsed. */
+export interface StoredRecord extends AuditPosition {
+  /** JSON: an array of the entry (write-change.lua). */
+  readonly text: string;
+}
 
 /** Builds records for the store. */
 export class AuditRecords {
@@ -39,33 +41,25 @@ export class AuditRecords {
     this.#keys = keys;
   }
 
-  of(entry: AuditEntry, before: Before = {}): ChangeRecord {
+  of(entry: AuditEntry): ChangeRecord {
     const { atMs, ...text } = entry;
     return {
-      index: this.#keys.audit(entry.action),
+      stream: this.#keys.auditLog,
       sequence: this.#keys.auditSequence,
       atMs,
       text: JSON.stringify(text, (_, value: unknown) => wellFormed(value)),
-      before: Object.entries(before).map(([name, [key, field]]) => [name, key, field]),
     };
   }
 }
 
-/** The number as written in front of a record. */
-export function formatAuditNumber(sequence: number): string {
-  return String(sequence).padStart(NUMBER_DIGITS, '0');
+export function parseRecord({ sequence, atMs, text }: StoredRecord): AuditRecord {
+  const [entry, further] = storedSchema.parse(JSON.parse(text));
+  return { sequence, atMs, ...entry, details: { ...entry.details, ...further } };
 }
 
-/** The number of a record, from its index. */
-export function auditNumberOf(member: string): number {
-  return Number(member.slice(0, NUMBER_DIGITS));
-}
-
-/** Reads a record from its index. */
-export function readAuditRecord(atMs: number, member: string): AuditRecord {
-  const [text, before] = memberSchema.parse(JSON.parse(member.slice(NUMBER_DIGITS)));
-  const sequence = auditNumberOf(member);
-  return { ...text, sequence, atMs, details: { ...text.details, ...before } };
+/** Compares positions in the order of time, then of number: below 0 when `one` comes first. */
+export function compareInTrail(one: AuditPosition, other: AuditPosition): number {
+  return one.atMs - other.atMs || one.sequence - other.sequence;
 }
 
 /** Lua's JSON library does not read a lone surrogate. */

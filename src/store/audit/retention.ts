@@ -1,29 +1,24 @@
 import type { Redis } from 'ioredis';
 import type { Retention } from '../../retention-schedule.js';
-import { AUDIT_ACTIONS } from '../../site/audit-trail.js';
 import type { Keys } from '../keys.js';
-import type { AuditArchiveRetention } from './archive-retention.js';
-import { FirstFailure } from './first-failure.js';
+import type { AuditArchive } from './archive.js';
 import { AuditNumberMarks } from './number-marks.js';
-import { auditNumberOf } from './records.js';
-
-/** Redis serves nobody else during a command. */
-const RECORDS_PER_CALL = 1_000;
+import type { AuditSegment } from './segment.js';
 
 export interface AuditRetentionOptions {
   readonly redis: Redis;
   readonly keys: Keys;
-  readonly archive: AuditArchiveRetention;
+  readonly archive: AuditArchive;
   readonly maxAgeMs: number;
   /** The clock that ages are measured by. */
   readonly now: () => number;
 }
 
 /**
- * Removes audit records that are too old from store and archive.
+ * Removes audit records that are too old from stream and archive.
  *
  * A record's age is that of its number: its time is the machine's, and a wrong clock must not erase the
- * trail (CONTRACT 4.7). Records of an earlier version age from the first run of this one.
+ * trail (CONTRACT 4.7).
  */
 export class AuditRetention implements Retention {
   readonly #options: AuditRetentionOptions;
@@ -42,37 +37,44 @@ export class AuditRetention implements Retention {
    * @throws GatewayError `insufficient-storage` in the end when the disk refused, or the store's error
    */
   async removeOld(stopping: AbortSignal): Promise<number> {
-    const { keys, archive } = this.#options;
-    const failures = new FirstFailure();
-    await failures.attempt(() => archive.prepare());
+    const { redis, keys, archive } = this.#options;
+    const failures: unknown[] = [];
+    const failed = (error: unknown): number => {
+      failures.push(error);
+      return 0;
+    };
+    await archive.load().catch(failed);
     await this.#marks.mark();
     const last = await this.#marks.lastTooOld();
-    if (last <= this.#removedUpTo) {
-      failures.tell();
-      return 0;
-    }
     let total = 0;
-    // The store goes first: a full one is worse than a full archive.
-    for (const action of AUDIT_ACTIONS) {
-      total += await this.#removeUpTo(last, keys.audit(action), stopping);
+    if (last > this.#removedUpTo) {
+      // The store goes first: a full one is worse than a full archive.
+      total += await redis.xtrim(keys.auditLog, 'MINID', last + 1);
+      for (const segment of this.#segmentsUpTo(last)) {
+        if (stopping.aborted) return total;
+        total += await this.#removeFrom(segment, last).catch(failed);
+      }
     }
-    total += await archive.removeUpTo(last, failures, stopping);
-    failures.tell();
-    if (!stopping.aborted) this.#removedUpTo = last;
+    if (failures.length > 0) throw failures[0];
+    this.#removedUpTo = last;
     return total;
   }
 
-  async #removeUpTo(last: number, index: string, stopping: AbortSignal): Promise<number> {
-    const { redis } = this.#options;
-    let [total, kept] = [0, 0];
-    while (!stopping.aborted) {
-      const some = await redis.zrange(index, kept, kept + RECORDS_PER_CALL - 1);
-      const old = some.filter((member) => auditNumberOf(member) <= last);
-      // Removed by name, not by rank: meanwhile others may be moved to the archive.
-      if (old.length > 0) total += await redis.zrem(index, ...old);
-      kept += some.length - old.length;
-      if (some.length < RECORDS_PER_CALL) break;
-    }
-    return total;
+  /** Oldest first: on a full disk, wholly old segments make room for those rewritten. */
+  #segmentsUpTo(last: number): AuditSegment[] {
+    const old = this.#options.archive.segments().filter((one) => one.lowestSequence <= last);
+    return old.sort((one, other) => one.highestSequence - other.highestSequence);
+  }
+
+  /** Counts nothing for an unreadable segment, whose number of records is unknown. */
+  async #removeFrom(segment: AuditSegment, last: number): Promise<number> {
+    const { archive } = this.#options;
+    const all = await archive.read(segment);
+    const kept = all?.filter(({ sequence }) => sequence > last) ?? [];
+    // One that cannot be read stays until all of it is too old.
+    if (all === undefined && segment.highestSequence > last) return 0;
+    if (kept.length > 0) await archive.write(kept);
+    await archive.remove(segment);
+    return (all?.length ?? 0) - kept.length;
   }
 }

@@ -1,64 +1,68 @@
-import type { AuditAction, AuditPosition } from '../../site/audit-trail.js';
-import { auditNumberOf } from './records.js';
+import { promisify } from 'node:util';
+import { gunzip, gzip } from 'node:zlib';
+import { formerLines, formerRecord } from './former-segment.js';
+import { compareInTrail, type StoredRecord } from './records.js';
 
-/** A record as its index in the store has it. */
-export interface AuditMember {
-  readonly atMs: number;
-  /** The text that `readAuditRecord` reads. */
-  readonly member: string;
-}
-
-/** The bounds of a segment's records; there need not be one at each. */
-export interface SegmentBounds {
+/** A file of the archive. Its name tells its bounds, so that no other file is read for a page. */
+export interface AuditSegment {
+  /** The path below the archive's directory. */
+  readonly name: string;
   readonly firstAtMs: number;
   readonly lastAtMs: number;
-  readonly lowestNumber: number;
-  readonly highestNumber: number;
+  readonly lowestSequence: number;
+  readonly highestSequence: number;
 }
 
-/** A file of the archive: records of one action, in the order of time and number. */
-export interface AuditSegment extends SegmentBounds {
-  readonly action: AuditAction;
-  /** Holds the bounds, so that no file is read to know where to look. */
-  readonly name: string;
-}
+/** Those of earlier versions, in a directory for each action, end with `.br`. */
+const NAME = /^(?:[^/]+\/)?(-?\d+)_(-?\d+)_(\d+)_(\d+)\.(?:jsonl\.gz|br)$/;
+/** A line: JSON of number, time, and what a record's text holds. */
+const BEGIN_OF_LINE = /^\[(\d+),(-?\d+),/;
 
-const NAME = /^(-?\d+)_(-?\d+)_(\d+)_(\d+)\.br$/;
+/** Both run off the event loop. */
+const compress = promisify(gzip);
+const decompress = promisify(gunzip);
 
-/** @param members at least one, in their order */
-export function segmentOf(action: AuditAction, members: readonly AuditMember[]): AuditSegment {
-  const bounds = boundsOf(members);
-  const { firstAtMs, lastAtMs, lowestNumber, highestNumber } = bounds;
-  const name = `${firstAtMs}_${lastAtMs}_${lowestNumber}_${highestNumber}.br`;
-  return { action, name, ...bounds };
-}
-
-/** The segment of a file name, undefined for any other file. */
-export function segmentNamed(action: AuditAction, name: string): AuditSegment | undefined {
+/** The segment of a file's name, undefined for any other file. */
+export function segmentNamed(name: string): AuditSegment | undefined {
   const match = NAME.exec(name);
   if (match === null) return undefined;
-  const [firstAtMs, lastAtMs, lowestNumber, highestNumber] = match.slice(1).map(Number);
-  if (firstAtMs === undefined || lastAtMs === undefined) return undefined;
-  if (lowestNumber === undefined || highestNumber === undefined) return undefined;
-  return { action, name, firstAtMs, lastAtMs, lowestNumber, highestNumber };
+  const [firstAtMs = 0, lastAtMs = 0, lowestSequence = 0, highestSequence = 0] = match
+    .slice(1)
+    .map(Number);
+  return { name, firstAtMs, lastAtMs, lowestSequence, highestSequence };
 }
 
-export function boundsOf(members: readonly AuditMember[]): SegmentBounds {
-  let [lowestNumber, highestNumber] = [Number.POSITIVE_INFINITY, 0];
-  for (const { member } of members) {
-    const number = auditNumberOf(member);
-    lowestNumber = Math.min(lowestNumber, number);
-    highestNumber = Math.max(highestNumber, number);
-  }
-  const [firstAtMs, lastAtMs] = [members[0]?.atMs ?? 0, members.at(-1)?.atMs ?? 0];
-  return { firstAtMs, lastAtMs, lowestNumber, highestNumber };
+/**
+ * The name of the segment of these records.
+ *
+ * @param records at least one
+ */
+export function segmentName(records: readonly StoredRecord[]): string {
+  const times = records.map(({ atMs }) => atMs).sort((one, other) => one - other);
+  const numbers = records.map(({ sequence }) => sequence).sort((one, other) => one - other);
+  return `${times[0]}_${times.at(-1)}_${numbers[0]}_${numbers.at(-1)}.jsonl.gz`;
 }
 
-export function positionOf({ atMs, member }: AuditMember): AuditPosition {
-  return { atMs, sequence: auditNumberOf(member) };
+/** The content of a segment's file: a record in a line, in the order of the trail. */
+export function segmentContent(records: readonly StoredRecord[]): Promise<Buffer> {
+  const lines = records
+    .toSorted(compareInTrail)
+    .map(({ sequence, atMs, text }) => `[${sequence},${atMs},${text.slice(1)}\n`);
+  return compress(lines.join(''));
 }
 
-/** Compares positions in the trail: below 0 when `one` comes first, 0 when equal. */
-export function compareInTrail(one: AuditPosition, other: AuditPosition): number {
-  return one.atMs - other.atMs || one.sequence - other.sequence;
+/**
+ * Reads the records of a segment's file, in the order of the trail.
+ *
+ * @throws when it is damaged, which gzip's CRC-32 tells
+ */
+export async function recordsIn(name: string, content: Buffer): Promise<StoredRecord[]> {
+  if (name.endsWith('.br')) return (await formerLines(content)).map(formerRecord);
+  const text = (await decompress(content)).toString();
+  return text.split('\n').slice(0, -1).map(recordOfLine);
+}
+
+function recordOfLine(line: string): StoredRecord {
+  const [begin = '', sequence, atMs] = BEGIN_OF_LINE.exec(line) ?? [];
+  return { sequence: Number(sequence), atMs: Number(atMs), text: `[${line.slice(begin.length)}` };
 }

@@ -1,24 +1,27 @@
 -- One page of the alarm history, merged from the indexes of the wanted groups and kinds. Each is read from
 -- its sorted set and from its blocks, which append-alarms.lua packs.
 -- KEYS[1] history   KEYS[2] groups that the location or device has alarms of
--- ARGV[1] prefix of the location's or device's indexes, ARGV[2] of places (in the slot of the history)
--- ARGV[3] 'asc' or 'desc'   ARGV[4] after and ARGV[5] before this time, both exclusive, '' for none
--- ARGV[6] how many alarms at most, ARGV[7] how many to skip at most
--- ARGV[8] last sequence that counts, '' for the last there is
--- ARGV[9] detection time and ARGV[10] member behind which the page starts, '' for the first page
--- ARGV[11] number of kinds, which follow; and after them the groups, or '*' for all
+-- ARGV[1] prefix of the location's or device's indexes, ARGV[2] of places, ARGV[3] of states (in the slot of
+-- the history)   ARGV[4] letters of the wanted states ('-' for raised), '' for all (change-alarm-state.lua)
+-- ARGV[5] 'asc' or 'desc'   ARGV[6] after and ARGV[7] before this time, both exclusive, '' for none
+-- ARGV[8] how many alarms at most, ARGV[9] how many to pass over at most
+-- ARGV[10] last sequence that counts, '' for the last there is
+-- ARGV[11] detection time and ARGV[12] member behind which the page starts, '' for the first page
+-- ARGV[13] number of kinds, which follow; and after them the groups, or '*' for all
 -- returns {last sequence that counts,
 --          'end' when nothing follows, 'full' when something does, 'paused' when that is unknown,
---          [detection time, member] of the last alarm that was read or skipped, [] when none was,
---          [[detection time, member, [field, value, …]], …],
+--          [detection time, member] of the last alarm that was read or passed over, [] when none was,
+--          [[detection time, member, [field, value, …], its states or ''], …],
 --          [[place, its text], …]}
-local indexes, placePrefix = ARGV[1], ARGV[2]
-local ascending, lower, upper = ARGV[3] == 'asc', ARGV[4], ARGV[5]
-local limit, passingLimit = tonumber(ARGV[6]), tonumber(ARGV[7])
+local indexes, placePrefix, statePrefix, wantedStates = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+-- As in change-alarm-state.lua.
+local STATES_PER_PIECE = 100
+local ascending, lower, upper = ARGV[5] == 'asc', ARGV[6], ARGV[7]
+local limit, passingLimit = tonumber(ARGV[8]), tonumber(ARGV[9])
 local newest = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
-local upTo = tonumber(ARGV[8]) or newest and tonumber(string.match(newest[1], '^%d+')) or 0
-local startScore, startMember = ARGV[9], ARGV[10]
-local lastKind = 11 + tonumber(ARGV[11])
+local upTo = tonumber(ARGV[10]) or newest and tonumber(string.match(newest[1], '^%d+')) or 0
+local startScore, startMember = ARGV[11], ARGV[12]
+local lastKind = 13 + tonumber(ARGV[13])
 local MIN_ROWS = 2
 -- Blocks keep alarms that have expired until all in them have.
 local oldestEntry = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
@@ -169,7 +172,7 @@ end
 local readers = {}
 for _, group in ipairs(redis.call('HKEYS', KEYS[2])) do
   if isWanted(group) then
-    for at = 12, lastKind do
+    for at = 14, lastKind do
       local index = indexes .. group .. ':' .. ARGV[at]
       readers[#readers + 1] = indexReader(index)
       readers[#readers + 1] = blockReader(index)
@@ -194,13 +197,37 @@ for _, one in ipairs(readers) do
 end
 for at = math.floor(#heads / 2), 1, -1 do siftDown(at) end
 
+local function rowOf(member)
+  local entry = string.format('%.0f-0', tonumber(member))
+  return redis.call('XRANGE', KEYS[1], entry, entry)[1]
+end
+
+-- The states of an alarm as stored, '' for none; not those of another one that had its sequence.
+local function statesOf(member, fields)
+  local sequence = tonumber(member)
+  local piece = statePrefix .. string.format('%.0f', math.floor(sequence / STATES_PER_PIECE))
+  local stored = redis.call('HGET', piece, string.format('%.0f', sequence))
+  if not stored then return '' end
+  fields = fields or (rowOf(member) or { '', {} })[2]
+  for at = 1, #fields, 2 do
+    if fields[at] == 'i' and fields[at + 1] == string.sub(stored, 1, 16) then return stored end
+  end
+  return ''
+end
+
+local function hasWantedState(member)
+  if wantedStates == '' then return true end
+  local states = statesOf(member)
+  local letter = states == '' and '-' or string.sub(states, 17, 17)
+  return string.find(wantedStates, letter, 1, true) ~= nil
+end
+
 local page, places, isKnown = {}, {}, {}
 local function add(score, member)
-  local entry = string.format('%.0f-0', tonumber(member))
-  local row = redis.call('XRANGE', KEYS[1], entry, entry)[1]
+  local row = rowOf(member)
   if not row then return end
   local fields = row[2]
-  page[#page + 1] = { string.format('%.0f', score), member, fields }
+  page[#page + 1] = { string.format('%.0f', score), member, fields, statesOf(member, fields) }
   for at = 1, #fields, 2 do
     local place = fields[at] == 'p' and fields[at + 1]
     if place and not isKnown[place] then
@@ -211,13 +238,13 @@ local function add(score, member)
   end
 end
 
--- Alarms recorded too late to count are skipped here and not by the readers, so that the next page always
--- starts after the last alarm that was read or skipped.
+-- Alarms recorded too late to count, or in other states, are passed over here and not by the readers, so that
+-- the next page always starts after the last alarm that was read or passed over.
 local ending, reached, passed = 'end', {}, 0
 while #heads > 0 do
   local first = heads[1]
   if not first.isUnread then
-    local counts = tonumber(first.member) <= upTo
+    local counts = tonumber(first.member) <= upTo and hasWantedState(first.member)
     if counts and #page == limit then ending = 'full' break end
     if not counts and passed == passingLimit then ending = 'paused' break end
     if counts then add(first.score, first.member) else passed = passed + 1 end

@@ -2,7 +2,7 @@
 -- write ends the server. Raises a counter that is lower than its stream, which would refuse every new
 -- entry.
 -- KEYS[1] identity   KEYS[2], [3], [4] counters of alarms, other messages and audit records
--- KEYS[5] history   KEYS[6] alarms that version 1 had queued   KEYS[7] message log
+-- KEYS[5] history   KEYS[6] alarms that version 1 had queued   KEYS[7] message log   KEYS[8] audit log
 -- ARGV[1] the identity that the gateway knows, '' to take the store as it is
 -- ARGV[2], [3], [4] the numbers that it knows   ARGV[5] digest of the alarm with that number, or ''
 -- ARGV[6] the identity to give a store that is taken as it is and has none
@@ -37,7 +37,7 @@ end
 
 local alarms = numberOf(KEYS[2], { KEYS[5], KEYS[6] })
 local messages = numberOf(KEYS[3], { KEYS[7] })
-local audit = numberOf(KEYS[4], {})
+local audit = numberOf(KEYS[4], { KEYS[8] })
 
 local identity = redis.call('GET', KEYS[1]) or ''
 if identity == '' and ARGV[1] == '' then

@@ -3,10 +3,14 @@
 -- KEYS[1] history
 -- ARGV[1] sequence of the last one to remove   ARGV[2] how many at most
 -- ARGV[3] prefixes (all in the same slot as the history) of alarm indexes, ARGV[4] of alarm ids,
--- ARGV[5] of places, ARGV[6] of groups of alarms
+-- ARGV[5] of places, ARGV[6] of groups of alarms, ARGV[7] of states
+-- ARGV[8] the first entry that somebody may still need
 -- returns how many were removed
 local last, limit = ARGV[1], ARGV[2]
-local indexes, ids, places, groups = unpack(ARGV, 3, 6)
+local indexes, ids, places, groups, states = unpack(ARGV, 3, 7)
+local neededFrom = tonumber(ARGV[8])
+-- As in change-alarm-state.lua.
+local STATES_PER_PIECE = 100
 
 -- Counts one alarm, place, … less; true when none is left, and the count is gone.
 local function isLast(counts, field)
@@ -37,27 +41,66 @@ local function removeFromIndex(index, detectedAt, sequence)
   end
 end
 
-local removed = 0
-for _, row in ipairs(redis.call('XRANGE', KEYS[1], '-', last, 'COUNT', limit)) do
-  local entry, fields, alarm = row[1], row[2], {}
-  for at = 1, #fields, 2 do alarm[fields[at]] = fields[at + 1] end
+local function fieldsOf(row)
+  local entry = {}
+  for at = 1, #row[2], 2 do entry[row[2][at]] = row[2][at + 1] end
+  return entry
+end
+
+-- Counts an alarm or a change of its state out of a place; the last one removes it.
+local function leavePlace(place, location, device, group)
+  if not isLast(place, 'n') then return end
+  redis.call('DEL', place)
+  isLast(groups .. location, group)
+  isLast(groups .. location .. ':' .. device, group)
+end
+
+-- A change of an alarm that expires in the same call may be gone already.
+local function removeChange(row)
+  if redis.call('XDEL', KEYS[1], row[1]) == 0 then return end
+  local place = places .. (fieldsOf(row).q or '')
+  local location, device, group = unpack(redis.call('HMGET', place, 'l', 'd', 'g'))
+  if location and device and group then leavePlace(place, location, device, group) end
+end
+
+-- Removes the states of an alarm, and their entries, unless somebody has yet to get those.
+local function removeStates(sequence, id)
+  local piece = states .. string.format('%.0f', math.floor(sequence / STATES_PER_PIECE))
+  local stored = redis.call('HGET', piece, string.format('%.0f', sequence))
+  if not stored then return end
+  redis.call('HDEL', piece, string.format('%.0f', sequence))
+  local isReadable, known = pcall(cjson.decode, string.sub(stored, 18))
+  if string.sub(stored, 1, 16) ~= id or not isReadable then return end
+  for _, step in ipairs({ known.acknowledged or {}, known.resolved or {} }) do
+    if step.sequence and step.sequence < neededFrom then
+      local entry = string.format('%.0f-0', step.sequence)
+      local row = redis.call('XRANGE', KEYS[1], entry, entry)[1]
+      if row and fieldsOf(row).j == id then removeChange(row) end
+    end
+  end
+end
+
+local function removeAlarm(row)
+  local entry, alarm = row[1], fieldsOf(row)
   local place = places .. (alarm.p or '')
   local location, device, group = unpack(redis.call('HMGET', place, 'l', 'd', 'g'))
+  local sequence = tonumber(string.match(entry, '^%d+'))
+  removeStates(sequence, alarm.i)
   -- Without the place the indexes are unknown; alarm-page.lua skips what they still hold.
   if location and device and group then
-    local sequence = tonumber(string.match(entry, '^%d+'))
     local detectedAt = (tonumber(alarm.r) or 0) - (tonumber(alarm.a) or 0)
     local index = ':' .. group .. ':' .. alarm.k
     removeFromIndex(indexes .. location .. index, detectedAt, sequence)
     removeFromIndex(indexes .. location .. ':' .. device .. index, detectedAt, sequence)
     removeId(device, alarm.i)
-    if isLast(place, 'n') then
-      redis.call('DEL', place)
-      isLast(groups .. location, group)
-      isLast(groups .. location .. ':' .. device, group)
-    end
+    leavePlace(place, location, device, group)
   end
   redis.call('XDEL', KEYS[1], entry)
+end
+
+local removed = 0
+for _, row in ipairs(redis.call('XRANGE', KEYS[1], '-', last, 'COUNT', limit)) do
+  if fieldsOf(row).s then removeChange(row) else removeAlarm(row) end
   removed = removed + 1
 end
 -- An empty stream would stay; its numbers come from the counter, so it may go.

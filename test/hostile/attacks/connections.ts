@@ -11,6 +11,7 @@ const IDLE_EACH = 1_000;
 const MANY_ADDRESSES = 1_000;
 const FROM_EACH = 5;
 const HALF_OPEN = 5_000;
+const RESET_TOGETHER = 900;
 const AT_A_TIME = 50;
 /** Until a connection that was refused is tried again. */
 const RETRY_MS = 500;
@@ -182,6 +183,24 @@ const halfOpen: Attack = {
     }),
 };
 
+const resets: Attack = {
+  name: 'resets',
+  surface: 'mqtt',
+  what: `one token connects ${RESET_TOGETHER} times and resets all of these connections at once, again and again`,
+  isForMosquitto: true,
+  arm: (site) => site.arms(0, 1),
+  run: (field) =>
+    field.repeat(1, async () => {
+      const open: MqttSocket[] = [];
+      while (open.length < RESET_TOGETHER && !field.isOver) {
+        const indexes = Array.from({ length: AT_A_TIME }, (_, index) => open.length + index);
+        open.push(...(await Promise.all(indexes.map((index) => connectToken(field, index)))));
+      }
+      for (const mqtt of open) mqtt.wire.cut();
+      field.count('reset', open.length);
+    }),
+};
+
 export const CONNECTIONS: readonly Attack[] = [
   openFiles,
   manySessions,
@@ -192,4 +211,5 @@ export const CONNECTIONS: readonly Attack[] = [
   idleMqtt,
   oneAddress,
   halfOpen,
+  resets,
 ];

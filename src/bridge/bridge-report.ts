@@ -1,0 +1,123 @@
+import type { Logger } from 'pino';
+import { z } from 'zod';
+import type { OutgoingPublish } from '../delivery/receiver.js';
+import { isJson } from '../domain/notation.js';
+import type { BridgeError, BridgeStatus, DeadLetter } from '../site/bridge-list.js';
+import type { Health } from '../site/health.js';
+import { type ConnectionFailure, FAILURES } from './connection-failure.js';
+
+/** Messages about an alarm carry its id; others keep what the device sent under `data`. */
+const alarmSchema = z.object({ id: z.string() });
+
+const FAULTS = ['down', 'hang-up', 'lag', 'commands', 'pace'] as const;
+const LAGGING = 'lags: its oldest message has waited for more than a minute';
+const WITHOUT_COMMANDS = 'gets no commands: the upstream denies the subscription';
+const SLOWED = 'is slowed: its upstream sends more than it may';
+
+export interface BridgeReportOptions {
+  readonly bridge: string;
+  readonly health: Health;
+  readonly log: Logger;
+  readonly now: () => number;
+}
+
+/** Reports the state of one bridge: its status, its faults and its log lines. */
+export class BridgeReport {
+  readonly #options: BridgeReportOptions;
+  #connectedSinceMs: number | null = null;
+  #lastAcknowledgedAtMs: number | null = null;
+  #lastError: BridgeError | null = null;
+  /** Kind and detail of the failure last logged since the bridge was connected. */
+  #logged: string | undefined;
+
+  constructor(options: BridgeReportOptions) {
+    this.#options = options;
+  }
+
+  get status(): Pick<
+    BridgeStatus,
+    'connected' | 'connectedSinceMs' | 'lastAcknowledgedAtMs' | 'lastError'
+  > {
+    return {
+      connected: this.#connectedSinceMs !== null,
+      connectedSinceMs: this.#connectedSinceMs,
+      lastAcknowledgedAtMs: this.#lastAcknowledgedAtMs,
+      lastError: this.#lastError,
+    };
+  }
+
+  connected(): void {
+    this.#connectedSinceMs = this.#options.now();
+    this.#logged = undefined;
+    this.#options.log.info('bridge connected');
+    this.#setFault('down', undefined);
+  }
+
+  disconnected(): void {
+    this.#connectedSinceMs = null;
+  }
+
+  acknowledged(): void {
+    this.#lastAcknowledgedAtMs = this.#options.now();
+  }
+
+  /** Logs each failure once. */
+  failed({ kind, detail }: ConnectionFailure): void {
+    const { log, now } = this.#options;
+    this.#lastError = { atMs: now(), kind, detail };
+    const failure = `${kind}: ${detail}`;
+    const level = this.#logged === failure ? 'debug' : 'warn';
+    this.#logged = failure;
+    const words = FAILURES[kind].words;
+    log[level]({ failure: kind, detail }, `bridge down: ${words}`);
+    this.#setFault('down', `is down: ${words}`);
+  }
+
+  deadLettered({ topic, reason }: DeadLetter): void {
+    const { log, now } = this.#options;
+    this.#lastError = { atMs: now(), kind: 'refused', detail: reason };
+    log.warn({ topic, reason }, 'message became a dead letter');
+  }
+
+  /** @param publish undefined when the upstream takes the message after all */
+  hangsUpAt(publish: OutgoingPublish | undefined): void {
+    if (publish === undefined) {
+      this.#setFault('hang-up', undefined);
+      return;
+    }
+    const { topic } = publish;
+    this.#options.log.warn({ topic }, 'upstream closes the connection at a message');
+    const message = `a message under ${topic}${alarmIn(publish)}`;
+    const words = `cannot deliver ${message}: the upstream closes the connection at it`;
+    this.#setFault('hang-up', words);
+  }
+
+  commandsAnswered(areDenied: boolean): void {
+    if (areDenied) this.#options.log.warn('upstream denied the subscription to commands');
+    this.#setFault('commands', areDenied ? WITHOUT_COMMANDS : undefined);
+  }
+
+  lagging(isLagging: boolean): void {
+    this.#setFault('lag', isLagging ? LAGGING : undefined);
+  }
+
+  slowed(isSlowed: boolean): void {
+    this.#setFault('pace', isSlowed ? SLOWED : undefined);
+  }
+
+  /** Clears all faults of a bridge that has stopped. */
+  clear(): void {
+    for (const fault of FAULTS) this.#setFault(fault, undefined);
+  }
+
+  #setFault(fault: (typeof FAULTS)[number], words: string | undefined): void {
+    const { bridge, health } = this.#options;
+    health.reportElsewhere(`bridge/${bridge}/${fault}`, words && `bridge ${bridge} ${words}`);
+  }
+}
+
+function alarmIn({ payload }: OutgoingPublish): string {
+  const text = payload.toString();
+  const message = alarmSchema.safeParse(isJson(text) ? JSON.parse(text) : undefined);
+  return message.success ? ` (alarm ${message.data.id})` : '';
+}

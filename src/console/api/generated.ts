@@ -1,0 +1,2406 @@
+/**
+ * Care-home gateway
+ * 0.1.0
+ * DO NOT MODIFY - This file has been generated using oazapfts.
+ * See https://www.npmjs.com/package/oazapfts
+ */
+import * as Oazapfts from "@oazapfts/runtime";
+import * as QS from "@oazapfts/runtime/query";
+export const defaults: Oazapfts.Defaults<Oazapfts.CustomHeaders> = {
+    headers: {},
+    baseUrl: "/"
+};
+const oazapfts = Oazapfts.runtime(defaults);
+export const servers = {
+    thisGateway: "/"
+};
+export type Problem = {
+    "type": string;
+    title: string;
+    status: number;
+    detail: string;
+    /** The path of the request, if readable. */
+    instance?: string;
+    /** Stable, kebab-case. */
+    code: string;
+    /** The value of `X-Request-Id`. */
+    requestId: string;
+    /** The faults of the input; present with status 400 only. */
+    errors?: {
+        /** Dotted; empty for the request or its body as a whole. */
+        path: string;
+        message: string;
+    }[];
+};
+export type Live = {
+    status: "ok";
+};
+export type Readiness = {
+    ready: true;
+    faults: string[];
+};
+export type NotReady = Problem & {
+    ready: false;
+    faults: string[];
+};
+export type NewFootage = {
+    "type": "video" | "audio";
+    /** A media type of `type`, without parameters. */
+    contentType: string;
+};
+export type FootageUpload = {
+    /** The key for the device to name as `footage` of its alarm. */
+    key: string;
+    /** The signed URL to PUT the recording to, once, with its `Content-Type`. */
+    uploadUrl: string;
+    expiresAt: string;
+};
+export type Location = {
+    id: string;
+    name: string;
+    /** Ids of the assigned devices, as far as the access token covers them. */
+    devices: string[];
+};
+export type Name = {
+    /** 1 to 120 characters (code points) after trimming, no control characters. */
+    name: string;
+};
+export type Group = {
+    id: string;
+    name: string;
+    /** Ids of the rooms in the group. */
+    rooms: string[];
+};
+export type Room = {
+    id: string;
+    name: string;
+    groupId: string | null;
+    /** Ids of the devices in the room. */
+    devices: string[];
+};
+export type NewRoom = {
+    /** 1 to 120 characters (code points) after trimming, no control characters. */
+    name: string;
+    groupId?: string | null;
+};
+export type RoomChange = {
+    /** 1 to 120 characters (code points) after trimming, no control characters. */
+    name?: string;
+    /** Null takes the room out of its group. */
+    groupId?: string | null;
+};
+export type DeviceLimits = {
+    messagesPerSecond?: number;
+    messageBurst?: number;
+    bytesPerSecond?: number;
+    byteBurst?: number;
+    connectsPerSecond?: number;
+    connectBurst?: number;
+    alarmsPerDay?: number;
+    alarmBytesPerDay?: number;
+    connections?: number;
+    persistentSessions?: number;
+    subscriptions?: number;
+    retainedTopics?: number;
+    retainedBytes?: number;
+    footageBytes?: number;
+};
+export type Device = {
+    id: string;
+    name: string;
+    locationId: string;
+    roomId: string | null;
+    online: boolean;
+    lastSeenAt: string | null;
+    createdAt: string;
+    limits?: DeviceLimits;
+};
+export type NewDevice = {
+    /** 1 to 120 characters (code points) after trimming, no control characters. */
+    name: string;
+    id?: string;
+};
+export type CreatedDevice = Device & {
+    /** The MQTT password, shown only once. */
+    secret: string;
+};
+export type DeviceChange = {
+    /** 1 to 120 characters (code points) after trimming, no control characters. */
+    name?: string;
+    /** Limits of its own; null takes one back. */
+    limits?: {
+        messagesPerSecond?: number | null;
+        messageBurst?: number | null;
+        bytesPerSecond?: number | null;
+        byteBurst?: number | null;
+        connectsPerSecond?: number | null;
+        connectBurst?: number | null;
+        alarmsPerDay?: number | null;
+        alarmBytesPerDay?: number | null;
+        connections?: number | null;
+        persistentSessions?: number | null;
+        subscriptions?: number | null;
+        retainedTopics?: number | null;
+        retainedBytes?: number | null;
+        footageBytes?: number | null;
+    };
+};
+export type DeviceSecret = {
+    /** The MQTT password, shown only once. */
+    secret: string;
+};
+export type DeviceMove = {
+    targetLocationId?: string;
+    /** A room of the location; null takes the device out of its room. */
+    targetRoomId?: string | null;
+};
+export type RoomMove = {
+    targetGroupId: string;
+};
+export type AlarmState = "raised" | "acknowledged" | "resolved";
+export type Alarm = {
+    id: string;
+    detectedAt: string;
+    kind: "outOfBed" | "outOfRoom" | "outOfSeat" | "helpCall" | "fall" | "noise" | "wandering" | "inactivity";
+    footage: {
+        /** Signed, valid for 10 minutes. */
+        video: string | null;
+        /** Signed, valid for 10 minutes. */
+        audio: string | null;
+    };
+    state: AlarmState;
+};
+export type AlarmPage = {
+    /** Null on the last page; until then every page has `limit` events. */
+    nextCursor: string | null;
+    events: Alarm[];
+};
+export type AlarmStateAuthor = {
+    id: string;
+    name: string;
+};
+export type LocationAlarm = Alarm & {
+    deviceId: string;
+    roomId: string | null;
+    device: {
+        id: string;
+        name: string;
+    };
+    room: {
+        id: string;
+        name: string;
+    } | null;
+    group: {
+        id: string;
+        name: string;
+    } | null;
+    receivedAt: string;
+    /** The device's other fields, with the same JSON values; null for none. */
+    data: {
+        [key: string]: unknown;
+    } | {
+        [key: string]: unknown;
+    };
+    /** The device's custom data. */
+    customData: {
+        [key: string]: unknown;
+    };
+    acknowledgedBy?: AlarmStateAuthor;
+    acknowledgedAt?: string;
+    resolvedBy?: AlarmStateAuthor;
+    resolvedAt?: string;
+    /** The newest note. */
+    note?: string;
+};
+export type LocationAlarmPage = {
+    /** Null on the last page; until then every page has `limit` events. */
+    nextCursor: string | null;
+    events: LocationAlarm[];
+};
+export type AlarmStateChange = {
+    /** 1 to 500 characters (code points) after trimming, no control characters. */
+    note?: string | null;
+};
+export type AlarmStates = {
+    id: string;
+    state: AlarmState;
+    acknowledgedBy?: AlarmStateAuthor;
+    acknowledgedAt?: string;
+    resolvedBy?: AlarmStateAuthor;
+    resolvedAt?: string;
+    /** The newest note. */
+    note?: string;
+};
+export type NewTestAlarm = {
+    kind?: "outOfBed" | "outOfRoom" | "outOfSeat" | "helpCall" | "fall" | "noise" | "wandering" | "inactivity";
+};
+export type TestAlarm = {
+    id: string;
+};
+export type RejectedPublish = {
+    deviceId: string;
+    reason: string;
+    topic: string;
+    base64: string;
+    receivedAt: string;
+};
+export type AccessToken = {
+    id: string;
+    name: string;
+    grants: {
+        /** The id of a location, or `*`. */
+        location: string;
+        group?: string;
+        role: "viewer" | "responder" | "manager" | "admin";
+    }[];
+    createdAt: string;
+    expiresAt: string | null;
+};
+export type NewGrant = {
+    location: "*" | string;
+    group?: string;
+    role: "viewer" | "responder" | "manager" | "admin";
+};
+export type NewAccessToken = {
+    /** 1 to 120 characters (code points) after trimming, no control characters. */
+    name: string;
+    grants: NewGrant[];
+    /** In the future; null or absent: never. */
+    expiresAt?: string | null;
+};
+export type IssuedAccessToken = AccessToken & {
+    /** The token itself, shown only once. */
+    token: string;
+};
+export type CurrentAccessToken = {
+    /** A UUID, or `admin`. */
+    id: string;
+    name: string;
+    grants: {
+        /** The id of a location, or `*`. */
+        location: string;
+        group?: string;
+        role: "viewer" | "responder" | "manager" | "admin";
+    }[];
+    expiresAt: string | null;
+};
+export type Actor = {
+    "type": "access-token" | "device" | "gateway" | "anonymous";
+    /** Id of the access token or device; null for the gateway and for unknown clients. */
+    id: string | null;
+    address: string | null;
+    /** `X-Request-Id` of the request. */
+    requestId: string | null;
+};
+export type AuditEvent = {
+    /** Rises by one with each record. */
+    id: string;
+    at: string;
+    action: "location.created" | "location.changed" | "location.deleted" | "group.created" | "group.changed" | "group.deleted" | "room.created" | "room.changed" | "room.moved" | "room.deleted" | "device.created" | "device.changed" | "device.moved" | "device.deleted" | "device.secret-replaced" | "custom-data.changed" | "alarm.acknowledged" | "alarm.resolved" | "alarm.tested" | "access-token.created" | "access-token.deleted" | "access-token.expired" | "bridge.created" | "bridge.changed" | "bridge.removed" | "loss.acknowledged" | "footage.url-made" | "footage.upload-url-made" | "permission.refused" | "authentication.refused";
+    actor: Actor;
+    locationId: string | null;
+    resourceId: string | null;
+    /** Texts, except `grants` and `keys`, which are lists. */
+    details: {
+        [key: string]: string | {
+            /** The id of a location, or `*`. */
+            location: string;
+            group?: string;
+            role: "viewer" | "responder" | "manager" | "admin";
+        }[] | string[] | null;
+    };
+};
+export type AuditPage = {
+    /** Null on the last page; until then every page has `limit` events. */
+    nextCursor: string | null;
+    events: AuditEvent[];
+};
+export type Bridge = {
+    name: string;
+    url: string;
+    connected: boolean;
+    connectedSince: string | null;
+    /** When the upstream last acknowledged a message. */
+    lastAcknowledgedAt: string | null;
+    queued: number;
+    oldestQueuedAt: string | null;
+    delivered: number;
+    dropped: {
+        tooOld: number;
+        tooMany: number;
+        /** Dead letters: messages that the upstream never takes. */
+        refused: number;
+    };
+    /** The last failure, even if it is over. */
+    lastError: {
+        at: string;
+        kind: string;
+        detail: string;
+    } | null;
+};
+export type DeadLetter = {
+    at: string;
+    topic: string;
+    reason: string;
+    base64: string;
+};
+export type Loss = {
+    id: string;
+    detectedAt: string;
+    /** `store`: everything; else entries of one kind. */
+    what: "store" | "alarms" | "messages" | "audit";
+    /** How many entries at most; null when unknown. */
+    count: number | null;
+    /** The first missing number. */
+    "from": number | null;
+    /** The last missing number. */
+    to: number | null;
+    detail: string;
+    acknowledgedAt: string | null;
+    /** Id of the access token. */
+    acknowledgedBy: string | null;
+};
+export type Connection = {
+    clientId: string;
+    principal: {
+        "type": "access-token" | "device";
+        /** A UUID, or `admin`. */
+        id: string;
+    };
+    address: string;
+    since: string;
+    /** TCP (`mqtt`) or WebSocket (`ws`); with an `s`, over TLS. `sse`: an event stream, over HTTP. */
+    protocol: "mqtt" | "mqtts" | "ws" | "wss" | "sse";
+    /** Null for an event stream. */
+    mqttVersion: ("3.1" | "3.1.1" | null) | ("3.1" | "3.1.1" | null);
+    /** The one that the gateway goes by: at most `mqtt.maxKeepAliveSeconds`. Null for an event stream. */
+    keepAliveSeconds: number | null;
+    /** Waiting or in flight for the session. */
+    backlog: {
+        alarms: number;
+        messages: number;
+    };
+    /** The limit because of which it is read later than it sends. */
+    slowed: {
+        since: string;
+        limit: string;
+    } | null;
+};
+export type ConnectionPage = {
+    /** Null on the last page. */
+    nextCursor: string | null;
+    connections: Connection[];
+};
+export type DeniedConnection = {
+    at: string;
+    address: string;
+    /** Null when it could not be read. */
+    clientId: string | null;
+    /** Only the id of a device or access token; null for anything else. */
+    username: string | null;
+    operation: "connect" | "will" | "subscribe" | "publish";
+    /** The filter or topic, 256 characters at most; null where none was denied. */
+    topic: string | null;
+    /** In the CONNACK, or of the filter in the SUBACK (128); null: closed without a CONNACK. */
+    returnCode: number | null;
+    code: "unknown-user-name" | "wrong-password" | "too-many-failed-logins" | "no-credentials" | "client-id-missing" | "client-id-too-long" | "client-id-in-use" | "client-id-of-bridge" | "keep-alive-out-of-range" | "will-not-permitted" | "store-unavailable" | "too-many-connections" | "gateway-full" | "too-many-sessions" | "unknown-version" | "malformed-connect" | "no-connect" | "filter-not-of-device" | "filter-outside-grants" | "too-many-filters" | "too-many-subscriptions" | "topic-not-of-device" | "topic-not-of-token" | "alarm-state-without-grant" | "command-without-grant";
+    /** The reason in words. */
+    detail: string;
+};
+export type Session = {
+    clientId: string;
+    principal: {
+        "type": "access-token" | "device";
+        /** A UUID, or `admin`. */
+        id: string;
+    };
+    connected: boolean;
+    /** When it was last connected; null while it is. */
+    awaySince: string | null;
+    /** Waiting or in flight for the session. */
+    backlog: {
+        alarms: number;
+        messages: number;
+    };
+    /** When the oldest of the backlog was received; null for none, or when unknown. */
+    oldestQueuedAt: string | null;
+};
+export type Sessions = {
+    /** Of all persistent sessions. */
+    total: number;
+    sessions: Session[];
+};
+/**
+ * This document as a page, which needs no other host
+ */
+export function getDocs(opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: string;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    }>("/docs", {
+        ...opts
+    }));
+}
+/**
+ * The MQTT side as a page
+ */
+export function getMqttDocs(opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: string;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    }>("/docs/mqtt", {
+        ...opts
+    }));
+}
+/**
+ * A script or style sheet of these pages
+ */
+export function getDocsFile({ file }: {
+    file: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: string;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    }>(`/docs/${encodeURIComponent(file)}`, {
+        ...opts
+    }));
+}
+/**
+ * The console: what happens in the home, in a browser
+ */
+export function getConsole(opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: string;
+    } | {
+        status: 304;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    }>("/", {
+        ...opts
+    }));
+}
+/**
+ * A script, style sheet or picture of the console
+ */
+export function getConsoleFile({ file }: {
+    file: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: string;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    }>(`/console/${encodeURIComponent(file)}`, {
+        ...opts
+    }));
+}
+/**
+ * Download a recording, by the signed URL of its alarm
+ */
+export function downloadFootage({ expires, signature, deviceId, $type, file }: {
+    expires: string;
+    signature: string;
+    deviceId: string;
+    $type: string;
+    file: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Blob;
+    } | {
+        status: 206;
+        data: Blob;
+    } | {
+        status: 304;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 416;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/footage/${encodeURIComponent(deviceId)}/${encodeURIComponent($type)}/${encodeURIComponent(file)}${QS.query(QS.explode({
+        expires,
+        signature
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * Upload a recording, by the device's signed URL
+ */
+export function uploadFootage({ expires, signature, deviceId, $type, file, body }: {
+    expires: string;
+    signature: string;
+    deviceId: string;
+    $type: string;
+    file: string;
+    body: Blob;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 409;
+        data: Problem;
+    } | {
+        status: 413;
+        data: Problem;
+    } | {
+        status: 415;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    } | {
+        status: 507;
+        data: Problem;
+    }>(`/footage/${encodeURIComponent(deviceId)}/${encodeURIComponent($type)}/${encodeURIComponent(file)}${QS.query(QS.explode({
+        expires,
+        signature
+    }))}`, {
+        ...opts,
+        method: "PUT",
+        body
+    }));
+}
+/**
+ * MQTT over WebSocket
+ */
+export function openMqttConnection(opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 101;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 426;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    }>("/mqtt", {
+        ...opts
+    }));
+}
+/**
+ * Whether the process answers
+ */
+export function getLiveness(opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Live;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    }>("/healthz", {
+        ...opts
+    }));
+}
+/**
+ * Whether the gateway is ready
+ */
+export function getReadiness(opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Readiness;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: NotReady;
+    }>("/readyz", {
+        ...opts
+    }));
+}
+/**
+ * This document
+ */
+export function getOpenApiDocument(opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: {
+            [key: string]: unknown;
+        };
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    }>("/openapi.json", {
+        ...opts
+    }));
+}
+/**
+ * The MQTT side, described
+ */
+export function getAsyncApiDocument(opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: {
+            [key: string]: unknown;
+        };
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    }>("/asyncapi.json", {
+        ...opts
+    }));
+}
+/**
+ * Counters and gauges for Prometheus; from another machine for administrators only
+ */
+export function getMetrics(opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: string;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    }>("/metrics", {
+        ...opts
+    }));
+}
+/**
+ * Announce a recording as the device itself, and get the URL to upload it to
+ */
+export function prepareFootageUpload({ deviceId, newFootage }: {
+    deviceId: string;
+    newFootage: NewFootage;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 201;
+        data: FootageUpload;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 413;
+        data: Problem;
+    } | {
+        status: 415;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/devices/${encodeURIComponent(deviceId)}/footage`, oazapfts.json({
+        ...opts,
+        method: "POST",
+        body: newFootage
+    })));
+}
+/**
+ * List the locations that the access token covers
+ */
+export function listLocations(opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Location[];
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    }>("/care-homes", {
+        ...opts
+    }));
+}
+/**
+ * Create a location
+ */
+export function createLocation({ name }: {
+    name: Name;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 201;
+        data: Location;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 413;
+        data: Problem;
+    } | {
+        status: 415;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>("/care-homes", oazapfts.json({
+        ...opts,
+        method: "POST",
+        body: name
+    })));
+}
+/**
+ * Get a location
+ */
+export function getLocation({ locationId }: {
+    locationId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Location;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}`, {
+        ...opts
+    }));
+}
+/**
+ * Rename a location
+ */
+export function updateLocation({ locationId, name }: {
+    locationId: string;
+    name: Name;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Location;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 413;
+        data: Problem;
+    } | {
+        status: 415;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}`, oazapfts.json({
+        ...opts,
+        method: "PATCH",
+        body: name
+    })));
+}
+/**
+ * Delete a location that has no devices, with its rooms and groups
+ */
+export function deleteLocation({ locationId }: {
+    locationId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 204;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 409;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}`, {
+        ...opts,
+        method: "DELETE"
+    }));
+}
+/**
+ * List the groups that the access token covers
+ */
+export function listGroups({ locationId }: {
+    locationId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Group[];
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/groups`, {
+        ...opts
+    }));
+}
+/**
+ * Create a group
+ */
+export function createGroup({ locationId, name }: {
+    locationId: string;
+    name: Name;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 201;
+        data: Group;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 413;
+        data: Problem;
+    } | {
+        status: 415;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/groups`, oazapfts.json({
+        ...opts,
+        method: "POST",
+        body: name
+    })));
+}
+/**
+ * Get a group
+ */
+export function getGroup({ locationId, groupId }: {
+    locationId: string;
+    groupId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Group;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/groups/${encodeURIComponent(groupId)}`, {
+        ...opts
+    }));
+}
+/**
+ * Rename a group
+ */
+export function updateGroup({ locationId, groupId, name }: {
+    locationId: string;
+    groupId: string;
+    name: Name;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Group;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 413;
+        data: Problem;
+    } | {
+        status: 415;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/groups/${encodeURIComponent(groupId)}`, oazapfts.json({
+        ...opts,
+        method: "PATCH",
+        body: name
+    })));
+}
+/**
+ * Delete a group that has no rooms
+ */
+export function deleteGroup({ locationId, groupId }: {
+    locationId: string;
+    groupId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 204;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 409;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/groups/${encodeURIComponent(groupId)}`, {
+        ...opts,
+        method: "DELETE"
+    }));
+}
+/**
+ * List the rooms that the access token covers
+ */
+export function listRooms({ locationId }: {
+    locationId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Room[];
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/rooms`, {
+        ...opts
+    }));
+}
+/**
+ * Create a room
+ */
+export function createRoom({ locationId, newRoom }: {
+    locationId: string;
+    newRoom: NewRoom;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 201;
+        data: Room;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 413;
+        data: Problem;
+    } | {
+        status: 415;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/rooms`, oazapfts.json({
+        ...opts,
+        method: "POST",
+        body: newRoom
+    })));
+}
+/**
+ * Get a room
+ */
+export function getRoom({ locationId, roomId }: {
+    locationId: string;
+    roomId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Room;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/rooms/${encodeURIComponent(roomId)}`, {
+        ...opts
+    }));
+}
+/**
+ * Rename a room, or change its group
+ */
+export function updateRoom({ locationId, roomId, roomChange }: {
+    locationId: string;
+    roomId: string;
+    roomChange: RoomChange;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Room;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 413;
+        data: Problem;
+    } | {
+        status: 415;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/rooms/${encodeURIComponent(roomId)}`, oazapfts.json({
+        ...opts,
+        method: "PATCH",
+        body: roomChange
+    })));
+}
+/**
+ * Delete a room that has no devices
+ */
+export function deleteRoom({ locationId, roomId }: {
+    locationId: string;
+    roomId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 204;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 409;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/rooms/${encodeURIComponent(roomId)}`, {
+        ...opts,
+        method: "DELETE"
+    }));
+}
+/**
+ * List the devices that the access token covers
+ */
+export function listDevices({ locationId }: {
+    locationId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Device[];
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/devices`, {
+        ...opts
+    }));
+}
+/**
+ * Create a device; only this answer shows its secret
+ */
+export function createDevice({ locationId, newDevice }: {
+    locationId: string;
+    newDevice: NewDevice;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 201;
+        data: CreatedDevice;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 409;
+        data: Problem;
+    } | {
+        status: 413;
+        data: Problem;
+    } | {
+        status: 415;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/devices`, oazapfts.json({
+        ...opts,
+        method: "POST",
+        body: newDevice
+    })));
+}
+/**
+ * Get a device
+ */
+export function getDevice({ locationId, deviceId }: {
+    locationId: string;
+    deviceId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Device;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}`, {
+        ...opts
+    }));
+}
+/**
+ * Rename a device, or set limits of its own
+ */
+export function updateDevice({ locationId, deviceId, deviceChange }: {
+    locationId: string;
+    deviceId: string;
+    deviceChange: DeviceChange;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Device;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 413;
+        data: Problem;
+    } | {
+        status: 415;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}`, oazapfts.json({
+        ...opts,
+        method: "PATCH",
+        body: deviceChange
+    })));
+}
+/**
+ * Delete a device; its alarm history stays
+ */
+export function deleteDevice({ locationId, deviceId }: {
+    locationId: string;
+    deviceId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 204;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}`, {
+        ...opts,
+        method: "DELETE"
+    }));
+}
+/**
+ * Give a device a new secret; the old one stops working at once
+ */
+export function replaceDeviceSecret({ locationId, deviceId }: {
+    locationId: string;
+    deviceId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: DeviceSecret;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}/secret`, {
+        ...opts,
+        method: "POST"
+    }));
+}
+/**
+ * Move a device to another location, into a room, or out of its room
+ */
+export function moveDevice({ locationId, deviceId, deviceMove }: {
+    locationId: string;
+    deviceId: string;
+    deviceMove: DeviceMove;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 204;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 413;
+        data: Problem;
+    } | {
+        status: 415;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}/move`, oazapfts.json({
+        ...opts,
+        method: "POST",
+        body: deviceMove
+    })));
+}
+/**
+ * Move a room from its group to another
+ */
+export function moveRoom({ locationId, groupId, roomId, roomMove }: {
+    locationId: string;
+    groupId: string;
+    roomId: string;
+    roomMove: RoomMove;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 204;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 413;
+        data: Problem;
+    } | {
+        status: 415;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/groups/${encodeURIComponent(groupId)}/rooms/${encodeURIComponent(roomId)}/move`, oazapfts.json({
+        ...opts,
+        method: "POST",
+        body: roomMove
+    })));
+}
+/**
+ * Get a device's custom data
+ */
+export function getCustomData({ locationId, deviceId }: {
+    locationId: string;
+    deviceId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: object;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}/custom-data`, {
+        ...opts
+    }));
+}
+/**
+ * Replace a device's custom data, or merge into it (RFC 7396)
+ */
+export function setCustomData({ locationId, deviceId, body }: {
+    locationId: string;
+    deviceId: string;
+    body: object;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: object;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 415;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}/custom-data`, oazapfts.json({
+        ...opts,
+        method: "PATCH",
+        body
+    })));
+}
+/**
+ * List the alarms of a device
+ */
+export function listDeviceAlarms({ locationId, deviceId, before, after, order, limit, kinds, state, cursor }: {
+    locationId: string;
+    deviceId: string;
+    before?: string;
+    after?: string;
+    order?: "asc" | "desc";
+    limit?: number;
+    kinds?: ("outOfBed" | "outOfRoom" | "outOfSeat" | "helpCall" | "fall" | "noise" | "wandering" | "inactivity")[];
+    state?: ("raised" | "acknowledged" | "resolved")[];
+    cursor?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: AlarmPage;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}/alarms${QS.query(QS.explode({
+        before,
+        after,
+        order,
+        limit,
+        cursor
+    }), QS.form({
+        kinds,
+        state
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * List the alarms of a location
+ */
+export function listLocationAlarms({ locationId, before, after, order, limit, kinds, state, cursor, device }: {
+    locationId: string;
+    before?: string;
+    after?: string;
+    order?: "asc" | "desc";
+    limit?: number;
+    kinds?: ("outOfBed" | "outOfRoom" | "outOfSeat" | "helpCall" | "fall" | "noise" | "wandering" | "inactivity")[];
+    state?: ("raised" | "acknowledged" | "resolved")[];
+    cursor?: string;
+    device?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: LocationAlarmPage;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/alarms${QS.query(QS.explode({
+        before,
+        after,
+        order,
+        limit,
+        cursor,
+        device
+    }), QS.form({
+        kinds,
+        state
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * Acknowledge an alarm
+ */
+export function acknowledgeAlarm({ locationId, alarmId, alarmStateChange }: {
+    locationId: string;
+    alarmId: string;
+    alarmStateChange?: AlarmStateChange;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: AlarmStates;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 409;
+        data: Problem;
+    } | {
+        status: 413;
+        data: Problem;
+    } | {
+        status: 415;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/alarms/${encodeURIComponent(alarmId)}/acknowledge`, oazapfts.json({
+        ...opts,
+        method: "POST",
+        body: alarmStateChange
+    })));
+}
+/**
+ * Resolve an alarm, acknowledged or not
+ */
+export function resolveAlarm({ locationId, alarmId, alarmStateChange }: {
+    locationId: string;
+    alarmId: string;
+    alarmStateChange?: AlarmStateChange;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: AlarmStates;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 413;
+        data: Problem;
+    } | {
+        status: 415;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/alarms/${encodeURIComponent(alarmId)}/resolve`, oazapfts.json({
+        ...opts,
+        method: "POST",
+        body: alarmStateChange
+    })));
+}
+/**
+ * Raise an alarm as the device would, marked as a test
+ */
+export function raiseTestAlarm({ locationId, deviceId, newTestAlarm }: {
+    locationId: string;
+    deviceId: string;
+    newTestAlarm: NewTestAlarm;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 202;
+        data: TestAlarm;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 413;
+        data: Problem;
+    } | {
+        status: 415;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}/test-alarm`, oazapfts.json({
+        ...opts,
+        method: "POST",
+        body: newTestAlarm
+    })));
+}
+/**
+ * List the publishes that could not be used, newest first
+ */
+export function listRejectedPublishes({ locationId }: {
+    locationId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: RejectedPublish[];
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/rejected`, {
+        ...opts
+    }));
+}
+/**
+ * List the access tokens, without the tokens themselves
+ */
+export function listAccessTokens(opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: AccessToken[];
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    }>("/access-tokens", {
+        ...opts
+    }));
+}
+/**
+ * Create an access token; only this answer shows the token
+ */
+export function createAccessToken({ newAccessToken }: {
+    newAccessToken: NewAccessToken;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 201;
+        data: IssuedAccessToken;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 413;
+        data: Problem;
+    } | {
+        status: 415;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>("/access-tokens", oazapfts.json({
+        ...opts,
+        method: "POST",
+        body: newAccessToken
+    })));
+}
+/**
+ * Show the access token of this request, without the token itself
+ */
+export function getCurrentAccessToken(opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: CurrentAccessToken;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    }>("/access-tokens/current", {
+        ...opts
+    }));
+}
+/**
+ * Delete an access token; its MQTT connections are closed
+ */
+export function deleteAccessToken({ tokenId }: {
+    tokenId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 204;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/access-tokens/${encodeURIComponent(tokenId)}`, {
+        ...opts,
+        method: "DELETE"
+    }));
+}
+/**
+ * List who did what, when and from where
+ */
+export function listAuditRecords({ before, after, order, limit, actions, location, actor, resource, cursor }: {
+    before?: string;
+    after?: string;
+    order?: "asc" | "desc";
+    limit?: number;
+    actions?: ("location.created" | "location.changed" | "location.deleted" | "group.created" | "group.changed" | "group.deleted" | "room.created" | "room.changed" | "room.moved" | "room.deleted" | "device.created" | "device.changed" | "device.moved" | "device.deleted" | "device.secret-replaced" | "custom-data.changed" | "alarm.acknowledged" | "alarm.resolved" | "alarm.tested" | "access-token.created" | "access-token.deleted" | "access-token.expired" | "bridge.created" | "bridge.changed" | "bridge.removed" | "loss.acknowledged" | "footage.url-made" | "footage.upload-url-made" | "permission.refused" | "authentication.refused")[];
+    location?: string;
+    actor?: string;
+    resource?: string;
+    cursor?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: AuditPage;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/audit${QS.query(QS.explode({
+        before,
+        after,
+        order,
+        limit,
+        location,
+        actor,
+        resource,
+        cursor
+    }), QS.form({
+        actions
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * List the bridges to other brokers with their status
+ */
+export function listBridges(opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Bridge[];
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    }>("/bridges", {
+        ...opts
+    }));
+}
+/**
+ * List the dead letters: messages that the upstream never takes, newest first
+ */
+export function listDeadLetters({ name }: {
+    name: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: DeadLetter[];
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/bridges/${encodeURIComponent(name)}/dead-letters`, {
+        ...opts
+    }));
+}
+/**
+ * List the losses of the store, newest first
+ */
+export function listLosses(opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Loss[];
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    }>("/losses", {
+        ...opts
+    }));
+}
+/**
+ * Acknowledge a loss, which is a fault until then
+ */
+export function acknowledgeLoss({ lossId }: {
+    lossId: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Loss;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 404;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/losses/${encodeURIComponent(lossId)}/acknowledge`, {
+        ...opts,
+        method: "POST"
+    }));
+}
+/**
+ * List who is connected over MQTT or reads events, in the order of connecting
+ */
+export function listConnections({ limit, cursor }: {
+    limit?: number;
+    cursor?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: ConnectionPage;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    }>(`/connections${QS.query(QS.explode({
+        limit,
+        cursor
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * List what was denied over MQTT, and connect errors, newest first
+ */
+export function listDeniedConnections(opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: DeniedConnection[];
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    }>("/connections/denied", {
+        ...opts
+    }));
+}
+/**
+ * List the persistent sessions for which most waits, connected or away
+ */
+export function listSessions({ limit }: {
+    limit?: number;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: Sessions;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    }>(`/sessions${QS.query(QS.explode({
+        limit
+    }))}`, {
+        ...opts
+    }));
+}
+/**
+ * Receive forwarded messages as server-sent events, as they come
+ */
+export function streamEvents({ filter, lastEventId, lastEventIdHeader }: {
+    filter?: string[];
+    lastEventId?: string;
+    lastEventIdHeader?: string;
+}, opts?: Oazapfts.RequestOpts) {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 200;
+        data: string;
+    } | {
+        status: 400;
+        data: Problem;
+    } | {
+        status: 401;
+        data: Problem;
+    } | {
+        status: 403;
+        data: Problem;
+    } | {
+        status: 429;
+        data: Problem;
+    } | {
+        status: 500;
+        data: Problem;
+    } | {
+        status: 503;
+        data: Problem;
+    }>(`/events${QS.query(QS.explode({
+        filter,
+        lastEventId
+    }))}`, {
+        ...opts,
+        headers: oazapfts.mergeHeaders(opts?.headers, {
+            "last-event-id": lastEventIdHeader
+        })
+    }));
+}

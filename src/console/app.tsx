@@ -1,0 +1,58 @@
+import { Suspense } from 'preact/compat';
+import { useEffect } from 'preact/hooks';
+import { useConsole, useWords } from './console-parts.js';
+import { BoardPage } from './pages/board/board-page.js';
+import { lazyPage } from './pages/lazy-page.js';
+import { PageGuard } from './pages/page-guard.js';
+import { SignInPage } from './pages/sign-in/sign-in-page.js';
+import { pageOf } from './routing.js';
+import { useSignIn } from './session/use-sign-in.js';
+import { Shell } from './shell.js';
+import { SHELL_WORDS } from './shell-words.js';
+
+// Only the board is loaded at once: it must be there within a second, also on an old tablet.
+const HistoryPage = lazyPage(
+  async () => (await import('./pages/history/history-page.js')).HistoryPage,
+);
+const HomePage = lazyPage(async () => (await import('./pages/home/home-page.js')).HomePage);
+const GatewayPage = lazyPage(
+  async () => (await import('./pages/gateway/gateway-page.js')).GatewayPage,
+);
+
+/** The whole console: the sign-in page, or the page of the place that is shown. */
+export function App() {
+  const { session, live, routing } = useConsole();
+  const signIn = useSignIn();
+  const token = session.token.value;
+  const isSignedIn = session.identity.value !== undefined;
+  useEffect(() => {
+    if (token === null || !isSignedIn) return;
+    live.start(token);
+    return () => live.stop();
+  }, [token, isSignedIn, live]);
+  if (!isSignedIn) return <SignInPage {...signIn} />;
+  return (
+    <Shell>
+      <PageGuard key={pageOf(routing.place.value.path)}>
+        <Suspense fallback={<Loading />}>
+          <Page />
+        </Suspense>
+      </PageGuard>
+    </Shell>
+  );
+}
+
+function Page() {
+  const { routing } = useConsole();
+  const words = useWords(SHELL_WORDS);
+  const page = pageOf(routing.place.value.path);
+  if (page === '') return <BoardPage />;
+  if (page === 'history') return <HistoryPage />;
+  if (page === 'home') return <HomePage />;
+  if (page === 'gateway') return <GatewayPage />;
+  return <h1>{words.noPage}</h1>;
+}
+
+function Loading() {
+  return <p role="status">{useWords(SHELL_WORDS).loading}</p>;
+}

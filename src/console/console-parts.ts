@@ -1,0 +1,33 @@
+import type { Signal } from '@preact/signals';
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
+import type { LiveFeed } from './live/live-feed.js';
+import type { Routing } from './routing.js';
+import type { Session } from './session/session.js';
+import type { Theme } from './ui/theme.js';
+import type { Dictionary, LanguageChoice } from './words/language.js';
+
+/** The parts that every page needs, made once in main.tsx. */
+export interface ConsoleParts {
+  readonly language: LanguageChoice;
+  readonly theme: Theme;
+  readonly routing: Routing;
+  readonly session: Session;
+  /** Alarms, their states, who is online, and the gateway's faults. */
+  readonly live: LiveFeed;
+  /** The page's note in the title of the tab, for when another tab is shown: `(3)`. */
+  readonly tabNote: Signal<string | undefined>;
+}
+
+export const ConsoleContext = createContext<ConsoleParts | undefined>(undefined);
+
+export function useConsole(): ConsoleParts {
+  const parts = useContext(ConsoleContext);
+  if (parts === undefined) throw new Error('A component is outside of ConsoleContext.');
+  return parts;
+}
+
+/** The words in the language that is shown. */
+export function useWords<Words>(words: Dictionary<Words>): Words {
+  return words[useConsole().language.current.value];
+}

@@ -1,0 +1,2 @@
+/** Vite puts imported style sheets beside the script that imports them. */
+declare module '*.css';

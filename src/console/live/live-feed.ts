@@ -1,0 +1,126 @@
+import { type ReadonlySignal, signal } from '@preact/signals';
+import { readEventStream } from './event-stream.js';
+import { type LiveMessage, parseLiveMessage, parseMissed } from './messages.js';
+
+/** `lost` is shown large: a silent board is worse than none. */
+export type LiveState = 'connecting' | 'connected' | 'lost';
+
+export interface LiveListener {
+  readonly message: (message: LiveMessage) => void;
+  /** The stream begins at a place without those before it: what is shown must be read anew. */
+  readonly missed: () => void;
+}
+
+const MIN_RETRY_MS = 500;
+const MAX_RETRY_MS = 5_000;
+/** Each wait is that much shorter or longer, so that a hundred screens do not come back in the same instant. */
+const RETRY_SPREAD = 0.3;
+
+/**
+ * Messages as they are forwarded, over `GET /events`.
+ *
+ * After a break it reads on from where it was, by the position in the gateway's log.
+ */
+export class LiveFeed {
+  readonly #filters: readonly string[];
+  readonly #onRefused: () => void;
+  readonly #state = signal<LiveState>('connecting');
+  readonly #listeners = new Set<LiveListener>();
+  readonly state: ReadonlySignal<LiveState> = this.#state;
+  #stopping: AbortController | undefined;
+  /** Ends the wait for the next try. */
+  #tryNow: (() => void) | undefined;
+  #lastEventId: string | undefined;
+
+  /**
+   * @param filters MQTT topic filters
+   * @param onRefused called when the gateway no longer takes the token
+   */
+  constructor(filters: readonly string[], onRefused: () => void) {
+    this.#filters = filters;
+    this.#onRefused = onRefused;
+    // A network that is back, or somebody who looks at the page again, must not wait.
+    addEventListener('online', () => this.#tryNow?.());
+    document.addEventListener('visibilitychange', () => this.#tryNow?.());
+  }
+
+  /** @returns ends the listening */
+  listen(listener: LiveListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  start(token: string): void {
+    this.stop();
+    const stopping = new AbortController();
+    this.#stopping = stopping;
+    this.#state.value = 'connecting';
+    void this.#run(token, stopping.signal);
+  }
+
+  stop(): void {
+    this.#stopping?.abort();
+    this.#stopping = undefined;
+    this.#lastEventId = undefined;
+  }
+
+  async #run(token: string, stopping: AbortSignal): Promise<void> {
+    const query = new URLSearchParams(this.#filters.map((filter) => ['filter', filter]));
+    let retryMs = MIN_RETRY_MS;
+    while (!stopping.aborted) {
+      const end = await readEventStream({
+        url: `./events?${query}`,
+        token,
+        lastEventId: this.#lastEventId,
+        signal: stopping,
+        onEvent: (event) => {
+          retryMs = MIN_RETRY_MS;
+          this.#received(event);
+        },
+      });
+      if (stopping.aborted) return;
+      this.#state.value = 'lost';
+      if (end === 'refused') {
+        this.#onRefused();
+        return;
+      }
+      await this.#waitForRetry(retryMs);
+      retryMs = Math.min(2 * retryMs, MAX_RETRY_MS);
+    }
+  }
+
+  #waitForRetry(retryMs: number): Promise<void> {
+    const spreadMs = retryMs * RETRY_SPREAD * (2 * Math.random() - 1);
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, retryMs + spreadMs);
+      this.#tryNow = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  #received(event: { id?: string | undefined; event?: string | undefined; data: string }): void {
+    if (event.event === 'open') {
+      this.#state.value = 'connected';
+      // The first time there is nothing to miss: who listens has just read, or reads now.
+      if (parseMissed(event.data)) this.#tell(({ missed }) => missed());
+    }
+    if (event.event === 'message') {
+      const message = parseLiveMessage(event.data);
+      if (message !== undefined) this.#tell((listener) => listener.message(message));
+    }
+    if (event.id !== undefined) this.#lastEventId = event.id;
+  }
+
+  /** A listener that fails must not keep the message from the others, nor end the stream. */
+  #tell(tell: (listener: LiveListener) => void): void {
+    for (const listener of this.#listeners) {
+      try {
+        tell(listener);
+      } catch (error) {
+        reportError(error);
+      }
+    }
+  }
+}

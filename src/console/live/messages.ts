@@ -1,0 +1,32 @@
+/** A message of `GET /events`: a forwarded message, as a subscriber over MQTT gets it. */
+export interface LiveMessage {
+  readonly topic: string;
+  readonly retained: boolean;
+  readonly payload: Readonly<Record<string, unknown>>;
+}
+
+/** Parses the data of an event `message`; undefined when it is something else. */
+export function parseLiveMessage(data: string): LiveMessage | undefined {
+  const { topic, retained, payload } = parseRecord(data) ?? {};
+  if (typeof topic !== 'string' || !isRecord(payload)) return undefined;
+  return { topic, retained: retained === true, payload };
+}
+
+/** Whether the event `open` says that messages were missed which the gateway no longer has. */
+export function parseMissed(data: string): boolean {
+  return parseRecord(data)?.['missed'] === true;
+}
+
+function parseRecord(data: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(data);
+    return isRecord(value) ? value : undefined;
+  } catch {
+    // Devices may publish anything; a stream must not end with it.
+    return undefined;
+  }
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

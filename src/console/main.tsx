@@ -1,0 +1,40 @@
+import { signal } from '@preact/signals';
+import { render } from 'preact';
+import { authorize } from './api/authorize.js';
+import { App } from './app.js';
+import { ConsoleContext, type ConsoleParts } from './console-parts.js';
+import { LiveFeed } from './live/live-feed.js';
+import { Routing } from './routing.js';
+import { Session } from './session/session.js';
+import { Theme } from './ui/theme.js';
+import { LanguageChoice } from './words/language.js';
+
+/** Messages of devices that are no alarm are read where they are shown only: there may be thousands a second. */
+const LIVE_FILTERS = [
+  'care-homes/+/devices/+/alarms/+',
+  'care-homes/+/devices/+/alarm-states/+',
+  'care-homes/+/devices/+/status',
+  'gateway/status',
+];
+
+const root = document.getElementById('console');
+if (root !== null) start(root);
+
+function start(element: HTMLElement): void {
+  const session = new Session();
+  const parts: ConsoleParts = {
+    session,
+    language: new LanguageChoice(),
+    theme: new Theme(),
+    routing: new Routing(),
+    live: new LiveFeed(LIVE_FILTERS, () => session.refused()),
+    tabNote: signal(undefined),
+  };
+  authorize(session);
+  render(
+    <ConsoleContext.Provider value={parts}>
+      <App />
+    </ConsoleContext.Provider>,
+    element,
+  );
+}

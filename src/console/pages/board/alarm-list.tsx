@@ -1,0 +1,78 @@
+import { useConsole, useWords } from '../../console-parts.js';
+import { hrefTo } from '../../routing.js';
+import { FailureText } from '../../ui/failure-text.js';
+import type { ChangeAlarm } from './alarm-changes.js';
+import { AlarmRow } from './alarm-row.js';
+import { BOARD_WORDS } from './board-words.js';
+import type { OpenAlarm } from './open-alarm.js';
+import type { useBoard } from './use-board.js';
+
+const NEW_FOR_MS = 60_000;
+
+interface AlarmListProps {
+  readonly board: ReturnType<typeof useBoard>;
+  /** The newest first. */
+  readonly shown: readonly OpenAlarm[];
+  readonly change: ChangeAlarm;
+}
+
+/** The newest of the open alarms; or that there are none, where that is known. */
+export function AlarmList({ board, shown, change }: AlarmListProps) {
+  const { live } = useConsole();
+  const words = useWords(BOARD_WORDS);
+  const { feed, nowMs } = board;
+  const { locations, maxRows, isBurst, isRead, failure } = feed.state.value;
+  const isConnected = live.state.value === 'connected';
+  const hasHome = locations.length > 1;
+  return (
+    <>
+      {isConnected && failure !== undefined && (
+        <div class="board-not-read">
+          <p>{words.notRead}</p>
+          <FailureText failure={failure} />
+        </div>
+      )}
+      {shown.length === 0 && <Nothing isKnown={isConnected && isRead && failure === undefined} />}
+      <ol class={isBurst ? 'board-list burst' : 'board-list'}>
+        {shown.slice(0, maxRows).map((alarm) => (
+          <AlarmRow
+            key={alarm.key}
+            alarm={alarm}
+            hasHome={hasHome}
+            isNew={alarm.isLive && nowMs.value - alarm.receivedAtMs < NEW_FOR_MS}
+            change={change}
+          />
+        ))}
+      </ol>
+      <More board={board} notShown={Math.max(0, shown.length - maxRows)} />
+    </>
+  );
+}
+
+/** An empty list says nothing by itself: there may be no alarms, or no news of them. */
+function Nothing({ isKnown }: { readonly isKnown: boolean }) {
+  const { live } = useConsole();
+  const words = useWords(BOARD_WORDS);
+  if (isKnown) return <p class="board-none">{words.none}</p>;
+  const isReading = live.state.value !== 'lost';
+  return (
+    <p class="board-unknown" role="status">
+      {isReading ? words.reading : words.unknown}
+    </p>
+  );
+}
+
+function More({ board, notShown }: { readonly notShown: number } & Pick<AlarmListProps, 'board'>) {
+  const words = useWords(BOARD_WORDS);
+  const { notHeld, isHistoryCut } = board.feed.state.value;
+  const count = notShown + notHeld;
+  if (count === 0 && !isHistoryCut) return null;
+  const home = board.homeId.value;
+  const query = { state: 'raised,acknowledged', ...(home === undefined ? {} : { location: home }) };
+  return (
+    <p class="board-more">
+      {isHistoryCut ? words.moreThan(count) : words.more(count)}{' '}
+      <a href={hrefTo('/history', query)}>{words.inHistory}</a>
+    </p>
+  );
+}

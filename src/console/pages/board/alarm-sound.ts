@@ -1,0 +1,108 @@
+import { type ReadonlySignal, signal } from '@preact/signals';
+
+/** `blocked`: wanted, but the browser lets a page sound only after a press of a key or button. */
+export type SoundState = 'off' | 'on' | 'blocked';
+
+interface Tone {
+  readonly frequencyHz: number;
+  readonly startS: number;
+  readonly lengthS: number;
+}
+
+const STORED_AS = 'care-home-gateway.sound';
+const LOUDNESS = 0.35;
+/** Without it each tone would begin and end with a crack. */
+const FADE_S = 0.02;
+
+/** High and low in turn, twice. */
+const ALARM_TONES: readonly Tone[] = [
+  { frequencyHz: 880, startS: 0, lengthS: 0.22 },
+  { frequencyHz: 660, startS: 0.24, lengthS: 0.22 },
+  { frequencyHz: 880, startS: 0.6, lengthS: 0.22 },
+  { frequencyHz: 660, startS: 0.84, lengthS: 0.22 },
+];
+/** Three low tones, not to be mistaken for an alarm. */
+const LOST_TONES: readonly Tone[] = [
+  { frequencyHz: 240, startS: 0, lengthS: 0.5 },
+  { frequencyHz: 240, startS: 0.7, lengthS: 0.5 },
+  { frequencyHz: 240, startS: 1.4, lengthS: 0.5 },
+];
+
+/** The sounds of the board, made by oscillators. */
+export class AlarmSound {
+  readonly #state = signal<SoundState>('off');
+  readonly state: ReadonlySignal<SoundState> = this.#state;
+  #audio: AudioContext | undefined;
+
+  /** Takes up what was chosen on this device. @returns ends it */
+  start(): () => void {
+    const tryAgain = () => {
+      if (this.#state.peek() === 'blocked') void this.#audio?.resume();
+    };
+    addEventListener('pointerdown', tryAgain);
+    addEventListener('keydown', tryAgain);
+    if (localStorage.getItem(STORED_AS) === 'on') this.#open();
+    return () => {
+      removeEventListener('pointerdown', tryAgain);
+      removeEventListener('keydown', tryAgain);
+      this.#close();
+    };
+  }
+
+  switchOn(): void {
+    localStorage.setItem(STORED_AS, 'on');
+    this.#open();
+    void this.#audio?.resume();
+  }
+
+  switchOff(): void {
+    localStorage.removeItem(STORED_AS);
+    this.#close();
+  }
+
+  alarm(): void {
+    this.#play(ALARM_TONES);
+  }
+
+  lost(): void {
+    this.#play(LOST_TONES);
+  }
+
+  #open(): void {
+    if (this.#audio !== undefined) return;
+    const audio = new AudioContext();
+    this.#audio = audio;
+    const show = () => {
+      // One that was switched off says so a moment later.
+      if (this.#audio !== audio) return;
+      this.#state.value = audio.state === 'running' ? 'on' : 'blocked';
+    };
+    audio.addEventListener('statechange', show);
+    show();
+  }
+
+  #close(): void {
+    void this.#audio?.close();
+    this.#audio = undefined;
+    this.#state.value = 'off';
+  }
+
+  #play(tones: readonly Tone[]): void {
+    const audio = this.#audio;
+    // What is blocked would all sound at once when it no longer is.
+    if (audio?.state !== 'running') return;
+    for (const { frequencyHz, startS, lengthS } of tones) {
+      const oscillator = new OscillatorNode(audio, { frequency: frequencyHz });
+      const loudness = new GainNode(audio, { gain: 0 });
+      const begin = audio.currentTime + startS;
+      const end = begin + lengthS;
+      loudness.gain.setValueAtTime(0, begin);
+      loudness.gain.linearRampToValueAtTime(LOUDNESS, begin + FADE_S);
+      loudness.gain.setValueAtTime(LOUDNESS, end - FADE_S);
+      loudness.gain.linearRampToValueAtTime(0, end);
+      oscillator.connect(loudness).connect(audio.destination);
+      oscillator.start(begin);
+      oscillator.stop(end);
+    }
+  }
+}

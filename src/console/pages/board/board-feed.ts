@@ -1,0 +1,197 @@
+import { effect, type ReadonlySignal, signal } from '@preact/signals';
+import { type Failure, failureOf } from '../../api/failure.js';
+import type { Location } from '../../api/generated.js';
+import type { LiveFeed } from '../../live/live-feed.js';
+import type { LiveMessage } from '../../live/messages.js';
+import { alarmOfMessage, changeOfMessage, type OpenAlarm, type StateChange } from './open-alarm.js';
+import { OpenAlarms } from './open-alarms.js';
+import { readOpenAlarms } from './read-open-alarms.js';
+
+/**
+ * A burst is drawn a few times a second.
+ *
+ * By a timer, not by frames: in a tab that is not looked at there are none, and its title counts on.
+ */
+const DRAW_EVERY_MS = 200;
+/** How much longer than the last drawing took the next one waits: a slow tablet stays usable. */
+const PAUSE_FACTOR = 4;
+const READ_AGAIN_MS = 3_000;
+/** More than that nobody can look at, and an old tablet cannot draw. */
+const MAX_ROWS = 200;
+/** What fits on a screen; in a burst all of it is new with each drawing, and the rest waits for its end. */
+const BURST_ROWS = 40;
+
+/** What the board shows. */
+export interface BoardState {
+  /** The newest first. */
+  readonly alarms: readonly OpenAlarm[];
+  /** How many of them to draw. */
+  readonly maxRows: number;
+  /** Whether so many come that none of them can be pointed out. */
+  readonly isBurst: boolean;
+  readonly notHeld: number;
+  readonly isHistoryCut: boolean;
+  readonly locations: readonly Location[];
+  /** Whether the history has been read: before that, no alarms means nothing. */
+  readonly isRead: boolean;
+  readonly failure: Failure | undefined;
+}
+
+const NOTHING: BoardState = {
+  ...{
+    alarms: [],
+    maxRows: MAX_ROWS,
+    isBurst: false,
+    notHeld: 0,
+    isHistoryCut: false,
+    locations: [],
+  },
+  ...{ isRead: false, failure: undefined },
+};
+
+export interface BoardFeedOptions {
+  readonly live: LiveFeed;
+  /** Called at once for each alarm that comes, be the tab hidden or not. */
+  readonly onNew: (alarm: OpenAlarm) => void;
+}
+
+/** Keeps the open alarms up to date: first from the history, then from the live feed. */
+export class BoardFeed {
+  readonly #options: BoardFeedOptions;
+  readonly #alarms = new OpenAlarms();
+  readonly #state = signal<BoardState>(NOTHING);
+  readonly state: ReadonlySignal<BoardState> = this.#state;
+  #periodMs: number | undefined;
+  #mustRead = true;
+  #reading: AbortController | undefined;
+  #readTimer: ReturnType<typeof setTimeout> | undefined;
+  #drawTimer: ReturnType<typeof setTimeout> | undefined;
+  #drawnAtMs = 0;
+  #drawingTookMs = 0;
+  #newSinceDrawn = 0;
+
+  constructor(options: BoardFeedOptions) {
+    this.#options = options;
+  }
+
+  /** @returns ends it */
+  start(): () => void {
+    const { live } = this.#options;
+    const endListening = live.listen({
+      message: (message) => this.#received(message),
+      missed: () => this.readAgain(),
+    });
+    // Not before the live feed is open: what came in between would be in neither.
+    const endWatching = effect(() => {
+      if (live.state.value === 'connected' && this.#mustRead) this.#read();
+    });
+    return () => {
+      endListening();
+      endWatching();
+      this.#reading?.abort();
+      clearTimeout(this.#readTimer);
+      clearTimeout(this.#drawTimer);
+    };
+  }
+
+  /** Shows the alarms of the last so many milliseconds; undefined: of all times. */
+  showPeriod(periodMs: number | undefined): void {
+    if (periodMs === this.#periodMs && this.#drawnAtMs > 0) return;
+    this.#periodMs = periodMs;
+    this.#alarms.clear();
+    this.#state.value = { ...this.#state.peek(), alarms: [], isRead: false };
+    this.readAgain();
+  }
+
+  /** Reads the history anew, as soon as the gateway is reached. */
+  readAgain(): void {
+    this.#mustRead = true;
+    if (this.#options.live.state.peek() === 'connected') this.#read();
+  }
+
+  /** Takes a state that the gateway has answered with. */
+  changed(change: StateChange): void {
+    if (!this.#alarms.change(change)) return;
+    this.#fill();
+    this.#draw();
+  }
+
+  #received(message: LiveMessage): void {
+    const alarm = alarmOfMessage(message);
+    if (alarm !== undefined) {
+      if (this.#alarms.add(alarm)) {
+        this.#newSinceDrawn += 1;
+        this.#options.onNew(alarm);
+      }
+      this.#draw();
+    }
+    const change = changeOfMessage(message);
+    if (change !== undefined) this.changed(change);
+  }
+
+  #fill(): void {
+    const { size, notHeld, isHistoryCut } = this.#alarms;
+    if (size < MAX_ROWS && (notHeld > 0 || isHistoryCut) && !this.#mustRead) this.readAgain();
+  }
+
+  #read(): void {
+    this.#reading?.abort();
+    clearTimeout(this.#readTimer);
+    const reading = new AbortController();
+    this.#reading = reading;
+    const before = this.#alarms.keys();
+    const newestMs = this.#alarms.newestReceivedAtMs();
+    this.#alarms.beginReading();
+    const periodMs = this.#periodMs;
+    const after =
+      periodMs === undefined ? undefined : new Date(Date.now() - periodMs).toISOString();
+    readOpenAlarms(this.#alarms, after, reading.signal).then(
+      ({ locations, readings }) => {
+        if (reading.signal.aborted) return;
+        this.#mustRead = false;
+        this.#alarms.endReading(before, readings);
+        if (this.#state.peek().isRead) this.#tellMissed(before, newestMs);
+        this.#show({ isRead: true, failure: undefined, locations });
+      },
+      (error: unknown) => {
+        if (reading.signal.aborted) return;
+        this.#show({ failure: failureOf(error) });
+        this.#readTimer = setTimeout(() => this.readAgain(), READ_AGAIN_MS);
+      },
+    );
+  }
+
+  /** Tells of alarms that came while nobody listened. */
+  #tellMissed(before: ReadonlySet<string>, newestMs: number): void {
+    for (const alarm of this.#alarms.newestFirst()) {
+      const isMissed = alarm.receivedAtMs > newestMs && !alarm.isLive && !before.has(alarm.key);
+      if (isMissed) this.#options.onNew(alarm);
+    }
+  }
+
+  #draw(): void {
+    if (this.#drawTimer !== undefined) return;
+    const pauseMs = Math.max(DRAW_EVERY_MS, PAUSE_FACTOR * this.#drawingTookMs);
+    const waitMs = Math.max(0, this.#drawnAtMs + pauseMs - Date.now());
+    this.#drawTimer = setTimeout(() => this.#show({}), waitMs);
+  }
+
+  #show(change: Partial<BoardState>): void {
+    clearTimeout(this.#drawTimer);
+    this.#drawTimer = undefined;
+    this.#drawnAtMs = Date.now();
+    const isBurst = this.#newSinceDrawn > BURST_ROWS;
+    const maxRows = isBurst ? BURST_ROWS : MAX_ROWS;
+    this.#newSinceDrawn = 0;
+    const fromMs = Date.now() - (this.#periodMs ?? Number.POSITIVE_INFINITY);
+    const alarms = this.#alarms.newestFirst().filter(({ receivedAtMs }) => receivedAtMs > fromMs);
+    const { notHeld, isHistoryCut } = this.#alarms;
+    const drawn = { alarms, maxRows, isBurst, notHeld, isHistoryCut };
+    this.#state.value = { ...this.#state.peek(), ...drawn, ...change };
+    if (isBurst) this.#draw();
+    // Runs when it has been drawn, which takes a turn of its own.
+    setTimeout(() => {
+      this.#drawingTookMs = Date.now() - this.#drawnAtMs;
+    });
+  }
+}

@@ -1,0 +1,65 @@
+import './board.css';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useConsole, useWords } from '../../console-parts.js';
+import { alarmChanges } from './alarm-changes.js';
+import { AlarmList } from './alarm-list.js';
+import { useAlarmTitle } from './alarm-title.js';
+import { Announcer } from './announcer.js';
+import { BoardTools, DEFAULT_PERIOD, PERIODS } from './board-tools.js';
+import { BOARD_WORDS } from './board-words.js';
+import { useBoard } from './use-board.js';
+
+/** The open alarms of all homes that the token may see. */
+export function BoardPage() {
+  const { routing } = useConsole();
+  const words = useWords(BOARD_WORDS);
+  const board = useBoard();
+  const { feed, homeId } = board;
+  const [period, setPeriod] = useState(DEFAULT_PERIOD);
+  const [notice, setNotice] = useState('');
+  useEffect(() => feed.showPeriod(PERIODS[period]), [feed, period]);
+  const { alarms, notHeld, isHistoryCut } = feed.state.value;
+  const chosen = homeId.value;
+  const shown =
+    chosen === undefined ? alarms : alarms.filter(({ location }) => location.id === chosen);
+  const count = `${shown.length + notHeld}${isHistoryCut ? '+' : ''}`;
+  useTabNote(count === '0' ? undefined : `(${count})`);
+  const titleOf = useAlarmTitle();
+  const change = useMemo(
+    () =>
+      alarmChanges(
+        feed,
+        ({ alarm, state }) => setNotice(state === 'resolved' ? words.resolved(titleOf(alarm)) : ''),
+        ({ code }) => {
+          if (code === 'alarm-resolved') setNotice(words.wasResolved);
+          if (code === 'alarm-not-found') setNotice(words.isGone);
+        },
+      ),
+    [feed, words],
+  );
+  const isKiosk = routing.place.value.query.has('kiosk');
+  return (
+    <div class={isKiosk ? 'board kiosk' : 'board'}>
+      <div class="board-head">
+        <h1>{words.open(count)}</h1>
+        <BoardTools {...{ board, period, setPeriod, isKiosk }} />
+      </div>
+      <p class="board-notice" role="status">
+        {notice}
+      </p>
+      <Announcer announcements={board.announcements} />
+      <AlarmList {...{ board, shown, change }} />
+    </div>
+  );
+}
+
+/** Shows the number of alarms where the tab is not looked at. */
+function useTabNote(note: string | undefined): void {
+  const { tabNote } = useConsole();
+  useEffect(() => {
+    tabNote.value = note;
+    return () => {
+      tabNote.value = undefined;
+    };
+  }, [tabNote, note]);
+}

@@ -1,0 +1,90 @@
+import { lazy, Suspense } from 'preact/compat';
+import { useState } from 'preact/hooks';
+import { useConsole, useWords } from '../../console-parts.js';
+import { BOARD_WORDS } from './board-words.js';
+import { SoundControl } from './sound-control.js';
+import type { useBoard } from './use-board.js';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** How old the alarms may be that are shown; those of all times may be the whole history of years. */
+export const PERIODS = { day: DAY_MS, days: 3 * DAY_MS, all: undefined } as const;
+export type Period = keyof typeof PERIODS;
+export const DEFAULT_PERIOD: Period = 'day';
+const PERIOD_NAMES = ['day', 'days', 'all'] as const;
+
+// With the drawing of QR codes, which only administrators need.
+const WallLinkDialog = lazy(async () => ({
+  default: (await import('./wall-link-dialog.js')).WallLinkDialog,
+}));
+
+interface BoardToolsProps {
+  readonly board: ReturnType<typeof useBoard>;
+  readonly period: Period;
+  readonly setPeriod: (period: Period) => void;
+  readonly isKiosk: boolean;
+}
+
+/** What is shown, whether it is heard, and the link for a wall. */
+export function BoardTools({ board, period, setPeriod, isKiosk }: BoardToolsProps) {
+  const { session } = useConsole();
+  const words = useWords(BOARD_WORDS);
+  const [isLinking, setLinking] = useState(false);
+  const { locations } = board.feed.state.value;
+  return (
+    <div class="board-tools">
+      <SoundControl sound={board.sound} />
+      {locations.length > 1 && <HomeChoice board={board} />}
+      <label class="board-choice" title={words.periodHint}>
+        {words.period}
+        <select
+          value={period}
+          onChange={({ currentTarget }) => {
+            const chosen = PERIOD_NAMES.find((name) => name === currentTarget.value);
+            if (chosen !== undefined) setPeriod(chosen);
+          }}
+        >
+          {PERIOD_NAMES.map((name) => (
+            <option key={name} value={name}>
+              {words.periods[name]}
+            </option>
+          ))}
+        </select>
+      </label>
+      {session.isAdmin.value && !isKiosk && (
+        <button type="button" onClick={() => setLinking(true)}>
+          {words.wall}
+        </button>
+      )}
+      {isLinking && (
+        <Suspense fallback={null}>
+          <WallLinkDialog locations={locations} onClose={() => setLinking(false)} />
+        </Suspense>
+      )}
+      {period !== 'all' && !isKiosk && <p class="hint board-hint">{words.periodHint}</p>}
+    </div>
+  );
+}
+
+function HomeChoice({ board }: Pick<BoardToolsProps, 'board'>) {
+  const words = useWords(BOARD_WORDS);
+  const { feed, homeId } = board;
+  return (
+    <label class="board-choice">
+      {words.home}
+      <select
+        value={homeId.value ?? ''}
+        onChange={({ currentTarget }) => {
+          homeId.value = currentTarget.value === '' ? undefined : currentTarget.value;
+        }}
+      >
+        <option value="">{words.allHomes}</option>
+        {feed.state.value.locations.map(({ id, name }) => (
+          <option key={id} value={id}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

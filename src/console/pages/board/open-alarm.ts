@@ -1,0 +1,132 @@
+import type { LocationAlarm } from '../../api/generated.js';
+import type { LiveMessage } from '../../live/messages.js';
+
+interface Named {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** Who acknowledged an alarm, and when. */
+interface Acknowledgement {
+  readonly by: string;
+  readonly at: string;
+}
+
+/** An alarm that nobody has resolved, as the board shows it. */
+export interface OpenAlarm {
+  /** Of the device and the id: a device chooses the ids of its alarms. */
+  readonly key: string;
+  readonly id: string;
+  readonly kind: string;
+  readonly detectedAt: string;
+  readonly detectedAtMs: number;
+  readonly receivedAtMs: number;
+  readonly isLate: boolean;
+  readonly isTest: boolean;
+  /** Whether it came while the board was open. */
+  readonly isLive: boolean;
+  readonly recordings: readonly string[];
+  readonly device: Named;
+  readonly location: Named;
+  readonly room: Named | null;
+  readonly group: Named | null;
+  readonly customData: Readonly<Record<string, unknown>>;
+  readonly state: 'raised' | 'acknowledged';
+  readonly acknowledged: Acknowledgement | undefined;
+  readonly note: string | undefined;
+}
+
+/** A state that somebody gave an alarm. */
+export interface StateChange {
+  readonly key: string;
+  readonly state: 'acknowledged' | 'resolved';
+  readonly by: string;
+  readonly at: string;
+  readonly note: string | undefined;
+}
+
+export function alarmKey(deviceId: string, alarmId: string): string {
+  return `${deviceId}/${alarmId}`;
+}
+
+/** An alarm as it is forwarded; undefined when the message is something else. */
+export function alarmOfMessage({ topic, payload }: LiveMessage): OpenAlarm | undefined {
+  if (!isOfTopic(topic, 'alarms')) return undefined;
+  const { id, kind, detectedAt, receivedAt } = payload;
+  const device = namedOf(payload['device']);
+  const location = namedOf(payload['location']);
+  if (device === null || location === null) return undefined;
+  if (typeof id !== 'string' || typeof kind !== 'string') return undefined;
+  if (typeof detectedAt !== 'string' || typeof receivedAt !== 'string') return undefined;
+  return {
+    ...{ key: alarmKey(device.id, id), id, kind, detectedAt, device, location },
+    detectedAtMs: Date.parse(detectedAt),
+    receivedAtMs: Date.parse(receivedAt),
+    isLate: payload['late'] === true,
+    isTest: isTest(payload['data']),
+    isLive: true,
+    recordings: textsOf(payload['footage']),
+    room: namedOf(payload['room']),
+    group: namedOf(payload['group']),
+    customData: recordOf(payload['customData']),
+    ...{ state: 'raised', acknowledged: undefined, note: undefined },
+  };
+}
+
+/** A change of an alarm's state as it is forwarded; undefined when the message is something else. */
+export function changeOfMessage({ topic, payload }: LiveMessage): StateChange | undefined {
+  if (!isOfTopic(topic, 'alarm-states')) return undefined;
+  const { id, state, at, note } = payload;
+  const device = namedOf(payload['device']);
+  if (device === null || typeof id !== 'string' || typeof at !== 'string') return undefined;
+  if (state !== 'acknowledged' && state !== 'resolved') return undefined;
+  return {
+    ...{ key: alarmKey(device.id, id), state, at },
+    by: namedOf(payload['by'])?.name ?? '',
+    note: typeof note === 'string' ? note : undefined,
+  };
+}
+
+/** An alarm of the history that is not resolved. */
+export function alarmOfHistory(event: LocationAlarm, location: Named): OpenAlarm {
+  const { id, kind, detectedAt, device, room, group, footage, note } = event;
+  const { acknowledgedBy: by, acknowledgedAt: at } = event;
+  return {
+    ...{ key: alarmKey(device.id, id), id, kind, detectedAt, device, room, group, note },
+    location: { id: location.id, name: location.name },
+    detectedAtMs: Date.parse(detectedAt),
+    receivedAtMs: Date.parse(event.receivedAt),
+    // When it was forwarded is not in the history.
+    isLate: false,
+    isTest: isTest(event.data),
+    isLive: false,
+    recordings: [...(footage.video ? ['video'] : []), ...(footage.audio ? ['audio'] : [])],
+    customData: event.customData,
+    state: event.state === 'acknowledged' ? 'acknowledged' : 'raised',
+    acknowledged: by === undefined || at === undefined ? undefined : { by: by.name, at },
+  };
+}
+
+/** `care-homes/<location>/devices/<device>/<sort>/<kind>` */
+function isOfTopic(topic: string, sort: string): boolean {
+  return topic.split('/')[4] === sort;
+}
+
+/** The gateway's own test alarms say so in their data. */
+function isTest(data: unknown): boolean {
+  return recordOf(data)['test'] === true;
+}
+
+function namedOf(value: unknown): Named | null {
+  const { id, name } = recordOf(value);
+  return typeof id === 'string' && typeof name === 'string' ? { id, name } : null;
+}
+
+function textsOf(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
+}
+
+function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+  const isRecord = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isRecord ? Object.fromEntries(Object.entries(value)) : {};
+}

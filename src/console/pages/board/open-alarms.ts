@@ -1,0 +1,138 @@
+import type { OpenAlarm, StateChange } from './open-alarm.js';
+
+/** A board that is left open for months must not grow: beyond this the oldest are only counted. */
+export const MAX_HELD = 1_000;
+/** How many more may come before the oldest are looked for, which takes a while. */
+const SLACK = 100;
+/** An alarm may come again after it was resolved: from the history, or a second time from the log. */
+const MAX_RESOLVED = 2_000;
+
+/** How far back the history of a location was read. */
+export interface Reading {
+  readonly locationId: string;
+  readonly keys: ReadonlySet<string>;
+  /** All that were detected after this were read. */
+  readonly fromMs: number;
+  /** Whether there are older ones that should have been read, too. */
+  readonly isCut: boolean;
+}
+
+/** The alarms that nobody has resolved, as far as they are held in memory. */
+export class OpenAlarms {
+  readonly #alarms = new Map<string, OpenAlarm>();
+  readonly #resolved = new Set<string>();
+  #notHeld = 0;
+  #isHistoryCut = false;
+
+  get size(): number {
+    return this.#alarms.size;
+  }
+
+  /** How many open alarms are not held. */
+  get notHeld(): number {
+    return this.#notHeld;
+  }
+
+  /** Whether there are open alarms that are neither held nor counted: the history was not read to its end. */
+  get isHistoryCut(): boolean {
+    return this.#isHistoryCut;
+  }
+
+  get isFull(): boolean {
+    return this.#alarms.size >= MAX_HELD;
+  }
+
+  /** All that are held, the newest first. */
+  newestFirst(): OpenAlarm[] {
+    return [...this.#alarms.values()].sort((one, other) => other.receivedAtMs - one.receivedAtMs);
+  }
+
+  /** The time of detection of the oldest that is held. */
+  oldestDetectedAtMs(): number {
+    let oldest = Number.POSITIVE_INFINITY;
+    for (const { detectedAtMs } of this.#alarms.values()) oldest = Math.min(oldest, detectedAtMs);
+    return oldest;
+  }
+
+  newestReceivedAtMs(): number {
+    let newest = Number.NEGATIVE_INFINITY;
+    for (const { receivedAtMs } of this.#alarms.values()) newest = Math.max(newest, receivedAtMs);
+    return newest;
+  }
+
+  /** @returns whether it was not there before */
+  add(alarm: OpenAlarm): boolean {
+    if (this.#resolved.has(alarm.key)) return false;
+    const held = this.#alarms.get(alarm.key);
+    // The live copy and the stored alarm are one, and what was acknowledged stays so.
+    this.#alarms.set(alarm.key, held === undefined ? alarm : merged(held, alarm));
+    if (this.#alarms.size > MAX_HELD + SLACK) this.#dropOldest();
+    return held === undefined;
+  }
+
+  /** @returns whether that changes what is shown */
+  change(change: StateChange): boolean {
+    const { key, state, by, at, note } = change;
+    const held = this.#alarms.get(key);
+    if (state === 'resolved') {
+      this.#remember(key);
+      if (held === undefined) this.#notHeld = Math.max(0, this.#notHeld - 1);
+      return this.#alarms.delete(key);
+    }
+    if (held === undefined || held.acknowledged !== undefined) return false;
+    const acknowledged = { by, at };
+    this.#alarms.set(key, { ...held, state, acknowledged, note: note ?? held.note });
+    return true;
+  }
+
+  keys(): ReadonlySet<string> {
+    return new Set(this.#alarms.keys());
+  }
+
+  /** Counts anew what is not held; `endReading` follows. */
+  beginReading(): void {
+    this.#notHeld = 0;
+  }
+
+  /**
+   * Forgets what the history no longer has as open, and whatever is in no location that was read.
+   *
+   * @param before the keys that were held when the reading began: what came since may not be in it
+   */
+  endReading(before: ReadonlySet<string>, readings: readonly Reading[]): void {
+    const byLocation = new Map(readings.map((reading) => [reading.locationId, reading]));
+    for (const [key, { location, detectedAtMs }] of this.#alarms) {
+      if (!before.has(key)) continue;
+      const reading = byLocation.get(location.id);
+      const wasCovered = reading === undefined || detectedAtMs > reading.fromMs;
+      if (wasCovered && reading?.keys.has(key) !== true) this.#alarms.delete(key);
+    }
+    this.#isHistoryCut = readings.some(({ isCut }) => isCut);
+  }
+
+  clear(): void {
+    this.#alarms.clear();
+    this.#notHeld = 0;
+  }
+
+  #dropOldest(): void {
+    for (const { key } of this.newestFirst().slice(MAX_HELD)) {
+      this.#alarms.delete(key);
+      this.#notHeld += 1;
+    }
+  }
+
+  #remember(key: string): void {
+    this.#resolved.add(key);
+    if (this.#resolved.size <= MAX_RESOLVED) return;
+    const [oldest] = this.#resolved;
+    if (oldest !== undefined) this.#resolved.delete(oldest);
+  }
+}
+
+function merged(held: OpenAlarm, again: OpenAlarm): OpenAlarm {
+  const isLive = held.isLive || again.isLive;
+  const isLate = held.isLate || again.isLate;
+  const { state, acknowledged, note } = held.state === 'acknowledged' ? held : again;
+  return { ...again, isLive, isLate, state, acknowledged, note };
+}

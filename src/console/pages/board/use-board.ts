@@ -1,0 +1,50 @@
+import { useSignal, useSignalEffect } from '@preact/signals';
+import { useEffect, useState } from 'preact/hooks';
+import { useConsole } from '../../console-parts.js';
+import { AlarmSound } from './alarm-sound.js';
+import { Announcements } from './announcements.js';
+import { Bell } from './bell.js';
+import { BoardFeed } from './board-feed.js';
+import type { OpenAlarm } from './open-alarm.js';
+
+/** After an hour an alarm is known, or nobody is there who would acknowledge it: it sounds no more. */
+const SOUNDS_FOR_MS = 60 * 60 * 1000;
+const TICK_MS = 10_000;
+
+/** Everything behind the board, for as long as it is shown. */
+export function useBoard() {
+  const { live } = useConsole();
+  const homeId = useSignal<string | undefined>(undefined);
+  const nowMs = useSignal(Date.now());
+  const [{ sound, bell, announcements, feed }] = useState(() => {
+    const sound = new AlarmSound();
+    const bell = new Bell(sound);
+    const announcements = new Announcements();
+    const onNew = (alarm: OpenAlarm) => {
+      nowMs.value = Date.now();
+      if (homeId.peek() !== undefined && homeId.peek() !== alarm.location.id) return;
+      announcements.add(alarm);
+      if (alarm.state === 'raised') bell.newAlarm();
+    };
+    return { sound, bell, announcements, feed: new BoardFeed({ live, onNew }) };
+  });
+  useEffect(() => {
+    const timer = setInterval(() => {
+      nowMs.value = Date.now();
+    }, TICK_MS);
+    const ends = [sound.start(), feed.start(), () => bell.stop(), () => announcements.stop()];
+    return () => {
+      clearInterval(timer);
+      for (const end of ends) end();
+    };
+  }, [sound, bell, announcements, feed]);
+  useSignalEffect(() => {
+    const waits = (alarm: OpenAlarm) =>
+      alarm.state === 'raised' &&
+      nowMs.value - alarm.receivedAtMs < SOUNDS_FOR_MS &&
+      (homeId.value === undefined || homeId.value === alarm.location.id);
+    const isWaiting = feed.state.value.alarms.some(waits);
+    bell.set(live.state.value === 'lost' ? 'lost' : isWaiting ? 'alarm' : 'nothing');
+  });
+  return { feed, sound, announcements, homeId, nowMs };
+}

@@ -1,0 +1,131 @@
+import { useState } from 'preact/hooks';
+import { createAccessToken, type Location } from '../../api/generated.js';
+import { useWords } from '../../console-parts.js';
+import { hrefTo } from '../../routing.js';
+import { Dialog } from '../../ui/dialog.js';
+import { FailureText } from '../../ui/failure-text.js';
+import { QrCode } from '../../ui/qr-code.js';
+import { useChange } from '../../ui/use-request.js';
+import { WALL_LINK_WORDS } from './wall-link-words.js';
+
+const ROLES = ['viewer', 'responder'] as const;
+type Role = (typeof ROLES)[number];
+
+interface WallLinkDialogProps {
+  readonly locations: readonly Location[];
+  readonly onClose: () => void;
+}
+
+/** Makes an access token for a screen on the wall, and shows the link with it. */
+export function WallLinkDialog({ locations, onClose }: WallLinkDialogProps) {
+  const words = useWords(WALL_LINK_WORDS);
+  const [link, setLink] = useState<string>();
+  return (
+    <Dialog title={words.title} onClose={onClose}>
+      {link === undefined ? (
+        <WallLinkForm locations={locations} onCreated={(token) => setLink(wallLink(token))} />
+      ) : (
+        <WallLink link={link} />
+      )}
+    </Dialog>
+  );
+}
+
+interface WallLinkFormProps {
+  readonly locations: readonly Location[];
+  readonly onCreated: (token: string) => void;
+}
+
+function WallLinkForm({ locations, onCreated }: WallLinkFormProps) {
+  const words = useWords(WALL_LINK_WORDS);
+  const { isPending, failure, send } = useChange();
+  const [name, setName] = useState(words.defaultName);
+  const [role, setRole] = useState<Role>('viewer');
+  const [chosen, setChosen] = useState<readonly string[]>(['*']);
+  const choose = (id: string, isChosen: boolean) => {
+    const others = chosen.filter((one) => one !== id && (one === '*') === (id === '*'));
+    setChosen(isChosen ? [...others, id] : others);
+  };
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const grants = chosen.map((location) => ({ location, role }));
+    send(
+      () => createAccessToken({ newAccessToken: { name, grants } }),
+      ({ token }) => onCreated(token),
+    );
+  };
+  return (
+    <form class="board-wall-form" onSubmit={submit}>
+      <p class="hint">{words.hint}</p>
+      <label>
+        {words.name}
+        <input
+          required
+          maxLength={120}
+          value={name}
+          onInput={({ currentTarget }) => setName(currentTarget.value)}
+        />
+      </label>
+      <fieldset class="board-wall-homes">
+        <legend>{words.homes}</legend>
+        {[{ id: '*', name: words.all }, ...locations].map((home) => (
+          <label key={home.id} class="check">
+            <input
+              type="checkbox"
+              checked={chosen.includes(home.id)}
+              onChange={({ currentTarget }) => choose(home.id, currentTarget.checked)}
+            />
+            {home.name}
+          </label>
+        ))}
+      </fieldset>
+      <fieldset>
+        <legend>{words.role}</legend>
+        {ROLES.map((one) => (
+          <label key={one} class="check">
+            <input type="radio" name="role" checked={role === one} onChange={() => setRole(one)} />
+            {words.roles[one]}
+          </label>
+        ))}
+      </fieldset>
+      <FailureText failure={failure} />
+      <button type="submit" class="primary" disabled={isPending || chosen.length === 0}>
+        {words.create}
+      </button>
+    </form>
+  );
+}
+
+function WallLink({ link }: { readonly link: string }) {
+  const words = useWords(WALL_LINK_WORDS);
+  const [isCopied, setCopied] = useState(false);
+  return (
+    <div class="board-wall-link">
+      <p role="status">{words.once}</p>
+      <label>
+        {words.link}
+        <input readOnly value={link} onFocus={({ currentTarget }) => currentTarget.select()} />
+      </label>
+      {/* Without TLS a browser lets no page write to the clipboard. */}
+      {'clipboard' in navigator && (
+        <button
+          type="button"
+          onClick={() => {
+            navigator.clipboard.writeText(link).then(
+              () => setCopied(true),
+              () => setCopied(false),
+            );
+          }}
+        >
+          {isCopied ? words.copied : words.copy}
+        </button>
+      )}
+      <QrCode text={link} label={words.code} />
+    </div>
+  );
+}
+
+function wallLink(token: string): string {
+  const place = hrefTo('/', { kiosk: '', token }).replace('kiosk=&', 'kiosk&');
+  return `${location.origin}${location.pathname}${place}`;
+}

@@ -1,0 +1,42 @@
+import { dictionary } from '../../words/language.js';
+
+export const WALL_LINK_WORDS = dictionary({
+  en: {
+    title: 'Link for a wall screen',
+    hint: 'Makes an access token of its own and puts it into a link. Whoever has the link sees the board without signing in. Delete the token on the page Gateway to take the link back.',
+    name: 'Name of the screen',
+    defaultName: 'Wall screen',
+    homes: 'Homes',
+    all: 'All homes, also those to come',
+    role: 'What it may do',
+    roles: {
+      viewer: 'Show alarms',
+      responder: 'Show alarms, acknowledge and resolve them',
+    },
+    create: 'Make the link',
+    once: 'Open this link on the screen. It is shown only now.',
+    link: 'Link',
+    code: 'The link as a QR code',
+    copy: 'Copy',
+    copied: 'Copied',
+  },
+  de: {
+    title: 'Link für einen Wandbildschirm',
+    hint: 'Erstellt einen eigenen Zugangstoken und setzt ihn in einen Link. Wer den Link hat, sieht die Tafel ohne Anmeldung. Um ihn zurückzunehmen, löschen Sie den Token auf der Seite Gateway.',
+    name: 'Name des Bildschirms',
+    defaultName: 'Wandbildschirm',
+    homes: 'Heime',
+    all: 'Alle Heime, auch künftige',
+    role: 'Was er darf',
+    roles: {
+      viewer: 'Alarme anzeigen',
+      responder: 'Alarme anzeigen, annehmen und erledigen',
+    },
+    create: 'Link erstellen',
+    once: 'Öffnen Sie diesen Link auf dem Bildschirm. Er wird nur jetzt angezeigt.',
+    link: 'Link',
+    code: 'Der Link als QR-Code',
+    copy: 'Kopieren',
+    copied: 'Kopiert',
+  },
+});

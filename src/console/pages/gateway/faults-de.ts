@@ -1,0 +1,374 @@
+import type { FAULTS_EN } from './generated-faults.js';
+
+/** A fault and what to do about it. `{0}`, `{1}`, … stand for what the English sentence has at its `…`. */
+interface FaultWords {
+  readonly fault: string;
+  readonly advice: string;
+}
+
+const AS_IT_SAYS = 'Wie beschrieben.';
+const RECORD =
+  'Stellen Sie den Datensatz aus einer Sicherung wieder her, oder legen Sie das Fehlende neu an.';
+const STORE = 'Siehe die Störungen des Speichers.';
+const CLOCK =
+  'Stellen Sie die Uhr richtig; geht sie richtig, lassen Sie sie einen Tag lang laufen.';
+
+/** Every fault in German; a fault that lacks its words does not compile. */
+export const FAULTS_DE: Readonly<Record<keyof typeof FAULTS_EN, FaultWords>> = {
+  'The store is unreachable.': {
+    fault: 'Der Speicher ist nicht erreichbar.',
+    advice:
+      'Keine Verbindung. Den eigenen Speicher startet das Gateway neu; einen Server von Ihnen müssen Sie wieder in Gang bringen. Alarme werden solange live und unbestätigt weitergeleitet.',
+  },
+  'The store does not answer.': {
+    fault: 'Der Speicher antwortet nicht.',
+    advice:
+      'Er ist verbunden, antwortet aber nicht innerhalb einer Sekunde: Der Server ist überlastet oder hängt, oder die Platte ist langsam.',
+  },
+  'The store refuses to answer (…).': {
+    fault: 'Der Speicher verweigert die Antwort ({0}).',
+    advice:
+      'Der Code stammt von Redis: `LOADING` geht vorüber, `NOAUTH` und `NOPERM` betreffen die Zugangsdaten.',
+  },
+  'The store refuses to write (…).': {
+    fault: 'Der Speicher verweigert das Schreiben ({0}).',
+    advice:
+      '`OOM`: Arbeitsspeicher; `MISCONF`: seine Platte; `READONLY`: er ist jetzt eine Replik; `NOPERM`: seine ACL. Solange wird nichts bestätigt.',
+  },
+  'The store cannot be written to.': {
+    fault: 'In den Speicher kann nicht geschrieben werden.',
+    advice: 'Der Fehler steht in der Logzeile `failed to append to the log, retrying`.',
+  },
+  "The store's memory is … % full; from 90 % on only alarms are stored: ….": {
+    fault: 'Der Speicher ist zu {0} % voll; ab 90 % werden nur noch Alarme gespeichert.',
+    advice:
+      'Geben Sie dem Rechner mehr Arbeitsspeicher, erhöhen Sie `redis.maxMemoryBytes` (bei einem eigenen Server dessen `maxmemory`), oder verkürzen Sie `history.retentionDays`.',
+  },
+  "The store's memory is … % full, and only alarms are stored: ….": {
+    fault: 'Der Speicher ist zu {0} % voll, und es werden nur noch Alarme gespeichert.',
+    advice:
+      'Geben Sie ihm mehr Arbeitsspeicher, oder verkürzen Sie `history.retentionDays`. Messwerte erreichen nur verbundene Empfänger, und über HTTP wird nichts angelegt (503).',
+  },
+  "The store's memory is … % full, and nothing is stored: ….": {
+    fault: 'Der Speicher ist zu {0} % voll, und es wird nichts mehr gespeichert.',
+    advice:
+      'Alarme werden live weitergeleitet und nicht bestätigt. Sobald Platz ist, geht es von selbst weiter.',
+  },
+  'Retained messages take … MiB of the store, as much as they may: new ones are not retained.': {
+    fault:
+      'Aufbewahrte Nachrichten (retained) belegen {0} MiB des Speichers, so viel wie erlaubt: Neue werden nicht aufbewahrt.',
+    advice:
+      '`limits.total.retainedBytes`, oder ein Viertel des Speichers. Entfernen Sie, was niemand braucht (eine leere Nachricht mit retained).',
+  },
+  'The store is slow.': {
+    fault: 'Der Speicher ist langsam.',
+    advice:
+      'Drei Antworten in Folge dauerten über 200 ms: eine langsame Platte, oder ein anderer Nutzer des Servers.',
+  },
+  'Files of the store on the disk are missing or cut short: it is writing all that it has anew.': {
+    fault:
+      'Dateien des Speichers auf der Platte fehlen oder sind abgeschnitten: Er schreibt alles neu, was er hat.',
+    advice:
+      'Jemand hat Dateien unter `<dataDir>/redis` entfernt oder gekürzt. Starten Sie nicht neu, bevor die Störung vorbei ist.',
+  },
+  'maxmemory-policy is …: a store that runs out of memory deletes alarms that were acknowledged. Set it to noeviction.':
+    {
+      fault:
+        'maxmemory-policy ist {0}: Ein voller Speicher löscht Alarme, die bestätigt waren. Setzen Sie den Wert auf noeviction.',
+      advice: AS_IT_SAYS,
+    },
+  'appendonly is off: when the store ends unexpectedly, all alarms since its last snapshot are lost. Set it to yes.':
+    {
+      fault:
+        'appendonly ist ausgeschaltet: Endet der Speicher unerwartet, sind alle Alarme seit seinem letzten Abbild verloren. Setzen Sie den Wert auf yes.',
+      advice: AS_IT_SAYS,
+    },
+  'appendfsync is …: a power cut at the store loses alarms that were acknowledged …. Set it to always.':
+    {
+      fault:
+        'appendfsync ist {0}: Bei einem Stromausfall am Speicher gehen bestätigte Alarme verloren. Setzen Sie den Wert auf always.',
+      advice: AS_IT_SAYS,
+    },
+  'The store has lost …, noticed at …: see GET /losses, and acknowledge there.': {
+    fault: 'Der Speicher hat verloren: {0} (bemerkt um {1}).',
+    advice:
+      'Bestätigtes ist weg: eine zurückgespielte Sicherung, ein Wechsel des Servers, ein geleerter Speicher. Sehen Sie unter „Verluste“ nach, und bestätigen Sie dort.',
+  },
+  'too many connections, further ones are refused: …': {
+    fault: 'Zu viele Verbindungen, weitere werden abgewiesen: {0}',
+    advice:
+      'Ein Client öffnet Verbindungen und schließt sie nicht, oder mehrere teilen sich Zugangsdaten (`too-many-connections`).',
+  },
+  'too many connections, as nearly all of the gateway are in use: further ones are refused: …': {
+    fault:
+      'Zu viele Verbindungen; fast alle des Gateways sind belegt, weitere werden abgewiesen: {0}',
+    advice: 'Erhöhen Sie `LimitNOFILE` oder `limits.total.connections` (`gateway-full`).',
+  },
+  'too many connections without a login, the oldest of them are closed: …': {
+    fault: 'Zu viele Verbindungen ohne Anmeldung, die ältesten werden geschlossen: {0}',
+    advice:
+      'Von diesen Adressen werden Verbindungen geöffnet, auf denen kein ganzes CONNECT folgt: Sehen Sie dort nach.',
+  },
+  'too many HTTP connections, further ones are closed: …': {
+    fault: 'Zu viele HTTP-Verbindungen, weitere werden geschlossen: {0}',
+    advice: 'Eine Adresse öffnet mehr als `http.maxConnectionsPerAddress`: Sehen Sie dort nach.',
+  },
+  'too many HTTP connections, as all of the gateway are in use: idle ones are closed: …': {
+    fault:
+      'Zu viele HTTP-Verbindungen; alle des Gateways sind belegt, ruhende werden geschlossen: {0}',
+    advice: '`http.maxConnections`; genannt sind Adressen mit mehr als ihrem Anteil.',
+  },
+  'too many WebSocket frames without an MQTT packet, the connections are closed: …': {
+    fault: 'Zu viele WebSocket-Frames ohne MQTT-Paket, die Verbindungen werden geschlossen: {0}',
+    advice:
+      'Von diesen Adressen kommen leere, zu große oder fehlerhafte Frames, oder Pings ohne Pause: Sehen Sie dort nach.',
+  },
+  'too many failed logins, further ones are not looked at for some seconds: …': {
+    fault:
+      'Zu viele fehlgeschlagene Anmeldungen, weitere werden einige Sekunden lang nicht geprüft: {0}',
+    advice:
+      'Jemand rät, oder ein Gerät hat ein veraltetes Passwort. Die Benutzernamen stehen unter „Verbindungen“ bei den abgewiesenen.',
+  },
+  'too many persistent sessions, further ones are refused or take the place of old ones: …': {
+    fault: 'Zu viele dauerhafte Sitzungen, weitere werden abgewiesen oder verdrängen alte: {0}',
+    advice:
+      'Ein Client meldet sich bei jedem Start mit einer neuen Client-ID: Geben Sie ihm eine feste (`too-many-sessions`).',
+  },
+  'too many subscriptions, further ones are refused: …': {
+    fault: 'Zu viele Abonnements, weitere werden abgewiesen: {0}',
+    advice: 'Weniger, dafür weitere Filter (`too-many-subscriptions`).',
+  },
+  'too many unread bytes, a connection that takes none for five seconds is closed: …': {
+    fault:
+      'Zu viele ungelesene Bytes; eine Verbindung, die fünf Sekunden lang nichts abnimmt, wird geschlossen: {0}',
+    advice:
+      'Ein Empfänger hängt, oder das Netz ist zu langsam für ihn. Alarme einer dauerhaften Sitzung warten; Nachrichten mit QoS 0 verpasst er.',
+  },
+  'too many retained messages, further ones are forwarded and not retained: …': {
+    fault: 'Zu viele aufbewahrte Nachrichten (retained), weitere werden nur weitergeleitet: {0}',
+    advice:
+      'Weniger Topics oder kleinere Werte; `limits.device.retainedTopics`, `limits.device.retainedBytes` und die des Heims.',
+  },
+  'too many recordings, further ones are refused: …': {
+    fault: 'Zu viele Aufnahmen, weitere werden abgewiesen: {0}',
+    advice: '`limits.device.footageBytes`, oder kürzere `history.retentionDays`.',
+  },
+  'the folder of recordings is nearly full, … MiB left: free some of the disk, or delete devices that are gone; most is of …':
+    {
+      fault: 'Der Ordner der Aufnahmen ist fast voll, {0} MiB sind frei; am meisten stammt von {1}',
+      advice:
+        'Schaffen Sie Platz auf der Platte, oder löschen Sie Geräte, die es nicht mehr gibt. `limits.device.footageBytes` begrenzt ein Gerät.',
+    },
+  'The disk with the data directory has less than … MiB left: make room, or alarms can be stored no more.':
+    {
+      fault: 'Die Platte mit dem Datenverzeichnis hat weniger als {0} MiB frei.',
+      advice:
+        'Schaffen Sie Platz, sonst können bald keine Alarme mehr gespeichert werden. Unter 64 MiB (oder einem Zwanzigstel) werden nur noch Alarme gespeichert.',
+    },
+  'The disk with the data directory is full.': {
+    fault: 'Die Platte mit dem Datenverzeichnis ist voll.',
+    advice: 'Schaffen Sie Platz; weniger als 1 MiB ist frei.',
+  },
+  'The disk with the data directory is read-only.': {
+    fault: 'Die Platte mit dem Datenverzeichnis ist schreibgeschützt.',
+    advice: 'Das tut der Kernel mit einer Platte, die ausfällt: Ersetzen Sie sie.',
+  },
+  'The data directory cannot be written.': {
+    fault: 'In das Datenverzeichnis kann nicht geschrieben werden.',
+    advice: 'Prüfen Sie die Rechte des Benutzers, unter dem das Gateway läuft.',
+  },
+  'The data directory is unreadable.': {
+    fault: 'Das Datenverzeichnis ist nicht lesbar.',
+    advice: 'Prüfen Sie die Rechte des Benutzers, unter dem das Gateway läuft, oder die Platte.',
+  },
+  'The clock of this machine has jumped by … s.': {
+    fault: 'Die Uhr dieses Rechners ist um {0} s gesprungen.',
+    advice: 'Nichts, wenn sie richtig gestellt wurde.',
+  },
+  'The clock of this machine is not set: it shows a time before 2020.': {
+    fault: 'Die Uhr dieses Rechners ist nicht gestellt: Sie zeigt eine Zeit vor 2020.',
+    advice: 'Stellen Sie sie; ein Rechner ohne gepufferte Uhr braucht NTP.',
+  },
+  'The clock of this machine is behind: it has shown … before.': {
+    fault: 'Die Uhr dieses Rechners geht nach: Sie hat schon {0} gezeigt.',
+    advice: CLOCK,
+  },
+  'The clock of this machine may be wrong: it is over a day ahead of when it was last seen (…).': {
+    fault:
+      'Die Uhr dieses Rechners geht vielleicht falsch: Sie ist mehr als einen Tag weiter als zuletzt gesehen ({0}).',
+    advice: CLOCK,
+  },
+  'HTTP and TLS clients take much of the processor, most of all ….': {
+    fault: 'HTTP- und TLS-Clients beanspruchen den Prozessor stark, am meisten {0}.',
+    advice:
+      'Der Client oder die Adresse hat fünf Sekunden lang ein Viertel davon gebraucht, oder mehr verlangt als ihren Anteil: Finden Sie heraus, warum. Alarme warten nicht darauf.',
+  },
+  'queue growing, more than half full: …': {
+    fault: 'Die Warteschlange wächst und ist mehr als halb voll: {0}',
+    advice:
+      'Auf diese Empfänger oder Brücken wartet mehr als die Hälfte ihrer `maxQueuedMessages`: Bringen Sie sie zurück, oder löschen Sie ihre Tokens.',
+  },
+  '… stored sessions cannot be read, their backlogs are lost: …': {
+    fault: '{0} gespeicherte Sitzungen sind nicht lesbar, ihre Rückstände sind verloren: {1}',
+    advice:
+      'Datensätze des Speichers sind beschädigt; diese Clients müssen neu abonnieren. Bis zum nächsten Start.',
+  },
+  'Device … (…) of … is slowed to its limit of … …': {
+    fault: 'Das Gerät {0} ({1}) von {2} wird auf seine Grenze von {3} {4} gebremst',
+    advice:
+      'Es sendet mehr, als ein Gerät wie dieses sollte: Sehen Sie nach, was. Bei Verbindungen je Sekunde: Es verbindet sich immer wieder; prüfen Sie sein Netz, und ob zwei Clients seine Client-ID haben. Steht es für viele Sensoren, geben Sie ihm eigene Grenzen.',
+  },
+  'Access token … (…) is slowed to its limit of … …': {
+    fault: 'Der Zugangstoken {0} ({1}) wird auf seine Grenze von {2} {3} gebremst',
+    advice:
+      'Sein Client sendet mehr Befehle, als er sollte, oder abonniert oder verbindet sich immer wieder.',
+  },
+  'Location … (…) is slowed to its limit of … …': {
+    fault: 'Das Heim {0} ({1}) wird auf seine Grenze von {2} {3} gebremst',
+    advice:
+      'Alle seine Geräte zusammen senden mehr, als sie dürfen; jedes behält ein Zwanzigstel seiner eigenen Grenzen.',
+  },
+  'The gateway is slowed to its limit of … …': {
+    fault: 'Das Gateway wird auf seine Grenze von {0} {1} gebremst',
+    advice:
+      'Alle Heime zusammen senden mehr, als sie dürfen; jedes Gerät behält ein Zwanzigstel seiner eigenen Grenzen.',
+  },
+  '… more devices and access tokens are slowed': {
+    fault: '{0} weitere Geräte und Zugangstokens werden gebremst',
+    advice: 'Fünf Störungen nennen die ersten.',
+  },
+  'Audit records cannot be moved to the disk.': {
+    fault: 'Einträge des Protokolls können nicht auf die Platte verschoben werden.',
+    advice:
+      'Platz oder Rechte auf der Platte von `dataDir`; die Einträge bleiben solange im Speicher.',
+  },
+  'The directory of the audit trail cannot be read: pages come without the archived records.': {
+    fault:
+      'Das Verzeichnis des Protokolls ist nicht lesbar: Archivierte Einträge fehlen in der Anzeige.',
+    advice: 'Rechte von `<dataDir>/audit`.',
+  },
+  'Files of the audit trail cannot be read: ….': {
+    fault: 'Dateien des Protokolls sind nicht lesbar: {0}.',
+    advice: 'Das Log nennt jede; stellen Sie sie aus einer Sicherung wieder her.',
+  },
+  'The store lists … without a record, left out: ….': {
+    fault: 'Der Speicher führt {0} ohne Datensatz; sie fehlen: {1}.',
+    advice: RECORD,
+  },
+  'The store holds an unreadable record of …, left out: ….': {
+    fault: 'Der Speicher hat einen unlesbaren Datensatz ({0}); sie fehlen: {1}.',
+    advice: `${RECORD} Die Sitzungen eines Geräts oder Tokens bleiben solange erhalten.`,
+  },
+  'The store has no readable record of …, served with the id as name: ….': {
+    fault: 'Der Speicher hat keinen lesbaren Datensatz ({0}); die ID dient als Name: {1}.',
+    advice: 'Benennen Sie das Heim um.',
+  },
+  'The store has no room for … that should be in one: ….': {
+    fault: 'Im Speicher fehlt das Zimmer ({0}): {1}.',
+    advice: 'Verschieben Sie die Geräte in ein Zimmer.',
+  },
+  'The store has no group for … that should be in one: ….': {
+    fault: 'Im Speicher fehlt die Gruppe ({0}): {1}.',
+    advice: 'Ordnen Sie die Zimmer einer Gruppe zu.',
+  },
+  "The store's list of … lacked …, put back from the records: ….": {
+    fault: 'In einer Liste des Speichers ({0}) fehlten {1}; aus den Datensätzen ergänzt: {2}.',
+    advice: 'Behoben; bis zum nächsten Start. Klären Sie, wie der Speicher das verlor.',
+  },
+  "The store's list of … lacks …, and the store refuses to be repaired: ….": {
+    fault:
+      'In einer Liste des Speichers ({0}) fehlen {1}, und der Speicher lässt sich nicht reparieren: {2}.',
+    advice: STORE,
+  },
+  'bridge … is down: the upstream cannot be reached': {
+    fault: 'Die Brücke {0} ist unterbrochen: Die Gegenstelle ist nicht erreichbar',
+    advice: 'Prüfen Sie Name, Adresse, Port und Netz.',
+  },
+  'bridge … is down: the upstream has closed the connection': {
+    fault: 'Die Brücke {0} ist unterbrochen: Die Gegenstelle hat die Verbindung geschlossen',
+    advice:
+      'Sehen Sie in das Log der Gegenstelle: Sie ist voll, startet neu, oder stört sich an einer Nachricht.',
+  },
+  'bridge … is down: the upstream does not answer': {
+    fault: 'Die Brücke {0} ist unterbrochen: Die Gegenstelle antwortet nicht',
+    advice: 'Die Gegenstelle hängt, oder das Netz dazwischen.',
+  },
+  'bridge … is down: the upstream takes no connections now': {
+    fault: 'Die Brücke {0} ist unterbrochen: Die Gegenstelle nimmt zurzeit keine Verbindungen an',
+    advice: 'Die Gegenstelle ist voll oder wird gerade beendet.',
+  },
+  'bridge … is down: the store cannot take what comes from the upstream': {
+    fault:
+      'Die Brücke {0} ist unterbrochen: Der Speicher kann nicht aufnehmen, was von der Gegenstelle kommt',
+    advice: STORE,
+  },
+  'bridge … is down: no trusted TLS connection to the upstream': {
+    fault:
+      'Die Brücke {0} ist unterbrochen: keine vertrauenswürdige TLS-Verbindung zur Gegenstelle',
+    advice:
+      'Das Zertifikat ist abgelaufen, stammt von einer anderen Stelle (`caFile`) oder gilt für einen anderen Namen (`serverName`), oder eine Datei ist keines.',
+  },
+  'bridge … is down: the upstream does not accept the credentials': {
+    fault: 'Die Brücke {0} ist unterbrochen: Die Gegenstelle nimmt die Zugangsdaten nicht an',
+    advice: 'Prüfen Sie `username`, `password` und die ACL der Gegenstelle.',
+  },
+  'bridge … is down: the upstream does not accept the client id': {
+    fault: 'Die Brücke {0} ist unterbrochen: Die Gegenstelle nimmt die Client-ID nicht an',
+    advice: 'Setzen Sie `clientId`.',
+  },
+  'bridge … is down: another client uses the client id of the bridge': {
+    fault: 'Die Brücke {0} ist unterbrochen: Ein anderer Client benutzt ihre Client-ID',
+    advice: 'Zwei Gateways haben dieselbe `clientId`, oder ein Datenverzeichnis wurde kopiert.',
+  },
+  'bridge … is down: the upstream sends packets far over the limit': {
+    fault: 'Die Brücke {0} ist unterbrochen: Die Gegenstelle sendet Pakete weit über der Grenze',
+    advice:
+      'Mehr als das Vierfache von `mqtt.maxPacketBytes`: Sie ist fehlerhaft oder nicht vertrauenswürdig.',
+  },
+  'bridge … is slowed: its upstream sends more than it may': {
+    fault: 'Die Brücke {0} wird gebremst: Ihre Gegenstelle sendet mehr, als sie darf',
+    advice: 'Befehle kommen schneller, als `limits.token` erlaubt; sie werden später gelesen.',
+  },
+  'bridge … is down: the upstream does not speak this version of MQTT': {
+    fault: 'Die Brücke {0} ist unterbrochen: Die Gegenstelle spricht diese Version von MQTT nicht',
+    advice: 'Lassen Sie `protocol` weg.',
+  },
+  'bridge … cannot deliver a message under …: the upstream closes the connection at it': {
+    fault:
+      'Die Brücke {0} kann eine Nachricht unter {1} nicht zustellen: Die Gegenstelle schließt dabei die Verbindung',
+    advice:
+      'Sehen Sie unter „Brücken“ bei den unzustellbaren Nachrichten nach; der Alarm ist genannt.',
+  },
+  'bridge … lags: its oldest message has waited for more than a minute': {
+    fault: 'Die Brücke {0} hängt nach: Ihre älteste Nachricht wartet seit mehr als einer Minute',
+    advice: 'Die Gegenstelle ist unterbrochen, oder langsamer als das, was gesendet wird.',
+  },
+  'bridge … gets no commands: the upstream denies the subscription': {
+    fault: 'Die Brücke {0} erhält keine Befehle: Die Gegenstelle verweigert das Abonnement',
+    advice: 'Prüfen Sie `commands` und die ACL der Gegenstelle.',
+  },
+};
+
+/** What stands in the place of a `…` and is the gateway's own word. */
+export const VALUES_DE: readonly (readonly [string, string])[] = [
+  ['bytes of alarms a day', 'Bytes an Alarmen am Tag'],
+  ['messages a second', 'Nachrichten je Sekunde'],
+  ['bytes a second', 'Bytes je Sekunde'],
+  ['alarms a day', 'Alarmen am Tag'],
+  ['connects a second', 'Verbindungen je Sekunde'],
+  ['everything stored', 'alles Gespeicherte'],
+  ['other messages', 'andere Nachrichten'],
+  ['audit records', 'Einträge des Protokolls'],
+  ['access tokens', 'Zugangstokens'],
+  ['access token', 'Zugangstoken'],
+  ['locations', 'Heime'],
+  ['location', 'Heim'],
+  ['devices', 'Geräte'],
+  ['device', 'Gerät'],
+  ['address', 'Adresse'],
+  ['numbers', 'Nummern'],
+  ['up to', 'bis zu'],
+  ['alarms', 'Alarme'],
+  ['groups', 'Gruppen'],
+  ['rooms', 'Zimmer'],
+];

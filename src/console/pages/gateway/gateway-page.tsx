@@ -1,0 +1,64 @@
+import { useEffect, useMemo } from 'preact/hooks';
+import { useConsole, useWords } from '../../console-parts.js';
+import { hrefTo } from '../../routing.js';
+import { AuditPart } from './audit-part.js';
+import { BridgesPart } from './bridges-part.js';
+import { ConnectionsPart } from './connections-part.js';
+import './gateway.css';
+import { GATEWAY_WORDS } from './gateway-words.js';
+import { LossesPart } from './losses-part.js';
+import { Names, NamesContext } from './names.js';
+import { OverviewPart } from './overview-part.js';
+import { TokensPart } from './tokens-part.js';
+
+const PARTS = [
+  { name: 'overview', path: '/gateway', Part: OverviewPart },
+  { name: 'connections', path: '/gateway/connections', Part: ConnectionsPart },
+  { name: 'bridges', path: '/gateway/bridges', Part: BridgesPart },
+  { name: 'tokens', path: '/gateway/tokens', Part: TokensPart },
+  { name: 'audit', path: '/gateway/audit', Part: AuditPart },
+  { name: 'losses', path: '/gateway/losses', Part: LossesPart },
+] as const;
+
+/** How the gateway itself is, for administrators: faults, who is connected, tokens, who did what. */
+export function GatewayPage() {
+  const { session } = useConsole();
+  const words = useWords(GATEWAY_WORDS);
+  return (
+    <div class="gateway-page">
+      <h1>{words.title}</h1>
+      {session.isAdmin.value ? (
+        <Parts />
+      ) : (
+        <p class="failure" role="alert">
+          {words.notPermitted}
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Parts() {
+  const { routing } = useConsole();
+  const words = useWords(GATEWAY_WORDS);
+  const names = useMemo(() => new Names(), []);
+  useEffect(() => names.load(), [names]);
+  const { path } = routing.place.value;
+  const shown = PARTS.find((part) => part.path === path);
+  return (
+    <NamesContext.Provider value={names}>
+      <nav class="gateway-tabs" aria-label={words.parts}>
+        {PARTS.map((part) => (
+          <a
+            key={part.name}
+            href={hrefTo(part.path)}
+            aria-current={part === shown ? 'page' : undefined}
+          >
+            {words.tabs[part.name]}
+          </a>
+        ))}
+      </nav>
+      {shown === undefined ? <p>{words.noPart}</p> : <shown.Part />}
+    </NamesContext.Provider>
+  );
+}

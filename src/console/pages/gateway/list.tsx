@@ -1,0 +1,132 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useState } from 'preact/hooks';
+import { useWords } from '../../console-parts.js';
+import { FailureText } from '../../ui/failure-text.js';
+import type { Loaded } from '../../ui/use-request.js';
+import { GATEWAY_WORDS } from './gateway-words.js';
+
+const PAGE_ROWS = 50;
+
+/** A column of a list. */
+export interface Column<Row> {
+  readonly head: string;
+  readonly cell: (row: Row) => ComponentChildren;
+}
+
+interface ListProps<Row> {
+  readonly title: string;
+  readonly hint?: ComponentChildren;
+  /** What is shown, with how it was read. */
+  readonly loaded: Pick<Loaded<unknown>, 'failure' | 'again' | 'isPending'>;
+  readonly rows: readonly Row[] | undefined;
+  readonly keyOf: (row: Row) => string;
+  readonly columns: readonly Column<Row>[];
+  /** The text of a row that is searched; without it there is no search. */
+  readonly textOf?: (row: Row) => string;
+  /** Shown instead of a list without rows. */
+  readonly empty: string;
+  /** Beside the search. */
+  readonly tools?: ComponentChildren;
+  /** Below the rows. */
+  readonly foot?: ComponentChildren;
+}
+
+/** A list with its title, searched and paged in the browser. */
+export function List<Row>(props: ListProps<Row>) {
+  const { title, hint, loaded, rows, textOf, empty, tools, foot } = props;
+  const words = useWords(GATEWAY_WORDS);
+  const [searched, setSearched] = useState('');
+  const titleId = useId();
+  const wanted = searched.trim().toLowerCase();
+  const isFound = (row: Row) => textOf?.(row).toLowerCase().includes(wanted) ?? true;
+  const found = wanted === '' ? rows : rows?.filter(isFound);
+  return (
+    <section class="gateway-list" aria-labelledby={titleId}>
+      <h2 id={titleId}>{title}</h2>
+      {hint !== undefined && <p class="hint">{hint}</p>}
+      <div class="gateway-tools">
+        {textOf !== undefined && (
+          <label class="gateway-search">
+            {words.search}
+            <input
+              type="search"
+              value={searched}
+              onInput={({ currentTarget }) => setSearched(currentTarget.value)}
+            />
+          </label>
+        )}
+        {tools}
+      </div>
+      <FailureText failure={loaded.failure} onRetry={loaded.again} />
+      {found === undefined && loaded.failure === undefined && <p role="status">{words.loading}</p>}
+      {found?.length === 0 && <p>{wanted === '' ? empty : words.noneFound}</p>}
+      {found !== undefined && found.length > 0 && <Rows {...props} rows={found} />}
+      {foot}
+    </section>
+  );
+}
+
+function Rows<Row>({
+  title,
+  rows,
+  columns,
+  keyOf,
+}: Pick<ListProps<Row>, 'title' | 'columns' | 'keyOf'> & { readonly rows: readonly Row[] }) {
+  const [page, setPage] = useState(0);
+  const last = Math.max(0, Math.ceil(rows.length / PAGE_ROWS) - 1);
+  const shown = Math.min(page, last);
+  useEffect(() => {
+    if (page > last) setPage(last);
+  }, [page, last]);
+  const from = shown * PAGE_ROWS;
+  return (
+    <>
+      <table class="gateway-table">
+        <caption class="visually-hidden">{title}</caption>
+        <thead>
+          <tr>
+            {columns.map(({ head }) => (
+              <th key={head} scope="col">
+                {head}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.slice(from, from + PAGE_ROWS).map((row) => (
+            <tr key={keyOf(row)}>
+              {columns.map(({ head, cell }) => (
+                <td key={head} data-label={head}>
+                  <div>{cell(row)}</div>
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {last > 0 && <Pages page={shown} total={rows.length} onPage={setPage} />}
+    </>
+  );
+}
+
+interface PagesProps {
+  readonly page: number;
+  readonly total: number;
+  readonly onPage: (page: number) => void;
+}
+
+function Pages({ page, total, onPage }: PagesProps) {
+  const words = useWords(GATEWAY_WORDS);
+  const from = page * PAGE_ROWS;
+  return (
+    <div class="gateway-pages">
+      <button type="button" disabled={page === 0} onClick={() => onPage(page - 1)}>
+        {words.previous}
+      </button>
+      <span>{words.pageOf(from + 1, Math.min(from + PAGE_ROWS, total), total)}</span>
+      <button type="button" disabled={from + PAGE_ROWS >= total} onClick={() => onPage(page + 1)}>
+        {words.next}
+      </button>
+    </div>
+  );
+}

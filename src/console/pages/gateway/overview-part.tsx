@@ -1,0 +1,57 @@
+import { useConsole, useWords } from '../../console-parts.js';
+import { FailureText } from '../../ui/failure-text.js';
+import { CodeText } from './code-text.js';
+import { explainFault } from './explain-fault.js';
+import { GATEWAY_WORDS } from './gateway-words.js';
+import { OVERVIEW_WORDS } from './overview-words.js';
+import { useReadiness, useVersion } from './readiness.js';
+import { RejectedList } from './rejected-list.js';
+
+/** Whether the gateway is ready, and what to do about what is wrong. */
+export function OverviewPart() {
+  const words = useWords(OVERVIEW_WORDS);
+  const { data, failure, again } = useReadiness();
+  const version = useVersion();
+  return (
+    <>
+      <FailureText failure={failure} onRetry={again} />
+      {data === undefined && failure === undefined && <Loading />}
+      {data !== undefined && failure === undefined && (
+        <>
+          <p class={data.isReady ? 'gateway-ready' : 'gateway-unready'} role="status">
+            {data.isReady ? words.ready : words.notReady}
+          </p>
+          <p>
+            {words.version} {version ?? '…'}
+          </p>
+          <h2>{words.faults}</h2>
+          <Faults faults={data.faults} />
+        </>
+      )}
+      <RejectedList />
+    </>
+  );
+}
+
+function Loading() {
+  return <p role="status">{useWords(GATEWAY_WORDS).loading}</p>;
+}
+
+function Faults({ faults }: { readonly faults: readonly string[] }) {
+  const { language } = useConsole();
+  const words = useWords(OVERVIEW_WORDS);
+  const explained = faults.flatMap((fault) => explainFault(fault, language.current.value));
+  if (explained.length === 0) return <p class="gateway-good">{words.noFaults}</p>;
+  return (
+    <ul class="gateway-faults">
+      {explained.map(({ text, advice }) => (
+        <li key={text}>
+          <strong>{text}</strong>
+          <p>
+            <span class="hint">{words.whatToDo}</span> <CodeText text={advice ?? words.noAdvice} />
+          </p>
+        </li>
+      ))}
+    </ul>
+  );
+}

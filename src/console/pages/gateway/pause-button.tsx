@@ -1,0 +1,17 @@
+import { useWords } from '../../console-parts.js';
+import { GATEWAY_WORDS } from './gateway-words.js';
+import type { Refreshed } from './use-refreshed.js';
+
+/** Stops a list from changing while it is read, and lets it go on. */
+export function PauseButton({ refreshed }: { readonly refreshed: Refreshed<unknown> }) {
+  const words = useWords(GATEWAY_WORDS);
+  const { isPaused, setPaused } = refreshed;
+  return (
+    <span class="gateway-pause">
+      <button type="button" onClick={() => setPaused(!isPaused)}>
+        {isPaused ? words.goOn : words.pause}
+      </button>
+      <span class="hint">{isPaused ? words.paused : words.refreshed}</span>
+    </span>
+  );
+}

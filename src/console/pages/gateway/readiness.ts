@@ -1,0 +1,62 @@
+import { HttpError } from '@oazapfts/runtime';
+import { useEffect } from 'preact/hooks';
+import { getOpenApiDocument, getReadiness } from '../../api/generated.js';
+import { useConsole } from '../../console-parts.js';
+import { type Loaded, useLoaded } from '../../ui/use-request.js';
+
+const STATUS_TOPIC = 'gateway/status';
+
+/** Whether the gateway does its whole work, and what is wrong. */
+export interface Readiness {
+  readonly isReady: boolean;
+  readonly faults: readonly string[];
+}
+
+/** The gateway's faults, read at once, and again whenever `gateway/status` tells of a change. */
+export function useReadiness(): Loaded<Readiness> {
+  const { live } = useConsole();
+  const readiness = useLoaded(readReadiness, []);
+  const { again } = readiness;
+  useEffect(
+    () =>
+      live.listen({
+        message: ({ topic }) => {
+          if (topic === STATUS_TOPIC) again();
+        },
+        missed: again,
+      }),
+    [live, again],
+  );
+  // While the stream is away the gateway may be stopping, or just be back.
+  const state = live.state.value;
+  useEffect(again, [state, again]);
+  return readiness;
+}
+
+/** The version of the gateway; undefined until it is read. */
+export function useVersion(): string | undefined {
+  const { data } = useLoaded(getOpenApiDocument, []);
+  const info = data?.['info'];
+  const version: unknown =
+    typeof info === 'object' && info !== null ? Reflect.get(info, 'version') : undefined;
+  return typeof version === 'string' ? version : undefined;
+}
+
+async function readReadiness(): Promise<Readiness> {
+  try {
+    const { faults } = await getReadiness();
+    return { isReady: true, faults };
+  } catch (error) {
+    const faults = error instanceof HttpError ? faultsOf(error.data) : undefined;
+    if (faults === undefined) throw error;
+    return { isReady: false, faults };
+  }
+}
+
+/** The faults of a 503; undefined for any other failure. */
+function faultsOf(problem: unknown): readonly string[] | undefined {
+  if (typeof problem !== 'object' || problem === null) return undefined;
+  const faults: unknown = Reflect.get(problem, 'faults');
+  if (!Array.isArray(faults)) return undefined;
+  return faults.filter((fault: unknown) => typeof fault === 'string');
+}

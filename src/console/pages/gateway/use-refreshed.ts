@@ -1,0 +1,29 @@
+import { useEffect, useState } from 'preact/hooks';
+import { type Loaded, useLoaded } from '../../ui/use-request.js';
+
+const REFRESH_MS = 5_000;
+
+/** Data that is read again every few seconds while it is shown. */
+export interface Refreshed<Data> extends Loaded<Data> {
+  readonly isPaused: boolean;
+  readonly setPaused: (isPaused: boolean) => void;
+}
+
+/** Reads data, and again every few seconds unless paused, or while nobody sees the page. */
+export function useRefreshed<Data>(
+  read: () => Promise<Data>,
+  dependencies: readonly unknown[],
+): Refreshed<Data> {
+  const loaded = useLoaded(read, dependencies);
+  const [isPaused, setPaused] = useState(false);
+  const { again, isPending } = loaded;
+  useEffect(() => {
+    if (isPaused || isPending) return;
+    // From the end of one read to the next: a slow gateway is not asked faster than it answers.
+    const timer = setInterval(() => {
+      if (document.visibilityState === 'visible') again();
+    }, REFRESH_MS);
+    return () => clearInterval(timer);
+  }, [isPaused, isPending, again]);
+  return { ...loaded, isPaused, setPaused };
+}

@@ -1,0 +1,45 @@
+import { AlarmDetails } from './alarm-details.js';
+import type { ReadAlarm } from './alarm-pages.js';
+import { AlarmButtons, AlarmKind, AlarmPlace, AlarmState, AlarmTimes } from './alarm-parts.js';
+import type { AlarmRowsProps } from './alarm-table.js';
+import { useOpened } from './use-opened.js';
+
+/** Alarms on a phone. */
+export function AlarmCards({ alarms, locationId }: AlarmRowsProps) {
+  return (
+    <ol class="history-cards">
+      {alarms.map((read) => (
+        <AlarmCard key={read.alarm.id} read={read} locationId={locationId} />
+      ))}
+    </ol>
+  );
+}
+
+function AlarmCard({
+  read,
+  locationId,
+}: {
+  readonly read: ReadAlarm;
+  readonly locationId: string;
+}) {
+  const { alarm } = read;
+  const opened = useOpened();
+  return (
+    <li>
+      <div class="history-card-head">
+        <AlarmKind kind={alarm.kind} />
+        <AlarmState alarm={alarm} />
+      </div>
+      <div>
+        {alarm.device.name}
+        {alarm.room !== null && ', '}
+        <AlarmPlace alarm={alarm} />
+      </div>
+      <AlarmTimes alarm={alarm} />
+      <AlarmButtons alarm={alarm} opened={opened} />
+      {opened.shown !== undefined && (
+        <AlarmDetails read={read} locationId={locationId} shown={opened.shown} />
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,71 @@
+import type { ComponentChildren } from 'preact';
+import { useConsole, useWords } from '../../console-parts.js';
+import { dateTime } from '../../ui/time-ago.js';
+import type { ReadAlarm } from './alarm-pages.js';
+import { HISTORY_WORDS } from './history-words.js';
+import { RecordingPlayer } from './recording-player.js';
+import type { Part } from './use-opened.js';
+
+interface AlarmDetailsProps {
+  readonly read: ReadAlarm;
+  readonly locationId: string;
+  readonly shown: Part;
+}
+
+/** Everything about an alarm that has no place in its row, or one of its recordings. */
+export function AlarmDetails({ read, locationId, shown }: AlarmDetailsProps) {
+  const { language } = useConsole();
+  const words = useWords(HISTORY_WORDS);
+  const { alarm } = read;
+  if (shown !== 'details') {
+    return <RecordingPlayer key={shown} read={read} locationId={locationId} type={shown} />;
+  }
+  const time = (at: string | undefined) =>
+    at === undefined ? undefined : dateTime(at, language.current.value);
+  const { acknowledgedBy, acknowledgedAt, resolvedBy, resolvedAt, note } = alarm;
+  return (
+    <dl class="history-details">
+      <Detail name={words.received}>{time(alarm.receivedAt)}</Detail>
+      <Detail name={words.group}>{alarm.group?.name}</Detail>
+      <Detail name={acknowledgedBy && words.acknowledgedBy(acknowledgedBy.name)}>
+        {time(acknowledgedAt)}
+      </Detail>
+      <Detail name={resolvedBy && words.resolvedBy(resolvedBy.name)}>{time(resolvedAt)}</Detail>
+      <Detail name={words.note}>{note}</Detail>
+      <Detail name={words.customData}>
+        <Json value={alarm.customData} />
+      </Detail>
+      <Detail name={words.data}>
+        <Json value={alarm.data} />
+      </Detail>
+      <Detail name={words.alarmId}>
+        <code>{alarm.id}</code>
+      </Detail>
+    </dl>
+  );
+}
+
+/** A line; none when there is nothing to say. */
+function Detail({
+  name,
+  children,
+}: {
+  readonly name: string | undefined;
+  readonly children: ComponentChildren;
+}) {
+  if (name === undefined || children === undefined) return null;
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+function Json({ value }: { readonly value: Readonly<Record<string, unknown>> | null }) {
+  const words = useWords(HISTORY_WORDS);
+  if (value === null || Object.keys(value).length === 0) {
+    return <span class="hint">{words.none}</span>;
+  }
+  return <pre class="history-json">{JSON.stringify(value, null, 2)}</pre>;
+}

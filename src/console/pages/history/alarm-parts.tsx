@@ -1,0 +1,98 @@
+import { KIND_WORDS, KindIcon, KindName, kindOf } from '../../alarms/kinds.js';
+import type { LocationAlarm } from '../../api/generated.js';
+import { useConsole, useWords } from '../../console-parts.js';
+import { dateTime, TimeAgo } from '../../ui/time-ago.js';
+import { HISTORY_WORDS } from './history-words.js';
+import type { Opened, Part } from './use-opened.js';
+
+/** From this delay on between detection and receipt, both are told. */
+const LATE_MS = 60_000;
+
+interface OfAlarm {
+  readonly alarm: LocationAlarm;
+}
+
+export function AlarmKind({ kind }: { readonly kind: string }) {
+  const known = kindOf(kind);
+  return (
+    <span class="history-kind">
+      {known === undefined ? (
+        kind
+      ) : (
+        <>
+          <KindIcon kind={known} />
+          <KindName kind={known} />
+        </>
+      )}
+    </span>
+  );
+}
+
+/** When it was detected, and when it was received if that was later. */
+export function AlarmTimes({ alarm: { detectedAt, receivedAt } }: OfAlarm) {
+  const { language } = useConsole();
+  const words = useWords(HISTORY_WORDS);
+  const isLate = Date.parse(receivedAt) - Date.parse(detectedAt) > LATE_MS;
+  return (
+    <span class="history-times">
+      <span>{dateTime(detectedAt, language.current.value)}</span>
+      <span class="hint">
+        <TimeAgo at={detectedAt} />
+      </span>
+      {isLate && (
+        <span class="history-late">
+          {words.received}: {dateTime(receivedAt, language.current.value)}
+        </span>
+      )}
+    </span>
+  );
+}
+
+export function AlarmPlace({ alarm: { room, group } }: OfAlarm) {
+  return (
+    <span class="history-place">
+      {room?.name} {group !== null && <span class="hint">{group.name}</span>}
+    </span>
+  );
+}
+
+/** The state, and who gave it. */
+export function AlarmState({ alarm }: OfAlarm) {
+  const words = useWords(HISTORY_WORDS);
+  const { state, acknowledgedBy, resolvedBy } = alarm;
+  const author = resolvedBy ?? acknowledgedBy;
+  return (
+    <span class="history-state">
+      <span class={`history-badge ${state}`}>{words.stateNames[state]}</span>
+      {author !== undefined && <span class="hint">{author.name}</span>}
+    </span>
+  );
+}
+
+/** Opens its details and recordings. */
+export function AlarmButtons({ alarm, opened }: OfAlarm & { readonly opened: Opened }) {
+  const { language } = useConsole();
+  const words = useWords(HISTORY_WORDS);
+  const kinds = useWords(KIND_WORDS);
+  const kind = kindOf(alarm.kind);
+  const parts: [Part, string][] = [['details', words.details]];
+  if (alarm.footage.video !== null) parts.push(['video', words.playVideo]);
+  if (alarm.footage.audio !== null) parts.push(['audio', words.playAudio]);
+  // The visible text begins the name: whoever speaks to the page says what is written.
+  const of = `${kind === undefined ? alarm.kind : kinds[kind]}, ${dateTime(alarm.detectedAt, language.current.value)}`;
+  return (
+    <span class="history-buttons">
+      {parts.map(([part, text]) => (
+        <button
+          key={part}
+          type="button"
+          aria-expanded={opened.shown === part}
+          aria-label={`${text}: ${of}`}
+          onClick={() => opened.toggle(part)}
+        >
+          {text}
+        </button>
+      ))}
+    </span>
+  );
+}

@@ -1,0 +1,72 @@
+import { Fragment } from 'preact';
+import { useWords } from '../../console-parts.js';
+import { AlarmDetails } from './alarm-details.js';
+import type { ReadAlarm } from './alarm-pages.js';
+import { AlarmButtons, AlarmKind, AlarmPlace, AlarmState, AlarmTimes } from './alarm-parts.js';
+import { HISTORY_WORDS } from './history-words.js';
+import { useOpened } from './use-opened.js';
+
+export interface AlarmRowsProps {
+  readonly alarms: readonly ReadAlarm[];
+  readonly locationId: string;
+}
+
+/** Alarms on a wide screen. */
+export function AlarmTable({ alarms, locationId }: AlarmRowsProps) {
+  const words = useWords(HISTORY_WORDS);
+  return (
+    <table class="history-table">
+      <thead>
+        <tr>
+          <th scope="col">{words.kind}</th>
+          <th scope="col">{words.detected}</th>
+          <th scope="col">{words.place}</th>
+          <th scope="col">{words.device}</th>
+          <th scope="col">{words.state}</th>
+          <th scope="col">{words.details}</th>
+        </tr>
+      </thead>
+      <tbody>
+        {alarms.map((read) => (
+          <AlarmRow key={read.alarm.id} read={read} locationId={locationId} />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+const COLUMNS = 6;
+
+function AlarmRow({ read, locationId }: { readonly read: ReadAlarm; readonly locationId: string }) {
+  const { alarm } = read;
+  const opened = useOpened();
+  return (
+    <Fragment>
+      <tr>
+        <th scope="row">
+          <AlarmKind kind={alarm.kind} />
+        </th>
+        <td>
+          <AlarmTimes alarm={alarm} />
+        </td>
+        <td>
+          <AlarmPlace alarm={alarm} />
+        </td>
+        <td>{alarm.device.name}</td>
+        <td>
+          <AlarmState alarm={alarm} />
+        </td>
+        <td>
+          <AlarmButtons alarm={alarm} opened={opened} />
+        </td>
+      </tr>
+      {opened.shown !== undefined && (
+        <tr>
+          <td colSpan={COLUMNS}>
+            <AlarmDetails read={read} locationId={locationId} shown={opened.shown} />
+          </td>
+        </tr>
+      )}
+    </Fragment>
+  );
+}

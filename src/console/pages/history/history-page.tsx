@@ -1,0 +1,74 @@
+import { useMemo } from 'preact/hooks';
+import { type Location, listLocations } from '../../api/generated.js';
+import { useConsole, useWords } from '../../console-parts.js';
+import { FailureText } from '../../ui/failure-text.js';
+import { useLoaded } from '../../ui/use-request.js';
+import { AlarmChart } from './alarm-chart.js';
+import { AlarmList } from './alarm-list.js';
+import { CsvDownload } from './csv-download.js';
+import { HistoryFilters } from './history-filters.js';
+import { type AlarmSearch, parseSearch, searchQuery } from './history-search.js';
+import { HISTORY_WORDS } from './history-words.js';
+import './history.css';
+
+const VIEWS = ['list', 'chart'] as const;
+type View = (typeof VIEWS)[number];
+
+/** What happened: the alarms of a home as a list, a chart, or a file. */
+export function HistoryPage() {
+  const words = useWords(HISTORY_WORDS);
+  const homes = useLoaded(listLocations, []);
+  return (
+    <>
+      <h1>{words.title}</h1>
+      <FailureText failure={homes.failure} onRetry={homes.again} />
+      {homes.data === undefined && homes.isPending && <p role="status">{words.loadingHomes}</p>}
+      {homes.data !== undefined && <SearchedHistory homes={homes.data} />}
+    </>
+  );
+}
+
+/** The filters are in the address alone: a link shows the same to everybody. */
+function SearchedHistory({ homes }: { readonly homes: readonly Location[] }) {
+  const { routing } = useConsole();
+  const words = useWords(HISTORY_WORDS);
+  const { path, query } = routing.place.value;
+  const search = useMemo(() => {
+    const parsed = parseSearch(query);
+    return { ...parsed, locationId: parsed.locationId || (homes[0]?.id ?? '') };
+  }, [query, homes]);
+  const view = VIEWS.find((one) => one === query.get('view')) ?? 'list';
+  const show = (changed: AlarmSearch, chosen: View) =>
+    routing.replace(path, {
+      ...searchQuery(changed),
+      ...(chosen !== 'list' && { view: chosen }),
+    });
+  const setSearch = (changed: AlarmSearch) => show(changed, view);
+  if (search.locationId === '') return <p>{words.noHomes}</p>;
+  return (
+    <>
+      <HistoryFilters homes={homes} search={search} onChange={setSearch} />
+      <div class="history-tools">
+        <fieldset class="history-choice">
+          <legend class="visually-hidden">{words.views}</legend>
+          {VIEWS.map((one) => (
+            <button
+              key={one}
+              type="button"
+              aria-pressed={one === view}
+              onClick={() => show(search, one)}
+            >
+              {words[one]}
+            </button>
+          ))}
+        </fieldset>
+        <CsvDownload key={JSON.stringify(search)} search={search} />
+      </div>
+      {view === 'list' ? (
+        <AlarmList search={search} onChange={setSearch} />
+      ) : (
+        <AlarmChart search={search} />
+      )}
+    </>
+  );
+}

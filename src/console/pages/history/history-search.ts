@@ -1,0 +1,92 @@
+import { KINDS, type Kind } from '../../alarms/kinds.js';
+import type { AlarmState } from '../../api/generated.js';
+import { ALARM_STATES } from './alarm-states.js';
+
+/** Which alarms are looked for. */
+export interface AlarmSearch {
+  readonly locationId: string;
+  /** Empty: everywhere. */
+  readonly roomId: string;
+  /** Empty: of every device. */
+  readonly deviceId: string;
+  /** Empty: all. */
+  readonly kinds: readonly Kind[];
+  /** Empty: all. */
+  readonly states: readonly AlarmState[];
+  /** The beginning, which counts; undefined: from the first alarm on. */
+  readonly fromMs: number | undefined;
+  /** The end, which does not count; undefined: up to now. */
+  readonly toMs: number | undefined;
+}
+
+/** Reads a search from the query of an address; what cannot be read is left out. */
+export function parseSearch(query: URLSearchParams): AlarmSearch {
+  return {
+    locationId: query.get('location') ?? '',
+    roomId: query.get('room') ?? '',
+    deviceId: query.get('device') ?? '',
+    kinds: chosen(KINDS, query.get('kinds')),
+    states: chosen(ALARM_STATES, query.get('state')),
+    fromMs: parseTime(query.get('from')),
+    toMs: parseTime(query.get('to')),
+  };
+}
+
+/** The search as the query of an address, which leads to the same alarms in every time zone. */
+export function searchQuery(search: AlarmSearch): Record<string, string> {
+  const { locationId, roomId, deviceId, kinds, states, fromMs, toMs } = search;
+  const entries = {
+    location: locationId,
+    room: roomId,
+    device: deviceId,
+    kinds: kinds.join(','),
+    state: states.join(','),
+    from: fromMs === undefined ? '' : timeWithOffset(fromMs),
+    to: toMs === undefined ? '' : timeWithOffset(toMs),
+  };
+  return Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== ''));
+}
+
+/** Whether anything but the home narrows the search. */
+export function isNarrowed({ roomId, deviceId, kinds, states }: AlarmSearch): boolean {
+  return roomId !== '' || deviceId !== '' || kinds.length > 0 || states.length > 0;
+}
+
+/** RFC 3339 in the time zone of the browser: `2026-11-22T20:00:00.000+01:00`. */
+export function timeWithOffset(timeMs: number): string {
+  const minutes = -new Date(timeMs).getTimezoneOffset();
+  const distance = Math.abs(minutes);
+  const offset = `${twoDigits(Math.floor(distance / 60))}:${twoDigits(distance % 60)}`;
+  const local = new Date(timeMs + minutes * 60_000).toISOString().slice(0, -1);
+  return `${local}${minutes < 0 ? '-' : '+'}${offset}`;
+}
+
+/** A time as an `<input type="datetime-local">` has it, in the time zone of the browser. */
+export function localText(timeMs: number | undefined): string {
+  return timeMs === undefined ? '' : timeWithOffset(timeMs).slice(0, 16);
+}
+
+/** The time that was typed into such an input; undefined when there is none. */
+export function parseTime(text: string | null): number | undefined {
+  const timeMs = text === null || text === '' ? Number.NaN : Date.parse(text);
+  return Number.isNaN(timeMs) ? undefined : timeMs;
+}
+
+/** From yesterday 20:00 to today 07:00: the shift whose handover is in the morning. */
+export function lastNight(nowMs: number): { readonly fromMs: number; readonly toMs: number } {
+  const now = new Date(nowMs);
+  const [year, month, day] = [now.getFullYear(), now.getMonth(), now.getDate()];
+  return {
+    fromMs: new Date(year, month, day - 1, 20).getTime(),
+    toMs: new Date(year, month, day, 7).getTime(),
+  };
+}
+
+function chosen<Value extends string>(values: readonly Value[], text: string | null): Value[] {
+  const wanted = text?.split(',') ?? [];
+  return values.filter((value) => wanted.includes(value));
+}
+
+function twoDigits(number: number): string {
+  return String(number).padStart(2, '0');
+}

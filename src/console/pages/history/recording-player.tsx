@@ -1,0 +1,79 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { type Failure, failureOf } from '../../api/failure.js';
+import { useWords } from '../../console-parts.js';
+import { FailureText } from '../../ui/failure-text.js';
+import { type ReadAlarm, readAgain } from './alarm-pages.js';
+import { HISTORY_WORDS } from './history-words.js';
+
+/** URLs end after ten minutes; one that is nearly over is not begun with. */
+const URL_VALID_MS = 9 * 60_000;
+
+interface RecordingPlayerProps {
+  readonly read: ReadAlarm;
+  readonly locationId: string;
+  readonly type: 'video' | 'audio';
+}
+
+/** Plays a recording in place. */
+export function RecordingPlayer({ read, locationId, type }: RecordingPlayerProps) {
+  const words = useWords(HISTORY_WORDS);
+  const { alarm, readAtMs } = read;
+  const [url, setUrl] = useState(
+    Date.now() - readAtMs < URL_VALID_MS ? alarm.footage[type] : undefined,
+  );
+  /** Counts the players: one that failed does not try again, and a new URL may equal the old one. */
+  const [turn, setTurn] = useState(0);
+  const [isUnreadable, setUnreadable] = useState(false);
+  const [failure, setFailure] = useState<Failure>();
+  /** Where it goes on when its URL ended while it was played. */
+  const resumeAtSeconds = useRef(0);
+  const renewedAtMs = useRef(0);
+  const renew = () => {
+    // A new URL that fails at once, too, is of a recording that is not there.
+    if (Date.now() - renewedAtMs.current < URL_VALID_MS) return setUnreadable(true);
+    renewedAtMs.current = Date.now();
+    // Not the old URL meanwhile: it would fail once more.
+    setUrl(undefined);
+    setFailure(undefined);
+    readAgain(locationId, alarm).then(
+      (again) => {
+        setUrl(again?.footage[type]);
+        setTurn((before) => before + 1);
+        setUnreadable(again?.footage[type] == null);
+      },
+      (error: unknown) => {
+        renewedAtMs.current = 0;
+        setFailure(failureOf(error));
+      },
+    );
+  };
+  useEffect(() => {
+    if (url === undefined) renew();
+  }, []);
+  if (isUnreadable) {
+    return (
+      <p class="failure" role="alert">
+        {words.unreadable}
+      </p>
+    );
+  }
+  if (failure !== undefined) return <FailureText failure={failure} onRetry={renew} />;
+  if (url == null) return <p role="status">{words.renewing}</p>;
+  const player = {
+    ...{ src: url, controls: true, autoPlay: true, preload: 'metadata' as const },
+    class: 'history-player',
+    'aria-label': words.recording,
+    onError: ({ currentTarget }: { readonly currentTarget: HTMLMediaElement }) => {
+      resumeAtSeconds.current = currentTarget.currentTime;
+      renew();
+    },
+    onLoadedMetadata: ({ currentTarget }: { readonly currentTarget: HTMLMediaElement }) => {
+      if (resumeAtSeconds.current > 0) currentTarget.currentTime = resumeAtSeconds.current;
+    },
+  };
+  return type === 'video' ? (
+    <video key={turn} {...player} playsInline />
+  ) : (
+    <audio key={turn} {...player} />
+  );
+}

@@ -1,0 +1,127 @@
+import { useState } from 'preact/hooks';
+import { type Device, listLocations, moveDevice, type Room } from '../../api/generated.js';
+import { useConsole, useWords } from '../../console-parts.js';
+import { useLoaded } from '../../ui/use-request.js';
+import { ChangeDialog } from './change-dialog.js';
+import { GroupField, NameField, RoomField } from './fields.js';
+import { type Named, putDevice, putRoom, remove, rename } from './home-changes.js';
+import type { Home } from './home-data.js';
+import type { HomeRights } from './home-rights.js';
+import { sorted } from './home-tree.js';
+import { HOME_WORDS } from './home-words.js';
+
+interface ChangeProps {
+  readonly home: Home;
+  readonly rights: HomeRights;
+  readonly onDone: (said: string) => void;
+  readonly onClose: () => void;
+}
+
+export function RenameDialog({ home, named, onDone, onClose }: ChangeProps & { named: Named }) {
+  const words = useWords(HOME_WORDS);
+  const [name, setName] = useState(named.name);
+  return (
+    <ChangeDialog
+      title={words.renameTitle(named.name)}
+      submit={words.save}
+      request={() => rename(home.location.id, named, name)}
+      onDone={() => onDone(words.renamed(name.trim()))}
+      onClose={onClose}
+    >
+      <NameField value={name} onInput={setName} />
+    </ChangeDialog>
+  );
+}
+
+export function RemoveDialog({ home, named, onDone, onClose }: ChangeProps & { named: Named }) {
+  const words = useWords(HOME_WORDS);
+  return (
+    <ChangeDialog
+      title={words.removeTitle(named.name)}
+      submit={words.remove}
+      isDangerous
+      request={() => remove(home.location.id, named)}
+      onDone={() => onDone(words.removed(named.name))}
+      onClose={onClose}
+    >
+      <p>{words.removeHints[named.kind]}</p>
+    </ChangeDialog>
+  );
+}
+
+export function MoveRoomDialog(props: ChangeProps & { readonly room: Room }) {
+  const { home, rights, room, onDone, onClose } = props;
+  const words = useWords(HOME_WORDS);
+  const [groupId, setGroupId] = useState(room.groupId);
+  return (
+    <ChangeDialog
+      title={words.moveTitle(room.name)}
+      submit={words.move}
+      request={() => putRoom(home.location.id, room, groupId)}
+      onDone={() => onDone(words.moved(room.name))}
+      onClose={onClose}
+    >
+      <GroupField groups={rights.targetGroups()} mayBeNone value={groupId} onChange={setGroupId} />
+    </ChangeDialog>
+  );
+}
+
+/** Moves a device within its home, or to another one of which the token is a manager as well. */
+export function MoveDeviceDialog(props: ChangeProps & { readonly device: Device }) {
+  const { home, rights, device, onDone, onClose } = props;
+  const words = useWords(HOME_WORDS);
+  const [roomId, setRoomId] = useState(device.roomId);
+  const [targetLocationId, setTargetLocationId] = useState(home.location.id);
+  const isStaying = targetLocationId === home.location.id;
+  return (
+    <ChangeDialog
+      title={words.moveTitle(device.name)}
+      submit={words.move}
+      request={async () => {
+        if (isStaying) return putDevice(device, roomId);
+        const { id, locationId } = device;
+        await moveDevice({ locationId, deviceId: id, deviceMove: { targetLocationId } });
+      }}
+      onDone={() => onDone(words.moved(device.name))}
+      onClose={onClose}
+    >
+      {rights.mayManageHome && (
+        <HomeField home={home} value={targetLocationId} onChange={setTargetLocationId} />
+      )}
+      {isStaying ? (
+        <RoomField home={home} rooms={rights.targetRooms()} value={roomId} onChange={setRoomId} />
+      ) : (
+        <p>{words.otherHomeHint}</p>
+      )}
+    </ChangeDialog>
+  );
+}
+
+interface HomeFieldProps {
+  readonly home: Home;
+  readonly value: string;
+  readonly onChange: (locationId: string) => void;
+}
+
+/** A choice of the homes that the token manages as a whole; nothing when there is only this one. */
+function HomeField({ home, value, onChange }: HomeFieldProps) {
+  const { session } = useConsole();
+  const words = useWords(HOME_WORDS);
+  const locations = useLoaded(() => listLocations(), []);
+  const targets = sorted(locations.data ?? [home.location]).filter(({ id }) =>
+    session.may('manager', id, null),
+  );
+  if (targets.length < 2) return null;
+  return (
+    <label>
+      {words.home}
+      <select value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
+        {targets.map(({ id, name }) => (
+          <option key={id} value={id}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}

@@ -1,0 +1,12 @@
+import type { Device, Room } from '../../api/generated.js';
+import type { Named } from './home-changes.js';
+
+/** What a button of a home asks for: a dialog follows. */
+export type HomeAction =
+  | { readonly type: 'create-group' }
+  | { readonly type: 'create-room'; readonly groupId: string | null }
+  | { readonly type: 'create-device'; readonly roomId: string | null }
+  | { readonly type: 'rename'; readonly named: Named }
+  | { readonly type: 'remove'; readonly named: Named }
+  | { readonly type: 'move-room'; readonly room: Room }
+  | { readonly type: 'move-device'; readonly device: Device };

@@ -1,0 +1,22 @@
+import './home.css';
+import { useConsole, useWords } from '../../console-parts.js';
+import { SHELL_WORDS } from '../../shell-words.js';
+import { DevicePage } from './device-page.js';
+import { HomesList } from './homes-list.js';
+import { ImportPage } from './import-page.js';
+import { OneHome } from './one-home.js';
+
+/** The homes, one home, one of its devices, or the making of many devices at once. */
+export function HomePage() {
+  const { routing } = useConsole();
+  const words = useWords(SHELL_WORDS);
+  const [, , locationId = '', part, deviceId = ''] = routing.place.value.path.split('/');
+  if (locationId === '') return <HomesList />;
+  if (part === undefined || part === '')
+    return <OneHome key={locationId} locationId={locationId} />;
+  if (part === 'import') return <ImportPage key={locationId} locationId={locationId} />;
+  if (part === 'devices' && deviceId !== '') {
+    return <DevicePage key={deviceId} locationId={locationId} deviceId={deviceId} />;
+  }
+  return <p>{words.noPage}</p>;
+}

@@ -1,0 +1,106 @@
+import type { Device, Group, Room } from '../../api/generated.js';
+import type { Home } from './home-data.js';
+
+export interface RoomNode {
+  readonly room: Room;
+  readonly devices: readonly Device[];
+}
+
+/** A group with its rooms; with the group undefined, the rooms without one. */
+export interface GroupNode {
+  readonly group: Group | undefined;
+  readonly rooms: readonly RoomNode[];
+}
+
+export interface HomeTree {
+  readonly groups: readonly GroupNode[];
+  /** Devices without a room. */
+  readonly loose: readonly Device[];
+  /** How many devices there are that match, but are not in the tree because it would be too long. */
+  readonly left: number;
+}
+
+export interface TreeFilter {
+  readonly search: string;
+  /** Leaves other devices out, and with them the rooms and groups that have none. */
+  readonly shows: ((device: Device) => boolean) | undefined;
+  readonly maxDevices: number;
+}
+
+/**
+ * What of a home is shown: all of it, or what matches the search.
+ *
+ * A group or room that matches shows everything in it.
+ */
+export function homeTree(home: Home, filter: TreeFilter): HomeTree {
+  const { shows } = filter;
+  const wanted = folded(filter.search);
+  const matches = (...texts: readonly string[]) =>
+    wanted === '' || texts.some((text) => folded(text).includes(wanted));
+  const isFiltered = wanted !== '' || shows !== undefined;
+  const byRoom = devicesByRoom(home.devices);
+  const counter = new Counter(filter.maxDevices);
+
+  const roomNode = (room: Room, isGroupWanted: boolean): RoomNode | undefined => {
+    const isWanted = isGroupWanted || matches(room.name);
+    const devices = (byRoom.get(room.id) ?? []).filter(
+      (device) => (isWanted || matches(device.name, device.id)) && (shows?.(device) ?? true),
+    );
+    const isShown = devices.length > 0 || (isWanted && shows === undefined);
+    return isShown ? { room, devices: counter.take(devices) } : undefined;
+  };
+  const groupNode = (group: Group | undefined): GroupNode | undefined => {
+    const isWanted = group !== undefined && matches(group.name) && wanted !== '';
+    const rooms = sorted(home.rooms)
+      .filter(({ groupId }) => groupId === (group?.id ?? null))
+      .flatMap((room) => roomNode(room, isWanted) ?? []);
+    const isShown = rooms.length > 0 || (group !== undefined && (!isFiltered || isWanted));
+    return isShown ? { group, rooms } : undefined;
+  };
+
+  const groups = [...sorted(home.groups), undefined].flatMap((group) => groupNode(group) ?? []);
+  const loose = (byRoom.get(null) ?? []).filter(
+    (device) => matches(device.name, device.id) && (shows?.(device) ?? true),
+  );
+  return { groups, loose: counter.take(loose), left: counter.left };
+}
+
+function devicesByRoom(devices: readonly Device[]): ReadonlyMap<string | null, readonly Device[]> {
+  const byRoom = new Map<string | null, Device[]>();
+  for (const device of sorted(devices)) {
+    const others = byRoom.get(device.roomId);
+    if (others === undefined) byRoom.set(device.roomId, [device]);
+    else others.push(device);
+  }
+  return byRoom;
+}
+
+/** Lets the first so many devices through, and counts the others. */
+class Counter {
+  #room: number;
+  left = 0;
+
+  constructor(room: number) {
+    this.#room = room;
+  }
+
+  take(devices: readonly Device[]): readonly Device[] {
+    const taken = devices.slice(0, this.#room);
+    this.#room -= taken.length;
+    this.left += devices.length - taken.length;
+    return taken;
+  }
+}
+
+const collator = new Intl.Collator(undefined, { numeric: true });
+
+/** By name, as people count: room 9 before room 10. */
+export function sorted<Named extends { readonly name: string }>(
+  all: readonly Named[],
+): readonly Named[] {
+  return all.toSorted((one, other) => collator.compare(one.name, other.name));
+}
+
+function folded(text: string): string {
+  return text.normalize('NFKC').toLowerCase().trim();
+}

@@ -1,0 +1,102 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { useWords } from '../../console-parts.js';
+import { FailureText } from '../../ui/failure-text.js';
+import { CopiedText } from './copied-text.js';
+import type { IssuedDevice } from './issue-device.js';
+import { ISSUED_WORDS } from './issued-words.js';
+import { QrCode } from './qr-code.js';
+import { isLocalAddress, setupText } from './setup-text.js';
+import { useKeptPage } from './use-kept-page.js';
+
+interface IssuedDevicesProps {
+  readonly devices: readonly IssuedDevice[];
+  readonly homeName: string;
+  /** Saves the ids and secrets as a file, where there are many. */
+  readonly onDownload?: (() => void) | undefined;
+  readonly onDone: () => void;
+}
+
+/** Ids and secrets of new devices, this once: as text, as QR codes, and as labels to print. */
+export function IssuedDevices({ devices, homeName, onDownload, onDone }: IssuedDevicesProps) {
+  const words = useWords(ISSUED_WORDS);
+  const [address, setAddress] = useState(location.hostname);
+  const isOne = devices.length === 1;
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => heading.current?.focus(), []);
+  useKeptPage(words.leave);
+  return (
+    <>
+      <div class="home-noprint home-form">
+        <h1 tabIndex={-1} ref={heading}>
+          {isOne ? words.titleOne : words.titleMany(devices.length)}
+        </h1>
+        <p role="status">
+          <strong>{isOne ? words.once : words.onceMany}</strong>
+        </p>
+        {devices.map(({ id, name, moveFailure }) =>
+          moveFailure === undefined ? null : (
+            <div key={id}>
+              <p>{words.notMoved(name)}</p>
+              <FailureText failure={moveFailure} />
+            </div>
+          ),
+        )}
+        <label class="home-address">
+          {words.address}
+          <input
+            value={address}
+            autocomplete="off"
+            onInput={({ currentTarget }) => setAddress(currentTarget.value)}
+          />
+          <span class="hint">
+            {isLocalAddress(address) ? words.localAddress : words.addressHint}
+          </span>
+        </label>
+        <div class="home-buttons">
+          <button type="button" class="primary" onClick={() => print()}>
+            {words.print}
+          </button>
+          {onDownload !== undefined && (
+            <button type="button" onClick={onDownload}>
+              {words.download}
+            </button>
+          )}
+          <button type="button" onClick={onDone}>
+            {words.done}
+          </button>
+        </div>
+      </div>
+      <ul class="home-labels">
+        {devices.map((device) => (
+          <Label key={device.id} device={device} homeName={homeName} address={address} />
+        ))}
+      </ul>
+    </>
+  );
+}
+
+interface LabelProps {
+  readonly device: IssuedDevice;
+  readonly homeName: string;
+  readonly address: string;
+}
+
+function Label({ device, homeName, address }: LabelProps) {
+  const words = useWords(ISSUED_WORDS);
+  const { id, name, secret, roomName } = device;
+  return (
+    <li class="home-label">
+      <QrCode text={setupText({ address, deviceId: id, secret })} label={words.qrCode(name)} />
+      <div>
+        <strong>{name}</strong>
+        <span>
+          {homeName} · {roomName ?? words.noRoom}
+        </span>
+        <span class="hint">{words.id}</span>
+        <CopiedText text={id} label={words.copyId(name)} />
+        <span class="hint">{words.secret}</span>
+        <CopiedText text={secret} label={words.copySecret(name)} />
+      </div>
+    </li>
+  );
+}

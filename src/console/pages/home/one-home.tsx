@@ -1,0 +1,176 @@
+import { useCallback, useMemo, useRef, useState } from 'preact/hooks';
+import { useConsole, useWords } from '../../console-parts.js';
+import { hrefTo } from '../../routing.js';
+import { FailureText } from '../../ui/failure-text.js';
+import { useChange } from '../../ui/use-request.js';
+import { ActionMenu } from './action-menu.js';
+import type { Dragged } from './drag.js';
+import type { HomeAction } from './home-action.js';
+import { putDevice, putRoom } from './home-changes.js';
+import { type Home, useHome } from './home-data.js';
+import { HomeDialog } from './home-dialogs.js';
+import { HomeRights } from './home-rights.js';
+import { HOME_WORDS } from './home-words.js';
+import type { IssuedDevice } from './issue-device.js';
+import { IssuedDevices } from './issued-devices.js';
+import { type Presence, usePresence } from './presence.js';
+import { SearchedTree } from './searched-tree.js';
+
+/** One home: its groups, rooms and devices, and what can be done with them. */
+export function OneHome({ locationId }: { readonly locationId: string }) {
+  const words = useWords(HOME_WORDS);
+  const presence = usePresence(locationId);
+  const { data, failure, isPending, again } = useHome(locationId, presence);
+  const [issued, setIssued] = useState<IssuedDevice>();
+  if (issued !== undefined && data !== undefined) {
+    return (
+      <IssuedDevices
+        devices={[issued]}
+        homeName={data.location.name}
+        onDone={() => setIssued(undefined)}
+      />
+    );
+  }
+  return (
+    <>
+      <p>
+        <a href={hrefTo('/home')}>{words.allHomes}</a>
+      </p>
+      <FailureText failure={failure} onRetry={again} />
+      {data === undefined && isPending && <p role="status">{words.loading}</p>}
+      {data !== undefined && (
+        <HomeContent home={data} presence={presence} again={again} onIssued={setIssued} />
+      )}
+    </>
+  );
+}
+
+interface HomeContentProps {
+  readonly home: Home;
+  readonly presence: Presence;
+  readonly again: () => void;
+  readonly onIssued: (device: IssuedDevice) => void;
+}
+
+function HomeContent({ home, presence, again, onIssued }: HomeContentProps) {
+  const { session, routing } = useConsole();
+  const words = useWords(HOME_WORDS);
+  const [action, setAction] = useState<HomeAction>();
+  const [said, setSaid] = useState('');
+  const heading = useRef<HTMLHeadingElement>(null);
+  const change = useChange();
+  const rights = useMemo(() => new HomeRights(session, home), [session, home]);
+  const onAction = useCallback((wanted: HomeAction) => setAction(wanted), []);
+  const done = (text: string) => {
+    setAction(undefined);
+    setSaid(text);
+    again();
+    const isRemoved = action?.type === 'remove';
+    if (isRemoved && action.named.kind === 'location') routing.go('/home');
+    // The button that had the focus goes with what was deleted.
+    else if (isRemoved) heading.current?.focus();
+  };
+  const drop = ({ kind, id }: Dragged, targetId: string | null) => {
+    const device = kind === 'device' ? home.devices.find((one) => one.id === id) : undefined;
+    const room = kind === 'room' ? home.rooms.find((one) => one.id === id) : undefined;
+    if (device !== undefined && device.roomId !== targetId) {
+      change.send(
+        () => putDevice(device, targetId),
+        () => done(words.moved(device.name)),
+      );
+    }
+    if (room !== undefined && room.groupId !== targetId) {
+      change.send(
+        () => putRoom(home.location.id, room, targetId),
+        () => done(words.moved(room.name)),
+      );
+    }
+  };
+  return (
+    <>
+      <HomeHead home={home} rights={rights} heading={heading} onAction={onAction} />
+      <p role="status" class="home-said">
+        {said}
+      </p>
+      <FailureText failure={change.failure} />
+      <SearchedTree
+        home={home}
+        rights={rights}
+        presence={presence}
+        onAction={onAction}
+        onDrop={drop}
+      />
+      {action !== undefined && (
+        <HomeDialog
+          action={action}
+          home={home}
+          rights={rights}
+          onDone={done}
+          onIssued={(device) => {
+            done(words.created(device.name));
+            onIssued(device);
+          }}
+          onClose={() => setAction(undefined)}
+        />
+      )}
+    </>
+  );
+}
+
+interface HomeHeadProps {
+  readonly home: Home;
+  readonly rights: HomeRights;
+  readonly heading: { current: HTMLHeadingElement | null };
+  readonly onAction: (action: HomeAction) => void;
+}
+
+function HomeHead({ home, rights, heading, onAction }: HomeHeadProps) {
+  const words = useWords(HOME_WORDS);
+  const { id, name } = home.location;
+  const named = { kind: 'location', id, name } as const;
+  const mayMakeRooms = rights.mayManageHome || rights.targetGroups().length > 0;
+  const rename = { text: words.rename, choose: () => onAction({ type: 'rename', named }) };
+  const removal = {
+    text: words.remove,
+    isDangerous: true,
+    choose: () => onAction({ type: 'remove', named }),
+  };
+  return (
+    <div class="home-head">
+      <h1 tabIndex={-1} ref={heading}>
+        {name}
+      </h1>
+      <ActionMenu
+        label={words.actions(name)}
+        items={[
+          ...(rights.mayManageHome ? [rename] : []),
+          ...(rights.mayRemoveHome ? [removal] : []),
+        ]}
+      />
+      <div class="home-buttons">
+        {rights.mayManageHome && (
+          <button type="button" onClick={() => onAction({ type: 'create-group' })}>
+            {words.newGroup}
+          </button>
+        )}
+        {mayMakeRooms && (
+          <button type="button" onClick={() => onAction({ type: 'create-room', groupId: null })}>
+            {words.newRoom}
+          </button>
+        )}
+        {rights.mayManageHome && (
+          <>
+            <button
+              type="button"
+              class="primary"
+              onClick={() => onAction({ type: 'create-device', roomId: null })}
+            >
+              {words.newDevice}
+            </button>
+            <a href={hrefTo(`/home/${id}/import`)}>{words.importDevices}</a>
+          </>
+        )}
+      </div>
+    </div>
+  );
+}

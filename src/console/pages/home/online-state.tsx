@@ -1,0 +1,36 @@
+import type { Device } from '../../api/generated.js';
+import { useWords } from '../../console-parts.js';
+import { TimeAgo } from '../../ui/time-ago.js';
+import { HOME_WORDS } from './home-words.js';
+import type { Presence } from './presence.js';
+
+interface OnlineStateProps {
+  readonly device: Device;
+  readonly presence: Presence;
+}
+
+/** Whether a device is online and, if not, since when; kept up to date. */
+export function OnlineState({ device, presence }: OnlineStateProps) {
+  const words = useWords(HOME_WORDS);
+  const status = presence.of(device.id).value;
+  if (status?.online ?? device.online) {
+    return <span class="home-state home-online">{words.online}</span>;
+  }
+  const since = status?.since ?? device.lastSeenAt;
+  return (
+    <span class="home-state home-offline">
+      {since === null ? (
+        words.neverOnline
+      ) : (
+        <>
+          {words.offline} · <TimeAgo at={since} />
+        </>
+      )}
+    </span>
+  );
+}
+
+/** Whether the device is online now, as the newest of what is known says. */
+export function isOnline(device: Device, presence: Presence): boolean {
+  return presence.of(device.id).value?.online ?? device.online;
+}

@@ -1,0 +1,83 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { useConsole, useWords } from '../../console-parts.js';
+import type { SignIn } from '../../session/use-sign-in.js';
+import { SHELL_WORDS } from '../../shell-words.js';
+import { FailureText } from '../../ui/failure-text.js';
+import { Preferences } from '../../ui/preferences.js';
+import { SIGN_IN_WORDS } from './sign-in-words.js';
+
+/** Asks for an access token; shown wherever nobody is signed in. */
+export function SignInPage({ isPending, failure, retry }: SignIn) {
+  const { session } = useConsole();
+  const words = useWords(SIGN_IN_WORDS);
+  const { title } = useWords(SHELL_WORDS);
+  useEffect(() => {
+    document.title = `${words.title} · ${title}`;
+  }, [words, title]);
+  return (
+    <main class="sign-in">
+      <p class="brand">{title}</p>
+      <h1>{words.title}</h1>
+      {isPending && <p role="status">{words.pending}</p>}
+      <FailureText failure={failure} onRetry={retry} />
+      {failure !== undefined && (
+        <>
+          <p>{words.retried}</p>
+          <button type="button" onClick={() => session.signOut()}>
+            {words.other}
+          </button>
+        </>
+      )}
+      {session.wasRefused.value && (
+        <p role="alert" class="failure">
+          {words.refused}
+        </p>
+      )}
+      {session.token.value === null && <TokenForm />}
+      <Preferences />
+    </main>
+  );
+}
+
+function TokenForm() {
+  const { session } = useConsole();
+  const words = useWords(SIGN_IN_WORDS);
+  const [token, setToken] = useState('');
+  const [isKept, setKept] = useState(false);
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => field.current?.focus(), []);
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const typed = token.trim();
+    if (typed !== '') session.signIn(typed, isKept);
+  };
+  return (
+    <>
+      <form onSubmit={submit}>
+        <label>
+          {words.token}
+          <input
+            ref={field}
+            type="password"
+            autocomplete="current-password"
+            required
+            value={token}
+            onInput={({ currentTarget }) => setToken(currentTarget.value)}
+          />
+        </label>
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={isKept}
+            onChange={({ currentTarget }) => setKept(currentTarget.checked)}
+          />
+          {words.keep}
+        </label>
+        <button type="submit" class="primary">
+          {words.submit}
+        </button>
+      </form>
+      <p class="hint">{words.hint}</p>
+    </>
+  );
+}

@@ -1,0 +1,60 @@
+import { useEffect, useState } from 'preact/hooks';
+import { type Failure, failureOf } from '../api/failure.js';
+import { getCurrentAccessToken } from '../api/generated.js';
+import { useConsole } from '../console-parts.js';
+
+/** A screen on a wall has nobody who would press a button. */
+const RETRY_MS = 5_000;
+
+export interface SignIn {
+  /** Whether the gateway is being asked who the token is. */
+  readonly isPending: boolean;
+  /** Why the gateway could not be asked, where it could not. */
+  readonly failure: Failure | undefined;
+  readonly retry: () => void;
+}
+
+/**
+ * Asks the gateway who the token is, at the start and after each sign-in.
+ *
+ * A link may bring the token behind its `#` (`#/?token=…`): it is taken out of the address at once.
+ */
+export function useSignIn(): SignIn {
+  const { session, routing } = useConsole();
+  const [failure, setFailure] = useState<Failure>();
+  const [attempt, setAttempt] = useState(0);
+  const { path, query } = routing.place.value;
+  const linkToken = query.get('token');
+  useEffect(() => {
+    if (linkToken === null) return;
+    const { token: _taken, ...others } = Object.fromEntries(query);
+    session.signIn(linkToken, query.has('kiosk'));
+    routing.replace(path, others);
+  }, [linkToken]);
+
+  const token = session.token.value;
+  const retry = () => setAttempt((number) => number + 1);
+  useEffect(() => setFailure(undefined), [token]);
+  useEffect(() => {
+    if (token === null) return;
+    let isOutdated = false;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    getCurrentAccessToken().then(
+      (identity) => {
+        if (!isOutdated) session.identify(identity);
+      },
+      (error: unknown) => {
+        // A token that was refused is signed out already.
+        if (isOutdated || session.token.peek() === null) return;
+        setFailure(failureOf(error));
+        timer = setTimeout(retry, RETRY_MS);
+      },
+    );
+    return () => {
+      isOutdated = true;
+      clearTimeout(timer);
+    };
+  }, [token, attempt]);
+  const isPending = token !== null && failure === undefined;
+  return { isPending, failure, retry };
+}

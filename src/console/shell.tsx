@@ -1,0 +1,71 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect } from 'preact/hooks';
+import { useConsole, useWords } from './console-parts.js';
+import { Header } from './header.js';
+import { useNewerConsole } from './newer-console.js';
+import { usePageFocus } from './page-focus.js';
+import { pageOf } from './routing.js';
+import { SHELL_WORDS } from './shell-words.js';
+
+/** The frame around every page: navigation, the connection, and who is signed in. */
+export function Shell({ children }: { readonly children: ComponentChildren }) {
+  const { routing } = useConsole();
+  const { path, query } = routing.place.value;
+  const isKiosk = query.has('kiosk');
+  const isNewer = useNewerConsole(isKiosk);
+  usePageFocus(pageOf(path));
+  useTitle(pageOf(path));
+  useEffect(() => {
+    // On the root, whose size of letters all others follow.
+    const { classList } = document.documentElement;
+    classList.toggle('kiosk', isKiosk);
+    return () => classList.remove('kiosk');
+  }, [isKiosk]);
+  return (
+    <div class="shell">
+      {!isKiosk && <Header />}
+      <LostBanner />
+      {isNewer && <UpdateNotice />}
+      <main id="content" tabIndex={-1}>
+        {children}
+      </main>
+    </div>
+  );
+}
+
+/** The tab says which page it is, and whether it can be relied on. */
+function useTitle(page: string): void {
+  const { live, tabNote } = useConsole();
+  const words = useWords(SHELL_WORDS);
+  const note = tabNote.value;
+  const names = [words.board, words.history, words.home, words.gateway];
+  const name = names[['', 'history', 'home', 'gateway'].indexOf(page)];
+  const isLost = live.state.value === 'lost';
+  useEffect(() => {
+    const parts = [isLost ? words.lostTitle : undefined, note, name, words.title];
+    document.title = parts.filter((part) => part !== undefined).join(' · ');
+  }, [note, isLost, name, words]);
+}
+
+function LostBanner() {
+  const { live } = useConsole();
+  const words = useWords(SHELL_WORDS);
+  if (live.state.value !== 'lost') return null;
+  return (
+    <div class="lost-banner" role="alert">
+      {words.lost}
+    </div>
+  );
+}
+
+function UpdateNotice() {
+  const words = useWords(SHELL_WORDS);
+  return (
+    <div class="update-notice" role="status">
+      {words.updated}{' '}
+      <button type="button" onClick={() => location.reload()}>
+        {words.reload}
+      </button>
+    </div>
+  );
+}

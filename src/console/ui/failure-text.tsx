@@ -1,0 +1,67 @@
+import type { Failure } from '../api/failure.js';
+import { useWords } from '../console-parts.js';
+import { dictionary } from '../words/language.js';
+
+const WORDS = dictionary({
+  en: {
+    noAnswer: 'The gateway does not answer.',
+    unknown: 'That failed.',
+    codes: {
+      forbidden: 'This token may not do that.',
+      'store-unavailable': 'The gateway cannot store anything at the moment. Please try again.',
+      'too-many-requests': 'Too many requests. Please try again in a moment.',
+      'location-has-devices': 'There are devices still in this home. Move or delete them first.',
+      'group-has-rooms': 'There are rooms still in this group. Move or delete them first.',
+      'room-has-devices': 'There are devices still in this room. Move or delete them first.',
+    },
+    retry: 'Try again',
+  },
+  de: {
+    noAnswer: 'Das Gateway antwortet nicht.',
+    unknown: 'Das ist fehlgeschlagen.',
+    codes: {
+      forbidden: 'Dieser Token darf das nicht.',
+      'store-unavailable':
+        'Das Gateway kann zurzeit nichts speichern. Bitte versuchen Sie es noch einmal.',
+      'too-many-requests': 'Zu viele Anfragen. Bitte versuchen Sie es gleich noch einmal.',
+      'location-has-devices':
+        'In diesem Heim sind noch Geräte. Verschieben oder löschen Sie sie zuerst.',
+      'group-has-rooms':
+        'In dieser Gruppe sind noch Zimmer. Verschieben oder löschen Sie sie zuerst.',
+      'room-has-devices':
+        'In diesem Zimmer sind noch Geräte. Verschieben oder löschen Sie sie zuerst.',
+    },
+    retry: 'Noch einmal versuchen',
+  },
+});
+
+interface FailureTextProps {
+  readonly failure: Failure | undefined;
+  readonly onRetry?: (() => void) | undefined;
+}
+
+/** Says what went wrong: in the reader's language where we have the words, else in the gateway's. */
+export function FailureText({ failure, onRetry }: FailureTextProps) {
+  const words = useWords(WORDS);
+  if (failure === undefined) return null;
+  const { code, detail, errors } = failure;
+  const known = Object.entries(words.codes).find(([one]) => one === code)?.[1];
+  const text = code === 'no-answer' ? words.noAnswer : (known ?? detail ?? words.unknown);
+  return (
+    <div class="failure" role="alert">
+      {text}
+      {errors.length > 0 && (
+        <ul>
+          {errors.map(({ path, message }) => (
+            <li key={path}>{path === '' ? message : `${path}: ${message}`}</li>
+          ))}
+        </ul>
+      )}{' '}
+      {onRetry !== undefined && (
+        <button type="button" onClick={onRetry}>
+          {words.retry}
+        </button>
+      )}
+    </div>
+  );
+}

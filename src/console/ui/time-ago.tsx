@@ -1,0 +1,59 @@
+import { useEffect, useState } from 'preact/hooks';
+import { useConsole } from '../console-parts.js';
+import type { Language } from '../words/language.js';
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+const UNITS = [
+  { unit: 'day', ms: DAY_MS },
+  { unit: 'hour', ms: HOUR_MS },
+  { unit: 'minute', ms: MINUTE_MS },
+  { unit: 'second', ms: SECOND_MS },
+] as const;
+
+// Made once: each takes longer to make than a row takes to draw.
+const AGO_FORMATS = { en: agoFormat('en'), de: agoFormat('de') };
+const DATE_FORMATS = { en: dateFormat('en-GB'), de: dateFormat('de-DE') };
+
+/** How long ago something was, in words. */
+export function ago(atMs: number, nowMs: number, language: Language): string {
+  const passedMs = Math.max(0, nowMs - atMs);
+  const { unit, ms } = UNITS.find((one) => passedMs >= one.ms) ?? UNITS[3];
+  return AGO_FORMATS[language].format(-Math.floor(passedMs / ms), unit);
+}
+
+/** How long ago something was, kept up to date; its exact time as a hint. */
+export function TimeAgo({ at }: { readonly at: string }) {
+  const { language } = useConsole();
+  const [nowMs, setNowMs] = useState(Date.now());
+  const atMs = Date.parse(at);
+  useEffect(() => {
+    const passedMs = nowMs - atMs;
+    const timer = setTimeout(
+      () => setNowMs(Date.now()),
+      passedMs < MINUTE_MS ? SECOND_MS : MINUTE_MS / 2,
+    );
+    return () => clearTimeout(timer);
+  }, [nowMs, atMs]);
+  return (
+    <time dateTime={at} title={dateTime(at, language.current.value)}>
+      {ago(atMs, nowMs, language.current.value)}
+    </time>
+  );
+}
+
+/** A date and time as the reader's language writes it, in the time zone of the browser. */
+export function dateTime(at: string, language: Language): string {
+  return DATE_FORMATS[language].format(new Date(at));
+}
+
+function agoFormat(locale: string): Intl.RelativeTimeFormat {
+  return new Intl.RelativeTimeFormat(locale, { numeric: 'auto', style: 'short' });
+}
+
+function dateFormat(locale: string): Intl.DateTimeFormat {
+  return new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'medium' });
+}

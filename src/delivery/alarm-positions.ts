@@ -1,0 +1,91 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { LogEntry, LogReader, Tail } from './log-entry.js';
+
+/** Store, sequence and alarm. */
+const POSITION = /^([0-9a-f]{0,8})-(\d{1,15})-([0-9a-f]{0,8})$/;
+/** The beginning of every alarm (`alarmText`). */
+const ALARM_ID = /^\{"id":"([0-9a-f]{8})-/;
+const BEGINNING_BYTES = 20;
+const STORE_LENGTH = 8;
+/** A store that does not answer by then keeps nobody from what is new. */
+const ANSWER_WITHIN_MS = 1_000;
+
+export interface AlarmPositionsOptions {
+  /** Of the alarm log. */
+  readonly tail: Tail;
+  readonly reader: LogReader;
+  /** Tells the store from one that was emptied or replaced. */
+  readonly storeIdentity: () => string;
+}
+
+/**
+ * Positions in the alarm log as text, for clients that read on from one.
+ *
+ * Beside the sequence they hold the beginnings of the store's identity and of the alarm's id: sequences start anew in
+ * another store, and a store that has lost its newest entries gives their numbers to others.
+ */
+export class AlarmPositions {
+  readonly #options: AlarmPositionsOptions;
+
+  constructor(options: AlarmPositionsOptions) {
+    this.#options = options;
+  }
+
+  /** The position of the newest alarm. */
+  get newest(): string {
+    const { tail } = this.#options;
+    return this.#text(tail.last, tail.entryAfter(tail.last - 1));
+  }
+
+  /** The position of an alarm. */
+  of(alarm: LogEntry): string {
+    return this.#text(alarm.sequence, alarm);
+  }
+
+  /**
+   * The sequence of a position.
+   *
+   * Undefined when not all that followed can be told any more: the position is of another store, of alarms that were
+   * lost, or older than the log. So it is for a store that does not answer.
+   */
+  async sequenceOf(position: string): Promise<number | undefined> {
+    const [, store, digits, alarm = ''] = POSITION.exec(position) ?? [];
+    const sequence = Number(digits);
+    const { tail } = this.#options;
+    if (digits === undefined || store !== this.#store || sequence > tail.last) return undefined;
+    const isNewest = sequence === tail.last;
+    const [here, next] = await this.#around(sequence, alarm !== '', !isNewest);
+    if (next === undefined && !isNewest) return undefined;
+    const isSame = here === undefined || alarm === '' || alarm === alarmOf(here);
+    return isSame ? sequence : undefined;
+  }
+
+  get #store(): string {
+    return this.#options.storeIdentity().slice(0, STORE_LENGTH);
+  }
+
+  #text(sequence: number, alarm: LogEntry | undefined): string {
+    return `${this.#store}-${sequence}-${alarm === undefined ? '' : alarmOf(alarm)}`;
+  }
+
+  /** The entries at and after a sequence. */
+  async #around(
+    sequence: number,
+    needsHere: boolean,
+    needsNext: boolean,
+  ): Promise<readonly [LogEntry | undefined, LogEntry | undefined]> {
+    const { tail, reader } = this.#options;
+    const [here, next] = [tail.entryAfter(sequence - 1), tail.entryAfter(sequence)];
+    const isKnown = (here !== undefined || !needsHere) && (next !== undefined || !needsNext);
+    if (isKnown) return [here, next];
+    const reading = reader.read('alarms', sequence - 1, 2).catch(() => []);
+    const entries = await Promise.race([reading, delay(ANSWER_WITHIN_MS, [])]);
+    const at = (wanted: number) => entries.find((entry) => entry.sequence === wanted);
+    return [at(sequence), at(sequence + 1)];
+  }
+}
+
+/** The beginning of an alarm's id. */
+function alarmOf({ payload }: LogEntry): string {
+  return ALARM_ID.exec(payload.toString('latin1', 0, BEGINNING_BYTES))?.[1] ?? '';
+}

@@ -1,0 +1,106 @@
+import { z } from 'zod';
+import { ALARM_KINDS } from './alarms.js';
+import { parseBridgeTopic, selectedFilters } from './bridge-topics.js';
+import { isFilter } from './topics.js';
+
+/** Prefix of the client ids of bridges' queues; no MQTT client may have one. */
+export const BRIDGE_CLIENT_ID_PREFIX = 'bridge/';
+
+const MAX_UINT16 = 65_535;
+const MAX_TOPIC_CHARACTERS = 1_000;
+const MAX_HOURS = 24 * 365;
+const PROTOCOLS = ['mqtt:', 'mqtts:', 'ws:', 'wss:'];
+
+const filePath = z.string().min(1, 'must not be empty');
+const count = z.int().min(1);
+const filter = z.string().refine(isFilter, { error: 'must be an MQTT topic filter', abort: true });
+
+const url = z
+  .string()
+  .refine(isBridgeUrl, 'must be a URL that begins with mqtt://, mqtts://, ws:// or wss://')
+  .refine(hasNoQuery, 'must hold no query or fragment: a bridge has keys for its options')
+  .refine(hasNoCredentials, 'must hold no user or password: they have keys of their own');
+
+/** One bridge of the configuration; only `name` and `url` are required. */
+const bridgeKeys = z.strictObject({
+  name: z.string().regex(/^[a-z0-9-]{1,40}$/, 'must be 1 to 40 of the characters a-z, 0-9 and -'),
+  url,
+  username: z.string().min(1, 'must not be empty').optional(),
+  password: z.string().optional(),
+  /** PEM files. */
+  caFile: filePath.optional(),
+  certFile: filePath.optional(),
+  keyFile: filePath.optional(),
+  /** The name in the upstream's certificate, where it is not that of the URL. */
+  serverName: z.string().min(1, 'must not be empty').optional(),
+  clientId: z.string().min(1, 'must not be empty').optional(),
+  keepAliveSeconds: count.max(MAX_UINT16).default(30),
+  /** Undefined: MQTT 5, and 3.1.1 where the upstream does not speak 5. */
+  protocol: z.literal(['3.1.1', 5], 'must be 3.1.1 or 5').optional(),
+  locations: z.array(z.guid('must be a UUID').toLowerCase()).min(1).optional(),
+  send: z.enum(['alarms', 'all']).optional(),
+  kinds: z.array(z.enum(ALARM_KINDS)).min(1).optional(),
+  filters: z.array(filter).min(1).optional(),
+  topic: z
+    .string()
+    .max(MAX_TOPIC_CHARACTERS, `must not be longer than ${MAX_TOPIC_CHARACTERS} characters`)
+    .refine((text) => parseBridgeTopic(text) !== undefined, {
+      error:
+        'must be a topic without wildcards, of text and {topic}, {locationId}, {deviceId}, {kind}',
+    })
+    .default('{topic}'),
+  qos: z.literal([0, 1, 2], 'must be 0, 1 or 2').default(1),
+  retain: z.boolean().default(false),
+  maxInFlight: count.max(MAX_UINT16).default(100),
+  maxQueuedMessages: count.default(200_000),
+  maxQueuedBytes: count.default(268_435_456),
+  maxQueuedHours: count.max(MAX_HOURS).default(168),
+  replayPerSecond: count.default(1000),
+  ackTimeoutSeconds: count.max(3600).default(10),
+  /** Filters to subscribe to upstream, for commands to devices. */
+  commands: z.array(filter).default([]),
+});
+
+const bridge = bridgeKeys
+  .check(({ value, issues }) => {
+    for (const [key, message] of contradictions(value)) {
+      issues.push({ code: 'custom', input: value[key], path: [key], message });
+    }
+  })
+  .transform((keys) => ({ ...keys, send: keys.send ?? (keys.kinds ? 'alarms' : 'all') }) as const);
+
+/** One bridge as it is configured. */
+export type BridgeOptions = Readonly<z.output<typeof bridge>>;
+
+/** All bridges; each name is the key of a queue in the store. */
+export const bridgesSchema = z.array(bridge);
+
+/** Checks keys that are well-formed one by one but not together. */
+function* contradictions(
+  keys: z.output<typeof bridgeKeys>,
+): Generator<[key: keyof typeof keys, message: string]> {
+  if (keys.kinds !== undefined && keys.send === 'all') {
+    yield ['kinds', 'choose among alarms: leave send at alarms'];
+  }
+  const isChoiceEmpty = [keys.locations, keys.kinds, keys.filters].some((of) => of?.length === 0);
+  if (!isChoiceEmpty && selectedFilters({ ...keys, send: keys.send ?? 'all' }).length === 0) {
+    yield ['filters', 'match no topic that is sent'];
+  }
+}
+
+function isBridgeUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname } = new URL(text);
+  return PROTOCOLS.includes(protocol) && hostname !== '';
+}
+
+function hasNoCredentials(text: string): boolean {
+  if (!URL.canParse(text)) return true;
+  const { username, password } = new URL(text);
+  return username === '' && password === '';
+}
+
+/** mqtt.js takes options from a query, and a token in one would show in the status. */
+function hasNoQuery(text: string): boolean {
+  return !/[?#]/.test(text);
+}

@@ -1,0 +1,144 @@
+import { formatTime } from '../domain/notation.js';
+import type { EventSubscription, StreamMessage, StreamOutlet } from '../site/event-streams.js';
+
+/** A reader may count on a heartbeat in every five seconds. */
+const CHECK_INTERVAL_MS = 2_000;
+const CHECKS_PER_HEARTBEAT = 2;
+/** How long a client may leave unread what was handed to the network. */
+const UNREAD_AFTER_MS = 5_000;
+/** Bytes that may wait for the network; beyond that a client misses what is not in a log. */
+const MAX_WAITING_BYTES = 256 * 1024;
+const NO_VALUE = Buffer.from('null');
+const LINE_END = /\r\n|\r|\n/g;
+
+export interface EventStreamOptions {
+  /** The response, which is destroyed under a client that does not read. */
+  readonly outgoing: { destroy(): unknown; once(event: 'close', listener: () => void): unknown };
+  readonly now: () => number;
+  /** A clock that does not jump. */
+  readonly elapsed: () => number;
+}
+
+/**
+ * A response of server-sent events, which writes at once all that has come since it last did.
+ *
+ * Messages are acknowledged when the network has taken them, so that the rest waits in the log.
+ */
+export class EventStream implements StreamOutlet {
+  readonly body: ReadableStream<Uint8Array>;
+  readonly #options: EventStreamOptions;
+  #subscription: EventSubscription | undefined;
+  #frames: Buffer[] = [];
+  #messages: StreamMessage[] = [];
+  #waitingBytes = 0;
+  /** What was handed to the network, and is not known to be taken. */
+  #handedOver: readonly StreamMessage[] = [];
+  #handedOverAtMs: number | undefined;
+  #isEnded = false;
+  #notice: () => void = () => undefined;
+  readonly #timer: NodeJS.Timeout;
+  #checks = 0;
+
+  constructor(options: EventStreamOptions) {
+    this.#options = options;
+    this.#timer = setInterval(() => this.#check(), CHECK_INTERVAL_MS);
+    options.outgoing.once('close', () => this.end());
+    this.body = new ReadableStream<Uint8Array>(
+      { pull: (controller) => this.#pull(controller) },
+      { highWaterMark: 0 },
+    );
+  }
+
+  /** Names where the messages come from. */
+  attach(subscription: EventSubscription): void {
+    this.#subscription = subscription;
+    if (this.#isEnded) subscription.close();
+  }
+
+  get isWritable(): boolean {
+    return !this.#isEnded && this.#waitingBytes < MAX_WAITING_BYTES;
+  }
+
+  opened(position: string, hasMissed: boolean): void {
+    const data = JSON.stringify({ position, missed: hasMissed });
+    this.#add(Buffer.from(`event: open\nid: ${position}\ndata: ${data}\n\n`));
+  }
+
+  send(message: StreamMessage): void {
+    this.#messages.push(message);
+    this.#add(frameOf(message));
+  }
+
+  end(): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    clearInterval(this.#timer);
+    this.#subscription?.close();
+    // A client that does not read would not see the end either.
+    if (this.#handedOverAtMs !== undefined) this.#options.outgoing.destroy();
+    this.#notice();
+  }
+
+  #add(frame: Buffer): void {
+    if (this.#isEnded) return;
+    this.#frames.push(frame);
+    this.#waitingBytes += frame.length;
+    this.#notice();
+  }
+
+  /** The network has taken the last piece, and asks for the next. */
+  async #pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    this.#handedOverAtMs = undefined;
+    this.#subscription?.taken(this.#handedOver);
+    this.#handedOver = [];
+    if (this.#frames.length === 0 && !this.#isEnded) {
+      await new Promise<void>((resolve) => {
+        this.#notice = resolve;
+      });
+    }
+    // In no turn of HTTP: an alarm waits for no request, as over MQTT.
+    if (this.#isEnded) controller.close();
+    else this.#handOver(controller);
+  }
+
+  #handOver(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    const piece = Buffer.concat(this.#frames);
+    const wasFull = !this.isWritable;
+    this.#handedOver = this.#messages;
+    this.#handedOverAtMs = this.#options.elapsed();
+    this.#frames = [];
+    this.#messages = [];
+    this.#waitingBytes = 0;
+    controller.enqueue(piece);
+    if (wasFull) this.#subscription?.wake();
+  }
+
+  /** Sends a heartbeat, or ends the stream of a client that does not read. */
+  #check(): void {
+    const { elapsed, now } = this.#options;
+    const sinceMs = this.#handedOverAtMs;
+    if (sinceMs !== undefined && elapsed() - sinceMs > UNREAD_AFTER_MS) {
+      this.#subscription?.unread();
+      this.end();
+      return;
+    }
+    this.#checks++;
+    if (this.#checks % CHECKS_PER_HEARTBEAT > 0 || !this.isWritable) return;
+    const data = JSON.stringify({ at: formatTime(now()) });
+    this.#add(Buffer.from(`event: heartbeat\ndata: ${data}\n\n`));
+  }
+}
+
+/** A message as an event: the payload as it is, unless it has line ends, which no line of an event may hold. */
+function frameOf({ topic, payload, retained, position }: StreamMessage): Buffer {
+  const id = position === undefined ? '' : `id: ${position}\n`;
+  const before = `event: message\n${id}data: {"topic":${JSON.stringify(topic)},"retained":${retained},"payload":`;
+  const value = payload.length === 0 ? NO_VALUE : payload;
+  return Buffer.concat([Buffer.from(before), inLines(value), Buffer.from('}\n\n')]);
+}
+
+/** Continues the data in a line of its own after each line end; the reader puts them together again. */
+function inLines(payload: Buffer): Buffer {
+  if (!payload.includes('\n') && !payload.includes('\r')) return payload;
+  return Buffer.from(payload.toString().replaceAll(LINE_END, '\ndata: '));
+}

@@ -1,0 +1,132 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { createRoute, z } from '@hono/zod-openapi';
+import { GatewayError } from '../../errors.js';
+import type { HttpApp } from '../http-env.js';
+import { NO_SECURITY, problems } from '../openapi.js';
+import { SharedAnswer } from '../shared-answer.js';
+
+/**
+ * Everything comes from the gateway itself; a page in a frame could be made to acknowledge alarms.
+ *
+ * Recordings alone may have another origin: that of the bucket, or the gateway's own behind a proxy.
+ */
+function securityPolicy(footageOrigins: readonly string[]): string {
+  return [
+    "default-src 'self'",
+    ...(footageOrigins.length === 0 ? [] : [`media-src 'self' ${footageOrigins.join(' ')}`]),
+    "object-src 'none'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}
+
+const CONTENT_TYPES: Readonly<Record<string, string>> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+
+const tags = ['Operation'];
+const common = { method: 'get' as const, tags, security: NO_SECURITY };
+const text = z.string();
+
+const getPage = createRoute({
+  ...common,
+  path: '/',
+  operationId: 'getConsole',
+  summary: 'The console: what happens in the home, in a browser',
+  responses: {
+    200: {
+      description: 'The page.',
+      content: {
+        'text/html': {
+          schema: text.openapi({ example: '<!doctype html>\n<html lang="en">…</html>' }),
+        },
+      },
+    },
+    304: { description: 'The page is the one that the client has.' },
+  },
+});
+
+const getFile = createRoute({
+  ...common,
+  path: '/console/{file}',
+  operationId: 'getConsoleFile',
+  summary: 'A script, style sheet or picture of the console',
+  request: { params: z.object({ file: z.string() }) },
+  responses: {
+    200: {
+      description: 'The file.',
+      content: {
+        'text/javascript': { schema: text.openapi({ example: 'const start = 1;' }) },
+        'text/css': { schema: text.openapi({ example: 'body { margin: 0; }' }) },
+        'image/svg+xml': { schema: text.openapi({ example: '<svg/>' }) },
+      },
+    },
+    404: problems.resource[404],
+  },
+});
+
+export interface ConsoleOptions {
+  /** What `npm run build` makes of src/console: the page, and its files under `console/`. */
+  readonly directory: string;
+  /** Where recordings are, besides the page's own origin. */
+  readonly footageOrigins: readonly string[];
+}
+
+/**
+ * The console at `/`, open to everybody: it has no data of its own, and asks for a token.
+ *
+ * @throws GatewayError `start-failed` when it is not there
+ */
+export function registerConsole(app: HttpApp, { directory, footageOrigins }: ConsoleOptions): void {
+  const { page, files } = readConsole(directory);
+  // Weak: the same page, compressed or not.
+  const tag = `W/"${createHash('sha256').update(page).digest('hex').slice(0, 16)}"`;
+  const answer = new SharedAnswer(page, {
+    'Content-Type': 'text/html; charset=utf-8',
+    'Content-Security-Policy': securityPolicy(footageOrigins),
+    'Referrer-Policy': 'no-referrer',
+    'Cache-Control': 'no-cache',
+    ETag: tag,
+  });
+  const answers = new Map([...files].map(([name, bytes]) => [name, fileAnswer(name, bytes)]));
+  app.openapi(getPage, (c) => {
+    if (!isKnown(c.req.header('If-None-Match'), tag)) return answer.to(c);
+    return c.body(null, 304, { ETag: tag, 'Cache-Control': 'no-cache' });
+  });
+  app.openapi(getFile, (c) => {
+    const file = answers.get(c.req.valid('param').file);
+    if (file === undefined) throw new GatewayError('not-found', 'There is nothing at this path.');
+    return file.to(c);
+  });
+}
+
+function readConsole(directory: string) {
+  const read = (path: string) => readFileSync(join(directory, path));
+  try {
+    const names = readdirSync(join(directory, 'console'));
+    const files = new Map(names.map((name) => [name, read(`console/${name}`)]));
+    return { page: read('index.html'), files };
+  } catch (cause) {
+    const detail = `the console in ${directory} cannot be read: npm ci && npm run build`;
+    throw new GatewayError('start-failed', detail, { cause });
+  }
+}
+
+/** Whether the client has what the tag names (RFC 9110, 13.1.2). */
+function isKnown(tags: string | undefined, tag: string): boolean {
+  const opaque = (one: string) => one.trim().replace(/^W\//, '');
+  return tags?.split(',').some((one) => one.trim() === '*' || opaque(one) === opaque(tag)) ?? false;
+}
+
+/** Names carry a digest of the content: a browser need never ask again. */
+function fileAnswer(name: string, bytes: Buffer): SharedAnswer {
+  return new SharedAnswer(bytes, {
+    'Content-Type': CONTENT_TYPES[extname(name)] ?? 'application/octet-stream',
+    'Cache-Control': 'public, max-age=31536000, immutable',
+  });
+}

@@ -1,0 +1,32 @@
+import { createRoute } from '@hono/zod-openapi';
+import { actorOf } from '../actor.js';
+import type { RouteServices } from '../dependencies.js';
+import type { HttpApp } from '../http-env.js';
+import { jsonRequestBody, jsonResponse, problems } from '../openapi.js';
+import { devicePathSchema } from '../schemas/common.js';
+import { newTestAlarmSchema, testAlarmSchema } from '../schemas/test-alarm.js';
+
+const raise = createRoute({
+  method: 'post',
+  path: '/care-homes/{locationId}/devices/{deviceId}/test-alarm',
+  operationId: 'raiseTestAlarm',
+  summary: 'Raise an alarm as the device would, marked as a test',
+  description:
+    'Goes the way of every alarm, to everyone who receives those of the device: `data` has `"test": true`. Answered once it is stored.',
+  tags: ['Devices'],
+  request: { params: devicePathSchema, body: jsonRequestBody(newTestAlarmSchema) },
+  responses: {
+    202: jsonResponse('The id of the alarm.', testAlarmSchema),
+    ...problems.change,
+  },
+});
+
+/** Test alarms, to see whether alarms arrive. */
+export function registerTestAlarms(app: HttpApp, services: RouteServices): void {
+  const { testAlarms, access, readsJson } = services;
+  app.openapi({ ...raise, middleware: [access.device('manager'), readsJson] }, async (c) => {
+    const { kind } = c.req.valid('json');
+    const id = await testAlarms.raise({ ...c.req.valid('param'), kind, actor: actorOf(c) });
+    return c.json({ id }, 202);
+  });
+}

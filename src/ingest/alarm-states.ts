@@ -1,0 +1,159 @@
+import type { AlarmLogItem, ReceivedIdentifier, StateOutcome } from '../delivery/log-entry.js';
+import { isAlarm } from '../delivery/log-entry.js';
+import type { LogWriter } from '../delivery/log-writer.js';
+import { type AlarmStateRecord, parsePublishedState } from '../domain/alarm-states.js';
+import type { InvalidPublishReason } from '../domain/alarms.js';
+import { ALARM_STATES_LEVEL, forwardedTopic } from '../domain/topics.js';
+import { GatewayError } from '../errors.js';
+import { NO_ALARM } from '../site/absences.js';
+import type { AccessTokens } from '../site/access-tokens.js';
+import type { AlarmFinder, AlarmStateChanges, AlarmStateRequest } from '../site/alarm-states.js';
+import type { Actor } from '../site/audit-trail.js';
+import type { SiteModel } from '../site/site-model.js';
+import type { InvalidPublishes } from './invalid-publishes.js';
+
+/** A store that has not answered for longer lets nobody wait who asks over HTTP. */
+const SLOW_AFTER_MS = 1_000;
+const TIMEOUT_MS = 3_000;
+const NOTHING = Buffer.alloc(0);
+
+/** A responder's PUBLISH of a state. */
+export interface StatePublish {
+  readonly locationId: string;
+  readonly deviceId: string;
+  readonly topic: string;
+  readonly payload: Buffer;
+  readonly tokenId: string;
+  /** As in `AlarmStateRequest`. */
+  readonly groupIds: readonly string[] | undefined;
+  readonly actor: Actor;
+  readonly received: ReceivedIdentifier | undefined;
+}
+
+export interface AlarmStatesOptions {
+  readonly model: SiteModel;
+  readonly accessTokens: Pick<AccessTokens, 'nameOf'>;
+  readonly alarms: LogWriter<AlarmLogItem>;
+  readonly finder: AlarmFinder;
+  readonly invalid: Pick<InvalidPublishes, 'reportOfToken'>;
+  readonly maxBytes: number;
+  readonly now: () => number;
+  /** The steady clock. */
+  readonly steadyNow: () => number;
+}
+
+type Done = (isStored: boolean) => void;
+type Requested = Omit<AlarmStateRequest, 'locationId'> &
+  Pick<StatePublish, 'locationId' | 'deviceId'>;
+
+/** Takes states of alarms, over HTTP and from MQTT, into the log of alarms. */
+export class AlarmStates implements AlarmStateChanges {
+  readonly #options: AlarmStatesOptions;
+
+  constructor(options: AlarmStatesOptions) {
+    this.#options = options;
+  }
+
+  async change(request: AlarmStateRequest): Promise<AlarmStateRecord> {
+    const { alarms, finder } = this.#options;
+    const { locationId, alarmId } = request;
+    if (alarms.unansweredMs > SLOW_AFTER_MS) throw noAnswer();
+    const deviceId =
+      this.#deviceOfUnstored(request) ?? (await finder.deviceOf(locationId, alarmId));
+    if (deviceId === undefined) throw GatewayError.of(NO_ALARM);
+    const outcome = await this.#appendAndWait({ ...request, deviceId });
+    if ('record' in outcome) return outcome.record;
+    if (outcome.refused === 'unknown-alarm') throw GatewayError.of(NO_ALARM);
+    throw new GatewayError('alarm-resolved', 'The alarm has been resolved.');
+  }
+
+  /**
+   * Takes a responder's publish.
+   *
+   * @param done called once the publish may be acknowledged, because the state is stored, or cannot be used
+   *   and that is reported; with false when it could not be stored
+   */
+  accept(publish: StatePublish, done: Done): void {
+    const { payload, received } = publish;
+    const result =
+      payload.length > this.#options.maxBytes
+        ? { reason: 'payload-too-large' as const }
+        : parsePublishedState(payload);
+    if ('reason' in result) {
+      this.#report(publish, result.reason);
+      done(true);
+      return;
+    }
+    const { id: alarmId, ...change } = result.change;
+    let refused: InvalidPublishReason | undefined;
+    const onOutcome = (outcome: StateOutcome) => {
+      refused = 'refused' in outcome ? outcome.refused : undefined;
+    };
+    this.#append({ ...publish, ...change, alarmId }, received, onOutcome, (isStored) => {
+      if (isStored && refused !== undefined) this.#report(publish, refused);
+      done(isStored);
+    });
+  }
+
+  #append(
+    requested: Requested,
+    received: ReceivedIdentifier | undefined,
+    onOutcome: (outcome: StateOutcome) => void,
+    done: Done,
+  ): void {
+    const { alarms, accessTokens, now, steadyNow } = this.#options;
+    const { locationId, deviceId, alarmId, state, note, tokenId, groupIds, actor } = requested;
+    const by = { id: tokenId, name: accessTokens.nameOf(tokenId) };
+    const place = { locationId, deviceId, alarmId };
+    alarms.append(
+      {
+        topic: forwardedTopic(locationId, deviceId, ALARM_STATES_LEVEL),
+        payload: NOTHING,
+        receivedAtMs: steadyNow(),
+        received,
+        ...{ locationId, groupId: null },
+        stateChange: { ...place, state, note, by, atMs: now(), groupIds, actor },
+        onOutcome,
+      },
+      done,
+    );
+  }
+
+  #appendAndWait(requested: Requested): Promise<StateOutcome> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(noAnswer()), TIMEOUT_MS);
+      let outcome: StateOutcome | undefined;
+      const onOutcome = (made: StateOutcome) => {
+        outcome = made;
+      };
+      this.#append(requested, undefined, onOutcome, () => {
+        clearTimeout(timer);
+        if (outcome === undefined) reject(noAnswer());
+        else resolve(outcome);
+      });
+    });
+  }
+
+  /** The device of an alarm on its way to the store: its live copy may have been seen. */
+  #deviceOfUnstored({ locationId, alarmId }: AlarmStateRequest): string | undefined {
+    for (const { item } of this.#options.alarms.unstored()) {
+      if (isAlarm(item) && item.alarm.id === alarmId && item.locationId === locationId) {
+        return item.context.device.id;
+      }
+    }
+    return undefined;
+  }
+
+  #report(publish: StatePublish, reason: InvalidPublishReason): void {
+    const { model, invalid, now } = this.#options;
+    const { deviceId, locationId, topic, payload } = publish;
+    const context = model.context(deviceId);
+    const isThere = context?.location.id === locationId;
+    const what = { topic, payload, receivedAtMs: now() };
+    invalid.reportOfToken(deviceId, isThere ? context : undefined, reason, what);
+  }
+}
+
+function noAnswer(): GatewayError {
+  return new GatewayError('store-unavailable', 'The store does not answer.');
+}

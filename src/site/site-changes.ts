@@ -1,0 +1,192 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { RecordChange } from '../domain/site.js';
+import { GatewayError } from '../errors.js';
+import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
+import { announce, noteConcerned, noteSite } from './site-announcements.js';
+import type { SiteEvents } from './site-events.js';
+import type { SiteFaults } from './site-faults.js';
+import { isRepaired } from './site-findings.js';
+import type { SiteModel } from './site-model.js';
+import type { SiteStore } from './site-store.js';
+import type { StoreHeadroom } from './store-headroom.js';
+
+const RETRY_AFTER_MS = 500;
+/** How often a change starts anew when another gateway changes the same site at the same moment. */
+const MAX_ATTEMPTS = 10;
+
+export interface SiteChangesOptions {
+  readonly store: SiteStore;
+  readonly model: SiteModel;
+  readonly events: SiteEvents;
+  readonly faults: SiteFaults;
+  readonly headroom: StoreHeadroom;
+  /** Interval of rereading the site while the store has an inconsistency that it cannot repair. */
+  readonly recheckMs: number;
+  readonly log: Logger;
+  readonly now: () => number;
+}
+
+/** What a change does, and what the audit trail says of it. */
+export interface PlannedChange<Result> {
+  readonly action: AuditAction;
+  readonly details: AuditEntry['details'];
+  /** When it took effect; now unless given. */
+  readonly atMs?: number | undefined;
+  /** The first is the one that the audit trail names. */
+  readonly records: readonly [RecordChange, ...RecordChange[]];
+  readonly result: Result;
+}
+
+/**
+ * The one writer of the site, which keeps the model equal to the store.
+ *
+ * One change at a time: checked against the model, stored with its audit entry in one atomic write, made in
+ * the model, and announced. The write also checks that the store has had no other change: by a second
+ * gateway, by an earlier write that got no answer, or by a restored backup. Then the site is read again,
+ * and the change is checked anew.
+ *
+ * The site is read at start; again when a write got no answer, as it may have been made; and regularly while
+ * records are lost or unreadable, as somebody may restore them. What has changed is announced likewise.
+ */
+export class SiteChanges {
+  readonly #options: SiteChangesOptions;
+  readonly #stopping = new AbortController();
+  #turn: Promise<unknown> = Promise.resolve();
+  /** Counts how often the store gave no answer. */
+  #outages = 0;
+  #revision = 0;
+  #recheck: NodeJS.Timeout | undefined;
+  #isReloading = false;
+  #isReloadWanted = false;
+
+  constructor(options: SiteChangesOptions) {
+    this.#options = options;
+  }
+
+  /** @throws GatewayError `store-unavailable` */
+  async start(): Promise<void> {
+    await this.#inTurn(() => this.#load());
+  }
+
+  /**
+   * Makes one change, after those that were requested before it.
+   *
+   * @param plan checks the model and says what to change; called again after another gateway's change
+   * @throws GatewayError what `plan` throws, with nothing changed; `store-unavailable`, and then it is unknown
+   *   whether the change was made
+   */
+  make<Result>(actor: Actor, plan: () => PlannedChange<Result>): Promise<Result> {
+    return this.#inTurn(async () => {
+      for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
+        const planned = plan();
+        if (await this.#store(actor, planned)) return planned.result;
+        await this.#load();
+      }
+      throw new GatewayError('store-unavailable', 'Another gateway keeps changing the site.');
+    });
+  }
+
+  /** Requests a reload, which is made as soon as the store answers. */
+  requestReload(): void {
+    this.#isReloadWanted = true;
+    if (this.#isReloading) return;
+    this.#isReloading = true;
+    this.#reload().catch((error: unknown) => {
+      if (this.#stopping.signal.aborted) return;
+      this.#options.log.error({ part: 'site', err: error }, 'failed to reload the site');
+    });
+  }
+
+  stop(): void {
+    clearTimeout(this.#recheck);
+    this.#stopping.abort();
+  }
+
+  /** Stores the change, makes it in the model and announces it; false after a change by others. */
+  async #store(
+    actor: Actor,
+    { action, details, atMs, records }: PlannedChange<unknown>,
+  ): Promise<boolean> {
+    const { store, model, events, headroom, now } = this.#options;
+    if (!headroom.isAmple && records.some(({ before }) => before === undefined)) {
+      throw new GatewayError(
+        'store-unavailable',
+        'The store is nearly full: it takes alarms only.',
+      );
+    }
+    const [main] = records;
+    const resourceId = (main.before ?? main.after)?.id ?? null;
+    const locationId = locationOf(main);
+    const entry = { action, actor, atMs: atMs ?? now(), locationId, resourceId, details };
+    try {
+      const isMade = await this.#answered(store.change(records, entry, this.#revision));
+      if (!isMade) return false;
+    } catch (error) {
+      this.requestReload();
+      throw error;
+    }
+    this.#revision++;
+    const before = noteConcerned(model, records);
+    model.apply(records);
+    announce(before, model, events);
+    return true;
+  }
+
+  async #reload(): Promise<void> {
+    const { log } = this.#options;
+    while (this.#isReloadWanted) {
+      this.#isReloadWanted = false;
+      try {
+        await this.#inTurn(() => this.#load());
+        log.info({ part: 'site' }, 'site reloaded');
+      } catch (error) {
+        this.#isReloadWanted = true;
+        log.warn({ part: 'site', err: error }, 'failed to reload the site, retrying');
+        await delay(RETRY_AFTER_MS, undefined, { signal: this.#stopping.signal });
+      }
+    }
+    this.#isReloading = false;
+  }
+
+  async #load(): Promise<void> {
+    const { store, model, events, faults, recheckMs } = this.#options;
+    const state = await this.#answered(store.load());
+    const before = noteSite(model);
+    model.load(state);
+    this.#revision = state.revision;
+    announce(before, model, events);
+    faults.report(state.findings);
+    clearTimeout(this.#recheck);
+    if (this.#stopping.signal.aborted || state.findings.every(isRepaired)) return;
+    this.#recheck = setTimeout(() => this.requestReload(), recheckMs).unref();
+  }
+
+  /** Waits for the store; when it gives no answer, nobody else waits for it either. */
+  async #answered<Answer>(answer: Promise<Answer>): Promise<Answer> {
+    try {
+      return await answer;
+    } catch (error) {
+      this.#outages++;
+      throw error;
+    }
+  }
+
+  /** Runs the work after all other, unless the store gives no answer meanwhile. */
+  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const outages = this.#outages;
+    const turn = this.#turn.then(() => {
+      if (outages === this.#outages) return work();
+      throw new GatewayError('store-unavailable', 'The store does not answer.');
+    });
+    this.#turn = turn.catch(() => undefined);
+    return turn;
+  }
+}
+
+/** The location of the record, or the one that it was in before the change. */
+function locationOf({ kind, before, after }: RecordChange): string | null {
+  if (kind === 'access-token') return null;
+  if (kind === 'location') return (before ?? after)?.id ?? null;
+  return (before ?? after)?.locationId ?? null;
+}

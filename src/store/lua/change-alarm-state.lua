@@ -1,0 +1,84 @@
+-- Gives an alarm a state: the states of the alarm, an entry of the alarm log and a record of the audit
+-- trail in one atomic write. An alarm without states is raised.
+-- KEYS[1] sequence counter   KEYS[2] alarm log   KEYS[3] counter of audit records   KEYS[4] audit log
+-- ARGV[1] to ARGV[4] prefixes, all in the slot of the log: of alarm ids, of places, of states, of
+--                    received packet identifiers
+-- ARGV[5] piece and ARGV[6] field of the alarm's id (alarm-records.ts), ARGV[7] its bytes
+-- ARGV[8] location   ARGV[9] 'acknowledged' or 'resolved'   ARGV[10] JSON: { id, name } of the author
+-- ARGV[11] note, '' for none   ARGV[12] time, ARGV[13] the same by the steady clock, in milliseconds
+-- ARGV[14] JSON of the audit record
+-- ARGV[15] session and ARGV[16] packet identifier of a QoS 2 publish, '' for none
+-- ARGV[17] on: groups in which the alarm may have happened, or '*' for all
+-- The states are the bytes of the alarm's id, which must not pass on to another alarm with its sequence;
+-- 'a' or 'r' for the present state; and JSON: { acknowledged, resolved, note }, of each step
+-- { by, atMs, sequence }.
+-- returns 'changed', 'unchanged', 'unknown-alarm' or 'alarm-resolved'; and when it is one of the first two:
+-- the sequence of the entry, kind, place, text of the place, the JSON of the states
+local counter, log = KEYS[1], KEYS[2]
+local ids, places, states, received, piece, field, id, location = unpack(ARGV, 1, 8)
+local wanted, author, note, atMs, steadyMs, audit, session, packet = unpack(ARGV, 9, 16)
+local STATES_PER_PIECE = 100
+
+local function isIn(group)
+  if ARGV[17] == '*' then return true end
+  for at = 17, #ARGV do
+    if ARGV[at] == group then return true end
+  end
+  return false
+end
+
+local sequence = redis.call('HGET', ids .. piece, field)
+local row = sequence and redis.call('XRANGE', log, sequence .. '-0', sequence .. '-0')[1]
+if not row then return { 'unknown-alarm' } end
+local alarm = {}
+for at = 1, #row[2], 2 do alarm[row[2][at]] = row[2][at + 1] end
+local place = places .. (alarm.p or '')
+local placeLocation, group, placeText = unpack(redis.call('HMGET', place, 'l', 'g', 't'))
+if alarm.i ~= id or placeLocation ~= location or not placeText or not isIn(group) then
+  return { 'unknown-alarm' }
+end
+
+local pieceOfStates = states .. string.format('%.0f', math.floor(tonumber(sequence) / STATES_PER_PIECE))
+local known, letter = {}, ''
+local stored = redis.call('HGET', pieceOfStates, sequence)
+if stored and string.sub(stored, 1, 16) == id then
+  local isReadable, decoded = pcall(cjson.decode, string.sub(stored, 18))
+  if isReadable then letter, known = string.sub(stored, 17, 17), decoded end
+end
+
+if session ~= '' then redis.call('HLEN', received .. session) end
+local function receive()
+  if session ~= '' then redis.call('HSET', received .. session, packet, '') end
+end
+
+if known[wanted] and (wanted == 'resolved' or letter == 'a') then
+  receive()
+  return { 'unchanged', known[wanted].sequence, alarm.k, alarm.p, placeText, string.sub(stored, 18) }
+end
+if letter == 'r' then return { 'alarm-resolved' } end
+
+-- A counter that was lost or set back must not stop the recording (append-alarms.lua).
+local function lastOf(stream)
+  local info = redis.call('XINFO', 'STREAM', stream)
+  for at = 1, #info, 2 do
+    if info[at] == 'last-generated-id' then return tonumber(string.match(info[at + 1], '^%d+')) end
+  end
+end
+local number = math.max(tonumber(redis.pcall('GET', counter)) or 0, lastOf(log)) + 1
+local numberText = string.format('%.0f', number)
+
+-- First, as a stream refuses a record whose counter was set back.
+local auditNumber = string.format('%.0f-0', redis.call('INCR', KEYS[3]))
+redis.call('XADD', KEYS[4], auditNumber, 'at', atMs, 'record', '[' .. audit .. ']')
+redis.call('SET', counter, numberText)
+-- None of an alarm's fields, except for the times: nobody must take the entry for an alarm.
+redis.call('XADD', log, numberText .. '-0', 'r', atMs, 't', steadyMs, 's', wanted, 'j', id,
+  'K', alarm.k, 'q', alarm.p, 'b', author, 'n', note)
+-- The entry needs the place, whether or not the alarm is still there.
+redis.call('HINCRBY', place, 'n', 1)
+known[wanted] = { by = cjson.decode(author), atMs = tonumber(atMs), sequence = number }
+if note ~= '' then known.note = note end
+local text = cjson.encode(known)
+redis.call('HSET', pieceOfStates, sequence, id .. string.sub(wanted, 1, 1) .. text)
+receive()
+return { 'changed', number, alarm.k, alarm.p, placeText, text }

@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Page } from 'playwright-core';
+import { z } from 'zod';
+
+const axeSource = readFileSync(
+  createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
+  'utf8',
+);
+const resultSchema = z.object({
+  violations: z.array(
+    z.object({
+      id: z.string(),
+      nodes: z.array(z.object({ html: z.string(), failureSummary: z.string() })),
+    }),
+  ),
+});
+
+/** What axe-core finds wrong by WCAG 2.2 AA on the page as it is shown: nothing, on every page. */
+export async function accessibilityFaults(page: Page): Promise<readonly string[]> {
+  // Evaluated rather than added as an element, which the Content-Security-Policy forbids.
+  await page.evaluate(axeSource);
+  const found: unknown = await page.evaluate(
+    `axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'] })`,
+  );
+  return resultSchema
+    .parse(found)
+    .violations.flatMap(({ id, nodes }) =>
+      nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
+    );
+}

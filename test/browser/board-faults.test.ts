@@ -1,0 +1,146 @@
+import { randomUUID } from 'node:crypto';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { GatewayProcess } from '../harness/gateway-process.js';
+import { connectDevice } from '../harness/mqtt-clients.js';
+import { Store } from '../harness/store.js';
+import { accessibilityFaults } from './accessibility.js';
+import {
+  alarmsOn,
+  boardReady,
+  changeState,
+  makeWard,
+  publishAlarm,
+  type Ward,
+} from './board-ward.js';
+import { openConsole, startBrowser } from './browser.js';
+
+/** A gateway that was killed starts anew, and the browser's attempts are seconds apart. */
+const TIMEOUT_MS = 60_000;
+
+let gateway: GatewayProcess;
+let browser: Browser;
+let ward: Ward;
+
+beforeAll(async () => {
+  browser = await startBrowser();
+});
+
+afterAll(() => browser.close());
+
+beforeEach(async () => {
+  gateway = await GatewayProcess.start();
+  ward = await makeWard(gateway);
+  const started = gateway;
+  onTestFinished(() => started.remove());
+});
+
+async function openBoard(role: 'viewer' | 'responder' = 'viewer') {
+  const issued = await ward.api.createToken([{ location: ward.locationId, role }]);
+  const opened = await openConsole(browser, gateway, { token: issued.token });
+  await boardReady(opened.page);
+  return { ...opened, tokenId: issued.id };
+}
+
+describe('the board in trouble', () => {
+  it(
+    'says large that it is not connected when the gateway is killed, and misses nothing when it is back',
+    async () => {
+      const { page, faults } = await openBoard();
+      const acknowledged = randomUUID();
+      await publishAlarm(gateway, ward.device, { id: acknowledged, kind: 'fall' });
+      await alarmsOn(page).waitFor();
+
+      await gateway.kill();
+      const banner = page.locator('.lost-banner');
+      await banner.waitFor();
+      expect(
+        await banner.evaluate((element) => parseFloat(getComputedStyle(element).fontSize)),
+      ).toBeGreaterThanOrEqual(24);
+      expect(await accessibilityFaults(page)).toEqual([]);
+
+      // The board comes back when it may: what happens before that, it must learn.
+      await page.context().setOffline(true);
+      await gateway.start();
+      await publishAlarm(gateway, ward.device, { kind: 'helpCall' });
+      await changeState(ward, acknowledged, 'acknowledge');
+      await publishAlarm(gateway, ward.device, { kind: 'noise' });
+      await page.context().setOffline(false);
+
+      await banner.waitFor({ state: 'hidden' });
+      await page.getByRole('article', { name: 'Noise, Room 12' }).waitFor();
+      await page.getByRole('article', { name: 'Help call, Room 12' }).waitFor();
+      await page.getByText('Acknowledged by admin').waitFor();
+      expect(await alarmsOn(page).count()).toBe(3);
+      expect(faults).toEqual([]);
+    },
+    TIMEOUT_MS,
+  );
+
+  it('does not say that there are no alarms when it is not connected', async () => {
+    const { page } = await openBoard();
+    await page.getByText('No open alarms').waitFor();
+    await gateway.kill();
+    await page.getByText('Whether there are open alarms is not known at the moment.').waitFor();
+    expect(await page.getByText('No open alarms').count()).toBe(0);
+  });
+
+  it('shows an alarm once when the store is killed, live and then stored', async () => {
+    const { page } = await openBoard();
+    const store = await Store.of(gateway);
+    onTestFinished(() => store.close());
+    const device = await connectDevice(gateway, ward.device);
+    onTestFinished(() => device.endAsync(true));
+    store.freeze();
+    const id = randomUUID();
+    const stored = device.publishAsync(
+      `devices/${ward.device.id}/alarms`,
+      JSON.stringify({ id, kind: 'fall' }),
+      { qos: 1 },
+    );
+    await page.getByRole('article', { name: 'Fall, Room 12' }).waitFor();
+    store.kill();
+    await stored;
+    await publishAlarm(gateway, ward.device, { kind: 'noise' });
+    await page.getByRole('article', { name: 'Noise, Room 12' }).waitFor();
+    expect(await alarmsOn(page).count()).toBe(2);
+    await changeState(ward, id, 'acknowledge');
+    await page.getByText('Acknowledged by admin').waitFor();
+  });
+
+  it('says that the alarms from before are not known when the store cannot be read, and reads them later', async () => {
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    const { token } = await ward.api.viewer(ward.locationId);
+    const store = await Store.of(gateway);
+    onTestFinished(() => store.close());
+    store.freeze();
+    onTestFinished(() => store.thaw());
+    const { page } = await openConsole(browser, gateway, { token });
+    await page.getByText('The alarms from before could not be read').waitFor();
+    expect(await page.getByText('No open alarms').count()).toBe(0);
+    expect(await accessibilityFaults(page)).toEqual([]);
+    store.thaw();
+    await page.getByRole('article', { name: 'Fall, Room 12' }).waitFor();
+    await page.getByText('The alarms from before could not be read').waitFor({ state: 'hidden' });
+  });
+
+  it('keeps an alarm as it is, and says why, when the gateway cannot change it', async () => {
+    const { page } = await openBoard('responder');
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    await alarmsOn(page).waitFor();
+    await page.context().setOffline(true);
+    await page.getByRole('button', { name: 'Acknowledge' }).click();
+    await alarmsOn(page).getByText('The gateway does not answer.').waitFor();
+    expect(await alarmsOn(page).getByText('Open').count()).toBe(1);
+    await page.context().setOffline(false);
+    await page.getByRole('button', { name: 'Acknowledge' }).click();
+    await page.getByText('Acknowledged by nurse call').waitFor();
+  });
+
+  it('asks for another token when its own is deleted', async () => {
+    const { page, tokenId } = await openBoard();
+    await ward.api.json('DELETE', `/access-tokens/${tokenId}`);
+    await page.getByText('The gateway does not know this token, or it has ended.').waitFor();
+    expect(await alarmsOn(page).count()).toBe(0);
+  });
+});

@@ -1,0 +1,89 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
+import { accessibilityFaults } from './accessibility.js';
+import { alarmsOn, boardReady, makeWard, publishAlarm } from './board-ward.js';
+import { openConsole, startBrowser } from './browser.js';
+
+let gateway: GatewayProcess;
+let browser: Browser;
+
+beforeAll(async () => {
+  gateway = await GatewayProcess.start();
+  browser = await startBrowser();
+});
+
+afterAll(async () => {
+  await browser.close();
+  await gateway.remove();
+});
+
+describe('a board on the wall', () => {
+  it('opens by a link that an administrator makes for some homes, without navigation', async () => {
+    const [lake, hill] = [await makeWard(gateway), await makeWard(gateway, 'Haus am Berg')];
+    const { page, faults } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
+    await boardReady(page);
+    await page.getByRole('button', { name: 'Link for a wall screen' }).click();
+    await page.getByLabel('Name of the screen').fill('Station 1');
+    await page.getByRole('checkbox', { name: 'Haus am Berg' }).check();
+    await page.getByRole('button', { name: 'Make the link' }).click();
+    await page.getByRole('img', { name: 'The link as a QR code' }).waitFor();
+    const link = await page.getByLabel('Link', { exact: true }).inputValue();
+    expect(link).toContain('/#/?kiosk&token=');
+    expect(faults).toEqual([]);
+
+    const wall = await browser.newContext({ viewport: { width: 2560, height: 1440 } });
+    onTestFinished(() => wall.close());
+    const screen = await wall.newPage();
+    await screen.goto(link);
+    await screen.getByText('No open alarms').waitFor();
+    expect(screen.url()).not.toContain('token');
+    expect(await screen.getByRole('navigation').count()).toBe(0);
+    await publishAlarm(gateway, lake.device, { kind: 'noise' });
+    await publishAlarm(gateway, hill.device, { kind: 'fall' });
+    const alarm = screen.getByRole('article', { name: 'Fall, Room 12' });
+    await alarm.waitFor();
+    expect(await alarmsOn(screen).count()).toBe(1);
+    expect(await alarm.getByRole('button').count()).toBe(0);
+    const heading = alarm.getByRole('heading');
+    const sizePx = await heading.evaluate((element) =>
+      parseFloat(getComputedStyle(element).fontSize),
+    );
+    expect(sizePx).toBeGreaterThan(48);
+  });
+
+  it.each(['light', 'dark'] as const)(
+    'has no accessibility fault on a phone in %s colours, full, in the dialog and with its link',
+    async (colorScheme) => {
+      const ward = await makeWard(gateway);
+      const options = { token: ADMIN_TOKEN, colorScheme, widthPx: 360 };
+      const { page, faults } = await openConsole(browser, gateway, options);
+      await boardReady(page);
+      await publishAlarm(gateway, ward.device, { kind: 'fall' });
+      await page.getByText('New alarm: Fall').waitFor({ state: 'attached' });
+      const isWide = () =>
+        page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
+      expect(await isWide()).toBe(false);
+      expect(await accessibilityFaults(page)).toEqual([]);
+      await page.getByRole('button', { name: 'Link for a wall screen' }).click();
+      await page.getByRole('button', { name: 'Make the link' }).waitFor();
+      expect(await accessibilityFaults(page)).toEqual([]);
+      await page.getByRole('button', { name: 'Make the link' }).click();
+      await page.getByRole('img', { name: 'The link as a QR code' }).waitFor();
+      expect(await accessibilityFaults(page)).toEqual([]);
+      expect(await isWide()).toBe(false);
+      expect(faults).toEqual([]);
+    },
+  );
+
+  it.each(['light', 'dark'] as const)(
+    'has no accessibility fault in %s colours when there are no alarms',
+    async (colorScheme) => {
+      const ward = await makeWard(gateway);
+      const { token } = await ward.api.viewer(ward.locationId);
+      const { page } = await openConsole(browser, gateway, { token, colorScheme });
+      await page.getByText('No open alarms').waitFor();
+      expect(await accessibilityFaults(page)).toEqual([]);
+    },
+  );
+});

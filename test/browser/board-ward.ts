@@ -1,0 +1,72 @@
+import type { Locator, Page } from 'playwright-core';
+import { z } from 'zod';
+import { Api, type TestDevice } from '../harness/api.js';
+import { mosquittoPub } from '../harness/commands.js';
+import type { GatewayProcess } from '../harness/gateway-process.js';
+
+const named = z.object({ id: z.string() });
+
+/** A room with a device in a home, as boards show it. */
+export interface Ward {
+  readonly api: Api;
+  readonly locationId: string;
+  readonly groupId: string;
+  readonly device: TestDevice;
+}
+
+/** Makes a home with a device in a room of a group, with custom data. */
+export async function makeWard(
+  gateway: GatewayProcess,
+  homeName = 'Haus am See',
+  roomName = 'Room 12',
+): Promise<Ward> {
+  const api = new Api(gateway);
+  const { id: locationId } = await api.createLocation(homeName);
+  const home = `/care-homes/${locationId}`;
+  const { id: groupId } = named.parse(
+    await api.json('POST', `${home}/groups`, { name: 'First floor' }),
+  );
+  const { id: targetRoomId } = named.parse(
+    await api.json('POST', `${home}/rooms`, { name: roomName, groupId }),
+  );
+  const device = await api.createDevice(locationId, 'Bed sensor');
+  await api.json('POST', `${home}/devices/${device.id}/move`, { targetRoomId });
+  await api.setCustomData(device, '{"bed":2,"mobile":false,"languages":["de","tr"]}');
+  return { api, locationId, groupId, device };
+}
+
+/** Publishes an alarm as a device does, and waits until the gateway has taken it. */
+export async function publishAlarm(
+  gateway: GatewayProcess,
+  device: TestDevice,
+  alarm: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const status = await mosquittoPub(
+    gateway,
+    device,
+    'alarms',
+    JSON.stringify(alarm),
+    ...['-q', '1'],
+  ).exit();
+  if (status !== 0) throw new Error(`mosquitto_pub ended with ${status}`);
+}
+
+/** Gives an alarm a state, as another client does. */
+export async function changeState(
+  { api, locationId }: Ward,
+  alarmId: string,
+  change: 'acknowledge' | 'resolve',
+  note?: string,
+): Promise<void> {
+  await api.json('POST', `/care-homes/${locationId}/alarms/${alarmId}/${change}`, { note });
+}
+
+export function alarmsOn(page: Page): Locator {
+  return page.locator('.board-alarm');
+}
+
+/** Waits until the board is connected and has read the open alarms. */
+export async function boardReady(page: Page): Promise<void> {
+  await page.getByText('Connected', { exact: true }).waitFor();
+  await page.locator('.board-none, .board-alarm').first().waitFor();
+}

@@ -1,0 +1,214 @@
+import { randomUUID } from 'node:crypto';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
+import {
+  alarmsOn,
+  boardReady,
+  changeState,
+  makeWard,
+  publishAlarm,
+  type Ward,
+} from './board-ward.js';
+import { openConsole, startBrowser } from './browser.js';
+
+let gateway: GatewayProcess;
+let browser: Browser;
+
+beforeAll(async () => {
+  gateway = await GatewayProcess.start();
+  browser = await startBrowser();
+});
+
+afterAll(async () => {
+  await browser.close();
+  await gateway.remove();
+});
+
+/** A board of a token with one role over a home of its own. */
+async function openBoard(role: 'viewer' | 'responder', ward?: Ward) {
+  const home = ward ?? (await makeWard(gateway));
+  const grants = [{ location: home.locationId, role }];
+  const { token } = await home.api.createToken(grants, 'Nurses');
+  const opened = await openConsole(browser, gateway, { token });
+  await boardReady(opened.page);
+  return { ...opened, ward: home };
+}
+
+describe('the board', () => {
+  it('shows and announces an alarm within a second when mosquitto_pub publishes it', async () => {
+    const { page, ward, faults } = await openBoard('viewer');
+    await page.getByText('No open alarms').waitFor();
+    // The page itself says when it showed the alarm, by the same clock.
+    const shownAt = page.evaluate(
+      () =>
+        new Promise<number>((resolve) => {
+          const observer = new MutationObserver(() => {
+            if (document.querySelector('.board-alarm') !== null) resolve(Date.now());
+          });
+          observer.observe(document.body, { childList: true, subtree: true });
+        }),
+    );
+    const publishedAt = Date.now();
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    expect((await shownAt) - publishedAt).toBeLessThan(1_000);
+
+    const alarm = page.getByRole('article', { name: 'Fall, Room 12' });
+    const text = await alarm.innerText();
+    expect(text).toMatch(/First floor · Bed sensor/);
+    expect(text).toMatch(/bed:?\s+2/);
+    expect(text).toMatch(/mobile:?\s+no/);
+    expect(text).toMatch(/languages:?\s+de, tr/);
+    expect(text).toMatch(/Open\s+New/);
+    const said = await page.locator('[role="alert"]').allInnerTexts();
+    expect(said).toEqual(['New alarm: Fall, Room 12, Bed sensor']);
+    expect(await page.title()).toContain('(1)');
+    expect(faults).toEqual([]);
+  });
+
+  it('shows who acknowledged an alarm, and drops it when another client resolves it', async () => {
+    const { page, ward } = await openBoard('viewer');
+    const id = randomUUID();
+    await publishAlarm(gateway, ward.device, { id, kind: 'helpCall' });
+    await alarmsOn(page).waitFor();
+    await changeState(ward, id, 'acknowledge', 'On my way');
+    await page.getByText('Acknowledged by admin').waitFor();
+    await page.getByText('Note: On my way').waitFor();
+    await changeState(ward, id, 'resolve');
+    await page.getByText('No open alarms').waitFor();
+    expect(await alarmsOn(page).count()).toBe(0);
+    expect(await page.title()).toMatch(/^Board/);
+  });
+
+  it('reads what was open before, and keeps it over a reload', async () => {
+    const ward = await makeWard(gateway);
+    const ids = [randomUUID(), randomUUID()] as const;
+    await publishAlarm(gateway, ward.device, { id: ids[0], kind: 'fall' });
+    await publishAlarm(gateway, ward.device, { id: ids[1], kind: 'noise' });
+    await changeState(ward, ids[0], 'acknowledge');
+    const { page } = await openBoard('viewer', ward);
+    const titles = async () => page.getByRole('article').getByRole('heading').allInnerTexts();
+    expect(await titles()).toEqual(['Noise, Room 12', 'Fall, Room 12']);
+    await page.reload();
+    await boardReady(page);
+    expect(await titles()).toEqual(['Noise, Room 12', 'Fall, Room 12']);
+    await page.getByText('Acknowledged by admin').waitFor();
+  });
+
+  it('acknowledges and resolves for a responder, with a note', async () => {
+    const { page, ward } = await openBoard('responder');
+    const id = randomUUID();
+    await publishAlarm(gateway, ward.device, { id, kind: 'fall' });
+    await page.getByRole('button', { name: 'Add a note' }).click();
+    await page.getByLabel('Note').fill('Lies beside the bed');
+    await page.getByRole('button', { name: 'Acknowledge' }).click();
+    await page.getByText('Acknowledged by Nurses').waitFor();
+    await page.getByText('Note: Lies beside the bed').waitFor();
+    expect(await page.getByRole('button', { name: 'Acknowledge' }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Resolve' }).click();
+    await page.getByText('No open alarms').waitFor();
+    await page.getByText('Resolved: Fall, Room 12').waitFor();
+  });
+
+  it('goes on to the next alarm with the keyboard when one is resolved', async () => {
+    const { page, ward } = await openBoard('responder');
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    await publishAlarm(gateway, ward.device, { kind: 'noise' });
+    await page.getByRole('article', { name: 'Noise, Room 12' }).waitFor();
+    await page.getByRole('button', { name: 'Resolve' }).first().press('Enter');
+    const next = page.getByRole('article', { name: 'Fall, Room 12' });
+    await page.waitForFunction(() => document.activeElement?.matches('article') === true);
+    expect(await next.evaluate((element) => element === document.activeElement)).toBe(true);
+  });
+
+  it('says so when an alarm that it acknowledges has been resolved meanwhile', async () => {
+    const { page, ward } = await openBoard('responder');
+    const id = randomUUID();
+    await publishAlarm(gateway, ward.device, { id, kind: 'fall' });
+    await page.route('**/acknowledge', async (route) => {
+      await changeState(ward, id, 'resolve');
+      await route.continue();
+    });
+    await page.getByRole('button', { name: 'Acknowledge' }).click();
+    await page.getByText('Somebody has resolved this alarm already.').waitFor();
+    await page.getByText('No open alarms').waitFor();
+  });
+
+  it('has no buttons for a viewer', async () => {
+    const { page, ward } = await openBoard('viewer');
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    const alarm = page.getByRole('article', { name: 'Fall, Room 12' });
+    await alarm.waitFor();
+    expect(await alarm.getByRole('button').count()).toBe(0);
+    expect(await page.getByRole('button', { name: 'Link for a wall screen' }).count()).toBe(0);
+  });
+
+  it('shows of a group’s token only what happens in the group', async () => {
+    const ward = await makeWard(gateway);
+    const elsewhere = await ward.api.createDevice(ward.locationId, 'Kitchen sensor');
+    await publishAlarm(gateway, elsewhere, { kind: 'noise' });
+    const grants = [{ location: ward.locationId, group: ward.groupId, role: 'responder' }];
+    const { token } = await ward.api.createToken(grants);
+    const { page } = await openConsole(browser, gateway, { token });
+    await boardReady(page);
+    await publishAlarm(gateway, elsewhere, { kind: 'noise' });
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    await page.getByRole('article', { name: 'Fall, Room 12' }).waitFor();
+    expect(await alarmsOn(page).count()).toBe(1);
+    await page.getByRole('button', { name: 'Acknowledge' }).click();
+    await page.getByText('Acknowledged by').waitFor();
+  });
+
+  it('labels alarms by their home when there are several, and shows one when it is chosen', async () => {
+    const [lake, hill] = [await makeWard(gateway), await makeWard(gateway, 'Haus am Berg')];
+    const grants = [lake, hill].map(({ locationId }) => ({ location: locationId, role: 'viewer' }));
+    const { token } = await lake.api.createToken(grants);
+    const { page } = await openConsole(browser, gateway, { token });
+    await boardReady(page);
+    await publishAlarm(gateway, lake.device, { kind: 'fall' });
+    await publishAlarm(gateway, hill.device, { kind: 'noise' });
+    await page.getByText('Haus am Berg · First floor').waitFor();
+    await page.getByText('Haus am See · First floor').waitFor();
+    await page.getByRole('combobox', { name: 'Home', exact: true }).selectOption('Haus am Berg');
+    await page.getByText('Haus am See · First floor').waitFor({ state: 'hidden' });
+    expect(await alarmsOn(page).count()).toBe(1);
+  });
+
+  it('hides what is older than a day, unless more is chosen', async () => {
+    const ward = await makeWard(gateway);
+    const detectedAt = new Date(Date.now() - 30 * 60 * 60 * 1000).toISOString();
+    await publishAlarm(gateway, ward.device, { kind: 'inactivity', detectedAt });
+    const { page } = await openBoard('viewer', ward);
+    await page.getByText('No open alarms').waitFor();
+    await page.getByText('Older alarms that nobody has resolved are in the history.').waitFor();
+    await page.getByLabel('Alarms of').selectOption('the last 3 days');
+    await page.getByRole('article', { name: 'Inactivity, Room 12' }).waitFor();
+  });
+
+  it('asks the history for the address of a recording when somebody wants to see it', async () => {
+    const { page, ward, faults } = await openBoard('viewer');
+    const video = `devices/${ward.device.id}/fall.mp4`;
+    await publishAlarm(gateway, ward.device, { kind: 'fall', footage: { video } });
+    await page.getByRole('button', { name: 'Show the recording' }).click();
+    // The camera has not uploaded it.
+    await page.getByText('The recording cannot be played.').waitFor();
+    const address = await page
+      .getByRole('link', { name: /Open the recording/ })
+      .getAttribute('href');
+    expect(address).toMatch(/fall\.mp4\?.*signature=/);
+    await page.getByRole('button', { name: 'Hide the recording' }).click();
+    expect(await page.getByRole('link', { name: /Open the recording/ }).count()).toBe(0);
+    expect(faults).toEqual([]);
+  });
+
+  it('speaks German', async () => {
+    const ward = await makeWard(gateway, 'Haus am See', 'Zimmer 12');
+    const language = 'de-DE' as const;
+    const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN, language });
+    await page.getByText('Verbunden', { exact: true }).waitFor();
+    await publishAlarm(gateway, ward.device, { kind: 'outOfBed' });
+    await page.getByRole('article', { name: 'Bett verlassen, Zimmer 12' }).waitFor();
+    await page.getByText('Neuer Alarm: Bett verlassen, Zimmer 12, Bed sensor').waitFor();
+    await page.getByRole('button', { name: 'Annehmen' }).first().waitFor();
+  });
+});

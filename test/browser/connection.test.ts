@@ -1,0 +1,137 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { Api } from '../harness/api.js';
+import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
+import { accessibilityFaults } from './accessibility.js';
+import { openConsole, startBrowser } from './browser.js';
+
+/** The gateway is silent for 11 s before it counts as lost; and this is about people, not about milliseconds. */
+const SILENCE_NOTICED_MS = 13_000;
+/** A gateway is started twice in some of these. */
+const PATIENCE_MS = 60_000;
+const LOST = 'Not connected. Alarms are not shown here';
+
+let browser: Browser;
+
+beforeAll(async () => {
+  browser = await startBrowser();
+});
+
+afterAll(async () => {
+  await browser.close();
+});
+
+async function startGateway(): Promise<GatewayProcess> {
+  const gateway = await GatewayProcess.start();
+  onTestFinished(() => gateway.remove());
+  return gateway;
+}
+
+const banner = (page: Page) => page.getByRole('alert').filter({ hasText: LOST });
+const connected = (page: Page) => page.getByText('Connected', { exact: true });
+
+describe('the connection', { timeout: PATIENCE_MS }, () => {
+  it('is seen to be lost when the gateway is killed, and is there again with it', async () => {
+    const gateway = await startGateway();
+    const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
+    await connected(page).waitFor();
+    await gateway.kill();
+    await banner(page).waitFor();
+    expect(await page.title()).toMatch(/^Not connected/);
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await gateway.start();
+    await banner(page).waitFor({ state: 'detached' });
+    await connected(page).waitFor();
+  });
+
+  it('is seen to be lost when the gateway says nothing', async () => {
+    const gateway = await startGateway();
+    const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
+    await connected(page).waitFor();
+    process.kill(gateway.processId, 'SIGSTOP');
+    onTestFinished(() => void process.kill(gateway.processId, 'SIGCONT'));
+    await banner(page).waitFor({ timeout: SILENCE_NOTICED_MS });
+    process.kill(gateway.processId, 'SIGCONT');
+    await connected(page).waitFor();
+  });
+
+  it('ends with the access token, and the console asks for another', async () => {
+    const gateway = await startGateway();
+    const api = new Api(gateway);
+    const { id, token } = await api.createToken([{ location: '*', role: 'admin' }]);
+    const { page } = await openConsole(browser, gateway, { token });
+    await connected(page).waitFor();
+    await api.request('DELETE', `/access-tokens/${id}`);
+    await page.getByRole('alert').filter({ hasText: 'does not know this token' }).waitFor();
+    expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
+  });
+});
+
+describe('a gateway that was updated', { timeout: PATIENCE_MS }, () => {
+  it('is noticed when it is back; a screen on a wall loads the new console by itself', async () => {
+    const gateway = await startGateway();
+    const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
+    const wall = await openConsole(browser, gateway, { token: ADMIN_TOKEN, path: '/?kiosk' });
+    await connected(page).waitFor();
+    for (const open of [page, wall.page]) await serveOtherConsole(open);
+    await gateway.kill();
+    await banner(page).waitFor();
+    await banner(wall.page).waitFor();
+    const loaded = wall.page.waitForEvent('load');
+    await gateway.start();
+    await page.getByText('The gateway was updated.').waitFor();
+    await loaded;
+  });
+
+  it('has other files for a page: the page can be loaded anew', async () => {
+    const gateway = await startGateway();
+    const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
+    await connected(page).waitFor();
+    await page.route('**/console/history-page-*.js', (route) => route.fulfill({ status: 404 }));
+    await page.getByRole('link', { name: 'History' }).click();
+    await page.getByRole('alert').filter({ hasText: 'This page cannot be shown.' }).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.unrouteAll();
+    await page.getByRole('button', { name: 'Load anew' }).click();
+    await page.getByRole('heading', { name: 'History' }).waitFor();
+  });
+});
+
+it('a page that fails is said to, and the others are still there', async () => {
+  const gateway = await startGateway();
+  const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
+  await connected(page).waitFor();
+  const body = 'export function HistoryPage() { throw new Error("broken"); }';
+  await page.route('**/console/history-page-*.js', (route) =>
+    route.fulfill({ contentType: 'text/javascript', body }),
+  );
+  await page.getByRole('link', { name: 'History' }).click();
+  await page.getByRole('alert').filter({ hasText: 'An error of the program' }).waitFor();
+  await page.getByRole('link', { name: 'Home' }).click();
+  await page.getByRole('heading', { name: 'Home' }).waitFor();
+});
+
+it('a gateway that does not answer is asked again until it does', async () => {
+  const gateway = await startGateway();
+  const { page } = await openConsole(browser, gateway);
+  await page.getByLabel('Access token').fill(ADMIN_TOKEN);
+  await gateway.kill();
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('alert').filter({ hasText: 'does not answer' }).waitFor();
+  expect(await accessibilityFaults(page)).toEqual([]);
+  await gateway.start();
+  await connected(page).waitFor();
+});
+
+/** Answers with a console of another version, as far as the one that is shown can see. */
+async function serveOtherConsole(page: Page): Promise<void> {
+  await page.route(
+    (url) => url.pathname === '/',
+    async (route) => {
+      if (route.request().resourceType() !== 'fetch') return route.fallback();
+      const answer = await route.fetch();
+      const body = (await answer.text()).replaceAll('console/index-', 'console/other-');
+      return route.fulfill({ response: answer, body });
+    },
+  );
+}

@@ -1,0 +1,164 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Api } from '../harness/api.js';
+import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
+import { startPathProxy } from '../harness/path-proxy.js';
+import { accessibilityFaults } from './accessibility.js';
+import { openConsole, startBrowser } from './browser.js';
+
+const PAGES = [
+  { path: '/', en: 'Board', de: 'Tafel' },
+  { path: '/history', en: 'History', de: 'Verlauf' },
+  { path: '/home', en: 'Home', de: 'Heim' },
+  { path: '/gateway', en: 'Gateway', de: 'Gateway' },
+] as const;
+const PATHS = PAGES.map(({ path }) => path);
+const NARROW = { widthPx: 360, heightPx: 740 };
+
+let gateway: GatewayProcess;
+let api: Api;
+let browser: Browser;
+let locationId: string;
+
+beforeAll(async () => {
+  gateway = await GatewayProcess.start();
+  api = new Api(gateway);
+  ({ id: locationId } = await api.createLocation('Haus am See'));
+  browser = await startBrowser();
+});
+
+afterAll(async () => {
+  await browser.close();
+  await gateway.remove();
+});
+
+const heading = (page: Page) => page.locator('main h1');
+const navigation = (page: Page) => page.getByRole('navigation').first().getByRole('link');
+
+describe('the frame around every page', () => {
+  it('is walked through by keyboard alone, and says where one is', async () => {
+    const { page, faults } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
+    await heading(page).waitFor();
+    await page.keyboard.press('Tab');
+    expect(await focused(page)).toBe('To the content');
+    for (const { path, en } of PAGES) {
+      while ((await focused(page)) !== en) await page.keyboard.press('Tab');
+      await page.keyboard.press('Enter');
+      await page.waitForURL(`**/#${path}`);
+      await page.waitForFunction((name) => document.title.startsWith(name), en);
+      expect(await navigation(page).filter({ hasText: en }).getAttribute('aria-current')).toBe(
+        'page',
+      );
+      // The board is shown already, and keeps the focus on its link.
+      if (path !== '/') await page.waitForFunction(() => document.activeElement?.tagName === 'H1');
+      await page.locator('.skip').focus();
+    }
+    await page.getByRole('button', { name: 'Sign out' }).press('Enter');
+    await page.getByLabel('Access token').waitFor();
+    expect(await page.title()).toContain('Sign in');
+    expect(faults).toEqual([]);
+  });
+
+  it('jumps over the navigation', async () => {
+    const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
+    await heading(page).waitFor();
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('content');
+  });
+
+  it('keeps settings and signing out behind a button on a phone', async () => {
+    const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN, ...NARROW });
+    await heading(page).waitFor();
+    const signOut = page.getByRole('button', { name: 'Sign out' });
+    expect(await signOut.isVisible()).toBe(false);
+    await page.getByRole('button', { name: 'Settings' }).click();
+    expect(await scrollsSideways(page)).toBe(false);
+    await signOut.click();
+    await page.getByLabel('Access token').waitFor();
+  });
+
+  it('offers the gateway’s own page to administrators alone', async () => {
+    const { token } = await api.createToken([{ location: locationId, role: 'viewer' }]);
+    const { page } = await openConsole(browser, gateway, { token, path: '/gateway' });
+    await page.getByText('This page is for administrators.').waitFor();
+    expect(await navigation(page).allTextContents()).toEqual(['Board', 'History', 'Home']);
+  });
+
+  it('is left away for a screen on a wall', async () => {
+    const { page, faults } = await openConsole(browser, gateway, {
+      token: ADMIN_TOKEN,
+      path: '/?kiosk',
+    });
+    await heading(page).waitFor({ state: 'attached' });
+    expect(await page.getByRole('navigation').count()).toBe(0);
+    expect(await page.getByRole('button', { name: 'Sign out' }).count()).toBe(0);
+    expect(await page.locator('html').getAttribute('class')).toBe('kiosk');
+    expect(faults).toEqual([]);
+  });
+
+  it('signs out wherever a token of this device was signed in', async () => {
+    const { page, context } = await openConsole(browser, gateway);
+    await page.getByLabel('Access token').fill(ADMIN_TOKEN);
+    await page.getByLabel('Stay signed in on this device').check();
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await heading(page).waitFor();
+    const other = await context.newPage();
+    await other.goto(`${gateway.httpUrl}/`);
+    await other.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Access token').waitFor();
+  });
+
+  it('works below a path of a proxy', async () => {
+    const httpUrl = await startPathProxy('/box/7', gateway.httpUrl);
+    const { page, faults } = await openConsole(browser, { httpUrl }, { token: ADMIN_TOKEN });
+    for (const { path, en } of PAGES) {
+      await navigation(page).filter({ hasText: en }).click();
+      await page.waitForURL(`${httpUrl}/#${path}`);
+      await heading(page).waitFor();
+    }
+    await page.getByText('Connected', { exact: true }).waitFor();
+    expect(faults).toEqual([]);
+  });
+});
+
+describe.each(PAGES)('the page $en', ({ path, en, de }) => {
+  it.each([
+    ['en-GB', en],
+    ['de-DE', de],
+  ] as const)('speaks %s, and is no wider than a phone', async (language, name) => {
+    const options = { token: ADMIN_TOKEN, path, language, ...NARROW };
+    const { page, faults } = await openConsole(browser, gateway, options);
+    await heading(page).waitFor();
+    await page.locator('.connection.connected').waitFor();
+    expect(await page.locator('html').getAttribute('lang')).toBe(language.slice(0, 2));
+    expect(await navigation(page).nth(PATHS.indexOf(path)).textContent()).toBe(name);
+    await page.waitForFunction((title) => document.title.startsWith(title), name);
+    expect(await scrollsSideways(page)).toBe(false);
+    expect(faults).toEqual([]);
+  });
+
+  it.each(['light', 'dark'] as const)(
+    'has no accessibility fault in %s colours',
+    async (scheme) => {
+      const options = { token: ADMIN_TOKEN, path, colorScheme: scheme };
+      const { page, faults } = await openConsole(browser, gateway, options);
+      await heading(page).waitFor();
+      await page.getByText('Connected', { exact: true }).waitFor();
+      expect(await accessibilityFaults(page)).toEqual([]);
+      expect(faults).toEqual([]);
+    },
+  );
+});
+
+/** The text of what has the focus. */
+function focused(page: Page): Promise<string | null | undefined> {
+  return page.evaluate(() => document.activeElement?.textContent);
+}
+
+function scrollsSideways(page: Page): Promise<boolean> {
+  return page.evaluate(() => {
+    const { scrollWidth = 0, clientWidth = 0 } = document.scrollingElement ?? {};
+    return scrollWidth > clientWidth;
+  });
+}

@@ -1,0 +1,14 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, it, onTestFinished } from 'vitest';
+
+it('the console’s client is the one that `npm run api` makes of the interface as it is', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'gateway-api-test-'));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  const file = join(directory, 'generated.ts');
+  await promisify(execFile)(process.execPath, ['scripts/api.mjs', file]);
+  expect(await readFile(file, 'utf8')).toBe(await readFile('src/console/api/generated.ts', 'utf8'));
+});

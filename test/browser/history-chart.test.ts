@@ -1,0 +1,184 @@
+import { readFile } from 'node:fs/promises';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
+import { accessibilityFaults } from './accessibility.js';
+import { type ConsoleOptions, openConsole, startBrowser } from './browser.js';
+import { HistoryHome } from './history-home.js';
+
+const COUNT = 400;
+const TWO_DAYS = '&view=chart&from=2026-01-02T20:00:00Z&to=2026-01-03T08:00:00Z';
+
+let gateway: GatewayProcess;
+let browser: Browser;
+/** With alarms on two days, as Berlin counts them. */
+let home: HistoryHome;
+/** With enough alarms for several answers of the gateway. */
+let large: HistoryHome;
+
+beforeAll(async () => {
+  gateway = await GatewayProcess.start();
+  browser = await startBrowser();
+  home = await HistoryHome.create(gateway);
+  const [bed, detector] = home.devices;
+  await home.publish(bed, [
+    { kind: 'outOfBed', detectedAt: '2026-01-02T22:10:00Z' },
+    { kind: 'outOfBed', detectedAt: '2026-01-02T22:50:00Z' },
+    { kind: 'outOfBed', detectedAt: '2026-01-02T23:00:00Z' },
+  ]);
+  await home.publish(detector, [
+    { kind: 'fall', detectedAt: '2026-01-02T22:20:00Z', place: 'at "the" door,\r\ninside' },
+    { kind: 'fall', detectedAt: '2026-01-03T05:00:00Z' },
+  ]);
+  large = await HistoryHome.create(gateway, 'Haus am Meer');
+  const startMs = Date.parse('2026-02-01T00:00:00Z');
+  const alarms = Array.from({ length: COUNT }, (_none, at) => ({
+    ...{ kind: 'noise', text: 'x'.repeat(500) },
+    detectedAt: new Date(startMs + at * 60_000).toISOString(),
+  }));
+  await large.publish(large.devices[0], alarms);
+});
+
+afterAll(async () => {
+  await browser.close();
+  await gateway.remove();
+});
+
+function open({ locationId }: HistoryHome, query: string, options: ConsoleOptions = {}) {
+  const path = `/history?location=${locationId}${query}`;
+  const common = { token: ADMIN_TOKEN, timeZone: 'Europe/Berlin' };
+  return openConsole(browser, gateway, { ...common, path, ...options });
+}
+
+/** Makes every answer come slowly, as over a bad connection. */
+async function slowDown(page: Page, latency: number, bytesPerSecond: number): Promise<void> {
+  const session = await page.context().newCDPSession(page);
+  await session.send('Network.enable');
+  await session.send('Network.emulateNetworkConditions', {
+    ...{ offline: false, latency },
+    ...{ downloadThroughput: bytesPerSecond, uploadThroughput: bytesPerSecond },
+  });
+}
+
+async function tableOf(page: Page): Promise<string[][]> {
+  const rows = await page.locator('.history-numbers tr').all();
+  return Promise.all(rows.map((row) => row.locator('th, td').allTextContents()));
+}
+
+describe('the chart', () => {
+  it('shows what was published, by hour and by day of the reader, as bars and as a table', async () => {
+    const { page, faults } = await open(home, TWO_DAYS);
+    const chart = page.getByRole('img', { name: 'Stacked bars: 5 alarms by Hour' });
+    await chart.waitFor();
+    expect(await chart.getAttribute('aria-label')).toContain('the most (3) at Fri 2 Jan, 23:00');
+    expect(await tableOf(page)).toEqual([
+      ['Time', 'Fall', 'Out of bed', 'Total'],
+      ['Fri 2 Jan, 23:00', '1', '2', '3'],
+      ['Sat 3 Jan, 00:00', '0', '1', '1'],
+      ['Sat 3 Jan, 06:00', '1', '0', '1'],
+      ['Total', '2', '3', '5'],
+    ]);
+    expect(await page.locator('.history-bar').count()).toBe(4);
+    const names = await page.locator('.history-bars title').allTextContents();
+    expect(names[0]).toBe('Fri 2 Jan, 23:00\nFall: 1\nOut of bed: 2');
+
+    await page.getByRole('button', { name: 'Day', exact: true }).click();
+    await page.getByRole('img', { name: 'Stacked bars: 5 alarms by Day' }).waitFor();
+    expect(await tableOf(page)).toEqual([
+      ['Time', 'Fall', 'Out of bed', 'Total'],
+      ['Fri, 2 Jan 2026', '1', '2', '3'],
+      ['Sat, 3 Jan 2026', '1', '1', '2'],
+      ['Total', '2', '3', '5'],
+    ]);
+    expect(faults).toEqual([]);
+  });
+
+  it('keeps to the filters', async () => {
+    const [, roomId] = home.roomIds;
+    const { page } = await open(home, `&view=chart&room=${roomId}&to=2026-01-03T00:00:00Z`);
+    await page.getByRole('img', { name: 'Stacked bars: 1 alarms' }).waitFor();
+  });
+
+  it('says that there is nothing in this time', async () => {
+    const { page } = await open(home, '&view=chart&kinds=noise');
+    await page.getByText('No alarms in this time.').waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+  });
+
+  it('can be cancelled while it reads, and shows what it has', async () => {
+    const { page } = await open(large, '');
+    await page.getByText(/100 alarms shown/).waitFor();
+    await slowDown(page, 4_000, 10_000_000);
+    await page.getByRole('button', { name: 'Chart' }).click();
+    await page.getByText(/^100 of at most 5,000 alarms read/).waitFor();
+    expect(await accessibilityFaults(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByText('Reading was cancelled').waitFor();
+    await page.getByRole('img', { name: /^Stacked bars: [123]00 alarms/ }).waitFor();
+  });
+
+  it.each([
+    ['en-GB', 'light', 1280],
+    ['en-GB', 'dark', 1280],
+    ['de-DE', 'dark', 360],
+  ] as const)(
+    'has no accessibility fault in %s, in %s colours, %i px wide',
+    async (language, colorScheme, widthPx) => {
+      const { page } = await open(home, '&view=chart', { language, colorScheme, widthPx });
+      await page.getByRole('img').first().waitFor();
+      await page.locator('.history-chart summary').click();
+      expect(await accessibilityFaults(page)).toEqual([]);
+      const overflowPx: unknown = await page.evaluate('document.body.scrollWidth - innerWidth');
+      expect(overflowPx).toBe(0);
+    },
+  );
+});
+
+describe('the CSV', () => {
+  async function downloaded(page: Page): Promise<string> {
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download as CSV' }).click();
+    return readFile(await (await download).path(), 'utf8');
+  }
+
+  async function fromApi(query: string): Promise<string> {
+    const path = `/care-homes/${home.locationId}/alarms?${query}`;
+    const headers = { Authorization: `Bearer ${ADMIN_TOKEN}`, Accept: 'text/csv' };
+    return (await fetch(gateway.httpUrl + path, { headers })).text();
+  }
+
+  it('is the one of the gateway with the same filters', async () => {
+    const [bed] = home.devices;
+    const query = `&device=${bed.id}&kinds=outOfBed&from=2026-01-02T22:50:00Z`;
+    const { page, faults } = await open(home, query);
+    const expected = await fromApi(
+      `device=${bed.id}&kinds=outOfBed&after=2026-01-02T22:49:59.999Z`,
+    );
+    expect(expected.split('\r\n')).toHaveLength(4);
+    expect(await downloaded(page)).toBe(expected);
+    await page.getByText(/^Downloaded, /).waitFor();
+    expect(faults).toEqual([]);
+  });
+
+  it('has the alarms of a room alone, as the gateway wrote them', async () => {
+    const [, roomId] = home.roomIds;
+    const [, detector] = home.devices;
+    const { page } = await open(home, `&room=${roomId}`);
+    const expected = await fromApi(`device=${detector.id}`);
+    expect(expected).toContain('""at \\""the\\""');
+    expect(await downloaded(page)).toBe(expected);
+  });
+
+  it('can be cancelled, and then saves nothing', async () => {
+    const { page } = await open(large, '');
+    await page.getByText(/100 alarms shown/).waitFor();
+    await slowDown(page, 0, 20_000);
+    const downloads: unknown[] = [];
+    page.on('download', (download) => downloads.push(download));
+    await page.getByRole('button', { name: 'Download as CSV' }).click();
+    await page.getByText(/^[\d.]+ kB read/).waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('button', { name: 'Download as CSV' }).waitFor();
+    expect(downloads).toEqual([]);
+  });
+});

@@ -1,0 +1,142 @@
+import type { Browser, Page } from 'playwright-core';
+import { encode } from 'uqr';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { z } from 'zod';
+import { setupText } from '../../src/console/pages/home/setup-text.js';
+import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
+import { connect, connectDevice, Subscriber } from '../harness/mqtt-clients.js';
+import { openConsole, startBrowser } from './browser.js';
+import { makeHomeSite } from './home-site.js';
+
+let gateway: GatewayProcess;
+let browser: Browser;
+
+beforeAll(async () => {
+  gateway = await GatewayProcess.start();
+  browser = await startBrowser();
+});
+
+afterAll(async () => {
+  await browser.close();
+  await gateway.remove();
+});
+
+async function openDevice(name: string) {
+  const site = await makeHomeSite(gateway, name);
+  const path = `/home/${site.locationId}/devices/${site.bed.id}`;
+  const { page, faults } = await openConsole(browser, gateway, { token: ADMIN_TOKEN, path });
+  await page.getByRole('heading', { level: 1, name: site.bed.name }).waitFor();
+  return { site, page, faults };
+}
+
+/** The text that the label's QR code must have, from what stands beside it. */
+async function labelOf(page: Page) {
+  const label = page.locator('.home-label');
+  await label.waitFor();
+  const [deviceId = '', secret = ''] = await label.locator('code').allTextContents();
+  const path = (await label.locator('.home-qr path').getAttribute('d')) ?? '';
+  return { deviceId, secret, path };
+}
+
+/** The drawing of uqr's own encoding of the text. */
+function drawn(text: string): string {
+  const { data } = encode(text, { ecc: 'M', border: 4 });
+  return data
+    .flatMap((row, y) => row.map((isBlack, x) => (isBlack ? `M${x} ${y}h1v1h-1z` : '')))
+    .join('');
+}
+
+it('shows place, connection and messages of a device as they come, and can be paused', async () => {
+  const { site, page, faults } = await openDevice('Haus Nachricht');
+  await page.getByText('Ground floor · Room 7').waitFor();
+  await page.getByText('What the device sends appears here').waitFor();
+  const client = await connectDevice(gateway, site.bed);
+  await page
+    .getByText(/^Online since|since 2|since \d/)
+    .first()
+    .waitFor();
+  await client.publishAsync(`devices/${site.bed.id}/battery`, '{"percent":81}', { qos: 1 });
+  await page.locator('.home-messages li').filter({ hasText: '"percent": 81' }).waitFor();
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await client.publishAsync(`devices/${site.bed.id}/battery`, '{"percent":7}', { qos: 1 });
+  // The alarm comes after the message that must not be shown, on the same stream.
+  await client.publishAsync(`devices/${site.bed.id}/alarms`, '{"kind":"fall"}', { qos: 1 });
+  await page.locator('.home-alarms').getByText('Fall').waitFor();
+  expect(await page.getByText('"percent": 7', { exact: false }).count()).toBe(0);
+  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.locator('.home-messages li').filter({ hasText: '"percent": 7' }).waitFor();
+  const history = page.getByRole('link', { name: 'All of them in the history' });
+  expect(await history.getAttribute('href')).toContain(site.bed.id);
+  await client.endAsync();
+  expect(faults).toEqual([]);
+});
+
+it('keeps custom data as it was typed, numbers beyond 2^53 included, and counts its bytes', async () => {
+  const { site, page } = await openDevice('Haus Daten');
+  const field = page.getByRole('textbox', { name: 'Custom data' });
+  const save = page.getByRole('button', { name: 'Save' });
+  await field.fill('{"n":9007199254740993');
+  await page.getByText('This is not valid JSON').waitFor();
+  expect(await save.isDisabled()).toBe(true);
+  await field.fill('[1]');
+  await page.getByText('This must be an object').waitFor();
+  await field.fill(`{"ü":"${'ä'.repeat(510)}"}`);
+  await page.getByText('1029 of 1024 bytes').waitFor();
+  await page.getByText('This is too large.').waitFor();
+  const text = '{"n":9007199254740993, "d":1.10}';
+  await field.fill(text);
+  await save.click();
+  await page.getByText('Saved.').waitFor();
+  const stored = await site.api.request('GET', `${site.path}/devices/${site.bed.id}/custom-data`);
+  expect(await stored.text()).toBe(text);
+  await page.reload();
+  await expect.poll(() => field.inputValue()).toBe(text);
+});
+
+it('gives a device a new secret, shown once as text and QR code, with which it connects', async () => {
+  const { site, page } = await openDevice('Haus Geheimnis');
+  await page.getByRole('button', { name: 'New secret' }).click();
+  await page.getByRole('dialog').getByText('must then be set up anew').waitFor();
+  await page.getByRole('button', { name: 'Make a new secret' }).click();
+  const { deviceId, secret, path } = await labelOf(page);
+  expect(deviceId).toBe(site.bed.id);
+  expect(path).toBe(drawn(setupText({ address: '127.0.0.1', deviceId, secret })));
+  await page.getByLabel('Address of the gateway').fill('gw.example:8883');
+  const expected = { host: 'gw.example', mqttPort: 8883, deviceId, secret };
+  await expect.poll(async () => (await labelOf(page)).path).toBe(drawn(JSON.stringify(expected)));
+  await expect(connectDevice(gateway, site.bed)).rejects.toThrow();
+  await (await connect(gateway, { username: deviceId, password: secret })).endAsync();
+  await page.getByRole('button', { name: 'Done' }).click();
+  await page.getByRole('heading', { level: 1, name: site.bed.name }).waitFor();
+  expect(await page.getByText(secret).count()).toBe(0);
+});
+
+it('prints a label with name, room, id and secret, and nothing else of the page', async () => {
+  const { page } = await openDevice('Haus Druck');
+  await page.getByRole('button', { name: 'New secret' }).click();
+  await page.getByRole('button', { name: 'Make a new secret' }).click();
+  const { secret } = await labelOf(page);
+  await page.emulateMedia({ media: 'print' });
+  const printed = await page.locator('body').innerText();
+  for (const text of ['Fall sensor, bed 1', 'Haus Druck · Room 7', secret]) {
+    expect(printed).toContain(text);
+  }
+  for (const text of ['Print labels', 'Copy', 'Sign out']) expect(printed).not.toContain(text);
+});
+
+it('sends a test alarm, which every subscriber gets, marked as a test', async () => {
+  const { site, page } = await openDevice('Haus Probe');
+  const viewer = await site.api.viewer(site.locationId);
+  const subscriber = await Subscriber.connect(gateway, viewer);
+  await subscriber.subscribe(`care-homes/${site.locationId}/devices/+/alarms/#`);
+  await page.getByRole('button', { name: 'Send a test alarm' }).click();
+  await page.getByLabel('Kind').selectOption('fall');
+  await page.getByRole('button', { name: 'Send', exact: true }).click();
+  await page.getByText('The test alarm was sent.').waitFor();
+  await subscriber.untilCount(1);
+  const [alarm] = subscriber.messages('/alarms/fall');
+  const parsed = z.object({ data: z.object({ test: z.literal(true) }) }).safeParse(alarm);
+  expect(parsed.success).toBe(true);
+  await page.locator('.home-alarms').getByText('Fall').waitFor();
+  await subscriber.end();
+});

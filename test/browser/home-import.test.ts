@@ -1,0 +1,103 @@
+import { readFile } from 'node:fs/promises';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { parseDeviceCsv } from '../../src/console/pages/home/device-csv.js';
+import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
+import { connect } from '../harness/mqtt-clients.js';
+import { openConsole, startBrowser } from './browser.js';
+import { devicesOf, makeHomeSite, roomsOf } from './home-site.js';
+
+let gateway: GatewayProcess;
+let browser: Browser;
+
+beforeAll(async () => {
+  gateway = await GatewayProcess.start();
+  browser = await startBrowser();
+});
+
+afterAll(async () => {
+  await browser.close();
+  await gateway.remove();
+});
+
+async function openImport(name: string) {
+  const site = await makeHomeSite(gateway, name);
+  const path = `/home/${site.locationId}/import`;
+  const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN, path });
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  return { site, page };
+}
+
+async function downloaded(page: Page): Promise<string> {
+  const download = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download as CSV' }).click();
+  return readFile(await (await download).path(), 'utf8');
+}
+
+it('makes 50 devices and their rooms from a file, whose secrets connect', async () => {
+  const { site, page } = await openImport('Haus Fünfzig');
+  const lines = Array.from({ length: 50 }, (_, index) => `Mat ${index};Room ${100 + (index % 5)}`);
+  const buffer = Buffer.from(`name;room\n${lines.join('\n')}\n`);
+  const file = { name: 'devices.csv', mimeType: 'text/csv', buffer };
+  await page.getByLabel('File').setInputFiles(file);
+  await page.getByRole('button', { name: 'Create 50 devices' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Create 5 rooms?' });
+  await dialog.getByLabel('Group').selectOption(site.groups.upper);
+  await dialog.getByRole('button', { name: 'Create rooms and devices' }).click();
+  await page.getByRole('heading', { name: 'Set up 50 devices' }).waitFor();
+  expect(await page.locator('.home-label').count()).toBe(50);
+  const csv = await downloaded(page);
+  const rows = csv
+    .trim()
+    .split('\r\n')
+    .slice(1)
+    .map((line) => line.split(';'));
+  expect(rows).toHaveLength(50);
+  expect(parseDeviceCsv(csv).lines.map(({ name, room }) => `${name};${room}`)).toEqual(lines);
+  for (const [, , username = '', password = ''] of rows) {
+    await (await connect(gateway, { username, password })).endAsync();
+  }
+  const rooms = new Map((await roomsOf(site)).map((room) => [room.id, room]));
+  const made = (await devicesOf(site)).filter(({ name }) => name.startsWith('Mat '));
+  expect(made).toHaveLength(50);
+  for (const { name, roomId } of made) {
+    const room = rooms.get(roomId ?? '');
+    expect(`${name};${room?.name}`).toBe(lines[Number(name.slice(4))]);
+    expect(room?.groupId).toBe(site.groups.upper);
+  }
+}, 120_000);
+
+it('shows faults by line before anything is made', async () => {
+  const { site, page } = await openImport('Haus Vorschau');
+  await page.getByLabel('Or type or paste').fill(';Room 7\nBed mat;Room 12\nGood;Room 8');
+  await page.getByText('1 line has a fault').waitFor();
+  await page.getByRole('row').filter({ hasText: 'There is no name.' }).waitFor();
+  await page.getByRole('row').filter({ hasText: 'such a device in this room already' }).waitFor();
+  expect(await page.getByRole('button', { name: 'Create 3 devices' }).isDisabled()).toBe(true);
+  expect(await devicesOf(site)).toHaveLength(3);
+});
+
+it('says what was made when it stops half way, and goes on without making anything twice', async () => {
+  const { site, page } = await openImport('Haus Halb');
+  let answered = 0;
+  await page.route('**/devices', async (route) => {
+    if (route.request().method() !== 'POST') return route.continue();
+    answered += 1;
+    if (answered !== 3) return route.continue();
+    // The gateway makes the third device, and its answer is lost.
+    await route.fetch();
+    return route.abort();
+  });
+  await page.getByLabel('Or type or paste').fill('=A;Room 7\nB;Room 7\nC;Room 8\nD;');
+  await page.getByRole('button', { name: 'Create 4 devices' }).click();
+  await page.getByText('Stopped. 2 of 4 devices were created.').waitFor();
+  expect(await page.locator('.home-names li').allTextContents()).toEqual(['C (Room 8)', 'D']);
+  await page.getByRole('button', { name: 'Go on with the rest' }).click();
+  await page.getByRole('heading', { name: 'Set up 4 devices' }).waitFor();
+  const rows = (await downloaded(page)).trim().split('\r\n').slice(1);
+  expect(rows[0]).toMatch(/^"'=A";Room 7;/);
+  const [, , username = '', password = ''] = rows[2]?.split(';') ?? [];
+  await (await connect(gateway, { username, password })).endAsync();
+  const made = (await devicesOf(site)).map(({ name }) => name).slice(3);
+  expect(made).toEqual(['=A', 'B', 'C', 'D']);
+});

@@ -1,0 +1,104 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
+import { accessibilityFaults } from './accessibility.js';
+import { openConsole, startBrowser } from './browser.js';
+import { makeHomeSite } from './home-site.js';
+
+let gateway: GatewayProcess;
+let browser: Browser;
+
+beforeAll(async () => {
+  gateway = await GatewayProcess.start();
+  browser = await startBrowser();
+});
+
+afterAll(async () => {
+  await browser.close();
+  await gateway.remove();
+});
+
+async function requireGood(page: Page): Promise<void> {
+  expect(await accessibilityFaults(page)).toEqual([]);
+  const overflow = await page.evaluate(
+    () => document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  );
+  expect(overflow).toBeLessThanOrEqual(0);
+}
+
+const LOOKS = [
+  { colorScheme: 'dark', language: 'de-DE', widthPx: 360 },
+  { colorScheme: 'light', language: 'en-GB', widthPx: 1280 },
+] as const;
+
+it.each(LOOKS)(
+  'has no accessibility fault in any state, $colorScheme, $language, $widthPx px',
+  async (look) => {
+    const site = await makeHomeSite(gateway, `Haus ${look.language}`);
+    const path = `/home/${site.locationId}`;
+    const { page, faults } = await openConsole(browser, gateway, {
+      ...look,
+      ...{ token: ADMIN_TOKEN, path },
+    });
+    const isGerman = look.language === 'de-DE';
+    await page
+      .getByText(isGerman ? 'Noch nie verbunden' : 'Never connected')
+      .first()
+      .waitFor();
+    await requireGood(page);
+    // The menus of the home, a group, a room and a device, and each dialog that they open.
+    for (const name of [`Haus ${look.language}`, 'Ground floor', 'Room 7', 'Bed mat']) {
+      const label = isGerman ? `Aktionen für ${name}` : `Actions for ${name}`;
+      const button = page.getByRole('button', { name: label, exact: true });
+      await button.click();
+      await requireGood(page);
+      const items = page.locator('.home-menu-items button');
+      for (let index = 0, count = await items.count(); index < count; index += 1) {
+        if (index > 0) await button.click();
+        await items.nth(index).click();
+        await page.getByRole('dialog').waitFor();
+        await requireGood(page);
+        await page.keyboard.press('Escape');
+        await page.getByRole('dialog').waitFor({ state: 'detached' });
+      }
+    }
+    await page.goto(`${gateway.httpUrl}/#/home`);
+    await page.locator('.home-homes').waitFor();
+    await requireGood(page);
+    await page.goto(`${gateway.httpUrl}/#${path}/import`);
+    await page.locator('textarea').fill('Bed;Room 7\n;Room 8\nNew;Sauna');
+    await page.locator('.home-preview').waitFor();
+    await requireGood(page);
+    await page.goto(`${gateway.httpUrl}/#${path}/devices/${site.bed.id}`);
+    const custom = isGerman ? 'Eigene Daten' : 'Custom data';
+    await page.getByRole('textbox', { name: custom }).fill('{');
+    await requireGood(page);
+    await page.getByRole('button', { name: isGerman ? 'Neues Geheimnis' : 'New secret' }).click();
+    await page.getByRole('dialog').locator('button.danger').click();
+    await page.locator('.home-label').waitFor();
+    await requireGood(page);
+    expect(faults).toEqual([]);
+  },
+  90_000,
+);
+
+it('draws a home of 300 devices at once, and searches it as fast as one types', async () => {
+  const site = await makeHomeSite(gateway, 'Haus Groß');
+  for (let count = 0; count < 300; count += 1) {
+    await site.api.json('POST', `${site.path}/devices`, { name: `Sensor ${count}` });
+  }
+  const path = `/home/${site.locationId}`;
+  const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN, path });
+  await page.getByRole('link', { name: 'Sensor 299' }).waitFor();
+  const drawnMs = await page.evaluate(async () => {
+    const field = document.querySelector<HTMLInputElement>('input[type=search]');
+    const startedAt = performance.now();
+    if (field !== null) field.value = 'Sensor 29';
+    field?.dispatchEvent(new Event('input', { bubbles: true }));
+    await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+    return performance.now() - startedAt;
+  });
+  await expect.poll(() => page.locator('.home-device').count()).toBe(11);
+  // Half of what a person notices, on a machine that does other things as well.
+  expect(drawnMs).toBeLessThan(500);
+}, 60_000);

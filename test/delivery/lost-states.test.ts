@@ -1,0 +1,110 @@
+import { pino } from 'pino';
+import { expect, it } from 'vitest';
+import { Deliveries } from '../../src/delivery/deliveries.js';
+import {
+  type AlarmLogItem,
+  isAlarm,
+  isStateChange,
+  type NewStateChange,
+} from '../../src/delivery/log-entry.js';
+import { LogWriter } from '../../src/delivery/log-writer.js';
+import type { GivenState } from '../../src/domain/alarm-states.js';
+import { newId } from '../../src/domain/notation.js';
+import { useRedis } from '../http/harness.js';
+import { AlarmWorld } from '../store/alarm-world.js';
+
+const place = useRedis();
+const log = pino({ level: 'silent' });
+const START_MS = Date.UTC(2026, 0, 1);
+const NURSE = { id: newId(), name: 'Nurse' };
+const ACTOR = { type: 'access-token', id: NURSE.id, address: null, requestId: null } as const;
+
+/** A history with the writer of the alarm log, as the gateway has it. */
+class Ward extends AlarmWorld {
+  readonly #writer: LogWriter<AlarmLogItem>;
+
+  constructor(at: { socketPath: string }) {
+    super(at);
+    const deliveries = new Deliveries({
+      newest: { alarms: 0, messages: 0 },
+      reader: this.logs,
+      onLost: (_log, entries) => {
+        for (const { source } of entries) {
+          if (source === undefined) continue;
+          if (isAlarm(source) || isStateChange(source)) this.#writer.restore(source);
+        }
+      },
+      log,
+      now: Date.now,
+      elapsedSinceMs: (timeMs) => Date.now() - timeMs,
+    });
+    const store = this.logs.alarms;
+    const onOutage = () => undefined;
+    this.#writer = new LogWriter({ log: 'alarms', store, deliveries, onOutage, logger: log });
+  }
+
+  write(item: AlarmLogItem): Promise<boolean> {
+    return new Promise((resolve) => this.#writer.append(item, resolve));
+  }
+
+  async raise(): Promise<string> {
+    const id = newId();
+    await this.write(this.alarm({ kind: 'fall', id }, START_MS));
+    return id;
+  }
+
+  give(alarmId: string, state: GivenState): Promise<boolean> {
+    const { locationId, deviceId } = this;
+    const asked = { locationId, deviceId, alarmId, state, note: 'x', groupIds: undefined };
+    const change: NewStateChange = {
+      ...{ topic: '', payload: Buffer.alloc(0), receivedAtMs: START_MS, locationId, groupId: null },
+      stateChange: { ...asked, by: NURSE, atMs: START_MS, actor: ACTOR },
+      onOutcome: () => undefined,
+    };
+    return this.write(change);
+  }
+
+  /** The contents of the store. */
+  async backUp(): Promise<Map<string, Buffer>> {
+    const keys = await this.redis.keys(`${this.keys.sitePrefix}*`);
+    const dumps = await Promise.all(keys.map((key) => this.redis.dumpBuffer(key)));
+    return new Map(keys.map((key, at) => [key, dumps[at] ?? Buffer.alloc(0)]));
+  }
+
+  async restoreBackUp(backup: ReadonlyMap<string, Buffer>): Promise<void> {
+    await this.redis.del(await this.redis.keys(`${this.keys.sitePrefix}*`));
+    for (const [key, dump] of backup) await this.redis.restore(key, 0, dump);
+  }
+
+  async states(): Promise<Record<string, string>> {
+    const { alarms } = await this.page();
+    return Object.fromEntries(alarms.map(({ id, states: { state } }) => [id, state]));
+  }
+}
+
+it('records states again that a restored store has lost, after their alarms', async () => {
+  const ward = new Ward(place);
+  const first = await ward.raise();
+  const backup = await ward.backUp();
+  const second = await ward.raise();
+  await ward.give(first, 'acknowledged');
+  await ward.give(second, 'resolved');
+  await ward.restoreBackUp(backup);
+  expect(await ward.states()).toEqual({ [first]: 'raised' });
+  const third = await ward.raise();
+  const expected = { [first]: 'acknowledged', [second]: 'resolved', [third]: 'raised' };
+  await expect.poll(() => ward.states()).toEqual(expected);
+  expect(await ward.redis.xlen(ward.keys.auditLog)).toBe(2);
+  const entries = await ward.logs.read('alarms', 0, 10);
+  const heads = entries.map(({ topic, payload }) => {
+    const { id } = JSON.parse(payload.toString());
+    return [topic.split('/').at(-2), id];
+  });
+  expect(heads).toEqual([
+    ['alarms', first],
+    ['alarms', third],
+    ['alarms', second],
+    ['alarm-states', first],
+    ['alarm-states', second],
+  ]);
+});

@@ -1,0 +1,225 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { range, Ward } from '../delivery/ward.js';
+import { Api } from '../harness/api.js';
+import { EventReader, type EventRequest } from '../harness/event-reader.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
+import { connectDevice } from '../harness/mqtt-clients.js';
+
+let gateway: GatewayProcess;
+let api: Api;
+let ward: Ward;
+let readers: EventReader[] = [];
+
+beforeAll(async () => {
+  gateway = await GatewayProcess.start();
+  api = new Api(gateway);
+});
+
+beforeEach(async () => {
+  ward = await Ward.open(gateway, 1);
+});
+
+afterEach(async () => {
+  for (const reader of readers) reader.close();
+  readers = [];
+  await ward.close();
+});
+
+afterAll(() => gateway.remove());
+
+async function read(request: EventRequest = {}, token = ward.viewer): Promise<EventReader> {
+  const reader = await EventReader.open(gateway, token, request);
+  readers.push(reader);
+  return reader;
+}
+
+/** A reader of the ward's alarms that is live. */
+async function liveReader(request: EventRequest = {}): Promise<EventReader> {
+  const reader = await read({ filters: [ward.alarmFilter], ...request });
+  await reader.opened();
+  return reader;
+}
+
+function numbersOf(reader: EventReader): unknown[] {
+  return reader.alarms().map(({ data }) => Reflect.get(Object(data), 'n'));
+}
+
+async function statusOf(request: EventRequest, token = ward.viewer): Promise<number | undefined> {
+  const { response } = await read(request, token);
+  return response.statusCode;
+}
+
+describe('an event stream', () => {
+  it('sends messages as they come, and alarms with their position', async () => {
+    const reader = await read();
+    expect(reader.response.headers).toMatchObject({
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-store',
+      'x-accel-buffering': 'no',
+    });
+    expect(await reader.opened()).toMatchObject({ missed: false });
+    await ward.sensor.alarm(3);
+    await ward.sensor.message();
+    await reader.until((one) => one.messages('/x').length === 1 && one.alarms().length === 3);
+    expect(numbersOf(reader)).toEqual([0, 1, 2]);
+    const [message] = reader.messages('/x');
+    const { id } = ward.sensor.device;
+    expect(message).toMatchObject({
+      id: undefined,
+      topic: `care-homes/${ward.locationId}/devices/${id}/x`,
+      retained: false,
+      payload: { data: { n: 0 }, device: { id } },
+    });
+  });
+
+  it('sends the payload byte by byte, whatever its data looks like', async () => {
+    const reader = await read();
+    await reader.opened();
+    const { device } = ward.sensor;
+    const sensor = await connectDevice(gateway, device);
+    const number = '1.000000000000000000001';
+    const data = `{"number":${number},\r\n "text":"\\u00e9 é 🧓",\n\n "data: x":[]}`;
+    await sensor.publishAsync(`devices/${device.id}/y`, data, { qos: 1 });
+    await sensor.endAsync();
+    await reader.until((one) => one.messages('/y').length === 1);
+    const text = reader.events.find((event) => event.data.includes('/y"'))?.data ?? '';
+    expect(text).toContain(data.replaceAll('\r\n', '\n'));
+    expect(JSON.parse(text)).toMatchObject({ payload: { data: JSON.parse(data) } });
+  });
+
+  it('begins with what is retained, when a device is online before it', async () => {
+    const sensor = await connectDevice(gateway, ward.sensor.device);
+    const before = await read({ filters: [ward.filter('status')] });
+    await before.until((one) => one.messages('/status').length > 0);
+    const reader = await read({ filters: [ward.filter('status')] });
+    await reader.until((one) => one.messages('/status').length > 0);
+    expect(reader.messages()).toMatchObject([{ retained: true, payload: { online: true } }]);
+    await sensor.endAsync();
+    await reader.until((one) => one.messages('/status').length > 1);
+    expect(reader.messages()[1]).toMatchObject({ retained: false, payload: { online: false } });
+  });
+
+  it('shows the status of the gateway when it is asked for', async () => {
+    const reader = await read({ filters: ['gateway/status'] });
+    await reader.until((one) => one.messages('gateway/status').length > 0);
+    expect(reader.messages()[0]).toMatchObject({ retained: true, payload: { online: true } });
+  });
+
+  it('has a heartbeat at least every five seconds, when nothing happens', async () => {
+    const reader = await liveReader();
+    const heartbeats = () => reader.events.filter(({ event }) => event === 'heartbeat');
+    const startedAtMs = performance.now();
+    await reader.until(() => heartbeats().length === 2, 12_000);
+    expect(performance.now() - startedAtMs).toBeLessThan(10_000);
+    const [at, next] = heartbeats().map(({ data }) => Date.parse(JSON.parse(data).at));
+    expect((next ?? 0) - (at ?? 0)).toBeLessThanOrEqual(5_000);
+  });
+
+  it('is not opened for a HEAD', async () => {
+    const response = await api.request('HEAD', '/events');
+    expect([response.status, response.headers.get('content-type')]).toEqual([
+      200,
+      'text/event-stream',
+    ]);
+  });
+});
+
+describe('what an event stream shows', () => {
+  it('is what the token may see, when its grant is on one group', async () => {
+    const [group, other] = await Promise.all(
+      ['A', 'B'].map((name) => api.json('POST', `/care-homes/${ward.locationId}/groups`, { name })),
+    );
+    const groupId = String(Reflect.get(Object(group), 'id'));
+    const grants = [{ location: ward.locationId, group: groupId, role: 'viewer' }];
+    const reader = await read({}, await api.createToken(grants));
+    await reader.opened();
+    const whole = await liveReader();
+    await ward.sensor.alarm();
+    await moveInto(groupId);
+    await ward.sensor.alarm();
+    await moveInto(String(Reflect.get(Object(other), 'id')));
+    await ward.sensor.alarm();
+    await moveInto(groupId);
+    await ward.sensor.alarm();
+    await whole.untilAlarms(4);
+    await reader.untilAlarms(2);
+    expect(numbersOf(reader)).toEqual([1, 3]);
+    // So it is for what was missed.
+    const position = (await whole.opened()).position;
+    const again = await read({ lastEventId: position }, await api.createToken(grants));
+    await again.untilAlarms(2);
+    await ward.sensor.alarm();
+    await again.untilAlarms(3);
+    expect(numbersOf(again)).toEqual([1, 3, 4]);
+  });
+
+  /** Moves the sensor into a new room of the group. */
+  async function moveInto(groupId: string): Promise<void> {
+    const rooms = `/care-homes/${ward.locationId}/rooms`;
+    const room = await api.json('POST', rooms, { name: 'room', groupId });
+    const path = `/care-homes/${ward.locationId}/devices/${ward.sensor.device.id}/move`;
+    await api.json('POST', path, { targetRoomId: Reflect.get(Object(room), 'id') });
+  }
+
+  it('is nothing of another location, whatever the wildcards', async () => {
+    const stranger = await Ward.open(gateway, 1);
+    const reader = await read({ filters: ['#', 'care-homes/+/devices/+/alarms/#'] });
+    await reader.opened();
+    await stranger.sensor.alarm();
+    await ward.sensor.alarm();
+    await reader.untilAlarms(1);
+    expect(reader.messages().filter(({ topic }) => topic.includes(stranger.locationId))).toEqual(
+      [],
+    );
+    expect(reader.alarms()).toHaveLength(1);
+    await stranger.close();
+  });
+
+  it('comes once when several filters match', async () => {
+    const reader = await read({
+      filters: [ward.alarmFilter, '#', `care-homes/${ward.locationId}/#`],
+    });
+    await reader.opened();
+    await ward.sensor.alarm(2);
+    await reader.untilAlarms(2);
+    await ward.sensor.alarm();
+    await reader.untilAlarms(3);
+    expect(numbersOf(reader)).toEqual([0, 1, 2]);
+  });
+});
+
+describe('GET /events', () => {
+  it.each([
+    [403, 'another location', () => [`care-homes/${randomUUID()}/#`]],
+    [403, 'one of two', () => [ward.alarmFilter, `care-homes/${randomUUID()}/#`]],
+    [403, 'commands', () => [`devices/${ward.sensor.device.id}/commands/#`]],
+    [400, 'a misplaced wildcard', () => ['care-homes/#/x']],
+    [400, 'a wildcard within a level', () => ['care-homes/x+']],
+    [400, 'an empty one', () => ['']],
+    [400, 'a NUL', () => ['care-homes/\u0000']],
+    [400, '21 of them', () => range(0, 21).map((at) => `care-homes/+/${at}`)],
+    [200, '20 of them', () => range(0, 20).map((at) => `care-homes/+/${at}`)],
+    [200, '$SYS, which other brokers have', () => ['$SYS/#']],
+  ])('answers %i when the filter is %s', async (status, _name, filters) => {
+    expect(await statusOf({ filters: filters() })).toBe(status);
+  });
+
+  it('answers 401 when there is no valid token', async () => {
+    expect(await statusOf({}, { ...ward.viewer, token: 'x'.repeat(43) })).toBe(401);
+  });
+});
+
+describe('GET /access-tokens/current', () => {
+  it('shows what the own token is', async () => {
+    const grants = [{ location: ward.locationId, role: 'viewer' }];
+    const expiresAt = '2199-01-01T00:00:00.000Z';
+    const { id, token } = await api.createToken(grants, 'board', expiresAt);
+    const shown = await new Api(gateway, token).json('GET', '/access-tokens/current');
+    expect(shown).toEqual({ id, name: 'board', grants, expiresAt });
+    expect(await api.json('GET', '/access-tokens/current')).toEqual({
+      ...{ id: 'admin', name: 'admin', expiresAt: null },
+      grants: [{ location: '*', role: 'admin' }],
+    });
+  });
+});

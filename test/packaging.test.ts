@@ -1,0 +1,229 @@
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { loadConfig } from '../src/config/load.js';
+import { Lines } from './harness/lines.js';
+
+const { version, bin } = z
+  .object({ version: z.string(), bin: z.object({ 'care-home-gateway': z.string() }) })
+  .parse(JSON.parse(readFileSync('package.json', 'utf8')));
+
+const START_TIMEOUT_MS = 20_000;
+const readyLine = z.object({
+  addresses: z.object({ http: z.object({ port: z.number() }) }),
+  console: z.string(),
+  docs: z.string(),
+});
+
+let directory: string;
+
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'gateway-packaging-'));
+});
+
+afterAll(() => {
+  rmSync(directory, { recursive: true });
+});
+
+async function textAt(url: string): Promise<string> {
+  const answer = await fetch(url);
+  expect([url, answer.status]).toEqual([url, 200]);
+  return answer.text();
+}
+
+/** The environment without what npm and vitest put there. */
+const environment = { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '' };
+
+describe('the npm package', () => {
+  const installed = () => join(directory, 'package');
+  const command = () => join(installed(), bin['care-home-gateway']);
+
+  beforeAll(() => {
+    const to = ['--pack-destination', directory];
+    // Packed as it was built for the tests; the packages that it depends on are those of the checkout.
+    const packed = execFileSync('npm', ['pack', '--ignore-scripts', '--silent', ...to]).toString();
+    execFileSync('tar', ['-xzf', join(directory, packed.trim()), '-C', directory]);
+    symlinkSync(resolve('node_modules'), join(directory, 'node_modules'));
+    // As npm does with a command.
+    chmodSync(command(), 0o755);
+  }, 60_000);
+
+  it('has a command of its own', () => {
+    const run = (...args: string[]) =>
+      spawnSync(command(), args, { cwd: directory, env: environment, encoding: 'utf8' });
+    expect(run('--version')).toMatchObject({ status: 0, stdout: `${version}\n` });
+    expect(run('check-config')).toMatchObject({
+      status: 0,
+      stdout: 'the configuration is valid\n',
+    });
+  });
+
+  it('starts, names the addresses of its console and documentation, serves them, and stops', async () => {
+    const env = {
+      ...environment,
+      GATEWAY_DATA_DIR: join(directory, 'data'),
+      GATEWAY_MQTT_PORT: '0',
+      GATEWAY_HTTP_PORT: '0',
+    };
+    const gateway = spawn(command(), [], {
+      cwd: directory,
+      env,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    onTestFinished(() => void gateway.kill('SIGKILL'));
+    const lines = new Lines();
+    lines.read(gateway.stdout);
+    const ready = await lines.next('"msg":"gateway ready"', 0, START_TIMEOUT_MS);
+    const { addresses, console: page, docs } = readyLine.parse(JSON.parse(ready));
+    expect(docs).toBe(`http://127.0.0.1:${addresses.http.port}/docs`);
+    expect(page).toBe(`http://127.0.0.1:${addresses.http.port}/`);
+    const [, script = ''] = /src="\.\/(console\/[^"]+\.js)"/.exec(await textAt(page)) ?? [];
+    expect(await textAt(page + script)).not.toBe('');
+    for (const url of [docs, `${docs}/swagger-ui.css`]) expect((await fetch(url)).status).toBe(200);
+    gateway.kill('SIGTERM');
+    expect(await once(gateway, 'exit')).toEqual([0, null]);
+  });
+
+  it('holds the documents and the service, and neither tests nor sources', () => {
+    for (const name of ['README.md', 'LICENSE', 'CHANGELOG.md', 'docs/install.md']) {
+      expect(existsSync(join(installed(), name)), name).toBe(true);
+    }
+    expect(statSync(join(installed(), 'systemd/install.sh')).mode & 0o111).toBe(0o111);
+    for (const name of ['test', 'src', 'scripts', 'dist/main.js.map']) {
+      expect(existsSync(join(installed(), name)), name).toBe(false);
+    }
+  });
+});
+
+describe('the container', () => {
+  const dockerfile = readFileSync('Dockerfile', 'utf8').replaceAll('\\\n', ' ');
+  const instructions = (name: string) =>
+    [...dockerfile.matchAll(new RegExp(`^${name} (.*)$`, 'gm'))].map(([, text = '']) => text);
+  const variables = Object.fromEntries(
+    instructions('ENV').flatMap((text) =>
+      text
+        .trim()
+        .split(/\s+/)
+        .map((pair) => pair.split('=')),
+    ),
+  );
+
+  it('runs on Node.js 24, as a user of its own', () => {
+    expect(instructions('FROM').every((image) => image.startsWith('node:24-'))).toBe(true);
+    expect(instructions('USER')).toEqual(['care-home-gateway']);
+  });
+
+  it('says what it is, in the version of the package', () => {
+    const [labels = ''] = instructions('LABEL');
+    const names = [...labels.matchAll(/org\.opencontainers\.image\.([a-z.]+)=/g)];
+    expect(names.map(([, name]) => name)).toEqual(
+      expect.arrayContaining(['title', 'description', 'licenses', 'version', 'revision']),
+    );
+    expect(instructions('ARG')).toContain(`VERSION=${version}`);
+  });
+
+  it('binds nothing but TLS to other addresses than loopback', () => {
+    const config = loadConfig({ programDir: directory, cwd: directory, env: variables });
+    expect(config.mqtt.host).toBe('127.0.0.1');
+    expect(config.http.host).toBe('127.0.0.1');
+    expect(config.allowPlaintext).toBe(false);
+    expect(instructions('EXPOSE')).toEqual(['8883 8443']);
+  });
+
+  it('composes a service that publishes TLS only and may write its data only', () => {
+    const compose = z
+      .object({
+        services: z.object({
+          gateway: z.object({
+            ports: z.array(z.string()),
+            environment: z.record(z.string(), z.string()),
+            volumes: z.array(z.string()),
+            read_only: z.literal(true),
+            cap_drop: z.tuple([z.literal('ALL')]),
+            security_opt: z.tuple([z.literal('no-new-privileges:true')]),
+            stop_grace_period: z.literal('15s'),
+          }),
+        }),
+      })
+      .parse(parse(readFileSync('compose.yaml', 'utf8')));
+    const { ports, environment: set, volumes } = compose.services.gateway;
+    expect(ports).toEqual(['8883:8883', '8443:8443']);
+    expect(Object.keys(set)).toEqual(['GATEWAY_TLS_CERT_FILE', 'GATEWAY_TLS_KEY_FILE']);
+    expect(volumes).toContain(`data:${variables['GATEWAY_DATA_DIR']}`);
+  });
+});
+
+describe('the systemd service', () => {
+  const UNIT = 'etc/systemd/system/care-home-gateway.service';
+  const CONFIGURATION = 'etc/care-home-gateway/gateway.yaml';
+
+  /** Installs a program's service below a directory. */
+  function install(program: string, root: string) {
+    const env = { ...environment, DESTDIR: root };
+    return spawnSync(join(program, 'systemd/install.sh'), { env, encoding: 'utf8' });
+  }
+
+  function destination(name: string): string {
+    const root = join(directory, name);
+    mkdirSync(root);
+    return root;
+  }
+
+  it('is installed by one command, with its paths, and keeps a configuration that is there', () => {
+    const root = destination('image');
+    expect(install('.', root)).toMatchObject({ status: 0, stderr: '' });
+    const unit = readFileSync(join(root, UNIT), 'utf8');
+    expect(unit).toMatch(
+      `${process.cwd()}/dist/main.js --config /etc/care-home-gateway/gateway.yaml`,
+    );
+    const [, node = ''] = /^ExecStart=(\S+) /m.exec(unit) ?? [];
+    expect(existsSync(node)).toBe(true);
+    expect(existsSync(join(root, 'usr/lib/sysusers.d/care-home-gateway.conf'))).toBe(true);
+    const sample = readFileSync('config/gateway.yaml', 'utf8');
+    expect(readFileSync(join(root, CONFIGURATION), 'utf8')).toBe(sample);
+    writeFileSync(join(root, CONFIGURATION), 'site: mine\n');
+    expect(install('.', root).status).toBe(0);
+    expect(readFileSync(join(root, CONFIGURATION), 'utf8')).toBe('site: mine\n');
+  });
+
+  it('is not installed from a program that is not built', () => {
+    const program = destination('unbuilt');
+    mkdirSync(join(program, 'systemd'));
+    const script = readFileSync('systemd/install.sh');
+    writeFileSync(join(program, 'systemd/install.sh'), script, { mode: 0o755 });
+    const { status, stderr } = install(program, destination('nothing'));
+    expect(status).toBe(1);
+    expect(stderr).toBe(`install: ${program} is not built: npm ci && npm run build\n`);
+  });
+
+  it.skipIf(!existsSync('/usr/bin/systemd-analyze'))('is exposed to 1.5 at most', () => {
+    const { status, stdout } = spawnSync(
+      'systemd-analyze',
+      [
+        'security',
+        '--offline=true',
+        '--threshold=15',
+        '--no-pager',
+        'systemd/care-home-gateway.service',
+      ],
+      { encoding: 'utf8' },
+    );
+    expect(stdout).toMatch(/Overall exposure level/);
+    expect(status).toBe(0);
+  });
+});
