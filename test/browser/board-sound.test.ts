@@ -96,7 +96,10 @@ describe('the sound of the board', () => {
     const { page } = await openBoard();
     await page.getByRole('button', { name: 'Switch sound on' }).click();
     await page.getByText('Sound is on').waitFor();
+    // Looking into the page counts as a gesture of its user: not before the board is there.
+    const streaming = page.waitForResponse((response) => response.url().includes('/events'));
     await page.reload();
+    await streaming;
     await page.getByText('Sound is blocked').waitFor();
     await page.getByText('The browser allows no sound until').waitFor();
     await page.keyboard.press('Tab');

@@ -1,4 +1,4 @@
-import type { Browser } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
 import { accessibilityFaults } from './accessibility.js';
@@ -17,6 +17,18 @@ afterAll(async () => {
   await browser.close();
   await gateway.remove();
 });
+
+/** Shows the new alarm in its strongest colour, as at the start of its animation. */
+async function holdAtStart(page: Page): Promise<void> {
+  await page.waitForFunction(() => {
+    const animations = document.getAnimations();
+    for (const animation of animations) {
+      animation.pause();
+      animation.currentTime = 0;
+    }
+    return animations.length > 0;
+  });
+}
 
 describe('a board on the wall', () => {
   it('opens by a link that an administrator makes for some homes, without navigation', async () => {
@@ -64,6 +76,7 @@ describe('a board on the wall', () => {
       const isWide = () =>
         page.evaluate(() => document.documentElement.scrollWidth > window.innerWidth);
       expect(await isWide()).toBe(false);
+      await holdAtStart(page);
       expect(await accessibilityFaults(page)).toEqual([]);
       await page.getByRole('button', { name: 'Link for a wall screen' }).click();
       await page.getByRole('button', { name: 'Make the link' }).waitFor();

@@ -64,7 +64,7 @@ describe('the frame around every page', () => {
     await heading(page).waitFor();
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
-    expect(await page.evaluate(() => document.activeElement?.id)).toBe('content');
+    await page.waitForFunction(() => document.activeElement?.id === 'content');
   });
 
   it('keeps settings and signing out behind a button on a phone', async () => {

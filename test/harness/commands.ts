@@ -16,7 +16,10 @@ export class CommandLine {
     this.#child = spawn(program, args, { stdio: [stdin, 'pipe', 'pipe'] });
     this.#ended = once(this.#child, 'close');
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
-      if (stream !== null) createInterface({ input: stream }).on('line', (line) => this.#add(line));
+      if (stream === null) continue;
+      const lines = createInterface({ input: stream }).on('line', (line) => this.#add(line));
+      // The pipe of a killed process may be reset, also after the test that killed it.
+      lines.on('error', () => undefined);
     }
     this.#child.stdin?.end(input);
   }

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
+import { Lines } from './lines.js';
 
 /** A Redis behind a network that can be cut, or slow. */
 export class RemoteStore {
@@ -31,10 +31,9 @@ export class RemoteStore {
       cwd: directory,
       stdio: ['ignore', 'pipe', 'inherit'],
     });
-    for await (const line of createInterface({ input: redis.stdout })) {
-      if (/ready to accept connections/i.test(line)) break;
-    }
-    redis.stdout.resume();
+    const lines = new Lines();
+    lines.read(redis.stdout);
+    await lines.next(/ready to accept connections/i, 0);
     const store = new RemoteStore(directory, redis);
     store.#network.listen(0, '127.0.0.1');
     await once(store.#network, 'listening');

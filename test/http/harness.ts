@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { Gauge, Histogram, Registry } from 'prom-client';
@@ -65,6 +64,7 @@ import { LossFile } from '../../src/store/loss-file.js';
 import { SiteStoreRedis } from '../../src/store/site-store-redis.js';
 import { quotaOf } from '../footage/quota.js';
 import { DescribedHttp } from '../harness/described-http.js';
+import { Lines } from '../harness/lines.js';
 import { newAlarm } from '../harness/new-alarm.js';
 import { type Answer, type CallOptions, call } from './client.js';
 
@@ -109,10 +109,9 @@ export function useRedis(): { socketPath: string } {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     server = child;
-    for await (const line of createInterface({ input: child.stdout })) {
-      if (/ready to accept connections/i.test(line)) break;
-    }
-    child.stdout.resume();
+    const lines = new Lines();
+    lines.read(child.stdout);
+    await lines.next(/ready to accept connections/i, 0);
   });
   afterAll(async () => {
     if (server?.exitCode === null && server.kill()) await once(server, 'exit');

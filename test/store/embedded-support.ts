@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { onTestFinished, vi } from 'vitest';
 import { createLog } from '../../src/log.js';
 import { EmbeddedRedis } from '../../src/store/embedded-redis.js';
+import { Lines } from '../harness/lines.js';
 
 export const MAX_MEMORY_BYTES = 64 * 1024 * 1024;
 
@@ -105,11 +105,13 @@ export async function embeddedInOtherProcess(
   });
   const { pid } = child;
   if (pid === undefined) throw new Error('the process was not started');
-  const [socketPath] = await once(createInterface({ input: child.stdout }), 'line');
+  const lines = new Lines();
+  lines.read(child.stdout);
+  const socketPath = await lines.next('', 0);
   const killGateway = async () => {
     const exit = once(child, 'exit');
     process.kill(-pid, 'SIGKILL');
     await exit;
   };
-  return { child, socketPath: String(socketPath), killGateway };
+  return { child, socketPath, killGateway };
 }
