@@ -215,7 +215,9 @@ describe('guarantee 7: a store whose memory fills up', () => {
       slowestMs = Math.max(slowestMs, performance.now() - sentMs);
     }
     for (const camera of cameras) camera.vanish();
-    expect(home.gateway.lines.join('\n')).toContain('"headroom":"short"');
+    // Dumps that no longer fit may leave less than they need, but more than would be called short.
+    expect((await notStored(home))['telemetry']).toBeGreaterThan(100);
+    await eventually(async () => expect(await saysReady(home)).toMatch(/memory is [89]\d % full/));
     expect(home.gateway.lines.join('\n')).not.toMatch(/failed to append|"headroom":"full"/);
     expect(slowestMs).toBeLessThan(2_000);
     const nurse = await Subscriber.connect(home.gateway, home.viewer, session);
