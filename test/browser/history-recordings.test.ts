@@ -19,7 +19,10 @@ beforeAll(async () => {
 afterAll(() => browser.close());
 
 /** Starts a gateway with an alarm that has a sound of 20 s and a film of 3 s. */
-async function startWithRecordings(environment: Record<string, string> = {}) {
+async function startWithRecordings(
+  environment: Record<string, string> = {},
+  path: '/' | '/history' = '/history',
+) {
   const gateway = await GatewayProcess.start(environment);
   onTestFinished(() => gateway.remove());
   const home = await HistoryHome.create(gateway);
@@ -27,9 +30,7 @@ async function startWithRecordings(environment: Record<string, string> = {}) {
   const audio = await home.record(device, 'audio', 'audio/wav', wavFile(20));
   const video = await home.record(device, 'video', 'video/webm', film);
   await home.publish(device, [{ kind: 'fall', footage: { audio, video } }]);
-  const { page, faults } = await openConsole(browser, gateway, {
-    ...{ token: ADMIN_TOKEN, path: '/history' },
-  });
+  const { page, faults } = await openConsole(browser, gateway, { token: ADMIN_TOKEN, path });
   return { gateway, home, page, faults };
 }
 
@@ -80,6 +81,18 @@ describe('a recording', () => {
     expect(await accessibilityFaults(page)).toEqual([]);
     expect(faults).toEqual([]);
     expect(await policyOf(gateway)).not.toContain('media-src');
+  });
+
+  it('is played on the board', async () => {
+    const { page, faults } = await startWithRecordings({}, '/');
+    await page.getByRole('button', { name: 'Show the recording' }).click();
+    await page.locator('audio').waitFor();
+    for (const selector of ['video', 'audio'] as const) {
+      await page.evaluate(`document.querySelector('${selector}').play()`);
+      await isPlaying(page, selector);
+    }
+    expect(await seek(page, 'video', 1)).toBe(1);
+    expect(faults).toEqual([]);
   });
 
   it('is asked for anew when its URL has ended, and when the gateway is back', async () => {
