@@ -1,6 +1,7 @@
 import { abandoned } from './abandoned.js';
 import { drain } from './drain.js';
 import { history } from './history.js';
+import { homes } from './homes.js';
 import { handleInterrupts } from './interruption.js';
 import { isolation } from './isolation.js';
 import { overload } from './overload.js';
@@ -17,10 +18,11 @@ const PARTS: ReadonlyMap<string, Part> = new Map<string, Part>([
   ['history', history],
   ['overload', overload],
   ['start', start],
+  ['homes', homes],
   ['speed', speed],
 ]);
 /** Each of them takes longer than all others together, and is run by its name only. */
-const LONG_PARTS: readonly string[] = ['overload', 'start', 'speed'];
+const LONG_PARTS: readonly string[] = ['overload', 'start', 'homes', 'speed'];
 const HELP = `usage: npm run bench -- [PART…] [OPTION…]
 
 parts: ${[...PARTS.keys()].join(', ')}; without any: all but ${LONG_PARTS.join(', ')}
