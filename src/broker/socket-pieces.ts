@@ -66,5 +66,7 @@ export class SocketPieces extends Duplex {
     if (!(piece instanceof Buffer)) return;
     this.#isAsked = false;
     this.push(piece);
+    // At the end of the stream, this read makes the socket emit `end`.
+    if (this.#socket.readableLength === 0) this.#socket.read(0);
   }
 }

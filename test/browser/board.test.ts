@@ -80,6 +80,18 @@ describe('the board', () => {
     expect(await page.title()).toMatch(/^Board/);
   });
 
+  it('shows numbers of the custom data as they were written, live and after a reload', async () => {
+    const { page, ward } = await openBoard('viewer');
+    await ward.api.setCustomData(ward.device, '{"phone":9007199254740993,"more":{"d":1.10}}');
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    const alarm = page.getByRole('article', { name: 'Fall, Room 12' });
+    const written = /phone:?\s+9007199254740993\s+more:?\s+\{"d":1\.10\}/;
+    await expect.poll(() => alarm.innerText()).toMatch(written);
+    await page.reload();
+    await boardReady(page);
+    await expect.poll(() => alarm.innerText()).toMatch(written);
+  });
+
   it('reads what was open before, and keeps it over a reload', async () => {
     const ward = await makeWard(gateway);
     const ids = [randomUUID(), randomUUID()] as const;

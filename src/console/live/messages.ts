@@ -1,3 +1,5 @@
+import { parseExactJson } from '../api/exact-json.js';
+
 /** A message of `GET /events`: a forwarded message, as a subscriber over MQTT gets it. */
 export interface LiveMessage {
   readonly topic: string;
@@ -19,7 +21,7 @@ export function parseMissed(data: string): boolean {
 
 function parseRecord(data: string): Readonly<Record<string, unknown>> | undefined {
   try {
-    const value: unknown = JSON.parse(data);
+    const value = parseExactJson(data);
     return isRecord(value) ? value : undefined;
   } catch {
     // Devices may publish anything; a stream must not end with it.
