@@ -186,6 +186,33 @@ describe('the board', () => {
     expect(await alarmsOn(page).count()).toBe(1);
   });
 
+  it('shows alarms on a tablet whose clock is days ahead, live and after a reload', async () => {
+    const ward = await makeWard(gateway);
+    const { page } = await openBoard('viewer', ward);
+    await page.addInitScript(() => {
+      const rightNow = Date.now.bind(Date);
+      Date.now = () => rightNow() + 10 * 24 * 60 * 60 * 1000;
+    });
+    await page.reload();
+    await page.getByText('No open alarms').waitFor();
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    const alarm = page.getByRole('article', { name: 'Fall, Room 12' });
+    await alarm.waitFor();
+    await expect.poll(() => alarm.innerText()).toMatch(/\d sec\. ago|now/);
+    await page.reload();
+    await alarm.waitFor();
+  });
+
+  it('shows an alarm at once after the clock of the tablet was set back', async () => {
+    const { page, ward } = await openBoard('viewer');
+    await page.evaluate(() => {
+      const before = Date.now.bind(Date);
+      Date.now = () => before() - 60 * 60 * 1000;
+    });
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    await page.getByRole('article', { name: 'Fall, Room 12' }).waitFor({ timeout: 5_000 });
+  });
+
   it('hides what is older than a day, unless more is chosen', async () => {
     const ward = await makeWard(gateway);
     const detectedAt = new Date(Date.now() - 30 * 60 * 60 * 1000).toISOString();

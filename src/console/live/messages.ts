@@ -19,6 +19,12 @@ export function parseMissed(data: string): boolean {
   return parseRecord(data)?.['missed'] === true;
 }
 
+/** The time of an event `heartbeat`. */
+export function parseTime(data: string): string | null {
+  const at = parseRecord(data)?.['at'];
+  return typeof at === 'string' ? at : null;
+}
+
 function parseRecord(data: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value = parseExactJson(data);
