@@ -175,11 +175,6 @@ export class SiteModel {
     return deviceContext(device, location, room ?? null, group ?? null);
   }
 
-  /** The group that the device is in now, by its room. */
-  groupIdOf(deviceId: string): string | null {
-    return this.context(deviceId)?.group?.id ?? null;
-  }
-
   /**
    * Whether this holder's record was lost or unreadable when the site was loaded.
    *
