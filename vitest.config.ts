@@ -7,7 +7,7 @@ const UNIT = [
   'test/broker/{back-pressure,budgets,connection-quota,connection-rate}.test.ts',
   'test/broker/{read-turns,unstored-publishes}.test.ts',
   'test/contract/{fault-matrix,specification-table}.test.ts',
-  'test/delivery/{backlog-bytes,backlog-count,backlog-watch,cursor,express-lanes}.test.ts',
+  'test/delivery/{backlog-bytes,backlog-count,backlog-fault,cursor,express-lanes}.test.ts',
   'test/delivery/{gateway-status,going-back,going-back-account,in-flight,live-copies}.test.ts',
   'test/delivery/{log-writer,message-compaction,overload,received-identifiers}.test.ts',
   'test/delivery/{retained-feed,routes,sent-entries,sessions,tally,waiting-items}.test.ts',

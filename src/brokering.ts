@@ -8,7 +8,7 @@ import { ReadTurns } from './broker/packet-reader.js';
 import { BrokerPersistence } from './broker/persistence.js';
 import { Publishing } from './broker/publishing.js';
 import { Releasing } from './broker/releasing.js';
-import { SlowedFaults } from './broker/slowed-faults.js';
+import { SLOWED_CHECK_MS, SlowedFaults } from './broker/slowed-faults.js';
 import { Slowing } from './broker/slowing.js';
 import { Subscribing } from './broker/subscribing.js';
 import { BackPressure } from './broker/unstored-publishes.js';
@@ -107,10 +107,9 @@ export async function openBroker(
   });
   await broker.start();
   releasers.add(() => broker.stop());
-  slowedFaults.start();
+  releasers.every(SLOWED_CHECK_MS, () => slowedFaults.check());
   releasers.add(() => {
     backPressure.stop();
-    slowedFaults.stop();
     slowing.stop();
   });
   return { broker, backPressure, budgets, slowing, quota };

@@ -4,7 +4,7 @@ import { sessionOwner } from './broker/authentication.js';
 import { RetainedRedis } from './broker/retained-redis.js';
 import { BacklogBounds } from './delivery/backlog-bounds.js';
 import { countBacklogs, markBacklogs } from './delivery/backlog-count.js';
-import { BacklogWatch } from './delivery/backlog-watch.js';
+import { BACKLOG_CHECK_MS, backlogFault } from './delivery/backlog-fault.js';
 import { Deliveries } from './delivery/deliveries.js';
 import { Forwarder } from './delivery/forwarder.js';
 import { LiveCopies } from './delivery/live-copies.js';
@@ -95,9 +95,9 @@ export async function openDelivery(
     alarms.stop();
     messages.stop();
   });
-  const watch = new BacklogWatch(deliveries, health);
-  watch.start();
-  releasers.add(() => watch.stop());
+  releasers.every(BACKLOG_CHECK_MS, () => {
+    health.reportElsewhere('backlogs', backlogFault(deliveries.consumers));
+  });
   const retained = new NewestRetained(
     new RetainedRedis(storage.broker, storage.retainedTopics, storage.headroom),
   );

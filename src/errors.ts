@@ -42,12 +42,6 @@ export interface FieldFault {
   readonly message: string;
 }
 
-/** A failure that is described before it happens. */
-export interface Failure {
-  readonly code: ErrorCode;
-  readonly detail: string;
-}
-
 /**
  * The only error that crosses a module border.
  *
@@ -68,10 +62,6 @@ export class GatewayError extends Error {
     this.code = code;
     this.detail = detail;
     this.faults = options.faults ?? [];
-  }
-
-  static of({ code, detail }: Failure): GatewayError {
-    return new GatewayError(code, detail);
   }
 }
 

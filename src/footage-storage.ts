@@ -6,7 +6,7 @@ import { FolderFootageStore } from './footage/folder-footage-store.js';
 import { FootageFolder } from './footage/footage-folder.js';
 import { FootageQuota } from './footage/footage-quota.js';
 import { FootageRetention } from './footage/footage-retention.js';
-import { FootageWatch } from './footage/footage-watch.js';
+import { FOOTAGE_CHECK_MS, FootageWatch } from './footage/footage-watch.js';
 import { S3FootageStore } from './footage/s3-footage-store.js';
 import { UrlSignatures } from './footage/url-signatures.js';
 import type { Foundation } from './foundation.js';
@@ -59,8 +59,8 @@ export async function openFootage(
   releasers.add(() => schedule.stop());
   const reserve = new DiskReserve(config.dataDir, minFreeBytes);
   const room = new FootageWatch({ directory, reserve, quota, maxUploadBytes, model, health });
-  room.start();
-  releasers.add(() => room.stop());
+  room.check();
+  releasers.every(FOOTAGE_CHECK_MS, () => room.check());
   const isKnown = (deviceId: string) => model.device(deviceId) !== undefined;
   const footageFiles = new FootageFolder({
     directory,

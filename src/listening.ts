@@ -11,7 +11,7 @@ import { createHttpListener } from './http/listener.js';
 import { answerClientError } from './http/unroutable.js';
 import { connectionShares } from './open-files.js';
 import { ProcessorShare } from './processor-share.js';
-import { ShareWatch } from './share-watch.js';
+import { SHARE_CHECK_MS, shareFault } from './share-fault.js';
 import type { SiteParts } from './site-loading.js';
 
 /** Part of the ten seconds for a stop (CONTRACT 1, stop). */
@@ -125,9 +125,9 @@ function listenersOf(
   const admitsHandshake = handshakeRate.admits.bind(handshakeRate);
   const isKnown = knownNetworks.has;
   const turns = new ProcessorShare();
-  const shareWatch = new ShareWatch(turns, health, model);
-  shareWatch.start();
-  releasers.add(() => shareWatch.stop());
+  releasers.every(SHARE_CHECK_MS, () => {
+    health.reportElsewhere('web-share', shareFault(turns, model));
+  });
   const handle = broker.handle.bind(broker);
   const { maxPacketBytes } = config.mqtt;
   const { maxConnectionsPerAddress } = config.http;

@@ -22,6 +22,12 @@ export class Releasers {
     this.#steps.push({ release, isLimited: false });
   }
 
+  /** Does the work at an interval, until everything stops. */
+  every(intervalMs: number, work: () => void): void {
+    const timer = setInterval(work, intervalMs);
+    this.add(() => clearInterval(timer));
+  }
+
   /** Adds a step with a timeout of its own, which is always awaited. */
   addLimited(release: Release): void {
     this.#steps.push({ release, isLimited: true });

@@ -7,7 +7,7 @@ import { Groups } from './site/groups.js';
 import { KnownNetworks } from './site/known-networks.js';
 import { Locations } from './site/locations.js';
 import { PrincipalLimits } from './site/principal-limits.js';
-import { QuotaWatch } from './site/quota-watch.js';
+import { QUOTA_CHECK_MS, QuotaWatch } from './site/quota-watch.js';
 import { Rooms } from './site/rooms.js';
 import { SiteChanges } from './site/site-changes.js';
 import { SiteEvents } from './site/site-events.js';
@@ -58,8 +58,7 @@ export async function loadSite(foundation: Foundation, storage: Storage): Promis
   await changes.start();
   releasers.add(() => changes.stop());
   const watch = new QuotaWatch({ health, model, log, now: elapsed });
-  watch.start();
-  releasers.add(() => watch.stop());
+  releasers.every(QUOTA_CHECK_MS, () => watch.check());
   return {
     model,
     events,

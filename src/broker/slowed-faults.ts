@@ -6,7 +6,7 @@ import type { SiteModel } from '../site/site-model.js';
 import { limitKey, type ReachedLimit } from './budgets.js';
 import type { Slowed, Slowing } from './slowing.js';
 
-const CHECK_INTERVAL_MS = 1_000;
+export const SLOWED_CHECK_MS = 1_000;
 const LOG_INTERVAL_MS = 60_000;
 /** Faults at a time, so that many slowed devices do not hide everything else. */
 const MAX_NAMED = 5;
@@ -29,7 +29,6 @@ export interface SlowedFaultsOptions {
 export class SlowedFaults {
   readonly #slowing: Slowing;
   readonly #options: SlowedFaultsOptions;
-  #timer: NodeJS.Timeout | undefined;
   #loggedAtMs = Number.NEGATIVE_INFINITY;
   #timesLogged = 0;
 
@@ -38,15 +37,8 @@ export class SlowedFaults {
     this.#options = options;
   }
 
-  start(): void {
-    this.#timer = setInterval(() => this.#check(), CHECK_INTERVAL_MS);
-  }
-
-  stop(): void {
-    clearInterval(this.#timer);
-  }
-
-  #check(): void {
+  /** Reports those that are slowed now; to be called every `SLOWED_CHECK_MS`. */
+  check(): void {
     const slowed = this.#slowing.all();
     // A limit that many share is one fault.
     const sentences = [...new Set(slowed.map((one) => this.#sentence(one)))];

@@ -1,9 +1,6 @@
 import type { Client } from 'aedes';
-import {
-  type AcknowledgementType,
-  encodeAcknowledgement,
-  type PacketWriter,
-} from './packet-writer.js';
+import { type AnswerType, encodeAnswer } from '../domain/packets.js';
+import type { PacketWriter } from './packet-writer.js';
 
 const MIB = 1024 * 1024;
 
@@ -183,7 +180,7 @@ export class Share {
 
 /** A publish whose acknowledgement is pending. */
 interface Unacknowledged {
-  readonly type: AcknowledgementType;
+  readonly type: AnswerType;
   readonly packetIdentifier: number;
   isStored: boolean;
   /** The publish that came next. */
@@ -257,7 +254,7 @@ export class UnstoredPublishes {
   /** Takes room for a publish. The returned function must be called with the outcome. */
   take(publish: {
     readonly bytes: number;
-    readonly acknowledgement: AcknowledgementType | undefined;
+    readonly acknowledgement: AnswerType | undefined;
     readonly packetIdentifier: number;
   }): (isStored: boolean) => void {
     const { share, client } = this.#options;
@@ -277,7 +274,7 @@ export class UnstoredPublishes {
     };
   }
 
-  #add(type: AcknowledgementType, packetIdentifier: number): Unacknowledged {
+  #add(type: AnswerType, packetIdentifier: number): Unacknowledged {
     const added = { type, packetIdentifier, isStored: false, next: undefined };
     if (this.#last === undefined) this.#first = added;
     else this.#last.next = added;
@@ -288,7 +285,7 @@ export class UnstoredPublishes {
   #acknowledge(): void {
     while (this.#first?.isStored === true) {
       const { type, packetIdentifier, next } = this.#first;
-      this.#options.writer.write(encodeAcknowledgement(type, packetIdentifier));
+      this.#options.writer.write(encodeAnswer(type, packetIdentifier));
       this.#first = next;
     }
     if (this.#first !== undefined) return;

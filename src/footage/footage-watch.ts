@@ -5,7 +5,7 @@ import type { SiteModel } from '../site/site-model.js';
 import type { DiskReserve } from './disk-reserve.js';
 import type { FootageQuota } from './footage-quota.js';
 
-const INTERVAL_MS = 10_000;
+export const FOOTAGE_CHECK_MS = 10_000;
 /** With room for fewer of the largest uploads the folder is nearly full. */
 const MIN_UPLOADS = 2;
 const MIB = 1024 * 1024;
@@ -22,19 +22,9 @@ export interface FootageWatchOptions {
 /** Reports a folder with recordings that is nearly full (FINDINGS S10); most gateways have none. */
 export class FootageWatch {
   readonly #options: FootageWatchOptions;
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: FootageWatchOptions) {
     this.#options = options;
-  }
-
-  start(): void {
-    this.#timer = setInterval(() => this.check(), INTERVAL_MS);
-    this.check();
-  }
-
-  stop(): void {
-    clearInterval(this.#timer);
   }
 
   /** Looks at the disk now. A disk that cannot be asked is the store's fault to report. */

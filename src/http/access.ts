@@ -10,9 +10,8 @@ import {
 import { isUuid } from '../domain/notation.js';
 import type { Device, Group, Room } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
-import { NO_DEVICE, NO_GROUP, NO_LOCATION, NO_ROOM, NO_ROOM_IN_GROUP } from '../site/absences.js';
 import type { SiteModel } from '../site/site-model.js';
-import type { DeviceKey, GroupKey, RoomKey } from '../site/site-store.js';
+import type { DeviceKey, RoomKey } from '../site/site-store.js';
 import { addStandingCheck, callerOf, type HttpEnv, type StandingCheck } from './http-env.js';
 import { invalidRequest } from './problem.js';
 
@@ -61,7 +60,7 @@ export class Access {
   /** Requires the role over the device of the path. */
   device(role: Role): Guard {
     return standingGuard((c) => {
-      this.requireDevice(this.#permittedDevice(c, role));
+      this.#model.requireDevice(this.#permittedDevice(c, role));
     });
   }
 
@@ -78,8 +77,7 @@ export class Access {
       const key = { locationId: pathId(c, 'locationId'), roomId: pathId(c, 'roomId') };
       this.requireOverRoom(c, role, key);
       requireUuids(key);
-      this.#requireLocation(key.locationId);
-      if (this.#model.roomIn(key) === undefined) throw GatewayError.of(NO_ROOM);
+      this.#model.requireRoom(key);
     });
   }
 
@@ -89,7 +87,7 @@ export class Access {
       const key = { locationId: pathId(c, 'locationId'), groupId: pathId(c, 'groupId') };
       this.requireOver(c, role, key);
       requireUuids(key);
-      this.#requireGroup(key);
+      this.#model.requireGroup(key);
     });
   }
 
@@ -117,18 +115,6 @@ export class Access {
   requireOverRoom(c: Context<HttpEnv>, role: Role, key: RoomKey): void {
     const { groupId } = this.#model.roomIn(key) ?? {};
     this.requireOver(c, role, { locationId: key.locationId, groupId });
-  }
-
-  /** @throws GatewayError `location-not-found`, `device-not-found` */
-  requireDevice(key: DeviceKey): void {
-    this.#requireLocation(key.locationId);
-    if (this.#model.deviceIn(key) === undefined) throw GatewayError.of(NO_DEVICE);
-  }
-
-  /** @throws GatewayError `location-not-found`, `group-not-found`, `room-not-found` */
-  requireRoomOfGroup(key: GroupKey & RoomKey): void {
-    this.#requireGroup(key);
-    if (this.#model.roomIn(key)?.groupId !== key.groupId) throw GatewayError.of(NO_ROOM_IN_GROUP);
   }
 
   /** The covered groups of one location, in the order of creation. */
@@ -177,7 +163,7 @@ export class Access {
       const locationId = pathId(c, 'locationId');
       requirePermission(isPermitted(callerOf(c).grants, locationId));
       requireUuids({ locationId });
-      this.#requireLocation(locationId);
+      this.#model.requireLocation(locationId);
     });
   }
 
@@ -192,15 +178,6 @@ export class Access {
     );
     requireUuids(key);
     return key;
-  }
-
-  #requireLocation(id: string): void {
-    if (this.#model.location(id) === undefined) throw GatewayError.of(NO_LOCATION);
-  }
-
-  #requireGroup(key: GroupKey): void {
-    this.#requireLocation(key.locationId);
-    if (this.#model.groupIn(key) === undefined) throw GatewayError.of(NO_GROUP);
   }
 }
 

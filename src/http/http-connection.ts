@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 import type { ProcessorShare, ShareUser } from '../processor-share.js';
+import { SocketFront } from '../socket-front.js';
 
 /** Bytes parsed in one turn: a dozen of the smallest requests at most. */
 const BYTES_PER_TURN = 512;
@@ -35,12 +35,11 @@ export interface HttpConnectionOptions {
  * Node would parse all that has arrived, a thousand requests in 64 KiB, before anything else happens.
  * Here the bytes stay in the socket until it is their turn, and requests are handled one after another.
  */
-export class HttpConnection extends Duplex implements ShareUser {
+export class HttpConnection extends SocketFront<Socket> implements ShareUser {
   line: string;
   isKnown = false;
   /** For Node, which buffers as much of a body before it pauses the connection. */
   override readonly readableHighWaterMark = BODY_BUFFER_BYTES;
-  readonly #socket: Socket;
   readonly #turns: ProcessorShare;
   readonly #onBusy: (isBusy: boolean) => void;
   readonly #onEnding: () => void;
@@ -63,10 +62,9 @@ export class HttpConnection extends Duplex implements ShareUser {
 
   constructor({ socket, network, turns, onBusy, onEnding }: HttpConnectionOptions) {
     // No bytes wait here: Node parses what does as soon as it reads on, without a turn.
-    super({ readableHighWaterMark: 1 });
+    super(socket, 1);
     this.on('resume', () => this.#want());
     this.line = network;
-    this.#socket = socket;
     this.#turns = turns;
     this.#onBusy = onBusy;
     this.#onEnding = onEnding;
@@ -78,15 +76,15 @@ export class HttpConnection extends Duplex implements ShareUser {
 
   /** For Node and the app, which ask a socket for these. */
   get remoteAddress(): string | undefined {
-    return this.#socket.remoteAddress;
+    return this.behind.remoteAddress;
   }
 
   get encrypted(): boolean {
-    return this.#socket instanceof TLSSocket;
+    return this.behind instanceof TLSSocket;
   }
 
   setTimeout(timeoutMs: number): this {
-    this.#socket.setTimeout(timeoutMs);
+    this.behind.setTimeout(timeoutMs);
     return this;
   }
 
@@ -159,10 +157,10 @@ export class HttpConnection extends Duplex implements ShareUser {
   handOver(): Socket {
     this.#isHandedOver = true;
     this.#turns.leave(this);
-    this.#socket.off('readable', this.#onReadable);
-    this.#socket.off('end', this.#onEnd);
-    this.#socket.off('timeout', this.#onTimeout);
-    return this.#socket;
+    this.behind.off('readable', this.#onReadable);
+    this.behind.off('end', this.#onEnd);
+    this.behind.off('timeout', this.#onTimeout);
+    return this.behind;
   }
 
   override _read(): void {
@@ -170,30 +168,14 @@ export class HttpConnection extends Duplex implements ShareUser {
     this.#want();
   }
 
-  override _write(chunk: Buffer, encoding: BufferEncoding, callback: () => void): void {
-    this.#socket.write(chunk, encoding, callback);
-  }
-
-  override _writev(
-    chunks: { chunk: Buffer; encoding: BufferEncoding }[],
-    callback: () => void,
-  ): void {
-    this.#socket.cork();
-    const last = chunks.length - 1;
-    chunks.forEach(({ chunk, encoding }, index) => {
-      this.#socket.write(chunk, encoding, index === last ? callback : undefined);
-    });
-    this.#socket.uncork();
-  }
-
   override _final(callback: () => void): void {
-    this.#socket.end(callback);
+    super._final(callback);
     this.#linger();
   }
 
   override _destroy(error: Error | null, callback: (error: Error | null) => void): void {
     this.#turns.leave(this);
-    if (!this.#isHandedOver) this.#socket.destroy();
+    if (!this.#isHandedOver) this.behind.destroy();
     callback(error);
   }
 
@@ -204,7 +186,7 @@ export class HttpConnection extends Duplex implements ShareUser {
     const isBodyExpected = this.#answer?.req.complete === false;
     const isAsked = this.#isAskedForBytes && !this.isPaused() && !this.#isMalformed;
     const mayRead = isAsked && (isBetweenRequests || isBodyExpected);
-    return mayRead && this.#socket.readableLength > 0;
+    return mayRead && this.behind.readableLength > 0;
   }
 
   #want(): void {
@@ -214,7 +196,7 @@ export class HttpConnection extends Duplex implements ShareUser {
   #readPiece(): void {
     const isBody = this.#bodyBytesLeft > 0;
     const limit = isBody ? Math.min(this.#bodyBytesLeft, BODY_BYTES_PER_TURN) : BYTES_PER_TURN;
-    const bytes: unknown = this.#socket.read(Math.min(this.#socket.readableLength, limit));
+    const bytes: unknown = this.behind.read(Math.min(this.behind.readableLength, limit));
     if (!(bytes instanceof Buffer)) return;
     this.#isAskedForBytes = false;
     if (isBody) {
@@ -224,7 +206,7 @@ export class HttpConnection extends Duplex implements ShareUser {
       if (this.#beginning === '') this.#beginning = bytes.toString('latin1', 0, HEAD_METHOD.length);
       this.#pushHead(bytes);
     }
-    this.#noticeEnd();
+    this.noticeEnd();
   }
 
   /**
@@ -246,7 +228,7 @@ export class HttpConnection extends Duplex implements ShareUser {
     this.#hasOffer = false;
     this.#lastOfHead = '';
     this.#pieceBytes = 0;
-    if (headBytes < bytes.length) this.#socket.unshift(bytes.subarray(headBytes));
+    if (headBytes < bytes.length) this.behind.unshift(bytes.subarray(headBytes));
     this.push(bytes.subarray(0, headBytes));
   }
 
@@ -260,20 +242,20 @@ export class HttpConnection extends Duplex implements ShareUser {
     this.#turns.leave(this);
     if (this.destroyed || this.#isHandedOver) return;
     this.#onEnding();
-    this.#socket.off('readable', this.#onReadable);
+    this.behind.off('readable', this.#onReadable);
     const timer = setTimeout(() => this.destroy(), LINGER_MS);
-    this.#socket.once('close', () => clearTimeout(timer));
-    this.#socket.once('end', () => this.destroy());
+    this.behind.once('close', () => clearTimeout(timer));
+    this.behind.once('end', () => this.destroy());
     let bytes = 0;
-    this.#socket.on('data', (data: Buffer) => {
+    this.behind.on('data', (data: Buffer) => {
       bytes += data.length;
       if (bytes > MAX_LINGER_BYTES) this.destroy();
     });
-    this.#socket.resume();
+    this.behind.resume();
   }
 
   readonly #onReadable = () => {
-    this.#noticeEnd();
+    this.noticeEnd();
     this.#want();
   };
 
@@ -281,14 +263,9 @@ export class HttpConnection extends Duplex implements ShareUser {
 
   readonly #onTimeout = () => {
     // What waits for its turn has not stalled.
-    if (this.#wantsTurn) this.#socket.setTimeout(this.#socket.timeout ?? 0);
+    if (this.#wantsTurn) this.behind.setTimeout(this.behind.timeout ?? 0);
     else this.emit('timeout');
   };
 
   readonly #onClose = () => this.destroy();
-
-  /** At the end of the stream, this read makes the socket emit `end`. */
-  #noticeEnd(): void {
-    if (this.#socket.readableLength === 0 && !this.#socket.destroyed) this.#socket.read(0);
-  }
 }

@@ -5,7 +5,6 @@ import { type AlarmStateRecord, parsePublishedState } from '../domain/alarm-stat
 import type { InvalidPublishReason } from '../domain/alarms.js';
 import { ALARM_STATES_LEVEL, forwardedTopic } from '../domain/topics.js';
 import { GatewayError } from '../errors.js';
-import { NO_ALARM } from '../site/absences.js';
 import type { AccessTokens } from '../site/access-tokens.js';
 import type { AlarmFinder, AlarmStateChanges, AlarmStateRequest } from '../site/alarm-states.js';
 import type { Actor } from '../site/audit-trail.js';
@@ -60,10 +59,10 @@ export class AlarmStates implements AlarmStateChanges {
     if (alarms.unansweredMs > SLOW_AFTER_MS) throw noAnswer();
     const deviceId =
       this.#deviceOfUnstored(request) ?? (await finder.deviceOf(locationId, alarmId));
-    if (deviceId === undefined) throw GatewayError.of(NO_ALARM);
+    if (deviceId === undefined) throw unknownAlarm();
     const outcome = await this.#appendAndWait({ ...request, deviceId });
     if ('record' in outcome) return outcome.record;
-    if (outcome.refused === 'unknown-alarm') throw GatewayError.of(NO_ALARM);
+    if (outcome.refused === 'unknown-alarm') throw unknownAlarm();
     throw new GatewayError('alarm-resolved', 'The alarm has been resolved.');
   }
 
@@ -152,6 +151,10 @@ export class AlarmStates implements AlarmStateChanges {
     const what = { topic, payload, receivedAtMs: now() };
     invalid.reportOfToken(deviceId, isThere ? context : undefined, reason, what);
   }
+}
+
+function unknownAlarm(): GatewayError {
+  return new GatewayError('alarm-not-found', 'There is no such alarm in this location.');
 }
 
 function noAnswer(): GatewayError {

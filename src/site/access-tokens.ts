@@ -3,7 +3,6 @@ import type { Grant, Principal } from '../domain/grants.js';
 import { formatTime, newId } from '../domain/notation.js';
 import type { AccessToken } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
-import { NO_ACCESS_TOKEN } from './absences.js';
 import { type Actor, type AuditEntry, GATEWAY_ACTOR } from './audit-trail.js';
 import type { SiteChanges } from './site-changes.js';
 import type { SiteModel } from './site-model.js';
@@ -72,8 +71,7 @@ export class AccessTokens {
   /** @throws GatewayError `access-token-not-found` */
   delete(actor: Actor, id: string): Promise<void> {
     return this.#changes.make(actor, () => {
-      const before = this.#model.accessToken(id);
-      if (before === undefined) throw GatewayError.of(NO_ACCESS_TOKEN);
+      const before = found(this.#model.accessToken(id));
       const records = [{ kind: 'access-token', before, after: undefined }] as const;
       const details = { name: before.name };
       return { action: 'access-token.deleted', details, records, result: undefined };
@@ -117,9 +115,7 @@ export class AccessTokens {
    * @throws GatewayError `access-token-not-found`
    */
   get(id: string): AccessToken {
-    const record = this.#record(id);
-    if (record === undefined) throw GatewayError.of(NO_ACCESS_TOKEN);
-    return record;
+    return found(this.#record(id));
   }
 
   expired(): AccessToken[] {
@@ -133,8 +129,8 @@ export class AccessTokens {
    */
   async noteExpiry({ id }: AccessToken): Promise<void> {
     const noting = this.#changes.make(GATEWAY_ACTOR, () => {
-      const before = this.#model.accessToken(id);
-      if (before === undefined || before.isExpiryNoted) throw GatewayError.of(NO_ACCESS_TOKEN);
+      const record = this.#model.accessToken(id);
+      const before = found(record?.isExpiryNoted === true ? undefined : record);
       const records = [
         { kind: 'access-token', before, after: { ...before, isExpiryNoted: true } },
       ] as const;
@@ -144,7 +140,7 @@ export class AccessTokens {
     });
     await noting.catch((error: unknown) => {
       // Recorded or deleted meanwhile.
-      if (error instanceof GatewayError && error.code === NO_ACCESS_TOKEN.code) return;
+      if (error instanceof GatewayError && error.code === 'access-token-not-found') return;
       throw error;
     });
   }
@@ -158,6 +154,11 @@ export class AccessTokens {
     if (record.expiresAtMs !== null && record.expiresAtMs <= this.#now()) return undefined;
     return principalOf(record);
   }
+}
+
+function found(record: AccessToken | undefined): AccessToken {
+  if (record !== undefined) return record;
+  throw new GatewayError('access-token-not-found', 'There is no such access token.');
 }
 
 function principalOf(record: AccessToken): Principal {

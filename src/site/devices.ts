@@ -8,7 +8,6 @@ import {
 import { mergePatch, newId } from '../domain/notation.js';
 import type { Device } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
-import { NO_DEVICE, NO_LOCATION, NO_ROOM } from './absences.js';
 import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
 import type { SiteChanges } from './site-changes.js';
 import type { SiteModel } from './site-model.js';
@@ -43,13 +42,6 @@ export class Devices {
     this.#now = now;
   }
 
-  /** @throws GatewayError `device-not-found` when it is not in this location */
-  get(key: DeviceKey): Device {
-    const device = this.#model.deviceIn(key);
-    if (device === undefined) throw GatewayError.of(NO_DEVICE);
-    return device;
-  }
-
   /** @throws GatewayError `location-not-found`, `device-id-in-use` */
   create(
     actor: Actor,
@@ -60,7 +52,7 @@ export class Devices {
     const id = givenId.toLowerCase();
     const secret = newSecret();
     return this.#changes.make(actor, () => {
-      if (this.#model.location(locationId) === undefined) throw GatewayError.of(NO_LOCATION);
+      this.#model.requireLocation(locationId);
       if (this.has(id)) {
         throw new GatewayError('device-id-in-use', 'A device with this id exists already.');
       }
@@ -117,7 +109,7 @@ export class Devices {
    * @throws GatewayError `device-not-found`, `location-not-found`
    */
   async moveToLocation(actor: Actor, key: DeviceKey, locationId: string): Promise<void> {
-    if (locationId === key.locationId) this.get(key);
+    if (locationId === key.locationId) this.#model.requireDevice(key);
     else await this.#move(actor, key, { locationId, roomId: null });
   }
 
@@ -133,7 +125,7 @@ export class Devices {
   /** @throws GatewayError `device-not-found` */
   delete(actor: Actor, key: DeviceKey): Promise<void> {
     return this.#changes.make(actor, () => {
-      const before = this.get(key);
+      const before = this.#model.requireDevice(key);
       const details = { name: before.name, roomId: before.roomId };
       const records = [{ kind: 'device', before, after: undefined }] as const;
       return { action: 'device.deleted', details, records, result: undefined };
@@ -176,10 +168,8 @@ export class Devices {
   async #move(actor: Actor, key: DeviceKey, to: DevicePlace): Promise<void> {
     const { locationId, roomId } = to;
     await this.#change(actor, 'device.moved', key, (before) => {
-      if (this.#model.location(locationId) === undefined) throw GatewayError.of(NO_LOCATION);
-      if (roomId !== null && this.#model.roomIn({ locationId, roomId }) === undefined) {
-        throw GatewayError.of(NO_ROOM);
-      }
+      this.#model.requireLocation(locationId);
+      if (roomId !== null) this.#model.requireRoom({ locationId, roomId });
       const details = {
         ...{ targetLocationId: locationId, targetRoomId: roomId },
         previousRoomId: before.roomId,
@@ -195,7 +185,7 @@ export class Devices {
     changed: (before: Device) => Changed,
   ): Promise<Device> {
     return this.#changes.make(actor, () => {
-      const before = this.get(key);
+      const before = this.#model.requireDevice(key);
       const { details, after } = changed(before);
       const records = [{ kind: 'device', before, after }] as const;
       return { action, details, records, result: after };

@@ -1,7 +1,6 @@
 import { newId } from '../domain/notation.js';
 import type { Group } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
-import { NO_GROUP, NO_LOCATION } from './absences.js';
 import type { Actor } from './audit-trail.js';
 import type { SiteChanges } from './site-changes.js';
 import type { SiteModel } from './site-model.js';
@@ -20,17 +19,17 @@ export class Groups {
   /** @throws GatewayError `location-not-found` */
   create(actor: Actor, locationId: string, name: string): Promise<Group> {
     return this.#changes.make(actor, () => {
-      if (this.#model.location(locationId) === undefined) throw GatewayError.of(NO_LOCATION);
+      this.#model.requireLocation(locationId);
       const after = { id: newId(), locationId, name, order: this.#model.nextOrder() };
       const records = [{ kind: 'group', before: undefined, after }] as const;
       return { action: 'group.created', details: { name }, records, result: after };
     });
   }
 
-  /** @throws GatewayError `group-not-found` */
+  /** @throws GatewayError `location-not-found`, `group-not-found` */
   rename(actor: Actor, key: GroupKey, name: string): Promise<Group> {
     return this.#changes.make(actor, () => {
-      const before = this.get(key);
+      const before = this.#model.requireGroup(key);
       const after = { ...before, name };
       const details = { name, previousName: before.name };
       const records = [{ kind: 'group', before, after }] as const;
@@ -38,10 +37,10 @@ export class Groups {
     });
   }
 
-  /** @throws GatewayError `group-not-found`, `group-has-rooms` */
+  /** @throws GatewayError `location-not-found`, `group-not-found`, `group-has-rooms` */
   delete(actor: Actor, key: GroupKey): Promise<void> {
     return this.#changes.make(actor, () => {
-      const before = this.get(key);
+      const before = this.#model.requireGroup(key);
       if (this.#model.roomIdsByGroup(key.locationId).has(key.groupId)) {
         throw new GatewayError('group-has-rooms', 'Rooms are still assigned to the group.');
       }
@@ -49,12 +48,5 @@ export class Groups {
       const details = { name: before.name };
       return { action: 'group.deleted', details, records, result: undefined };
     });
-  }
-
-  /** @throws GatewayError `group-not-found` when it is not in this location */
-  get(key: GroupKey): Group {
-    const group = this.#model.groupIn(key);
-    if (group === undefined) throw GatewayError.of(NO_GROUP);
-    return group;
   }
 }

@@ -1,7 +1,6 @@
 import { newId } from '../domain/notation.js';
 import type { Group, Location, RecordChange, Room } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
-import { NO_LOCATION } from './absences.js';
 import type { Actor } from './audit-trail.js';
 import type { SiteChanges } from './site-changes.js';
 import type { SiteModel } from './site-model.js';
@@ -16,10 +15,6 @@ export class Locations {
     this.#model = model;
   }
 
-  list(): Location[] {
-    return this.#model.locations();
-  }
-
   create(actor: Actor, name: string): Promise<Location> {
     return this.#changes.make(actor, () => {
       const after = { id: newId(), name, order: this.#model.nextOrder() };
@@ -31,7 +26,7 @@ export class Locations {
   /** @throws GatewayError `location-not-found` */
   rename(actor: Actor, id: string, name: string): Promise<Location> {
     return this.#changes.make(actor, () => {
-      const before = this.get(id);
+      const before = this.#model.requireLocation(id);
       const after = { ...before, name };
       const details = { name, previousName: before.name };
       const records = [{ kind: 'location', before, after }] as const;
@@ -46,7 +41,7 @@ export class Locations {
    */
   delete(actor: Actor, id: string): Promise<void> {
     return this.#changes.make(actor, () => {
-      const before = this.get(id);
+      const before = this.#model.requireLocation(id);
       if (this.#model.devicesWithin(new Set([id])).length > 0) {
         throw new GatewayError(
           'location-has-devices',
@@ -66,13 +61,6 @@ export class Locations {
         result: undefined,
       };
     });
-  }
-
-  /** @throws GatewayError `location-not-found` */
-  get(id: string): Location {
-    const location = this.#model.location(id);
-    if (location === undefined) throw GatewayError.of(NO_LOCATION);
-    return location;
   }
 }
 

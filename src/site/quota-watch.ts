@@ -24,7 +24,7 @@ const QUOTAS = {
 
 export type Quota = keyof typeof QUOTAS;
 
-const INTERVAL_MS = 5_000;
+export const QUOTA_CHECK_MS = 5_000;
 const LOG_EVERY_MS = 60_000;
 /** How long a fault stays after the last excess. */
 const KEPT_MS = 60_000;
@@ -52,18 +52,9 @@ export interface QuotaWatchOptions {
 export class QuotaWatch {
   readonly #options: QuotaWatchOptions;
   readonly #excesses = new Map<Quota, Excess>();
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: QuotaWatchOptions) {
     this.#options = options;
-  }
-
-  start(): void {
-    this.#timer = setInterval(() => this.#check(), INTERVAL_MS);
-  }
-
-  stop(): void {
-    clearInterval(this.#timer);
   }
 
   /**
@@ -90,7 +81,8 @@ export class QuotaWatch {
     return [...this.#excesses].map(([quota, { total }]) => [quota, total]);
   }
 
-  #check(): void {
+  /** Reports who has exceeded a quota lately; to be called every `QUOTA_CHECK_MS`. */
+  check(): void {
     const oldestMs = this.#options.now() - KEPT_MS;
     for (const [quota, excess] of this.#excesses) {
       for (const [holder, atMs] of excess.holders) {

@@ -1,7 +1,6 @@
 import { newId } from '../domain/notation.js';
 import type { Room } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
-import { NO_GROUP, NO_LOCATION, NO_ROOM, NO_ROOM_IN_GROUP } from './absences.js';
 import type { Actor } from './audit-trail.js';
 import type { SiteChanges } from './site-changes.js';
 import type { SiteModel } from './site-model.js';
@@ -20,19 +19,19 @@ export class Rooms {
   /** @throws GatewayError `location-not-found`, `group-not-found` */
   create(actor: Actor, locationId: string, name: string, groupId: string | null): Promise<Room> {
     return this.#changes.make(actor, () => {
-      if (this.#model.location(locationId) === undefined) throw GatewayError.of(NO_LOCATION);
-      if (groupId !== null) this.#requireGroup(locationId, groupId);
+      this.#model.requireLocation(locationId);
+      if (groupId !== null) this.#model.requireGroup({ locationId, groupId });
       const after = { id: newId(), locationId, groupId, name, order: this.#model.nextOrder() };
       const records = [{ kind: 'room', before: undefined, after }] as const;
       return { action: 'room.created', details: { name, groupId }, records, result: after };
     });
   }
 
-  /** @throws GatewayError `room-not-found`, `group-not-found` */
+  /** @throws GatewayError `location-not-found`, `room-not-found`, `group-not-found` */
   change(actor: Actor, key: RoomKey, { name, groupId }: RoomChange): Promise<Room> {
     return this.#changes.make(actor, () => {
-      const before = this.get(key);
-      if (typeof groupId === 'string') this.#requireGroup(key.locationId, groupId);
+      const before = this.#model.requireRoom(key);
+      if (typeof groupId === 'string') this.#model.requireGroup({ ...key, groupId });
       const given = {
         ...(name !== undefined && { name }),
         ...(groupId !== undefined && { groupId }),
@@ -55,20 +54,18 @@ export class Rooms {
    */
   move(actor: Actor, key: RoomKey, fromGroupId: string, toGroupId: string): Promise<void> {
     return this.#changes.make(actor, () => {
-      this.#requireGroup(key.locationId, fromGroupId);
-      const before = this.#model.roomIn(key);
-      if (before?.groupId !== fromGroupId) throw GatewayError.of(NO_ROOM_IN_GROUP);
-      this.#requireGroup(key.locationId, toGroupId);
+      const before = this.#model.requireRoomOfGroup({ ...key, groupId: fromGroupId });
+      this.#model.requireGroup({ ...key, groupId: toGroupId });
       const details = { groupId: toGroupId, previousGroupId: fromGroupId };
       const records = [{ kind: 'room', before, after: { ...before, groupId: toGroupId } }] as const;
       return { action: 'room.moved', details, records, result: undefined };
     });
   }
 
-  /** @throws GatewayError `room-not-found`, `room-has-devices` */
+  /** @throws GatewayError `location-not-found`, `room-not-found`, `room-has-devices` */
   delete(actor: Actor, key: RoomKey): Promise<void> {
     return this.#changes.make(actor, () => {
-      const before = this.get(key);
+      const before = this.#model.requireRoom(key);
       if (this.#model.devicesWithin(new Set([key.roomId])).length > 0) {
         throw new GatewayError('room-has-devices', 'Devices are still assigned to the room.');
       }
@@ -76,17 +73,5 @@ export class Rooms {
       const records = [{ kind: 'room', before, after: undefined }] as const;
       return { action: 'room.deleted', details, records, result: undefined };
     });
-  }
-
-  /** @throws GatewayError `room-not-found` when it is not in this location */
-  get(key: RoomKey): Room {
-    const room = this.#model.roomIn(key);
-    if (room === undefined) throw GatewayError.of(NO_ROOM);
-    return room;
-  }
-
-  #requireGroup(locationId: string, groupId: string): void {
-    const group = this.#model.groupIn({ locationId, groupId });
-    if (group === undefined) throw GatewayError.of(NO_GROUP);
   }
 }

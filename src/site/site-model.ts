@@ -9,6 +9,7 @@ import type {
   RecordOfKind,
   Room,
 } from '../domain/site.js';
+import { GatewayError } from '../errors.js';
 import { type SiteState, unreadableHolders } from './site-findings.js';
 import type { DeviceKey, GroupKey, RoomKey } from './site-store.js';
 
@@ -56,6 +57,11 @@ export class SiteModel {
     return this.#records.location.get(id);
   }
 
+  /** @throws GatewayError `location-not-found` */
+  requireLocation(id: string): Location {
+    return found('location', this.location(id));
+  }
+
   groupsOf(locationId: string): Group[] {
     return inOrder(this.#records.group.values()).filter((group) => group.locationId === locationId);
   }
@@ -64,9 +70,10 @@ export class SiteModel {
     return this.#records.group.get(id);
   }
 
-  /** The group if it is in this location. */
-  groupIn({ locationId, groupId }: GroupKey): Group | undefined {
-    return within(locationId, this.group(groupId));
+  /** @throws GatewayError `location-not-found`, `group-not-found` when it is not in this location */
+  requireGroup({ locationId, groupId }: GroupKey): Group {
+    this.requireLocation(locationId);
+    return found('group', within(locationId, this.group(groupId)));
   }
 
   roomsOf(locationId: string): Room[] {
@@ -80,6 +87,19 @@ export class SiteModel {
   /** The room if it is in this location. */
   roomIn({ locationId, roomId }: RoomKey): Room | undefined {
     return within(locationId, this.room(roomId));
+  }
+
+  /** @throws GatewayError `location-not-found`, `room-not-found` when it is not in this location */
+  requireRoom(key: RoomKey): Room {
+    this.requireLocation(key.locationId);
+    return found('room', this.roomIn(key));
+  }
+
+  /** @throws GatewayError `location-not-found`, `group-not-found`, `room-not-found` when it is not in this group */
+  requireRoomOfGroup(key: GroupKey & RoomKey): Room {
+    this.requireGroup(key);
+    const room = this.roomIn(key);
+    return found('room', room?.groupId === key.groupId ? room : undefined, 'group');
   }
 
   /** The ids of the devices in each occupied room of the location, in order of creation. */
@@ -122,6 +142,12 @@ export class SiteModel {
     return within(locationId, this.device(deviceId));
   }
 
+  /** @throws GatewayError `location-not-found`, `device-not-found` when it is not in this location */
+  requireDevice(key: DeviceKey): Device {
+    this.requireLocation(key.locationId);
+    return found('device', this.deviceIn(key));
+  }
+
   accessTokens(): AccessToken[] {
     return inOrder(this.#records['access-token'].values());
   }
@@ -147,11 +173,6 @@ export class SiteModel {
     const room = this.#roomOf(device);
     const group = this.group(room?.groupId ?? '');
     return deviceContext(device, location, room ?? null, group ?? null);
-  }
-
-  /** The group that the device is in now, by its room. */
-  groupIdOf(deviceId: string): string | null {
-    return this.context(deviceId)?.group?.id ?? null;
   }
 
   /**
@@ -203,6 +224,16 @@ function within<T extends { readonly locationId: string }>(
   record: T | undefined,
 ): T | undefined {
   return record?.locationId === locationId ? record : undefined;
+}
+
+function found<T>(
+  kind: 'location' | 'group' | 'room' | 'device',
+  record: T | undefined,
+  within: 'location' | 'group' = 'location',
+): T {
+  if (record !== undefined) return record;
+  const where = kind === 'location' ? '' : ` in this ${within}`;
+  throw new GatewayError(`${kind}-not-found`, `There is no such ${kind}${where}.`);
 }
 
 function idsBy<T extends { readonly id: string }>(

@@ -80,6 +80,18 @@ describe('the board', () => {
     expect(await page.title()).toMatch(/^Board/);
   });
 
+  it('shows numbers of the custom data as they were written, live and after a reload', async () => {
+    const { page, ward } = await openBoard('viewer');
+    await ward.api.setCustomData(ward.device, '{"phone":9007199254740993,"more":{"d":1.10}}');
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    const alarm = page.getByRole('article', { name: 'Fall, Room 12' });
+    const written = /phone:?\s+9007199254740993\s+more:?\s+\{"d":1\.10\}/;
+    await expect.poll(() => alarm.innerText()).toMatch(written);
+    await page.reload();
+    await boardReady(page);
+    await expect.poll(() => alarm.innerText()).toMatch(written);
+  });
+
   it('reads what was open before, and keeps it over a reload', async () => {
     const ward = await makeWard(gateway);
     const ids = [randomUUID(), randomUUID()] as const;
@@ -172,6 +184,33 @@ describe('the board', () => {
     await page.getByRole('combobox', { name: 'Home', exact: true }).selectOption('Haus am Berg');
     await page.getByText('Haus am See · First floor').waitFor({ state: 'hidden' });
     expect(await alarmsOn(page).count()).toBe(1);
+  });
+
+  it('shows alarms on a tablet whose clock is days ahead, live and after a reload', async () => {
+    const ward = await makeWard(gateway);
+    const { page } = await openBoard('viewer', ward);
+    await page.addInitScript(() => {
+      const rightNow = Date.now.bind(Date);
+      Date.now = () => rightNow() + 10 * 24 * 60 * 60 * 1000;
+    });
+    await page.reload();
+    await page.getByText('No open alarms').waitFor();
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    const alarm = page.getByRole('article', { name: 'Fall, Room 12' });
+    await alarm.waitFor();
+    await expect.poll(() => alarm.innerText()).toMatch(/\d sec\. ago|now/);
+    await page.reload();
+    await alarm.waitFor();
+  });
+
+  it('shows an alarm at once after the clock of the tablet was set back', async () => {
+    const { page, ward } = await openBoard('viewer');
+    await page.evaluate(() => {
+      const before = Date.now.bind(Date);
+      Date.now = () => before() - 60 * 60 * 1000;
+    });
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    await page.getByRole('article', { name: 'Fall, Room 12' }).waitFor({ timeout: 5_000 });
   });
 
   it('hides what is older than a day, unless more is chosen', async () => {

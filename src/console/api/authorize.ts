@@ -1,4 +1,5 @@
 import type { Session } from '../session/session.js';
+import { withExactNumbers } from './exact-json.js';
 import { defaults } from './generated.js';
 
 /** Sends every request with the token that is signed in; a token that is refused is signed out. */
@@ -11,6 +12,12 @@ export function authorize(session: Session): void {
     if (token !== null) headers.set('Authorization', `Bearer ${token}`);
     const response = await fetch(input, { ...init, headers });
     if (response.status === 401) session.refused();
-    return response;
+    return headers.get('Accept') === 'application/json' ? withExactBody(response) : response;
   };
+}
+
+/** The answer with numbers of devices as they were written; the generated client parses it. */
+async function withExactBody(response: Response): Promise<Response> {
+  if (!response.ok || response.headers.get('Content-Type') !== 'application/json') return response;
+  return new Response(withExactNumbers(await response.text()), response);
 }

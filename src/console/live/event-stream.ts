@@ -1,4 +1,5 @@
 import { createParser, type EventSourceMessage } from 'eventsource-parser';
+import type { GatewayClock } from './gateway-clock.js';
 
 /** The gateway sends a heartbeat every 5 s: after this long the connection is dead, whatever TCP says. */
 const SILENT_AFTER_MS = 11_000;
@@ -10,6 +11,7 @@ export interface EventStreamOptions {
   /** The position in the log to read on from; undefined: from now. */
   readonly lastEventId: string | undefined;
   readonly onEvent: (event: EventSourceMessage) => void;
+  readonly clock: GatewayClock;
   readonly signal: AbortSignal;
 }
 
@@ -22,7 +24,7 @@ export type StreamEnd = 'refused' | 'ended';
  * `EventSource` cannot send a token in a header, and one in the address would be in the logs of proxies.
  */
 export async function readEventStream(options: EventStreamOptions): Promise<StreamEnd> {
-  const { url, token, lastEventId, onEvent, signal } = options;
+  const { url, token, lastEventId, onEvent, clock, signal } = options;
   const silence = new SilenceWatch();
   try {
     const response = await fetch(url, {
@@ -36,6 +38,7 @@ export async function readEventStream(options: EventStreamOptions): Promise<Stre
     });
     if (response.status === 401) return 'refused';
     if (!response.ok || response.body === null) return 'ended';
+    clock.set(response.headers.get('Date'));
     const parser = createParser({ onEvent });
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     for (;;) {
@@ -73,6 +76,8 @@ class SilenceWatch {
   }
 
   #look(): void {
+    // A clock that is set back must not hide a silence.
+    this.#heardAtMs = Math.min(this.#heardAtMs, Date.now());
     if (Date.now() - this.#heardAtMs > SILENT_AFTER_MS) this.#aborting.abort();
   }
 }

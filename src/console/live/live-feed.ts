@@ -1,6 +1,7 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 import { readEventStream } from './event-stream.js';
-import { type LiveMessage, parseLiveMessage, parseMissed } from './messages.js';
+import { GatewayClock } from './gateway-clock.js';
+import { type LiveMessage, parseLiveMessage, parseMissed, parseTime } from './messages.js';
 
 /** `lost` is shown large: a silent board is worse than none. */
 export type LiveState = 'connecting' | 'connected' | 'lost';
@@ -27,6 +28,7 @@ export class LiveFeed {
   readonly #state = signal<LiveState>('connecting');
   readonly #listeners = new Set<LiveListener>();
   readonly state: ReadonlySignal<LiveState> = this.#state;
+  readonly clock = new GatewayClock();
   #stopping: AbortController | undefined;
   /** Ends the wait for the next try. */
   #tryNow: (() => void) | undefined;
@@ -72,6 +74,7 @@ export class LiveFeed {
         url: `./events?${query}`,
         token,
         lastEventId: this.#lastEventId,
+        clock: this.clock,
         signal: stopping,
         onEvent: (event) => {
           retryMs = MIN_RETRY_MS;
@@ -106,6 +109,7 @@ export class LiveFeed {
       // The first time there is nothing to miss: who listens has just read, or reads now.
       if (parseMissed(event.data)) this.#tell(({ missed }) => missed());
     }
+    if (event.event === 'heartbeat') this.clock.set(parseTime(event.data));
     if (event.event === 'message') {
       const message = parseLiveMessage(event.data);
       if (message !== undefined) this.#tell((listener) => listener.message(message));

@@ -1,3 +1,5 @@
+import { parseExactJson } from '../api/exact-json.js';
+
 /** A message of `GET /events`: a forwarded message, as a subscriber over MQTT gets it. */
 export interface LiveMessage {
   readonly topic: string;
@@ -17,9 +19,15 @@ export function parseMissed(data: string): boolean {
   return parseRecord(data)?.['missed'] === true;
 }
 
+/** The time of an event `heartbeat`. */
+export function parseTime(data: string): string | null {
+  const at = parseRecord(data)?.['at'];
+  return typeof at === 'string' ? at : null;
+}
+
 function parseRecord(data: string): Readonly<Record<string, unknown>> | undefined {
   try {
-    const value: unknown = JSON.parse(data);
+    const value = parseExactJson(data);
     return isRecord(value) ? value : undefined;
   } catch {
     // Devices may publish anything; a stream must not end with it.

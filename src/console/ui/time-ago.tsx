@@ -27,13 +27,13 @@ export function ago(atMs: number, nowMs: number, language: Language): string {
 
 /** How long ago something was, kept up to date; its exact time as a hint. */
 export function TimeAgo({ at }: { readonly at: string }) {
-  const { language } = useConsole();
-  const [nowMs, setNowMs] = useState(Date.now());
+  const { language, live } = useConsole();
+  const [nowMs, setNowMs] = useState(live.clock.now());
   const atMs = Date.parse(at);
   useEffect(() => {
     const passedMs = nowMs - atMs;
     const timer = setTimeout(
-      () => setNowMs(Date.now()),
+      () => setNowMs(live.clock.now()),
       passedMs < MINUTE_MS ? SECOND_MS : MINUTE_MS / 2,
     );
     return () => clearTimeout(timer);

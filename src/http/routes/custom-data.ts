@@ -63,10 +63,10 @@ const set = createRoute({
 
 /** A device's custom data (specification 4). */
 export function registerCustomData(app: HttpApp, services: RouteServices): void {
-  const { devices, access } = services;
+  const { devices, model, access } = services;
 
   app.openapi({ ...get, middleware: [access.device('viewer')] }, (c) =>
-    jsonText(c, devices.get(c.req.valid('param')).customData),
+    jsonText(c, model.requireDevice(c.req.valid('param')).customData),
   );
 
   app.openapi({ ...set, middleware: [access.device('manager')] }, async (c) => {

@@ -91,7 +91,7 @@ const replaceSecret = createRoute({
 
 /** The devices of a location (specification 4, CONTRACT 2). */
 export function registerDevices(app: HttpApp, services: RouteServices): void {
-  const { devices, presence, access, readsJson, publicUrl } = services;
+  const { devices, model, presence, access, readsJson, publicUrl } = services;
 
   app.openapi({ ...list, middleware: [access.partOfLocation('viewer')] }, (c) => {
     const { locationId } = c.req.valid('param');
@@ -108,7 +108,7 @@ export function registerDevices(app: HttpApp, services: RouteServices): void {
   });
 
   app.openapi({ ...get, middleware: [access.device('viewer')] }, (c) => {
-    const device = devices.get(c.req.valid('param'));
+    const device = model.requireDevice(c.req.valid('param'));
     return c.json(deviceView(device, presence), 200);
   });
 

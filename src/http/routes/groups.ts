@@ -81,7 +81,7 @@ export function registerGroups(app: HttpApp, services: RouteServices): void {
 
   app.openapi({ ...get, middleware: [access.group('viewer')] }, (c) => {
     const key = c.req.valid('param');
-    const group = groups.get(key);
+    const group = model.requireGroup(key);
     return c.json(groupView(group, model.roomIdsByGroup(key.locationId).get(group.id)), 200);
   });
 

@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi';
-import { type Failure, GatewayError } from '../../errors.js';
+import { GatewayError } from '../../errors.js';
 import type { Health } from '../dependencies.js';
 import { type HttpApp, pathOf } from '../http-env.js';
 import { jsonResponse, NO_SECURITY, preparedProblem } from '../openapi.js';
@@ -20,10 +20,7 @@ const notReadySchema = problemSchema
     },
   });
 
-const NOT_READY: Failure = {
-  code: 'not-ready',
-  detail: 'The gateway cannot do its whole work: see `faults`.',
-};
+const NOT_READY = 'The gateway cannot do its whole work: see `faults`.';
 
 const live = createRoute({
   method: 'get',
@@ -56,7 +53,7 @@ export function registerHealth(app: HttpApp, health: Health): void {
     const faults = [...health.faults()];
     if (health.ready()) return c.json({ ready: true as const, faults }, 200);
     // A thrown problem would log an error with every request.
-    const failure = GatewayError.of(NOT_READY);
+    const failure = new GatewayError('not-ready', NOT_READY);
     const options = { extension: { ready: false, faults } };
     const { headers, body } = problemReply(failure, pathOf(c), c.get('requestId'), options);
     return c.body(body, 503, headers);

@@ -70,7 +70,7 @@ const remove = createRoute({
 
 /** Locations (specification 4). */
 export function registerLocations(app: HttpApp, services: RouteServices): void {
-  const { locations, access, readsJson, publicUrl } = services;
+  const { locations, model, access, readsJson, publicUrl } = services;
   const viewOf = (c: Context<HttpEnv>, location: Location) => {
     const ids = access.devicesOf(c, location.id).map(({ id }) => id);
     return locationView(location, ids);
@@ -79,7 +79,7 @@ export function registerLocations(app: HttpApp, services: RouteServices): void {
   app.openapi(list, (c) => {
     const { grants } = callerOf(c);
     const deviceIds = access.deviceIdsByLocation(c);
-    const visible = locations.list().filter(({ id }) => touchesLocation(grants, id));
+    const visible = model.locations().filter(({ id }) => touchesLocation(grants, id));
     const views = visible.map((location) =>
       locationView(location, deviceIds.get(location.id) ?? []),
     );
@@ -92,7 +92,7 @@ export function registerLocations(app: HttpApp, services: RouteServices): void {
   });
 
   app.openapi({ ...get, middleware: [access.partOfLocation('viewer')] }, (c) => {
-    const location = locations.get(c.req.valid('param').locationId);
+    const location = model.requireLocation(c.req.valid('param').locationId);
     return c.json(viewOf(c, location), 200);
   });
 

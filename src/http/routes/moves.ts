@@ -36,7 +36,7 @@ const moveRoom = createRoute({
  * Permission over both sides is checked before the existence of either.
  */
 export function registerMoves(app: HttpApp, services: RouteServices): void {
-  const { devices, rooms, access, readsJson } = services;
+  const { devices, rooms, model, access, readsJson } = services;
 
   const movesDevice = [access.permissionOverDevice('manager'), readsJson];
   app.openapi({ ...moveDevice, middleware: movesDevice }, async (c) => {
@@ -47,13 +47,13 @@ export function registerMoves(app: HttpApp, services: RouteServices): void {
       // Both whole locations are needed: a grant on the device's group is not enough (CONTRACT 2).
       access.requireOver(c, 'manager', { locationId });
       access.requireOver(c, 'manager', { locationId: targetLocationId });
-      access.requireDevice(key);
+      model.requireDevice(key);
       await devices.moveToLocation(actorOf(c), key, targetLocationId);
     } else {
       if (targetRoomId !== null) {
         access.requireOverRoom(c, 'manager', { locationId, roomId: targetRoomId });
       }
-      access.requireDevice(key);
+      model.requireDevice(key);
       await devices.moveToRoom(actorOf(c), key, targetRoomId);
     }
     return c.body(null, 204);
@@ -64,7 +64,7 @@ export function registerMoves(app: HttpApp, services: RouteServices): void {
     const { groupId, ...key } = c.req.valid('param');
     const { targetGroupId } = c.req.valid('json');
     access.requireOver(c, 'manager', { locationId: key.locationId, groupId: targetGroupId });
-    access.requireRoomOfGroup({ ...key, groupId });
+    model.requireRoomOfGroup({ ...key, groupId });
     await rooms.move(actorOf(c), key, groupId, targetGroupId);
     return c.body(null, 204);
   });

@@ -85,7 +85,7 @@ export function registerRooms(app: HttpApp, services: RouteServices): void {
 
   app.openapi({ ...get, middleware: [access.room('viewer')] }, (c) => {
     const key = c.req.valid('param');
-    const room = rooms.get(key);
+    const room = model.requireRoom(key);
     return c.json(roomView(room, model.deviceIdsByRoom(key.locationId).get(room.id)), 200);
   });
 

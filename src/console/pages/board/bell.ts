@@ -30,7 +30,7 @@ export class Bell {
   /** Sounds for a new alarm. */
   newAlarm(): void {
     this.#ringing = 'alarm';
-    if (Date.now() - this.#rangAtMs >= PAUSE_MS) this.#ring();
+    if (performance.now() - this.#rangAtMs >= PAUSE_MS) this.#ring();
   }
 
   stop(): void {
@@ -42,7 +42,7 @@ export class Bell {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#ring(), REPEAT_MS);
     if (this.#ringing === 'nothing') return;
-    this.#rangAtMs = Date.now();
+    this.#rangAtMs = performance.now();
     if (this.#ringing === 'alarm') this.#sound.alarm();
     else this.#sound.lost();
   }

@@ -142,9 +142,10 @@ export class BoardFeed {
     const before = this.#alarms.keys();
     const newestMs = this.#alarms.newestReceivedAtMs();
     this.#alarms.beginReading();
+    const { live } = this.#options;
     const periodMs = this.#periodMs;
     const after =
-      periodMs === undefined ? undefined : new Date(Date.now() - periodMs).toISOString();
+      periodMs === undefined ? undefined : new Date(live.clock.now() - periodMs).toISOString();
     readOpenAlarms(this.#alarms, after, reading.signal).then(
       ({ locations, readings }) => {
         if (reading.signal.aborted) return;
@@ -172,18 +173,18 @@ export class BoardFeed {
   #draw(): void {
     if (this.#drawTimer !== undefined) return;
     const pauseMs = Math.max(DRAW_EVERY_MS, PAUSE_FACTOR * this.#drawingTookMs);
-    const waitMs = Math.max(0, this.#drawnAtMs + pauseMs - Date.now());
+    const waitMs = Math.max(0, this.#drawnAtMs + pauseMs - performance.now());
     this.#drawTimer = setTimeout(() => this.#show({}), waitMs);
   }
 
   #show(change: Partial<BoardState>): void {
     clearTimeout(this.#drawTimer);
     this.#drawTimer = undefined;
-    this.#drawnAtMs = Date.now();
+    this.#drawnAtMs = performance.now();
     const isBurst = this.#newSinceDrawn > BURST_ROWS;
     const maxRows = isBurst ? BURST_ROWS : MAX_ROWS;
     this.#newSinceDrawn = 0;
-    const fromMs = Date.now() - (this.#periodMs ?? Number.POSITIVE_INFINITY);
+    const fromMs = this.#options.live.clock.now() - (this.#periodMs ?? Number.POSITIVE_INFINITY);
     const alarms = this.#alarms.newestFirst().filter(({ receivedAtMs }) => receivedAtMs > fromMs);
     const { notHeld, isHistoryCut } = this.#alarms;
     const drawn = { alarms, maxRows, isBurst, notHeld, isHistoryCut };
@@ -191,7 +192,7 @@ export class BoardFeed {
     if (isBurst) this.#draw();
     // Runs when it has been drawn, which takes a turn of its own.
     setTimeout(() => {
-      this.#drawingTookMs = Date.now() - this.#drawnAtMs;
+      this.#drawingTookMs = performance.now() - this.#drawnAtMs;
     });
   }
 }

@@ -1,3 +1,4 @@
+import { exactJson, plainText } from '../../api/exact-json.js';
 import { useWords } from '../../console-parts.js';
 import { BOARD_WORDS } from './board-words.js';
 
@@ -11,11 +12,11 @@ export function CustomData({ values }: CustomDataProps) {
   const members = Object.entries(values);
   if (members.length === 0) return null;
   const textOf = (value: unknown): string => {
-    if (typeof value === 'string') return value;
+    if (typeof value === 'string') return plainText(value);
     if (typeof value === 'boolean') return value ? words.yes : words.no;
     if (value === null) return '–';
     if (Array.isArray(value) && value.every(isPlain)) return value.map(textOf).join(', ');
-    return JSON.stringify(value);
+    return exactJson(value);
   };
   return (
     <dl class="board-custom-data">

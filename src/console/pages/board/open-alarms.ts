@@ -4,8 +4,8 @@ import type { OpenAlarm, StateChange } from './open-alarm.js';
 export const MAX_HELD = 1_000;
 /** How many more may come before the oldest are looked for, which takes a while. */
 const SLACK = 100;
-/** An alarm may come again after it was resolved: from the history, or a second time from the log. */
-const MAX_RESOLVED = 2_000;
+/** An alarm may come after its states: from a page of the history that is older, or a second time from the log. */
+const MAX_CHANGES = 2_000;
 
 /** How far back the history of a location was read. */
 export interface Reading {
@@ -20,7 +20,8 @@ export interface Reading {
 /** The alarms that nobody has resolved, as far as they are held in memory. */
 export class OpenAlarms {
   readonly #alarms = new Map<string, OpenAlarm>();
-  readonly #resolved = new Set<string>();
+  /** The newest change of each alarm. */
+  readonly #changes = new Map<string, StateChange>();
   #notHeld = 0;
   #isHistoryCut = false;
 
@@ -62,26 +63,27 @@ export class OpenAlarms {
 
   /** @returns whether it was not there before */
   add(alarm: OpenAlarm): boolean {
-    if (this.#resolved.has(alarm.key)) return false;
+    const change = this.#changes.get(alarm.key);
+    if (change?.state === 'resolved') return false;
     const held = this.#alarms.get(alarm.key);
+    const known = change === undefined ? alarm : acknowledged(alarm, change);
     // The live copy and the stored alarm are one, and what was acknowledged stays so.
-    this.#alarms.set(alarm.key, held === undefined ? alarm : merged(held, alarm));
+    this.#alarms.set(alarm.key, held === undefined ? known : merged(held, known));
     if (this.#alarms.size > MAX_HELD + SLACK) this.#dropOldest();
     return held === undefined;
   }
 
   /** @returns whether that changes what is shown */
   change(change: StateChange): boolean {
-    const { key, state, by, at, note } = change;
+    const { key, state } = change;
     const held = this.#alarms.get(key);
+    this.#remember(change);
     if (state === 'resolved') {
-      this.#remember(key);
       if (held === undefined) this.#notHeld = Math.max(0, this.#notHeld - 1);
       return this.#alarms.delete(key);
     }
     if (held === undefined || held.acknowledged !== undefined) return false;
-    const acknowledged = { by, at };
-    this.#alarms.set(key, { ...held, state, acknowledged, note: note ?? held.note });
+    this.#alarms.set(key, acknowledged(held, change));
     return true;
   }
 
@@ -122,12 +124,18 @@ export class OpenAlarms {
     }
   }
 
-  #remember(key: string): void {
-    this.#resolved.add(key);
-    if (this.#resolved.size <= MAX_RESOLVED) return;
-    const [oldest] = this.#resolved;
-    if (oldest !== undefined) this.#resolved.delete(oldest);
+  #remember(change: StateChange): void {
+    const { key } = change;
+    if (this.#changes.get(key)?.state === 'resolved') return;
+    this.#changes.set(key, change);
+    if (this.#changes.size <= MAX_CHANGES) return;
+    const [oldest] = this.#changes.keys();
+    if (oldest !== undefined) this.#changes.delete(oldest);
   }
+}
+
+function acknowledged(alarm: OpenAlarm, { by, at, note }: StateChange): OpenAlarm {
+  return { ...alarm, state: 'acknowledged', acknowledged: { by, at }, note: note ?? alarm.note };
 }
 
 function merged(held: OpenAlarm, again: OpenAlarm): OpenAlarm {

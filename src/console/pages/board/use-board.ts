@@ -15,13 +15,13 @@ const TICK_MS = 10_000;
 export function useBoard() {
   const { live } = useConsole();
   const homeId = useSignal<string | undefined>(undefined);
-  const nowMs = useSignal(Date.now());
+  const nowMs = useSignal(live.clock.now());
   const [{ sound, bell, announcements, feed }] = useState(() => {
     const sound = new AlarmSound();
     const bell = new Bell(sound);
     const announcements = new Announcements();
     const onNew = (alarm: OpenAlarm) => {
-      nowMs.value = Date.now();
+      nowMs.value = live.clock.now();
       if (homeId.peek() !== undefined && homeId.peek() !== alarm.location.id) return;
       announcements.add(alarm);
       if (alarm.state === 'raised') bell.newAlarm();
@@ -30,7 +30,7 @@ export function useBoard() {
   });
   useEffect(() => {
     const timer = setInterval(() => {
-      nowMs.value = Date.now();
+      nowMs.value = live.clock.now();
     }, TICK_MS);
     const ends = [sound.start(), feed.start(), () => bell.stop(), () => announcements.stop()];
     return () => {

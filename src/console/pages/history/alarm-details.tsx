@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { exactJson } from '../../api/exact-json.js';
 import { useConsole, useWords } from '../../console-parts.js';
 import { dateTime } from '../../ui/time-ago.js';
 import type { ReadAlarm } from './alarm-pages.js';
@@ -67,5 +68,5 @@ function Json({ value }: { readonly value: Readonly<Record<string, unknown>> | n
   if (value === null || Object.keys(value).length === 0) {
     return <span class="hint">{words.none}</span>;
   }
-  return <pre class="history-json">{JSON.stringify(value, null, 2)}</pre>;
+  return <pre class="history-json">{exactJson(value, 2)}</pre>;
 }

@@ -40,6 +40,8 @@ export async function* readPages(
   for (let next = cursor; ; ) {
     const page = { ...parameters, locationId, ...(next !== undefined && { cursor: next }) };
     const { events, nextCursor } = await listLocationAlarms(page, { signal });
+    // What is read of an answer that has arrived is not broken off.
+    signal.throwIfAborted();
     const readAtMs = Date.now();
     const found = events
       .filter((alarm) => roomId === '' || alarm.roomId === roomId)

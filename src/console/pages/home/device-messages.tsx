@@ -1,3 +1,4 @@
+import { exactJson } from '../../api/exact-json.js';
 import { useConsole, useWords } from '../../console-parts.js';
 import { dateTime } from '../../ui/time-ago.js';
 import type { DeviceStream, StreamedMessage } from './device-stream.js';
@@ -46,7 +47,7 @@ function MessageLine({ message }: { readonly message: StreamedMessage }) {
         <strong>{message.topic.split('/').slice(4).join('/')}</strong>
         {message.retained && <span class="hint">{words.retained}</span>}
       </span>
-      <pre class="home-json">{JSON.stringify(contentOf(message.payload), undefined, 1)}</pre>
+      <pre class="home-json">{exactJson(contentOf(message.payload), 1)}</pre>
     </li>
   );
 }

@@ -1,0 +1,21 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { defaults } from '../../src/console/api/generated.js';
+import { readPages } from '../../src/console/pages/history/alarm-pages.js';
+
+it('brings no page of a search that was given up while the answer was read', async () => {
+  const before = { ...defaults };
+  onTestFinished(() => {
+    Object.assign(defaults, before);
+  });
+  const stopping = new AbortController();
+  defaults.fetch = async () => {
+    stopping.abort();
+    return Response.json({ nextCursor: null, events: [] });
+  };
+  const search = {
+    ...{ locationId: 'l', roomId: '', deviceId: '', kinds: [], states: [] },
+    ...{ fromMs: undefined, toMs: undefined },
+  };
+  const pages = readPages(search, undefined, stopping.signal);
+  await expect(pages.next()).rejects.toThrow(/abort/i);
+});

@@ -1,0 +1,46 @@
+import { expect, it } from 'vitest';
+import type { OpenAlarm } from '../../src/console/pages/board/open-alarm.js';
+import { OpenAlarms } from '../../src/console/pages/board/open-alarms.js';
+
+const AT_MS = Date.parse('2026-01-02T20:00:00Z');
+const at = '2026-01-02T20:00:05Z';
+const acknowledged = {
+  key: 'd/1',
+  state: 'acknowledged',
+  by: 'Mia',
+  at,
+  note: 'on my way',
+} as const;
+const resolved = { ...acknowledged, state: 'resolved' } as const;
+
+/** An alarm as a page of the history has it. */
+function alarm(): OpenAlarm {
+  return {
+    ...{ key: 'd/1', id: '1', kind: 'fall', detectedAt: '2026-01-02T20:00:00Z' },
+    ...{ detectedAtMs: AT_MS, receivedAtMs: AT_MS, isLate: false, isTest: false, isLive: false },
+    ...{ recordings: [], device: { id: 'd', name: 'Bed' }, location: { id: 'l', name: 'Home' } },
+    ...{ room: null, group: null, customData: {} },
+    ...{ state: 'raised', acknowledged: undefined, note: undefined },
+  };
+}
+
+it('keeps a state that was given while the page with the alarm was on its way', () => {
+  const alarms = new OpenAlarms();
+  alarms.change(acknowledged);
+  alarms.add(alarm());
+  expect(alarms.newestFirst()).toMatchObject([
+    { state: 'acknowledged', acknowledged: { by: 'Mia', at }, note: 'on my way' },
+  ]);
+  alarms.change(resolved);
+  alarms.add(alarm());
+  alarms.change(acknowledged);
+  expect(alarms.newestFirst()).toEqual([]);
+});
+
+it('is resolved for good when the acknowledgement comes after that', () => {
+  const alarms = new OpenAlarms();
+  alarms.change(resolved);
+  alarms.change(acknowledged);
+  alarms.add(alarm());
+  expect(alarms.newestFirst()).toEqual([]);
+});
