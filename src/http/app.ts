@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { isLoopbackAddress } from '../domain/addresses.js';
 import { FailedLogins } from '../site/failed-logins.js';
@@ -54,7 +55,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   app.use(knownRoute(app));
 
   // Files of the docs have a digest in their query, signed URLs a signature.
-  registerDocs(app, version);
+  registerDocs(app, version, join(dependencies.console.directory, 'docs'));
   registerConsole(app, dependencies.console);
   if (dependencies.footageFiles !== undefined) {
     registerFootageFiles(app, dependencies.footageFiles, model, log);

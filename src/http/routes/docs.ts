@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { createRoute, z } from '@hono/zod-openapi';
 import { html } from 'hono/html';
 import { GatewayError } from '../../errors.js';
@@ -68,10 +68,9 @@ const getFile = createRoute({
   },
 });
 
-/** `/docs`, open to everybody (CONTRACT 2): for HTTP Swagger UI as shipped. */
-export function registerDocs(app: HttpApp, version: string): void {
-  const { resolve } = createRequire(import.meta.url);
-  const shipped = (name: string) => readFileSync(resolve(`swagger-ui-dist/${name}`));
+/** `/docs`, open to everybody (CONTRACT 2): for HTTP Swagger UI, whose files are in `directory`. */
+export function registerDocs(app: HttpApp, version: string, directory: string): void {
+  const shipped = (name: string) => readFileSync(join(directory, name));
   const contents = new Map([
     ['swagger-ui.css', shipped('swagger-ui.css')],
     ['swagger-ui-bundle.js', shipped('swagger-ui-bundle.js')],
