@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { isLoopbackAddress } from '../domain/addresses.js';
 import { FailedLogins } from '../site/failed-logins.js';
@@ -55,7 +54,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   app.use(knownRoute(app));
 
   // Files of the docs have a digest in their query, signed URLs a signature.
-  registerDocs(app, version, join(dependencies.console.directory, 'docs'));
+  registerDocs(app, version, dependencies.console.directory);
   registerConsole(app, dependencies.console);
   if (dependencies.footageFiles !== undefined) {
     registerFootageFiles(app, dependencies.footageFiles, model, log);

@@ -1893,7 +1893,7 @@ export function resolveAlarm({ locationId, alarmId, alarmStateChange }: {
 export function raiseTestAlarm({ locationId, deviceId, newTestAlarm }: {
     locationId: string;
     deviceId: string;
-    newTestAlarm: NewTestAlarm;
+    newTestAlarm?: NewTestAlarm;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 202;
