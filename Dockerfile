@@ -7,7 +7,7 @@ RUN npm ci --no-audit --no-fund
 COPY tsconfig.json ./
 COPY scripts ./scripts
 COPY src ./src
-RUN npm run build && npm prune --omit=dev --no-audit --no-fund
+RUN npm run build
 
 FROM node:24-bookworm-slim
 ARG VERSION=0.1.0
@@ -27,7 +27,6 @@ RUN apt-get update \
   && install -d -m 0700 -o care-home-gateway -g care-home-gateway /var/lib/care-home-gateway
 WORKDIR /opt/care-home-gateway
 COPY --from=build /opt/care-home-gateway/package.json ./
-COPY --from=build /opt/care-home-gateway/node_modules ./node_modules
 COPY --from=build /opt/care-home-gateway/dist ./dist
 COPY config ./config
 

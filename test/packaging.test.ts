@@ -1,26 +1,24 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
-  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
   rmSync,
   statSync,
-  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { loadConfig } from '../src/config/load.js';
 import { Lines } from './harness/lines.js';
 
-const { version, bin } = z
-  .object({ version: z.string(), bin: z.object({ 'care-home-gateway': z.string() }) })
+const { version } = z
+  .object({ version: z.string() })
   .parse(JSON.parse(readFileSync('package.json', 'utf8')));
 
 const START_TIMEOUT_MS = 20_000;
@@ -50,18 +48,36 @@ async function textAt(url: string): Promise<string> {
 const environment = { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '' };
 
 describe('the npm package', () => {
-  const installed = () => join(directory, 'package');
-  const command = () => join(installed(), bin['care-home-gateway']);
+  const prefix = () => join(directory, 'prefix');
+  const installed = () => join(prefix(), 'lib/node_modules/care-home-gateway');
+  const command = () => join(prefix(), 'bin/care-home-gateway');
+  let saidByNpm = '';
 
   beforeAll(() => {
     const to = ['--pack-destination', directory];
-    // Packed as it was built for the tests; the packages that it depends on are those of the checkout.
+    // Packed as it was built for the tests.
     const packed = execFileSync('npm', ['pack', '--ignore-scripts', '--silent', ...to]).toString();
-    execFileSync('tar', ['-xzf', join(directory, packed.trim()), '-C', directory]);
-    symlinkSync(resolve('node_modules'), join(directory, 'node_modules'));
-    // As npm does with a command.
-    chmodSync(command(), 0o755);
+    const install = ['install', '--global', '--offline', '--prefix', prefix()];
+    const run = spawnSync('npm', [...install, join(directory, packed.trim())], {
+      // What a user has set up for npm is none of the package's.
+      env: { ...environment, npm_config_userconfig: '/dev/null' },
+      encoding: 'utf8',
+    });
+    saidByNpm = run.stdout + run.stderr;
   }, 60_000);
+
+  it('is installed without another package, a network, or a warning', () => {
+    expect(saidByNpm.trim()).toMatch(/^added 1 package in \S+$/);
+    expect(existsSync(join(installed(), 'node_modules'))).toBe(false);
+  });
+
+  it('holds the licence of each package that is in the bundle', () => {
+    const text = readFileSync(join(installed(), 'dist/third-party-licenses.txt'), 'utf8');
+    const packages = text.match(/^# \S+ \d+\.\d+\.\d+ \([\w.-]+\)$/gm) ?? [];
+    expect(packages).toEqual(expect.arrayContaining([expect.stringMatching(/^# aedes /)]));
+    expect(packages).toEqual(expect.arrayContaining([expect.stringMatching(/^# preact /)]));
+    expect(text.match(/^Copyright /gim)?.length).toBeGreaterThan(packages.length / 2);
+  });
 
   it('has a command of its own', () => {
     const run = (...args: string[]) =>

@@ -12,6 +12,7 @@ const COLUMNS = [
 ];
 /** On a narrower screen the custom data is worth more than the time. */
 const MIN_WIDTH_WITH_TIME = 100;
+const USUAL_WIDTH = 80;
 const URGENT = ['fall', 'helpCall'];
 const QUIET = ['noise', 'inactivity'];
 const UUID = /\b([0-9a-f]{4})[0-9a-f]{4}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
@@ -78,8 +79,9 @@ export function counted(count, noun) {
 
 /** One line of aligned cells, cut at the screen's width, as it is now, so that it never wraps. */
 function row(cells) {
-  const { isTTY, columns = Number.POSITIVE_INFINITY } = process.stdout;
-  let room = isTTY ? columns : Number.POSITIVE_INFINITY;
+  const { isTTY, columns } = process.stdout;
+  // A terminal that does not know its width, as over a serial line, says 0.
+  let room = isTTY ? columns || USUAL_WIDTH : Number.POSITIVE_INFINITY;
   let line = '';
   let gap = 0;
   for (const [index, [style, text]] of cells.entries()) {

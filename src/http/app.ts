@@ -54,7 +54,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   app.use(knownRoute(app));
 
   // Files of the docs have a digest in their query, signed URLs a signature.
-  registerDocs(app, version);
+  registerDocs(app, version, dependencies.console.directory);
   registerConsole(app, dependencies.console);
   if (dependencies.footageFiles !== undefined) {
     registerFootageFiles(app, dependencies.footageFiles, model, log);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Context, MiddlewareHandler } from 'hono';
-import { routePath } from 'hono/route';
+import { matchedRoutes } from 'hono/route';
 import type { Logger } from 'pino';
 import { networkOf } from '../domain/addresses.js';
 import type { Denials } from '../site/denials.js';
@@ -11,6 +11,8 @@ import { isOwnFailure, problemReply, toGatewayError } from './problem.js';
 
 /** An id of a caller's or a proxy's own, for the log: nothing that could forge a line of it. */
 const ACCEPTABLE_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
+
+const EVERY_PATH = '/*';
 
 /** The headers of every response. */
 export function commonHeaders(requestId: string): Readonly<Record<string, string>> {
@@ -44,7 +46,7 @@ export function requestContext({
     await next();
     const durationMs = elapsed() - startedAtMs;
     const [{ method }, { status }] = [c.req, c.res];
-    const labels = { method: method.toLowerCase(), route: routePath(c, -1), status };
+    const labels = { method: method.toLowerCase(), route: routeOf(c), status };
     requestDurations.observe(labels, durationMs / 1000);
     const who = whoAsks(c);
     if (who.principal !== undefined) {
@@ -68,6 +70,11 @@ export function requestContext({
       'http request',
     );
   };
+}
+
+/** The path of the route, with its parameters; that of the guards, which see every request, where there is none. */
+function routeOf(c: Context<HttpEnv>): string {
+  return matchedRoutes(c).findLast(({ path }) => path !== EVERY_PATH)?.path ?? EVERY_PATH;
 }
 
 /**

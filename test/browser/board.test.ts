@@ -248,6 +248,6 @@ describe('the board', () => {
     await publishAlarm(gateway, ward.device, { kind: 'outOfBed' });
     await page.getByRole('article', { name: 'Bett verlassen, Zimmer 12' }).waitFor();
     await page.getByText('Neuer Alarm: Bett verlassen, Zimmer 12, Bed sensor').waitFor();
-    await page.getByRole('button', { name: 'Annehmen' }).first().waitFor();
+    await page.getByRole('button', { name: 'Quittieren' }).first().waitFor();
   });
 });

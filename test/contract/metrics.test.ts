@@ -141,4 +141,17 @@ it('HTTP requests are counted by method, route and status', async () => {
   expect(await count(listed)).toBe(before + 1);
   expect(await count('method="get",route="/care-homes",status="401"')).toBe(1);
   expect(await count('method="get",route="/*",status="404"')).toBe(1);
+  for (const [path, route, status] of [
+    ['/asyncapi.json', '/asyncapi.json', 200],
+    ['/docs', '/docs', 200],
+    ['/', '/', 200],
+    ['/mqtt', '/mqtt', 426],
+    ['/footage/a/video/b', '/footage/:deviceId/:type/:file', 403],
+  ] as const) {
+    await fetch(`${home.gateway.httpUrl}${path}`);
+    expect([path, await count(`method="get",route="${route}",status="${status}"`)]).toEqual([
+      path,
+      1,
+    ]);
+  }
 });

@@ -69,6 +69,10 @@ describe('npm run demo', () => {
     },
   );
 
+  it('prints what a usual terminal shows when the terminal does not know its width', () => {
+    expect(linesInTerminal(0)).toEqual(linesInTerminal(80));
+  });
+
   it('ends on Ctrl-C with a summary', async () => {
     const demo = new DemoRun([]);
     await demo.printed('← forwarded  ');

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { AUDIT_ACTIONS } from '../../src/site/audit-trail.js';
 import { readOptions } from '../chaos/options.js';
-import { codeIn, Page, rowsOf } from './page.js';
+import { codeIn, PAGES, Page, rowsOf } from './page.js';
 import { codeOf, textsIn } from './program-texts.js';
 
 it('docs/http.md has every metric of the gateway, and no other', () => {
@@ -11,6 +11,16 @@ it('docs/http.md has every metric of the gateway, and no other', () => {
   const rows = rowsOf(new Page('docs/http.md').section('Metrics'));
   const documented = rows.flatMap(([name = '']) => codeIn(name));
   expect(documented.toSorted()).toEqual([...new Set(metrics)].toSorted());
+});
+
+it('every page calls a metric by its name in docs/http.md', () => {
+  const rows = rowsOf(new Page('docs/http.md').section('Metrics'));
+  const documented = rows.flatMap(([name = '']) => codeIn(name));
+  // The changelog has names of before.
+  const pages = PAGES.filter((path) => path !== 'CHANGELOG.md').map((path) => new Page(path).text);
+  const named = pages.flatMap((text) => text.match(/\bgateway_[a-z_]*[a-z]\b(?!_|…)/g) ?? []);
+  expect(named.length).toBeGreaterThan(documented.length);
+  expect(named.filter((name) => !documented.includes(name))).toEqual([]);
 });
 
 it('docs/audit.md has every action, and no other', () => {

@@ -38,7 +38,7 @@ type Operation = z.infer<typeof operationSchema>;
 type Response = z.infer<typeof responseSchema>;
 
 /** Answers to an unknown path or method, or to an invalid request. */
-const STATUSES_WITHOUT_ROUTE = [400, 404, 405, 408, 431];
+const STATUSES_WITHOUT_ROUTE = [400, 404, 405, 408, 426, 431];
 /** One object, as a schema is compiled for each. */
 const ANY_PROBLEM: Response = {
   content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },

@@ -1,8 +1,14 @@
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { OpenAPIHono } from '@hono/zod-openapi';
 import { JSDOM, ResourceLoader, VirtualConsole } from 'jsdom';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { asyncApiDocument } from '../../src/http/asyncapi-document.js';
+import type { HttpEnv } from '../../src/http/http-env.js';
+import { registerDocs } from '../../src/http/routes/docs.js';
 import { failure } from './client.js';
 import { startGateway, type TestGateway, useRedis } from './harness.js';
 import { routesOf } from './routes.js';
@@ -42,11 +48,20 @@ async function open(gateway: TestGateway) {
   return { document: page.window.document, requested, faults };
 }
 
+it('stops the start with what to do when the files of the page are not there', () => {
+  const directory = mkdtempSync(join(tmpdir(), 'no-docs-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  expect(() => registerDocs(new OpenAPIHono<HttpEnv>(), '1.2.3', directory)).toThrow(
+    `start-failed: the console in ${directory} cannot be read: npm ci && npm run build`,
+  );
+});
+
 describe('/docs', () => {
   it('shows every operation of the OpenAPI document, from this gateway alone', async () => {
     const gateway = await startGateway(redis);
     const { document, requested, faults } = await open(gateway);
-    const operations = routesOf(gateway.app);
+    // MQTT over WebSocket is no exchange of HTTP.
+    const operations = routesOf(gateway.app).filter(({ path }) => path !== '/mqtt');
     await expect
       .poll(() => document.querySelectorAll('.opblock').length, { timeout: 20_000, interval: 100 })
       .toBe(operations.length);

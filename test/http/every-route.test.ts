@@ -192,8 +192,8 @@ it('does not wait for a body that never ends', async () => {
 
 /** A valid body for each route with a JSON body. */
 function bodyFor(path: string, otherGroupId: string): object {
-  if (bodyIsOptional({ method: 'POST', path })) return { note: 'x' };
   if (path.endsWith('/test-alarm')) return { kind: 'fall' };
+  if (bodyIsOptional({ method: 'POST', path })) return { note: 'x' };
   if (path.endsWith('/footage')) return { type: 'video', contentType: 'video/mp4' };
   if (path.endsWith('/rooms/:roomId/move')) return { targetGroupId: otherGroupId };
   if (path.endsWith('/move')) return { targetRoomId: null };

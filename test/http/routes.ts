@@ -47,7 +47,7 @@ export function takesJson({ method, path }: Route): boolean {
 
 /** Whether the body, which is JSON, may be left out. */
 export function bodyIsOptional({ path }: Route): boolean {
-  return path.includes('/alarms/:alarmId/');
+  return path.includes('/alarms/:alarmId/') || path.endsWith('/test-alarm');
 }
 
 /** An existing file of the page. */

@@ -20,13 +20,14 @@ it('raises an alarm of the device that is in the history with "test": true', asy
   });
 });
 
-it('raises a call for help when no kind is given, and refuses a kind that does not exist', async () => {
+it('raises a call for help when no kind or no body is given, and refuses a kind that does not exist', async () => {
   const gateway = await startGateway(redis);
   const locationId = await gateway.createLocation('Haus Birke');
   const deviceId = await gateway.createDevice(locationId, 'Bett 1');
   const path = `/care-homes/${locationId}/devices/${deviceId}/test-alarm`;
   expect((await gateway.call('POST', path, { json: { kind: 'fire' }, token })).status).toBe(400);
   expect((await gateway.call('POST', path, { json: {}, token })).status).toBe(202);
+  expect((await gateway.call('POST', path, { token })).status).toBe(202);
   const history = await gateway.call('GET', `/care-homes/${locationId}/alarms`, { token });
-  expect(history.json).toMatchObject({ events: [{ kind: 'helpCall' }] });
+  expect(history.json).toMatchObject({ events: [{ kind: 'helpCall' }, { kind: 'helpCall' }] });
 });

@@ -620,25 +620,6 @@ export function uploadFootage({ expires, signature, deviceId, $type, file, body 
     }));
 }
 /**
- * MQTT over WebSocket
- */
-export function openMqttConnection(opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 101;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 426;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    }>("/mqtt", {
-        ...opts
-    }));
-}
-/**
  * Whether the process answers
  */
 export function getLiveness(opts?: Oazapfts.RequestOpts) {
@@ -1912,7 +1893,7 @@ export function resolveAlarm({ locationId, alarmId, alarmStateChange }: {
 export function raiseTestAlarm({ locationId, deviceId, newTestAlarm }: {
     locationId: string;
     deviceId: string;
-    newTestAlarm: NewTestAlarm;
+    newTestAlarm?: NewTestAlarm;
 }, opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 202;

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { createRoute, z } from '@hono/zod-openapi';
 import { GatewayError } from '../../errors.js';
+import { readBuilt } from '../built-pages.js';
 import type { HttpApp } from '../http-env.js';
 import { NO_SECURITY, problems } from '../openapi.js';
 import { SharedAnswer } from '../shared-answer.js';
@@ -107,14 +108,11 @@ export function registerConsole(app: HttpApp, { directory, footageOrigins }: Con
 
 function readConsole(directory: string) {
   const read = (path: string) => readFileSync(join(directory, path));
-  try {
+  return readBuilt(directory, () => {
     const names = readdirSync(join(directory, 'console'));
     const files = new Map(names.map((name) => [name, read(`console/${name}`)]));
     return { page: read('index.html'), files };
-  } catch (cause) {
-    const detail = `the console in ${directory} cannot be read: npm ci && npm run build`;
-    throw new GatewayError('start-failed', detail, { cause });
-  }
+  });
 }
 
 /** Whether the client has what the tag names (RFC 9110, 13.1.2). */

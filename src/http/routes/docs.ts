@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { createRoute, z } from '@hono/zod-openapi';
 import { html } from 'hono/html';
 import { GatewayError } from '../../errors.js';
 import { asyncApiDocument } from '../asyncapi-document.js';
+import { readBuilt } from '../built-pages.js';
 import type { HttpApp } from '../http-env.js';
 import { JSON_MEDIA_TYPE } from '../json-body.js';
 import { NO_SECURITY, preparedJson, problems } from '../openapi.js';
@@ -68,10 +69,14 @@ const getFile = createRoute({
   },
 });
 
-/** `/docs`, open to everybody (CONTRACT 2): for HTTP Swagger UI as shipped. */
-export function registerDocs(app: HttpApp, version: string): void {
-  const { resolve } = createRequire(import.meta.url);
-  const shipped = (name: string) => readFileSync(resolve(`swagger-ui-dist/${name}`));
+/**
+ * `/docs`, open to everybody (CONTRACT 2): for HTTP Swagger UI, whose files are beside the console's.
+ *
+ * @throws GatewayError `start-failed` when they are not there
+ */
+export function registerDocs(app: HttpApp, version: string, directory: string): void {
+  const shipped = (name: string) =>
+    readBuilt(directory, () => readFileSync(join(directory, 'docs', name)));
   const contents = new Map([
     ['swagger-ui.css', shipped('swagger-ui.css')],
     ['swagger-ui-bundle.js', shipped('swagger-ui-bundle.js')],

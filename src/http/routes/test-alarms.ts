@@ -2,7 +2,7 @@ import { createRoute } from '@hono/zod-openapi';
 import { actorOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';
 import type { HttpApp } from '../http-env.js';
-import { jsonRequestBody, jsonResponse, problems } from '../openapi.js';
+import { jsonResponse, optionalJsonRequestBody, problems } from '../openapi.js';
 import { devicePathSchema } from '../schemas/common.js';
 import { newTestAlarmSchema, testAlarmSchema } from '../schemas/test-alarm.js';
 
@@ -14,7 +14,7 @@ const raise = createRoute({
   description:
     'Goes the way of every alarm, to everyone who receives those of the device: `data` has `"test": true`. Answered once it is stored.',
   tags: ['Devices'],
-  request: { params: devicePathSchema, body: jsonRequestBody(newTestAlarmSchema) },
+  request: { params: devicePathSchema, body: optionalJsonRequestBody(newTestAlarmSchema) },
   responses: {
     202: jsonResponse('The id of the alarm.', testAlarmSchema),
     ...problems.change,
@@ -23,10 +23,13 @@ const raise = createRoute({
 
 /** Test alarms, to see whether alarms arrive. */
 export function registerTestAlarms(app: HttpApp, services: RouteServices): void {
-  const { testAlarms, access, readsJson } = services;
-  app.openapi({ ...raise, middleware: [access.device('manager'), readsJson] }, async (c) => {
-    const { kind } = c.req.valid('json');
-    const id = await testAlarms.raise({ ...c.req.valid('param'), kind, actor: actorOf(c) });
-    return c.json({ id }, 202);
-  });
+  const { testAlarms, access, readsOptionalJson } = services;
+  app.openapi(
+    { ...raise, middleware: [access.device('manager'), readsOptionalJson] },
+    async (c) => {
+      const { kind } = c.req.valid('json');
+      const id = await testAlarms.raise({ ...c.req.valid('param'), kind, actor: actorOf(c) });
+      return c.json({ id }, 202);
+    },
+  );
 }

@@ -10,6 +10,8 @@ const open = createRoute({
   summary: 'MQTT over WebSocket',
   tags: ['Operation'],
   security: NO_SECURITY,
+  // No exchange of HTTP that a generated client could use; the AsyncAPI document has it among its servers.
+  hide: true,
   responses: {
     101: { description: 'The connection speaks MQTT from here on.' },
     426: problem('The request does not ask for a WebSocket.'),

@@ -30,7 +30,7 @@ export const WALL_LINK_WORDS = dictionary({
     role: 'Was er darf',
     roles: {
       viewer: 'Alarme anzeigen',
-      responder: 'Alarme anzeigen, annehmen und erledigen',
+      responder: 'Alarme anzeigen, quittieren und erledigen',
     },
     create: 'Link erstellen',
     once: 'Öffnen Sie diesen Link auf dem Bildschirm. Er wird nur jetzt angezeigt.',

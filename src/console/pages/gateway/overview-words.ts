@@ -67,7 +67,7 @@ export const OVERVIEW_WORDS = dictionary({
       'invalid-alarm-state':
         'Ein Zustand eines Alarms braucht dessen Id, einen Zustand und keine ungültige Notiz.',
       'unknown-alarm': 'Das Gerät hat in diesem Heim keinen solchen Alarm ausgelöst.',
-      'alarm-resolved': 'Der Alarm ist erledigt und kann nicht mehr bestätigt werden.',
+      'alarm-resolved': 'Der Alarm ist erledigt und kann nicht mehr quittiert werden.',
     } as ReasonWords,
   },
 });

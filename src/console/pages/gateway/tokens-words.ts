@@ -70,7 +70,7 @@ export const TOKENS_WORDS = dictionary({
     },
     roleHints: {
       viewer: 'sieht Alarme, Verlauf und Geräte',
-      responder: 'bestätigt und erledigt außerdem Alarme',
+      responder: 'quittiert und erledigt außerdem Alarme',
       manager: 'ändert außerdem Zimmer und Geräte, und sendet Befehle',
       admin: 'darf außerdem alles auf dieser Seite, in allen Heimen',
     },

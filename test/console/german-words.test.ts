@@ -1,0 +1,64 @@
+import { expect, it } from 'vitest';
+import { BOARD_WORDS } from '../../src/console/pages/board/board-words.js';
+import { WALL_LINK_WORDS } from '../../src/console/pages/board/wall-link-words.js';
+import { AUDIT_WORDS } from '../../src/console/pages/gateway/audit-words.js';
+import { BRIDGES_WORDS } from '../../src/console/pages/gateway/bridges-words.js';
+import { CONNECTIONS_WORDS } from '../../src/console/pages/gateway/connections-words.js';
+import { GATEWAY_WORDS } from '../../src/console/pages/gateway/gateway-words.js';
+import { LOSSES_WORDS } from '../../src/console/pages/gateway/losses-words.js';
+import { OVERVIEW_WORDS } from '../../src/console/pages/gateway/overview-words.js';
+import { TOKENS_WORDS } from '../../src/console/pages/gateway/tokens-words.js';
+import { HISTORY_WORDS } from '../../src/console/pages/history/history-words.js';
+import { DEVICE_WORDS } from '../../src/console/pages/home/device-words.js';
+import { HOME_WORDS } from '../../src/console/pages/home/home-words.js';
+import { IMPORT_WORDS } from '../../src/console/pages/home/import-words.js';
+import { ISSUED_WORDS } from '../../src/console/pages/home/issued-words.js';
+import { SIGN_IN_WORDS } from '../../src/console/pages/sign-in/sign-in-words.js';
+import { SHELL_WORDS } from '../../src/console/shell-words.js';
+
+/** What a gateway or broker acknowledges (bestätigt), as people do with a loss; they acknowledge (quittieren) alarms. */
+const OF_OTHERS = [BRIDGES_WORDS, LOSSES_WORDS];
+const ALL = [
+  ...[AUDIT_WORDS, BOARD_WORDS, CONNECTIONS_WORDS, DEVICE_WORDS, GATEWAY_WORDS, HISTORY_WORDS],
+  ...[HOME_WORDS, IMPORT_WORDS, ISSUED_WORDS, OVERVIEW_WORDS, SHELL_WORDS, SIGN_IN_WORDS],
+  ...[TOKENS_WORDS, WALL_LINK_WORDS],
+];
+
+interface Pair {
+  readonly en: string;
+  readonly de: string;
+}
+
+/** The texts of a dictionary by pairs; those with something to fill in with the same in both. */
+function pairsOf(en: unknown, de: unknown): Pair[] {
+  if (typeof en === 'string' && typeof de === 'string') return [{ en, de }];
+  if (typeof en === 'function' && typeof de === 'function') return pairsOf(en('1'), de('1'));
+  if (typeof en !== 'object' || typeof de !== 'object' || en === null || de === null) return [];
+  const german = new Map<string, unknown>(Object.entries(de));
+  return Object.entries(en).flatMap(([name, words]) => pairsOf(words, german.get(name)));
+}
+
+const pairs = ALL.flatMap(({ en, de }) => pairsOf(en, de)).filter(
+  // A loss, and a publish of a device.
+  ({ en }) => !/^Loss acknowledged$|it was acknowledged, and became no alarm/.test(en),
+);
+
+it.each([
+  [/\backnowledge/i, /quittier/i],
+  [/\bresolve/i, /erledig/i],
+  [/\braised?$/i, /ausgelöst/i],
+  [/\bsecrets?\b/i, /Geheimnis/],
+  [/\baccess tokens?\b/i, /Zugangstoken/],
+  [/\bcustom data\b/i, /[Ee]igene Daten/],
+])('says the same German word wherever English says %s', (english, german) => {
+  const found = pairs.filter(({ en }) => english.test(en));
+  expect(found.length).toBeGreaterThan(0);
+  expect(found.filter(({ de }) => !german.test(de))).toEqual([]);
+});
+
+it('says of what is no alarm that it is confirmed', () => {
+  const texts = OF_OTHERS.flatMap(({ en, de }) => pairsOf(en, de));
+  const found = texts.filter(({ en }) => /\backnowledge/i.test(en));
+  expect(found.length).toBeGreaterThan(2);
+  expect(found.filter(({ de }) => !/bestätig/i.test(de))).toEqual([]);
+});
