@@ -52,9 +52,7 @@ export class Upstream implements Receiver {
     const client = connect(options.bridge.url, options.client);
     this.#client = client;
     this.#sender = new UpstreamSender(client, options, {
-      writable: () => events.writable(),
-      acknowledged: (messageId) => events.acknowledged(messageId),
-      deadLettered: (publish, reason) => events.deadLettered(publish, reason),
+      ...events,
       giveUp: (failure) => this.#giveUp(failure),
     });
     this.#acks = new LateAcks(client);
