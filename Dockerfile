@@ -10,7 +10,7 @@ COPY src ./src
 RUN npm run build
 
 FROM node:24-bookworm-slim
-ARG VERSION=0.1.0
+ARG VERSION=0.2.0
 ARG REVISION=
 LABEL org.opencontainers.image.title="care-home-gateway" \
   org.opencontainers.image.description="Forwards every alarm of a care home's sensors to its nurse-call systems, and loses none" \

@@ -64,7 +64,7 @@ describe('the npm package', () => {
       encoding: 'utf8',
     });
     saidByNpm = run.stdout + run.stderr;
-  }, 60_000);
+  }, 180_000);
 
   it('is installed without another package, a network, or a warning', () => {
     expect(saidByNpm.trim()).toMatch(/^added 1 package in \S+$/);

@@ -117,3 +117,9 @@ describe('docs/troubleshooting.md', () => {
     expect(Object.keys(FAILURES).filter((kind) => !kinds.includes(kind))).toEqual([]);
   });
 });
+
+it('the reasons for a failed start stand behind the words of the log', () => {
+  const [, words = ''] = /`(\w[\w ]+: )\$\{detail\}`\);\n\}/.exec(codeOf('src/main.ts')) ?? [];
+  expect(words).not.toBe('');
+  expect(page.section('It does not start')).toContain(`| after \`${words}\` |`);
+});

@@ -4,48 +4,31 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { OpenAPIHono } from '@hono/zod-openapi';
-import { JSDOM, ResourceLoader, VirtualConsole } from 'jsdom';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { asyncApiDocument } from '../../src/http/asyncapi-document.js';
 import type { HttpEnv } from '../../src/http/http-env.js';
 import { registerDocs } from '../../src/http/routes/docs.js';
+import { startBrowser } from '../browser/browser.js';
 import { failure } from './client.js';
 import { startGateway, type TestGateway, useRedis } from './harness.js';
 import { routesOf } from './routes.js';
 
 const redis = useRedis();
 
-/** Opens the page in jsdom, runs its scripts, and notes everything it requests. */
+/** Opens the page in a browser, and notes everything it requests and complains about. */
 async function open(gateway: TestGateway) {
   const requested: string[] = [];
   const faults: unknown[] = [];
-  const resources = new (class extends ResourceLoader {
-    override fetch(url: string, options: Parameters<ResourceLoader['fetch']>[1]) {
-      requested.push(url);
-      return super.fetch(url, options);
-    }
-  })();
-  const virtualConsole = new VirtualConsole();
-  virtualConsole.on('jsdomError', (error) => faults.push(error));
-  virtualConsole.on('error', (...message) => faults.push(message));
-  const page = await JSDOM.fromURL(`http://127.0.0.1:${gateway.port}/docs`, {
-    runScripts: 'dangerously',
-    pretendToBeVisual: true,
-    resources,
-    virtualConsole,
-    beforeParse(window) {
-      const ask = (target: string | URL | Request, options?: RequestInit) => {
-        const url = new URL(target instanceof Request ? target.url : target, window.location.href);
-        requested.push(url.href);
-        return fetch(url, options);
-      };
-      // jsdom has no scrolling.
-      const scrollTo = () => undefined;
-      Object.assign(window, { fetch: ask, Request, Headers, Response, scrollTo });
-    },
+  const browser = await startBrowser();
+  onTestFinished(() => browser.close());
+  const page = await browser.newPage();
+  page.on('request', (request) => requested.push(request.url()));
+  page.on('pageerror', (error) => faults.push(error));
+  page.on('console', (message) => {
+    if (message.type() === 'error') faults.push(message.text());
   });
-  onTestFinished(() => page.window.close());
-  return { document: page.window.document, requested, faults };
+  await page.goto(`http://127.0.0.1:${gateway.port}/docs`);
+  return { page, requested, faults };
 }
 
 it('stops the start with what to do when the files of the page are not there', () => {
@@ -59,17 +42,20 @@ it('stops the start with what to do when the files of the page are not there', (
 describe('/docs', () => {
   it('shows every operation of the OpenAPI document, from this gateway alone', async () => {
     const gateway = await startGateway(redis);
-    const { document, requested, faults } = await open(gateway);
+    const { page, requested, faults } = await open(gateway);
     // MQTT over WebSocket is no exchange of HTTP.
     const operations = routesOf(gateway.app).filter(({ path }) => path !== '/mqtt');
     await expect
-      .poll(() => document.querySelectorAll('.opblock').length, { timeout: 20_000, interval: 100 })
+      .poll(() => page.locator('.opblock').count(), { timeout: 20_000, interval: 100 })
       .toBe(operations.length);
-    expect(document.querySelector('.info .title')?.textContent).toContain('Care-home gateway');
-    expect(document.body.textContent).toContain('Move a room from its group to another');
+    expect(await page.locator('.info .title').textContent()).toContain('Care-home gateway');
+    await page.getByText('Move a room from its group to another').waitFor();
     const origin = `http://127.0.0.1:${gateway.port}`;
-    expect(requested.map((url) => new URL(url).origin)).toEqual(requested.map(() => origin));
-    expect(requested.map((url) => new URL(url).pathname).toSorted()).toEqual([
+    const addresses = requested
+      .map((url) => new URL(url))
+      .filter(({ protocol }) => protocol !== 'data:');
+    expect(addresses.map((address) => address.origin)).toEqual(addresses.map(() => origin));
+    expect(addresses.map(({ pathname }) => pathname).toSorted()).toEqual([
       '/docs',
       '/docs/start.js',
       '/docs/swagger-ui-bundle.js',
@@ -121,30 +107,34 @@ describe('/docs', () => {
   });
 });
 
-/** The page's HTML, without scripts, as a browser shows it. */
+/** The page as a browser without scripts shows it. */
 async function pageOf(gateway: TestGateway, path: string, policy: string) {
-  const { status, headers, text } = await gateway.call('GET', path);
+  const { status, headers } = await gateway.call('GET', path);
   expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
   expect(String(headers['content-security-policy'])).toContain(policy);
-  return new JSDOM(text, { url: `http://127.0.0.1:${gateway.port}${path}` }).window.document;
+  const browser = await startBrowser();
+  onTestFinished(() => browser.close());
+  const page = await browser.newPage({ javaScriptEnabled: false });
+  await page.goto(`http://127.0.0.1:${gateway.port}${path}`);
+  return page;
 }
 
 describe('/docs/mqtt', () => {
   it('shows every topic with an example of its message, and needs no script or other host', async () => {
     const gateway = await startGateway(redis);
-    const document = await pageOf(gateway, '/docs/mqtt', "default-src 'none'");
-    const topics = [...document.querySelectorAll('h2')].map(({ textContent }) => textContent);
+    const page = await pageOf(gateway, '/docs/mqtt', "default-src 'none'");
+    const topics = await page.locator('h2').allTextContents();
     const { channels, components } = asyncApiDocument('1.2.3');
     expect(topics).toEqual(Object.values(channels).map(({ address }) => address));
     const examples = Object.values(components.messages).filter((one) => 'examples' in one);
-    const shown = [...document.querySelectorAll('pre')].map((one) =>
-      JSON.parse(one.textContent ?? ''),
-    );
+    const texts = await page.locator('pre').allTextContents();
+    const shown = texts.map((text): unknown => JSON.parse(text));
     expect(shown).toEqual(examples.map(({ examples: [one] }) => one.payload));
-    expect(document.body.textContent).toContain('Whether it is forwarded more than 60 s after');
-    expect(document.querySelectorAll('script, img, iframe')).toHaveLength(0);
-    const [style] = document.querySelectorAll<HTMLLinkElement>('link[rel=stylesheet]');
-    const { pathname, search, hostname } = new URL(style?.href ?? '');
+    const body = await page.locator('body').textContent();
+    expect(body).toContain('Whether it is forwarded more than 60 s after');
+    expect(await page.locator('script, img, iframe').count()).toBe(0);
+    const style = await page.locator('link[rel=stylesheet]').getAttribute('href');
+    const { pathname, search, hostname } = new URL(style ?? '', page.url());
     expect(hostname).toBe('127.0.0.1');
     const { headers } = await gateway.call('GET', pathname + search);
     expect(headers['content-type']).toBe('text/css; charset=utf-8');
@@ -154,8 +144,11 @@ describe('/docs/mqtt', () => {
 describe('/', () => {
   it('leads to everything that a newcomer needs, on this gateway alone', async () => {
     const gateway = await startGateway(redis);
-    const document = await pageOf(gateway, '/', "default-src 'self'");
-    const links = [...document.querySelectorAll('a')].map(({ href }) => new URL(href));
+    const page = await pageOf(gateway, '/', "default-src 'self'");
+    const anchors = await page.locator('a').all();
+    const links = await Promise.all(
+      anchors.map(async (one) => new URL((await one.getAttribute('href')) ?? '', page.url())),
+    );
     expect(links.map(({ pathname }) => pathname)).toEqual(
       expect.arrayContaining(['/docs', '/docs/mqtt', '/openapi.json', '/asyncapi.json']),
     );

@@ -1,6 +1,6 @@
 /**
  * Care-home gateway
- * 0.1.0
+ * 0.2.0
  * DO NOT MODIFY - This file has been generated using oazapfts.
  * See https://www.npmjs.com/package/oazapfts
  */

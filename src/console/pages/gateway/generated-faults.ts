@@ -15,7 +15,7 @@ export const FAULTS_EN = {
   "The store's memory is … % full; from 90 % on only alarms are stored: ….":
     "from 80 % on. Behind the colon stands what to do: `give the machine more memory, or raise redis.maxMemoryBytes, or shorten history.retentionDays`; of a server of yours `raise maxmemory of the server, or shorten history.retentionDays`",
   "The store's memory is … % full, and only alarms are stored: ….":
-    "from 90 % on. Telemetry reaches connected subscribers and no backlog, a message is retained only in the place of one as large, invalid publishes and denials are not listed, nothing is created over HTTP (503). `gateway_not_stored` counts",
+    "from 90 % on. Telemetry reaches connected subscribers and no backlog, a message is retained only in the place of one as large, invalid publishes and denials are not listed, nothing is created over HTTP (503). `gateway_not_stored_total` counts",
   "The store's memory is … % full, and nothing is stored: ….":
     "from 98 % on. Alarms are forwarded live and not acknowledged (`The store refuses to write (OOM).`, unready). It goes on by itself once there is room",
   "Retained messages take … MiB of the store, as much as they may: new ones are not retained.":
