@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { fillIn } from './fill-in.js';
 import { RedisProgram } from './redis-program.js';
 import { until } from './until.js';
 import { unusedPort } from './unused-port.js';
@@ -223,12 +224,4 @@ async function sentinel({ directory, ports, options }: Place, at: number): Promi
   return new RedisProgram({
     ...{ args: [file, '--sentinel'], directory: place, port, password: SENTINEL_PASSWORD },
   });
-}
-
-/** Replaces each line; one that the recipe does not have any more is a fault of this file. */
-function fillIn(text: string, changes: readonly (readonly [RegExp, string])[]): string {
-  return changes.reduce((filled, [line, replacement]) => {
-    if (!line.test(filled)) throw new Error(`the recipe has no ${line}`);
-    return filled.replace(line, replacement);
-  }, text);
 }

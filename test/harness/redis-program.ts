@@ -50,6 +50,11 @@ export class RedisProgram {
     return this.#child?.pid ?? 0;
   }
 
+  get isRunning(): boolean {
+    const child = this.#child;
+    return child !== undefined && child.exitCode === null && child.signalCode === null;
+  }
+
   /** Starts the program, also again after `kill`, with the data that it had. */
   async start(): Promise<void> {
     await mkdir(this.directory, { recursive: true });
@@ -68,7 +73,7 @@ export class RedisProgram {
   /** Ends the program at once, as a power cut would. */
   async kill(): Promise<void> {
     const child = this.#child;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    if (child === undefined || !this.isRunning) return;
     const ended = once(child, 'exit');
     child.kill('SIGKILL');
     await ended;
