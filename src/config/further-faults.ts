@@ -22,7 +22,7 @@ const looked = z.object({
   http: listener,
   tls: z.object(certificate).catch({}),
   bridges: z.array(bridge.catch({})).catch([]),
-  redis: z.unknown(),
+  redis: z.unknown().optional(),
 });
 
 type Looked = z.output<typeof looked>;
