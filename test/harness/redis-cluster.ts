@@ -150,10 +150,13 @@ export class RedisCluster {
   }
 
   async #otherPrimaries(...without: readonly RedisProgram[]): Promise<RedisProgram[]> {
-    return (await this.#view())
-      .filter((each) => each.isPrimary && !each.hasFailed)
-      .map((each) => this.#program(each))
-      .filter((program) => !without.includes(program));
+    return (
+      (await this.#view())
+        .filter((each) => each.isPrimary && !each.hasFailed)
+        .map((each) => this.#program(each))
+        // A killed one hears of it from the others when it is back.
+        .filter((program) => program.isRunning && !without.includes(program))
+    );
   }
 
   async #isWhole(): Promise<boolean> {
