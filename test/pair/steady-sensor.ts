@@ -36,6 +36,12 @@ export class SteadySensor {
     });
   }
 
+  /** Resolves once this many more are sent. */
+  async untilMoreSent(count: number): Promise<void> {
+    const wanted = this.sent.length + count;
+    await this.#until(() => this.sent.length >= wanted);
+  }
+
   /** Sends no more; resolves once all are acknowledged. */
   async finish(): Promise<void> {
     clearInterval(this.#timer);
@@ -53,11 +59,16 @@ export class SteadySensor {
     const id = randomUUID();
     this.sent.push(id);
     const payload = JSON.stringify({ kind: 'fall', id });
+    this.#changed();
     this.#client.publish(`devices/${this.device.id}/alarms`, payload, { qos: 1 }, (error) => {
       if (error) return;
       this.acknowledged.push(id);
-      for (const check of [...this.#waiting]) check();
+      this.#changed();
     });
+  }
+
+  #changed(): void {
+    for (const check of [...this.#waiting]) check();
   }
 
   #until(condition: () => boolean): Promise<void> {
