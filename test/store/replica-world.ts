@@ -67,11 +67,14 @@ export class ConfirmedStore {
   readonly faults = new Faults();
   readonly lines: string[] = [];
   readonly replicas: Replicas;
-  readonly #port: number;
+  readonly #url: string;
   readonly #log = recordingLog();
 
-  constructor(store: { readonly port: number }, options: Partial<ReplicasOptions> = {}) {
-    this.#port = store.port;
+  constructor(
+    { port, password = '' }: { readonly port: number; readonly password?: string },
+    options: Partial<ReplicasOptions> = {},
+  ) {
+    this.#url = `redis://:${password}@127.0.0.1:${port}`;
     const log = pino({ level: 'info' }, { write: (line) => void this.lines.push(line) });
     this.replicas = new Replicas({
       ...{ count: 1, withoutReplica: 'continue', health: this.faults, log, markKey: MARK },
@@ -104,8 +107,7 @@ export class ConfirmedStore {
 
   #opened(open: typeof connectRedis, name: string): Redis {
     const { log } = this.#log;
-    const url = `redis://127.0.0.1:${this.#port}`;
-    const redis = open({ url, log, name, outages: new StoreOutages(log) });
+    const redis = open({ url: this.#url, log, name, outages: new StoreOutages(log) });
     onTestFinished(() => redis.disconnect());
     return redis;
   }
