@@ -1,5 +1,5 @@
+import type { Address } from '../domain/server-address.js';
 import type { Claim } from './primary-watch.js';
-import type { Address } from './store-address.js';
 
 /** A line of `CLUSTER NODES`. */
 export interface ClusterNode extends Claim {

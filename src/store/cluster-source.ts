@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { type Address, addressText } from '../domain/server-address.js';
 import { type ClusterNode, parseClusterNodes } from './cluster-nodes.js';
 import { Informant } from './informant.js';
 import type { Claim, PrimarySource } from './primary-watch.js';
-import { type Address, addressText, type StoreAccess } from './store-address.js';
+import type { StoreAccess } from './store-access.js';
 
 const slotSchema = z.number();
 

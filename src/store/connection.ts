@@ -4,7 +4,7 @@ import { GatewayError } from '../errors.js';
 import { followPrimary, isElsewhere } from './follow-primary.js';
 import { primaryConnector } from './primary-connector.js';
 import type { PrimaryWatch } from './primary-watch.js';
-import type { StoreAccess } from './store-address.js';
+import type { StoreAccess } from './store-access.js';
 import type { StoreOutages } from './store-outages.js';
 
 const RETRY_STEP_MS = 50;

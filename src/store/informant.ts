@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
-import type { Address, StoreAccess } from './store-address.js';
-import { addressText } from './store-address.js';
+import { type Address, addressText } from '../domain/server-address.js';
+import type { StoreAccess } from './store-access.js';
 
 const ANSWER_TIMEOUT_MS = 500;
 const CONNECT_TIMEOUT_MS = 1_000;

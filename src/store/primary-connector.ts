@@ -2,8 +2,9 @@ import { createConnection, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { AbstractConnector, type RedisOptions } from 'ioredis';
 import { z } from 'zod';
+import { type Address, addressText, isSameAddress } from '../domain/server-address.js';
 import type { PrimaryWatch } from './primary-watch.js';
-import { type Address, addressText, isSameAddress, type StoreTls } from './store-address.js';
+import type { StoreTls } from './store-access.js';
 
 const RETRY_MS = 100;
 const infoSchema = z.object({ role: z.string().optional() });

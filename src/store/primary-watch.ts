@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { type Address, addressText, isSameAddress } from './store-address.js';
+import { type Address, addressText, isSameAddress } from '../domain/server-address.js';
 
 const INTERVAL_MS = 500;
 
@@ -116,6 +116,7 @@ function newestOf(source: PrimarySource): Promise<Newest> {
       if (newest !== undefined) resolve({ claim: newest, isMajority: false });
       else reject(new Error(`${source.name}: ${[...failures].join('; ')}`));
     };
+    if (open === 0) reject(new Error(`${source.name}: nobody is left to ask`));
     for (const answer of answers) {
       answer.then(settle, (error: unknown) => {
         failures.add(error instanceof Error ? error.message : String(error));

@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import type { Address } from '../domain/server-address.js';
 import { Informant } from './informant.js';
 import type { Claim, PrimarySource } from './primary-watch.js';
-import type { Address, StoreAccess } from './store-address.js';
+import type { StoreAccess } from './store-access.js';
 
 const addressSchema = z.tuple([z.string(), z.coerce.number()]);
 const fieldsSchema = z.array(z.string());

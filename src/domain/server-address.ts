@@ -4,20 +4,6 @@ export interface Address {
   readonly port: number;
 }
 
-/** PEM for TLS; without `ca` the certificate authorities that Node.js knows are trusted. */
-export interface StoreTls {
-  readonly ca?: Buffer;
-  readonly cert?: Buffer;
-  readonly key?: Buffer;
-}
-
-/** How a client identifies itself, and whether it speaks TLS. */
-export interface StoreAccess {
-  readonly user?: string | undefined;
-  readonly password?: string | undefined;
-  readonly tls?: StoreTls | undefined;
-}
-
 export function isSameAddress(one: Address | undefined, other: Address | undefined): boolean {
   return one?.host === other?.host && one?.port === other?.port;
 }
