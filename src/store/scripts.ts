@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
 import type { z } from 'zod';
+import { READS_ONLY } from './write-guard.js';
 
-/** A Lua script of ./lua, each of which opens with its contract. */
+/** A Lua script of ./lua, each of which opens with its contract: `Reads only.` if it writes nothing. */
 export class Script<Reply> {
   readonly #lua: string;
   readonly #reply: z.ZodType<Reply>;
@@ -10,7 +11,8 @@ export class Script<Reply> {
   constructor(name: string, reply: z.ZodType<Reply>) {
     const lua = readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), 'utf8');
     // The store digests the text at each call: a third of it is comments.
-    this.#lua = lua.replace(/^ *--.*$/gm, '');
+    const mark = lua.startsWith('-- Reads only.') ? READS_ONLY : '';
+    this.#lua = mark + lua.replace(/^ *--.*$/gm, '');
     this.#reply = reply;
   }
 
