@@ -50,6 +50,7 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   'denials are lost: too many wait for the store',
   'failed to reach the store',
   'reached the store again',
+  'the store has a new primary',
   'the store is silent, reconnecting',
   'the store has lost acknowledged data',
   'raised counters that were behind their entries',
