@@ -41,6 +41,7 @@ import { SiteStoreRedis } from './store/site-store-redis.js';
 import { StoreMonitor } from './store/store-monitor.js';
 import { StoreOutages } from './store/store-outages.js';
 import { WitnessFile } from './store/store-witness.js';
+import { guardWrites } from './store/write-guard.js';
 
 const MANAGEMENT_READY_TIMEOUT_MS = 10_000;
 const HOUR_MS = 3_600_000;
@@ -105,8 +106,10 @@ export async function openStorage(options: Foundation): Promise<Storage> {
   const place = { url: config.redis.url, socketPath: embedded?.socketPath, log, outages };
   const keys = new Keys(config.site);
   const connections: Redis[] = [];
+  const { tenure } = options;
   const opened = (redis: Redis): Redis => {
     connections.push(redis);
+    if (tenure !== undefined) guardWrites(redis, tenure);
     return redis;
   };
   releasers.add(() => {

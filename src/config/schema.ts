@@ -17,6 +17,7 @@ const MAX_MQTT_PACKET_BYTES = 268_435_455;
 const MAX_UINT16 = 65_535;
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 const MAX_DAYS = 36_500;
+const MAX_LEASE_SECONDS = 3_600;
 /** An empty store needs some of it. */
 const MIN_STORE_BYTES = 16 * 1024 * 1024;
 /** 5 GiB: the limit of one PUT in S3 as well. */
@@ -116,6 +117,12 @@ export const configSchema = z.strictObject({
     .strictObject({
       url: redisUrl.optional(),
       maxMemoryBytes: z.int().min(MIN_STORE_BYTES).optional(),
+    })
+    .prefault({}),
+  lease: z
+    .strictObject({
+      lengthSeconds: count.max(MAX_LEASE_SECONDS).default(5),
+      renewSeconds: count.max(MAX_LEASE_SECONDS).default(1),
     })
     .prefault({}),
   log: z

@@ -54,6 +54,8 @@ const OTHER_VALUES: Record<string, [text: string, value: unknown]> = {
   GATEWAY_HTTP_PUBLIC_URL: ['https://box.test/gateway', 'https://box.test/gateway'],
   GATEWAY_REDIS_MAX_MEMORY_BYTES: ['1000000000', 1_000_000_000],
   GATEWAY_REDIS_URL: ['unix:///run/redis.sock', 'unix:///run/redis.sock'],
+  GATEWAY_LEASE_LENGTH_SECONDS: ['1030', 1030],
+  GATEWAY_LEASE_RENEW_SECONDS: ['103', 103],
   GATEWAY_LOG_LEVEL: ['silent', 'silent'],
   GATEWAY_LIMITS_CONNECTIONS_PER_SECOND: ['9', 9],
   GATEWAY_LIMITS_CONNECTION_BURST: ['10', 10],
