@@ -52,6 +52,7 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   'reached the store again',
   'no replica confirms what is stored',
   'a replica confirms what is stored again',
+  'the store has a new primary',
   'the store is silent, reconnecting',
   'the store has lost acknowledged data',
   'raised counters that were behind their entries',
