@@ -4,6 +4,13 @@ import type { Releasers } from './releasers.js';
 import type { Health } from './site/health.js';
 import type { SteadyClock } from './site/steady-clock.js';
 import type { Tenure } from './store/lease-keeper.js';
+import type { StoreAddress } from './store-place.js';
+
+export interface ExternalStore {
+  readonly address: StoreAddress;
+  /** The lease under which all is written. */
+  readonly tenure: Tenure;
+}
 
 export interface GatewayOptions {
   readonly config: Config;
@@ -15,8 +22,8 @@ export interface GatewayOptions {
   readonly searchPath: string | undefined;
   /** How many files the process may open, sockets among them. */
   readonly maxOpenFiles: number;
-  /** The lease under which all is written; none with the embedded store. */
-  readonly tenure?: Tenure | undefined;
+  /** The external store, which outlives a gateway that loses the lease; none with the embedded one. */
+  readonly store?: ExternalStore | undefined;
   /** Frees the addresses of the listeners. */
   readonly beforeListening?: (() => Promise<void>) | undefined;
   /** The wall clock. */

@@ -94,6 +94,7 @@ export class Gateway {
     const events = new EventStreaming(foundation, storage, site, delivery, brokers);
     const http = { storage, site, delivery, ingest, brokers, installation, bridges, footage };
     const app = this.#openHttp({ ...http, events });
+    storage.startConfirming();
     await foundation.beforeListening?.();
     const addresses = await openListeners(foundation, site, brokers.broker, app);
     // Before the listeners, which wait for the requests in hand.
@@ -156,7 +157,7 @@ export class Gateway {
       sessions: delivery.sessions,
       invalid: ingest.invalid,
       version,
-      leaseEpoch: this.#foundation.tenure?.epoch,
+      leaseEpoch: this.#foundation.store?.tenure.epoch,
       devicesOnline: () => ingest.presence.onlineCount,
       exceededQuotas: () => site.watch.counts(),
       health,

@@ -1,5 +1,6 @@
 import type { Config } from './config/schema.js';
-import type { GatewayOptions } from './foundation.js';
+import { isEmbeddedStore } from './config/store-schema.js';
+import type { ExternalStore, GatewayOptions } from './foundation.js';
 import { Gateway } from './gateway.js';
 import type { GatewayAddresses } from './listening.js';
 import { Releasers } from './releasers.js';
@@ -10,14 +11,14 @@ import { Keys } from './store/keys.js';
 import { holderName, Lease } from './store/lease.js';
 import { type HeldLease, LeaseKeeper } from './store/lease-keeper.js';
 import { checkServer } from './store/server-check.js';
-import { StoreOutages } from './store/store-outages.js';
+import { addressOfStore, type StoreAddress } from './store-place.js';
 
 const RELEASE_TIMEOUT_MS = 1_000;
 const READY_TIMEOUT_MS = 10_000;
 /** A store that takes longer to answer is away, and the gateway says so over HTTP. */
 const AWAY_AFTER_MS = 1_000;
 
-export interface ServiceOptions extends Omit<GatewayOptions, 'tenure' | 'beforeListening'> {
+export interface ServiceOptions extends Omit<GatewayOptions, 'store' | 'beforeListening'> {
   /** Told whenever the gateway has begun to serve. */
   readonly onReady: (addresses: GatewayAddresses) => void;
   /** Told whenever another gateway serves. */
@@ -51,8 +52,8 @@ export class Service {
    * @throws GatewayError `start-failed`, with everything stopped again
    */
   async run(): Promise<void> {
-    if (this.#config.redis.url === undefined) {
-      await this.#serve(undefined);
+    if (isEmbeddedStore(this.#config.redis)) {
+      await this.#serve();
       return;
     }
     try {
@@ -89,7 +90,10 @@ export class Service {
     });
     const standingBy = new StandingBy(this.#config, log);
     this.#releasers.add(() => standingBy.close());
-    const keeper = await this.#openLease(standingBy);
+    const keys = new Keys(this.#config.site);
+    const releasers = this.#releasers;
+    const address = addressOfStore({ config: this.#config, keys, log, releasers });
+    const keeper = await this.#openLease(address, standingBy);
     while (!this.#isStopping) {
       const held = await this.#untilHeld(keeper, standingBy);
       if (held === undefined || this.#isStopping) {
@@ -98,7 +102,7 @@ export class Service {
       }
       this.#held = held;
       log.info({ epoch: held.epoch, holder: held.holder }, 'took the lease of the store');
-      const isServing = await this.#serveUnder(held, standingBy);
+      const isServing = await this.#serveUnder({ address, tenure: held }, held, standingBy);
       const lostTo = isServing ? await Promise.race([held.lost, stopped]) : await held.lost;
       if (this.#isStopping || lostTo === undefined) return;
       const { holder, epoch } = lostTo;
@@ -126,9 +130,13 @@ export class Service {
   }
 
   /** Starts a gateway; false when it lost the lease before it was ready. */
-  async #serveUnder(held: HeldLease, standingBy: StandingBy): Promise<boolean> {
+  async #serveUnder(
+    store: ExternalStore,
+    held: HeldLease,
+    standingBy: StandingBy,
+  ): Promise<boolean> {
     try {
-      await this.#serve(held, () => standingBy.close());
+      await this.#serve(store, () => standingBy.close());
       return true;
     } catch (error) {
       if (!(await held.isLost())) throw error;
@@ -136,25 +144,24 @@ export class Service {
     }
   }
 
-  async #serve(tenure?: HeldLease, beforeListening?: () => Promise<void>): Promise<void> {
+  async #serve(store?: ExternalStore, beforeListening?: () => Promise<void>): Promise<void> {
     const config = this.#config;
-    const gateway = new Gateway({ ...this.#options, config, tenure, beforeListening });
+    const gateway = new Gateway({ ...this.#options, config, store, beforeListening });
     this.#gateway = gateway;
     const addresses = await gateway.start();
     if (!this.#isStopping) this.#options.onReady(addresses);
   }
 
   /** Connects to the external store, which must be suitable. */
-  async #openLease(standingBy: StandingBy): Promise<LeaseKeeper> {
+  async #openLease(address: StoreAddress, standingBy: StandingBy): Promise<LeaseKeeper> {
     const { log, elapsed } = this.#options;
     const {
       site,
       dataDir,
-      redis: { url },
+      redis: { cluster },
       lease: { lengthSeconds, renewSeconds },
     } = this.#config;
-    const place = { url, log, outages: new StoreOutages(log) };
-    const patient = connectRedis({ ...place, name: 'server-check' });
+    const patient = connectRedis({ ...address, name: 'server-check' });
     this.#releasers.add(() => patient.disconnect());
     // Before the first write. A store that is away is waited for.
     const away = setTimeout(() => {
@@ -162,11 +169,12 @@ export class Service {
         log.warn({ err: error }, 'failed to stand by'),
       );
     }, AWAY_AFTER_MS);
-    await checkServer(patient).finally(() => clearTimeout(away));
+    await checkServer(patient, cluster !== undefined).finally(() => clearTimeout(away));
     patient.disconnect();
-    const redis = connectManagementRedis({ ...place, name: 'lease' });
+    const redis = connectManagementRedis({ ...address, name: 'lease' });
     this.#releasers.add(() => redis.disconnect());
-    await untilReady(redis, READY_TIMEOUT_MS);
+    // One that has gone away again is asked for the lease until it answers.
+    await untilReady(redis, READY_TIMEOUT_MS).catch(() => undefined);
     await createDataDirectory(dataDir);
     const lease = new Lease({
       redis,

@@ -17,6 +17,16 @@ export class Keys {
     return this.#prefix;
   }
 
+  /** Never exists (follow-primary.ts). */
+  get absent(): string {
+    return this.#key('absent');
+  }
+
+  /** String: written to see whether replicas confirm it (replica-link.ts). */
+  get replicaMark(): string {
+    return this.#key('replica-mark');
+  }
+
   /** For the connection of aedes-persistence-redis, whose own key names know no prefix. */
   get brokerPrefix(): string {
     return `${this.#prefix}broker:`;

@@ -33,7 +33,7 @@ const DEFAULTS: Config = {
     maxConnectionsPerAddress: 1_000,
     openMetrics: false,
   },
-  redis: {},
+  redis: { replicas: 0, withoutReplica: 'continue' },
   lease: { lengthSeconds: 5, renewSeconds: 1 },
   log: { level: 'info' },
   limits: {
