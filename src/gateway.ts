@@ -94,6 +94,7 @@ export class Gateway {
     const events = new EventStreaming(foundation, storage, site, delivery, brokers);
     const http = { storage, site, delivery, ingest, brokers, installation, bridges, footage };
     const app = this.#openHttp({ ...http, events });
+    storage.startConfirming();
     const addresses = await openListeners(foundation, site, brokers.broker, app);
     // Before the listeners, which wait for the requests in hand.
     releasers.add(() => events.stop());

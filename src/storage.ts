@@ -3,6 +3,7 @@ import createBrokerStorage, { type RedisPersistence } from 'aedes-persistence-re
 import type { Redis } from 'ioredis';
 import { isEmbeddedStore } from './config/store-schema.js';
 import type { Foundation } from './foundation.js';
+import { openReplicas } from './replicating.js';
 import { RetentionSchedule } from './retention-schedule.js';
 import type { AlarmFinder } from './site/alarm-states.js';
 import { Losses } from './site/losses.js';
@@ -42,6 +43,7 @@ import { SiteStoreRedis } from './store/site-store-redis.js';
 import { StoreMonitor } from './store/store-monitor.js';
 import { StoreOutages } from './store/store-outages.js';
 import { WitnessFile } from './store/store-witness.js';
+import { guardWrites } from './store/write-guard.js';
 import { placeOfStore } from './store-place.js';
 
 const MANAGEMENT_READY_TIMEOUT_MS = 10_000;
@@ -96,6 +98,8 @@ export interface Storage {
    * @param unackedFrom the first alarm above the lowest ack floor
    */
   readonly startRetention: (unackedFrom: () => number) => void;
+  /** Has each write wait for `redis.replicas` from now on: before, nothing is acknowledged to anybody. */
+  readonly startConfirming: () => void;
 }
 
 /** Connects to the configured store, or else starts the embedded one. */
@@ -111,8 +115,11 @@ export async function openStorage(options: Foundation): Promise<Storage> {
       : { socketPath: embedded.socketPath };
   const place = { ...where, log, outages };
   const connections: Redis[] = [];
-  const opened = (redis: Redis): Redis => {
+  const replicas = openReplicas(options, keys);
+  const opened = (redis: Redis, isRepeating = true): Redis => {
     connections.push(redis);
+    if (replicas === undefined) return redis;
+    guardWrites(redis, { confirmed: replicas.confirmation(redis, isRepeating) });
     return redis;
   };
   releasers.add(() => {
@@ -127,7 +134,7 @@ export async function openStorage(options: Foundation): Promise<Storage> {
   const reader = opened(connectRedis({ ...place, name: 'backlog' }));
   const state = opened(connectRedis({ ...place, name: 'state' }));
   const broker = opened(connectRedis({ ...place, name: 'broker', keyPrefix: keys.brokerPrefix }));
-  const management = opened(connectManagementRedis({ ...place, name: 'management' }));
+  const management = opened(connectManagementRedis({ ...place, name: 'management' }), false);
   await untilReady(management, MANAGEMENT_READY_TIMEOUT_MS);
   // The carry-over comes before any other read or write.
   await new CarryOver(state, keys, log).run();
@@ -165,6 +172,12 @@ export async function openStorage(options: Foundation): Promise<Storage> {
     broker: createBrokerStorage({ conn: broker }),
     retainedTopics: new RetainedTopicsRedis(broker),
     startRetention: (unackedFrom) => startRetention(state, keys, archive, unackedFrom, options),
+    startConfirming: () => {
+      if (replicas === undefined) return;
+      const trial = connectManagementRedis({ ...place, name: 'replicas' });
+      releasers.add(() => trial.disconnect());
+      releasers.add(replicas.start(trial));
+    },
   };
 }
 

@@ -34,7 +34,8 @@ function sourceOf(redis: StoreConfig, access: StoreAccess, keys: Keys): PrimaryS
   return sentinelSource({ sentinels, name, access: own });
 }
 
-function accessOf(
+/** Reads the certificates, and how to identify oneself. */
+export function accessOf(
   user: string | undefined,
   password: string | undefined,
   tls: StoreTlsConfig | undefined,

@@ -50,6 +50,8 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   'denials are lost: too many wait for the store',
   'failed to reach the store',
   'reached the store again',
+  'no replica confirms what is stored',
+  'a replica confirms what is stored again',
   'the store is silent, reconnecting',
   'the store has lost acknowledged data',
   'raised counters that were behind their entries',

@@ -22,6 +22,11 @@ export class Keys {
     return this.#key('absent');
   }
 
+  /** String: written to see whether replicas confirm it (replica-link.ts). */
+  get replicaMark(): string {
+    return this.#key('replica-mark');
+  }
+
   /** For the connection of aedes-persistence-redis, whose own key names know no prefix. */
   get brokerPrefix(): string {
     return `${this.#prefix}broker:`;

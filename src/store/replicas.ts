@@ -91,21 +91,15 @@ export class Replicas implements Judge {
    * Begins to withhold replies, and to try the replicas once a second.
    *
    * @param redis a connection of its own that fails soon; it is not confirmed
-   * @returns stops both
+   * @returns stops trying; what is written is confirmed until its connection ends
    */
   start(redis: Redis): () => void {
     const link = new ReplicaLink(redis, this.#options.markKey);
     this.#isOn = true;
-    const stop = repeat(() => this.#try(link), INTERVAL_MS);
-    return () => {
-      stop();
-      this.#isOn = false;
-      this.#change();
-    };
+    return repeat(() => this.#try(link), INTERVAL_MS);
   }
 
   async judge(link: ReplicaLink, generation: number): Promise<Verdict> {
-    if (!this.#isOn) return 'confirmed';
     if (this.#lostAtMs === undefined) {
       const verdict = await this.#untilConfirmed(link, generation);
       if (verdict !== 'lost') return verdict;

@@ -33,7 +33,7 @@ const DEFAULTS: Config = {
     maxConnectionsPerAddress: 1_000,
     openMetrics: false,
   },
-  redis: {},
+  redis: { replicas: 0, withoutReplica: 'continue' },
   log: { level: 'info' },
   limits: {
     connectionsPerSecond: 10,
