@@ -30,7 +30,7 @@ const CHAOS = [
   'test/contract/start.test.ts',
   'test/delivery/isolation.test.ts',
   'test/hostile/**/*.test.ts',
-  'test/pair/many-homes.test.ts',
+  'test/pair/**/*.test.ts',
 ];
 
 /**

@@ -23,6 +23,11 @@ describe('a pair from the files of config/pair', () => {
     await pair?.remove();
   });
 
+  it('has nothing to find fault with', async () => {
+    const ready = await fetch(`${one.httpUrl}/readyz`);
+    expect(await ready.json()).toEqual({ ready: true, faults: [] });
+  });
+
   it('keeps every alarm when the primary is handed over while alarms flow', async () => {
     const home = await Home.at(one);
     const sensor = await SteadySensor.start(one, await home.device());
@@ -33,6 +38,21 @@ describe('a pair from the files of config/pair', () => {
     const history = await home.api.allAlarms(sensor.device, '?order=asc&limit=100');
     expect(history.map(({ id }) => id).toSorted()).toEqual(sensor.sent.toSorted());
     await pair.untilReplicated();
+  });
+
+  it('keeps every alarm when the primary freezes, and is a replica when it goes on', async () => {
+    const home = await Home.at(one);
+    const sensor = await SteadySensor.start(one, await home.device());
+    await sensor.untilMoreAcknowledged(ALARMS);
+    const primary = await pair.primary();
+    primary.freeze();
+    await pair.untilTakenOver(primary);
+    await sensor.untilMoreAcknowledged(ALARMS);
+    primary.thaw();
+    await pair.untilReplicated();
+    await sensor.finish();
+    const history = await home.api.allAlarms(sensor.device, '?order=asc&limit=100');
+    expect(history.map(({ id }) => id).toSorted()).toEqual(sensor.sent.toSorted());
   });
 
   it('has all that was acknowledged when the power of all comes back', async () => {
