@@ -95,6 +95,7 @@ export class Gateway {
     const http = { storage, site, delivery, ingest, brokers, installation, bridges, footage };
     const app = this.#openHttp({ ...http, events });
     storage.startConfirming();
+    await foundation.beforeListening?.();
     const addresses = await openListeners(foundation, site, brokers.broker, app);
     // Before the listeners, which wait for the requests in hand.
     releasers.add(() => events.stop());
@@ -156,6 +157,7 @@ export class Gateway {
       sessions: delivery.sessions,
       invalid: ingest.invalid,
       version,
+      leaseEpoch: this.#foundation.store?.tenure.epoch,
       devicesOnline: () => ingest.presence.onlineCount,
       exceededQuotas: () => site.watch.counts(),
       health,
