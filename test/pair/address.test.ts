@@ -29,10 +29,14 @@ async function directory(): Promise<string> {
 }
 
 describe('gateway-serves.sh', () => {
-  it('succeeds while a gateway serves, also when the store does not answer, and fails when it is gone', async () => {
+  it('succeeds while a gateway serves, also when the store does not answer, and fails when it stands by or is gone', async () => {
     const { socketPath, processId } = await store();
-    const gateway = await GatewayProcess.start({ GATEWAY_REDIS_URL: `unix://${socketPath}` });
+    const external = { GATEWAY_REDIS_URL: `unix://${socketPath}` };
+    const gateway = await GatewayProcess.start(external);
     onTestFinished(() => gateway.remove());
+    const other = await GatewayProcess.create(external);
+    onTestFinished(() => other.remove());
+    expect(serves(await other.startStandingBy())).toBe(false);
     const url = gateway.httpUrl;
     expect(serves(url)).toBe(true);
     process.kill(processId, 'SIGSTOP');
