@@ -65,10 +65,10 @@ export class Gateway {
   }
 
   /** Stops within ten seconds, even while the store does not answer. */
-  async stop(): Promise<void> {
+  async stop(timeoutMs = STOP_TIMEOUT_MS): Promise<void> {
     const { log, releasers } = this.#foundation;
     await releasers.release({
-      timeoutMs: STOP_TIMEOUT_MS,
+      timeoutMs,
       onFailure: (error) => log.error({ err: error }, 'failed to stop a part of the gateway'),
       onOutOfTime: () => log.warn(GIVEN_UP),
     });

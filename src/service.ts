@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import type { Config } from './config/schema.js';
 import { isEmbeddedStore } from './config/store-schema.js';
 import type { ExternalStore, GatewayOptions } from './foundation.js';
@@ -14,6 +15,8 @@ import { checkServer } from './store/server-check.js';
 import { addressOfStore, type StoreAddress } from './store-place.js';
 
 const RELEASE_TIMEOUT_MS = 1_000;
+/** The store takes no more of a gateway that has lost the lease: nothing is worth waiting for. */
+const LOST_TIMEOUT_MS = 300;
 const READY_TIMEOUT_MS = 10_000;
 /** A store that takes longer to answer is away, and the gateway says so over HTTP. */
 const AWAY_AFTER_MS = 1_000;
@@ -36,6 +39,7 @@ export class Service {
   readonly #releasers = new Releasers();
   #config: Config;
   #gateway: Gateway | undefined;
+  #gatewayLog: Logger;
   #held: HeldLease | undefined;
   #isStopping = false;
   /** Ends the wait of a gateway that serves. */
@@ -44,6 +48,7 @@ export class Service {
   constructor(options: ServiceOptions) {
     this.#options = options;
     this.#config = options.config;
+    this.#gatewayLog = options.log;
   }
 
   /**
@@ -107,7 +112,9 @@ export class Service {
       if (this.#isStopping || lostTo === undefined) return;
       const { holder, epoch } = lostTo;
       log.warn({ holder, epoch }, 'lost the lease to another gateway, stopping to serve');
-      await this.#gateway?.stop();
+      // All else that its parts could say follows from that.
+      this.#gatewayLog.level = 'fatal';
+      await this.#gateway?.stop(LOST_TIMEOUT_MS);
       this.#gateway = undefined;
     }
   }
@@ -146,7 +153,9 @@ export class Service {
 
   async #serve(store?: ExternalStore, beforeListening?: () => Promise<void>): Promise<void> {
     const config = this.#config;
-    const gateway = new Gateway({ ...this.#options, config, store, beforeListening });
+    const log = this.#options.log.child({});
+    this.#gatewayLog = log;
+    const gateway = new Gateway({ ...this.#options, log, config, store, beforeListening });
     this.#gateway = gateway;
     const addresses = await gateway.start();
     if (!this.#isStopping) this.#options.onReady(addresses);
