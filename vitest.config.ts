@@ -31,6 +31,7 @@ const CHAOS = [
   'test/delivery/isolation.test.ts',
   'test/hostile/**/*.test.ts',
   'test/pair/**/*.test.ts',
+  'test/store/{cluster,cluster-gateway,failover,pair-gateway}.test.ts',
 ];
 
 /**
