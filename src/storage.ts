@@ -41,10 +41,9 @@ import { checkServer, checkSettings } from './store/server-check.js';
 import { SessionStoreRedis } from './store/session-store-redis.js';
 import { SiteStoreRedis } from './store/site-store-redis.js';
 import { StoreMonitor } from './store/store-monitor.js';
-import { StoreOutages } from './store/store-outages.js';
 import { WitnessFile } from './store/store-witness.js';
 import { guardWrites } from './store/write-guard.js';
-import { placeOfStore } from './store-place.js';
+import { addressOfStore } from './store-place.js';
 
 const MANAGEMENT_READY_TIMEOUT_MS = 10_000;
 const HOUR_MS = 3_600_000;
@@ -107,19 +106,16 @@ export async function openStorage(options: Foundation): Promise<Storage> {
   const { config, log, health, releasers, elapsed, steady } = options;
   const headroom = new StoreHeadroom();
   const embedded = await startEmbedded(options);
-  const outages = new StoreOutages(log);
   const keys = new Keys(config.site);
-  const where =
-    embedded === undefined
-      ? placeOfStore({ redis: config.redis, keys, log, releasers })
-      : { socketPath: embedded.socketPath };
-  const place = { ...where, log, outages };
+  const socketPath = embedded?.socketPath;
+  const place = options.store?.address ?? addressOfStore({ ...options, keys, socketPath });
+  const guard = options.store?.tenure;
   const connections: Redis[] = [];
   const replicas = openReplicas(options, keys);
   const opened = (redis: Redis, isRepeating = true): Redis => {
     connections.push(redis);
-    if (replicas === undefined) return redis;
-    guardWrites(redis, { confirmed: replicas.confirmation(redis, isRepeating) });
+    const confirmed = replicas?.confirmation(redis, isRepeating);
+    if (guard !== undefined || confirmed !== undefined) guardWrites(redis, { ...guard, confirmed });
     return redis;
   };
   releasers.add(() => {
@@ -175,6 +171,7 @@ export async function openStorage(options: Foundation): Promise<Storage> {
     startConfirming: () => {
       if (replicas === undefined) return;
       const trial = connectManagementRedis({ ...place, name: 'replicas' });
+      if (guard !== undefined) guardWrites(trial, guard);
       releasers.add(() => trial.disconnect());
       releasers.add(replicas.start(trial));
     },

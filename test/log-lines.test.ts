@@ -14,6 +14,13 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   // At a start, a stop, or a reload.
   'warning',
   'gateway ready',
+  'gateway standing by',
+  'took the lease of the store',
+  'another gateway serves the site of this store',
+  'lost the lease to another gateway, stopping to serve',
+  'the store refuses the lease',
+  'failed to stand by',
+  'failed to leave the lease',
   'gateway stopping',
   'gateway stopped',
   'gateway failed',

@@ -32,6 +32,11 @@ export class Keys {
     return `${this.#prefix}broker:`;
   }
 
+  /** Hash: which gateway serves the site (lease.ts). */
+  get lease(): string {
+    return this.#key('lease');
+  }
+
   /** Hash: topic → retained message, as aedes-persistence-redis keeps it. */
   get retained(): string {
     return `${this.brokerPrefix}retained`;

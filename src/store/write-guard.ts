@@ -1,4 +1,5 @@
 import { type Cluster, Command, type Redis } from 'ioredis';
+import { FENCED, isFenced } from './fenced.js';
 
 /** The lease under which a gateway writes. */
 export interface Fence {
@@ -26,12 +27,6 @@ type Stream = Parameters<Redis['sendCommand']>[1];
 
 /** Begins the text of a script that writes nothing (Script). */
 export const READS_ONLY = '--reads\n';
-const REFUSAL = 'FENCED';
-
-/** Whether a write was refused because another gateway has the lease. */
-export function isFenced(error: unknown): boolean {
-  return error instanceof Error && error.message.startsWith(REFUSAL);
-}
 
 /**
  * The check, before any other line of a script: the lease is its last key, the token its last argument.
@@ -39,7 +34,7 @@ export function isFenced(error: unknown): boolean {
  * Both are taken away again, as scripts count theirs.
  */
 const CHECK = `if redis.call('HGET', table.remove(KEYS), 'token') ~= table.remove(ARGV) then
-return redis.error_reply('${REFUSAL} another gateway holds the lease') end
+return redis.error_reply('${FENCED} another gateway holds the lease') end
 `;
 
 /** One command. Lua unpacks less than 8,000 values, so that a longer removal is made in pieces. */
