@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { fillIn } from './fill-in.js';
 import { RedisProgram } from './redis-program.js';
@@ -81,7 +82,6 @@ export class RedisPair {
       // Sentinel finds only those replicas at once that are there before it.
       await pair.untilReplicated();
       await Promise.all(sentinels.map((program) => program.start()));
-      if (options.isHurried === true) await Promise.all(sentinels.map(hurry));
       await until(() => pair.#isWatched(), 'the Sentinels do not know each other');
     } catch (error) {
       await pair.remove();
@@ -178,8 +178,8 @@ export class RedisPair {
   }
 }
 
-async function hurry(sentinel: RedisProgram): Promise<void> {
-  await sentinel.redis.call('sentinel', 'debug', ...HURRIED_PERIODS);
+function hurry(redis: Redis): Promise<unknown> {
+  return redis.call('sentinel', 'debug', ...HURRIED_PERIODS);
 }
 
 /** Whether a Sentinel has heard from the replica that it is one. */
@@ -223,5 +223,6 @@ async function sentinel({ directory, ports, options }: Place, at: number): Promi
   await writeFile(file, filledIn);
   return new RedisProgram({
     ...{ args: [file, '--sentinel'], directory: place, port, password: SENTINEL_PASSWORD },
+    prepare: options.isHurried === true ? hurry : undefined,
   });
 }

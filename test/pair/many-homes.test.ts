@@ -28,7 +28,7 @@ describe('20 homes on one cluster', () => {
       const names = Array.from({ length: STARTED_AT_ONCE }, (_, index) => `home-${at + index}`);
       sites.push(...(await Promise.all(names.map((name) => startSite(cluster, name)))));
     }
-  });
+  }, 120_000);
   afterAll(async () => {
     await Promise.all(sites.map(endSite));
     await cluster?.remove();
