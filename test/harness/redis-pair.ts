@@ -1,0 +1,227 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { fillIn } from './fill-in.js';
+import { RedisProgram } from './redis-program.js';
+import { until } from './until.js';
+import { unusedPort } from './unused-port.js';
+
+const RECIPE = 'config/pair';
+const STORE_PASSWORD = 'password-of-the-store';
+const SENTINEL_PASSWORD = 'password-of-the-sentinels';
+
+/** Sentinel's settings for a takeover in a second. */
+const HURRIED = [
+  [/(?<=^sentinel down-after-milliseconds care-home ).*$/m, '500'],
+  [/(?<=^sentinel failover-timeout care-home ).*$/m, '1000'],
+] as const;
+/** Periods in milliseconds that Sentinel has no setting for. */
+const HURRIED_PERIODS = ['info-period', '500', 'publish-period', '250', 'ask-period', '250'];
+
+const addressSchema = z.tuple([z.string(), z.string()]);
+const listSchema = z.array(z.array(z.string()));
+
+/** Differences from the files of the recipe. */
+export interface RedisPairOptions {
+  /**
+   * Whether Sentinel does everything sooner than in the recipe.
+   *
+   * A silent primary is down after half a second, the next takeover is possible a second or two after
+   * the last, and a former primary is made a replica within 2 s instead of 10.
+   */
+  readonly isHurried?: boolean;
+  /** Lines at the end of both redis.conf. */
+  readonly redisSettings?: readonly string[];
+}
+
+interface Place {
+  readonly directory: string;
+  readonly ports: readonly [number, number];
+  readonly options: RedisPairOptions;
+}
+
+/**
+ * The store of a pair: two Redis servers and three Sentinels, started from the very files of config/pair.
+ *
+ * Only addresses, ports, directories and passwords are filled in, as docs/pair.md says.
+ */
+export class RedisPair {
+  /** What the gateways have as `redis.name`. */
+  readonly name = 'care-home';
+  readonly password = STORE_PASSWORD;
+  readonly sentinelPassword = SENTINEL_PASSWORD;
+  /** Box one, the primary of the beginning, and box two. */
+  readonly servers: readonly [RedisProgram, RedisProgram];
+  /** Those of box one, box two and the witness. */
+  readonly sentinelPrograms: readonly RedisProgram[];
+  readonly #directory: string;
+
+  private constructor(
+    directory: string,
+    servers: readonly [RedisProgram, RedisProgram],
+    sentinelPrograms: readonly RedisProgram[],
+  ) {
+    this.#directory = directory;
+    this.servers = servers;
+    this.sentinelPrograms = sentinelPrograms;
+  }
+
+  /** Starts all five; resolves once the replica has copied and the Sentinels know each other. */
+  static async start(options: RedisPairOptions = {}): Promise<RedisPair> {
+    const directory = await mkdtemp(join(tmpdir(), 'redis-pair-'));
+    const ports = [await unusedPort(), await unusedPort()] as const;
+    const place = { directory, ports, options };
+    const servers = [await server(place, 0), await server(place, 1)] as const;
+    const sentinels: RedisProgram[] = [];
+    for (let at = 0; at < 3; at++) sentinels.push(await sentinel(place, at));
+    const pair = new RedisPair(directory, servers, sentinels);
+    try {
+      for (const program of servers) await program.start();
+      // Sentinel finds only those replicas at once that are there before it.
+      await pair.untilReplicated();
+      await Promise.all(sentinels.map((program) => program.start()));
+      if (options.isHurried === true) await Promise.all(sentinels.map(hurry));
+      await until(() => pair.#isWatched(), 'the Sentinels do not know each other');
+    } catch (error) {
+      await pair.remove();
+      throw error;
+    }
+    return pair;
+  }
+
+  /** The Sentinels, as `redis.sentinels` has them. */
+  get sentinels(): string[] {
+    return this.sentinelPrograms.map(({ address }) => address);
+  }
+
+  /** The `redis` part of a gateway's configuration. */
+  get settings() {
+    const { sentinels, name, password, sentinelPassword } = this;
+    return { sentinels, name, password, sentinelPassword };
+  }
+
+  /** The server that most Sentinels take for the primary. */
+  async primary(): Promise<RedisProgram> {
+    const ports = await Promise.all(this.sentinelPrograms.map((each) => this.#primaryPort(each)));
+    const [one, two] = this.servers;
+    const votes = (program: RedisProgram) => ports.filter((port) => port === program.port).length;
+    return votes(one) >= votes(two) ? one : two;
+  }
+
+  /** The other one. */
+  async replica(): Promise<RedisProgram> {
+    return this.#other(await this.primary());
+  }
+
+  /** Makes the other server the primary; resolves once it is, by its own word and most Sentinels'. */
+  async failover(): Promise<void> {
+    const former = await this.primary();
+    await this.#asked('failover', this.name);
+    await this.untilTakenOver(former);
+  }
+
+  /** Resolves once the other server has become the primary. */
+  async untilTakenOver(former: RedisProgram): Promise<void> {
+    const next = this.#other(former);
+    const isTakenOver = async () =>
+      (await this.primary()) === next && (await next.info('replication', 'role')) === 'master';
+    await until(isTakenOver, `${next.address} has not become the primary`);
+  }
+
+  /** Resolves once one of the two servers is a replica of the other, and has all that it has. */
+  async untilReplicated(): Promise<void> {
+    const isReplicated = async () => {
+      const states = await Promise.all(
+        this.servers.map((each) => each.info('replication', 'master_link_status')),
+      );
+      return states.filter((state) => state === 'up').length === 1;
+    };
+    await until(isReplicated, 'there is no replica');
+  }
+
+  async remove(): Promise<void> {
+    await Promise.all([...this.servers, ...this.sentinelPrograms].map((each) => each.remove()));
+    await rm(this.#directory, { recursive: true, force: true });
+  }
+
+  #other(program: RedisProgram): RedisProgram {
+    const [one, two] = this.servers;
+    return program === one ? two : one;
+  }
+
+  async #primaryPort(from: RedisProgram): Promise<number | undefined> {
+    // A frozen Sentinel answers later, and a killed one not at all.
+    const answer = await Promise.race([
+      from.redis.call('sentinel', 'get-master-addr-by-name', this.name).catch(() => undefined),
+      new Promise((resolve) => setTimeout(resolve, 300).unref()),
+    ]);
+    const address = addressSchema.safeParse(answer);
+    return address.success ? Number(address.data[1]) : undefined;
+  }
+
+  /** Has the first Sentinel that agrees do it. */
+  async #asked(...command: readonly string[]): Promise<void> {
+    const [first] = this.sentinelPrograms;
+    await first?.redis.call('sentinel', ...command);
+  }
+
+  async #isWatched(): Promise<boolean> {
+    const known = await Promise.all(
+      this.sentinelPrograms.map(async ({ redis }) => {
+        const others = listSchema.parse(await redis.call('sentinel', 'sentinels', this.name));
+        const replicas = listSchema.parse(await redis.call('sentinel', 'replicas', this.name));
+        return others.length === 2 && replicas.some(isConnected);
+      }),
+    );
+    return known.every(Boolean);
+  }
+}
+
+async function hurry(sentinel: RedisProgram): Promise<void> {
+  await sentinel.redis.call('sentinel', 'debug', ...HURRIED_PERIODS);
+}
+
+/** Whether a Sentinel has heard from the replica that it is one. */
+function isConnected(fields: readonly string[]): boolean {
+  return fields[fields.indexOf('master-link-status') + 1] === 'ok';
+}
+
+async function server({ directory, ports, options }: Place, at: 0 | 1): Promise<RedisProgram> {
+  const place = join(directory, `box-${at + 1}`);
+  const file = join(place, 'redis.conf');
+  const filledIn = fillIn(await readFile(join(RECIPE, 'redis.conf'), 'utf8'), [
+    [/^bind .*$/m, 'bind 127.0.0.1'],
+    [/^port .*$/m, `port ${ports[at]}`],
+    [/^dir .*$/m, `dir ${place}`],
+    [/^requirepass .*$/m, `requirepass ${STORE_PASSWORD}`],
+    [/^masterauth .*$/m, `masterauth ${STORE_PASSWORD}`],
+    // As on box two.
+    [/^# replicaof .*$/m, at === 0 ? '' : `replicaof 127.0.0.1 ${ports[0]}`],
+  ]);
+  await mkdir(place);
+  await writeFile(file, [filledIn, ...(options.redisSettings ?? []), ''].join('\n'));
+  return new RedisProgram({
+    ...{ args: [file], directory: place, port: ports[at], password: STORE_PASSWORD },
+  });
+}
+
+async function sentinel({ directory, ports, options }: Place, at: number): Promise<RedisProgram> {
+  const place = join(directory, `sentinel-${at + 1}`);
+  const file = join(place, 'sentinel.conf');
+  const port = await unusedPort();
+  const filledIn = fillIn(await readFile(join(RECIPE, 'sentinel.conf'), 'utf8'), [
+    [/^bind .*$/m, 'bind 127.0.0.1'],
+    [/^port .*$/m, `port ${port}`],
+    [/^dir .*$/m, `dir ${place}`],
+    [/^requirepass .*$/m, `requirepass ${SENTINEL_PASSWORD}`],
+    [/(?<=^sentinel monitor care-home ).*(?= 2$)/m, `127.0.0.1 ${ports[0]}`],
+    [/(?<=^sentinel auth-pass care-home ).*$/m, STORE_PASSWORD],
+    ...(options.isHurried === true ? HURRIED : []),
+  ]);
+  await mkdir(place);
+  await writeFile(file, filledIn);
+  return new RedisProgram({
+    ...{ args: [file, '--sentinel'], directory: place, port, password: SENTINEL_PASSWORD },
+  });
+}
