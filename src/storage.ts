@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import createBrokerStorage, { type RedisPersistence } from 'aedes-persistence-redis';
 import type { Redis } from 'ioredis';
+import { isEmbeddedStore } from './config/store-schema.js';
 import type { Foundation } from './foundation.js';
 import { RetentionSchedule } from './retention-schedule.js';
 import type { AlarmFinder } from './site/alarm-states.js';
@@ -41,6 +42,7 @@ import { SiteStoreRedis } from './store/site-store-redis.js';
 import { StoreMonitor } from './store/store-monitor.js';
 import { StoreOutages } from './store/store-outages.js';
 import { WitnessFile } from './store/store-witness.js';
+import { placeOfStore } from './store-place.js';
 
 const MANAGEMENT_READY_TIMEOUT_MS = 10_000;
 const HOUR_MS = 3_600_000;
@@ -102,8 +104,12 @@ export async function openStorage(options: Foundation): Promise<Storage> {
   const headroom = new StoreHeadroom();
   const embedded = await startEmbedded(options);
   const outages = new StoreOutages(log);
-  const place = { url: config.redis.url, socketPath: embedded?.socketPath, log, outages };
   const keys = new Keys(config.site);
+  const where =
+    embedded === undefined
+      ? placeOfStore({ redis: config.redis, keys, log, releasers })
+      : { socketPath: embedded.socketPath };
+  const place = { ...where, log, outages };
   const connections: Redis[] = [];
   const opened = (redis: Redis): Redis => {
     connections.push(redis);
@@ -116,7 +122,8 @@ export async function openStorage(options: Foundation): Promise<Storage> {
   const monitor = new StoreMonitor(writer, health, elapsed);
   monitor.start();
   releasers.add(() => monitor.stop());
-  for (const warning of await checkServer(writer)) log.warn(warning);
+  for (const warning of await checkServer(writer, config.redis.cluster !== undefined))
+    log.warn(warning);
   const reader = opened(connectRedis({ ...place, name: 'backlog' }));
   const state = opened(connectRedis({ ...place, name: 'state' }));
   const broker = opened(connectRedis({ ...place, name: 'broker', keyPrefix: keys.brokerPrefix }));
@@ -169,7 +176,7 @@ async function startServerWatches(
   { config, log, health, releasers }: Foundation,
 ): Promise<MemoryMonitor> {
   releasers.add(repeat(() => checkSettings(redis, health), SETTINGS_INTERVAL_MS));
-  const isOurs = config.redis.url === undefined;
+  const isOurs = isEmbeddedStore(config.redis);
   const advice = isOurs ? ADVICE_OF_EMBEDDED : ADVICE_OF_SERVER;
   const memory = new MemoryMonitor({ redis, health, headroom, log, advice });
   // A store that has gone away again does not keep the gateway from starting.
@@ -250,7 +257,7 @@ function startRetention(
 
 async function startEmbedded(options: Foundation): Promise<EmbeddedRedis | undefined> {
   const { config, log, releasers, searchPath } = options;
-  if (config.redis.url !== undefined) return undefined;
+  if (!isEmbeddedStore(config.redis)) return undefined;
   const embedded = new EmbeddedRedis({
     dataDir: config.dataDir,
     maxMemoryBytes: config.redis.maxMemoryBytes ?? defaultMaxMemoryBytes(),

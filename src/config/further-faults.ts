@@ -1,10 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { createSecureContext } from 'node:tls';
 import { z } from 'zod';
 import { isLoopbackHost } from '../domain/addresses.js';
 import type { FieldFault } from '../errors.js';
-import { whyUnreadable } from './file.js';
+import { certificateFaults, clientTlsFaults, within } from './certificate-faults.js';
+import { storeFaults } from './store-faults.js';
 
 const text = z.string().min(1).optional().catch(undefined);
 const listener = z.object({ host: z.string().catch('localhost') }).catch({ host: 'localhost' });
@@ -24,10 +22,10 @@ const looked = z.object({
   http: listener,
   tls: z.object(certificate).catch({}),
   bridges: z.array(bridge.catch({})).catch([]),
+  redis: z.unknown(),
 });
 
 type Looked = z.output<typeof looked>;
-type Certificate = Looked['tls'];
 type Bridge = Looked['bridges'][number];
 
 /**
@@ -37,10 +35,11 @@ type Bridge = Looked['bridges'][number];
  * @param cwd the base of relative file names
  */
 export function furtherFaults(values: unknown, cwd: string): FieldFault[] {
-  const { bridges, tls, ...exposure } = looked.parse(values);
+  const { bridges, tls, redis, ...exposure } = looked.parse(values);
   return [
     ...plaintextFaults(exposure),
     ...within('tls', certificateFaults(tls, cwd)),
+    ...within('redis', storeFaults(redis, cwd)),
     ...bridges.flatMap((one, index) => {
       const isNameTaken = bridges.slice(0, index).some(({ name }) => name === one.name);
       const name = isNameTaken && one.name !== undefined ? ['is the name of another bridge'] : [];
@@ -53,7 +52,11 @@ export function furtherFaults(values: unknown, cwd: string): FieldFault[] {
 }
 
 /** Plaintext beyond this machine must be allowed explicitly (CONTRACT 1, listeners). */
-function plaintextFaults({ allowPlaintext, mqtt, http }: Omit<Looked, 'bridges' | 'tls'>) {
+function plaintextFaults({
+  allowPlaintext,
+  mqtt,
+  http,
+}: Omit<Looked, 'bridges' | 'tls' | 'redis'>) {
   if (allowPlaintext) return [];
   const hosts = [
     { path: 'mqtt.host', host: mqtt.host },
@@ -67,58 +70,9 @@ function plaintextFaults({ allowPlaintext, mqtt, http }: Omit<Looked, 'bridges' 
 
 /** Checks a bridge's files, which it would read only when it connects, perhaps much later. */
 function bridgeFaults(keys: Bridge, cwd: string): FieldFault[] {
-  const faults = certificateFaults(keys, cwd);
-  if (keys.caFile !== undefined)
-    faults.push(...readableFaults('caFile', resolve(cwd, keys.caFile)));
+  const faults = clientTlsFaults(keys, cwd);
   if (keys.password !== undefined && keys.username === undefined) {
     faults.push({ path: 'username', message: 'is missing, a password is given' });
   }
-  if (keys.certFile !== undefined && keys.keyFile === undefined) {
-    faults.push({ path: 'keyFile', message: 'is missing, a certFile is given' });
-  }
-  if (keys.keyFile !== undefined && keys.certFile === undefined) {
-    faults.push({ path: 'certFile', message: 'is missing, a keyFile is given' });
-  }
   return faults;
-}
-
-/** Checks that the files are readable, hold PEM of their kind, and belong together. */
-function certificateFaults({ certFile, keyFile }: Certificate, cwd: string): FieldFault[] {
-  const cert = certFile === undefined ? undefined : resolve(cwd, certFile);
-  const key = keyFile === undefined ? undefined : resolve(cwd, keyFile);
-  const faults = [
-    ...(cert === undefined ? [] : pemFaults('certFile', cert, 'cert', 'certificate')),
-    ...(key === undefined ? [] : pemFaults('keyFile', key, 'key', 'private key')),
-  ];
-  if (cert === undefined || key === undefined || faults.length > 0) return faults;
-  if (isUsable({ cert, key })) return [];
-  return [{ path: 'keyFile', message: 'is not the key of the certificate in certFile' }];
-}
-
-function pemFaults(path: string, file: string, role: 'cert' | 'key', what: string): FieldFault[] {
-  const faults = readableFaults(path, file);
-  if (faults.length > 0 || isUsable({ [role]: file })) return faults;
-  return [{ path, message: `holds no usable ${what} in PEM` }];
-}
-
-/** Whether OpenSSL takes the PEM; its own words say less than the name of the file. */
-function isUsable({ cert, key }: { readonly cert?: string; readonly key?: string }): boolean {
-  try {
-    createSecureContext({
-      ...(cert !== undefined && { cert: readFileSync(cert) }),
-      ...(key !== undefined && { key: readFileSync(key) }),
-    });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-function readableFaults(path: string, file: string): FieldFault[] {
-  const problem = whyUnreadable(file);
-  return problem === undefined ? [] : [{ path, message: problem }];
-}
-
-function within(section: string, faults: readonly FieldFault[]): FieldFault[] {
-  return faults.map(({ path, message }) => ({ path: `${section}.${path}`, message }));
 }

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
-import type { BridgeOptions } from '../domain/bridge-schema.js';
 import { type FieldFault, GatewayError } from '../errors.js';
 import { fieldFaults } from '../field-faults.js';
+import type { ClientTls } from './certificate-faults.js';
 import { type Assignment, configKeys, readEnvironment } from './environment.js';
 import { type FilePlace, findConfigFile, isRecord, readConfigFile } from './file.js';
 import { furtherFaults } from './further-faults.js';
@@ -64,25 +64,28 @@ function naming(assignments: readonly Assignment[]): (fault: FieldFault) => Fiel
 }
 
 function withAbsolutePaths(config: Config, cwd: string): Config {
-  const { tls } = config;
+  const { tls, redis } = config;
   return {
     ...config,
     dataDir: resolve(cwd, config.dataDir),
     ...(tls && {
       tls: { ...tls, certFile: resolve(cwd, tls.certFile), keyFile: resolve(cwd, tls.keyFile) },
     }),
-    bridges: config.bridges.map((bridge) => {
-      const files = fileKeysOf(bridge).map(([key, file]) => [key, resolve(cwd, file)]);
-      return { ...bridge, ...Object.fromEntries(files) };
-    }),
+    redis: {
+      ...redis,
+      ...(redis.tls && { tls: withAbsoluteFiles(redis.tls, cwd) }),
+      ...(redis.sentinelTls && { sentinelTls: withAbsoluteFiles(redis.sentinelTls, cwd) }),
+    },
+    bridges: config.bridges.map((bridge) => withAbsoluteFiles(bridge, cwd)),
   };
 }
 
-const BRIDGE_FILE_KEYS = ['caFile', 'certFile', 'keyFile'] as const;
+const FILE_KEYS = ['caFile', 'certFile', 'keyFile'] as const;
 
-function fileKeysOf(bridge: BridgeOptions): [key: string, file: string][] {
-  return BRIDGE_FILE_KEYS.flatMap((key) => {
-    const file = bridge[key];
-    return file === undefined ? [] : [[key, file]];
+function withAbsoluteFiles<Section extends ClientTls>(section: Section, cwd: string): Section {
+  const files = FILE_KEYS.flatMap((key) => {
+    const file = section[key];
+    return file === undefined ? [] : [[key, resolve(cwd, file)]];
   });
+  return { ...section, ...Object.fromEntries(files) };
 }

@@ -6,6 +6,7 @@ import {
   tokenLimitsSchema,
   totalLimitsSchema,
 } from '../domain/limits.js';
+import { storeSchema } from './store-schema.js';
 
 /** Every key of the configuration with its default (CONTRACT 1 and 5). Units are in the names. */
 
@@ -17,8 +18,6 @@ const MAX_MQTT_PACKET_BYTES = 268_435_455;
 const MAX_UINT16 = 65_535;
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 const MAX_DAYS = 36_500;
-/** An empty store needs some of it. */
-const MIN_STORE_BYTES = 16 * 1024 * 1024;
 /** 5 GiB: the limit of one PUT in S3 as well. */
 const MAX_UPLOAD_BYTES = 5 * 1024 ** 3;
 
@@ -31,10 +30,6 @@ const visibleText = z.string().regex(/^[!-~]+$/, 'must be visible ASCII characte
 const adminToken = z
   .string()
   .regex(/^[!-~]+$/, 'must be visible ASCII characters without white space');
-
-const redisUrl = z
-  .string()
-  .refine(isStoreUrl, 'must be a URL that begins with redis://, rediss:// or unix:///');
 
 const publicUrl = z
   .string()
@@ -112,12 +107,7 @@ export const configSchema = z.strictObject({
   tls: tls.optional(),
   mqtt: mqtt.prefault({}),
   http: http.prefault({}),
-  redis: z
-    .strictObject({
-      url: redisUrl.optional(),
-      maxMemoryBytes: z.int().min(MIN_STORE_BYTES).optional(),
-    })
-    .prefault({}),
+  redis: storeSchema.prefault({}),
   log: z
     .strictObject({
       level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
@@ -151,13 +141,6 @@ export const configSchema = z.strictObject({
 });
 
 export type Config = z.output<typeof configSchema>;
-
-function isStoreUrl(text: string): boolean {
-  if (!URL.canParse(text)) return false;
-  const url = new URL(text);
-  if (url.protocol === 'unix:') return url.host === '' && url.pathname.length > 1;
-  return (url.protocol === 'redis:' || url.protocol === 'rediss:') && url.hostname !== '';
-}
 
 function isWebUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;

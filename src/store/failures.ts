@@ -26,6 +26,8 @@ const TEMPORARY_ERRORS: readonly string[] = [
   'MASTERDOWN',
   'CLUSTERDOWN',
   'TRYAGAIN',
+  'MOVED',
+  'ASK',
   'NOREPLICAS',
 ];
 

@@ -17,6 +17,11 @@ export class Keys {
     return this.#prefix;
   }
 
+  /** Never exists (follow-primary.ts). */
+  get absent(): string {
+    return this.#key('absent');
+  }
+
   /** For the connection of aedes-persistence-redis, whose own key names know no prefix. */
   get brokerPrefix(): string {
     return `${this.#prefix}broker:`;

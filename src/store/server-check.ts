@@ -42,13 +42,16 @@ const SETTINGS: readonly Setting[] = [
  * @returns a warning for each guarantee that its settings do not give
  * @throws GatewayError `start-failed` when it is unsuitable
  */
-export async function checkServer(redis: Redis): Promise<string[]> {
+export async function checkServer(redis: Redis, isCluster = false): Promise<string[]> {
   const info = await readInfo(redis);
   const version = /^(\d+)\.(\d+)/.exec(infoField(info, 'redis_version') ?? '');
   if (version === null) throw unsuitable('it does not say which version of Redis it is');
   // A Sentinel's other commands fail one by one, none of them saying why.
   if (infoField(info, 'redis_mode') === 'sentinel') {
     throw unsuitable('it is a Sentinel, which stores nothing; redis.url must name a Redis server');
+  }
+  if (infoField(info, 'redis_mode') === 'cluster' && !isCluster) {
+    throw unsuitable('it is a node of a Redis Cluster; name the nodes in redis.cluster');
   }
   const [major, minor] = [Number(version[1]), Number(version[2])];
   if (major < MIN_VERSION[0] || (major === MIN_VERSION[0] && minor < MIN_VERSION[1])) {

@@ -1,0 +1,105 @@
+import type { Command, Redis } from 'ioredis';
+
+/** Answers of a server that is not the primary of the key: it has done nothing. */
+const ELSEWHERE = /(?:^|: -)(?:READONLY|MOVED)\b/;
+/** Answers of a primary that does nothing at present: its slot is moving, or has no majority of the cluster. */
+const LATER = /(?:^|: -)(?:ASK|TRYAGAIN|CLUSTERDOWN)\b/;
+const LATER_MS = 50;
+
+type Stream = Parameters<Redis['sendCommand']>[1];
+
+export interface FollowOptions {
+  /** Whether a command waits for a server that takes it; else it fails at once. */
+  readonly isRetrying: boolean;
+  /** A key of the site that never exists, for a store in which slots move. */
+  readonly absentKey?: string | undefined;
+}
+
+/** Whether another server has become the primary. */
+export function isElsewhere(error: Error): boolean {
+  return ELSEWHERE.test(error.message);
+}
+
+/**
+ * Makes a connection outlive a server that may be a primary today and a replica tomorrow.
+ *
+ * A command that such a server has not taken is sent again, and none that came after it overtakes it: ioredis alone
+ * (`reconnectOnError` with 2) sends those first that had no answer when the connection broke.
+ */
+export function followPrimary(redis: Redis, options: FollowOptions): void {
+  const follower = new Follower(redis, options);
+  redis.sendCommand = (command, stream) => follower.send(command, stream);
+}
+
+class Follower {
+  readonly #redis: Redis;
+  readonly #options: FollowOptions;
+  readonly #sendCommand: Redis['sendCommand'];
+  readonly #seen = new WeakSet<Command>();
+  #held: { readonly command: Command; readonly stream?: Stream }[] = [];
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(redis: Redis, options: FollowOptions) {
+    this.#redis = redis;
+    this.#options = options;
+    this.#sendCommand = redis.sendCommand.bind(redis);
+    redis.on('ready', () => this.#sendHeld());
+    redis.on('end', () => this.#rejectHeld());
+  }
+
+  send(command: Command, stream?: Stream): unknown {
+    // What is sent earlier greets the server, or comes here again once the connection is ready.
+    if (this.#redis.status !== 'ready') return this.#sendCommand(command, stream);
+    if (!this.#seen.has(command)) this.#prepare(command);
+    if (this.#held.length === 0) return this.#sendCommand(command, stream);
+    this.#held.push({ command, stream });
+    return command.promise;
+  }
+
+  #prepare(command: Command): void {
+    this.#seen.add(command);
+    const { absentKey, isRetrying } = this.#options;
+    if (absentKey !== undefined) addKey(command, absentKey);
+    // A command of a transaction alone would be half of it.
+    if (!isRetrying || command.inTransaction) return;
+    const { reject } = command;
+    command.reject = (error) => {
+      const isRetried = isElsewhere(error) || LATER.test(error.message);
+      if (!isRetried || this.#redis.status === 'end') {
+        reject.call(command, error);
+        return;
+      }
+      this.#held.push({ command });
+      this.#timer ??= setTimeout(() => this.#sendHeld(), LATER_MS);
+    };
+  }
+
+  #sendHeld(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#redis.status !== 'ready') return;
+    const held = this.#held;
+    this.#held = [];
+    for (const { command, stream } of held) this.#sendCommand(command, stream);
+  }
+
+  #rejectHeld(): void {
+    clearTimeout(this.#timer);
+    const held = this.#held;
+    this.#held = [];
+    for (const { command } of held) command.reject(new Error('Connection is closed.'));
+  }
+}
+
+/**
+ * Declares one more key of a script, which never exists.
+ *
+ * While a slot moves, a script may find some of its keys here and others gone, and Redis ends it then in the
+ * middle of its writes. A script with a declared key that is not there is not begun.
+ */
+function addKey(command: Command, key: string): void {
+  if (command.name.toLowerCase() !== 'eval') return;
+  const count = Number(command.args[1]);
+  command.args.splice(1, 1, String(count + 1));
+  command.args.splice(2 + count, 0, key);
+}

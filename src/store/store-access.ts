@@ -1,0 +1,13 @@
+/** PEM for TLS; without `ca` the certificate authorities that Node.js knows are trusted. */
+export interface StoreTls {
+  readonly ca?: Buffer;
+  readonly cert?: Buffer;
+  readonly key?: Buffer;
+}
+
+/** How a client identifies itself, and whether it speaks TLS. */
+export interface StoreAccess {
+  readonly user?: string | undefined;
+  readonly password?: string | undefined;
+  readonly tls?: StoreTls | undefined;
+}

@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { z } from 'zod';
+import { ClusterSource } from '../../src/store/cluster-source.js';
+import {
+  connectManagementRedis,
+  connectRedis,
+  type StoreConnection,
+  untilReady,
+} from '../../src/store/connection.js';
+import { Keys } from '../../src/store/keys.js';
+import { PrimaryWatch } from '../../src/store/primary-watch.js';
+import { StoreOutages } from '../../src/store/store-outages.js';
+import { RedisCluster } from '../harness/redis-cluster.js';
+import type { RedisProgram } from '../harness/redis-program.js';
+import { until } from '../harness/until.js';
+import { recordingLog } from './embedded-support.js';
+
+const TAKEOVER_MS = 8_000;
+/** Writes a key that exists, and one that does not and is not declared, as the scripts of the log do. */
+const COUNT = `redis.call('INCR', KEYS[1]) redis.call('SET', ARGV[1], ARGV[2]) return 1`;
+
+let cluster: RedisCluster;
+beforeAll(async () => {
+  cluster = await RedisCluster.start();
+});
+afterAll(() => cluster.remove());
+
+function connected(
+  connect: typeof connectRedis,
+  site: string,
+  nodes: readonly RedisProgram[] = cluster.nodes,
+): StoreConnection {
+  const { log } = recordingLog();
+  const access = { password: cluster.password };
+  const absentKey = new Keys(site).absent;
+  const source = new ClusterSource({
+    nodes: nodes.map(({ port }) => ({ host: '127.0.0.1', port })),
+    ...{ access, key: absentKey },
+  });
+  const primary = new PrimaryWatch(source, log);
+  primary.start();
+  onTestFinished(() => primary.stop());
+  const outages = new StoreOutages(log);
+  const redis = connect({ primary, access, absentKey, log, outages, name: 'test' });
+  onTestFinished(() => redis.disconnect());
+  return redis;
+}
+
+function primaryOf(site: string): Promise<RedisProgram> {
+  return cluster.slotOf(`{${site}}:`).then((slot) => cluster.primaryOf(slot));
+}
+
+async function portOf(redis: StoreConnection): Promise<number> {
+  return Number(/^tcp_port:(\d+)/m.exec(await redis.info('server'))?.[1]);
+}
+
+describe('in a cluster', () => {
+  test('is where the keys of the site are, from whichever node it learns that', async () => {
+    for (const site of ['home-1', 'home-2', 'home-3', 'home-4']) {
+      const [first, second] = cluster.nodes.slice(-2);
+      if (first === undefined || second === undefined) throw new Error('there is no node');
+      const redis = connected(connectRedis, site, [first, second]);
+      expect(await portOf(redis)).toBe((await primaryOf(site)).port);
+      expect(await redis.set(`{${site}}:a`, '1')).toBe('OK');
+      expect(await redis.eval(COUNT, 1, `{${site}}:a`, `{${site}}:b`, '2')).toBe(1);
+      expect(await redis.mget(`{${site}}:a`, `{${site}}:b`)).toEqual(['2', '2']);
+    }
+  });
+
+  test('goes with the slot when it moves, and no script is done by half', async () => {
+    const site = 'moving';
+    const redis = connected(connectRedis, site);
+    const management = connected(connectManagementRedis, site);
+    await untilReady(management, TAKEOVER_MS);
+    const slot = await cluster.slotOf(`{${site}}:`);
+    const from = await cluster.primaryOf(slot);
+    const others = await Promise.all(['home-1', 'home-2', 'home-3'].map(primaryOf));
+    const to = others.find((program) => program !== from);
+    if (to === undefined) throw new Error('there is no other primary');
+    await redis.mset(`{${site}}:count`, '0', `{${site}}:changes`, '0');
+    await Promise.all(Array.from({ length: 400 }, (_, at) => redis.set(`{${site}}:old:${at}`, at)));
+
+    let sent = 0;
+    let isOver = false;
+    let unavailable = 0;
+    const answers: Promise<unknown>[] = [];
+    const changes: Promise<unknown>[] = [];
+    const flood = setInterval(() => {
+      if (isOver) return;
+      sent++;
+      answers.push(redis.eval(COUNT, 1, `{${site}}:count`, `{${site}}:entry:${sent}`, sent));
+      answers.push(redis.rpush(`{${site}}:list`, sent));
+      const change = `{${site}}:change:${sent}`;
+      const changed = management.eval(COUNT, 1, `{${site}}:changes`, change, sent);
+      changes.push(changed.catch(() => unavailable++));
+    }, 1);
+    await until(() => sent > 50, 'nothing was sent');
+    await cluster.moveSlot(slot, to);
+    await until(async () => (await portOf(redis)) === to.port, 'it does not go along');
+    const before = sent;
+    await until(() => sent > before + 50, 'nothing was sent afterwards');
+    isOver = true;
+    clearInterval(flood);
+    await Promise.all([...answers, ...changes]);
+
+    const count = async (pattern: string) => {
+      const found = await to.redis.keys(`{${site}}:${pattern}`);
+      return found.length;
+    };
+    expect(await redis.get(`{${site}}:count`)).toBe(String(sent));
+    expect(await count('entry:*')).toBe(sent);
+    // A change that failed is not there at all.
+    expect(await count('change:*')).toBe(sent - unavailable);
+    expect(await redis.get(`{${site}}:changes`)).toBe(String(sent - unavailable));
+    expect(await count('old:*')).toBe(400);
+    const list = z.array(z.string()).parse(await to.redis.lrange(`{${site}}:list`, 0, -1));
+    expect(list.map(Number)).toEqual(Array.from({ length: sent }, (_, at) => at + 1));
+    await cluster.untilWhole();
+  });
+
+  test.each(['killed', 'frozen'])('goes on at the replica when the primary is %s', async (how) => {
+    const site = `taken-over-${how}`;
+    const redis = connected(connectRedis, site);
+    await redis.set(`{${site}}:before`, '1');
+    await redis.wait(1, 5_000);
+    const former = await primaryOf(site);
+    const since = performance.now();
+    if (how === 'killed') await former.kill();
+    else former.freeze();
+    onTestFinished(async () => {
+      if (how === 'killed') await former.start();
+      else former.thaw();
+      await cluster.untilWhole();
+    });
+    expect(await redis.set(`{${site}}:during`, '1')).toBe('OK');
+    expect(performance.now() - since).toBeLessThan(TAKEOVER_MS);
+    expect(await redis.get(`{${site}}:before`)).toBe('1');
+    expect(await portOf(redis)).not.toBe(former.port);
+  });
+});

@@ -1,0 +1,186 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import {
+  connectManagementRedis,
+  connectRedis,
+  type StoreConnection,
+  type StorePlace,
+  untilReady,
+} from '../../src/store/connection.js';
+import { PrimaryWatch } from '../../src/store/primary-watch.js';
+import { sentinelSource } from '../../src/store/sentinels.js';
+import { StoreOutages } from '../../src/store/store-outages.js';
+import { RedisPair } from '../harness/redis-pair.js';
+import type { RedisProgram } from '../harness/redis-program.js';
+import { until } from '../harness/until.js';
+import { recordingLog } from './embedded-support.js';
+
+/** Within this the hurried Sentinels have a new primary, and nobody waits for anything else. */
+const TAKEOVER_MS = 5_000;
+
+let pair: RedisPair;
+beforeAll(async () => {
+  pair = await RedisPair.start({ isHurried: true });
+});
+afterAll(() => pair.remove());
+
+/** A store behind the pair's Sentinels; the messages are those of its log. */
+function placeOfPair(sentinels = pair.sentinelPrograms): StorePlace & { messages: string[] } {
+  const { log, messages } = recordingLog();
+  const source = sentinelSource({
+    sentinels: sentinels.map(({ port }) => ({ host: '127.0.0.1', port })),
+    name: pair.name,
+    access: { password: pair.sentinelPassword },
+  });
+  const primary = new PrimaryWatch(source, log);
+  primary.start();
+  onTestFinished(() => primary.stop());
+  return { primary, access: { password: pair.password }, messages };
+}
+
+function connected(connect: typeof connectRedis, place: StorePlace): StoreConnection {
+  const { log } = recordingLog();
+  const redis = connect({ ...place, log, outages: new StoreOutages(log), name: 'test' });
+  onTestFinished(() => redis.disconnect());
+  return redis;
+}
+
+async function portOf(redis: StoreConnection): Promise<number> {
+  return Number(/^tcp_port:(\d+)/m.exec(await redis.info('server'))?.[1]);
+}
+
+/** Freezes a program for the rest of the test. */
+function freeze(program: RedisProgram): void {
+  program.freeze();
+  onTestFinished(() => program.thaw());
+}
+
+describe('behind Sentinels', () => {
+  test('goes on at the new primary, in the order of the calls, when the roles change', async () => {
+    const place = placeOfPair();
+    const redis = connected(connectRedis, place);
+    await redis.del('list');
+    const former = await pair.primary();
+    let sent = 0;
+    let isOver = false;
+    const answers: Promise<unknown>[] = [];
+    const flood = setInterval(() => {
+      for (let count = 0; count < 20 && !isOver; count++) {
+        answers.push(redis.rpush('list', ++sent));
+      }
+    }, 1);
+    await until(() => sent > 200, 'nothing was sent');
+    await pair.failover();
+    const next = await pair.primary();
+    await until(async () => (await portOf(redis)) === next.port, 'it does not follow');
+    isOver = true;
+    clearInterval(flood);
+    await Promise.all(answers);
+    expect(next).not.toBe(former);
+    const list = await next.redis.lrange('list', 0, -1);
+    // What had no answer is there twice; the last of each is in order.
+    const last = new Map(list.map((value, at) => [Number(value), at]));
+    const order = [...last].sort(([one], [other]) => one - other).map(([, at]) => at);
+    expect(order).toEqual(order.toSorted((one, other) => one - other));
+    expect(list.at(-1)).toBe(String(sent));
+    expect(place.messages.join()).toContain('the store has a new primary');
+    await pair.untilReplicated();
+  });
+
+  test('goes on at the new primary when the former is silent and closes nothing', async () => {
+    const redis = connected(connectRedis, placeOfPair());
+    await redis.set('before', '1');
+    await redis.wait(1, 5_000);
+    const former = await pair.primary();
+    freeze(former);
+    const since = performance.now();
+    expect(await redis.set('during', '1')).toBe('OK');
+    expect(performance.now() - since).toBeLessThan(TAKEOVER_MS);
+    const next = await pair.replica();
+    expect(next).toBe(former);
+    former.thaw();
+    await pair.untilReplicated();
+    expect(await redis.mget('before', 'during')).toEqual(['1', '1']);
+    expect(await former.redis.mget('before', 'during')).toEqual(['1', '1']);
+  });
+
+  test('connects to the new primary when the former was frozen in the handshake', async () => {
+    const former = await pair.primary();
+    freeze(former);
+    const redis = connected(connectRedis, placeOfPair());
+    const since = performance.now();
+    expect(await redis.set('handshake', '1')).toBe('OK');
+    expect(performance.now() - since).toBeLessThan(TAKEOVER_MS);
+    former.thaw();
+    await pair.untilReplicated();
+  });
+
+  test('fails a change soon, and never sends it later, when the primary is silent', async () => {
+    const redis = connected(connectManagementRedis, placeOfPair());
+    await untilReady(redis, TAKEOVER_MS);
+    const former = await pair.primary();
+    freeze(former);
+    const since = performance.now();
+    await expect(redis.set('change', '1')).rejects.toThrow();
+    expect(performance.now() - since).toBeLessThan(3_500);
+    await expect(redis.get('other')).rejects.toThrow();
+    await untilReady(redis, TAKEOVER_MS);
+    expect(await redis.get('change')).toBe(null);
+    former.thaw();
+    await pair.untilReplicated();
+    expect(await redis.get('change')).toBe(null);
+  });
+
+  test('is there at once when a Sentinel is frozen and another is gone', async () => {
+    const [first, second] = pair.sentinelPrograms;
+    if (first === undefined || second === undefined) throw new Error('there is no Sentinel');
+    freeze(first);
+    await second.kill();
+    const since = performance.now();
+    const redis = connected(connectRedis, placeOfPair());
+    expect(await portOf(redis)).toBe((await pair.primary()).port);
+    expect(performance.now() - since).toBeLessThan(2_000);
+    await second.start();
+  });
+
+  test('ends, and fails what waits, while no Sentinel answers', async () => {
+    const [first] = pair.sentinelPrograms;
+    if (first === undefined) throw new Error('there is no Sentinel');
+    freeze(first);
+    const redis = connected(connectRedis, placeOfPair([first]));
+    const unsent = expect(redis.get('a')).rejects.toThrow('closed');
+    redis.disconnect();
+    await unsent;
+  });
+});
+
+describe('at a fixed address', () => {
+  test('waits until a server that has become a replica takes writes again', async () => {
+    const server = await pair.primary();
+    const url = `redis://127.0.0.1:${server.port}`;
+    const access = { password: pair.password };
+    const redis = connected(connectRedis, { url, access });
+    const management = connected(connectManagementRedis, { url, access });
+    await untilReady(management, TAKEOVER_MS);
+    await redis.set('fixed', '0');
+    await redis.wait(1, 5_000);
+    await pair.failover();
+    await until(
+      async () => (await server.info('replication', 'role')) === 'slave',
+      'it is no replica',
+    );
+    const written = redis.set('fixed', '1');
+    await until(
+      () =>
+        management.set('other', '1').then(
+          () => false,
+          (error: Error) => error.message.startsWith('READONLY'),
+        ),
+      'a replica took the change',
+    );
+    await pair.untilReplicated();
+    await pair.failover();
+    expect(await written).toBe('OK');
+    expect(await server.redis.get('fixed')).toBe('1');
+    await pair.untilReplicated();
+  });
+});
