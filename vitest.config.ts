@@ -3,6 +3,7 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 /** Tests without processes, sockets or a store: many files can share a thread. */
 const UNIT = [
   'test/{config,domain}/**/*.test.ts',
+  'test/chaos/pair/acknowledgements.test.ts',
   'test/{fair-turns,log,log-lines,repeated-lines,retention-schedule}.test.ts',
   'test/broker/{back-pressure,budgets,connection-quota,connection-rate}.test.ts',
   'test/broker/{read-turns,unstored-publishes}.test.ts',

@@ -100,8 +100,8 @@ export class Crowd {
     });
   }
 
-  /** Publishes for as long and as much as the options say. */
-  async publish(startedMs: number): Promise<void> {
+  /** Publishes for as long and as much as the options say, and while it is wanted besides. */
+  async publish(startedMs: number, isWanted = () => false): Promise<void> {
     const { durationMs, minAlarms, alarmsPerSecond } = this.#options;
     let alarms = 0;
     for (;;) {
@@ -110,7 +110,7 @@ export class Crowd {
       for (; alarms < due; alarms++) {
         this.devices[Math.floor(this.#random.next() * this.devices.length)]?.alarm();
       }
-      if (elapsedMs >= durationMs && alarms >= minAlarms) return;
+      if (elapsedMs >= durationMs && alarms >= minAlarms && !isWanted()) return;
       await delay(TICK_MS);
     }
   }

@@ -82,6 +82,7 @@ export class FollowingAddress extends PairAddress {
   readonly #gateways: readonly PairGateway[];
   readonly #ended = new AbortController();
   readonly #failures = new Map<PairGateway, number>();
+  readonly #unplugged = new Set<PairGateway>();
   #holder: PairGateway | undefined;
 
   constructor(gateways: readonly PairGateway[], onAcknowledged: OnAcknowledged) {
@@ -100,6 +101,16 @@ export class FollowingAddress extends PairAddress {
     await super.close();
   }
 
+  /** Takes the gateway's box off the clients' network, until `plug`. */
+  unplug(gateway: PairGateway): void {
+    this.#unplugged.add(gateway);
+    this.#move();
+  }
+
+  plug(gateway: PairGateway): void {
+    this.#unplugged.delete(gateway);
+  }
+
   protected override choose(): PairGateway | undefined {
     return this.#holder;
   }
@@ -108,7 +119,7 @@ export class FollowingAddress extends PairAddress {
     const { signal } = this.#ended;
     this.#failures.set(gateway, FALL);
     while (!signal.aborted) {
-      const isReady = await gateway.isReady();
+      const isReady = await gateway.isServing();
       const failures = this.#failures.get(gateway) ?? 0;
       this.#failures.set(gateway, isReady ? 0 : failures + 1);
       this.#move();
@@ -118,7 +129,8 @@ export class FollowingAddress extends PairAddress {
 
   /** The holder keeps the address as long as it is up (nopreempt). */
   #move(): void {
-    const isUp = (gateway: PairGateway) => (this.#failures.get(gateway) ?? FALL) < FALL;
+    const isUp = (gateway: PairGateway) =>
+      !this.#unplugged.has(gateway) && (this.#failures.get(gateway) ?? FALL) < FALL;
     if (this.#holder !== undefined && isUp(this.#holder)) return;
     const next = this.#gateways.find(isUp);
     if (next === this.#holder) return;

@@ -3,7 +3,9 @@ import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { stringify } from 'yaml';
+import { z } from 'zod';
 import { gatewayStartedAt } from '../../harness/described-origins.js';
 import { ADMIN_TOKEN } from '../../harness/gateway-process.js';
 import { Lines } from '../../harness/lines.js';
@@ -12,6 +14,13 @@ import { unusedPort } from '../../harness/unused-port.js';
 /** In the sources, as the harness is also run compiled. */
 const PRELOAD = join(process.cwd(), 'test/chaos/pair/source-address.mjs');
 const READY_TIMEOUT_MS = 1_000;
+/** As systemd/care-home-gateway.service. */
+const RESTART_AFTER_MS = 1_000;
+
+const heldLine = z.object({ msg: z.literal('took the lease of the store'), epoch: z.number() });
+
+/** As config/pair/gateway-serves.sh tells them apart; *faulty* serves, *silent* gives no answer. */
+export type Readiness = 'ready' | 'faulty' | 'standing-by' | 'silent';
 
 /** One gateway of a pair as a process, always on the same ports. */
 export class PairGateway {
@@ -20,8 +29,13 @@ export class PairGateway {
   readonly mqttPort: number;
   readonly httpPort: number;
   readonly lines = new Lines();
+  /** Called with the epoch whenever it says that it holds the lease. */
+  onLease: ((epoch: number) => void) | undefined;
+  /** How it ended when nobody had ended it. */
+  readonly unexpectedEnds: string[] = [];
   readonly #environment: Readonly<Record<string, string>>;
   #child: ChildProcess | undefined;
+  #isWanted = false;
 
   private constructor(
     name: string,
@@ -81,24 +95,30 @@ export class PairGateway {
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#child = child;
-    this.lines.read(child.stdout);
-    this.lines.read(child.stderr);
+    this.#isWanted = true;
+    for (const output of [child.stdout, child.stderr]) {
+      const lines = createInterface({ input: output }).on('line', (line) => this.#heard(line));
+      // The pipe of a killed process may be reset.
+      lines.on('error', () => undefined);
+    }
+    child.once('exit', (code, signal) => this.#ended(child, code ?? signal));
   }
 
-  /** Whether it says that it serves. */
-  async isReady(): Promise<boolean> {
-    return (await this.readiness()) === 200;
+  /** Whether the gateway says that it serves, with or without a fault. */
+  async isServing(): Promise<boolean> {
+    return ['ready', 'faulty'].includes(await this.readiness());
   }
 
-  /** The status of `/readyz`; undefined without an answer. */
-  async readiness(): Promise<number | undefined> {
+  /** What `/readyz` says. */
+  async readiness(): Promise<Readiness> {
     try {
       const signal = AbortSignal.timeout(READY_TIMEOUT_MS);
       const response = await fetch(`${this.httpUrl}/readyz`, { signal });
-      await response.arrayBuffer();
-      return response.status;
+      const text = await response.text();
+      if (text.includes('"standing-by"')) return 'standing-by';
+      return response.status === 200 ? 'ready' : 'faulty';
     } catch {
-      return undefined;
+      return 'silent';
     }
   }
 
@@ -134,10 +154,34 @@ export class PairGateway {
   }
 
   async #end(signal: NodeJS.Signals): Promise<void> {
+    this.#isWanted = false;
     const child = this.#child;
     if (child === undefined || !this.isRunning) return;
     const ended = once(child, 'exit');
     child.kill(signal);
     await ended;
+  }
+
+  #heard(line: string): void {
+    this.lines.add(line);
+    const held = heldLine.safeParse(parsed(line));
+    if (held.success) this.onLease?.(held.data.epoch);
+  }
+
+  /** Starts the gateway again when it has ended by itself, as systemd does. */
+  #ended(child: ChildProcess, status: number | NodeJS.Signals | null): void {
+    if (!this.#isWanted || child !== this.#child) return;
+    this.unexpectedEnds.push(`with ${status} after: ${this.lines.all.slice(-3).join(' | ')}`);
+    setTimeout(() => {
+      if (this.#isWanted && !this.isRunning) this.start();
+    }, RESTART_AFTER_MS).unref();
+  }
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
   }
 }

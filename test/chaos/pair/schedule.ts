@@ -37,7 +37,14 @@ export interface PlannedFault {
 
 const GATEWAYS = ['serving', 'standing by'] as const;
 const SERVERS = ['primary', 'replica'] as const;
-const PROCESSES = ['serving', 'primary', 'replica', 'serving', 'standing by', 'a sentinel'] as const;
+const PROCESSES = [
+  'serving',
+  'primary',
+  'replica',
+  'serving',
+  'standing by',
+  'a sentinel',
+] as const;
 const LINKS = [
   'serving gateway → primary',
   'serving gateway → replica',

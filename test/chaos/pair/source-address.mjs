@@ -10,6 +10,7 @@ Socket.prototype.connect = function connect(...args) {
   // node:net passes its arguments on as one array.
   const [first] = args;
   const options = Array.isArray(first) ? first[0] : first;
-  if (options?.port !== undefined && options.path === undefined) options.localAddress = localAddress;
+  if (options?.port !== undefined && options.path === undefined)
+    options.localAddress = localAddress;
   return original.apply(this, args);
 };
