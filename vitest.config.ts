@@ -16,6 +16,7 @@ const UNIT = [
   'test/footage/{quota,retention}.test.ts',
   'test/http/{page-cursor,shared-answer,unroutable}.test.ts',
   'test/site/{denials,failed-logins,quota-watch}.test.ts',
+  'test/store/primary-watch.test.ts',
 ];
 
 /** Tests in a real browser. */
@@ -30,6 +31,7 @@ const CHAOS = [
   'test/contract/start.test.ts',
   'test/delivery/isolation.test.ts',
   'test/hostile/**/*.test.ts',
+  'test/pair/many-homes.test.ts',
 ];
 
 /**

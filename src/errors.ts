@@ -32,6 +32,7 @@ export type ErrorCode =
   | 'insufficient-storage'
   | 'store-unavailable'
   | 'not-ready'
+  | 'standing-by'
   | 'invalid-config'
   | 'start-failed'
   | 'internal-error';

@@ -3,6 +3,14 @@ import type { Config } from './config/schema.js';
 import type { Releasers } from './releasers.js';
 import type { Health } from './site/health.js';
 import type { SteadyClock } from './site/steady-clock.js';
+import type { Tenure } from './store/lease-keeper.js';
+import type { StoreAddress } from './store-place.js';
+
+export interface ExternalStore {
+  readonly address: StoreAddress;
+  /** The lease under which all is written. */
+  readonly tenure: Tenure;
+}
 
 export interface GatewayOptions {
   readonly config: Config;
@@ -14,6 +22,10 @@ export interface GatewayOptions {
   readonly searchPath: string | undefined;
   /** How many files the process may open, sockets among them. */
   readonly maxOpenFiles: number;
+  /** The external store, which outlives a gateway that loses the lease; none with the embedded one. */
+  readonly store?: ExternalStore | undefined;
+  /** Frees the addresses of the listeners. */
+  readonly beforeListening?: (() => Promise<void>) | undefined;
   /** The wall clock. */
   readonly now: () => number;
   /** Milliseconds since an arbitrary moment; never jumps. */

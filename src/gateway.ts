@@ -65,10 +65,10 @@ export class Gateway {
   }
 
   /** Stops within ten seconds, even while the store does not answer. */
-  async stop(): Promise<void> {
+  async stop(timeoutMs = STOP_TIMEOUT_MS): Promise<void> {
     const { log, releasers } = this.#foundation;
     await releasers.release({
-      timeoutMs: STOP_TIMEOUT_MS,
+      timeoutMs,
       onFailure: (error) => log.error({ err: error }, 'failed to stop a part of the gateway'),
       onOutOfTime: () => log.warn(GIVEN_UP),
     });
@@ -94,6 +94,8 @@ export class Gateway {
     const events = new EventStreaming(foundation, storage, site, delivery, brokers);
     const http = { storage, site, delivery, ingest, brokers, installation, bridges, footage };
     const app = this.#openHttp({ ...http, events });
+    storage.startConfirming();
+    await foundation.beforeListening?.();
     const addresses = await openListeners(foundation, site, brokers.broker, app);
     // Before the listeners, which wait for the requests in hand.
     releasers.add(() => events.stop());
@@ -155,6 +157,7 @@ export class Gateway {
       sessions: delivery.sessions,
       invalid: ingest.invalid,
       version,
+      leaseEpoch: this.#foundation.store?.tenure.epoch,
       devicesOnline: () => ingest.presence.onlineCount,
       exceededQuotas: () => site.watch.counts(),
       health,

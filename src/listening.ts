@@ -74,7 +74,7 @@ export async function openListeners(
 }
 
 /** Explains a failure to listen by the keys to change. */
-function explained(listen: Listen, section: 'mqtt' | 'http'): Listen {
+export function explained(listen: Listen, section: 'mqtt' | 'http'): Listen {
   return async (host, port, tls) => {
     try {
       return await listen(host, port, tls);
@@ -174,7 +174,8 @@ function listenersOf(
   };
 }
 
-async function readTls(certFile: string, keyFile: string): Promise<TlsMaterial> {
+/** @throws GatewayError `start-failed` */
+export async function readTls(certFile: string, keyFile: string): Promise<TlsMaterial> {
   try {
     return { cert: await readFile(certFile, 'utf8'), key: await readFile(keyFile, 'utf8') };
   } catch (cause) {

@@ -8,6 +8,7 @@ import {
 import { networkOf } from './domain/addresses.js';
 import type { RepeatedLines } from './repeated-lines.js';
 import { shortened } from './site/denials.js';
+import { isFenced } from './store/fenced.js';
 
 /** Names whose values are never logged (CONTRACT 1, logs). */
 const SECRET_NAMES = [
@@ -72,6 +73,11 @@ export function createLog({ level, destination, repeated }: LogOptions): Logger 
       logMethod(given, method, levelNumber) {
         const [first, second]: readonly unknown[] = given;
         const [named, text] = isRecord(first) ? [first, second] : [{}, first];
+        // Told once, as the loss of the lease, and not by each part that goes on for a moment.
+        if (levelNumber > DEBUG && isFenced(named['err'])) {
+          this.debug(named, String(text));
+          return;
+        }
         const subject = subjectOf(named) ?? subjectOf(this.bindings());
         if (levelNumber <= DEBUG || subject === undefined) {
           method.apply(this, given);

@@ -13,11 +13,11 @@ import { loadConfig } from './config/load.js';
 import type { Config } from './config/schema.js';
 import { configWarnings } from './config/warnings.js';
 import { GatewayError, systemErrorCode } from './errors.js';
-import type { Gateway } from './gateway.js';
 import type { GatewayAddresses } from './listening.js';
 import { createLog, lostLines } from './log.js';
 import { LogSink } from './log-sink.js';
 import { RepeatedLines } from './repeated-lines.js';
+import type { Service } from './service.js';
 import { notifySystemd, watchdogTimeoutMs } from './systemd-notify.js';
 
 const programDir = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -118,14 +118,14 @@ async function exit(code: number): Promise<never> {
   process.exit(code);
 }
 
-async function stop(gateway: Gateway, log: Logger, signal: string): Promise<void> {
+async function stop(service: Service, log: Logger, signal: string): Promise<void> {
   log.info({ signal }, 'gateway stopping');
   tellSystemd('STOPPING=1', log);
   setTimeout(() => {
     log.error('failed to stop the gateway in time');
     exit(EXIT_FAILED);
   }, STOP_DEADLINE_MS).unref();
-  await gateway.stop();
+  await service.stop();
   repeated.stop();
   log.info('gateway stopped');
   if (signal === 'SIGHUP') endByHangup();
@@ -139,11 +139,11 @@ function endByHangup(): void {
 }
 
 /** Reloads the bridges on SIGHUP; a faulty configuration is logged and changes nothing. */
-function reload(gateway: Gateway, log: Logger): void {
+function reload(service: Service, log: Logger): void {
   try {
     // The file of the start must still exist: without it every bridge would be removed.
     const changed = loadConfig({ ...sources, file: configFile, isReadAgain: true });
-    gateway.reload(changed).then(
+    service.reload(changed).then(
       () => log.info('reloaded the bridges; other keys take effect with a new start'),
       (error: unknown) => log.error({ err: error }, 'failed to reload the bridges'),
     );
@@ -165,12 +165,12 @@ function isTerminalGone(): boolean {
 }
 
 /** Handles signals; the result tells whether one of them is ending the gateway. */
-function handleSignals(gateway: Gateway, log: Logger): () => boolean {
+function handleSignals(service: Service, log: Logger): () => boolean {
   let isStopping = false;
   const end = (signal: string): void => {
     if (isStopping) process.exit(EXIT_FAILED);
     isStopping = true;
-    stop(gateway, log, signal).catch((error: unknown) => {
+    stop(service, log, signal).catch((error: unknown) => {
       log.fatal({ err: error }, 'failed to stop the gateway');
       exit(EXIT_FAILED);
     });
@@ -178,7 +178,7 @@ function handleSignals(gateway: Gateway, log: Logger): () => boolean {
   process.on('SIGTERM', end);
   process.on('SIGINT', end);
   process.on('SIGHUP', (signal) => {
-    if (!isTerminalGone()) reload(gateway, log);
+    if (!isTerminalGone()) reload(service, log);
     else if (!isStopping) end(signal);
   });
   return () => isStopping;
@@ -224,8 +224,15 @@ async function run(config: Config): Promise<void> {
     exit(EXIT_FAILED);
   });
   // Only now: what reads or checks a configuration need not wait for all that a gateway loads.
-  const { Gateway } = await import('./gateway.js');
-  const gateway = new Gateway({
+  const { Service } = await import('./service.js');
+  let isFed = false;
+  /** Once: a gateway that stands by is as alive as one that serves. */
+  const started = () => {
+    tellSystemd('READY=1', log);
+    if (!isFed) feedWatchdog(log);
+    isFed = true;
+  };
+  const service = new Service({
     config,
     log,
     version: readVersion(),
@@ -234,14 +241,16 @@ async function run(config: Config): Promise<void> {
     maxOpenFiles: maxOpenFiles(),
     now: Date.now,
     elapsed: performance.now.bind(performance),
+    onReady: (addresses) => {
+      const url = browserUrl(addresses.http, config.http.publicUrl);
+      log.info({ addresses, console: url, docs: `${url}docs` }, 'gateway ready');
+      started();
+    },
+    onStandingBy: started,
   });
-  const isEnding = handleSignals(gateway, log);
+  const isEnding = handleSignals(service, log);
   try {
-    const addresses = await gateway.start();
-    const url = browserUrl(addresses.http, config.http.publicUrl);
-    log.info({ addresses, console: url, docs: `${url}docs` }, 'gateway ready');
-    tellSystemd('READY=1', log);
-    feedWatchdog(log);
+    await service.run();
   } catch (error) {
     if (isEnding()) return;
     logFailedStart(error, log);

@@ -17,6 +17,8 @@ export interface MetricsSources {
   readonly exceededQuotas: () => readonly Counted[];
   readonly invalid: InvalidPublishes;
   readonly version: string;
+  /** Undefined where there is no lease. */
+  readonly leaseEpoch: number | undefined;
   readonly devicesOnline: () => number;
   readonly health: Health;
   readonly connections: () => number;
@@ -154,7 +156,7 @@ export class Metrics extends Scraped {
   }
 
   #addGateway(sources: MetricsSources): void {
-    const { health, sessions, version, storeMemory } = sources;
+    const { health, sessions, version, storeMemory, leaseEpoch } = sources;
     this.gauge(
       'gateway_build_info',
       'Always 1; the version is a label',
@@ -165,16 +167,16 @@ export class Metrics extends Scraped {
     this.gauge('gateway_connections', 'MQTT connections and event streams', sources.connections);
     this.gauge('gateway_sessions', 'Sessions, persistent or not', () => sessions.count);
     this.gauge('gateway_faults', 'Present faults', () => health.faults().length);
-    this.gauge(
-      'gateway_store_memory_bytes',
-      "The store's memory, as it counts against its limit",
-      () => storeMemory().usedBytes,
-    );
-    this.gauge(
-      'gateway_store_memory_limit_bytes',
-      "The limit of the store's memory (maxmemory), 0 without one",
-      () => storeMemory().maxBytes,
-    );
+    this.#addStore(storeMemory, leaseEpoch);
+  }
+
+  #addStore(memory: () => StoreMemory, leaseEpoch: number | undefined): void {
+    const used = "The store's memory, as it counts against its limit";
+    this.gauge('gateway_store_memory_bytes', used, () => memory().usedBytes);
+    const limit = "The limit of the store's memory (maxmemory), 0 without one";
+    this.gauge('gateway_store_memory_limit_bytes', limit, () => memory().maxBytes);
+    if (leaseEpoch === undefined) return;
+    this.gauge('gateway_lease_epoch', 'How often the lease was taken', () => leaseEpoch);
   }
 
   #addLimits(sources: MetricsSources): void {

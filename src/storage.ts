@@ -3,6 +3,7 @@ import createBrokerStorage, { type RedisPersistence } from 'aedes-persistence-re
 import type { Redis } from 'ioredis';
 import { isEmbeddedStore } from './config/store-schema.js';
 import type { Foundation } from './foundation.js';
+import { openReplicas } from './replicating.js';
 import { RetentionSchedule } from './retention-schedule.js';
 import type { AlarmFinder } from './site/alarm-states.js';
 import { Losses } from './site/losses.js';
@@ -40,9 +41,9 @@ import { checkServer, checkSettings } from './store/server-check.js';
 import { SessionStoreRedis } from './store/session-store-redis.js';
 import { SiteStoreRedis } from './store/site-store-redis.js';
 import { StoreMonitor } from './store/store-monitor.js';
-import { StoreOutages } from './store/store-outages.js';
 import { WitnessFile } from './store/store-witness.js';
-import { placeOfStore } from './store-place.js';
+import { guardWrites } from './store/write-guard.js';
+import { addressOfStore } from './store-place.js';
 
 const MANAGEMENT_READY_TIMEOUT_MS = 10_000;
 const HOUR_MS = 3_600_000;
@@ -96,6 +97,8 @@ export interface Storage {
    * @param unackedFrom the first alarm above the lowest ack floor
    */
   readonly startRetention: (unackedFrom: () => number) => void;
+  /** Has each write wait for `redis.replicas` from now on: before, nothing is acknowledged to anybody. */
+  readonly startConfirming: () => void;
 }
 
 /** Connects to the configured store, or else starts the embedded one. */
@@ -103,16 +106,16 @@ export async function openStorage(options: Foundation): Promise<Storage> {
   const { config, log, health, releasers, elapsed, steady } = options;
   const headroom = new StoreHeadroom();
   const embedded = await startEmbedded(options);
-  const outages = new StoreOutages(log);
   const keys = new Keys(config.site);
-  const where =
-    embedded === undefined
-      ? placeOfStore({ redis: config.redis, keys, log, releasers })
-      : { socketPath: embedded.socketPath };
-  const place = { ...where, log, outages };
+  const socketPath = embedded?.socketPath;
+  const place = options.store?.address ?? addressOfStore({ ...options, keys, socketPath });
+  const guard = options.store?.tenure;
   const connections: Redis[] = [];
-  const opened = (redis: Redis): Redis => {
+  const replicas = openReplicas(options, keys);
+  const opened = (redis: Redis, isRepeating = true): Redis => {
     connections.push(redis);
+    const confirmed = replicas?.confirmation(redis, isRepeating);
+    if (guard !== undefined || confirmed !== undefined) guardWrites(redis, { ...guard, confirmed });
     return redis;
   };
   releasers.add(() => {
@@ -127,7 +130,7 @@ export async function openStorage(options: Foundation): Promise<Storage> {
   const reader = opened(connectRedis({ ...place, name: 'backlog' }));
   const state = opened(connectRedis({ ...place, name: 'state' }));
   const broker = opened(connectRedis({ ...place, name: 'broker', keyPrefix: keys.brokerPrefix }));
-  const management = opened(connectManagementRedis({ ...place, name: 'management' }));
+  const management = opened(connectManagementRedis({ ...place, name: 'management' }), false);
   await untilReady(management, MANAGEMENT_READY_TIMEOUT_MS);
   // The carry-over comes before any other read or write.
   await new CarryOver(state, keys, log).run();
@@ -165,6 +168,13 @@ export async function openStorage(options: Foundation): Promise<Storage> {
     broker: createBrokerStorage({ conn: broker }),
     retainedTopics: new RetainedTopicsRedis(broker),
     startRetention: (unackedFrom) => startRetention(state, keys, archive, unackedFrom, options),
+    startConfirming: () => {
+      if (replicas === undefined) return;
+      const trial = connectManagementRedis({ ...place, name: 'replicas' });
+      if (guard !== undefined) guardWrites(trial, guard);
+      releasers.add(() => trial.disconnect());
+      releasers.add(replicas.start(trial));
+    },
   };
 }
 

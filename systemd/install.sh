@@ -34,9 +34,10 @@ put() {
 }
 
 put systemd/care-home-gateway.sysusers.conf /usr/lib/sysusers.d/care-home-gateway.conf 644
-put systemd/care-home-gateway.service /etc/systemd/system/care-home-gateway.service 644
-sed -i "s#/usr/bin/node#$node#; s#/opt/care-home-gateway/#$program/#" \
-  "$root/etc/systemd/system/care-home-gateway.service"
+for unit in care-home-gateway.service care-home-gateway@.service; do
+  put "systemd/$unit" "/etc/systemd/system/$unit" 644
+  sed -i "s#/usr/bin/node#$node#; s#/opt/care-home-gateway/#$program/#" "$root/etc/systemd/system/$unit"
+done
 if [ -z "$root" ]; then
   systemd-sysusers care-home-gateway.conf
 fi

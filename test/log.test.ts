@@ -75,6 +75,13 @@ test('shows an error that causes itself', () => {
   expect(written((log) => log.error({ err: error }))).toHaveLength(1);
 });
 
+test('leaves out a write that was refused because another gateway has the lease', () => {
+  const refused = new Error('FENCED another gateway holds the lease');
+  const cause = new Error('The store does not answer.', { cause: refused });
+  expect(written((log) => log.error({ err: refused }, 'failed'))).toEqual([]);
+  expect(written((log) => log.warn({ err: cause }, 'failed'))).toEqual([]);
+});
+
 describe('a line that names its subject', () => {
   /** What is written of the same call made three times, the fields and the message. */
   function thrice(call: (log: ReturnType<typeof createLog>) => void, level = 'info'): unknown[] {

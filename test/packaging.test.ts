@@ -2,6 +2,7 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -168,8 +169,11 @@ describe('the container', () => {
   });
 });
 
+const ANALYZE = '/usr/bin/systemd-analyze';
+
 describe('the systemd service', () => {
   const UNIT = 'etc/systemd/system/care-home-gateway.service';
+  const TEMPLATE = 'etc/systemd/system/care-home-gateway@.service';
   const CONFIGURATION = 'etc/care-home-gateway/gateway.yaml';
 
   /** Installs a program's service below a directory. */
@@ -191,6 +195,10 @@ describe('the systemd service', () => {
     expect(unit).toMatch(
       `${process.cwd()}/dist/main.js --config /etc/care-home-gateway/gateway.yaml`,
     );
+    const template = readFileSync(join(root, TEMPLATE), 'utf8');
+    expect(template).toMatch(
+      `${process.cwd()}/dist/main.js --config /etc/care-home-gateway/%i.yaml`,
+    );
     const [, node = ''] = /^ExecStart=(\S+) /m.exec(unit) ?? [];
     expect(existsSync(node)).toBe(true);
     expect(existsSync(join(root, 'usr/lib/sysusers.d/care-home-gateway.conf'))).toBe(true);
@@ -211,19 +219,45 @@ describe('the systemd service', () => {
     expect(stderr).toBe(`install: ${program} is not built: npm ci && npm run build\n`);
   });
 
-  it.skipIf(!existsSync('/usr/bin/systemd-analyze'))('is exposed to 1.5 at most', () => {
-    const { status, stdout } = spawnSync(
-      'systemd-analyze',
-      [
-        'security',
-        '--offline=true',
-        '--threshold=15',
-        '--no-pager',
-        'systemd/care-home-gateway.service',
-      ],
-      { encoding: 'utf8' },
-    );
-    expect(stdout).toMatch(/Overall exposure level/);
-    expect(status).toBe(0);
+  it('confines the gateway of each of many homes like the only one', () => {
+    const rules = (name: string) =>
+      readFileSync(`systemd/${name}.service`, 'utf8')
+        .split('\n')
+        .filter((line) => !line.startsWith('#'));
+    const [one, each] = [rules('care-home-gateway'), rules('care-home-gateway@')];
+    // Each has a configuration and data of its own, and counts among all homes of the server.
+    expect(each.filter((line) => !one.includes(line))).toEqual([
+      'Description=Care-home gateway of %i',
+      'Documentation=file:///opt/care-home-gateway/docs/many-homes.md',
+      'Slice=care-home-gateway.slice',
+      'StateDirectory=care-home-gateway/%i',
+      'Environment=GATEWAY_DATA_DIR=/var/lib/care-home-gateway/%i',
+      'ExecStart=/usr/bin/node /opt/care-home-gateway/dist/main.js --config /etc/care-home-gateway/%i.yaml',
+    ]);
+    expect(one.filter((line) => !each.includes(line))).toHaveLength(5);
   });
+
+  it.skipIf(!existsSync(ANALYZE))('is a valid unit for each of many homes', () => {
+    const root = destination('units');
+    expect(install('.', root).status).toBe(0);
+    const instance = join(directory, 'care-home-gateway@haus-am-see.service');
+    copyFileSync(join(root, TEMPLATE), instance);
+    const { stderr } = spawnSync(ANALYZE, ['verify', instance], { encoding: 'utf8' });
+    expect(stderr.split('\n').filter((line) => line.includes('care-home-gateway@'))).toEqual([]);
+  });
+
+  it
+    .skipIf(!existsSync(ANALYZE))
+    .each(['systemd/care-home-gateway.service', 'systemd/care-home-gateway@.service'])(
+    'is exposed to 1.5 at most: %s',
+    (unit) => {
+      const { status, stdout } = spawnSync(
+        ANALYZE,
+        ['security', '--offline=true', '--threshold=15', '--no-pager', unit],
+        { encoding: 'utf8' },
+      );
+      expect(stdout).toMatch(/Overall exposure level/);
+      expect(status).toBe(0);
+    },
+  );
 });

@@ -4,6 +4,10 @@ import type { FieldFault } from '../errors.js';
 import { certificateFaults, clientTlsFaults, within } from './certificate-faults.js';
 import { storeFaults } from './store-faults.js';
 
+const DEFAULT_LEASE_SECONDS = 5;
+/** A renewal that is late must not end the lease. */
+const RENEWALS_OF_LEASE = 2;
+
 const text = z.string().min(1).optional().catch(undefined);
 const listener = z.object({ host: z.string().catch('localhost') }).catch({ host: 'localhost' });
 const certificate = { certFile: text, keyFile: text };
@@ -16,13 +20,18 @@ const bridge = z.object({
 });
 
 /** Only the keys checked here, so that no other fault of the configuration hides theirs. */
+const seconds = z.number().catch(0);
+
 const looked = z.object({
+  lease: z
+    .object({ lengthSeconds: z.number().catch(DEFAULT_LEASE_SECONDS), renewSeconds: seconds })
+    .catch({ lengthSeconds: DEFAULT_LEASE_SECONDS, renewSeconds: 0 }),
   allowPlaintext: z.boolean().catch(false),
   mqtt: listener,
   http: listener,
   tls: z.object(certificate).catch({}),
   bridges: z.array(bridge.catch({})).catch([]),
-  redis: z.unknown(),
+  redis: z.unknown().optional(),
 });
 
 type Looked = z.output<typeof looked>;
@@ -35,8 +44,9 @@ type Bridge = Looked['bridges'][number];
  * @param cwd the base of relative file names
  */
 export function furtherFaults(values: unknown, cwd: string): FieldFault[] {
-  const { bridges, tls, redis, ...exposure } = looked.parse(values);
+  const { bridges, tls, lease, redis, ...exposure } = looked.parse(values);
   return [
+    ...within('lease', leaseFaults(lease)),
     ...plaintextFaults(exposure),
     ...within('tls', certificateFaults(tls, cwd)),
     ...within('redis', storeFaults(redis, cwd)),
@@ -51,12 +61,17 @@ export function furtherFaults(values: unknown, cwd: string): FieldFault[] {
   ];
 }
 
+function leaseFaults({ lengthSeconds, renewSeconds }: Looked['lease']): FieldFault[] {
+  if (lengthSeconds >= renewSeconds * RENEWALS_OF_LEASE) return [];
+  return [{ path: 'renewSeconds', message: 'must be at most half of lengthSeconds' }];
+}
+
 /** Plaintext beyond this machine must be allowed explicitly (CONTRACT 1, listeners). */
 function plaintextFaults({
   allowPlaintext,
   mqtt,
   http,
-}: Omit<Looked, 'bridges' | 'tls' | 'redis'>) {
+}: Omit<Looked, 'bridges' | 'tls' | 'lease' | 'redis'>) {
   if (allowPlaintext) return [];
   const hosts = [
     { path: 'mqtt.host', host: mqtt.host },

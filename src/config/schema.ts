@@ -18,6 +18,7 @@ const MAX_MQTT_PACKET_BYTES = 268_435_455;
 const MAX_UINT16 = 65_535;
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 const MAX_DAYS = 36_500;
+const MAX_LEASE_SECONDS = 3_600;
 /** 5 GiB: the limit of one PUT in S3 as well. */
 const MAX_UPLOAD_BYTES = 5 * 1024 ** 3;
 
@@ -108,6 +109,12 @@ export const configSchema = z.strictObject({
   mqtt: mqtt.prefault({}),
   http: http.prefault({}),
   redis: storeSchema.prefault({}),
+  lease: z
+    .strictObject({
+      lengthSeconds: count.max(MAX_LEASE_SECONDS).default(5),
+      renewSeconds: count.max(MAX_LEASE_SECONDS).default(1),
+    })
+    .prefault({}),
   log: z
     .strictObject({
       level: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),

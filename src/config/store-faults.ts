@@ -19,12 +19,14 @@ const looked = z
     sentinelUser: given,
     sentinelPassword: given,
     sentinelTls: files.optional(),
+    replicas: z.number().optional().catch(undefined),
   })
   .catch({});
 
 type Looked = z.output<typeof looked>;
 type Key = keyof Looked;
 
+const NO_PLACE = 'is for a store of yours: give url, sentinels or cluster';
 const PLACES = ['url', 'sentinels', 'cluster'] as const;
 const FOR_PLACES = ['user', 'password', 'tls'] as const;
 const FOR_SENTINELS = ['name', 'sentinelUser', 'sentinelPassword', 'sentinelTls'] as const;
@@ -48,7 +50,8 @@ function placeFaults(keys: Looked): FieldFault[] {
   const needing = (names: readonly Key[], message: string) =>
     names.filter((key) => keys[key] !== undefined).map((key) => fault(key, message));
   if (place === undefined) {
-    faults.push(...needing(FOR_PLACES, 'is for a store of yours: give url, sentinels or cluster'));
+    faults.push(...needing(FOR_PLACES, NO_PLACE));
+    if ((keys.replicas ?? 0) > 0) faults.push(fault('replicas', NO_PLACE));
   }
   if (keys.sentinels === undefined) {
     faults.push(...needing(FOR_SENTINELS, 'is for sentinels, which are missing'));

@@ -3,6 +3,7 @@ import { type Address, parseAddress } from '../domain/server-address.js';
 
 /** An empty store needs some of it. */
 const MIN_STORE_BYTES = 16 * 1024 * 1024;
+const MAX_REPLICAS = 10;
 
 const filePath = z.string().min(1, 'must not be empty');
 const word = z.string().regex(/^[^\s\p{Cc}]+$/u, 'must be text without white space');
@@ -41,6 +42,10 @@ export const storeSchema = z.strictObject({
   sentinelUser: word.optional(),
   sentinelPassword: password.optional(),
   sentinelTls: tls.optional(),
+  /** How many replicas have what is acknowledged. */
+  replicas: z.int().min(0).max(MAX_REPLICAS).default(0),
+  /** What becomes of acknowledgements while fewer confirm. */
+  withoutReplica: z.enum(['continue', 'refuse']).default('continue'),
   maxMemoryBytes: z.int().min(MIN_STORE_BYTES).optional(),
 });
 

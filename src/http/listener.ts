@@ -5,12 +5,12 @@ import type { Duplex } from 'node:stream';
 import { getRequestListener, RequestError } from '@hono/node-server';
 import type { Logger } from 'pino';
 import { isLoopbackAddress, networkOf } from '../domain/addresses.js';
-import { GatewayError } from '../errors.js';
 import type { ProcessorShare } from '../processor-share.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
 import { TlsHandshakes } from '../tls-handshakes.js';
 import { ConnectionQuota } from './connection-quota.js';
 import { HttpConnection } from './http-connection.js';
+import { type BoundAddress, listen } from './listen.js';
 import { answerClientError, BodyTimeout, problemResponse } from './unroutable.js';
 import { requestClass } from './upgrade-offer.js';
 
@@ -62,11 +62,6 @@ export interface HttpListenerOptions {
   readonly isKnown: (network: string) => boolean;
   /** Names who has too many connections. */
   readonly watch: Pick<QuotaWatch, 'exceeded'>;
-}
-
-export interface BoundAddress {
-  readonly address: string;
-  readonly port: number;
 }
 
 export interface HttpListener {
@@ -255,30 +250,6 @@ function limitBodyTime(
     if (incoming.complete) lift();
   });
   return lift;
-}
-
-function listen(server: Server, options: HttpListenerOptions): Promise<BoundAddress> {
-  const { host, port, tls, log } = options;
-  return new Promise((resolve, reject) => {
-    server.once('error', (error) => {
-      const url = `${tls === undefined ? 'http' : 'https'}://${host}:${port}`;
-      const reason = 'code' in error ? String(error.code) : error.message;
-      const detail = `Cannot listen on ${url}: ${reason}.`;
-      reject(new GatewayError('start-failed', detail, { cause: error }));
-    });
-    server.listen({ host, port }, () => {
-      server.removeAllListeners('error');
-      server.on('error', (error) =>
-        log.error({ part: 'http', err: error }, 'http listener failed'),
-      );
-      const bound = server.address();
-      if (bound === null || typeof bound === 'string') {
-        reject(new GatewayError('start-failed', `${host}:${port} is not a TCP address.`));
-      } else {
-        resolve({ address: bound.address, port: bound.port });
-      }
-    });
-  });
 }
 
 /**

@@ -44,6 +44,7 @@ const PROBLEMS: Readonly<Record<ErrorCode, ProblemKind>> = {
   'too-many-requests': { status: 429, title: 'Too many requests' },
   'store-unavailable': { status: 503, title: 'Store unavailable' },
   'not-ready': { status: 503, title: 'Not ready' },
+  'standing-by': { status: 503, title: 'Standing by' },
   'insufficient-storage': { status: 507, title: 'Insufficient storage' },
   'invalid-config': { status: 500, title: 'Internal error' },
   'start-failed': { status: 500, title: 'Internal error' },

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { DeadLetter, DeadLetterStore } from '../site/bridge-list.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';
-import { execute } from './transaction.js';
+import { runAtOnce } from './transaction.js';
 
 /** People read dead letters one by one: more would only fill the store. */
 const MAX_PER_BRIDGE = 1_000;
@@ -26,12 +26,10 @@ export class DeadLetterStoreRedis implements DeadLetterStore {
     const key = this.#keys.deadLetters(bridge);
     const text = JSON.stringify({ ...letter, base64: payload.toString('base64') });
     await answering(() =>
-      execute(
-        this.#redis
-          .multi()
-          .lpush(key, text)
-          .ltrim(key, 0, MAX_PER_BRIDGE - 1),
-      ),
+      runAtOnce(this.#redis, [
+        ['LPUSH', key, text],
+        ['LTRIM', key, '0', String(MAX_PER_BRIDGE - 1)],
+      ]),
     );
   }
 

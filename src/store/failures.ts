@@ -16,7 +16,7 @@ export async function answering<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Errors of a store that is full, loading or being replaced, and takes the write later. */
+/** Errors of a store that is full, loading or being replaced, or whose lease another gateway has. */
 const TEMPORARY_ERRORS: readonly string[] = [
   'OOM',
   'MISCONF',
@@ -29,6 +29,7 @@ const TEMPORARY_ERRORS: readonly string[] = [
   'MOVED',
   'ASK',
   'NOREPLICAS',
+  'FENCED',
 ];
 
 /**

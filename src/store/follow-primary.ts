@@ -95,11 +95,11 @@ class Follower {
  * Declares one more key of a script, which never exists.
  *
  * While a slot moves, a script may find some of its keys here and others gone, and Redis ends it then in the
- * middle of its writes. A script with a declared key that is not there is not begun.
+ * middle of its writes. A script with a declared key that is not there is not begun. The script does not see it.
  */
 function addKey(command: Command, key: string): void {
   if (command.name.toLowerCase() !== 'eval') return;
-  const count = Number(command.args[1]);
-  command.args.splice(1, 1, String(count + 1));
+  const [script, count] = [String(command.args[0]), Number(command.args[1])];
+  command.args.splice(0, 2, `table.remove(KEYS) ${script}`, String(count + 1));
   command.args.splice(2 + count, 0, key);
 }

@@ -22,9 +22,19 @@ export class Keys {
     return this.#key('absent');
   }
 
+  /** String: written to see whether replicas confirm it (replica-link.ts). */
+  get replicaMark(): string {
+    return this.#key('replica-mark');
+  }
+
   /** For the connection of aedes-persistence-redis, whose own key names know no prefix. */
   get brokerPrefix(): string {
     return `${this.#prefix}broker:`;
+  }
+
+  /** Hash: which gateway serves the site (lease.ts). */
+  get lease(): string {
+    return this.#key('lease');
   }
 
   /** Hash: topic → retained message, as aedes-persistence-redis keeps it. */

@@ -1,16 +1,20 @@
 import { readFileSync } from 'node:fs';
-import type { Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 import type { z } from 'zod';
+import { READS_ONLY } from './write-guard.js';
 
-/** A Lua script of ./lua, each of which opens with its contract. */
+/** A Lua script of ./lua, each of which opens with its contract: `Reads only.` if it writes nothing. */
 export class Script<Reply> {
   readonly #lua: string;
   readonly #reply: z.ZodType<Reply>;
 
-  constructor(name: string, reply: z.ZodType<Reply>) {
+  /** @param flag of Redis 7 and later, which makes every key that the script uses one of its keys */
+  constructor(name: string, reply: z.ZodType<Reply>, flag?: 'allow-oom') {
     const lua = readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), 'utf8');
     // The store digests the text at each call: a third of it is comments.
-    this.#lua = lua.replace(/^ *--.*$/gm, '');
+    const mark = lua.startsWith('-- Reads only.') ? READS_ONLY : '';
+    const head = flag === undefined ? mark : `#!lua flags=${flag}\n`;
+    this.#lua = head + lua.replace(/^ *--.*$/gm, '');
     this.#reply = reply;
   }
 
@@ -21,7 +25,7 @@ export class Script<Reply> {
    * this one (DEPENDENCY-FAULTS 19).
    */
   async run(
-    redis: Redis,
+    redis: Redis | Cluster,
     keys: readonly string[],
     args: readonly (string | number | Buffer)[],
   ): Promise<Reply> {
@@ -30,7 +34,7 @@ export class Script<Reply> {
 
   /** Runs a script whose answer holds bytes that are no text. */
   async runForBuffers(
-    redis: Redis,
+    redis: Redis | Cluster,
     keys: readonly string[],
     args: readonly (string | number | Buffer)[],
   ): Promise<Reply> {

@@ -10,7 +10,7 @@ import type {
   StoredSessions,
 } from '../delivery/session-store.js';
 import type { Keys } from './keys.js';
-import { execute } from './transaction.js';
+import { execute, runAtOnce } from './transaction.js';
 
 const positions = z.object({ alarms: z.number(), messages: z.number() });
 const subscriptions = z.array(
@@ -106,14 +106,13 @@ export class SessionStoreRedis implements SessionStore {
 
   async save(session: SessionRecord): Promise<void> {
     const { key, owner } = session;
-    const fields = {
-      owner,
-      subscriptions: JSON.stringify(session.subscriptions),
-      ...positionFields(session),
-    };
-    await execute(
-      this.#redis.multi().hset(this.#keys.session(key), fields).sadd(this.#keys.sessions, key),
-    );
+    const { cursors, seenAtMs } = positionFields(session);
+    const subscriptions = JSON.stringify(session.subscriptions);
+    const fields = ['owner', owner, 'subscriptions', subscriptions, 'cursors', cursors];
+    await runAtOnce(this.#redis, [
+      ['HSET', this.#keys.session(key), ...fields, 'seenAtMs', seenAtMs],
+      ['SADD', this.#keys.sessions, key],
+    ]);
   }
 
   async saveCursors(sessions: readonly SessionPosition[]): Promise<void> {
@@ -133,12 +132,10 @@ export class SessionStoreRedis implements SessionStore {
   }
 
   async delete(key: string): Promise<void> {
-    await execute(
-      this.#redis
-        .multi()
-        .del(this.#keys.session(key), this.#keys.received(key))
-        .srem(this.#keys.sessions, key),
-    );
+    await runAtOnce(this.#redis, [
+      ['DEL', this.#keys.session(key), this.#keys.received(key)],
+      ['SREM', this.#keys.sessions, key],
+    ]);
   }
 
   /** Reads one session; undefined, and that one left out, when its record is unreadable. */
@@ -158,8 +155,11 @@ export class SessionStoreRedis implements SessionStore {
   }
 }
 
-function positionFields({ cursors, seenAtMs }: SessionPosition): Record<string, string | number> {
+function positionFields({ cursors, seenAtMs }: SessionPosition): {
+  readonly cursors: string;
+  readonly seenAtMs: string;
+} {
   const { alarms, messages } = cursors;
   const stored = { alarms: toStored(alarms), messages: toStored(messages) };
-  return { cursors: JSON.stringify(stored), seenAtMs };
+  return { cursors: JSON.stringify(stored), seenAtMs: String(seenAtMs) };
 }

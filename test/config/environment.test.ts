@@ -53,7 +53,24 @@ const OTHER_VALUES: Record<string, [text: string, value: unknown]> = {
   GATEWAY_HTTP_OPEN_METRICS: ['true', true],
   GATEWAY_HTTP_PUBLIC_URL: ['https://box.test/gateway', 'https://box.test/gateway'],
   GATEWAY_REDIS_MAX_MEMORY_BYTES: ['1000000000', 1_000_000_000],
-  GATEWAY_REDIS_URL: ['unix:///run/redis.sock', 'unix:///run/redis.sock'],
+  GATEWAY_REDIS_URL: ['rediss://127.0.0.1:7', 'rediss://127.0.0.1:7'],
+  GATEWAY_REDIS_SENTINELS: ['["a:26379"]', [{ host: 'a', port: 26_379 }]],
+  GATEWAY_REDIS_NAME: ['home-7', 'home-7'],
+  GATEWAY_REDIS_CLUSTER: ['["[::1]:7000"]', [{ host: '::1', port: 7000 }]],
+  GATEWAY_REDIS_USER: ['gateway', 'gateway'],
+  GATEWAY_REDIS_PASSWORD: ['hunter2', 'hunter2'],
+  GATEWAY_REDIS_TLS_CA_FILE: [CERT_FILE, CERT_FILE],
+  GATEWAY_REDIS_TLS_CERT_FILE: [CERT_FILE, CERT_FILE],
+  GATEWAY_REDIS_TLS_KEY_FILE: [KEY_FILE, KEY_FILE],
+  GATEWAY_REDIS_SENTINEL_USER: ['watcher', 'watcher'],
+  GATEWAY_REDIS_SENTINEL_PASSWORD: ['hunter3', 'hunter3'],
+  GATEWAY_REDIS_SENTINEL_TLS_CA_FILE: [CERT_FILE, CERT_FILE],
+  GATEWAY_REDIS_SENTINEL_TLS_CERT_FILE: [CERT_FILE, CERT_FILE],
+  GATEWAY_REDIS_SENTINEL_TLS_KEY_FILE: [KEY_FILE, KEY_FILE],
+  GATEWAY_REDIS_REPLICAS: ['2', 2],
+  GATEWAY_REDIS_WITHOUT_REPLICA: ['refuse', 'refuse'],
+  GATEWAY_LEASE_LENGTH_SECONDS: ['1030', 1030],
+  GATEWAY_LEASE_RENEW_SECONDS: ['103', 103],
   GATEWAY_LOG_LEVEL: ['silent', 'silent'],
   GATEWAY_LIMITS_CONNECTIONS_PER_SECOND: ['9', 9],
   GATEWAY_LIMITS_CONNECTION_BURST: ['10', 10],
@@ -122,16 +139,27 @@ function valueAt(value: unknown, path: readonly string[]): unknown {
   return path.reduce<unknown>((inner, name) => z.looseObject({}).parse(inner)[name], value);
 }
 
-test('has one variable for every key of the schema', () => {
-  const keys = configKeys(configSchema);
-  expect(keys.map(({ variable }) => variable).sort()).toEqual(Object.keys(OTHER_VALUES).sort());
+/** Variables that cannot be set beside each other: the store is in one place. */
+const ELSEWHERE: Record<string, RegExp> = {
+  url: /^GATEWAY_REDIS_(SENTINEL|NAME|CLUSTER)/,
+  sentinels: /^GATEWAY_REDIS_(URL|CLUSTER)/,
+  cluster: /^GATEWAY_REDIS_(URL|SENTINEL|NAME)/,
+};
 
-  const env = Object.fromEntries(
-    Object.entries(OTHER_VALUES).map(([name, [text]]) => [name, text]),
-  );
-  const config = loadConfig({ ...NOWHERE, env });
-  for (const { path, variable } of keys) {
-    expect([variable, valueAt(config, path)]).toEqual([variable, OTHER_VALUES[variable]?.[1]]);
+test('has one variable for every key of the schema', () => {
+  const variables = configKeys(configSchema).map(({ variable }) => variable);
+  expect(variables.sort()).toEqual(Object.keys(OTHER_VALUES).sort());
+});
+
+test.each(Object.entries(ELSEWHERE))('sets every key beside redis.%s', (_place, elsewhere) => {
+  const values = Object.entries(OTHER_VALUES).filter(([name]) => !elsewhere.test(name));
+  const config = loadConfig({
+    ...NOWHERE,
+    env: Object.fromEntries(values.map(([name, [text]]) => [name, text])),
+  });
+  const paths = new Map(configKeys(configSchema).map(({ variable, path }) => [variable, path]));
+  for (const [name, [, value]] of values) {
+    expect([name, valueAt(config, paths.get(name) ?? [])]).toEqual([name, value]);
   }
 });
 

@@ -33,7 +33,8 @@ const DEFAULTS: Config = {
     maxConnectionsPerAddress: 1_000,
     openMetrics: false,
   },
-  redis: {},
+  redis: { replicas: 0, withoutReplica: 'continue' },
+  lease: { lengthSeconds: 5, renewSeconds: 1 },
   log: { level: 'info' },
   limits: {
     connectionsPerSecond: 10,
@@ -260,6 +261,13 @@ describe('faults', () => {
   test('are found in the environment even when the file is broken', () => {
     const file = '/none/gateway.yaml';
     expect(pathsOf({ file, env: { GATEWAY_LOG_LEVEL: 'loud' } })).toEqual([file, 'log.level']);
+  });
+
+  test('tell of a lease that a single late renewal would end', () => {
+    const message = 'must be at most half of lengthSeconds';
+    const fault = { path: 'lease.renewSeconds', message };
+    expect(faultsOf({ yaml: 'lease: { lengthSeconds: 5, renewSeconds: 3 }' })).toEqual([fault]);
+    expect(faultsOf({ yaml: 'lease: { renewSeconds: 3 }' })).toEqual([fault]);
   });
 
   test('say which key is missing', () => {

@@ -19,6 +19,7 @@ const readyLine = z.object({
     https: bound.optional(),
   }),
 });
+const standingByLine = z.object({ addresses: z.object({ http: bound }) });
 type Addresses = z.infer<typeof readyLine>['addresses'];
 
 const START_TIMEOUT_MS = 60_000;
@@ -101,6 +102,39 @@ export class GatewayProcess {
 
   /** Starts the gateway; after `stop` or `kill` on the same ports, as a box does. */
   async start(timeoutMs = START_TIMEOUT_MS): Promise<void> {
+    const from = this.lines.length;
+    const ended = this.#spawn();
+    await Promise.race([this.ready(from, timeoutMs), ended]);
+  }
+
+  /** Starts the gateway, which will stand by. Resolves to where it answers HTTP. */
+  async startStandingBy(): Promise<string> {
+    const from = this.lines.length;
+    const ended = this.#spawn();
+    return Promise.race([this.standingBy(from), ended]);
+  }
+
+  /** Resolves once it has begun to serve, in a line from the given one on. */
+  async ready(from = 0, timeoutMs = START_TIMEOUT_MS): Promise<void> {
+    const line = await this.#log.next('"msg":"gateway ready"', from, timeoutMs);
+    this.#addresses = readyLine.parse(JSON.parse(line)).addresses;
+    gatewayStartedAt(this.httpUrl);
+  }
+
+  /** Resolves to where it answers HTTP, once it stands by, in a line from the given one on. */
+  async standingBy(from = 0): Promise<string> {
+    const line = await this.#log.next('"msg":"gateway standing by"', from);
+    const { port } = standingByLine.parse(JSON.parse(line)).addresses.http;
+    return `http://127.0.0.1:${port}`;
+  }
+
+  /** Stops the process as a machine without a turn does (SIGSTOP), or lets it go on (SIGCONT). */
+  signal(signal: 'SIGSTOP' | 'SIGCONT' | 'SIGTERM'): void {
+    this.#child?.kill(signal);
+  }
+
+  /** Starts the process; the result rejects when it ends. */
+  #spawn(): Promise<never> {
     const limit = this.#maxOpenFiles;
     const program = [process.execPath, 'dist/main.js'];
     // prlimit becomes the program that it is given.
@@ -120,16 +154,15 @@ export class GatewayProcess {
     });
     this.#child = child;
     this.#log.read(child.stderr);
-    this.#addresses = await new Promise<Addresses>((resolve, reject) => {
+    this.#log.read(child.stdout);
+    const ended = new Promise<never>((_, reject) => {
       child.once('exit', (code) => {
         reject(new Error(`the gateway ended with ${code}:\n${this.lines.join('\n')}`));
       });
-      this.#log
-        .next('"msg":"gateway ready"', this.lines.length, timeoutMs)
-        .then((line) => resolve(readyLine.parse(JSON.parse(line)).addresses), reject);
-      this.#log.read(child.stdout);
     });
-    gatewayStartedAt(this.httpUrl);
+    // Also after the start, when nobody waits for it.
+    ended.catch(() => undefined);
+    return ended;
   }
 
   /** Writes its configuration file for the next start or `reload`: keys, or the text. */

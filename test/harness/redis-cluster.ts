@@ -16,7 +16,7 @@ const PASSWORD = 'password-of-the-cluster';
 const NODES = 6;
 const PRIMARIES = 3;
 const SLOTS = 16_384;
-const KEYS_AT_ONCE = '100';
+const KEYS_AT_ONCE = '20';
 
 const keysSchema = z.array(z.string());
 
@@ -82,8 +82,16 @@ export class RedisCluster {
     return this.#program(found);
   }
 
-  /** Moves a slot with all its keys to another primary, as `redis-cli --cluster reshard` does. */
-  async moveSlot(slot: number, to: RedisProgram): Promise<void> {
+  /**
+   * Moves a slot with all its keys to another primary, as `redis-cli --cluster reshard` does.
+   *
+   * @param meanwhile awaited whenever a few keys more have gone, the others not yet
+   */
+  async moveSlot(
+    slot: number,
+    to: RedisProgram,
+    meanwhile: () => Promise<void> = async () => undefined,
+  ): Promise<void> {
     const from = await this.primaryOf(slot);
     if (from === to) return;
     const [fromId, toId] = await Promise.all([from, to].map(({ redis }) => redis.cluster('MYID')));
@@ -96,6 +104,7 @@ export class RedisCluster {
       if (keys.length === 0) break;
       const target = ['127.0.0.1', String(to.port), '', '0', '5000', 'AUTH', PASSWORD];
       await from.redis.call('migrate', ...target, 'KEYS', ...keys);
+      await meanwhile();
     }
     // The new owner first: a slot without an owner would be the old one's again.
     for (const program of [to, from, ...(await this.#otherPrimaries(from, to))]) {
@@ -150,10 +159,13 @@ export class RedisCluster {
   }
 
   async #otherPrimaries(...without: readonly RedisProgram[]): Promise<RedisProgram[]> {
-    return (await this.#view())
-      .filter((each) => each.isPrimary && !each.hasFailed)
-      .map((each) => this.#program(each))
-      .filter((program) => !without.includes(program));
+    return (
+      (await this.#view())
+        .filter((each) => each.isPrimary && !each.hasFailed)
+        .map((each) => this.#program(each))
+        // A killed one hears of it from the others when it is back.
+        .filter((program) => program.isRunning && !without.includes(program))
+    );
   }
 
   async #isWhole(): Promise<boolean> {

@@ -17,7 +17,7 @@ import { recordingLog } from './embedded-support.js';
 
 const TAKEOVER_MS = 8_000;
 /** Writes a key that exists, and one that does not and is not declared, as the scripts of the log do. */
-const COUNT = `redis.call('INCR', KEYS[1]) redis.call('SET', ARGV[1], ARGV[2]) return 1`;
+const COUNT = `redis.call('INCR', KEYS[1]) redis.call('SET', ARGV[1], ARGV[2]) return #KEYS`;
 
 let cluster: RedisCluster;
 beforeAll(async () => {

@@ -1,3 +1,4 @@
+-- Reads only.
 -- One page of the alarm history, merged from the indexes of the wanted groups and kinds. Each is read from
 -- its sorted set and from its blocks, which append-alarms.lua packs.
 -- KEYS[1] history   KEYS[2] groups that the location or device has alarms of

@@ -1,3 +1,4 @@
+-- Reads only.
 -- Finds out which of these devices have raised an alarm with an id in a location.
 -- KEYS[1] alarm log
 -- ARGV[1] prefix of alarm ids, ARGV[2] of places (in the slot of the log)   ARGV[3] location

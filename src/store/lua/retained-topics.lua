@@ -1,3 +1,4 @@
+-- Reads only.
 -- Lists the topics of retained messages, a part of all at a time: the values stay here, however large.
 -- KEYS[1] retained messages, as aedes-persistence-redis keeps them
 -- ARGV[1] cursor, 0 to begin   ARGV[2] pattern of the topics

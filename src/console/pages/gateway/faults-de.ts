@@ -65,6 +65,24 @@ export const FAULTS_DE: Readonly<Record<keyof typeof FAULTS_EN, FaultWords>> = {
     advice:
       'Drei Antworten in Folge dauerten über 200 ms: eine langsame Platte, oder ein anderer Nutzer des Servers.',
   },
+  'No replica confirms what is stored: new alarms are on one machine only.': {
+    fault:
+      'Keine Replik bestätigt, was gespeichert ist: Neue Alarme liegen nur auf einer Maschine.',
+    advice:
+      'Weniger Repliken als `redis.replicas` bestätigen innerhalb von 2 s: Eine ist aus, abgeschnitten, kopiert noch, oder ihre Platte hängt. Bringen Sie sie wieder in Gang, bevor der Primärserver Schaden nimmt: Was solange bestätigt wird, geht verloren, wenn eine Replik ohne es übernimmt. Die Störung geht vorbei, sobald eine Replik wieder alles hat. Bleibt sie, obwohl die Replik verbunden ist: Ab Redis 7.2 braucht diese `appendonly yes` und mindestens die Version des Primärservers, und der Benutzer des Gateways die Rechte `+wait +waitaof`.',
+  },
+  'No replica confirms what is stored: nothing is acknowledged.': {
+    fault: 'Keine Replik bestätigt, was gespeichert ist: Nichts wird bestätigt.',
+    advice:
+      'Dasselbe mit `redis.withoutReplica: refuse`. Alarme werden live weitergeleitet, Änderungen über HTTP mit 503 beantwortet.',
+  },
+  'The store has no replica, and most Sentinels cannot be reached or do not take it for the primary: nothing is acknowledged.':
+    {
+      fault:
+        'Der Speicher hat keine Replik, und die meisten Sentinels sind nicht erreichbar oder halten ihn nicht für den Primärserver: Nichts wird bestätigt.',
+      advice:
+        'Diese Maschine ist von den anderen abgeschnitten, die einen anderen Primärserver wählen können, oder Sentinel hat einen Neustart des Primärservers noch nicht bemerkt (10 s). Prüfen Sie das Netz zwischen den Maschinen und auf jeder `redis-cli -p 26379 sentinel master <name>`. Nennen Sie in `redis.sentinels` alle Sentinels: Mehr als die Hälfte aller muss antworten.',
+    },
   'Files of the store on the disk are missing or cut short: it is writing all that it has anew.': {
     fault:
       'Dateien des Speichers auf der Platte fehlen oder sind abgeschnitten: Er schreibt alles neu, was er hat.',

@@ -22,6 +22,12 @@ export const FAULTS_EN = {
     "`limits.total.retainedBytes`, or a quarter of the store's memory. A message is then retained only in the place of one as large; otherwise the topic has none. Remove what nobody needs (an empty retained message)",
   "The store is slow.":
     "three answers in a row took over 200 ms: a slow disk, another user of the server",
+  "No replica confirms what is stored: new alarms are on one machine only.":
+    "fewer than `redis.replicas` replicas confirm within 2 s: one is down, cut off, copying, or its disk hangs. Bring it back before the primary has trouble: what is acknowledged meanwhile is lost if a replica without it takes over. Goes when a replica has all again. If it stays although the replica is connected: it needs `appendonly yes` from Redis 7.2 on, where it must be as new as the primary, and the gateway's user the permissions `+wait +waitaof`",
+  "No replica confirms what is stored: nothing is acknowledged.":
+    "the same with `redis.withoutReplica: refuse`. Alarms are forwarded live, changes over HTTP answer 503",
+  "The store has no replica, and most Sentinels cannot be reached or do not take it for the primary: nothing is acknowledged.":
+    "this machine is cut off from the others, which may choose another primary, or Sentinel has not noticed a restart of the primary yet (10 s). Look at the network between the machines and at `redis-cli -p 26379 sentinel master <name>` on each. Name all Sentinels in `redis.sentinels`: more than half of those that there are must answer",
   "Files of the store on the disk are missing or cut short: it is writing all that it has anew.":
     "somebody removed or cut files under `<dataDir>/redis`. Do not restart before the fault is gone",
   "maxmemory-policy is …: a store that runs out of memory deletes alarms that were acknowledged. Set it to noeviction.":

@@ -1,0 +1,198 @@
+import type { Logger } from 'pino';
+import type { Config } from './config/schema.js';
+import { isEmbeddedStore } from './config/store-schema.js';
+import type { ExternalStore, GatewayOptions } from './foundation.js';
+import { Gateway } from './gateway.js';
+import type { GatewayAddresses } from './listening.js';
+import { Releasers } from './releasers.js';
+import { StandingBy } from './standing-by.js';
+import { connectManagementRedis, connectRedis, untilReady } from './store/connection.js';
+import { claimDataDirectory, createDataDirectory } from './store/data-directory.js';
+import { Keys } from './store/keys.js';
+import { holderName, Lease } from './store/lease.js';
+import { type HeldLease, LeaseKeeper } from './store/lease-keeper.js';
+import { checkServer } from './store/server-check.js';
+import { addressOfStore, type StoreAddress } from './store-place.js';
+
+const RELEASE_TIMEOUT_MS = 1_000;
+/** The store takes no more of a gateway that has lost the lease: nothing is worth waiting for. */
+const LOST_TIMEOUT_MS = 300;
+const READY_TIMEOUT_MS = 10_000;
+/** A store that takes longer to answer is away, and the gateway says so over HTTP. */
+const AWAY_AFTER_MS = 1_000;
+
+export interface ServiceOptions extends Omit<GatewayOptions, 'store' | 'beforeListening'> {
+  /** Told whenever the gateway has begun to serve. */
+  readonly onReady: (addresses: GatewayAddresses) => void;
+  /** Told whenever another gateway serves. */
+  readonly onStandingBy: () => void;
+}
+
+/**
+ * A gateway for as long as the process runs.
+ *
+ * On its own store it serves, and that is all. On an external one, which another gateway may serve as well, it
+ * stands by until it has the lease, serves, and stands by again when the lease is another's.
+ */
+export class Service {
+  readonly #options: ServiceOptions;
+  readonly #releasers = new Releasers();
+  #config: Config;
+  #gateway: Gateway | undefined;
+  #gatewayLog: Logger;
+  #held: HeldLease | undefined;
+  #isStopping = false;
+  /** Ends the wait of a gateway that serves. */
+  #stopped: () => void = () => undefined;
+
+  constructor(options: ServiceOptions) {
+    this.#options = options;
+    this.#config = options.config;
+    this.#gatewayLog = options.log;
+  }
+
+  /**
+   * Resolves once the gateway on its own store is ready, and otherwise when it was stopped.
+   *
+   * @throws GatewayError `start-failed`, with everything stopped again
+   */
+  async run(): Promise<void> {
+    if (isEmbeddedStore(this.#config.redis)) {
+      await this.#serve();
+      return;
+    }
+    try {
+      await this.#serveInTurn();
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+  }
+
+  /** Applies the bridges of a changed configuration, now or when the gateway serves. */
+  async reload(config: Config): Promise<void> {
+    this.#config = { ...this.#config, bridges: config.bridges };
+    await this.#gateway?.reload(config);
+  }
+
+  /** Stops within ten seconds; the lease is given up when nothing is written any more. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    await this.#gateway?.stop();
+    await this.#held?.giveUp();
+    this.#stopped();
+    await this.#releasers.release({
+      timeoutMs: RELEASE_TIMEOUT_MS,
+      onFailure: (error) => this.#options.log.error({ err: error }, 'failed to leave the lease'),
+      onOutOfTime: () => undefined,
+    });
+  }
+
+  async #serveInTurn(): Promise<void> {
+    const { log } = this.#options;
+    const stopped = new Promise<undefined>((resolve) => {
+      this.#stopped = () => resolve(undefined);
+    });
+    const standingBy = new StandingBy(this.#config, log);
+    this.#releasers.add(() => standingBy.close());
+    const keys = new Keys(this.#config.site);
+    const releasers = this.#releasers;
+    const address = addressOfStore({ config: this.#config, keys, log, releasers });
+    const keeper = await this.#openLease(address, standingBy);
+    while (!this.#isStopping) {
+      const held = await this.#untilHeld(keeper, standingBy);
+      if (held === undefined || this.#isStopping) {
+        await held?.giveUp();
+        return;
+      }
+      this.#held = held;
+      log.info({ epoch: held.epoch, holder: held.holder }, 'took the lease of the store');
+      const isServing = await this.#serveUnder({ address, tenure: held }, held, standingBy);
+      const lostTo = isServing ? await Promise.race([held.lost, stopped]) : await held.lost;
+      if (this.#isStopping || lostTo === undefined) return;
+      const { holder, epoch } = lostTo;
+      log.warn({ holder, epoch }, 'lost the lease to another gateway, stopping to serve');
+      // All else that its parts could say follows from that.
+      this.#gatewayLog.level = 'fatal';
+      await this.#gateway?.stop(LOST_TIMEOUT_MS);
+      this.#gateway = undefined;
+    }
+  }
+
+  /** Stands by until the lease is ours, unless it is at once. */
+  async #untilHeld(keeper: LeaseKeeper, standingBy: StandingBy): Promise<HeldLease | undefined> {
+    const answer = await keeper.ask();
+    if (answer !== undefined && 'giveUp' in answer) return answer;
+    standingBy.tell(answer);
+    await this.#standBy(standingBy);
+    return keeper.wait(
+      () => !this.#isStopping,
+      (state) => standingBy.tell(state),
+    );
+  }
+
+  async #standBy(standingBy: StandingBy): Promise<void> {
+    await standingBy.open();
+    this.#options.onStandingBy();
+  }
+
+  /** Starts a gateway; false when it lost the lease before it was ready. */
+  async #serveUnder(
+    store: ExternalStore,
+    held: HeldLease,
+    standingBy: StandingBy,
+  ): Promise<boolean> {
+    try {
+      await this.#serve(store, () => standingBy.close());
+      return true;
+    } catch (error) {
+      if (!(await held.isLost())) throw error;
+      return false;
+    }
+  }
+
+  async #serve(store?: ExternalStore, beforeListening?: () => Promise<void>): Promise<void> {
+    const config = this.#config;
+    const log = this.#options.log.child({});
+    this.#gatewayLog = log;
+    const gateway = new Gateway({ ...this.#options, log, config, store, beforeListening });
+    this.#gateway = gateway;
+    const addresses = await gateway.start();
+    if (!this.#isStopping) this.#options.onReady(addresses);
+  }
+
+  /** Connects to the external store, which must be suitable. */
+  async #openLease(address: StoreAddress, standingBy: StandingBy): Promise<LeaseKeeper> {
+    const { log, elapsed } = this.#options;
+    const {
+      site,
+      dataDir,
+      redis: { cluster },
+      lease: { lengthSeconds, renewSeconds },
+    } = this.#config;
+    const patient = connectRedis({ ...address, name: 'server-check' });
+    this.#releasers.add(() => patient.disconnect());
+    // Before the first write. A store that is away is waited for.
+    const away = setTimeout(() => {
+      this.#standBy(standingBy).catch((error: unknown) =>
+        log.warn({ err: error }, 'failed to stand by'),
+      );
+    }, AWAY_AFTER_MS);
+    await checkServer(patient, cluster !== undefined).finally(() => clearTimeout(away));
+    patient.disconnect();
+    const redis = connectManagementRedis({ ...address, name: 'lease' });
+    this.#releasers.add(() => redis.disconnect());
+    // One that has gone away again is asked for the lease until it answers.
+    await untilReady(redis, READY_TIMEOUT_MS).catch(() => undefined);
+    await createDataDirectory(dataDir);
+    const lease = new Lease({
+      redis,
+      key: new Keys(site).lease,
+      holder: holderName(),
+      place: claimDataDirectory(dataDir),
+      lengthMs: lengthSeconds * 1000,
+      elapsed,
+    });
+    return new LeaseKeeper({ lease, redis, renewMs: renewSeconds * 1000, log });
+  }
+}

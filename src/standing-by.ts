@@ -1,0 +1,74 @@
+import type { Logger } from 'pino';
+import type { BoundAddress } from './broker/listeners.js';
+import type { Config } from './config/schema.js';
+import { StandingByListener } from './http/standing-by.js';
+import { explained, readTls } from './listening.js';
+import type { LeaseState } from './store/lease.js';
+
+const STORE_IS_AWAY =
+  'This gateway stands by: the store does not answer, so that it cannot know whether another serves.';
+
+/** What a gateway shows the world while another serves. */
+export class StandingBy {
+  readonly #config: Config;
+  readonly #log: Logger;
+  readonly #listeners: StandingByListener[] = [];
+  #isOpen = false;
+  #reason = STORE_IS_AWAY;
+  #holder: string | undefined;
+
+  constructor(config: Config, log: Logger) {
+    this.#config = config;
+    this.#log = log;
+  }
+
+  /**
+   * Opens the listeners of HTTP, unless they are open.
+   *
+   * @throws GatewayError `start-failed` when an address cannot be bound
+   */
+  async open(): Promise<void> {
+    if (this.#isOpen) return;
+    this.#isOpen = true;
+    const { http, tls } = this.#config;
+    const addresses: Record<string, BoundAddress> = {
+      http: await explained(this.#listen, 'http')(http.host, http.port),
+    };
+    if (tls !== undefined) {
+      const texts = await readTls(tls.certFile, tls.keyFile);
+      const listenTls = explained(this.#listen, 'http');
+      addresses['https'] = await listenTls(tls.host, http.tlsPort, texts);
+    }
+    this.#log.info({ addresses }, 'gateway standing by');
+  }
+
+  /** Says who serves, and logs it when it is another than before. */
+  tell(state: LeaseState | undefined): void {
+    if (state === undefined) {
+      this.#reason = STORE_IS_AWAY;
+      return;
+    }
+    const { holder, epoch } = state;
+    this.#reason = `This gateway stands by: ${holder} serves the site.`;
+    if (holder === this.#holder) return;
+    this.#holder = holder;
+    this.#log.info({ holder, epoch }, 'another gateway serves the site of this store');
+  }
+
+  /** Frees the addresses for the gateway. */
+  async close(): Promise<void> {
+    await Promise.all(this.#listeners.splice(0).map((listener) => listener.stop()));
+    this.#isOpen = false;
+  }
+
+  readonly #listen = (
+    host: string,
+    port: number,
+    tls?: { readonly cert: string; readonly key: string },
+  ): Promise<BoundAddress> => {
+    const reason = () => this.#reason;
+    const listener = new StandingByListener({ host, port, tls, reason, log: this.#log });
+    this.#listeners.push(listener);
+    return listener.start();
+  };
+}

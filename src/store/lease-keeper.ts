@@ -1,0 +1,144 @@
+import type { Cluster, Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import type { Lease, LeaseState } from './lease.js';
+import type { Fence } from './write-guard.js';
+
+/** How soon after a lease was given up another gateway asks for it. */
+const ASK_INTERVAL_MS = 25;
+
+export interface LeaseKeeperOptions {
+  readonly lease: Lease;
+  /** The connection of the lease alone, whose commands fail soon. */
+  readonly redis: Redis | Cluster;
+  readonly renewMs: number;
+  readonly log: Logger;
+}
+
+/** What a gateway that serves under a lease knows of it. */
+export interface Tenure {
+  readonly epoch: number;
+  /** The name of this gateway. */
+  readonly holder: string;
+  readonly fence: Fence;
+  /** To be called when a write was refused: the lease may be another's. */
+  readonly fenced: () => void;
+}
+
+/** A lease that is ours and renewed. */
+export interface HeldLease extends Tenure {
+  /** Resolves to who has the lease when it is another's. */
+  readonly lost: Promise<LeaseState>;
+  /** Asks the store whether the lease is another's. */
+  readonly isLost: () => Promise<boolean>;
+  /** Stops renewing, and gives the lease up unless it is lost. */
+  readonly giveUp: () => Promise<void>;
+}
+
+/**
+ * Asks for the lease again and again, and renews it while it is ours.
+ *
+ * A store that does not answer makes nobody lose the lease: without it nothing is acknowledged, and the
+ * gateway goes on forwarding alarms live (CONTRACT 4.4). It is lost when the store says that it is another's.
+ */
+export class LeaseKeeper {
+  readonly #options: LeaseKeeperOptions;
+  #hasFailed = false;
+
+  constructor(options: LeaseKeeperOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Asks once.
+   *
+   * @returns the lease, or who has it; undefined when the store does not answer
+   */
+  async ask(): Promise<HeldLease | LeaseState | undefined> {
+    try {
+      const state = await this.#options.lease.take();
+      this.#hasFailed = false;
+      return state.isOurs ? this.#hold(state) : state;
+    } catch (error) {
+      this.#failed(error);
+      return undefined;
+    }
+  }
+
+  /**
+   * Asks until the lease is ours.
+   *
+   * @param isWanted whether to go on
+   * @param told of each answer that it is another's
+   * @returns the lease; undefined when it is wanted no more
+   */
+  async wait(
+    isWanted: () => boolean,
+    told: (state: LeaseState | undefined) => void,
+  ): Promise<HeldLease | undefined> {
+    while (isWanted()) {
+      const answer = await this.ask();
+      if (answer !== undefined && 'giveUp' in answer) {
+        if (isWanted()) return answer;
+        await answer.giveUp();
+        return undefined;
+      }
+      told(answer);
+      await new Promise((resolve) => setTimeout(resolve, ASK_INTERVAL_MS));
+    }
+    return undefined;
+  }
+
+  #hold({ epoch, holder }: LeaseState): HeldLease {
+    const { lease, renewMs } = this.#options;
+    let lostTo: LeaseState | undefined;
+    let lose: (state: LeaseState) => void = () => undefined;
+    const lost = new Promise<LeaseState>((resolve) => {
+      lose = resolve;
+    });
+    let isAsking = false;
+    const renew = async (): Promise<void> => {
+      if (isAsking || lostTo !== undefined) return;
+      isAsking = true;
+      try {
+        const state = await lease.renew(epoch);
+        this.#hasFailed = false;
+        if (state.isOurs) return;
+        clearInterval(timer);
+        lostTo = state;
+        lose(state);
+      } catch (error) {
+        this.#failed(error);
+      } finally {
+        isAsking = false;
+      }
+    };
+    const timer = setInterval(renew, renewMs);
+    return {
+      epoch,
+      holder,
+      fence: lease.fence(epoch),
+      fenced: () => void renew(),
+      lost,
+      isLost: async () => {
+        await renew();
+        return lostTo !== undefined;
+      },
+      giveUp: async () => {
+        clearInterval(timer);
+        if (lostTo === undefined) await lease.release(epoch).catch(this.#failed);
+      },
+    };
+  }
+
+  /** A store that is away is logged as such (StoreOutages). */
+  readonly #failed = (error: unknown): void => {
+    const { redis, log } = this.#options;
+    const isSilent = error instanceof Error && error.message === 'Command timed out';
+    // The kernel reports a peer that vanished only after minutes.
+    if (isSilent && redis.status === 'ready') redis.disconnect(true);
+    const isRefused = error instanceof Error && error.name === 'ReplyError';
+    const level = isRefused && !this.#hasFailed ? 'warn' : 'debug';
+    this.#hasFailed ||= isRefused;
+    log[level]({ err: error }, 'the store refuses the lease');
+  };
+}

@@ -1,0 +1,118 @@
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { Cluster, Redis } from 'ioredis';
+import { z } from 'zod';
+import { Script } from './scripts.js';
+import type { Fence } from './write-guard.js';
+
+const RANDOM_BYTES = 3;
+
+const takeReply = z.tuple([z.number(), z.number(), z.string(), z.string()]);
+const renewReply = z.tuple([z.number(), z.number(), z.string()]);
+
+/** The scripts, which a store whose memory is full takes as well: it is served live (CONTRACT 4.4). */
+const SCRIPTS = {
+  take: new Script('take-lease', takeReply, 'allow-oom'),
+  renew: new Script('renew-lease', renewReply, 'allow-oom'),
+  release: new Script('release-lease', z.number(), 'allow-oom'),
+};
+/** The same for Redis 6.2, whose scripts have no flags. */
+const PLAIN_SCRIPTS: typeof SCRIPTS = {
+  take: new Script('take-lease', takeReply),
+  renew: new Script('renew-lease', renewReply),
+  release: new Script('release-lease', z.number()),
+};
+
+/** Who has the lease. */
+export interface LeaseState {
+  readonly isOurs: boolean;
+  readonly epoch: number;
+  /** Empty while nobody has it. */
+  readonly holder: string;
+}
+
+export interface LeaseOptions {
+  readonly redis: Redis | Cluster;
+  readonly key: string;
+  /** The name of this gateway. */
+  readonly holder: string;
+  /** What no other living gateway has; empty without one (data-directory.ts). */
+  readonly place: string;
+  readonly lengthMs: number;
+  /** Milliseconds by a clock that does not jump. */
+  readonly elapsed: () => number;
+}
+
+/** A name that tells an operator which process it is, and that no other has. */
+export function holderName(): string {
+  return `${hostname()}/${process.pid}/${randomBytes(RANDOM_BYTES).toString('hex')}`;
+}
+
+/**
+ * The lease of a site in its store: one gateway has it and serves, the others stand by.
+ *
+ * It is an agreement about who serves, and no more: what keeps a gateway that has lost it from writing is the
+ * check of each write (write-guard.ts), whatever the clocks say.
+ */
+export class Lease {
+  readonly #options: LeaseOptions;
+  #scripts = SCRIPTS;
+  #epoch = 0;
+  /** The other's last renewal, and when it was first seen. */
+  #renewal = '';
+  #renewalSeenAtMs = 0;
+
+  constructor(options: LeaseOptions) {
+    this.#options = options;
+  }
+
+  /** Takes the lease unless another gateway has it. */
+  async take(): Promise<LeaseState> {
+    const { holder, place, lengthMs, elapsed } = this.#options;
+    const isOver = elapsed() - this.#renewalSeenAtMs > lengthMs;
+    const args = [holder, place, lengthMs, this.#epoch, isOver ? this.#renewal : ''];
+    const [taken, epoch, by, renewal] = await this.#run(({ take }) => take, args);
+    if (renewal !== this.#renewal) {
+      this.#renewal = renewal;
+      this.#renewalSeenAtMs = elapsed();
+    }
+    return this.#state(taken, epoch, by);
+  }
+
+  /** Renews the lease that `take` has taken. */
+  async renew(epoch: number): Promise<LeaseState> {
+    const { holder, place, lengthMs } = this.#options;
+    const args = [holder, place, lengthMs, epoch];
+    return this.#state(...(await this.#run(({ renew }) => renew, args)));
+  }
+
+  /** Gives the lease up for the next gateway to take it at once. */
+  async release(epoch: number): Promise<void> {
+    await this.#run(({ release }) => release, [this.fence(epoch).token]);
+  }
+
+  /** What each write under the lease is checked against. */
+  fence(epoch: number): Fence {
+    return { key: this.#options.key, token: `${epoch} ${this.#options.holder}` };
+  }
+
+  #state(isOurs: number, epoch: number, holder: string): LeaseState {
+    this.#epoch = Math.max(this.#epoch, epoch);
+    return { isOurs: isOurs === 1, epoch, holder };
+  }
+
+  async #run<Reply>(
+    scriptOf: (scripts: typeof SCRIPTS) => Script<Reply>,
+    args: readonly (string | number)[],
+  ): Promise<Reply> {
+    const { redis, key } = this.#options;
+    try {
+      return await scriptOf(this.#scripts).run(redis, [key], args);
+    } catch (error) {
+      const isOld = error instanceof Error && error.message.includes('compiling script');
+      if (!isOld || this.#scripts === PLAIN_SCRIPTS) throw error;
+      this.#scripts = PLAIN_SCRIPTS;
+      return scriptOf(this.#scripts).run(redis, [key], args);
+    }
+  }
+}

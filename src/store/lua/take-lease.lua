@@ -1,0 +1,19 @@
+-- Takes the lease, if nobody has it.
+-- KEYS[1]  lease: a hash of holder, place, epoch, untilMs by the store's clock, and token (write-guard.ts)
+-- ARGV[1]  holder   ARGV[2] its place, '' for none: a holder at the same place is known to have ended
+-- ARGV[3]  milliseconds until it ends unless it is renewed
+-- ARGV[4]  the greatest epoch that the holder knows
+-- ARGV[5]  the renewal that it has known for as long as the lease lasts, '' for none: a store's clock that
+--          was set back would let nobody take the lease
+-- returns  1 when it is taken, else 0; its epoch; its holder; its last renewal
+local lease = redis.call('HMGET', KEYS[1], 'holder', 'place', 'epoch', 'untilMs')
+local holder, place, epoch, untilMs = lease[1] or '', lease[2], tonumber(lease[3]) or 0, lease[4] or '0'
+local time = redis.call('TIME')
+local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
+local renewal = epoch .. ' ' .. untilMs
+local hasEnded = holder == '' or tonumber(untilMs) <= nowMs or renewal == ARGV[5]
+if not hasEnded and (ARGV[2] == '' or ARGV[2] ~= place) then return {0, epoch, holder, renewal} end
+epoch = math.max(epoch, tonumber(ARGV[4])) + 1
+redis.call('HSET', KEYS[1], 'holder', ARGV[1], 'place', ARGV[2], 'epoch', epoch,
+  'untilMs', string.format('%.0f', nowMs + ARGV[3]), 'token', epoch .. ' ' .. ARGV[1])
+return {1, epoch, ARGV[1], ''}

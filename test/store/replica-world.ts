@@ -1,0 +1,183 @@
+import { once } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
+import type { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { onTestFinished } from 'vitest';
+import { connectManagementRedis, connectRedis } from '../../src/store/connection.js';
+import { Replicas, type ReplicasOptions } from '../../src/store/replicas.js';
+import { StoreOutages } from '../../src/store/store-outages.js';
+import { guardWrites } from '../../src/store/write-guard.js';
+import { RedisProgram } from '../harness/redis-program.js';
+import { unusedPort } from '../harness/unused-port.js';
+import { recordingLog, temporaryDirectory } from './embedded-support.js';
+
+export const MARK = '{home}:replica-mark';
+const WAITING = /\r\n(waitaof|wait)\r\n/i;
+
+/** A server of the test's own that forces each write to its disk. */
+export async function startServer(...settings: readonly string[]): Promise<RedisProgram> {
+  const directory = join(temporaryDirectory(), 'redis');
+  const port = await unusedPort();
+  const place = ['--port', String(port), '--bind', '127.0.0.1', '--dir', directory];
+  const durable = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'always'];
+  const server = new RedisProgram({
+    args: [...place, ...durable, '--repl-diskless-sync-delay', '0', ...settings],
+    ...{ directory, port, password: undefined },
+  });
+  onTestFinished(() => server.remove());
+  await server.start();
+  return server;
+}
+
+/** A replica, once it has copied. */
+export async function startReplica(of: { readonly port: number }): Promise<RedisProgram> {
+  const replica = await startServer('--replicaof', '127.0.0.1', String(of.port));
+  while ((await replica.info('replication', 'master_link_status')) !== 'up') {
+    await replica.redis.ping();
+  }
+  return replica;
+}
+
+/** The faults that are reported. */
+export class Faults {
+  readonly own = new Map<string, string>();
+  readonly elsewhere = new Map<string, string>();
+
+  report(source: string, fault: string | undefined): void {
+    set(this.own, source, fault);
+  }
+
+  reportElsewhere(source: string, fault: string | undefined): void {
+    set(this.elsewhere, source, fault);
+  }
+
+  get all(): string[] {
+    return [...this.own.values(), ...this.elsewhere.values()];
+  }
+}
+
+function set(faults: Map<string, string>, source: string, fault: string | undefined): void {
+  if (fault === undefined) faults.delete(source);
+  else faults.set(source, fault);
+}
+
+/** Connections whose writes a replica must confirm. */
+export class ConfirmedStore {
+  readonly faults = new Faults();
+  readonly lines: string[] = [];
+  readonly replicas: Replicas;
+  readonly #url: string;
+  readonly #log = recordingLog();
+
+  constructor(
+    { port, password = '' }: { readonly port: number; readonly password?: string },
+    options: Partial<ReplicasOptions> = {},
+  ) {
+    this.#url = `redis://:${password}@127.0.0.1:${port}`;
+    const log = pino({ level: 'info' }, { write: (line) => void this.lines.push(line) });
+    this.replicas = new Replicas({
+      ...{ count: 1, withoutReplica: 'continue', health: this.faults, log, markKey: MARK },
+      ...{ elapsed: performance.now.bind(performance), timeoutMs: 400 },
+      ...options,
+    });
+  }
+
+  /** Begins to wait for replicas. */
+  start(): this {
+    const trial = this.#opened(connectManagementRedis, 'replicas');
+    onTestFinished(this.replicas.start(trial));
+    return this;
+  }
+
+  /** As the message path connects: what is unconfirmed is written again. */
+  repeating(): Redis {
+    const redis = this.#opened(connectRedis, 'alarms');
+    guardWrites(redis, { confirmed: this.replicas.confirmation(redis, true) });
+    return redis;
+  }
+
+  /** As the management interface connects. */
+  async failing(): Promise<Redis> {
+    const redis = this.#opened(connectManagementRedis, 'management');
+    guardWrites(redis, { confirmed: this.replicas.confirmation(redis, false) });
+    await once(redis, 'ready');
+    return redis;
+  }
+
+  #opened(open: typeof connectRedis, name: string): Redis {
+    const { log } = this.#log;
+    const redis = open({ url: this.#url, log, name, outages: new StoreOutages(log) });
+    onTestFinished(() => redis.disconnect());
+    return redis;
+  }
+}
+
+/** Breaks connections at the moment between a write's answer and its WAIT, which reaches no server. */
+export class WaitCutter {
+  /** How many WAITs were cut off. */
+  cuts = 0;
+  /** Runs at each cut, before the client can connect again. */
+  onCut: () => Promise<void> = async () => undefined;
+  isCutting = false;
+  target: { readonly port: number };
+  readonly #server: Server;
+  readonly #ends = new Set<() => void>();
+  #isAway = false;
+
+  private constructor(target: { readonly port: number }) {
+    this.target = target;
+    this.#server = createServer((client) => this.#accept(client));
+  }
+
+  static async start(target: { readonly port: number }): Promise<WaitCutter> {
+    const cutter = new WaitCutter(target);
+    cutter.#server.listen(0, '127.0.0.1');
+    await once(cutter.#server, 'listening');
+    onTestFinished(() => {
+      cutter.#server.close();
+      for (const end of cutter.#ends) end();
+    });
+    return cutter;
+  }
+
+  get port(): number {
+    const address = this.#server.address();
+    if (address === null || typeof address === 'string') throw new Error('the proxy has no port');
+    return address.port;
+  }
+
+  #accept(client: Socket): void {
+    if (this.#isAway) {
+      client.resetAndDestroy();
+      return;
+    }
+    const server = connect({ port: this.target.port, host: '127.0.0.1' });
+    const end = () => {
+      client.destroy();
+      server.destroy();
+    };
+    client.on('data', (bytes) => {
+      if (this.isCutting && WAITING.test(bytes.toString())) {
+        end();
+        void this.#cut();
+      } else {
+        server.write(bytes);
+      }
+    });
+    server.on('data', (bytes) => client.write(bytes));
+    for (const socket of [client, server]) {
+      socket.on('error', end);
+      socket.on('close', end);
+    }
+    this.#ends.add(end);
+  }
+
+  async #cut(): Promise<void> {
+    this.cuts++;
+    this.isCutting = false;
+    this.#isAway = true;
+    await this.onCut();
+    this.#isAway = false;
+  }
+}

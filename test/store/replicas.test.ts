@@ -1,0 +1,226 @@
+import { describe, expect, test, vi } from 'vitest';
+import { CutProxy } from '../harness/cut-proxy.js';
+import { ConfirmedStore, startReplica, startServer, WaitCutter } from './replica-world.js';
+
+const ALONE = /on one machine only/;
+const REFUSAL = /nothing is acknowledged/;
+
+/** Whether the promise is still pending after the store has answered others several times. */
+async function isPending(promise: Promise<unknown>, ms = 1_000): Promise<boolean> {
+  const later = new Promise<true>((resolve) => setTimeout(resolve, ms, true));
+  return Promise.race([promise.then(() => false as const), later]);
+}
+
+/** A primary whose replica is reached through a line that can be cut. */
+async function startPair() {
+  const primary = await startServer();
+  const line = await CutProxy.start(primary);
+  const replica = await startReplica(line);
+  return { primary, line, replica };
+}
+
+describe('a write', () => {
+  test('is answered when the replica has it', async () => {
+    const primary = await startServer();
+    const replica = await startReplica(primary);
+    const redis = new ConfirmedStore(primary).start().repeating();
+
+    for (let at = 0; at < 100; at++) {
+      await redis.set('{home}:one', at);
+
+      expect(await replica.redis.get('{home}:one')).toBe(String(at));
+    }
+  });
+
+  test('waits as long as the replica is frozen when it may not go on alone', async () => {
+    const primary = await startServer();
+    const replica = await startReplica(primary);
+    const store = new ConfirmedStore(primary, { withoutReplica: 'refuse' }).start();
+    const redis = store.repeating();
+    await redis.set('{home}:one', 'before');
+    replica.freeze();
+
+    const write = redis.set('{home}:one', 'during');
+
+    expect(await isPending(write, 1_500)).toBe(true);
+    expect(store.faults.own.get('replicas-refusal')).toMatch(REFUSAL);
+    // Others are read meanwhile.
+    expect(await redis.get('{home}:one')).toBe('during');
+    replica.thaw();
+    expect(await write).toBe('OK');
+    expect(await replica.redis.get('{home}:one')).toBe('during');
+    await vi.waitFor(() => expect(store.faults.all).toEqual([]), 5_000);
+  });
+
+  test('is answered after the timeout when it may go on alone', async () => {
+    const primary = await startServer();
+    const replica = await startReplica(primary);
+    const store = new ConfirmedStore(primary).start();
+    const redis = store.repeating();
+    await redis.set('{home}:one', 'before');
+    replica.freeze();
+
+    const startedMs = performance.now();
+    await redis.set('{home}:one', 'during');
+
+    expect(performance.now() - startedMs).toBeGreaterThan(350);
+    expect(store.faults.elsewhere.get('replicas')).toMatch(ALONE);
+    expect(store.faults.own.size).toBe(0);
+    const aloneMs = performance.now();
+    await redis.set('{home}:one', 'alone');
+    expect(performance.now() - aloneMs).toBeLessThan(200);
+    replica.thaw();
+    await vi.waitFor(() => expect(store.faults.all).toEqual([]), 5_000);
+    await redis.set('{home}:one', 'after');
+    expect(await replica.redis.get('{home}:one')).toBe('after');
+    expect(store.lines.filter((line) => /no replica|again/.test(line))).toHaveLength(2);
+  });
+
+  test('does not wait for a replica that has gone', async () => {
+    const primary = await startServer();
+    const replica = await startReplica(primary);
+    const store = new ConfirmedStore(primary, { timeoutMs: 20_000 }).start();
+    const redis = store.repeating();
+    await redis.set('{home}:one', 'before');
+    await replica.kill();
+
+    await redis.set('{home}:one', 'alone');
+
+    expect(store.faults.elsewhere.get('replicas')).toMatch(ALONE);
+  });
+
+  test('fails at once, and changes nothing, when the management interface may not go on alone', async () => {
+    const primary = await startServer();
+    const replica = await startReplica(primary);
+    const store = new ConfirmedStore(primary, { withoutReplica: 'refuse' }).start();
+    const redis = await store.failing();
+    await redis.set('{home}:one', 'before');
+    replica.freeze();
+    await expect(redis.set('{home}:one', 'during')).rejects.toMatchObject({
+      code: 'store-unavailable',
+      detail: expect.stringMatching(REFUSAL),
+    });
+
+    await expect(redis.set('{home}:one', 'after')).rejects.toThrow(REFUSAL);
+
+    expect(await redis.get('{home}:one')).toBe('during');
+    replica.thaw();
+    await vi.waitFor(() => redis.set('{home}:one', 'again'), 5_000);
+    expect(await replica.redis.get('{home}:one')).toBe('again');
+  });
+
+  test('tells of a frozen replica although nothing is written, and of its return', async () => {
+    const primary = await startServer();
+    const replica = await startReplica(primary);
+    const store = new ConfirmedStore(primary).start();
+    replica.freeze();
+    await vi.waitFor(() => expect(store.faults.all).toEqual([expect.stringMatching(ALONE)]), 8_000);
+
+    replica.thaw();
+
+    await vi.waitFor(() => expect(store.faults.all).toEqual([]), 5_000);
+  });
+});
+
+describe('a connection that breaks between a write and its WAIT', () => {
+  test('does not acknowledge what the replica lacks', async () => {
+    const { primary, line, replica } = await startPair();
+    const cutter = await WaitCutter.start(primary);
+    const store = new ConfirmedStore(cutter, { withoutReplica: 'refuse' }).start();
+    const redis = store.repeating();
+    await redis.set('{home}:one', 'before');
+    line.swallow('down');
+    cutter.isCutting = true;
+
+    const write = redis.set('{home}:one', 'during');
+    await vi.waitFor(() => expect(cutter.cuts).toBe(1));
+
+    expect(await isPending(write)).toBe(true);
+    expect(await primary.redis.get('{home}:one')).toBe('during');
+    expect(await replica.redis.get('{home}:one')).toBe('before');
+    line.pass();
+    line.reset();
+    expect(await write).toBe('OK');
+    expect(await replica.redis.get('{home}:one')).toBe('during');
+  });
+
+  test('does not acknowledge a repeated write, which changes nothing, before the replica has it', async () => {
+    const { primary, line, replica } = await startPair();
+    const cutter = await WaitCutter.start(primary);
+    const store = new ConfirmedStore(cutter, { withoutReplica: 'refuse' }).start();
+    const redis = store.repeating();
+    await redis.sadd('{home}:set', 'before');
+    line.swallow('down');
+    cutter.isCutting = true;
+
+    const write = redis.sadd('{home}:set', 'during');
+    await vi.waitFor(() => expect(cutter.cuts).toBe(1));
+
+    expect(await isPending(write)).toBe(true);
+    expect(await replica.redis.sismember('{home}:set', 'during')).toBe(0);
+    line.pass();
+    line.reset();
+    // Its second answer: the member was there.
+    expect(await write).toBe(0);
+    expect(await replica.redis.sismember('{home}:set', 'during')).toBe(1);
+  });
+
+  test('sends the write to the new primary, which lacks it, when a failover came between', async () => {
+    const { primary, line, replica } = await startPair();
+    const second = await startReplica(replica);
+    const cutter = await WaitCutter.start(primary);
+    const redis = new ConfirmedStore(cutter, { timeoutMs: 20_000 }).start().repeating();
+    await redis.set('{home}:one', 'before');
+    line.swallow('down');
+    cutter.isCutting = true;
+    cutter.onCut = async () => {
+      await primary.kill();
+      await replica.redis.replicaof('NO', 'ONE');
+      cutter.target = replica;
+    };
+
+    const write = redis.set('{home}:one', 'during');
+    await vi.waitFor(() => expect(cutter.cuts).toBe(1));
+    await write;
+
+    // The new primary has a replica that would have confirmed any WAIT.
+    expect(await replica.redis.get('{home}:one')).toBe('during');
+    expect(await second.redis.get('{home}:one')).toBe('during');
+  });
+
+  test('keeps the order of writes, also of those that were not unconfirmed yet', async () => {
+    const { primary, line, replica } = await startPair();
+    const second = await startReplica(replica);
+    const cutter = await WaitCutter.start(primary);
+    const redis = new ConfirmedStore(cutter, { timeoutMs: 20_000 }).start().repeating();
+    await redis.set('{home}:one', 'before');
+    line.swallow('down');
+    cutter.isCutting = true;
+    const later: Promise<unknown>[] = [];
+    cutter.onCut = async () => {
+      later.push(redis.set('{home}:one', 'second'));
+      await primary.kill();
+      await replica.redis.replicaof('NO', 'ONE');
+      cutter.target = replica;
+    };
+
+    await redis.set('{home}:one', 'first');
+    await Promise.all(later);
+
+    expect(await second.redis.get('{home}:one')).toBe('second');
+  });
+
+  test('fails the write of the management interface, which is sent once', async () => {
+    const primary = await startServer();
+    await startReplica(primary);
+    const cutter = await WaitCutter.start(primary);
+    const redis = await new ConfirmedStore(cutter).start().failing();
+    await redis.incr('{home}:count');
+    cutter.isCutting = true;
+
+    await expect(redis.incr('{home}:count')).rejects.toMatchObject({ code: 'store-unavailable' });
+
+    expect(cutter.cuts).toBe(1);
+    expect(await primary.redis.get('{home}:count')).toBe('2');
+  });
+});

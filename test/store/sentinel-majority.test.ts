@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { Informant } from '../../src/store/informant.js';
+import { SentinelMajority } from '../../src/store/sentinel-majority.js';
+import { RedisPair } from '../harness/redis-pair.js';
+import type { RedisProgram } from '../harness/redis-program.js';
+import { ConfirmedStore } from './replica-world.js';
+
+const RECENTLY_MS = 1_500;
+
+let pair: RedisPair;
+
+beforeAll(async () => {
+  pair = await RedisPair.start();
+});
+
+afterAll(async () => pair.remove());
+
+/** Asks the Sentinels of these ports. */
+function majorityOf(programs: readonly RedisProgram[]): SentinelMajority {
+  const informants = programs.map(({ port }) => {
+    const access = { password: pair.sentinelPassword };
+    return new Informant({ host: '127.0.0.1', port }, access);
+  });
+  onTestFinished(() => {
+    for (const informant of informants) informant.stop();
+  });
+  return new SentinelMajority(informants, pair.name);
+}
+
+async function runIdOf(server: RedisProgram): Promise<string> {
+  return (await server.info('server', 'run_id')) ?? '';
+}
+
+/** Freezes programs until the end of the test. */
+function freeze(...programs: readonly RedisProgram[]): void {
+  for (const program of programs) program.freeze();
+  onTestFinished(() => {
+    for (const program of programs) program.thaw();
+  });
+}
+
+/** A store whose writes the replica of the pair must confirm, or else the Sentinels allow. */
+function confirmedStore(primary: RedisProgram): ConfirmedStore {
+  const majority = majorityOf(pair.sentinelPrograms);
+  return new ConfirmedStore({ port: primary.port, password: pair.password }, { majority });
+}
+
+describe('the majority of the Sentinels', () => {
+  test('takes the primary for it, and not the replica', async () => {
+    const majority = majorityOf(pair.sentinelPrograms);
+    const [primary, replica] = [await pair.primary(), await pair.replica()];
+    const heardWithinMs = RECENTLY_MS;
+
+    expect(await majority.takesForPrimary({ runId: await runIdOf(primary), heardWithinMs })).toBe(
+      true,
+    );
+    expect(await majority.takesForPrimary({ runId: await runIdOf(replica), heardWithinMs })).toBe(
+      false,
+    );
+  });
+
+  test('is still there without one Sentinel, and not without two', async () => {
+    const majority = majorityOf(pair.sentinelPrograms);
+    const sought = { runId: await runIdOf(await pair.primary()), heardWithinMs: RECENTLY_MS };
+    const [, second, third] = pair.sentinelPrograms;
+    if (second === undefined || third === undefined) throw new Error('too few Sentinels');
+
+    freeze(third);
+    expect(await majority.takesForPrimary(sought)).toBe(true);
+    freeze(second);
+    expect(await majority.takesForPrimary(sought)).toBe(false);
+    second.thaw();
+    await vi.waitFor(async () => expect(await majority.takesForPrimary(sought)).toBe(true), 5_000);
+  });
+
+  test('counts Sentinels that the configuration does not name', async () => {
+    const majority = majorityOf(pair.sentinelPrograms.slice(0, 1));
+    const sought = { runId: await runIdOf(await pair.primary()), heardWithinMs: RECENTLY_MS };
+
+    expect(await majority.takesForPrimary(sought)).toBe(false);
+  });
+
+  test('is not in touch with a primary that is frozen', async () => {
+    const majority = majorityOf(pair.sentinelPrograms);
+    const primary = await pair.primary();
+    const sought = { runId: await runIdOf(primary), heardWithinMs: RECENTLY_MS };
+    freeze(primary);
+
+    await vi.waitFor(
+      async () => expect(await majority.takesForPrimary(sought)).toBe(false),
+      // Before a Sentinel calls it down.
+      2_900,
+    );
+    primary.thaw();
+    await vi.waitFor(async () => expect(await majority.takesForPrimary(sought)).toBe(true), 5_000);
+  });
+});
+
+describe('a primary without its replica', () => {
+  test('acknowledges as long as most Sentinels take it for the primary', async () => {
+    const [primary, replica] = [await pair.primary(), await pair.replica()];
+    const store = confirmedStore(primary).start();
+    const redis = store.repeating();
+    await redis.set('{home}:one', 'before');
+    freeze(replica);
+
+    await redis.set('{home}:one', 'alone');
+
+    expect(store.faults.all).toEqual([expect.stringMatching(/one machine only/)]);
+  });
+
+  test('acknowledges nothing when it is cut off from most Sentinels, and again with them', async () => {
+    const [primary, replica] = [await pair.primary(), await pair.replica()];
+    const [, second, third] = pair.sentinelPrograms;
+    if (second === undefined || third === undefined) throw new Error('too few Sentinels');
+    const store = confirmedStore(primary).start();
+    const redis = store.repeating();
+    const management = await store.failing();
+    await redis.set('{home}:one', 'before');
+    freeze(replica, second, third);
+    let isAnswered = false;
+
+    const write = redis.set('{home}:one', 'during').finally(() => {
+      isAnswered = true;
+    });
+
+    await vi.waitFor(
+      () => expect(store.faults.own.get('replicas-refusal')).toMatch(/most Sentinels/),
+      5_000,
+    );
+    await expect(management.set('{home}:two', '')).rejects.toThrow(/most Sentinels/);
+    expect(await management.exists('{home}:two')).toBe(0);
+    expect(isAnswered).toBe(false);
+    third.thaw();
+    expect(await write).toBe('OK');
+    expect(store.faults.own.size).toBe(0);
+    expect(await management.set('{home}:two', '')).toBe('OK');
+  });
+});
