@@ -28,6 +28,7 @@ const CHAOS = [
   'test/broker/{fair-reading,retained-stream,slowed}.test.ts',
   'test/browser/board-day.test.ts',
   'test/chaos/{behind-slow,behind-values,full-memory,memory,overload}.test.ts',
+  'test/chaos/pair/pair.test.ts',
   'test/contract/start.test.ts',
   'test/delivery/isolation.test.ts',
   'test/hostile/**/*.test.ts',

@@ -101,6 +101,11 @@ export class FollowingAddress extends PairAddress {
     await super.close();
   }
 
+  /** Whether the address leads anywhere. */
+  get isHeld(): boolean {
+    return this.#holder !== undefined;
+  }
+
   /** Takes the gateway's box off the clients' network, until `plug`. */
   unplug(gateway: PairGateway): void {
     this.#unplugged.add(gateway);

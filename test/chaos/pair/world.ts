@@ -70,6 +70,7 @@ export class PairWorld {
       await world.following.listen();
       await world.alternating.listen();
       await world.untilWhole();
+      await until(() => world.following.isHeld, 'the address leads nowhere');
     } catch (error) {
       for (const each of world.gateways) await each.keep();
       await world.end();
