@@ -32,6 +32,7 @@ const CHAOS = [
   'test/contract/start.test.ts',
   'test/delivery/isolation.test.ts',
   'test/hostile/**/*.test.ts',
+  'test/store/{cluster,cluster-gateway,failover,pair-gateway}.test.ts',
   'test/pair/many-homes.test.ts',
 ];
 

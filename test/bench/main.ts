@@ -4,6 +4,7 @@ import { history } from './history.js';
 import { handleInterrupts } from './interruption.js';
 import { isolation } from './isolation.js';
 import { overload } from './overload.js';
+import { replicas } from './replicas.js';
 import { USAGE } from './speed/options.js';
 import { speed } from './speed/speed.js';
 import { start } from './start.js';
@@ -17,10 +18,11 @@ const PARTS: ReadonlyMap<string, Part> = new Map<string, Part>([
   ['history', history],
   ['overload', overload],
   ['start', start],
+  ['replicas', replicas],
   ['speed', speed],
 ]);
 /** Each of them takes longer than all others together, and is run by its name only. */
-const LONG_PARTS: readonly string[] = ['overload', 'start', 'speed'];
+const LONG_PARTS: readonly string[] = ['overload', 'start', 'replicas', 'speed'];
 const HELP = `usage: npm run bench -- [PART…] [OPTION…]
 
 parts: ${[...PARTS.keys()].join(', ')}; without any: all but ${LONG_PARTS.join(', ')}

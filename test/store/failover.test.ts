@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import {
   connectManagementRedis,
@@ -10,9 +11,10 @@ import { PrimaryWatch } from '../../src/store/primary-watch.js';
 import { sentinelSource } from '../../src/store/sentinels.js';
 import { StoreOutages } from '../../src/store/store-outages.js';
 import { RedisPair } from '../harness/redis-pair.js';
-import type { RedisProgram } from '../harness/redis-program.js';
+import { RedisProgram } from '../harness/redis-program.js';
 import { until } from '../harness/until.js';
-import { recordingLog } from './embedded-support.js';
+import { unusedPort } from '../harness/unused-port.js';
+import { recordingLog, temporaryDirectory } from './embedded-support.js';
 
 /** Within this the hurried Sentinels have a new primary, and nobody waits for anything else. */
 const TAKEOVER_MS = 5_000;
@@ -183,4 +185,27 @@ describe('at a fixed address', () => {
     expect(await server.redis.get('fixed')).toBe('1');
     await pair.untilReplicated();
   });
+});
+
+test('keeps the order of a write that was refused and one that had no answer yet', async () => {
+  const port = await unusedPort();
+  const directory = temporaryDirectory();
+  const args = ['--port', String(port), '--dir', directory, '--save', ''];
+  const server = new RedisProgram({ args, directory, port, password: undefined });
+  await server.start();
+  onTestFinished(() => server.remove());
+  const claim = { primary: { host: '127.0.0.1', port }, epoch: 1 };
+  const source = { name: 'fixed', ask: () => [Promise.resolve(claim)], stop: () => undefined };
+  const { log } = recordingLog();
+  const redis = connected(connectRedis, { primary: new PrimaryWatch(source, log) });
+  await redis.set('key', 'before');
+  await server.redis.replicaof('127.0.0.1', 1);
+  const broken = once(redis, 'reconnecting');
+  // The server refuses the first while the second is still on its way.
+  const last = 'x'.repeat(8 * 1024 * 1024);
+  const answers = [redis.set('key', 'first'), redis.set('key', last)];
+  await broken;
+  await server.redis.replicaof('NO', 'ONE');
+  expect(await Promise.all(answers)).toEqual(['OK', 'OK']);
+  expect(await server.redis.strlen('key')).toBe(last.length);
 });
