@@ -61,6 +61,8 @@ export class Lease {
   /** The other's last renewal, and when it was first seen. */
   #renewal = '';
   #renewalSeenAtMs = 0;
+  /** When the last renewal that the store has answered was sent. */
+  #renewedAtMs = 0;
 
   constructor(options: LeaseOptions) {
     this.#options = options;
@@ -69,21 +71,32 @@ export class Lease {
   /** Takes the lease unless another gateway has it. */
   async take(): Promise<LeaseState> {
     const { holder, place, lengthMs, elapsed } = this.#options;
-    const isOver = elapsed() - this.#renewalSeenAtMs > lengthMs;
+    const sentAtMs = elapsed();
+    const isOver = sentAtMs - this.#renewalSeenAtMs > lengthMs;
     const args = [holder, place, lengthMs, this.#epoch, isOver ? this.#renewal : ''];
     const [taken, epoch, by, renewal] = await this.#run(({ take }) => take, args);
     if (renewal !== this.#renewal) {
       this.#renewal = renewal;
       this.#renewalSeenAtMs = elapsed();
     }
+    this.#renewedAtMs = sentAtMs;
     return this.#state(taken, epoch, by);
+  }
+
+  /** Whether the lease may have ended since it was renewed, and another gateway have taken it. */
+  get isOverdue(): boolean {
+    const { lengthMs, elapsed } = this.#options;
+    return elapsed() - this.#renewedAtMs >= lengthMs;
   }
 
   /** Renews the lease that `take` has taken. */
   async renew(epoch: number): Promise<LeaseState> {
-    const { holder, place, lengthMs } = this.#options;
+    const { holder, place, lengthMs, elapsed } = this.#options;
+    const sentAtMs = elapsed();
     const args = [holder, place, lengthMs, epoch];
-    return this.#state(...(await this.#run(({ renew }) => renew, args)));
+    const reply = await this.#run(({ renew }) => renew, args);
+    this.#renewedAtMs = sentAtMs;
+    return this.#state(...reply);
   }
 
   /** Gives the lease up for the next gateway to take it at once. */

@@ -11,7 +11,7 @@ import { unusedPort } from '../harness/unused-port.js';
 
 /** Short, so that the tests need not wait for five seconds. */
 const LEASE_SECONDS = 2;
-/** With room for a machine that is busy; measured at 0.2 s on one that is not (docs/guarantees.md). */
+/** With room for a machine that is busy. */
 const HANDED_OVER_WITHIN_MS = 2_000;
 
 const leaseLine = z.object({ epoch: z.number(), holder: z.string() });
