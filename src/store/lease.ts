@@ -6,6 +6,8 @@ import { Script } from './scripts.js';
 import type { Fence } from './write-guard.js';
 
 const RANDOM_BYTES = 3;
+/** Between two answers of a store that is there; far more than one that is slow takes. */
+const MAX_GAP_MS = 1_000;
 
 const takeReply = z.tuple([z.number(), z.number(), z.string(), z.string()]);
 const renewReply = z.tuple([z.number(), z.number(), z.string()]);
@@ -58,28 +60,39 @@ export class Lease {
   readonly #options: LeaseOptions;
   #scripts = SCRIPTS;
   #epoch = 0;
-  /** The other's last renewal, and when it was first seen. */
+  /** The other's last renewal, and since when it has been the last, the store answering all the time. */
   #renewal = '';
   #renewalSeenAtMs = 0;
-  /** When the last renewal that the store has answered was sent. */
+  #answeredAtMs: number | undefined;
+  /** When the last taking or renewal of our own that the store has answered was sent. */
   #renewedAtMs = 0;
 
   constructor(options: LeaseOptions) {
     this.#options = options;
   }
 
-  /** Takes the lease unless another gateway has it. */
+  /**
+   * Takes the lease unless another gateway has it.
+   *
+   * To be called again and again. A store that does not answer, or fails over, keeps the holder from renewing as
+   * it keeps us from asking: behind such a gap the lease must not have been renewed for its length once more.
+   */
   async take(): Promise<LeaseState> {
     const { holder, place, lengthMs, elapsed } = this.#options;
-    const sentAtMs = elapsed();
-    const isOver = sentAtMs - this.#renewalSeenAtMs > lengthMs;
-    const args = [holder, place, lengthMs, this.#epoch, isOver ? this.#renewal : ''];
-    const [taken, epoch, by, renewal] = await this.#run(({ take }) => take, args);
-    if (renewal !== this.#renewal) {
-      this.#renewal = renewal;
-      this.#renewalSeenAtMs = elapsed();
+    const askedAtMs = elapsed();
+    const isFirst = this.#answeredAtMs === undefined;
+    if (askedAtMs - (this.#answeredAtMs ?? askedAtMs) > MAX_GAP_MS) {
+      this.#renewalSeenAtMs = askedAtMs;
     }
-    this.#renewedAtMs = sentAtMs;
+    const isOver = askedAtMs - this.#renewalSeenAtMs > lengthMs;
+    const known = isOver ? this.#renewal : '';
+    const args = [holder, place, lengthMs, this.#epoch, known, isFirst ? '1' : ''];
+    const [taken, epoch, by, renewal] = await this.#run(({ take }) => take, args);
+    const nowMs = elapsed();
+    if (renewal !== this.#renewal || nowMs - askedAtMs > MAX_GAP_MS) this.#renewalSeenAtMs = nowMs;
+    this.#renewal = renewal;
+    this.#answeredAtMs = nowMs;
+    this.#renewedAtMs = askedAtMs;
     return this.#state(taken, epoch, by);
   }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Home } from '../broker/home.js';
@@ -187,6 +188,29 @@ describe('a takeover', () => {
     expect((await leaseOf(first, from)).epoch).toBe(2);
     expect(first.lines.slice(from).join()).not.toContain('standing by');
     expect(await history(first)).toEqual(['before']);
+  });
+});
+
+describe('a store that is silent for longer than the lease', () => {
+  it('leaves the lease where it is, and alarms go live meanwhile', async () => {
+    await second.startStandingBy();
+    const nurse = await home.nurse(device, 'alarms/#');
+    const sensor = await RawClient.connect(first, device);
+    process.kill(redis.processId, 'SIGSTOP');
+    sensor.send(alarm('before'));
+    await nurse.untilCount(1);
+    await delay(LEASE_SECONDS * 1_000 + 500);
+    sensor.send(alarm('after', 2));
+    await nurse.untilCount(2);
+    expect(sensor.packets.map(({ cmd }) => cmd)).toEqual(['connack']);
+    process.kill(redis.processId, 'SIGCONT');
+    await sensor.next('puback');
+    await sensor.next('puback');
+
+    expect(await history(first)).toEqual(['before', 'after']);
+    expect(first.lines.join()).not.toContain('lost the lease');
+    expect(second.lines.join()).not.toContain('took the lease');
+    await nurse.end();
   });
 });
 

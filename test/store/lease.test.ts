@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { Lease } from '../../src/store/lease.js';
+import { Lease, type LeaseState } from '../../src/store/lease.js';
 import { RedisServer } from '../harness/redis-server.js';
 
 const KEY = '{home}:lease';
@@ -26,6 +26,16 @@ function leaseOf(holder: string, place = '', lengthMs = 60_000): Lease {
 /** Ends the lease by the store's clock. */
 async function endLease(): Promise<void> {
   await server.redis.hset(KEY, 'untilMs', 1);
+}
+
+/** Asks every half second for so long. */
+async function askFor(lease: Lease, durationMs: number): Promise<LeaseState> {
+  let state = await lease.take();
+  for (const untilMs = elapsedMs + durationMs; elapsedMs < untilMs && !state.isOurs; ) {
+    elapsedMs += 500;
+    state = await lease.take();
+  }
+  return state;
 }
 
 describe('the lease', () => {
@@ -61,13 +71,12 @@ describe('the lease', () => {
     expect(lease.isOverdue).toBe(false);
   });
 
-  test('is another’s when it has ended by the clock of the store, and not before', async () => {
-    const [first, second] = [leaseOf('first'), leaseOf('second')];
-    await first.take();
-    expect((await second.take()).isOurs).toBe(false);
+  test('is another’s at its first ask when it has ended by the clock of the store, and not before', async () => {
+    await leaseOf('first').take();
+    expect((await leaseOf('second').take()).isOurs).toBe(false);
     await endLease();
 
-    expect(await second.take()).toEqual({ isOurs: true, epoch: 2, holder: 'second' });
+    expect(await leaseOf('third').take()).toEqual({ isOurs: true, epoch: 2, holder: 'third' });
   });
 
   test('stays the holder’s when it has ended and nobody took it', async () => {
@@ -84,13 +93,24 @@ describe('the lease', () => {
     await first.take();
     await server.redis.hset(KEY, 'untilMs', Date.now() + 3_600_000);
     await second.take();
-    elapsedMs += 60_001;
+    await askFor(second, 40_000);
     await first.renew(1);
-    expect((await second.take()).isOurs).toBe(false);
-    await second.take();
-    elapsedMs += 60_001;
+    expect((await askFor(second, 59_000)).isOurs).toBe(false);
 
-    expect(await second.take()).toEqual({ isOurs: true, epoch: 2, holder: 'second' });
+    expect(await askFor(second, 2_000)).toEqual({ isOurs: true, epoch: 2, holder: 'second' });
+  });
+
+  test('stays the holder’s when the store was silent for longer than its length', async () => {
+    const [first, second] = [leaseOf('first'), leaseOf('second')];
+    await first.take();
+    await second.take();
+    await endLease();
+    elapsedMs += 100_000;
+
+    expect((await second.take()).isOurs).toBe(false);
+    expect((await askFor(second, 59_000)).isOurs).toBe(false);
+    expect((await first.renew(1)).isOurs).toBe(true);
+    expect((await askFor(second, 59_000)).isOurs).toBe(false);
   });
 
   test('is taken at once from a holder at the same place, which has ended', async () => {

@@ -3,15 +3,15 @@
 -- ARGV[1]  holder   ARGV[2] its place, '' for none: a holder at the same place is known to have ended
 -- ARGV[3]  milliseconds until it ends unless it is renewed
 -- ARGV[4]  the greatest epoch that the holder knows
--- ARGV[5]  the renewal that it has known for as long as the lease lasts, '' for none: a store's clock that
---          was set back would let nobody take the lease
+-- ARGV[5]  the renewal that it has known for as long as the lease lasts, '' for none
+-- ARGV[6]  '1' to take what has ended by the store's clock, which goes on while the store does not answer
 -- returns  1 when it is taken, else 0; its epoch; its holder; its last renewal
 local lease = redis.call('HMGET', KEYS[1], 'holder', 'place', 'epoch', 'untilMs')
 local holder, place, epoch, untilMs = lease[1] or '', lease[2], tonumber(lease[3]) or 0, lease[4] or '0'
 local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 local renewal = epoch .. ' ' .. untilMs
-local hasEnded = holder == '' or tonumber(untilMs) <= nowMs or renewal == ARGV[5]
+local hasEnded = holder == '' or renewal == ARGV[5] or ARGV[6] == '1' and tonumber(untilMs) <= nowMs
 if not hasEnded and (ARGV[2] == '' or ARGV[2] ~= place) then return {0, epoch, holder, renewal} end
 epoch = math.max(epoch, tonumber(ARGV[4])) + 1
 redis.call('HSET', KEYS[1], 'holder', ARGV[1], 'place', ARGV[2], 'epoch', epoch,
