@@ -2,7 +2,8 @@ import { z } from 'zod';
 
 const fieldsSchema = z.array(z.string());
 /** Flags of a primary that is to be replaced, or that the Sentinel does not reach. */
-const DOUBTFUL = ['s_down', 'o_down', 'disconnected', 'failover_in_progress', 'master_reboot'];
+const REPLACING = 'failover_in_progress';
+const DOUBTFUL = ['s_down', 'o_down', 'disconnected', REPLACING, 'master_reboot'];
 /** How long the last Sentinels may take once most have agreed: one of them may know of a newer primary. */
 const LAST_ANSWERS_MS = 20;
 
@@ -76,7 +77,9 @@ export class SentinelMajority {
     const epoch = Math.max(...agreeing.map((view) => view.epoch));
     // Those that the configuration does not name count too.
     const all = Math.max(this.#sentinels.length, ...views.map(({ sentinels }) => sentinels));
-    return agreeing.length > all / 2 && views.every((view) => view.epoch <= epoch);
+    // The one Sentinel that leads a takeover may be the only one that knows of it, for some seconds.
+    const isReplaced = views.some((view) => view.epoch > epoch || view.flags.includes(REPLACING));
+    return agreeing.length > all / 2 && !isReplaced;
   }
 
   async #viewOf(sentinel: Sentinel): Promise<View> {

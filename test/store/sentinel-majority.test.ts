@@ -148,4 +148,18 @@ describe('the majority of the Sentinels after a failover', () => {
     await vi.waitFor(async () => expect(await majority.takesForPrimary(next)).toBe(true), 1_500);
     expect(await majority.takesForPrimary(former)).toBe(false);
   });
+
+  test('is none as soon as one Sentinel replaces the primary, although the others do not know yet', async () => {
+    await pair.untilReplicated();
+    const majority = majorityOf(pair.sentinelPrograms);
+    const primary = await sought(await pair.primary());
+    expect(await majority.takesForPrimary(primary)).toBe(true);
+    const [first] = pair.sentinelPrograms;
+    // It is not promoted before it is thawed.
+    freeze(await pair.replica());
+
+    await first?.redis.call('sentinel', 'failover', pair.name);
+
+    expect(await majority.takesForPrimary(primary)).toBe(false);
+  });
 });
