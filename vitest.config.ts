@@ -23,18 +23,22 @@ const UNIT = [
 /** Tests in a real browser. */
 const BROWSER = ['test/browser/**/*.test.ts'];
 
+/** Tests with several servers of Redis, which wait for a takeover most of the time. */
+const PAIR = [
+  'test/chaos/pair/pair.test.ts',
+  'test/pair/**/*.test.ts',
+  'test/store/{cluster,cluster-gateway,failover,pair-gateway}.test.ts',
+];
+
 /** Tests that measure time, or load the machine so that what others measure would be wrong. */
 const CHAOS = [
   'test/bridge/{long-outage,replay}.test.ts',
   'test/broker/{fair-reading,retained-stream,slowed}.test.ts',
   'test/browser/board-day.test.ts',
   'test/chaos/{behind-slow,behind-values,full-memory,memory,overload}.test.ts',
-  'test/chaos/pair/pair.test.ts',
   'test/contract/start.test.ts',
   'test/delivery/isolation.test.ts',
   'test/hostile/**/*.test.ts',
-  'test/pair/**/*.test.ts',
-  'test/store/{cluster,cluster-gateway,failover,pair-gateway}.test.ts',
 ];
 
 /**
@@ -65,7 +69,7 @@ export default defineConfig({
         ...{
           name: 'integration',
           include: ['test/**/*.test.ts'],
-          exclude: [...UNIT, ...BROWSER, ...CHAOS],
+          exclude: [...UNIT, ...BROWSER, ...PAIR, ...CHAOS],
         },
         // More than a small machine has cores: these tests wait for timeouts more than they compute.
         maxWorkers: 5,
@@ -74,8 +78,9 @@ export default defineConfig({
         ...PROCESSES,
         ...{ name: 'browser', include: BROWSER, exclude: CHAOS, maxWorkers: 4 },
       }),
+      project(3, { ...PROCESSES, name: 'pair', include: PAIR, maxWorkers: 4 }),
       // A process for each file: what an earlier one left in the memory would take part of the time.
-      project(3, { ...PROCESSES, isolate: true, name: 'chaos', include: CHAOS, maxWorkers: 1 }),
+      project(4, { ...PROCESSES, isolate: true, name: 'chaos', include: CHAOS, maxWorkers: 1 }),
     ],
   },
 });
