@@ -3,6 +3,7 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 /** Tests without processes, sockets or a store: many files can share a thread. */
 const UNIT = [
   'test/{config,domain}/**/*.test.ts',
+  'test/chaos/pair/acknowledgements.test.ts',
   'test/{fair-turns,log,log-lines,repeated-lines,retention-schedule}.test.ts',
   'test/broker/{back-pressure,budgets,connection-quota,connection-rate}.test.ts',
   'test/broker/{read-turns,unstored-publishes}.test.ts',
@@ -27,9 +28,11 @@ const CHAOS = [
   'test/broker/{fair-reading,retained-stream,slowed}.test.ts',
   'test/browser/board-day.test.ts',
   'test/chaos/{behind-slow,behind-values,full-memory,memory,overload}.test.ts',
+  'test/chaos/pair/pair.test.ts',
   'test/contract/start.test.ts',
   'test/delivery/isolation.test.ts',
   'test/hostile/**/*.test.ts',
+  'test/store/{cluster,cluster-gateway,failover,pair-gateway}.test.ts',
   'test/pair/many-homes.test.ts',
 ];
 

@@ -1,11 +1,16 @@
 import { z } from 'zod';
-import { type Address, addressText } from '../domain/server-address.js';
+import { type Address, addressText, isSameAddress } from '../domain/server-address.js';
 import { type ClusterNode, parseClusterNodes } from './cluster-nodes.js';
 import { Informant } from './informant.js';
 import type { Claim, PrimarySource } from './primary-watch.js';
 import type { StoreAccess } from './store-access.js';
 
 const slotSchema = z.number();
+
+/** A few are enough, and thousands of gateways may ask. */
+const ASKED_AT_ONCE = 3;
+/** Each is asked for a minute or so, then another one. */
+const ROUNDS_OF_ONE = 60;
 
 export interface ClusterOptions {
   /** Some of the nodes; the others are learnt from them. */
@@ -25,20 +30,36 @@ export interface ClusterOptions {
 export class ClusterSource implements PrimarySource {
   readonly name = 'no node of the cluster names the primary of the site';
   readonly #options: ClusterOptions;
-  readonly #informants = new Map<string, readonly [Address, Informant]>();
+  /** Every node that was ever heard of, the next one to be asked first. */
+  readonly #known: Address[] = [];
+  /** Those that are asked, the longest asked one first. */
+  readonly #asked = new Map<string, readonly [Address, Informant]>();
+  #rounds = 0;
+  #isStopped = false;
 
   constructor(options: ClusterOptions) {
     this.#options = options;
-    this.#learn(options.nodes);
+    // Gateways with the same configuration begin with different nodes.
+    const start = Math.floor(Math.random() * options.nodes.length);
+    this.#learn([...options.nodes.slice(start), ...options.nodes.slice(0, start)]);
   }
 
   ask(): readonly Promise<Claim>[] {
-    return [...this.#informants.values()].map((each) => this.#claimOf(...each));
+    if (this.#isStopped) return [];
+    const [longest] = this.#asked.keys();
+    if (++this.#rounds % ROUNDS_OF_ONE === 0 && longest !== undefined) this.#drop(longest);
+    this.#askMore();
+    return [...this.#asked].map(([key, [address, informant]]) =>
+      this.#claimOf(address, informant).catch((error: unknown) => {
+        this.#drop(key);
+        throw error;
+      }),
+    );
   }
 
   stop(): void {
-    for (const [, informant] of this.#informants.values()) informant.stop();
-    this.#informants.clear();
+    this.#isStopped = true;
+    for (const key of [...this.#asked.keys()]) this.#drop(key);
   }
 
   async #claimOf(address: Address, informant: Informant): Promise<Claim> {
@@ -48,8 +69,7 @@ export class ClusterSource implements PrimarySource {
     );
     const isNamed = this.#options.access.tls !== undefined;
     const nodes = parseClusterNodes(z.string().parse(text), address, isNamed);
-    // An answer that came after `stop` teaches nothing.
-    if (this.#informants.size > 0) this.#learn(nodes.map(({ primary }) => primary));
+    this.#learn(nodes.map(({ primary }) => primary));
     const serving = nodes.find((node) => isServing(node, slotSchema.parse(slot)));
     if (serving === undefined)
       throw new Error(`${addressText(address)}: nobody serves slot ${slot}`);
@@ -58,11 +78,25 @@ export class ClusterSource implements PrimarySource {
 
   /** Nodes are never forgotten: one that has left the cluster answers nothing, or names a lower epoch. */
   #learn(addresses: readonly Address[]): void {
-    for (const address of addresses) {
-      const key = addressText(address);
-      if (this.#informants.has(key)) continue;
-      this.#informants.set(key, [address, new Informant(address, this.#options.access)]);
+    const isNew = (address: Address) => !this.#known.some((one) => isSameAddress(one, address));
+    this.#known.push(...addresses.filter(isNew));
+  }
+
+  #askMore(): void {
+    for (let tried = 0; tried < this.#known.length; tried++) {
+      if (this.#asked.size >= ASKED_AT_ONCE) return;
+      const next = this.#known.shift();
+      if (next === undefined) return;
+      this.#known.push(next);
+      const key = addressText(next);
+      if (this.#asked.has(key)) continue;
+      this.#asked.set(key, [next, new Informant(next, this.#options.access)]);
     }
+  }
+
+  #drop(key: string): void {
+    this.#asked.get(key)?.[1].stop();
+    this.#asked.delete(key);
   }
 }
 

@@ -31,33 +31,51 @@ export function followPrimary(redis: Redis, options: FollowOptions): void {
   redis.sendCommand = (command, stream) => follower.send(command, stream);
 }
 
+interface Held {
+  readonly command: Command;
+  /** The rest of a pipeline that was not sent yet. */
+  readonly stream?: Stream;
+}
+
 class Follower {
   readonly #redis: Redis;
   readonly #options: FollowOptions;
   readonly #sendCommand: Redis['sendCommand'];
-  readonly #seen = new WeakSet<Command>();
-  #held: { readonly command: Command; readonly stream?: Stream }[] = [];
+  /** The number of each command in the order of the calls. */
+  readonly #numbers = new WeakMap<Command, number>();
+  readonly #prepared = new WeakSet<Command>();
+  #calls = 0;
+  /** Whether what was left of the last connection has been sent on this one. */
+  #isOpen = false;
+  #held: Held[] = [];
   #timer: NodeJS.Timeout | undefined;
 
   constructor(redis: Redis, options: FollowOptions) {
     this.#redis = redis;
     this.#options = options;
     this.#sendCommand = redis.sendCommand.bind(redis);
-    redis.on('ready', () => this.#sendHeld());
+    redis.on('ready', () => {
+      this.#isOpen = true;
+      this.#sendHeld();
+    });
+    redis.on('close', () => {
+      this.#isOpen = false;
+    });
     redis.on('end', () => this.#rejectHeld());
   }
 
   send(command: Command, stream?: Stream): unknown {
+    if (!this.#numbers.has(command)) this.#numbers.set(command, this.#calls++);
     // What is sent earlier greets the server, or comes here again once the connection is ready.
     if (this.#redis.status !== 'ready') return this.#sendCommand(command, stream);
-    if (!this.#seen.has(command)) this.#prepare(command);
-    if (this.#held.length === 0) return this.#sendCommand(command, stream);
+    if (!this.#prepared.has(command)) this.#prepare(command);
+    if (this.#isOpen && this.#held.length === 0) return this.#sendCommand(command, stream);
     this.#held.push({ command, stream });
     return command.promise;
   }
 
   #prepare(command: Command): void {
-    this.#seen.add(command);
+    this.#prepared.add(command);
     const { absentKey, isRetrying } = this.#options;
     if (absentKey !== undefined) addKey(command, absentKey);
     // A command of a transaction alone would be half of it.
@@ -77,10 +95,16 @@ class Follower {
   #sendHeld(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    if (this.#redis.status !== 'ready') return;
-    const held = this.#held;
+    // A socket that was just destroyed is still `ready`: what is held waits for the next.
+    if (!this.#isOpen || this.#redis.status !== 'ready' || !this.#redis.stream.writable) return;
+    // What was refused comes after what was called meanwhile, and was called earlier.
+    const held = this.#held.sort((one, other) => this.#numberOf(one) - this.#numberOf(other));
     this.#held = [];
     for (const { command, stream } of held) this.#sendCommand(command, stream);
+  }
+
+  #numberOf({ command }: Held): number {
+    return this.#numbers.get(command) ?? this.#calls;
   }
 
   #rejectHeld(): void {

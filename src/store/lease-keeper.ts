@@ -22,6 +22,8 @@ export interface Tenure {
   readonly fence: Fence;
   /** To be called when a write was refused: the lease may be another's. */
   readonly fenced: () => void;
+  /** Undefined while the lease was renewed in time, else resolves to whether it is still ours (write-guard.ts). */
+  readonly overdue: () => Promise<boolean> | undefined;
 }
 
 /** A lease that is ours and renewed. */
@@ -113,11 +115,25 @@ export class LeaseKeeper {
       }
     };
     const timer = setInterval(renew, renewMs);
+    /** Until the store has said whose the lease is; one answer for all who ask meanwhile. */
+    let asked: Promise<boolean> | undefined;
+    const untilKnown = async (): Promise<boolean> => {
+      while (lostTo === undefined && lease.isOverdue) {
+        await renew();
+        await new Promise((resolve) => setTimeout(resolve, ASK_INTERVAL_MS));
+      }
+      asked = undefined;
+      return lostTo === undefined;
+    };
     return {
       epoch,
       holder,
       fence: lease.fence(epoch),
       fenced: () => void renew(),
+      overdue: () => {
+        if (asked === undefined && lease.isOverdue) asked = untilKnown();
+        return asked;
+      },
       lost,
       isLost: async () => {
         await renew();

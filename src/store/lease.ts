@@ -62,6 +62,8 @@ export class Lease {
   #epoch = 0;
   /** The other's last renewal, and since when it has been the last, the store answering all the time. */
   #renewal = '';
+  #unrenewedSinceMs = 0;
+  /** When our own last renewal that the store has answered was sent. */
   #renewedAtMs = 0;
   #answeredAtMs: number | undefined;
 
@@ -79,23 +81,34 @@ export class Lease {
     const { holder, place, lengthMs, elapsed } = this.#options;
     const askedAtMs = elapsed();
     const isFirst = this.#answeredAtMs === undefined;
-    if (askedAtMs - (this.#answeredAtMs ?? askedAtMs) > MAX_GAP_MS) this.#renewedAtMs = askedAtMs;
-    const isOver = askedAtMs - this.#renewedAtMs > lengthMs;
+    if (askedAtMs - (this.#answeredAtMs ?? askedAtMs) > MAX_GAP_MS)
+      this.#unrenewedSinceMs = askedAtMs;
+    const isOver = askedAtMs - this.#unrenewedSinceMs > lengthMs;
     const known = isOver ? this.#renewal : '';
     const args = [holder, place, lengthMs, this.#epoch, known, isFirst ? '1' : ''];
     const [taken, epoch, by, renewal] = await this.#run(({ take }) => take, args);
     const nowMs = elapsed();
-    if (renewal !== this.#renewal || nowMs - askedAtMs > MAX_GAP_MS) this.#renewedAtMs = nowMs;
+    if (renewal !== this.#renewal || nowMs - askedAtMs > MAX_GAP_MS) this.#unrenewedSinceMs = nowMs;
     this.#renewal = renewal;
     this.#answeredAtMs = nowMs;
+    this.#renewedAtMs = askedAtMs;
     return this.#state(taken, epoch, by);
+  }
+
+  /** Whether the lease may have ended since it was renewed, and another gateway have taken it. */
+  get isOverdue(): boolean {
+    const { lengthMs, elapsed } = this.#options;
+    return elapsed() - this.#renewedAtMs >= lengthMs;
   }
 
   /** Renews the lease that `take` has taken. */
   async renew(epoch: number): Promise<LeaseState> {
-    const { holder, place, lengthMs } = this.#options;
+    const { holder, place, lengthMs, elapsed } = this.#options;
+    const sentAtMs = elapsed();
     const args = [holder, place, lengthMs, epoch];
-    return this.#state(...(await this.#run(({ renew }) => renew, args)));
+    const reply = await this.#run(({ renew }) => renew, args);
+    this.#renewedAtMs = sentAtMs;
+    return this.#state(...reply);
   }
 
   /** Gives the lease up for the next gateway to take it at once. */

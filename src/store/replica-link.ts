@@ -8,6 +8,13 @@ const waitAofReply = z.tuple([z.number(), z.number()]);
 /** In no pipeline a command has this place. */
 const NO_PLACE = Number.MAX_SAFE_INTEGER;
 
+/** What tells a server from others. */
+export interface AnsweringServer {
+  readonly runId: string;
+  readonly host: string | undefined;
+  readonly port: number | undefined;
+}
+
 /**
  * Asks replicas, over the connection that wrote, whether they have what it wrote.
  *
@@ -24,7 +31,7 @@ export class ReplicaLink {
   #isMarking = false;
   /** Redis 7.2 and later confirm what is on the replica's disk; unknown before the first question. */
   #hasWaitAof = true;
-  #runId: { readonly generation: number; readonly text: string } | undefined;
+  #server: (AnsweringServer & { readonly generation: number }) | undefined;
 
   /** @param markKey a key of the site, without the connection's prefix */
   constructor(redis: Redis, markKey: string) {
@@ -97,15 +104,16 @@ export class ReplicaLink {
     }
   }
 
-  /** The server's run id; undefined as above. */
-  async runId(generation: number): Promise<string | undefined> {
-    if (this.#runId?.generation === generation) return this.#runId.text;
+  /** The server that has answered; undefined as above. */
+  async server(generation: number): Promise<AnsweringServer | undefined> {
+    if (this.#server?.generation === generation) return this.#server;
     try {
       if (!this.#isUsable(generation)) return undefined;
-      const text = infoField(await this.redis.info('server'), 'run_id');
-      if (text === undefined || generation !== this.#generation) return undefined;
-      this.#runId = { generation, text };
-      return text;
+      const { remoteAddress: host, remotePort: port } = this.redis.stream;
+      const runId = infoField(await this.redis.info('server'), 'run_id');
+      if (runId === undefined || generation !== this.#generation) return undefined;
+      this.#server = { generation, runId, host, port };
+      return this.#server;
     } catch {
       return undefined;
     }

@@ -149,9 +149,10 @@ export class Replicas implements Judge {
     if (majority === undefined) return true;
     const lostAtMs = this.#lostAtMs ?? elapsed();
     for (;;) {
-      const runId = await link.runId(generation);
+      const server = await link.server(generation);
       const heardWithinMs = Math.min(elapsed() - lostAtMs, MAX_UNHEARD_MS);
-      const is = runId !== undefined && (await majority.takesForPrimary({ runId, heardWithinMs }));
+      const is =
+        server !== undefined && (await majority.takesForPrimary({ ...server, heardWithinMs }));
       // They may not have had the time to be in touch since.
       if (is || this.#isCutOff || elapsed() - lostAtMs > MAX_UNHEARD_MS) {
         if (this.#lostAtMs !== undefined) this.#setCutOff(!is);

@@ -2,18 +2,37 @@ import { z } from 'zod';
 
 const fieldsSchema = z.array(z.string());
 /** Flags of a primary that is to be replaced, or that the Sentinel does not reach. */
-const DOUBTFUL = ['s_down', 'o_down', 'disconnected', 'failover_in_progress', 'master_reboot'];
+const REPLACING = 'failover_in_progress';
+const DOUBTFUL = ['s_down', 'o_down', 'disconnected', REPLACING, 'master_reboot'];
+/** How long the last Sentinels may take once most have agreed: one of them may know of a newer primary. */
+const LAST_ANSWERS_MS = 20;
 
 /** Asks a Sentinel; rejects soon when it does not answer (Informant). */
 export interface Sentinel {
   ask(...questions: readonly (readonly [string, ...string[]])[]): Promise<unknown[]>;
 }
 
-/** What must hold of the primary. */
+/** The server that is sought as the primary. */
 export interface Sought {
   readonly runId: string;
+  /** As it is connected to. Sentinel learns the run id of a new primary after some seconds. */
+  readonly host: string | undefined;
+  readonly port: number | undefined;
   /** A Sentinel must have heard from it within this time. */
   readonly heardWithinMs: number;
+}
+
+/** The primary, as a Sentinel sees it. */
+interface View {
+  readonly runId: string;
+  readonly host: string;
+  readonly port: number;
+  readonly flags: readonly string[];
+  readonly heardAgoMs: number;
+  /** Rises with every failover. */
+  readonly epoch: number;
+  /** How many Sentinels it knows, itself among them. */
+  readonly sentinels: number;
 }
 
 /**
@@ -31,24 +50,36 @@ export class SentinelMajority {
     this.#name = name;
   }
 
-  /** Resolves as soon as most agree, or else once all have answered or failed. */
+  /** Resolves soon after most agree, or else once all have answered or failed. */
   takesForPrimary(sought: Sought): Promise<boolean> {
     return new Promise((resolve) => {
+      const views: View[] = [];
       let open = this.#sentinels.length;
-      let agreeing = 0;
-      // Those that the configuration does not name count too.
-      let all = this.#sentinels.length;
+      let timer: NodeJS.Timeout | undefined;
+      const decide = () => {
+        clearTimeout(timer);
+        resolve(this.#isAgreed(views, sought));
+      };
       const answered = (view: View | undefined) => {
         open--;
-        all = Math.max(all, view?.sentinels ?? 0);
-        if (view !== undefined && isAgreed(view, sought)) agreeing++;
-        if (agreeing > all / 2) resolve(true);
-        else if (open === 0) resolve(false);
+        if (view !== undefined) views.push(view);
+        if (open === 0) decide();
+        else if (this.#isAgreed(views, sought)) timer ??= setTimeout(decide, LAST_ANSWERS_MS);
       };
       for (const sentinel of this.#sentinels) {
         this.#viewOf(sentinel).then(answered, () => answered(undefined));
       }
     });
+  }
+
+  #isAgreed(views: readonly View[], sought: Sought): boolean {
+    const agreeing = views.filter((view) => isAgreed(view, sought));
+    const epoch = Math.max(...agreeing.map((view) => view.epoch));
+    // Those that the configuration does not name count too.
+    const all = Math.max(this.#sentinels.length, ...views.map(({ sentinels }) => sentinels));
+    // The one Sentinel that leads a takeover may be the only one that knows of it, for some seconds.
+    const isReplaced = views.some((view) => view.epoch > epoch || view.flags.includes(REPLACING));
+    return agreeing.length > all / 2 && !isReplaced;
   }
 
   async #viewOf(sentinel: Sentinel): Promise<View> {
@@ -57,23 +88,18 @@ export class SentinelMajority {
     const field = (name: string) => fields[fields.indexOf(name) + 1] ?? '';
     return {
       runId: field('runid'),
+      host: field('ip'),
+      port: Number(field('port')),
       flags: field('flags').split(','),
       heardAgoMs: Number(field('last-ok-ping-reply')),
+      epoch: Number(field('config-epoch')),
       sentinels: Number(field('num-other-sentinels')) + 1,
     };
   }
 }
 
-/** The primary, as a Sentinel sees it. */
-interface View {
-  readonly runId: string;
-  readonly flags: readonly string[];
-  readonly heardAgoMs: number;
-  /** How many Sentinels it knows, itself among them. */
-  readonly sentinels: number;
-}
-
-function isAgreed(view: View, { runId, heardWithinMs }: Sought): boolean {
+function isAgreed(view: View, { runId, host, port, heardWithinMs }: Sought): boolean {
+  const isIt = view.runId === runId || (view.host === host && view.port === port);
   const isDoubtful = view.flags.some((flag) => DOUBTFUL.includes(flag));
-  return view.runId === runId && !isDoubtful && view.heardAgoMs <= heardWithinMs;
+  return isIt && !isDoubtful && view.heardAgoMs <= heardWithinMs;
 }

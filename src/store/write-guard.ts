@@ -12,6 +12,13 @@ export interface Fence {
 export interface WriteGuard {
   /** Each write is made only while the lease has this token, and is refused with `FENCED` otherwise. */
   readonly fence?: Fence | undefined;
+  /**
+   * Asked for each reply: undefined while the lease was renewed in time.
+   *
+   * Otherwise it resolves to whether the lease is still this gateway's: a reply may have waited in the socket of a
+   * process that was frozen while another gateway began to serve.
+   */
+  readonly overdue?: (() => Promise<boolean> | undefined) | undefined;
   /** Told of each write that was refused. */
   readonly fenced?: (() => void) | undefined;
   /**
@@ -25,6 +32,7 @@ export interface WriteGuard {
 
 type Stream = Parameters<Redis['sendCommand']>[1];
 
+const LATE = `${FENCED} another gateway had the lease before the reply was read`;
 /** Begins the text of a script that writes nothing (Script). */
 export const READS_ONLY = '--reads\n';
 
@@ -87,10 +95,15 @@ export function guardWrites(connection: Redis | Cluster, guard: WriteGuard): voi
       return checked.promise;
     };
     const reply = guard.confirmed === undefined ? send() : guard.confirmed(send);
-    reply.then(command.resolve, (error: Error) => {
+    const refuse = (error: Error) => {
       if (isFenced(error)) guard.fenced?.();
       command.reject(error);
-    });
+    };
+    reply.then((answer) => {
+      const held = guard.overdue?.();
+      if (held === undefined) command.resolve(answer);
+      else held.then((isHeld) => (isHeld ? command.resolve(answer) : refuse(new Error(LATE))));
+    }, refuse);
     return command.promise;
   };
 }

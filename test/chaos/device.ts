@@ -1,5 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import mqtt, { type IPublishPacket, type MqttClient, type Packet, Store } from 'mqtt';
+import mqtt, {
+  type IClientOptions,
+  type IPublishPacket,
+  type MqttClient,
+  type Packet,
+  Store,
+} from 'mqtt';
 import type { TestDevice } from '../harness/api.js';
 import type { GatewayProcess } from '../harness/gateway-process.js';
 import type { Random } from './random.js';
@@ -63,11 +69,12 @@ export class ChaosDevice {
   #isConnected = false;
 
   constructor(
-    gateway: GatewayProcess,
+    gateway: Pick<GatewayProcess, 'mqttUrl'>,
     device: TestDevice,
     isPersistent: boolean,
     random: Random,
     onAcknowledged: (publishedMs: number) => void,
+    options: IClientOptions = {},
   ) {
     this.device = device;
     this.isPersistent = isPersistent;
@@ -80,6 +87,7 @@ export class ChaosDevice {
       clean: !isPersistent,
       reconnectPeriod: Math.round(random.between(50, 500)),
       ...(isPersistent && { outgoingStore: new DupStore() }),
+      ...options,
     });
     this.#client.on('error', () => undefined);
     // Emitted when everything unacknowledged has been sent again.

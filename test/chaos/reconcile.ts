@@ -37,7 +37,7 @@ export interface Reconciliation {
  * The gateway's own account of each durable subscriber must match the number of alarms.
  */
 export async function reconcile(
-  gateway: GatewayProcess,
+  gateway: Pick<GatewayProcess, 'httpUrl'>,
   devices: readonly ChaosDevice[],
   subscribers: readonly ChaosReceiver[],
 ): Promise<Reconciliation> {

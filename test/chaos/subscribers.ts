@@ -23,7 +23,7 @@ export class ChaosSubscriber implements ChaosReceiver {
   constructor(
     name: string,
     isDurable: boolean,
-    gateway: GatewayProcess,
+    gateway: Pick<GatewayProcess, 'mqttUrl'>,
     token: TestToken,
     options: IClientOptions = {},
   ) {

@@ -22,10 +22,10 @@ export type TestToken = z.infer<typeof tokenSchema>;
 
 /** The HTTP interface as its administrator uses it. */
 export class Api {
-  readonly #gateway: GatewayProcess;
+  readonly #gateway: Pick<GatewayProcess, 'httpUrl'>;
   readonly #token: string;
 
-  constructor(gateway: GatewayProcess, token: string = ADMIN_TOKEN) {
+  constructor(gateway: Pick<GatewayProcess, 'httpUrl'>, token: string = ADMIN_TOKEN) {
     this.#gateway = gateway;
     this.#token = token;
   }

@@ -14,7 +14,7 @@ export type Account = z.infer<typeof accountSchema>;
 
 /** A session's account at `/metrics`, of both logs together or of one. */
 export async function accountOf(
-  gateway: GatewayProcess,
+  gateway: Pick<GatewayProcess, 'httpUrl'>,
   clientId: string,
   log?: 'alarms' | 'messages',
 ): Promise<Account> {

@@ -22,6 +22,18 @@ const HURRIED_PERIODS = ['info-period', '500', 'publish-period', '250', 'ask-per
 const addressSchema = z.tuple([z.string(), z.string()]);
 const listSchema = z.array(z.array(z.string()));
 
+/**
+ * A network between the five that a test can cut.
+ *
+ * Each connects from an address of its own, and is reached by another port than that on which it listens.
+ * The names are `redis-1`, `redis-2` and `sentinel-1` to `sentinel-3`.
+ */
+export interface RedisLinks {
+  sourceOf(name: string): string;
+  /** Resolves to the port by which others reach the named one. */
+  front(name: string, port: number): Promise<number>;
+}
+
 /** Differences from the files of the recipe. */
 export interface RedisPairOptions {
   /**
@@ -33,11 +45,14 @@ export interface RedisPairOptions {
   readonly isHurried?: boolean;
   /** Lines at the end of both redis.conf. */
   readonly redisSettings?: readonly string[];
+  readonly links?: RedisLinks;
 }
 
 interface Place {
   readonly directory: string;
   readonly ports: readonly [number, number];
+  /** By which others reach the servers. */
+  readonly fronts: readonly [number, number];
   readonly options: RedisPairOptions;
 }
 
@@ -56,26 +71,43 @@ export class RedisPair {
   /** Those of box one, box two and the witness. */
   readonly sentinelPrograms: readonly RedisProgram[];
   readonly #directory: string;
+  /** By which others reach each. */
+  readonly #fronts: ReadonlyMap<RedisProgram, number>;
 
   private constructor(
     directory: string,
     servers: readonly [RedisProgram, RedisProgram],
     sentinelPrograms: readonly RedisProgram[],
+    fronts: ReadonlyMap<RedisProgram, number>,
   ) {
     this.#directory = directory;
     this.servers = servers;
     this.sentinelPrograms = sentinelPrograms;
+    this.#fronts = fronts;
   }
 
   /** Starts all five; resolves once the replica has copied and the Sentinels know each other. */
   static async start(options: RedisPairOptions = {}): Promise<RedisPair> {
     const directory = await mkdtemp(join(tmpdir(), 'redis-pair-'));
     const ports = [await unusedPort(), await unusedPort()] as const;
-    const place = { directory, ports, options };
+    const { links } = options;
+    const front = async (name: string, port: number) => (await links?.front(name, port)) ?? port;
+    const fronts = [await front('redis-1', ports[0]), await front('redis-2', ports[1])] as const;
+    const place = { directory, ports, fronts, options };
     const servers = [await server(place, 0), await server(place, 1)] as const;
+    const reached = new Map([
+      [servers[0], fronts[0]],
+      [servers[1], fronts[1]],
+    ]);
     const sentinels: RedisProgram[] = [];
-    for (let at = 0; at < 3; at++) sentinels.push(await sentinel(place, at));
-    const pair = new RedisPair(directory, servers, sentinels);
+    for (let at = 0; at < 3; at++) {
+      const port = await unusedPort();
+      const sentinelFront = await front(`sentinel-${at + 1}`, port);
+      const program = await sentinel(place, at, port, sentinelFront);
+      sentinels.push(program);
+      reached.set(program, sentinelFront);
+    }
+    const pair = new RedisPair(directory, servers, sentinels, reached);
     try {
       for (const program of servers) await program.start();
       // Sentinel finds only those replicas at once that are there before it.
@@ -92,7 +124,7 @@ export class RedisPair {
 
   /** The Sentinels, as `redis.sentinels` has them. */
   get sentinels(): string[] {
-    return this.sentinelPrograms.map(({ address }) => address);
+    return this.sentinelPrograms.map((each) => `127.0.0.1:${this.#fronts.get(each)}`);
   }
 
   /** The `redis` part of a gateway's configuration. */
@@ -105,7 +137,8 @@ export class RedisPair {
   async primary(): Promise<RedisProgram> {
     const ports = await Promise.all(this.sentinelPrograms.map((each) => this.#primaryPort(each)));
     const [one, two] = this.servers;
-    const votes = (program: RedisProgram) => ports.filter((port) => port === program.port).length;
+    const votes = (program: RedisProgram) =>
+      ports.filter((port) => port === this.#fronts.get(program)).length;
     return votes(one) >= votes(two) ? one : two;
   }
 
@@ -187,7 +220,10 @@ function isConnected(fields: readonly string[]): boolean {
   return fields[fields.indexOf('master-link-status') + 1] === 'ok';
 }
 
-async function server({ directory, ports, options }: Place, at: 0 | 1): Promise<RedisProgram> {
+async function server(
+  { directory, ports, fronts, options }: Place,
+  at: 0 | 1,
+): Promise<RedisProgram> {
   const place = join(directory, `box-${at + 1}`);
   const file = join(place, 'redis.conf');
   const filledIn = fillIn(await readFile(join(RECIPE, 'redis.conf'), 'utf8'), [
@@ -197,30 +233,45 @@ async function server({ directory, ports, options }: Place, at: 0 | 1): Promise<
     [/^requirepass .*$/m, `requirepass ${STORE_PASSWORD}`],
     [/^masterauth .*$/m, `masterauth ${STORE_PASSWORD}`],
     // As on box two.
-    [/^# replicaof .*$/m, at === 0 ? '' : `replicaof 127.0.0.1 ${ports[0]}`],
+    [/^# replicaof .*$/m, at === 0 ? '' : `replicaof 127.0.0.1 ${fronts[0]}`],
   ]);
   await mkdir(place);
-  await writeFile(file, [filledIn, ...(options.redisSettings ?? []), ''].join('\n'));
+  const linked = options.links && [
+    `bind-source-addr ${options.links.sourceOf(`redis-${at + 1}`)}`,
+    'replica-announce-ip 127.0.0.1',
+    `replica-announce-port ${fronts[at]}`,
+  ];
+  const lines = [filledIn, ...(options.redisSettings ?? []), ...(linked ?? []), ''];
+  await writeFile(file, lines.join('\n'));
   return new RedisProgram({
     ...{ args: [file], directory: place, port: ports[at], password: STORE_PASSWORD },
   });
 }
 
-async function sentinel({ directory, ports, options }: Place, at: number): Promise<RedisProgram> {
+async function sentinel(
+  { directory, fronts, options }: Place,
+  at: number,
+  port: number,
+  front: number,
+): Promise<RedisProgram> {
   const place = join(directory, `sentinel-${at + 1}`);
   const file = join(place, 'sentinel.conf');
-  const port = await unusedPort();
   const filledIn = fillIn(await readFile(join(RECIPE, 'sentinel.conf'), 'utf8'), [
     [/^bind .*$/m, 'bind 127.0.0.1'],
     [/^port .*$/m, `port ${port}`],
     [/^dir .*$/m, `dir ${place}`],
     [/^requirepass .*$/m, `requirepass ${SENTINEL_PASSWORD}`],
-    [/(?<=^sentinel monitor care-home ).*(?= 2$)/m, `127.0.0.1 ${ports[0]}`],
+    [/(?<=^sentinel monitor care-home ).*(?= 2$)/m, `127.0.0.1 ${fronts[0]}`],
     [/(?<=^sentinel auth-pass care-home ).*$/m, STORE_PASSWORD],
     ...(options.isHurried === true ? HURRIED : []),
   ]);
   await mkdir(place);
-  await writeFile(file, filledIn);
+  const linked = options.links && [
+    `bind-source-addr ${options.links.sourceOf(`sentinel-${at + 1}`)}`,
+    'sentinel announce-ip 127.0.0.1',
+    `sentinel announce-port ${front}`,
+  ];
+  await writeFile(file, [filledIn, ...(linked ?? []), ''].join('\n'));
   return new RedisProgram({
     ...{ args: [file, '--sentinel'], directory: place, port, password: SENTINEL_PASSWORD },
   });

@@ -67,7 +67,7 @@ describe('in a cluster', () => {
     }
   });
 
-  test('goes with the slot when it moves, and no script is done by half', async () => {
+  test('goes with the slot when it moves to and fro, keeps the order, and no script is done by half', async () => {
     const site = 'moving';
     const redis = connected(connectRedis, site);
     const management = connected(connectManagementRedis, site);
@@ -95,10 +95,12 @@ describe('in a cluster', () => {
       changes.push(changed.catch(() => unavailable++));
     }, 1);
     await until(() => sent > 50, 'nothing was sent');
-    await cluster.moveSlot(slot, to);
-    await until(async () => (await portOf(redis)) === to.port, 'it does not go along');
-    const before = sent;
-    await until(() => sent > before + 50, 'nothing was sent afterwards');
+    for (const target of [to, from, to, from, to]) {
+      const before = sent;
+      await cluster.moveSlot(slot, target);
+      await until(async () => (await portOf(redis)) === target.port, 'it does not go along');
+      await until(() => sent > before + 50, 'nothing was sent afterwards');
+    }
     isOver = true;
     clearInterval(flood);
     await Promise.all([...answers, ...changes]);

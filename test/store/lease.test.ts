@@ -60,6 +60,17 @@ describe('the lease', () => {
     expect(await server.redis.hget(KEY, 'holder')).toBe('second');
   });
 
+  test('is overdue when its length has passed since it was taken or renewed, until it is renewed', async () => {
+    const lease = leaseOf('first');
+    await lease.take();
+    elapsedMs += 59_999;
+    expect(lease.isOverdue).toBe(false);
+    elapsedMs += 1;
+    expect(lease.isOverdue).toBe(true);
+    await lease.renew(1);
+    expect(lease.isOverdue).toBe(false);
+  });
+
   test('is another’s at its first ask when it has ended by the clock of the store, and not before', async () => {
     await leaseOf('first').take();
     expect((await leaseOf('second').take()).isOurs).toBe(false);

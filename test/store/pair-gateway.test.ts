@@ -4,6 +4,7 @@ import { becomesReady, Columns, eventually, Sensor, Watcher } from '../chaos/fau
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { RedisPair } from '../harness/redis-pair.js';
 import { until } from '../harness/until.js';
+import { unusedPort } from '../harness/unused-port.js';
 
 /** How long the hurried Sentinels take, and a second for the gateway. */
 const TAKEOVER_MS = 6_000;
@@ -91,5 +92,18 @@ describe('a gateway behind Sentinels', () => {
     first?.thaw();
     await former.start();
     await pair.untilReplicated();
+  });
+
+  it('says why it waits while no Sentinel answers, and can be stopped', async () => {
+    const nowhere = await unusedPort();
+    const gateway = await GatewayProcess.create();
+    onTestFinished(() => gateway.remove());
+    await gateway.configure({ redis: { ...pair.settings, sentinels: [`127.0.0.1:${nowhere}`] } });
+    const ended = expect(gateway.start()).rejects.toThrow('the gateway ended with 0');
+    const line = await gateway.logged('failed to reach the store');
+    expect(line).toContain(`no Sentinel names the primary of care-home: 127.0.0.1:${nowhere}: `);
+    expect(line).toContain('ECONNREFUSED');
+    expect(await gateway.stop()).toBe(0);
+    await ended;
   });
 });

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
-import type { Redis } from 'ioredis';
+import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { connectManagementRedis, connectRedis } from '../../src/store/connection.js';
@@ -30,12 +30,12 @@ export async function startServer(...settings: readonly string[]): Promise<Redis
   return server;
 }
 
-/** A replica, once it has copied. */
+/** A replica, once the server that it was reached through counts it. */
 export async function startReplica(of: { readonly port: number }): Promise<RedisProgram> {
   const replica = await startServer('--replicaof', '127.0.0.1', String(of.port));
-  while ((await replica.info('replication', 'master_link_status')) !== 'up') {
-    await replica.redis.ping();
-  }
+  const redis = new Redis(of.port);
+  while (!/^slave\d+:.*state=online/m.test(await redis.info('replication'))) await redis.ping();
+  redis.disconnect();
   return replica;
 }
 

@@ -93,8 +93,10 @@ describe('redis.replicas', () => {
     await home.api.createLocation();
     await (await Subscriber.connect(home.gateway, home.viewer)).subscribe(home.filter(device));
 
-    expect(await saysReady(home)).toContain(ALONE);
-    expect((await home.api.request('GET', '/readyz')).status).toBe(200);
+    await eventually(async () => expect(await saysReady(home)).toContain(ALONE));
+    await eventually(async () =>
+      expect((await home.api.request('GET', '/readyz')).status).toBe(200),
+    );
     await seesFault(status, ALONE);
     replica.thaw();
     await becomesReady(home);
@@ -146,7 +148,7 @@ describe('a gateway whose store is cut off from most Sentinels', () => {
     expect(done).toEqual([]);
     third?.thaw();
     await puback;
-    expect(await saysReady(home)).toContain(ALONE);
+    await eventually(async () => expect(await saysReady(home)).toContain(ALONE));
     replica.thaw();
     await becomesReady(home);
   });

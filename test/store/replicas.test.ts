@@ -4,6 +4,8 @@ import { ConfirmedStore, startReplica, startServer, WaitCutter } from './replica
 
 const ALONE = /on one machine only/;
 const REFUSAL = /nothing is acknowledged/;
+/** A replica may be slow on a busy machine. */
+const PATIENT = { timeoutMs: 20_000 };
 
 /** Whether the promise is still pending after the store has answered others several times. */
 async function isPending(promise: Promise<unknown>, ms = 1_000): Promise<boolean> {
@@ -23,7 +25,7 @@ describe('a write', () => {
   test('is answered when the replica has it', async () => {
     const primary = await startServer();
     const replica = await startReplica(primary);
-    const redis = new ConfirmedStore(primary).start().repeating();
+    const redis = new ConfirmedStore(primary, PATIENT).start().repeating();
 
     for (let at = 0; at < 100; at++) {
       await redis.set('{home}:one', at);
@@ -79,7 +81,7 @@ describe('a write', () => {
   test('does not wait for a replica that has gone', async () => {
     const primary = await startServer();
     const replica = await startReplica(primary);
-    const store = new ConfirmedStore(primary, { timeoutMs: 20_000 }).start();
+    const store = new ConfirmedStore(primary, PATIENT).start();
     const redis = store.repeating();
     await redis.set('{home}:one', 'before');
     await replica.kill();
@@ -169,7 +171,7 @@ describe('a connection that breaks between a write and its WAIT', () => {
     const { primary, line, replica } = await startPair();
     const second = await startReplica(replica);
     const cutter = await WaitCutter.start(primary);
-    const redis = new ConfirmedStore(cutter, { timeoutMs: 20_000 }).start().repeating();
+    const redis = new ConfirmedStore(cutter, PATIENT).start().repeating();
     await redis.set('{home}:one', 'before');
     line.swallow('down');
     cutter.isCutting = true;
@@ -192,7 +194,7 @@ describe('a connection that breaks between a write and its WAIT', () => {
     const { primary, line, replica } = await startPair();
     const second = await startReplica(replica);
     const cutter = await WaitCutter.start(primary);
-    const redis = new ConfirmedStore(cutter, { timeoutMs: 20_000 }).start().repeating();
+    const redis = new ConfirmedStore(cutter, PATIENT).start().repeating();
     await redis.set('{home}:one', 'before');
     line.swallow('down');
     cutter.isCutting = true;
@@ -214,7 +216,7 @@ describe('a connection that breaks between a write and its WAIT', () => {
     const primary = await startServer();
     await startReplica(primary);
     const cutter = await WaitCutter.start(primary);
-    const redis = await new ConfirmedStore(cutter).start().failing();
+    const redis = await new ConfirmedStore(cutter, PATIENT).start().failing();
     await redis.incr('{home}:count');
     cutter.isCutting = true;
 

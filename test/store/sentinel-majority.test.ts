@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { Informant } from '../../src/store/informant.js';
-import { SentinelMajority } from '../../src/store/sentinel-majority.js';
+import { SentinelMajority, type Sought } from '../../src/store/sentinel-majority.js';
 import { RedisPair } from '../harness/redis-pair.js';
 import type { RedisProgram } from '../harness/redis-program.js';
 import { ConfirmedStore } from './replica-world.js';
@@ -27,8 +27,10 @@ function majorityOf(programs: readonly RedisProgram[]): SentinelMajority {
   return new SentinelMajority(informants, pair.name);
 }
 
-async function runIdOf(server: RedisProgram): Promise<string> {
-  return (await server.info('server', 'run_id')) ?? '';
+/** A server to ask about, as a gateway behind a proxy knows it: by its run id alone. */
+async function sought(server: RedisProgram): Promise<Sought> {
+  const runId = (await server.info('server', 'run_id')) ?? '';
+  return { runId, host: undefined, port: undefined, heardWithinMs: RECENTLY_MS };
 }
 
 /** Freezes programs until the end of the test. */
@@ -49,50 +51,45 @@ describe('the majority of the Sentinels', () => {
   test('takes the primary for it, and not the replica', async () => {
     const majority = majorityOf(pair.sentinelPrograms);
     const [primary, replica] = [await pair.primary(), await pair.replica()];
-    const heardWithinMs = RECENTLY_MS;
 
-    expect(await majority.takesForPrimary({ runId: await runIdOf(primary), heardWithinMs })).toBe(
-      true,
-    );
-    expect(await majority.takesForPrimary({ runId: await runIdOf(replica), heardWithinMs })).toBe(
-      false,
-    );
+    expect(await majority.takesForPrimary(await sought(primary))).toBe(true);
+    expect(await majority.takesForPrimary(await sought(replica))).toBe(false);
   });
 
   test('is still there without one Sentinel, and not without two', async () => {
     const majority = majorityOf(pair.sentinelPrograms);
-    const sought = { runId: await runIdOf(await pair.primary()), heardWithinMs: RECENTLY_MS };
+    const primary = await sought(await pair.primary());
     const [, second, third] = pair.sentinelPrograms;
     if (second === undefined || third === undefined) throw new Error('too few Sentinels');
 
     freeze(third);
-    expect(await majority.takesForPrimary(sought)).toBe(true);
+    expect(await majority.takesForPrimary(primary)).toBe(true);
     freeze(second);
-    expect(await majority.takesForPrimary(sought)).toBe(false);
+    expect(await majority.takesForPrimary(primary)).toBe(false);
     second.thaw();
-    await vi.waitFor(async () => expect(await majority.takesForPrimary(sought)).toBe(true), 5_000);
+    await vi.waitFor(async () => expect(await majority.takesForPrimary(primary)).toBe(true), 5_000);
   });
 
   test('counts Sentinels that the configuration does not name', async () => {
     const majority = majorityOf(pair.sentinelPrograms.slice(0, 1));
-    const sought = { runId: await runIdOf(await pair.primary()), heardWithinMs: RECENTLY_MS };
+    const primary = await sought(await pair.primary());
 
-    expect(await majority.takesForPrimary(sought)).toBe(false);
+    expect(await majority.takesForPrimary(primary)).toBe(false);
   });
 
   test('is not in touch with a primary that is frozen', async () => {
     const majority = majorityOf(pair.sentinelPrograms);
     const primary = await pair.primary();
-    const sought = { runId: await runIdOf(primary), heardWithinMs: RECENTLY_MS };
+    const frozen = await sought(primary);
     freeze(primary);
 
     await vi.waitFor(
-      async () => expect(await majority.takesForPrimary(sought)).toBe(false),
+      async () => expect(await majority.takesForPrimary(frozen)).toBe(false),
       // Before a Sentinel calls it down.
       2_900,
     );
     primary.thaw();
-    await vi.waitFor(async () => expect(await majority.takesForPrimary(sought)).toBe(true), 5_000);
+    await vi.waitFor(async () => expect(await majority.takesForPrimary(frozen)).toBe(true), 5_000);
   });
 });
 
@@ -135,5 +132,34 @@ describe('a primary without its replica', () => {
     expect(await write).toBe('OK');
     expect(store.faults.own.size).toBe(0);
     expect(await management.set('{home}:two', '')).toBe('OK');
+  });
+});
+
+// Last: the former primary is a replica only some seconds later.
+describe('the majority of the Sentinels after a failover', () => {
+  test('knows the new primary by its address as soon as it has taken over', async () => {
+    const majority = majorityOf(pair.sentinelPrograms);
+    const former = await sought(await pair.primary());
+    await pair.failover();
+    const { port } = await pair.primary();
+
+    const next = { ...former, runId: 'not known yet', host: '127.0.0.1', port };
+
+    await vi.waitFor(async () => expect(await majority.takesForPrimary(next)).toBe(true), 1_500);
+    expect(await majority.takesForPrimary(former)).toBe(false);
+  });
+
+  test('is none as soon as one Sentinel replaces the primary, although the others do not know yet', async () => {
+    await pair.untilReplicated();
+    const majority = majorityOf(pair.sentinelPrograms);
+    const primary = await sought(await pair.primary());
+    expect(await majority.takesForPrimary(primary)).toBe(true);
+    const [first] = pair.sentinelPrograms;
+    // It is not promoted before it is thawed.
+    freeze(await pair.replica());
+
+    await first?.redis.call('sentinel', 'failover', pair.name);
+
+    expect(await majority.takesForPrimary(primary)).toBe(false);
   });
 });

@@ -193,3 +193,32 @@ describe('guardWrites', () => {
     expect(stored).toEqual(['1', '2', '3']);
   });
 });
+
+describe('a reply that is read when the lease may have ended', () => {
+  test('is handed on, and those after it in order, when the lease is still held', async () => {
+    let answer: (isHeld: boolean) => void = () => undefined;
+    const held = new Promise<boolean>((resolve) => {
+      answer = resolve;
+    });
+    const order: string[] = [];
+    const redis = guarded({ fence: FENCE, overdue: () => held });
+    const first = redis.set('{home}:one', 'text').then(() => order.push('first'));
+    const second = redis.set('{home}:two', 'text').then(() => order.push('second'));
+    await redis.ping();
+    expect(order).toEqual([]);
+    answer(true);
+    await Promise.all([first, second]);
+    expect(order).toEqual(['first', 'second']);
+  });
+
+  test('is refused when another gateway has the lease, although the write was made', async () => {
+    let fenced = 0;
+    const overdue = () => Promise.resolve(false);
+    const redis = guarded({ fence: FENCE, overdue, fenced: () => fenced++ });
+
+    await expect(redis.set('{home}:one', 'text')).rejects.toThrow(/^FENCED/);
+
+    expect(fenced).toBe(1);
+    expect(await storedKeys()).toEqual(['{home}:one']);
+  });
+});

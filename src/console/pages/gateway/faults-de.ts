@@ -81,7 +81,7 @@ export const FAULTS_DE: Readonly<Record<keyof typeof FAULTS_EN, FaultWords>> = {
       fault:
         'Der Speicher hat keine Replik, und die meisten Sentinels sind nicht erreichbar oder halten ihn nicht für den Primärserver: Nichts wird bestätigt.',
       advice:
-        'Diese Maschine ist von den anderen abgeschnitten, die einen anderen Primärserver wählen können, oder Sentinel hat einen Neustart des Primärservers noch nicht bemerkt (10 s). Prüfen Sie das Netz zwischen den Maschinen und auf jeder `redis-cli -p 26379 sentinel master <name>`. Nennen Sie in `redis.sentinels` alle Sentinels: Mehr als die Hälfte aller muss antworten.',
+        'Diese Maschine ist von den anderen abgeschnitten, die einen anderen Primärserver wählen können. Prüfen Sie das Netz zwischen den Maschinen und auf jeder `redis-cli -p 26379 sentinel master <name>`. Nennen Sie in `redis.sentinels` alle Sentinels: Mehr als die Hälfte aller muss antworten.',
     },
   'Files of the store on the disk are missing or cut short: it is writing all that it has anew.': {
     fault:

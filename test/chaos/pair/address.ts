@@ -1,0 +1,161 @@
+import { once } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import mqttPacket from 'mqtt-packet';
+import type { PairGateway } from './gateway.js';
+
+/** As in config/pair/keepalived.conf: asked every second, down after two bad answers, up after one good one. */
+const CHECK_EVERY_MS = 1_000;
+const FALL = 2;
+
+/** Called when a gateway has acknowledged an alarm. */
+export type OnAcknowledged = (gateway: PairGateway) => void;
+
+/** An address at which clients reach one of the gateways. */
+export abstract class PairAddress {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  readonly #onAcknowledged: OnAcknowledged;
+
+  constructor(onAcknowledged: OnAcknowledged) {
+    this.#onAcknowledged = onAcknowledged;
+    this.#server = createServer({ noDelay: true }, (client) => this.#accept(client));
+  }
+
+  /** The gateway for a new connection. */
+  protected abstract choose(): PairGateway | undefined;
+
+  get mqttUrl(): string {
+    const address = this.#server.address();
+    if (address === null || typeof address === 'string') throw new Error('it does not listen');
+    return `mqtt://127.0.0.1:${address.port}`;
+  }
+
+  async listen(): Promise<this> {
+    this.#server.listen(0, '127.0.0.1');
+    await once(this.#server, 'listening');
+    return this;
+  }
+
+  async close(): Promise<void> {
+    this.breakAll();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  /** Breaks all connections, as happens when an address moves to another machine. */
+  protected breakAll(): void {
+    for (const socket of this.#sockets) socket.resetAndDestroy();
+  }
+
+  #accept(client: Socket): void {
+    client.on('error', () => client.destroy());
+    const gateway = this.choose();
+    if (gateway === undefined) {
+      client.resetAndDestroy();
+      return;
+    }
+    const target = connect({ port: gateway.mqttPort, host: '127.0.0.1', noDelay: true });
+    target.on('error', () => target.destroy());
+    const parser = mqttPacket.parser();
+    parser.on('packet', ({ cmd }) => {
+      if (cmd === 'puback') this.#onAcknowledged(gateway);
+    });
+    target.on('data', (chunk) => parser.parse(chunk));
+    client.pipe(target);
+    target.pipe(client);
+    for (const [one, other] of [
+      [client, target],
+      [target, client],
+    ] as const) {
+      this.#sockets.add(one);
+      one.on('close', () => {
+        this.#sockets.delete(one);
+        other.destroy();
+      });
+    }
+  }
+}
+
+/** Follows `/readyz`, as keepalived does with the recipe's settings. */
+export class FollowingAddress extends PairAddress {
+  readonly #gateways: readonly PairGateway[];
+  readonly #ended = new AbortController();
+  readonly #failures = new Map<PairGateway, number>();
+  readonly #unplugged = new Set<PairGateway>();
+  #holder: PairGateway | undefined;
+
+  constructor(gateways: readonly PairGateway[], onAcknowledged: OnAcknowledged) {
+    super(onAcknowledged);
+    this.#gateways = gateways;
+  }
+
+  override async listen(): Promise<this> {
+    await super.listen();
+    for (const gateway of this.#gateways) void this.#watch(gateway);
+    return this;
+  }
+
+  override async close(): Promise<void> {
+    this.#ended.abort();
+    await super.close();
+  }
+
+  /** Whether the address leads anywhere. */
+  get isHeld(): boolean {
+    return this.#holder !== undefined;
+  }
+
+  /** Takes the gateway's box off the clients' network, until `plug`. */
+  unplug(gateway: PairGateway): void {
+    this.#unplugged.add(gateway);
+    this.#move();
+  }
+
+  plug(gateway: PairGateway): void {
+    this.#unplugged.delete(gateway);
+  }
+
+  protected override choose(): PairGateway | undefined {
+    return this.#holder;
+  }
+
+  async #watch(gateway: PairGateway): Promise<void> {
+    const { signal } = this.#ended;
+    this.#failures.set(gateway, FALL);
+    while (!signal.aborted) {
+      const isReady = await gateway.isServing();
+      const failures = this.#failures.get(gateway) ?? 0;
+      this.#failures.set(gateway, isReady ? 0 : failures + 1);
+      this.#move();
+      await delay(CHECK_EVERY_MS, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  /** The holder keeps the address as long as it is up (nopreempt). */
+  #move(): void {
+    const isUp = (gateway: PairGateway) =>
+      !this.#unplugged.has(gateway) && (this.#failures.get(gateway) ?? FALL) < FALL;
+    if (this.#holder !== undefined && isUp(this.#holder)) return;
+    const next = this.#gateways.find(isUp);
+    if (next === this.#holder) return;
+    this.#holder = next;
+    this.breakAll();
+  }
+}
+
+/** Leads to one gateway and the other by turns: for clients that know both. */
+export class AlternatingAddress extends PairAddress {
+  readonly #gateways: readonly PairGateway[];
+  #turn = 0;
+
+  constructor(gateways: readonly PairGateway[], onAcknowledged: OnAcknowledged) {
+    super(onAcknowledged);
+    this.#gateways = gateways;
+  }
+
+  protected override choose(): PairGateway | undefined {
+    this.#turn++;
+    return this.#gateways[this.#turn % this.#gateways.length];
+  }
+}
