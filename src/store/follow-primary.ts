@@ -6,6 +6,10 @@ const ELSEWHERE = /(?:^|: -)(?:READONLY|MOVED)\b/;
 const LATER = /(?:^|: -)(?:ASK|TRYAGAIN|CLUSTERDOWN)\b/;
 const LATER_MS = 50;
 
+/** Emitted by a connection: a write is refused for now (with the reason's code), and all of them were taken. */
+export const REFUSED = 'refused';
+export const TAKEN = 'taken';
+
 type Stream = Parameters<Redis['sendCommand']>[1];
 
 export interface FollowOptions {
@@ -48,6 +52,8 @@ class Follower {
   /** Whether what was left of the last connection has been sent on this one. */
   #isOpen = false;
   #held: Held[] = [];
+  readonly #refused = new WeakSet<Command>();
+  #refusals = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(redis: Redis, options: FollowOptions) {
@@ -88,8 +94,21 @@ class Follower {
         return;
       }
       this.#held.push({ command });
+      this.#countRefusal(command, error);
       this.#timer ??= setTimeout(() => this.#sendHeld(), LATER_MS);
     };
+  }
+
+  #countRefusal(command: Command, error: Error): void {
+    if (this.#refused.has(command)) return;
+    this.#refused.add(command);
+    this.#refusals++;
+    const [code = ''] = /[A-Z]{3,}/.exec(error.message) ?? [];
+    this.#redis.emit(REFUSED, code);
+    const settled = () => {
+      if (--this.#refusals === 0) this.#redis.emit(TAKEN);
+    };
+    command.promise.then(settled, settled);
   }
 
   #sendHeld(): void {

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Health } from '../site/health.js';
+import { REFUSED, TAKEN } from './follow-primary.js';
 
 const INTERVAL_MS = 500;
 const MAX_ANSWER_MS = 1_000;
@@ -18,6 +19,8 @@ export class StoreMonitor {
   #timer: NodeJS.Timeout | undefined;
   #askedAtMs: number | undefined;
   #isSlow = false;
+  /** Why writes are refused, and since when. */
+  #refused: { readonly code: string; readonly sinceMs: number } | undefined;
   /** How many answers in a row contradict `#isSlow`. */
   #otherwise = 0;
 
@@ -30,11 +33,23 @@ export class StoreMonitor {
 
   start(): void {
     this.#timer = setInterval(() => this.#check(), INTERVAL_MS);
+    this.#redis.on(REFUSED, this.#whenRefused);
+    this.#redis.on(TAKEN, this.#whenTaken);
   }
 
   stop(): void {
     clearInterval(this.#timer);
+    this.#redis.off(REFUSED, this.#whenRefused);
+    this.#redis.off(TAKEN, this.#whenTaken);
   }
+
+  readonly #whenRefused = (code: string): void => {
+    this.#refused ??= { code, sinceMs: this.#now() };
+  };
+
+  readonly #whenTaken = (): void => {
+    this.#refused = undefined;
+  };
 
   #check(): void {
     if (this.#redis.status !== 'ready') {
@@ -54,9 +69,16 @@ export class StoreMonitor {
       });
   }
 
+  /** A connection in a cluster waits for a slot that moves: it answers, and takes nothing. */
+  #refusalOfWrites(): string | undefined {
+    const refused = this.#refused;
+    if (refused === undefined || this.#now() - refused.sinceMs <= MAX_ANSWER_MS) return undefined;
+    return `The store refuses to write (${refused.code}).`;
+  }
+
   /** Judges an answer. A slow store leaves the gateway ready: only acknowledgements are late. */
   #answered(answerMs: number): void {
-    this.#health.report(FAULT, undefined);
+    this.#health.report(FAULT, this.#refusalOfWrites());
     this.#otherwise = answerMs > SLOW_ANSWER_MS === this.#isSlow ? 0 : this.#otherwise + 1;
     if (this.#otherwise < ANSWERS_IN_A_ROW) return;
     this.#isSlow = !this.#isSlow;

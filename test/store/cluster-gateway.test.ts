@@ -98,4 +98,24 @@ describe('a gateway on a cluster', () => {
     expect(history.map(({ id }) => id)).toEqual(sensor.sent);
     for (const watcher of columns.watchers) await watcher.seesStored(sensor);
   });
+
+  it('says that nothing can be stored while its slot is on its way, and stores all of it then', async () => {
+    const site = 'long-moving';
+    const home = await homeOfCluster(site);
+    const columns = await Columns.of(home);
+    const slot = await cluster.slotOf(`{${site}}:`);
+    const from = await cluster.primaryOf(slot);
+    const others = await Promise.all([...SITES, 'killed'].map(primaryOf));
+    const to = others.find((program) => program !== from);
+    if (to === undefined) throw new Error('there is no other primary');
+    const [fromId, toId] = await Promise.all([from, to].map(({ redis }) => redis.cluster('MYID')));
+    await to.redis.call('cluster', 'setslot', slot, 'importing', String(fromId));
+    await from.redis.call('cluster', 'setslot', slot, 'migrating', String(toId));
+    await columns.seeLive();
+    for (const watcher of columns.watchers) await watcher.seesFault(/refuses to write .TRYAGAIN/);
+    await columns.areServed();
+    await cluster.moveSlot(slot, to);
+    await columns.loseNothing();
+    await becomesReady(home);
+  });
 });

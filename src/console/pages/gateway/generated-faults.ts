@@ -9,7 +9,7 @@ export const FAULTS_EN = {
   "The store refuses to answer (…).":
     "the code is Redis' own: `LOADING` passes, `NOAUTH` and `NOPERM` are credentials",
   "The store refuses to write (…).":
-    "`OOM`: memory; `MISCONF`: its disk; `READONLY`: it is a replica now; `NOPERM`: its ACL. Nothing is acknowledged meanwhile",
+    "`OOM`: memory; `MISCONF`: its disk; `READONLY`: it is a replica now; `TRYAGAIN` or `ASK`: a cluster is moving the site's slot; `CLUSTERDOWN`: most of its primaries are away; `NOPERM`: its ACL. Nothing is acknowledged meanwhile",
   "The store cannot be written to.":
     "the log line `failed to append to the log, retrying` has the error",
   "The store's memory is … % full; from 90 % on only alarms are stored: ….":
