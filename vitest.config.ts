@@ -32,8 +32,8 @@ const CHAOS = [
   'test/contract/start.test.ts',
   'test/delivery/isolation.test.ts',
   'test/hostile/**/*.test.ts',
+  'test/pair/**/*.test.ts',
   'test/store/{cluster,cluster-gateway,failover,pair-gateway}.test.ts',
-  'test/pair/many-homes.test.ts',
 ];
 
 /**

@@ -1,6 +1,7 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { fillIn } from './fill-in.js';
 import { RedisProgram } from './redis-program.js';
@@ -113,7 +114,6 @@ export class RedisPair {
       // Sentinel finds only those replicas at once that are there before it.
       await pair.untilReplicated();
       await Promise.all(sentinels.map((program) => program.start()));
-      if (options.isHurried === true) await Promise.all(sentinels.map(hurry));
       await until(() => pair.#isWatched(), 'the Sentinels do not know each other');
     } catch (error) {
       await pair.remove();
@@ -211,8 +211,8 @@ export class RedisPair {
   }
 }
 
-async function hurry(sentinel: RedisProgram): Promise<void> {
-  await sentinel.redis.call('sentinel', 'debug', ...HURRIED_PERIODS);
+function hurry(redis: Redis): Promise<unknown> {
+  return redis.call('sentinel', 'debug', ...HURRIED_PERIODS);
 }
 
 /** Whether a Sentinel has heard from the replica that it is one. */
@@ -274,5 +274,6 @@ async function sentinel(
   await writeFile(file, [filledIn, ...(linked ?? []), ''].join('\n'));
   return new RedisProgram({
     ...{ args: [file, '--sentinel'], directory: place, port, password: SENTINEL_PASSWORD },
+    prepare: options.isHurried === true ? hurry : undefined,
   });
 }

@@ -11,6 +11,8 @@ export interface RedisProgramOptions {
   readonly directory: string;
   readonly port: number;
   readonly password: string | undefined;
+  /** Done after each start, for what no configuration file can say. */
+  readonly prepare?: ((redis: Redis) => Promise<unknown>) | undefined;
 }
 
 /** A Redis server or a Sentinel on a port of 127.0.0.1 that can be killed, frozen and started again. */
@@ -22,12 +24,14 @@ export class RedisProgram {
   readonly port: number;
   readonly directory: string;
   readonly #args: readonly string[];
+  readonly #prepare: RedisProgramOptions['prepare'];
   #child: ChildProcess | undefined;
 
-  constructor({ args, directory, port, password }: RedisProgramOptions) {
+  constructor({ args, directory, port, password, prepare }: RedisProgramOptions) {
     this.port = port;
     this.directory = directory;
     this.#args = args;
+    this.#prepare = prepare;
     this.redis = new Redis({
       host: '127.0.0.1',
       port,
@@ -68,6 +72,7 @@ export class RedisProgram {
     await this.lines.next(/ready to accept connections|Sentinel ID is|MASTER <-> REPLICA/i, from);
     if (this.redis.status === 'wait') await this.redis.connect();
     await this.redis.ping();
+    await this.#prepare?.(this.redis);
   }
 
   /** Ends the program at once, as a power cut would. */

@@ -1,0 +1,22 @@
+import { readFile } from 'node:fs/promises';
+import { fillIn } from '../harness/fill-in.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
+import type { RedisPair } from '../harness/redis-pair.js';
+
+/** The gateway of a box, from the very config/pair/gateway.yaml; not started yet. */
+export async function pairGateway(
+  pair: Pick<RedisPair, 'sentinels' | 'password' | 'sentinelPassword'>,
+): Promise<GatewayProcess> {
+  const gateway = await GatewayProcess.create();
+  const sentinels = pair.sentinels.map((address) => `    - ${address}`).join('\n');
+  await gateway.configure(
+    fillIn(await readFile('config/pair/gateway.yaml', 'utf8'), [
+      [/^ {4}- 192\.168\.20\.11:26379\n.*\n.*$/m, sentinels],
+      [/(?<=^ {2}password: ).*$/m, pair.password],
+      [/(?<=^ {2}sentinelPassword: ).*$/m, pair.sentinelPassword],
+      // The tests connect without TLS, from this machine.
+      [/^tls:\n.*\n.*$/m, ''],
+    ]),
+  );
+  return gateway;
+}
