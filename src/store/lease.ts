@@ -62,10 +62,10 @@ export class Lease {
   #epoch = 0;
   /** The other's last renewal, and since when it has been the last, the store answering all the time. */
   #renewal = '';
-  #renewalSeenAtMs = 0;
-  #answeredAtMs: number | undefined;
-  /** When the last taking or renewal of our own that the store has answered was sent. */
+  #unrenewedSinceMs = 0;
+  /** When our own last renewal that the store has answered was sent. */
   #renewedAtMs = 0;
+  #answeredAtMs: number | undefined;
 
   constructor(options: LeaseOptions) {
     this.#options = options;
@@ -81,15 +81,14 @@ export class Lease {
     const { holder, place, lengthMs, elapsed } = this.#options;
     const askedAtMs = elapsed();
     const isFirst = this.#answeredAtMs === undefined;
-    if (askedAtMs - (this.#answeredAtMs ?? askedAtMs) > MAX_GAP_MS) {
-      this.#renewalSeenAtMs = askedAtMs;
-    }
-    const isOver = askedAtMs - this.#renewalSeenAtMs > lengthMs;
+    if (askedAtMs - (this.#answeredAtMs ?? askedAtMs) > MAX_GAP_MS)
+      this.#unrenewedSinceMs = askedAtMs;
+    const isOver = askedAtMs - this.#unrenewedSinceMs > lengthMs;
     const known = isOver ? this.#renewal : '';
     const args = [holder, place, lengthMs, this.#epoch, known, isFirst ? '1' : ''];
     const [taken, epoch, by, renewal] = await this.#run(({ take }) => take, args);
     const nowMs = elapsed();
-    if (renewal !== this.#renewal || nowMs - askedAtMs > MAX_GAP_MS) this.#renewalSeenAtMs = nowMs;
+    if (renewal !== this.#renewal || nowMs - askedAtMs > MAX_GAP_MS) this.#unrenewedSinceMs = nowMs;
     this.#renewal = renewal;
     this.#answeredAtMs = nowMs;
     this.#renewedAtMs = askedAtMs;
