@@ -39,6 +39,11 @@ export class Interruptions {
     if (tookMs >= PAUSE_FROM_MS) this.pauses.push({ fromMs: last.atMs, toMs: atMs });
   }
 
+  /** When the last acknowledgement came; 0 before the first. */
+  get lastMs(): number {
+    return this.#last?.atMs ?? 0;
+  }
+
   /** The longest pause of which a part is after the time; 0 without one. */
   longestSince(fromMs: number): number {
     const since = this.pauses.filter(({ toMs }) => toMs > fromMs);

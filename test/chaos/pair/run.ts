@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Api } from '../../harness/api.js';
+import { until } from '../../harness/until.js';
 import { Crowd, type CrowdOptions, type CrowdSums, type ReceiverSummary } from '../crowd.js';
 import { Random } from '../random.js';
 import { type Reconciliation, reconcile, type Violation } from '../reconcile.js';
@@ -158,12 +159,16 @@ class PairRun {
     await (await meanwhile)?.end();
     const endedMs = performance.now();
     await this.#world.untilWhole();
+    const wholeMs = performance.now();
     const { interruptions, behindAddress } = this.#world;
+    // A pause is known when it is over.
+    const areOver = () => Math.min(interruptions.lastMs, behindAddress.lastMs) > wholeMs;
+    await until(areOver, 'nobody acknowledges');
     this.#outcomes.push({
       name: planned.meanwhile === undefined ? name : `${name}, and a gateway meanwhile`,
       pauseMs: interruptions.longestSince(beganMs),
       behindAddressMs: behindAddress.longestSince(beganMs),
-      wholeAfterMs: performance.now() - endedMs,
+      wholeAfterMs: wholeMs - endedMs,
     });
   }
 
