@@ -104,7 +104,7 @@ async function exchange(request: HostileRequest, framing: Framing): Promise<stri
   const received: Buffer[] = [];
   socket.on('data', (data: Buffer) => {
     received.push(data);
-    if (data.includes(STREAM)) socket.destroy();
+    if (data.includes(STREAM) && isEventStream(received)) socket.destroy();
   });
   socket.write(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
   if (framing === 'byte by byte')
@@ -116,6 +116,12 @@ async function exchange(request: HostileRequest, framing: Framing): Promise<stri
   clearTimeout(hung);
   if (socket.errored?.message === 'a hang') throw new Error(`${lines.join('\n')}: hangs`);
   return Buffer.concat(received).toString('utf8');
+}
+
+/** Whether the answer is events; the OpenAPI document has an example of them. */
+function isEventStream(received: readonly Buffer[]): boolean {
+  const [head = ''] = Buffer.concat(received).toString('latin1').split('\r\n\r\n');
+  return /^content-type: text\/event-stream/im.test(head);
 }
 
 /** Asserts a documented answer that is no failure of the gateway. */
