@@ -4,9 +4,9 @@ import type { Logger } from 'pino';
 import type { BridgeOptions } from '../domain/bridge-schema.js';
 import { parseBridgedCommand } from '../domain/bridge-topics.js';
 import type { RateLimits } from '../domain/limits.js';
-import { publishBytes } from '../domain/packets.js';
 import { TokenBucket, TokenRate } from '../domain/token-bucket.js';
 import { matchesFilter } from '../domain/topics.js';
+import { packetBytes } from './publish-packet.js';
 
 const SHARE_PREFIX = /^\$share\/[^/]+\//;
 const SECOND_MS = 1_000;
@@ -104,7 +104,7 @@ export class Inbound {
     const command = isWanted ? parseBridgedCommand(topic) : undefined;
     // A retained command is an old one, and would arrive with every connection.
     if (command === undefined || retain) return;
-    if (publishBytes(topic, Buffer.from(payload), qos) > maxPacketBytes) {
+    if (packetBytes(topic, Buffer.from(payload), qos) > maxPacketBytes) {
       log.warn(
         { topic, bytes: payload.length },
         'dropped a command from upstream that is too large',

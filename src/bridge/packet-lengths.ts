@@ -1,5 +1,7 @@
-import { LENGTH_BITS, LENGTH_CONTINUES } from '../domain/packets.js';
-
+/** Bits of the remaining length in each of its bytes; the highest bit says that another follows. */
+const BITS_PER_BYTE = 7;
+const VALUE_MASK = 0x7f;
+const MORE_MASK = 0x80;
 const MAX_LENGTH_BYTES = 4;
 
 /**
@@ -37,9 +39,9 @@ export class PacketLengths {
       return 0;
     }
     if (this.#lengthBytes === MAX_LENGTH_BYTES) return Number.POSITIVE_INFINITY;
-    this.#length += (byte % LENGTH_CONTINUES) * 2 ** (LENGTH_BITS * this.#lengthBytes);
+    this.#length += (byte & VALUE_MASK) * 2 ** (BITS_PER_BYTE * this.#lengthBytes);
     this.#lengthBytes++;
-    if (byte >= LENGTH_CONTINUES) return this.#length;
+    if ((byte & MORE_MASK) !== 0) return this.#length;
     this.#lengthBytes = undefined;
     this.#left = this.#length;
     return this.#length;

@@ -1,8 +1,8 @@
 import type { MqttClient } from 'mqtt';
 import type { Packet } from 'mqtt-packet';
 import type { OutgoingPublish } from '../delivery/receiver.js';
-import { encodeAnswer, encodePublish, type Publish } from '../domain/packets.js';
 import { isFailure } from './connection-failure.js';
+import { encodePublish, encodePubrel, type UpstreamPublish } from './publish-packet.js';
 
 /** One packet identifier is left to the SUBSCRIBE. */
 export const MAX_UNANSWERED = 65_534;
@@ -79,7 +79,7 @@ export class PublishStream {
   }
 
   /** Sends a message as this packet. */
-  publish(publish: OutgoingPublish, packet: Omit<Publish, 'messageId'>): void {
+  publish(publish: OutgoingPublish, packet: Omit<UpstreamPublish, 'messageId'>): void {
     const messageId = packet.qos === 0 ? 0 : this.#unusedIdentifier(publish.messageId);
     const bytes = encodePublish({ ...packet, messageId });
     if (packet.qos > 0) {
@@ -124,7 +124,7 @@ export class PublishStream {
     const unanswered = this.#unanswered.get(messageId);
     if (unanswered === undefined) return;
     if (answer.cmd === 'pubrec' && !isFailure(reasonCode)) {
-      this.#write(encodeAnswer('pubrel', messageId));
+      this.#write(encodePubrel(messageId));
     } else {
       this.#unanswered.delete(messageId);
       this.#lastAnswerAtMs = performance.now();

@@ -7,7 +7,6 @@ import {
   parseBridgedCommand,
   parseBridgeTopic,
 } from '../domain/bridge-topics.js';
-import { publishBytes } from '../domain/packets.js';
 import type { ProtocolVersion } from './client-options.js';
 import {
   type ConnectionFailure,
@@ -18,6 +17,7 @@ import {
   reasonOf,
 } from './connection-failure.js';
 import type { HangUps } from './hang-ups.js';
+import { packetBytes } from './publish-packet.js';
 import { MAX_UNANSWERED, PublishStream } from './publish-stream.js';
 
 /** [MQTT-1.5.4] */
@@ -105,7 +105,7 @@ export class UpstreamSender {
     } else if (Buffer.byteLength(topic) > MAX_TOPIC_BYTES) {
       this.#events.deadLettered(publish, 'its topic upstream is too long');
     } else if (
-      publishBytes(topic, publish.payload, this.#qosOf(publish, limits)) > limits.maxPacketBytes
+      packetBytes(topic, publish.payload, this.#qosOf(publish, limits)) > limits.maxPacketBytes
     ) {
       this.#events.deadLettered(publish, reasonOf(PACKET_TOO_LARGE));
     } else if (this.#isToHold(publish)) {

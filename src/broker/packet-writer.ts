@@ -1,12 +1,6 @@
 import type { Client } from 'aedes';
 import type { IPubackPacket, IPublishPacket } from 'mqtt-packet';
 import type { OutgoingPublish, Receiver } from '../delivery/receiver.js';
-import {
-  encodePublish,
-  IDENTIFIER_BYTES,
-  LENGTH_BITS,
-  LENGTH_CONTINUES,
-} from '../domain/packets.js';
 
 /** How long a client may leave its messages unread before it is named. */
 const NAMED_AFTER_MS = 3_000;
@@ -87,14 +81,74 @@ export class PacketWriter implements Receiver {
   }
 }
 
+/** Encodes and parses the packets of the message path (MQTT 3.1.1, 3.3, 3.4, 3.5, 3.7, 3.9, 3.11). */
+
 const PUBLISH = 0x30;
-const PUBACK = 0x40;
 const TYPE_BITS = 0xf0;
 const DUP = 0x08;
 const QOS_BITS = 0x06;
 const RETAIN = 0x01;
 /** By its bits; there is no fourth. */
 const QOS = [0, 1, 2] as const;
+const SUBACK = 0x90;
+const ACKNOWLEDGEMENTS = { puback: 0x40, pubrec: 0x50, pubcomp: 0x70, unsuback: 0xb0 } as const;
+const IDENTIFIER_BYTES = 2;
+const LENGTH_BITS = 7;
+const LENGTH_CONTINUES = 0x80;
+
+export type AcknowledgementType = keyof typeof ACKNOWLEDGEMENTS;
+
+export function encodePublish(publish: OutgoingPublish): Buffer {
+  const { topic, payload, qos, dup, retain, messageId } = publish;
+  const topicBytes = Buffer.byteLength(topic);
+  const identifierBytes = qos === 0 ? 0 : IDENTIFIER_BYTES;
+  const length = 2 + topicBytes + identifierBytes + payload.length;
+  const packet = Buffer.allocUnsafe(1 + bytesOfLength(length) + length);
+  packet[0] = PUBLISH | (dup ? DUP : 0) | (qos << 1) | (retain ? RETAIN : 0);
+  let at = writeLength(packet, length);
+  at = packet.writeUInt16BE(topicBytes, at);
+  at += packet.write(topic, at);
+  if (qos > 0) at = packet.writeUInt16BE(messageId, at);
+  payload.copy(packet, at);
+  return packet;
+}
+
+export function encodeAcknowledgement(type: AcknowledgementType, identifier: number): Buffer {
+  const packet = Buffer.allocUnsafe(4);
+  packet[0] = ACKNOWLEDGEMENTS[type];
+  packet[1] = IDENTIFIER_BYTES;
+  packet.writeUInt16BE(identifier, 2);
+  return packet;
+}
+
+/** @param granted for each filter its QoS, or 0x80 (MQTT 3.1.1, 3.9.3) */
+export function encodeSuback(identifier: number, granted: readonly number[]): Buffer {
+  const length = IDENTIFIER_BYTES + granted.length;
+  const packet = Buffer.allocUnsafe(1 + bytesOfLength(length) + length);
+  packet[0] = SUBACK;
+  const at = packet.writeUInt16BE(identifier, writeLength(packet, length));
+  for (const [index, code] of granted.entries()) packet[at + index] = code;
+  return packet;
+}
+
+/** MQTT 3.1.1, 2.2.3. */
+function bytesOfLength(length: number): number {
+  let bytes = 1;
+  for (let rest = length >> LENGTH_BITS; rest > 0; rest >>= LENGTH_BITS) bytes++;
+  return bytes;
+}
+
+/** Writes the remaining length after the first byte. Returns where the packet goes on. */
+function writeLength(packet: Buffer, length: number): number {
+  let at = 1;
+  let rest = length;
+  do {
+    const digit = rest & (LENGTH_CONTINUES - 1);
+    rest >>= LENGTH_BITS;
+    packet[at++] = rest > 0 ? digit | LENGTH_CONTINUES : digit;
+  } while (rest > 0);
+  return at;
+}
 
 /** A packet of a client, and where it ends. */
 type WholePacket = (IPublishPacket | IPubackPacket) & { readonly end: number };
@@ -112,7 +166,7 @@ export function wholePacket(
 ): WholePacket | 'incomplete' | undefined {
   const header = bytes[at] ?? 0;
   const isPublish = (header & TYPE_BITS) === PUBLISH;
-  if (!isPublish && header !== PUBACK) return undefined;
+  if (!isPublish && header !== ACKNOWLEDGEMENTS.puback) return undefined;
   const [low, high = 0] = [bytes[at + 1], bytes[at + 2]];
   if (low === undefined) return 'incomplete';
   const isLong = low >= LENGTH_CONTINUES;

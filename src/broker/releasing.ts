@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Sessions } from '../delivery/sessions.js';
-import { encodeAnswer } from '../domain/packets.js';
 import type { Connection } from './connection.js';
+import { encodeAcknowledgement } from './packet-writer.js';
 import { memoryOf } from './unstored-publishes.js';
 
 /**
@@ -35,7 +35,7 @@ export class Releasing {
       try {
         await this.#sessions.release(connection.session, identifiers);
         for (const identifier of identifiers) {
-          connection.writer.write(encodeAnswer('pubcomp', identifier));
+          connection.writer.write(encodeAcknowledgement('pubcomp', identifier));
         }
       } catch (error) {
         const { owner: principal, session } = connection;

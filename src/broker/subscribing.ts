@@ -5,12 +5,12 @@ import type { RequestedSubscription } from '../delivery/session.js';
 import type { Sessions } from '../delivery/sessions.js';
 import { maySubscribe, type Principal } from '../domain/grants.js';
 import type { ConnectionQuotas } from '../domain/limits.js';
-import { encodeAnswer, encodeSuback } from '../domain/packets.js';
 import type { DeniedReason } from '../site/connection-list.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
 import type { Budget } from './budgets.js';
 import type { Connection } from './connection.js';
 import { type ConnectionDenials, SUBACK_FAILURE } from './connection-denials.js';
+import { encodeAcknowledgement, encodeSuback } from './packet-writer.js';
 import { memoryOf } from './unstored-publishes.js';
 
 const BYTES_OF_FILTER = 200;
@@ -66,7 +66,7 @@ export class Subscribing {
   unsubscribe(connection: Connection, packet: IUnsubscribePacket): void {
     const { messageId = 0, unsubscriptions } = packet;
     const stored = this.#options.sessions.unsubscribe(connection.session.key, unsubscriptions);
-    const unsuback = encodeAnswer('unsuback', messageId);
+    const unsuback = encodeAcknowledgement('unsuback', messageId);
     this.#acknowledge(connection, stored, unsuback, unsubscriptions.length, () => undefined);
   }
 

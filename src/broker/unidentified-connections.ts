@@ -1,6 +1,5 @@
 import type { Duplex } from 'node:stream';
 import { networkOf } from '../domain/addresses.js';
-import { LENGTH_BITS, LENGTH_CONTINUES } from '../domain/packets.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
 import type { ConnectionQuota, Held } from './connection-quota.js';
 import { PacedClosing } from './paced-closing.js';
@@ -147,6 +146,8 @@ export class UnidentifiedConnections {
 const CONNECT = 0x10;
 /** MQTT 3.1.1, 2.2.3 */
 const MAX_DIGITS_OF_LENGTH = 4;
+const LENGTH_BITS = 7;
+const LENGTH_CONTINUES = 0x80;
 
 /** Whether the first packet is whole, or broken already: not a CONNECT, or a too long one. */
 function isFirstPacketWhole(bytes: Buffer, maxPacketBytes: number): boolean {

@@ -1,6 +1,9 @@
 import type { Client } from 'aedes';
-import { type AnswerType, encodeAnswer } from '../domain/packets.js';
-import type { PacketWriter } from './packet-writer.js';
+import {
+  type AcknowledgementType,
+  encodeAcknowledgement,
+  type PacketWriter,
+} from './packet-writer.js';
 
 const MIB = 1024 * 1024;
 
@@ -180,7 +183,7 @@ export class Share {
 
 /** A publish whose acknowledgement is pending. */
 interface Unacknowledged {
-  readonly type: AnswerType;
+  readonly type: AcknowledgementType;
   readonly packetIdentifier: number;
   isStored: boolean;
   /** The publish that came next. */
@@ -254,7 +257,7 @@ export class UnstoredPublishes {
   /** Takes room for a publish. The returned function must be called with the outcome. */
   take(publish: {
     readonly bytes: number;
-    readonly acknowledgement: AnswerType | undefined;
+    readonly acknowledgement: AcknowledgementType | undefined;
     readonly packetIdentifier: number;
   }): (isStored: boolean) => void {
     const { share, client } = this.#options;
@@ -274,7 +277,7 @@ export class UnstoredPublishes {
     };
   }
 
-  #add(type: AnswerType, packetIdentifier: number): Unacknowledged {
+  #add(type: AcknowledgementType, packetIdentifier: number): Unacknowledged {
     const added = { type, packetIdentifier, isStored: false, next: undefined };
     if (this.#last === undefined) this.#first = added;
     else this.#last.next = added;
@@ -285,7 +288,7 @@ export class UnstoredPublishes {
   #acknowledge(): void {
     while (this.#first?.isStored === true) {
       const { type, packetIdentifier, next } = this.#first;
-      this.#options.writer.write(encodeAnswer(type, packetIdentifier));
+      this.#options.writer.write(encodeAcknowledgement(type, packetIdentifier));
       this.#first = next;
     }
     if (this.#first !== undefined) return;

@@ -40,7 +40,7 @@ describe('the frame around every page', () => {
     const { page, faults } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
     await heading(page).waitFor();
     await page.keyboard.press('Tab');
-    expect(await focused(page)).toBe('To the content');
+    await expect.poll(() => focused(page)).toBe('To the content');
     for (const { path, en } of PAGES) {
       while ((await focused(page)) !== en) await page.keyboard.press('Tab');
       await page.keyboard.press('Enter');

@@ -27,7 +27,8 @@ export const NOT_RUN: ReadonlyMap<string, string> = new Map([
   ['docker run', 'the same'],
   ['npm run bench -- speed', 'takes half an hour'],
   ['npm run bench\n', 'takes many minutes'],
-  ['npm run chaos', 'takes many minutes; test/chaos/chaos.test.ts is a short run'],
+  ['npm run chaos -- --minutes', 'takes many minutes; test/chaos/chaos.test.ts is a short run'],
+  ['npm run chaos -- --pair', 'the same; test/chaos/pair/pair.test.ts is a short run'],
   ['npm run hostile', 'takes many minutes; test/hostile/hostile.test.ts is a short run'],
   ['GATEWAY_TEST_LONG=1', 'takes many minutes'],
 ]);

@@ -1,6 +1,6 @@
 import { type Packet, parser } from 'mqtt-packet';
 import { describe, expect, it } from 'vitest';
-import { encodePublish, publishBytes } from '../../src/domain/packets.js';
+import { encodePublish, packetBytes } from '../../src/bridge/publish-packet.js';
 
 const TOPIC = 'care-homes/hôme/devices/bed/alarms/fall';
 const HEADER_BYTES = 45;
@@ -25,7 +25,7 @@ describe.each([4, 5] as const)('with version %i of the protocol', (protocol) => 
       expect(payload.equals(Buffer.from(packet.payload))).toBe(true);
       expect(packet).toMatchObject({ topic: TOPIC, qos, ...flags });
       expect(packet.messageId).toBe(qos === 0 ? undefined : sent.messageId);
-      if (protocol === 5) expect(publishBytes(TOPIC, payload, qos)).toBe(bytes.length);
+      if (protocol === 5) expect(packetBytes(TOPIC, payload, qos)).toBe(bytes.length);
     }
   });
 });
