@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useLayoutEffect } from 'preact/hooks';
 import { useConsole, useWords } from './console-parts.js';
 import { Header } from './header.js';
 import { useNewerConsole } from './newer-console.js';
@@ -15,7 +15,8 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
   const isNewer = useNewerConsole(isKiosk);
   usePageFocus(pageOf(path));
   useTitle(pageOf(path));
-  useEffect(() => {
+  // Before the page is drawn, or it would show small letters first.
+  useLayoutEffect(() => {
     // On the root, whose size of letters all others follow.
     const { classList } = document.documentElement;
     classList.toggle('kiosk', isKiosk);

@@ -55,7 +55,7 @@ describe('the frame around every page', () => {
     }
     await page.getByRole('button', { name: 'Sign out' }).press('Enter');
     await page.getByLabel('Access token').waitFor();
-    expect(await page.title()).toContain('Sign in');
+    await expect.poll(() => page.title()).toContain('Sign in');
     expect(faults).toEqual([]);
   });
 
@@ -63,6 +63,8 @@ describe('the frame around every page', () => {
     const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
     await heading(page).waitFor();
     await page.keyboard.press('Tab');
+    // A key that is pressed before the focus is there is lost.
+    await expect.poll(() => focused(page)).toBe('To the content');
     await page.keyboard.press('Enter');
     await page.waitForFunction(() => document.activeElement?.id === 'content');
   });
