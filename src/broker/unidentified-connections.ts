@@ -62,7 +62,7 @@ export class UnidentifiedConnections {
     const closeLater = () => this.#closing.add(() => stream.destroy());
     const timer = setTimeout(() => {
       this.#closing.add(() => {
-        // Its CONNECT may have come before its turn.
+        // The CONNECT may have arrived before this connection had its turn.
         if (!this.#awaited.has(awaited)) return;
         onTimeout(address);
         stream.destroy();

@@ -71,7 +71,7 @@ function accessFaults(keys: Looked): FieldFault[] {
     .map(([user, password]) => fault(password, `is missing, a ${user} is given`));
 }
 
-/** What the URL says is not said again. */
+/** A user or password in the URL may not be given again as a key of its own. */
 function urlFaults(keys: Looked): FieldFault[] {
   if (keys.url === undefined || !URL.canParse(keys.url)) return [];
   const { protocol, username, password } = new URL(keys.url);

@@ -44,7 +44,7 @@ export const storeSchema = z.strictObject({
   sentinelTls: tls.optional(),
   /** How many replicas have what is acknowledged. */
   replicas: z.int().min(0).max(MAX_REPLICAS).default(0),
-  /** What becomes of acknowledgements while fewer confirm. */
+  /** Whether to acknowledge while fewer replicas than that confirm. */
   withoutReplica: z.enum(['continue', 'refuse']).default('continue'),
   maxMemoryBytes: z.int().min(MIN_STORE_BYTES).optional(),
 });

@@ -16,12 +16,12 @@ const DRAW_EVERY_MS = 200;
 /** How much longer than the last drawing took the next one waits: a slow tablet stays usable. */
 const PAUSE_FACTOR = 4;
 const READ_AGAIN_MS = 3_000;
-/** More than that nobody can look at, and an old tablet cannot draw. */
+/** The most alarms drawn: nobody reads more, and an old tablet cannot draw them. */
 const MAX_ROWS = 200;
-/** What fits on a screen; in a burst all of it is new with each drawing, and the rest waits for its end. */
+/** A screenful: in a burst every drawing replaces it, so the rest is drawn when the burst is over. */
 const BURST_ROWS = 40;
 
-/** What the board shows. */
+/** The state of the board. */
 export interface BoardState {
   /** The newest first. */
   readonly alarms: readonly OpenAlarm[];
@@ -162,7 +162,7 @@ export class BoardFeed {
     );
   }
 
-  /** Tells of alarms that came while nobody listened. */
+  /** Announces alarms that arrived while no one was listening. */
   #tellMissed(before: ReadonlySet<string>, newestMs: number): void {
     for (const alarm of this.#alarms.newestFirst()) {
       const isMissed = alarm.receivedAtMs > newestMs && !alarm.isLive && !before.has(alarm.key);

@@ -25,7 +25,7 @@ interface BoardToolsProps {
   readonly isKiosk: boolean;
 }
 
-/** What is shown, whether it is heard, and the link for a wall. */
+/** The filters, the sound switch, and the link for a wall screen. */
 export function BoardTools({ board, period, setPeriod, isKiosk }: BoardToolsProps) {
   const { session } = useConsole();
   const words = useWords(BOARD_WORDS);

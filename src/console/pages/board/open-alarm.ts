@@ -12,7 +12,7 @@ interface Acknowledgement {
   readonly at: string;
 }
 
-/** An alarm that nobody has resolved, as the board shows it. */
+/** An unresolved alarm, as the board shows it. */
 export interface OpenAlarm {
   /** Of the device and the id: a device chooses the ids of its alarms. */
   readonly key: string;

@@ -17,7 +17,7 @@ export interface Reading {
   readonly isCut: boolean;
 }
 
-/** The alarms that nobody has resolved, as far as they are held in memory. */
+/** The unresolved alarms held in memory. */
 export class OpenAlarms {
   readonly #alarms = new Map<string, OpenAlarm>();
   /** The newest change of each alarm. */

@@ -7,7 +7,7 @@ const MAX_PAGES = 10;
 /** Requests at a time: a browser opens six connections at most, and one of them is the live feed. */
 const MAX_AT_ONCE = 3;
 
-/** What the reading found of each location. */
+/** The open alarms read for each location. */
 export interface OpenHistory {
   readonly locations: readonly Location[];
   readonly readings: readonly Reading[];
