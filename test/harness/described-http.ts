@@ -23,7 +23,9 @@ const responseSchema = z.looseObject({
 const operationSchema = z.looseObject({
   // Not needed here: a test of its own checks that each operation has one.
   operationId: z.string().optional(),
-  requestBody: z.looseObject({ content: contentSchema }).optional(),
+  requestBody: z
+    .looseObject({ content: contentSchema, required: z.boolean().optional() })
+    .optional(),
   responses: z.record(z.string(), responseSchema),
 });
 const documentSchema = z.looseObject({
@@ -139,6 +141,8 @@ export class DescribedHttp {
   /** Requests that were accepted must be documented, or generated clients could not send them. */
   #requestFaults({ status, request }: Exchange, { requestBody }: Operation): string[] {
     if (status >= 300 || requestBody === undefined || request.text === undefined) return [];
+    // A request without a body may still name a media type.
+    if (request.text === '' && requestBody.required !== true) return [];
     const mediaType = request.mediaType?.split(';')[0]?.trim().toLowerCase() ?? '';
     const ranges = Object.keys(requestBody.content);
     const documented = ranges.find((range) => isInRange(mediaType, range));
