@@ -41,7 +41,7 @@ export class BusyHome {
   static async open(storeUrl: string, number: number, { devices }: HomeLoad): Promise<BusyHome> {
     const gateway = await GatewayProcess.start({
       GATEWAY_REDIS_URL: storeUrl,
-      GATEWAY_SITE: `home-${number}`,
+      GATEWAY_SITE: siteOf(number),
     });
     const api = new Api(gateway);
     const { id: locationId } = await api.createLocation(`Home ${number}`);
@@ -119,6 +119,11 @@ export class BusyHome {
     if (sensor === undefined) throw new Error('a home needs a device');
     return sensor;
   }
+}
+
+/** Names of one length. */
+export function siteOf(number: number): string {
+  return `home-${String(number).padStart(5, '0')}`;
 }
 
 function nextTick(): Promise<unknown> {

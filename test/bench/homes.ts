@@ -4,6 +4,7 @@ import { OwnRedis } from '../chaos/faults.js';
 import { processorMs } from '../harness/process-usage.js';
 import { BusyHome, type HomeLoad } from './busy-home.js';
 import { milliseconds, quantile, table } from './report.js';
+import { storeProcessorMs, usedBytes } from './store-usage.js';
 
 const MIB = 1024 * 1024;
 const KIB = 1024;
@@ -58,10 +59,9 @@ async function costOf(
   load: HomeLoad,
   emptyBytes: number,
 ): Promise<Cost> {
-  const storeId = Number(infoOf(await store.redis.info('server'), 'process_id'));
   const gatewaysMs = () =>
     Promise.all(opened.map(({ processId }) => processorMs(processId))).then(sumOf);
-  const before = { gateways: await gatewaysMs(), store: await processorMs(storeId) };
+  const before = { gateways: await gatewaysMs(), store: await storeProcessorMs(store) };
   const begunMs = performance.now();
   const reports = await Promise.all(opened.map((home) => home.run(load)));
   const elapsedMs = performance.now() - begunMs;
@@ -73,7 +73,7 @@ async function costOf(
     gatewayBytes: sumOf(gatewayBytes) / opened.length,
     storeBytes: ((await usedBytes(store)) - emptyBytes) / opened.length,
     gatewaysPart: ((await gatewaysMs()) - before.gateways) / elapsedMs,
-    storePart: ((await processorMs(storeId)) - before.store) / elapsedMs,
+    storePart: ((await storeProcessorMs(store)) - before.store) / elapsedMs,
     latenciesMs: reports.flatMap(({ latenciesMs }) => latenciesMs),
     missing: sumOf(reports.map(({ missing }) => missing)),
   };
@@ -98,14 +98,6 @@ function show(costs: readonly Cost[], { devices, seconds }: HomeLoad): void {
       String(cost.missing),
     ]),
   ]);
-}
-
-async function usedBytes(store: OwnRedis): Promise<number> {
-  return Number(infoOf(await store.redis.info('memory'), 'used_memory'));
-}
-
-function infoOf(info: string, field: string): string | undefined {
-  return new RegExp(`^${field}:(\\d+)`, 'm').exec(info)?.[1];
 }
 
 /** The memory of a process, with its part of what it shares with others: the program above all. */

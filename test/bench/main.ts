@@ -4,11 +4,13 @@ import { history } from './history.js';
 import { homes } from './homes.js';
 import { handleInterrupts } from './interruption.js';
 import { isolation } from './isolation.js';
+import { manyHomes } from './many-homes.js';
 import { overload } from './overload.js';
 import { replicas } from './replicas.js';
 import { USAGE } from './speed/options.js';
 import { speed } from './speed/speed.js';
 import { start } from './start.js';
+import { takeover } from './takeover.js';
 
 type Part = (options: readonly string[]) => Promise<void>;
 
@@ -20,11 +22,21 @@ const PARTS: ReadonlyMap<string, Part> = new Map<string, Part>([
   ['overload', overload],
   ['start', start],
   ['homes', homes],
+  ['many-homes', manyHomes],
   ['replicas', replicas],
+  ['takeover', takeover],
   ['speed', speed],
 ]);
 /** Each of them takes longer than all others together, and is run by its name only. */
-const LONG_PARTS: readonly string[] = ['overload', 'start', 'homes', 'replicas', 'speed'];
+const LONG_PARTS: readonly string[] = [
+  'overload',
+  'start',
+  'homes',
+  'many-homes',
+  'replicas',
+  'takeover',
+  'speed',
+];
 const HELP = `usage: npm run bench -- [PART…] [OPTION…]
 
 parts: ${[...PARTS.keys()].join(', ')}; without any: all but ${LONG_PARTS.join(', ')}

@@ -3,7 +3,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { connectManagementRedis, connectRedis } from '../../src/store/connection.js';
 import { Replicas, type ReplicasOptions } from '../../src/store/replicas.js';
 import { StoreOutages } from '../../src/store/store-outages.js';
@@ -13,6 +13,9 @@ import { unusedPort } from '../harness/unused-port.js';
 import { recordingLog, temporaryDirectory } from './embedded-support.js';
 
 export const MARK = '{home}:replica-mark';
+/** Written before anything else, to see that a replica confirms it. */
+const FIRST_KEY = 'first';
+const FIRST_COPY_MS = 20_000;
 const WAITING = /\r\n(waitaof|wait)\r\n/i;
 
 /** A server of the test's own that forces each write to its disk. */
@@ -30,8 +33,18 @@ export async function startServer(...settings: readonly string[]): Promise<Redis
   return server;
 }
 
-/** A replica, once the server that it was reached through counts it. */
+/** A replica that has its first copy: before, it may take longer to confirm than any test waits for. */
 export async function startReplica(of: { readonly port: number }): Promise<RedisProgram> {
+  const replica = await startReplicaOfReplica(of);
+  const redis = new Redis(of.port);
+  await redis.set(FIRST_KEY, '');
+  expect(await redis.wait(1, FIRST_COPY_MS)).toBeGreaterThan(0);
+  redis.disconnect();
+  return replica;
+}
+
+/** A replica that the server counts, which may be a replica itself. */
+export async function startReplicaOfReplica(of: { readonly port: number }): Promise<RedisProgram> {
   const replica = await startServer('--replicaof', '127.0.0.1', String(of.port));
   const redis = new Redis(of.port);
   while (!/^slave\d+:.*state=online/m.test(await redis.info('replication'))) await redis.ping();

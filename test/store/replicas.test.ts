@@ -1,6 +1,12 @@
 import { describe, expect, test, vi } from 'vitest';
 import { CutProxy } from '../harness/cut-proxy.js';
-import { ConfirmedStore, startReplica, startServer, WaitCutter } from './replica-world.js';
+import {
+  ConfirmedStore,
+  startReplica,
+  startReplicaOfReplica,
+  startServer,
+  WaitCutter,
+} from './replica-world.js';
 
 const ALONE = /on one machine only/;
 const REFUSAL = /nothing is acknowledged/;
@@ -171,7 +177,7 @@ describe('a connection that breaks between a write and its WAIT', () => {
 
   test('sends the write to the new primary, which lacks it, when a failover came between', async () => {
     const { primary, line, replica } = await startPair();
-    const second = await startReplica(replica);
+    const second = await startReplicaOfReplica(replica);
     const cutter = await WaitCutter.start(primary);
     const redis = new ConfirmedStore(cutter, PATIENT).start().repeating();
     await redis.set('{home}:one', 'before');
@@ -194,7 +200,7 @@ describe('a connection that breaks between a write and its WAIT', () => {
 
   test('keeps the order of writes, also of those that were not unconfirmed yet', async () => {
     const { primary, line, replica } = await startPair();
-    const second = await startReplica(replica);
+    const second = await startReplicaOfReplica(replica);
     const cutter = await WaitCutter.start(primary);
     const redis = new ConfirmedStore(cutter, PATIENT).start().repeating();
     await redis.set('{home}:one', 'before');
