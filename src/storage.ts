@@ -50,8 +50,6 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const RETENTION_INTERVAL_MS = HOUR_MS;
 const ARCHIVE_INTERVAL_MS = 60_000;
-/** Reservations between two readings of the memory count for more than they take. */
-const MEMORY_INTERVAL_MS = 100;
 /** In less time than telemetry can fill what the last check left for alarms alone. */
 const DISK_INTERVAL_MS = 250;
 const RETAINED_INTERVAL_MS = 1_000;
@@ -191,7 +189,12 @@ async function startServerWatches(
   const memory = new MemoryMonitor({ redis, health, headroom, log, advice });
   // A store that has gone away again does not keep the gateway from starting.
   await memory.check().catch(() => undefined);
-  releasers.add(repeat(() => memory.check(), MEMORY_INTERVAL_MS));
+  releasers.add(
+    repeat(
+      () => memory.check(),
+      () => memory.pauseMs,
+    ),
+  );
   const retained = new RetainedMonitor({
     ...{ redis, key: keys.retained, health, headroom },
     maxBytes: config.limits.total.retainedBytes,

@@ -15,6 +15,12 @@ const ALARMS_UP_TO = 0.98;
 const HYSTERESIS = 0.005;
 const PERCENT_STEP = 2;
 
+/** Nearer to the limit a reading must be recent: reservations since then count for more than they take. */
+const READ_OFTEN_FROM = 0.5;
+const OFTEN_MS = 100;
+/** Reading costs the store more than anything else that a gateway at rest asks of it. */
+const SELDOM_MS = 1_000;
+
 export interface MemoryMonitorOptions {
   /** Fails soon while the store is away. */
   readonly redis: Redis;
@@ -56,6 +62,12 @@ export class MemoryMonitor {
   get leftForOthers(): number {
     const { usedBytes, maxBytes } = this.#memory;
     return maxBytes === 0 ? Number.POSITIVE_INFINITY : maxBytes * OTHERS_UP_TO - usedBytes;
+  }
+
+  /** How long to wait before the next check. */
+  get pauseMs(): number {
+    const { usedBytes, maxBytes } = this.#memory;
+    return maxBytes > 0 && usedBytes >= maxBytes * READ_OFTEN_FROM ? OFTEN_MS : SELDOM_MS;
   }
 
   async check(): Promise<void> {

@@ -1,23 +1,25 @@
 /**
- * Repeats a check, at once and then at an interval, until the returned function is called.
+ * Repeats a check, at once and then so long after each of its ends, until the returned function is called.
  *
- * While a check is under way, no other is begun. One that fails is repeated like any other: that the store does
- * not answer is a fault of StoreMonitor's.
+ * One that fails is repeated like any other: that the store does not answer is a fault of StoreMonitor's.
+ *
+ * @param pauseMs asked after each check when it is a function
  */
-export function repeat(check: () => Promise<void>, intervalMs: number): () => void {
-  let isUnderWay = false;
+export function repeat(check: () => Promise<void>, pauseMs: number | (() => number)): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  let isStopped = false;
   const run = async (): Promise<void> => {
-    if (isUnderWay) return;
-    isUnderWay = true;
     try {
       await check();
     } catch {
       // See above.
-    } finally {
-      isUnderWay = false;
     }
+    if (isStopped) return;
+    timer = setTimeout(run, typeof pauseMs === 'number' ? pauseMs : pauseMs());
   };
-  const timer = setInterval(run, intervalMs);
   void run();
-  return () => clearInterval(timer);
+  return () => {
+    isStopped = true;
+    clearTimeout(timer);
+  };
 }

@@ -30,6 +30,14 @@ function monitored() {
   return { at, headroom, health, monitor, messages };
 }
 
+it('reads the memory once a second, and more often where a flood is nearer to the limit', async () => {
+  const { at, monitor } = monitored();
+  await at(0.4);
+  expect(monitor.pauseMs).toBe(1_000);
+  await at(0.6);
+  expect(monitor.pauseMs).toBe(100);
+});
+
 it('says how full the store is from 80 % on, and stays ready', async () => {
   const { at, monitor } = monitored();
   expect(await at(0.7)).toEqual({ faults: [], ready: true });
