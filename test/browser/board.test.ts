@@ -54,8 +54,9 @@ describe('the board', () => {
     expect((await shownAt) - publishedAt).toBeLessThan(1_000);
 
     const alarm = page.getByRole('article', { name: 'Fall, Room 12' });
+    // It has a text from its first drawing on, which is a moment after it is there.
+    await expect.poll(() => alarm.innerText()).toMatch(/First floor · Bed sensor/);
     const text = await alarm.innerText();
-    expect(text).toMatch(/First floor · Bed sensor/);
     expect(text).toMatch(/bed:?\s+2/);
     expect(text).toMatch(/mobile:?\s+no/);
     expect(text).toMatch(/languages:?\s+de, tr/);

@@ -99,7 +99,8 @@ describe('the frame around every page', () => {
       token: ADMIN_TOKEN,
       path: '/?kiosk',
     });
-    await heading(page).waitFor({ state: 'attached' });
+    // The page for signing in has a heading as well.
+    await page.locator('main .board').waitFor({ state: 'attached' });
     expect(await page.getByRole('navigation').count()).toBe(0);
     expect(await page.getByRole('button', { name: 'Sign out' }).count()).toBe(0);
     expect(await page.locator('html').getAttribute('class')).toBe('kiosk');
