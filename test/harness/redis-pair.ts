@@ -150,7 +150,7 @@ export class RedisPair {
   /** Makes the other server the primary; resolves once it is, by its own word and most Sentinels'. */
   async failover(): Promise<void> {
     const former = await this.primary();
-    await this.#asked('failover', this.name);
+    await until(() => this.#beginsFailover(), 'the Sentinel knows of no replica to promote');
     await this.untilTakenOver(former);
   }
 
@@ -193,10 +193,15 @@ export class RedisPair {
     return address.success ? Number(address.data[1]) : undefined;
   }
 
-  /** Has the first Sentinel that agrees do it. */
-  async #asked(...command: readonly string[]): Promise<void> {
-    const [first] = this.sentinelPrograms;
-    await first?.redis.call('sentinel', ...command);
+  /** Has the first Sentinel do it, which hears that a replica is in touch later than the replica does. */
+  async #beginsFailover(): Promise<boolean> {
+    try {
+      await this.sentinelPrograms[0]?.redis.call('sentinel', 'failover', this.name);
+      return true;
+    } catch (error) {
+      if (error instanceof Error && error.message.startsWith('NOGOODSLAVE')) return false;
+      throw error;
+    }
   }
 
   async #isWatched(): Promise<boolean> {
