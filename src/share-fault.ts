@@ -3,7 +3,7 @@ import { describeHolder } from './site/holder-names.js';
 import type { SiteModel } from './site/site-model.js';
 
 export const SHARE_CHECK_MS = 5_000;
-/** What one client may use; and how long work may pause, which it does for half of the time if there is always some. */
+/** What one client may use, and how long work may pause: under constant load it pauses half of the time. */
 const BUSY_MS = SHARE_CHECK_MS / 4;
 
 /**

@@ -75,7 +75,7 @@ export class Lease {
    * Takes the lease unless another gateway has it.
    *
    * To be called again and again. A store that does not answer, or fails over, keeps the holder from renewing as
-   * it keeps us from asking: behind such a gap the lease must not have been renewed for its length once more.
+   * it keeps us from asking: after such a gap the full length of the lease must pass once more without a renewal.
    */
   async take(): Promise<LeaseState> {
     const { holder, place, lengthMs, elapsed } = this.#options;

@@ -1,7 +1,7 @@
 /**
  * Repeats a check, at once and then so long after each of its ends, until the returned function is called.
  *
- * One that fails is repeated like any other: that the store does not answer is a fault of StoreMonitor's.
+ * A check that fails is repeated like any other: StoreMonitor reports a store that does not answer.
  *
  * @param pauseMs asked after each check when it is a function
  */

@@ -16,7 +16,7 @@ const DRAW_EVERY_MS = 200;
 /** How much longer than the last drawing took the next one waits: a slow tablet stays usable. */
 const PAUSE_FACTOR = 4;
 const READ_AGAIN_MS = 3_000;
-/** The most alarms drawn: nobody reads more, and an old tablet cannot draw them. */
+/** The most alarms drawn: more cannot be read at a glance, and an old tablet cannot draw them. */
 const MAX_ROWS = 200;
 /** A screenful: in a burst every drawing replaces it, so the rest is drawn when the burst is over. */
 const BURST_ROWS = 40;
