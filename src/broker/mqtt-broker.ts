@@ -125,11 +125,13 @@ export class MqttBroker {
     stream.emit('readable');
   }
 
-  /** Closes the connections of a principal (`principalKey`) whose credential has ended. */
+  /** Ends the connections and event streams of a principal (`principalKey`) whose credential has ended. */
   disconnect(owner: string): void {
     for (const connection of this.#admitted) {
       if (connection.owner === owner) connection.endCredential();
     }
+    // A client whose CONNECT is held back was authenticated with that credential (`Slowing`).
+    this.#options.quota.dropAllOf(owner);
   }
 
   /** How many are connected, event streams included. */
