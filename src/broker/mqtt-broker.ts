@@ -177,7 +177,9 @@ export class MqttBroker {
       // Aedes sees no publishes but wills, and no subscriptions (`MqttClient`).
       authorizePublish: (client, will, done) => {
         const isLeft = client === null || this.#isLeftWill(will);
-        wills.take(isLeft ? undefined : this.#connectionOf(client), will);
+        const connection = isLeft ? undefined : this.#connectionOf(client);
+        if (connection === undefined) wills.takeLeft(will, client !== null);
+        else wills.take(connection, will);
         will.retain = false;
         will.qos = 0;
         done(null);
