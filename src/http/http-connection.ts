@@ -23,7 +23,7 @@ export interface HttpConnectionOptions {
   /** The line in which it waits until the client is known. */
   readonly network: string;
   readonly turns: ProcessorShare;
-  /** Called when a request has been parsed, and when none is left to be answered. */
+  /** Called when a request has been parsed or another protocol taken up, and when nothing is left to be answered. */
   readonly onBusy: (isBusy: boolean) => void;
   /** Called when all is answered, and only the client's end is awaited. */
   readonly onEnding: () => void;
@@ -156,6 +156,7 @@ export class HttpConnection extends SocketFront<Socket> implements ShareUser {
   /** Hands over the socket, with the bytes that are not read, to another protocol. */
   handOver(): Socket {
     this.#isHandedOver = true;
+    this.#onBusy(true);
     this.#turns.leave(this);
     this.behind.off('readable', this.#onReadable);
     this.behind.off('end', this.#onEnd);

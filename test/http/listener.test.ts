@@ -299,6 +299,26 @@ describe('a full listener', () => {
     expect(watch.named[0]).toEqual('all-http-connections address:127.0.0.1');
   });
 
+  it('keeps a connection that has switched protocols when an idle one can make room', async () => {
+    const protocolSwitch = {
+      takes: () => true,
+      upgrade: (_request: unknown, socket: Duplex) => {
+        socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n');
+      },
+    };
+    const { port } = await start({ maxConnections: 2, protocolSwitch });
+    const offer = 'Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
+    const upgraded = await connected(port, `GET /mqtt HTTP/1.1\r\nHost: x\r\n${offer}`);
+    await once(upgraded, 'data');
+    const idle = await connected(port);
+    const closed = Promise.race([
+      once(upgraded, 'close').then(() => 'upgraded'),
+      once(idle, 'close').then(() => 'idle'),
+    ]);
+    await connected(port);
+    expect(await closed).toBe('idle');
+  });
+
   it('names the address with most of the connections, and none with a single one', async () => {
     const watch = new Named();
     const { port } = await start({ maxConnections: 4, watch });
