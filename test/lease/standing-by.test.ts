@@ -34,7 +34,10 @@ it('frees its addresses at once when a client has not finished its TLS handshake
   await once(silent, 'connect');
   // Once the second is served, the first was accepted.
   const served = connectTls({ port: tlsPort, host: '127.0.0.1', rejectUnauthorized: false });
-  await once(served.on('error', () => undefined), 'secureConnect');
+  await once(
+    served.on('error', () => undefined),
+    'secureConnect',
+  );
   const closed = once(silent, 'close');
   const startedAtMs = performance.now();
   await standingBy.close();
