@@ -70,9 +70,14 @@ export class LogWriter<Item extends NewMessage> {
     this.#add({ item, done, sinceMs: performance.now(), isStored: false });
   }
 
-  /** Appends an item anew that the store has lost: it was delivered live, and nobody waits for it. */
-  restore(item: Item): void {
+  /**
+   * Appends an item anew that the store has lost: it was delivered live, and nobody waits for it.
+   *
+   * Its client may have released its packet identifier since, which must not be stored again.
+   */
+  restore(lost: Item): void {
     if (this.#isStopped) return;
+    const item: Item = { ...lost, received: undefined };
     const done = () => undefined;
     // A live copy of it is never due.
     this.#add({ item, done, sinceMs: Number.POSITIVE_INFINITY, isStored: false });
