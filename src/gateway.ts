@@ -109,7 +109,7 @@ export class Gateway {
       return bridges.apply(configured);
     });
     ingest.presence.start();
-    this.#tidyUp(storage, site, delivery, ingest);
+    this.#tidyUp(delivery, ingest);
     health.started();
     status.start();
     return addresses;
@@ -123,15 +123,9 @@ export class Gateway {
     releasers.add(() => expiry.stop());
   }
 
-  /** Finishes in the background the work that an earlier process or version left undone. */
-  #tidyUp(
-    { leftovers }: Storage,
-    { model }: SiteParts,
-    { retained }: DeliveryParts,
-    { presence }: IngestParts,
-  ): void {
-    const work = Promise.all([leftovers.remove(model), presence.renewOutdated(retained)]);
-    work.catch((error: unknown) => {
+  /** Publishes in the background the statuses that an earlier process left outdated. */
+  #tidyUp({ retained }: DeliveryParts, { presence }: IngestParts): void {
+    presence.renewOutdated(retained).catch((error: unknown) => {
       const { log } = this.#foundation;
       log.warn({ err: error }, 'failed to tidy up after an earlier process');
     });
