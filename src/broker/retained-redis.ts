@@ -6,7 +6,8 @@ import type {
   RetainedTopic,
   RetainedTopics,
 } from '../delivery/retained-messages.js';
-import { matchesFilter, parseForwardedTopic } from '../domain/topics.js';
+import { FilterTree } from '../domain/filter-tree.js';
+import { parseForwardedTopic } from '../domain/topics.js';
 import { type StoreHeadroom, storedBytesOf } from '../site/store-headroom.js';
 
 const packetSchema = z.object({
@@ -84,10 +85,10 @@ export class RetainedRedis implements RetainedMessages {
    * listed first, and values read of those that match.
    */
   async *matching(filters: readonly string[]): AsyncGenerator<readonly DirectMessage[]> {
+    const tree = new FilterTree<string>();
+    for (const filter of filters) tree.add(filter, filter);
     for await (const topics of this.#listed(filters)) {
-      const matching = topics.filter(({ topic }) =>
-        filters.some((filter) => matchesFilter(filter, topic)),
-      );
+      const matching = topics.filter(({ topic }) => tree.match(topic).size > 0);
       for (const page of pagesOf(matching)) {
         yield await this.#inTurn(() => this.#read(page));
       }
