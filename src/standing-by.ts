@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
 import type { BoundAddress } from './broker/listeners.js';
 import type { Config } from './config/schema.js';
-import { StandingByListener } from './http/standing-by.js';
+import type { HttpListener } from './http/listener.js';
+import { createStandingByListener } from './http/standing-by.js';
 import { explained, readTls } from './listening.js';
 import type { LeaseState } from './store/lease.js';
 
@@ -12,7 +13,7 @@ const STORE_IS_AWAY =
 export class StandingBy {
   readonly #config: Config;
   readonly #log: Logger;
-  readonly #listeners: StandingByListener[] = [];
+  readonly #listeners: HttpListener[] = [];
   #isOpen = false;
   #reason = STORE_IS_AWAY;
   #holder: string | undefined;
@@ -57,7 +58,7 @@ export class StandingBy {
 
   /** Frees the addresses for the gateway. */
   async close(): Promise<void> {
-    await Promise.all(this.#listeners.splice(0).map((listener) => listener.stop()));
+    await Promise.all(this.#listeners.splice(0).map((listener) => listener.stop(0)));
     this.#isOpen = false;
   }
 
@@ -67,7 +68,7 @@ export class StandingBy {
     tls?: { readonly cert: string; readonly key: string },
   ): Promise<BoundAddress> => {
     const reason = () => this.#reason;
-    const listener = new StandingByListener({ host, port, tls, reason, log: this.#log });
+    const listener = createStandingByListener({ host, port, tls, reason, log: this.#log });
     this.#listeners.push(listener);
     return listener.start();
   };
