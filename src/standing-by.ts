@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
-import type { BoundAddress } from './broker/listeners.js';
 import type { Config } from './config/schema.js';
 import type { HttpListener } from './http/listener.js';
 import { createStandingByListener } from './http/standing-by.js';
+import type { BoundAddress } from './listen.js';
 import { explained, readTls } from './listening.js';
 import type { LeaseState } from './store/lease.js';
 
