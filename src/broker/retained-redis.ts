@@ -14,6 +14,7 @@ const packetSchema = z.object({
   payload: z.instanceof(Buffer),
   qos: z.number(),
   groupId: z.string().nullable().default(null),
+  givenIn: z.string().optional(),
 });
 
 const BYTES_PER_PAGE = 64 * 1024;
@@ -23,7 +24,7 @@ const WILDCARD = /[+#]/;
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Stores retained messages in aedes-persistence-redis, each with its group.
+ * Stores retained messages in aedes-persistence-redis, each with its group, a command with its location.
  *
  * The group is the one that the device was in when the message was published: grants on other
  * groups do not show it.
@@ -67,12 +68,12 @@ export class RetainedRedis implements RetainedMessages {
   }
 
   async #put(message: DirectMessage): Promise<void> {
-    const { topic, payload, qos, groupId } = message;
+    const { topic, payload, qos, groupId, givenIn } = message;
     const packet = { cmd: 'publish', topic, payload, qos, retain: true, dup: false } as const;
     const bytes = storedBytesOf(message);
     this.#headroom.reserve(bytes);
     await this.#persistence
-      .storeRetained({ ...packet, groupId })
+      .storeRetained({ ...packet, groupId, ...(givenIn !== undefined && { givenIn }) })
       .finally(() => this.#headroom.stored(bytes));
   }
 
@@ -113,9 +114,17 @@ export class RetainedRedis implements RetainedMessages {
 
   async #messageOf(topic: string): Promise<DirectMessage | undefined> {
     for await (const packet of this.#persistence.createRetainedStreamCombi([topic])) {
-      const { payload, qos, groupId } = packetSchema.parse(packet);
+      const { payload, qos, groupId, givenIn } = packetSchema.parse(packet);
       const locationId = parseForwardedTopic(topic)?.locationId ?? null;
-      return { topic, payload, qos: qos === 0 ? 0 : 1, retain: true, locationId, groupId };
+      return {
+        topic,
+        payload,
+        qos: qos === 0 ? 0 : 1,
+        retain: true,
+        locationId,
+        groupId,
+        givenIn,
+      };
     }
     return undefined;
   }

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
+import { repeat } from '../repeat.js';
 import type { SiteState } from '../site/site-findings.js';
 import type { Keys } from './keys.js';
-import { repeat } from './repeat.js';
 import { SiteLoader } from './site-loader.js';
 
 /** A home changes rarely, and when it does, many times in a row. */
