@@ -11,7 +11,7 @@ export function authorize(session: Session): void {
     const token = session.token.peek();
     if (token !== null) headers.set('Authorization', `Bearer ${token}`);
     const response = await fetch(input, { ...init, headers });
-    if (response.status === 401) session.refused();
+    if (response.status === 401 && token !== null) session.refused(token);
     return headers.get('Accept') === 'application/json' ? withExactBody(response) : response;
   };
 }
