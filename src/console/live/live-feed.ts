@@ -41,9 +41,6 @@ export class LiveFeed {
   constructor(filters: readonly string[], onRefused: (token: string) => void) {
     this.#filters = filters;
     this.#onRefused = onRefused;
-    // A network that is back, or somebody who looks at the page again, must not wait.
-    addEventListener('online', () => this.#tryNow?.());
-    document.addEventListener('visibilitychange', () => this.#tryNow?.());
   }
 
   /** @returns ends the listening */
@@ -55,9 +52,13 @@ export class LiveFeed {
   start(token: string): void {
     this.stop();
     const stopping = new AbortController();
+    const { signal } = stopping;
     this.#stopping = stopping;
     this.#state.value = 'connecting';
-    void this.#run(token, stopping.signal);
+    // A network that is back, or somebody who looks at the page again, must not wait.
+    addEventListener('online', () => this.#tryNow?.(), { signal });
+    document.addEventListener('visibilitychange', () => this.#tryNow?.(), { signal });
+    void this.#run(token, signal);
   }
 
   stop(): void {
