@@ -34,7 +34,7 @@ async function labelOf(page: Page) {
   const label = page.locator('.home-label');
   await label.waitFor();
   const [deviceId = '', secret = ''] = await label.locator('code').allTextContents();
-  const path = (await label.locator('.home-qr path').getAttribute('d')) ?? '';
+  const path = (await label.locator('.qr-code path').getAttribute('d')) ?? '';
   return { deviceId, secret, path };
 }
 
