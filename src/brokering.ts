@@ -60,6 +60,7 @@ export async function openBroker(
     watch,
     isExempt: isLoopbackAddress,
   });
+  const principals = new Principals(model, accessTokens);
   const isBehindProxy = config.http.publicUrl !== undefined;
   const authentication = new Authentication({
     devices,
@@ -71,7 +72,7 @@ export async function openBroker(
     budgets,
     slowing,
     isKnown,
-    clientIds: new ClientIds({ sessions, principals: new Principals(model, accessTokens), model }),
+    clientIds: new ClientIds({ sessions, principals, model }),
     connections: quota,
     watch,
     quotasOf,
@@ -81,7 +82,7 @@ export async function openBroker(
   const broker = new MqttBroker({
     authentication,
     persistence: new BrokerPersistence({ sessions, stored: storage.broker, log }),
-    wills: new Wills({ publishing, presence, log }),
+    wills: new Wills({ publishing, presence, principals, log }),
     clientParts: {
       maxPacketBytes,
       turns: new ReadTurns(deliveries),

@@ -125,11 +125,13 @@ export class MqttBroker {
     stream.emit('readable');
   }
 
-  /** Closes the connections of a principal (`principalKey`) whose credential has ended. */
+  /** Ends the connections and event streams of a principal (`principalKey`) whose credential has ended. */
   disconnect(owner: string): void {
     for (const connection of this.#admitted) {
       if (connection.owner === owner) connection.endCredential();
     }
+    // A client whose CONNECT is held back was authenticated with that credential (`Slowing`).
+    this.#options.quota.dropAllOf(owner);
   }
 
   /** How many are connected, event streams included. */
@@ -175,7 +177,9 @@ export class MqttBroker {
       // Aedes sees no publishes but wills, and no subscriptions (`MqttClient`).
       authorizePublish: (client, will, done) => {
         const isLeft = client === null || this.#isLeftWill(will);
-        wills.take(isLeft ? undefined : this.#connectionOf(client), will);
+        const connection = isLeft ? undefined : this.#connectionOf(client);
+        if (connection === undefined) wills.takeLeft(will, client !== null);
+        else wills.take(connection, will);
         will.retain = false;
         will.qos = 0;
         done(null);

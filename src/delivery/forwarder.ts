@@ -1,5 +1,4 @@
 import type { Logger } from 'pino';
-import { GatewayError } from '../errors.js';
 import { type StoreHeadroom, storedBytesOf } from '../site/store-headroom.js';
 import type { Deliveries } from './deliveries.js';
 import type { DirectMessage } from './direct-queue.js';
@@ -65,12 +64,6 @@ export class Forwarder {
         done(false);
       },
     );
-  }
-
-  /** @throws GatewayError `store-unavailable` */
-  async forwardAndWait(message: MessageToForward): Promise<void> {
-    const isStored = await new Promise<boolean>((resolve) => this.forward(message, resolve));
-    if (!isStored) throw new GatewayError('store-unavailable', 'The message was not stored.');
   }
 
   /**

@@ -72,7 +72,7 @@ export function addStandingCheck(c: Context<HttpEnv>, check: StandingCheck): voi
 /**
  * Checks again that the request is permitted.
  *
- * Callers decide how long a body takes. Meanwhile their credential may have ended, or the resource may have
+ * Callers decide how long a body or a download takes. Meanwhile their credential may have ended, or the resource may have
  * moved out of its reach.
  *
  * @throws GatewayError the errors of the route's guards

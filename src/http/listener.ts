@@ -5,12 +5,12 @@ import type { Duplex } from 'node:stream';
 import { getRequestListener, RequestError } from '@hono/node-server';
 import type { Logger } from 'pino';
 import { isLoopbackAddress, networkOf } from '../domain/addresses.js';
+import { type BoundAddress, listen } from '../listen.js';
 import type { ProcessorShare } from '../processor-share.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
 import { TlsHandshakes } from '../tls-handshakes.js';
 import { ConnectionQuota } from './connection-quota.js';
 import { HttpConnection } from './http-connection.js';
-import { type BoundAddress, listen } from './listen.js';
 import { answerClientError, BodyTimeout, problemResponse } from './unroutable.js';
 import { requestClass } from './upgrade-offer.js';
 
@@ -114,7 +114,10 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     });
   }
   return {
-    start: () => listen(server, options),
+    start: () => {
+      const protocol = options.tls === undefined ? 'http' : 'https';
+      return listen(server, { ...options, protocol });
+    },
     stop: (deadlineMs) => close(server, quota, deadlineMs),
   };
 }

@@ -2,6 +2,7 @@ import type { Context } from 'hono';
 import type { Logger } from 'pino';
 import { whoAsks } from './actor.js';
 import type { HttpEnv } from './http-env.js';
+import { isOwnFailure, toGatewayError } from './problem.js';
 
 /** Streams a body piece by piece, each in a turn and no faster than the client takes it. */
 export function textStream(
@@ -21,7 +22,8 @@ export function textStream(
         } catch (error) {
           // The status is out, so ending the body early is the only sign left.
           if (!c.env.outgoing.closed) {
-            log.error({ ...whoAsks(c), err: error }, 'failed to stream a response');
+            const level = isOwnFailure(toGatewayError(error)) ? 'error' : 'debug';
+            log[level]({ ...whoAsks(c), err: error }, 'failed to stream a response');
           }
           c.env.outgoing.destroy();
         } finally {

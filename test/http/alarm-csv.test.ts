@@ -175,3 +175,31 @@ it('breaks off the body when a later page cannot be read', async () => {
   await expect(get('?order=asc&limit=1', 'text/csv')).rejects.toThrow('aborted');
   expect(gateway.logged.some((line) => line.includes('failed to stream'))).toBe(true);
 });
+
+it('breaks off the body when the token is deleted meanwhile, and signs no further URL', async () => {
+  const signed: string[] = [];
+  let deleteToken = async (): Promise<unknown> => undefined;
+  const downloadUrl = async (key: string) => {
+    signed.push(key);
+    if (signed.length === 2) await deleteToken();
+    return `https://footage.test/${key}`;
+  };
+  const { gateway, locationId, deviceId, path } = await start({
+    footageStore: { downloadUrl, uploadUrl: async () => '' },
+  });
+  const videos = ['1.mp4', '2.mp4', '3.mp4'].map((name) => `${deviceId}/${name}`);
+  for (const [second, video] of videos.entries()) {
+    const alarm = { kind: 'fall', detectedAt: at(second), footage: { video } };
+    await gateway.recordAlarm(deviceId, alarm);
+  }
+  const token = await gateway.createToken([{ location: locationId, role: 'viewer' }]);
+  const [{ id = '' } = {}] = gateway.model.accessTokens();
+  deleteToken = () => gateway.admin('DELETE', `/access-tokens/${id}`);
+
+  const headers = { Accept: 'text/csv' };
+  const download = gateway.call('GET', `${path}?order=asc&limit=1`, { token, headers });
+  await expect(download).rejects.toThrow('aborted');
+  expect(signed).toEqual(videos.slice(0, 2));
+  const line = gateway.logged.find((each) => each.includes('failed to stream'));
+  expect(line).toContain('"level":20');
+});

@@ -96,10 +96,10 @@ export function TokensPart() {
 }
 
 function Expiry({ at }: { readonly at: string }) {
-  const { language } = useConsole();
+  const { language, live } = useConsole();
   const words = useWords(TOKENS_WORDS);
   const text = dateTime(at, language.current.value);
-  if (Date.parse(at) > Date.now()) return <>{text}</>;
+  if (Date.parse(at) > live.clock.now()) return <>{text}</>;
   return (
     <span class="gateway-bad">
       {text} ({words.expired})

@@ -1,10 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useWords } from '../../console-parts.js';
 import { FailureText } from '../../ui/failure-text.js';
+import { QrCode } from '../../ui/qr-code.js';
 import { CopiedText } from './copied-text.js';
 import type { IssuedDevice } from './issue-device.js';
 import { ISSUED_WORDS } from './issued-words.js';
-import { QrCode } from './qr-code.js';
 import { isLocalAddress, setupText } from './setup-text.js';
 import { useKeptPage } from './use-kept-page.js';
 
