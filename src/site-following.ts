@@ -11,12 +11,12 @@ export function followSite(
   { events }: SiteParts,
   { sessions, forwarder }: DeliveryParts,
   { presence }: IngestParts,
-  { broker, budgets }: BrokerParts,
+  { broker, forget }: BrokerParts,
   log: Logger,
 ): void {
   events.on('credentialEnded', (principal) => broker.disconnect(principal));
   events.on('principalRemoved', (principal) => {
-    budgets.forget(principal);
+    forget(principal);
     sessions.discardAllOf(principal).catch((error: unknown) => {
       log.warn({ principal, err: error }, 'failed to tidy up after a change');
     });
