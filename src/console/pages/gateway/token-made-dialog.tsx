@@ -23,7 +23,7 @@ export function TokenMadeDialog({ token, onClose }: TokenMadeDialogProps) {
   };
   return (
     <Dialog title={words.madeTitle} onClose={onClose}>
-      <div class="gateway-form">
+      <div class="form">
         <p>{words.made(token.name)}</p>
         <label>
           {words.id}
@@ -34,7 +34,7 @@ export function TokenMadeDialog({ token, onClose }: TokenMadeDialogProps) {
           <input ref={field} readOnly value={token.token} />
         </label>
         <p role="status">{told}</p>
-        <div class="gateway-buttons">
+        <div class="buttons">
           <button type="button" class="primary" onClick={copy}>
             {words.copy}
           </button>
