@@ -3,6 +3,7 @@ import { createAccessToken, type Location } from '../../api/generated.js';
 import { useWords } from '../../console-parts.js';
 import { hrefTo } from '../../routing.js';
 import { ChangeDialog } from '../../ui/change-dialog.js';
+import { CopiedField } from '../../ui/copied-text.js';
 import { Dialog } from '../../ui/dialog.js';
 import { QrCode } from '../../ui/qr-code.js';
 import { WALL_LINK_WORDS } from './wall-link-words.js';
@@ -91,28 +92,10 @@ function WallLinkForm({ locations, onCreated, onClose }: WallLinkFormProps) {
 
 function WallLink({ link }: { readonly link: string }) {
   const words = useWords(WALL_LINK_WORDS);
-  const [isCopied, setCopied] = useState(false);
   return (
     <div class="form board-wall-link">
       <p role="status">{words.once}</p>
-      <label>
-        {words.link}
-        <input readOnly value={link} onFocus={({ currentTarget }) => currentTarget.select()} />
-      </label>
-      {/* Without TLS a browser lets no page write to the clipboard. */}
-      {'clipboard' in navigator && (
-        <button
-          type="button"
-          onClick={() => {
-            navigator.clipboard.writeText(link).then(
-              () => setCopied(true),
-              () => setCopied(false),
-            );
-          }}
-        >
-          {isCopied ? words.copied : words.copy}
-        </button>
-      )}
+      <CopiedField text={link} label={words.link} />
       <QrCode text={link} label={words.code} />
     </div>
   );

@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useWords } from '../../console-parts.js';
+import { CopiedText } from '../../ui/copied-text.js';
 import { FailureText } from '../../ui/failure-text.js';
 import { QrCode } from '../../ui/qr-code.js';
-import { CopiedText } from './copied-text.js';
 import type { IssuedDevice } from './issue-device.js';
 import { ISSUED_WORDS } from './issued-words.js';
 import { isLocalAddress, setupText } from './setup-text.js';
