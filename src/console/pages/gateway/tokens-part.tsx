@@ -6,9 +6,9 @@ import {
   listAccessTokens,
 } from '../../api/generated.js';
 import { useConsole, useWords } from '../../console-parts.js';
+import { ChangeDialog } from '../../ui/change-dialog.js';
 import { dateTime } from '../../ui/time-ago.js';
 import { useLoaded } from '../../ui/use-request.js';
-import { ConfirmDialog } from './confirm-dialog.js';
 import { type Column, List } from './list.js';
 import { useNames } from './names.js';
 import { NewTokenDialog } from './new-token-dialog.js';
@@ -81,15 +81,19 @@ export function TokensPart() {
       )}
       {made !== undefined && <TokenMadeDialog token={made} onClose={() => setMade(undefined)} />}
       {revoked !== undefined && (
-        <ConfirmDialog
+        <ChangeDialog
           title={words.revokeOf(revoked.name)}
-          text={words.revokeAsk(revoked.name)}
-          confirm={words.revoke}
+          submit={words.revoke}
           isDangerous
           request={() => deleteAccessToken({ tokenId: revoked.id })}
-          onDone={changed}
+          onDone={() => {
+            setRevoked(undefined);
+            changed();
+          }}
           onClose={() => setRevoked(undefined)}
-        />
+        >
+          <p>{words.revokeAsk(revoked.name)}</p>
+        </ChangeDialog>
       )}
     </>
   );

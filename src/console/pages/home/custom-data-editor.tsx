@@ -64,7 +64,7 @@ function Editor({ stored, keyOfDevice, onSaved }: EditorProps) {
     );
   };
   return (
-    <form class="home-form" onSubmit={save}>
+    <form class="form" onSubmit={save}>
       <textarea
         class="home-json"
         aria-label={words.customData}
@@ -86,7 +86,7 @@ function Editor({ stored, keyOfDevice, onSaved }: EditorProps) {
         {isSaved && words.saved}
       </p>
       <FailureText failure={change.failure} />
-      <div class="home-buttons">
+      <div class="buttons">
         <button
           type="submit"
           class="primary"

@@ -41,14 +41,14 @@ export function ImportProgress({ run, homeName, separator, onDone }: ImportProgr
     );
   }
   return (
-    <div class="home-form">
+    <div class="form">
       <h1>{words.title}</h1>
       <p role="status">
         {isRunning ? words.running(issued.length, all) : words.stopped(issued.length, all)}
       </p>
       <progress aria-label={words.title} max={all} value={issued.length} />
       {isRunning ? (
-        <div class="home-buttons">
+        <div class="buttons">
           <button type="button" onClick={() => run.stop()}>
             {words.stop}
           </button>
@@ -74,7 +74,7 @@ function Stopped({ state, onGoOn, onShow }: StoppedProps) {
     <>
       <FailureText failure={failure} />
       {roomsMade.length > 0 && <p>{words.roomsMade(roomsMade.join(', '))}</p>}
-      <div class="home-buttons">
+      <div class="buttons">
         <button type="button" class="primary" onClick={onGoOn}>
           {words.goOn}
         </button>
