@@ -1,5 +1,5 @@
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { Api } from '../harness/api.js';
 import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
 import { accessibilityFaults } from './accessibility.js';
@@ -13,26 +13,28 @@ const LOST = 'Not connected. Alarms are not shown here';
 
 let browser: Browser;
 
+let gateway: GatewayProcess;
+
 beforeAll(async () => {
+  gateway = await GatewayProcess.start();
   browser = await startBrowser();
 });
 
 afterAll(async () => {
   await browser.close();
+  await gateway.remove();
 });
 
-async function startGateway(): Promise<GatewayProcess> {
-  const gateway = await GatewayProcess.start();
-  onTestFinished(() => gateway.remove());
-  return gateway;
-}
+/** A test that failed may have left the gateway killed. */
+beforeEach(async () => {
+  if (!gateway.isRunning) await gateway.start();
+});
 
 const banner = (page: Page) => page.getByRole('alert').filter({ hasText: LOST });
 const connected = (page: Page) => page.getByText('Connected', { exact: true });
 
 describe('the connection', { timeout: PATIENCE_MS }, () => {
   it('is seen to be lost when the gateway is killed, and is there again with it', async () => {
-    const gateway = await startGateway();
     const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
     await connected(page).waitFor();
     await gateway.kill();
@@ -45,7 +47,6 @@ describe('the connection', { timeout: PATIENCE_MS }, () => {
   });
 
   it('is seen to be lost when the gateway says nothing', async () => {
-    const gateway = await startGateway();
     const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
     await connected(page).waitFor();
     process.kill(gateway.processId, 'SIGSTOP');
@@ -56,7 +57,6 @@ describe('the connection', { timeout: PATIENCE_MS }, () => {
   });
 
   it('ends with the access token, and the console asks for another', async () => {
-    const gateway = await startGateway();
     const api = new Api(gateway);
     const { id, token } = await api.createToken([{ location: '*', role: 'admin' }]);
     const { page } = await openConsole(browser, gateway, { token });
@@ -69,7 +69,6 @@ describe('the connection', { timeout: PATIENCE_MS }, () => {
 
 describe('a gateway that was updated', { timeout: PATIENCE_MS }, () => {
   it('is noticed when it is back; a screen on a wall loads the new console by itself', async () => {
-    const gateway = await startGateway();
     const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
     const wall = await openConsole(browser, gateway, { token: ADMIN_TOKEN, path: '/?kiosk' });
     await connected(page).waitFor();
@@ -84,7 +83,6 @@ describe('a gateway that was updated', { timeout: PATIENCE_MS }, () => {
   });
 
   it('has other files for a page: the page can be loaded anew', async () => {
-    const gateway = await startGateway();
     const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
     await connected(page).waitFor();
     await page.route('**/console/history-page-*.js', (route) => route.fulfill({ status: 404 }));
@@ -98,7 +96,6 @@ describe('a gateway that was updated', { timeout: PATIENCE_MS }, () => {
 });
 
 it('a page that fails is said to, and the others are still there', async () => {
-  const gateway = await startGateway();
   const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
   await connected(page).waitFor();
   const body = 'export function HistoryPage() { throw new Error("broken"); }';
@@ -112,7 +109,6 @@ it('a page that fails is said to, and the others are still there', async () => {
 });
 
 it('a gateway that does not answer is asked again until it does', async () => {
-  const gateway = await startGateway();
   const { page } = await openConsole(browser, gateway);
   await page.getByLabel('Access token').fill(ADMIN_TOKEN);
   await gateway.kill();
