@@ -221,6 +221,6 @@ export class Service {
       lengthMs: lengthSeconds * 1000,
       elapsed,
     });
-    return new LeaseKeeper({ lease, redis, renewMs: renewSeconds * 1000, log });
+    return new LeaseKeeper({ lease, renewMs: renewSeconds * 1000, log });
   }
 }

@@ -5,14 +5,15 @@ import type { Audience } from '../domain/grants.js';
 import type { Consumer } from './consumer.js';
 import type { ConsumerServices } from './consumer-options.js';
 import type { DirectMessage } from './direct-queue.js';
-import type {
-  Announced,
-  LogEntry,
-  LogName,
-  LogPositions,
-  LogReader,
-  NewAlarm,
-  Tail,
+import {
+  type Announced,
+  isSameItem,
+  type LogEntry,
+  type LogName,
+  type LogPositions,
+  type LogReader,
+  type NewAlarm,
+  type Tail,
 } from './log-entry.js';
 import { Routes } from './routes.js';
 
@@ -105,7 +106,7 @@ export class Deliveries {
   async announce(entries: readonly Announced[]): Promise<void> {
     for (const { entry, isNew } of entries) {
       const tail = this.tails[entry.log];
-      if (entry.sequence <= tail.last && isNew) this.#wentBack(entry.log, entry.sequence - 1);
+      if (tail.holdsAnother(entry, isNew)) this.#wentBack(entry.log, entry.sequence - 1);
       if (entry.sequence <= tail.last) continue;
       if (entry.sequence > tail.last + 1) await this.#announceMissing(entry);
       if (isNew) this.alarmFigures.recorded(entry);
@@ -269,6 +270,18 @@ export class LogTail implements Tail {
   entryAfter(sequence: number): LogEntry | undefined {
     const first = this.#entries[0];
     return first === undefined ? undefined : this.#entries[sequence + 1 - first.sequence];
+  }
+
+  /**
+   * Whether the entry has got the number of another: the store has lost that one.
+   *
+   * An entry may have got it just now and still not count as new: the answer was lost, and the batch
+   * was sent again.
+   */
+  holdsAnother(entry: LogEntry, isNew: boolean): boolean {
+    if (entry.sequence === 0 || entry.sequence > this.#last) return false;
+    const known = this.entryAfter(entry.sequence - 1);
+    return isNew || (known !== undefined && !isSameItem(known, entry));
   }
 
   /** The entries after this sequence number that are here. */
