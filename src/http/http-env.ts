@@ -19,10 +19,6 @@ export interface HttpEnv {
   Bindings: HttpBindings & {
     /** Lets the body take as long as a large upload over a slow line. */
     readonly expectLongBody?: () => void;
-    /** Waits for another turn of the connection, for work that goes on; returns the function that ends it. */
-    readonly turn?: () => Promise<() => void>;
-    /** Has the connection take its turns as this principal's from now on. */
-    readonly know?: (principal: string) => void;
   };
   Variables: {
     requestId: string;

@@ -1,6 +1,7 @@
 import type { Context } from 'hono';
 import type { Logger } from 'pino';
 import { whoAsks } from './actor.js';
+import { connectionOf } from './http-connection.js';
 import type { HttpEnv } from './http-env.js';
 import { isOwnFailure, toGatewayError } from './problem.js';
 
@@ -14,7 +15,7 @@ export function textStream(
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const endTurn = await c.env.turn?.();
+        const endTurn = await connectionOf(c.env.incoming)?.turn();
         try {
           const { done, value } = await pieces.next();
           if (done === true) controller.close();

@@ -1,11 +1,11 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
+import { accepts } from 'hono/accepts';
 import { ALARM_STATES } from '../../domain/alarm-states.js';
 import { permittedGroups } from '../../domain/grants.js';
 import type { AlarmRecord } from '../../site/alarm-history.js';
 import type { FootageUrls } from '../../site/footage.js';
 import { CSV_CONTENT_TYPE, CSV_HEADER, CSV_MEDIA_TYPE, csvLine } from '../alarm-csv.js';
-import { preferred } from '../content-negotiation.js';
 import type { RouteServices } from '../dependencies.js';
 import { callerOf, checkAgain, type HttpApp, type HttpEnv } from '../http-env.js';
 import { JSON_MEDIA_TYPE } from '../json-body.js';
@@ -88,7 +88,9 @@ export function registerAlarms(app: HttpApp, services: RouteServices): void {
     const scope = { ...c.req.valid('param'), deviceId };
     const page = await readPage(services, c, scope, query);
     c.header('Vary', 'Accept');
-    if (preferred(c, 'Accept', [JSON_MEDIA_TYPE, CSV_MEDIA_TYPE]) === JSON_MEDIA_TYPE) {
+    const supports = [JSON_MEDIA_TYPE, CSV_MEDIA_TYPE];
+    const mediaType = accepts(c, { header: 'Accept', supports, default: JSON_MEDIA_TYPE });
+    if (mediaType === JSON_MEDIA_TYPE) {
       return c.body(pageText(page), 200, { 'Content-Type': JSON_MEDIA_TYPE });
     }
     const following = (cursor: string) => {
