@@ -124,15 +124,14 @@ export class Gateway {
     releasers.add(() => expiry.stop());
   }
 
-  /** Finishes in the background the work that an earlier process or version left undone. */
+  /** Finishes in the background the work that an earlier process left undone. */
   #tidyUp(
-    { leftovers, retainedTopics }: Storage,
+    { retainedTopics }: Storage,
     { model }: SiteParts,
     { retained, forwarder }: DeliveryParts,
     { presence }: IngestParts,
   ): void {
     const work = Promise.all([
-      leftovers.remove(model),
       presence.renewOutdated(retained),
       forgetLeftBehind(model, forwarder, retainedTopics),
     ]);

@@ -29,7 +29,6 @@ import { defaultMaxMemoryBytes } from './store/embedded-memory.js';
 import { EmbeddedRedis } from './store/embedded-redis.js';
 import { InvalidPublishStoreRedis } from './store/invalid-publish-store-redis.js';
 import { Keys } from './store/keys.js';
-import { Leftovers } from './store/leftovers.js';
 import { LogStore } from './store/log-store.js';
 import { LossFile } from './store/loss-file.js';
 import { LossWatch } from './store/loss-watch.js';
@@ -83,7 +82,6 @@ export interface Storage {
   readonly sessions: SessionStoreRedis;
   readonly presence: PresenceStoreRedis;
   readonly invalidPublishes: InvalidPublishStoreRedis;
-  readonly leftovers: Leftovers;
   readonly deadLetters: DeadLetterStoreRedis;
   readonly bridgeRegister: BridgeRegisterRedis;
   /** Wills, retained messages and incoming QoS 2, as Aedes' own Redis persistence keeps them. */
@@ -160,7 +158,6 @@ export async function openStorage(options: Foundation): Promise<Storage> {
       config.rejected.maxPerLocation,
       headroom,
     ),
-    leftovers: new Leftovers(state, keys, log),
     deadLetters: new DeadLetterStoreRedis(management, keys),
     bridgeRegister: new BridgeRegisterRedis(management, keys, records),
     broker: createBrokerStorage({ conn: broker }),
