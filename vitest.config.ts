@@ -6,7 +6,7 @@ const UNIT = [
   'test/chaos/pair/acknowledgements.test.ts',
   'test/{fair-turns,log,log-lines,repeated-lines,retention-schedule}.test.ts',
   'test/broker/{back-pressure,budgets,connection-quota,connection-rate}.test.ts',
-  'test/broker/{read-turns,unstored-publishes}.test.ts',
+  'test/broker/{packet-writer,read-turns,unstored-publishes}.test.ts',
   'test/console/german-words.test.ts',
   'test/contract/{fault-matrix,specification-table}.test.ts',
   'test/delivery/{backlog-bytes,backlog-count,backlog-fault,cursor,express-lanes}.test.ts',

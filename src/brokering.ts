@@ -33,6 +33,8 @@ export interface BrokerParts {
   readonly budgets: Budgets;
   readonly slowing: Slowing;
   readonly quota: ConnectionQuota;
+  /** Forgets a principal (`principalKey`) that is gone. */
+  readonly forget: (owner: string) => void;
 }
 
 /** Opens the broker, which has no listener yet. */
@@ -61,6 +63,7 @@ export async function openBroker(
     isExempt: isLoopbackAddress,
   });
   const principals = new Principals(model, accessTokens);
+  const clientIds = new ClientIds({ sessions, principals, model });
   const isBehindProxy = config.http.publicUrl !== undefined;
   const authentication = new Authentication({
     devices,
@@ -72,7 +75,7 @@ export async function openBroker(
     budgets,
     slowing,
     isKnown,
-    clientIds: new ClientIds({ sessions, principals, model }),
+    clientIds,
     connections: quota,
     watch,
     quotasOf,
@@ -113,5 +116,8 @@ export async function openBroker(
     backPressure.stop();
     slowing.stop();
   });
-  return { broker, backPressure, budgets, slowing, quota };
+  const forget = (owner: string) => {
+    for (const part of [budgets, backPressure, clientIds]) part.forget(owner);
+  };
+  return { broker, backPressure, budgets, slowing, quota, forget };
 }

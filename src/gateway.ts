@@ -10,6 +10,7 @@ import { type FootageParts, openFootage } from './footage-storage.js';
 import type { Foundation, GatewayOptions } from './foundation.js';
 import { createHttpApp } from './http/app.js';
 import type { HttpApp } from './http/http-env.js';
+import { forgetLeftBehind } from './ingest/left-behind.js';
 import { type IngestParts, openIngest } from './ingesting.js';
 import { Installation } from './installation.js';
 import { type GatewayAddresses, openListeners } from './listening.js';
@@ -109,7 +110,7 @@ export class Gateway {
       return bridges.apply(configured);
     });
     ingest.presence.start();
-    this.#tidyUp(delivery, ingest);
+    this.#tidyUp(storage, site, delivery, ingest);
     health.started();
     status.start();
     return addresses;
@@ -123,9 +124,18 @@ export class Gateway {
     releasers.add(() => expiry.stop());
   }
 
-  /** Publishes in the background the statuses that an earlier process left outdated. */
-  #tidyUp({ retained }: DeliveryParts, { presence }: IngestParts): void {
-    presence.renewOutdated(retained).catch((error: unknown) => {
+  /** Finishes in the background the work that an earlier process left undone. */
+  #tidyUp(
+    { retainedTopics }: Storage,
+    { model }: SiteParts,
+    { retained, forwarder }: DeliveryParts,
+    { presence }: IngestParts,
+  ): void {
+    const work = Promise.all([
+      presence.renewOutdated(retained),
+      forgetLeftBehind(model, forwarder, retainedTopics),
+    ]);
+    work.catch((error: unknown) => {
       const { log } = this.#foundation;
       log.warn({ err: error }, 'failed to tidy up after an earlier process');
     });

@@ -19,7 +19,6 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   'another gateway serves the site of this store',
   'lost the lease to another gateway, stopping to serve',
   'the store refuses the lease',
-  'failed to stand by',
   'failed to leave the lease',
   'gateway stopping',
   'gateway stopped',

@@ -46,8 +46,8 @@ export interface MqttBrokerOptions {
 /**
  * Speaks MQTT with clients.
  *
- * Aedes handles CONNECT, PINGREQ and DISCONNECT and keeps wills; publishes go into the message
- * path, subscriptions into sessions (`MqttClient`), and our consumers send the forwarded messages.
+ * Aedes handles CONNECT and DISCONNECT and keeps wills; publishes go into the message path, subscriptions
+ * into sessions (`MqttClient`), and our consumers send the forwarded messages.
  * Aedes itself forwards nothing to anyone.
  */
 export class MqttBroker {
@@ -242,7 +242,7 @@ export class MqttBroker {
     const { clientId } = connection.session;
     this.#options.log.info({ clientId, principal: connection.owner }, 'connected');
     mqttClient.opened();
-    // Aedes would say so at the end of its queue (`outgoingStream`), and holds PINGREQ and DISCONNECT
+    // Aedes would say so at the end of its queue (`outgoingStream`), and holds DISCONNECT
     // until then.
     process.nextTick(() => client.emit('connected'));
   }

@@ -127,6 +127,7 @@ export class LogWriter<Item extends NewMessage> {
         await this.#appendAndAnnounce(batch);
         return;
       } catch (error) {
+        if (this.#isStopped) break;
         this.#failed(error);
         if (isDataError(error)) {
           await this.#storeSingly(batch);

@@ -29,6 +29,11 @@ export interface HttpConnectionOptions {
   readonly onEnding: () => void;
 }
 
+/** The connection of a request; undefined where Node reads the sockets itself. */
+export function connectionOf({ socket }: { readonly socket: unknown }): HttpConnection | undefined {
+  return socket instanceof HttpConnection ? socket : undefined;
+}
+
 /**
  * A connection as Node's HTTP server sees it, which reads and handles one thing in each turn.
  *

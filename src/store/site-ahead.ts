@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
+import { repeat } from '../repeat.js';
 import type { SiteState } from '../site/site-findings.js';
 import type { Keys } from './keys.js';
-import { repeat } from './repeat.js';
 import { infoField } from './server-info.js';
 import { SiteLoader } from './site-loader.js';
 

@@ -3,8 +3,9 @@ import type { LogEntry, NewAlarm, Receipt } from '../../src/delivery/log-entry.j
 import { deviceContext } from '../../src/domain/messages.js';
 import { newId } from '../../src/domain/notation.js';
 import { newAlarm } from '../harness/new-alarm.js';
+import { ArrayLogs } from './array-logs.js';
 import { alarm, Home, seenOn } from './home.js';
-import { numbered } from './world.js';
+import { Connection, numbered, World } from './world.js';
 
 const STRANGER = 'care-homes/other/devices/x/alarms/fall';
 
@@ -94,6 +95,43 @@ it('each entry comes once when a gap is filled', async () => {
   expect(home.nurse.cursors.alarms.accepted).toBe(3);
   expect(home.world.deliveries.tails.alarms.last).toBe(3);
   expect(seenOn(await home.connected())).toEqual([1, 2, 3]);
+});
+
+/** A home, and an entry that follows others whose answers were lost, with the reads of the store. */
+async function withGap(read: (entries: readonly LogEntry[]) => readonly LogEntry[]) {
+  const logs = new ArrayLogs();
+  const reader = new ArrayLogs();
+  let reads = 0;
+  reader.read = async (...asked) => {
+    reads++;
+    return [...read(await logs.read(...asked))];
+  };
+  const world = await World.begin({ logs, reader });
+  await world.subscribed('nurse', 'a');
+  const items = [1, 2, 3, 4, 5].map((n) => numbered(n, 'a'));
+  const appended = await logs.append('messages', items);
+  const newest = { ...numbered(5, 'a'), log: 'messages' as const, sequence: appended.length };
+  const announced = world.deliveries.announce([{ entry: newest, isNew: true }]);
+  return { world, announced, reads: () => reads };
+}
+
+it('each entry comes when a gap takes several pages of large entries', async () => {
+  const { world, announced } = await withGap((entries) => entries.slice(0, 2));
+  await announced;
+  const connection = new Connection();
+  world.consumer('nurse').connect(connection);
+  await world.settled();
+  expect(seenOn(connection)).toEqual([1, 2, 3, 4, 5]);
+});
+
+it('no entry overtakes the missing ones when the gateway stops before the store gives them', async () => {
+  const { world, announced, reads } = await withGap(() => {
+    throw new Error('the store is away');
+  });
+  await expect.poll(reads).toBeGreaterThan(0);
+  world.deliveries.stop();
+  await expect(announced).rejects.toThrow('aborted');
+  expect(world.deliveries.tails.messages.last).toBe(0);
 });
 
 const location = { id: 'l', name: 'Haus', order: 1 };

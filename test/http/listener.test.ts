@@ -105,6 +105,19 @@ describe('starting', () => {
     expect(answer.status).toBe(200);
   });
 
+  it('has more connections completed ahead than Node.js by default when it is busy', async () => {
+    const { port } = await start();
+    const count = 700;
+    const program = `
+      let connected = 0;
+      const tell = () => { process.stdout.write(String(connected)); process.exit(); };
+      for (let index = 0; index < ${count}; index++)
+        require('node:net').connect(${port}, '127.0.0.1', () => ++connected === ${count} && tell());
+      setTimeout(tell, ${SOON_MS});`;
+    // This process accepts nothing meanwhile.
+    expect(execFileSync(process.execPath, ['-e', program]).toString()).toBe(String(count));
+  });
+
   it('fails with the address when that is taken', async () => {
     const { port } = await start();
     const second = createHttpListener({ app: hello, host: '127.0.0.1', port, log, ...FAIRNESS });

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, createServer, type Server } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { pino } from 'pino';
-import { expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { loadConfig } from '../../src/config/load.js';
 import { StandingBy } from '../../src/standing-by.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
 import { unusedPort } from '../harness/unused-port.js';
 
 /** Much shorter than the timeout of a TLS handshake. */
@@ -26,6 +27,15 @@ async function newStandingBy() {
   return { standingBy, port, tlsPort };
 }
 
+async function occupy(port: number): Promise<Server> {
+  const server = createServer().listen(port, '127.0.0.1');
+  onTestFinished(() => {
+    server.close();
+  });
+  await once(server, 'listening');
+  return server;
+}
+
 it('frees its addresses at once when a client has not finished its TLS handshake', async () => {
   const { standingBy, tlsPort } = await newStandingBy();
   await standingBy.open();
@@ -43,4 +53,53 @@ it('frees its addresses at once when a client has not finished its TLS handshake
   await standingBy.close();
   expect(performance.now() - startedAtMs).toBeLessThan(SOON_MS);
   await closed;
+});
+
+describe('an address that is in use', () => {
+  it('fails the opening with the key to change, and frees the others', async () => {
+    const { standingBy, port, tlsPort } = await newStandingBy();
+    await occupy(tlsPort);
+
+    await expect(standingBy.open()).rejects.toMatchObject({
+      code: 'start-failed',
+      detail: expect.stringMatching(/is in use .*http\.tlsPort/),
+    });
+    await occupy(port);
+  });
+
+  it('is tried again at the next opening', async () => {
+    const { standingBy, port } = await newStandingBy();
+    const other = await occupy(port);
+    await expect(standingBy.open()).rejects.toThrow('is in use');
+    await expect(standingBy.open()).rejects.toThrow('is in use');
+    other.close();
+    await once(other, 'close');
+
+    await standingBy.open();
+    const answer = await fetch(`http://127.0.0.1:${port}/readyz`);
+    expect(answer.status).toBe(503);
+  });
+});
+
+it('leaves no address in use when it is closed while it opens', async () => {
+  const { standingBy, port, tlsPort } = await newStandingBy();
+  const opened = standingBy.open();
+  await standingBy.close();
+  await opened;
+  await occupy(port);
+  await occupy(tlsPort);
+});
+
+it('ends a start with the reason when the store is away and the address in use', async () => {
+  const port = await unusedPort();
+  await occupy(port);
+  const gateway = await GatewayProcess.create({
+    GATEWAY_REDIS_URL: `redis://127.0.0.1:${await unusedPort()}`,
+    GATEWAY_HTTP_PORT: String(port),
+  });
+  onTestFinished(() => gateway.remove());
+
+  await expect(gateway.startStandingBy()).rejects.toThrow(
+    /failed to start the gateway: port \d+ on 127\.0\.0\.1 is in use/,
+  );
 });
