@@ -12,7 +12,7 @@ const UNIT = [
   'test/delivery/{backlog-bytes,backlog-count,backlog-fault,cursor,express-lanes}.test.ts',
   'test/delivery/{gateway-status,going-back,going-back-account,in-flight,live-copies}.test.ts',
   'test/delivery/{log-writer,message-compaction,overload,received-identifiers}.test.ts',
-  'test/delivery/{retained-feed,routes,sent-entries,sessions,tally,waiting-items}.test.ts',
+  'test/delivery/{reply-code,retained-feed,routes,sent-entries,sessions,tally,waiting-items}.test.ts',
   'test/docs/{configuration,links,reference,troubleshooting}.test.ts',
   'test/footage/{quota,retention}.test.ts',
   'test/http/{page-cursor,shared-answer,unroutable}.test.ts',
