@@ -9,12 +9,11 @@ import {
   tooLarge,
 } from './connection-failure.js';
 import { LateAcks } from './late-acks.js';
-import { PacketLengths } from './packet-lengths.js';
 import { type SenderEvents, type SenderOptions, UpstreamSender } from './upstream-sender.js';
 
 export interface UpstreamOptions extends SenderOptions {
   readonly client: IClientOptions;
-  /** An upstream that announces a longer packet is left. */
+  /** The largest packet, and the largest frame of a WebSocket, that is gathered. */
   readonly maxGatheredBytes: number;
 }
 
@@ -68,10 +67,7 @@ export class Upstream implements Receiver {
       if (!this.#isEnding) this.#closed();
     });
     client.stream.on('drain', () => events.writable());
-    const lengths = new PacketLengths();
-    client.stream.on('data', (bytes: Buffer) => {
-      if (lengths.read(bytes) > options.maxGatheredBytes) this.#giveUp(tooLarge());
-    });
+    this.#boundGathered();
   }
 
   get isConnected(): boolean {
@@ -106,6 +102,20 @@ export class Upstream implements Receiver {
     this.#sender.stop();
     // Not `end(true)`, which does nothing while mqtt.js waits for a SUBACK.
     this.#client.stream.destroy();
+  }
+
+  /** Gives up an upstream whose packet does not end: mqtt.js gathers one of any length before it hands it on. */
+  #boundGathered(): void {
+    // The bytes of a frame are counted together, and may follow the beginning of a packet.
+    const maxBytes = 2 * this.#options.maxGatheredBytes;
+    let gathered = 0;
+    this.#client.on('packetreceive', () => {
+      gathered = 0;
+    });
+    this.#client.stream.on('data', (bytes: Buffer) => {
+      gathered += bytes.length;
+      if (gathered > maxBytes) this.#giveUp(tooLarge());
+    });
   }
 
   #connected(connack: IConnackPacket): void {

@@ -1,7 +1,6 @@
 import { generate } from 'mqtt-packet';
 import { describe, expect, it } from 'vitest';
 import { WebSocketServer } from 'ws';
-import { PacketLengths } from '../../src/bridge/packet-lengths.js';
 import { configured, useParts } from './parts.js';
 
 const MIB = 1024 * 1024;
@@ -33,6 +32,25 @@ describe('an upstream that sends a packet far over the limit', () => {
     await parts.alarm('bed');
     await expect.poll(() => upstream.topics, { timeout: 10_000 }).toHaveLength(1);
     expect(upstream.cleanFlags).toEqual([false, true]);
+    expect(parts.health.faults()).toEqual([]);
+  });
+
+  it('is not left for many bytes in packets within the limit', async () => {
+    const [bytes, count] = [9_000, 500];
+    const upstream = await world.upstream();
+    let accepted = 0;
+    const parts = world.parts({
+      accept: () => {
+        accepted++;
+        return Promise.resolve();
+      },
+      commandLimits: { bytesPerSecond: bytes * count, byteBurst: bytes * count * 2 },
+    });
+    const options = configured({ url: upstream.url, protocol: '3.1.1', commands: ['#'] });
+    await parts.bridges.apply([options]);
+    await expect.poll(() => upstream.packets.some(({ cmd }) => cmd === 'subscribe')).toBe(true);
+    upstream.sendBytes(Buffer.concat(Array.from({ length: count }, () => publishOf(bytes))));
+    await expect.poll(() => accepted, { timeout: 10_000 }).toBe(count);
     expect(parts.health.faults()).toEqual([]);
   });
 
@@ -89,31 +107,5 @@ describe('an upstream that sends commands faster than it may', () => {
     await expect
       .poll(() => parts.health.faults(), { timeout: 7_000 })
       .toEqual(['bridge region is slowed: its upstream sends more than it may']);
-  });
-});
-
-describe('the lengths of packets', () => {
-  it('are read wherever the bytes are divided', () => {
-    const packets = [
-      generate({ cmd: 'pingresp' }),
-      publishOf(10),
-      publishOf(300),
-      publishOf(20_000),
-    ];
-    const bytes = Buffer.concat(packets);
-    for (const size of [1, 2, 3, 7, 64, 30_000]) {
-      const lengths = new PacketLengths();
-      const longest = [];
-      for (let at = 0; at < bytes.length; at += size) {
-        longest.push(lengths.read(bytes.subarray(at, at + size)));
-      }
-      // The fixed header of the longest is a byte, and three of the remaining length.
-      expect(Math.max(...longest)).toBe((packets[3]?.length ?? 0) - 4);
-    }
-  });
-
-  it('are endless beyond four bytes', () => {
-    const bytes = Buffer.from([0x30, 0xff, 0xff, 0xff, 0xff, 0xff]);
-    expect(new PacketLengths().read(bytes)).toBe(Number.POSITIVE_INFINITY);
   });
 });
