@@ -45,8 +45,8 @@ interface Version1Place {
  *
  * Alarms of version 1 refer to places that hold ids only; today's also hold names. The names of that time
  * are lost, so the places get today's. Each place is converted by one command and then left alone, so an
- * interrupted conversion goes on at the next start. The queue of version 1 stays until every consumer
- * has read it (version-1-backlog.ts).
+ * interrupted conversion goes on at the next start. The alarms that version 1 had queued are also in its
+ * history, from where every consumer reads them: the queue is removed.
  */
 export class CarryOver {
   readonly #redis: Redis;
@@ -62,13 +62,15 @@ export class CarryOver {
   /** @throws GatewayError `start-failed` when a newer version wrote the store */
   async run(): Promise<void> {
     const layout = Number(await this.#redis.get(this.#keys.layout));
-    if (layout === LAYOUT) return;
     if (layout > LAYOUT) {
       throw new GatewayError(
         'start-failed',
         `the store was written by a newer version of the gateway (layout ${layout}, this version knows ${LAYOUT}): install that version, or restore a backup from before it`,
       );
     }
+    // Also of the present layout, which has kept the queue until now.
+    await this.#redis.unlink(this.#keys.version1Backlog);
+    if (layout === LAYOUT) return;
     const places = layout < LAYOUT_OF_PLACES ? await this.#carryPlacesOver() : 0;
     const sessions = layout < LAYOUT_OF_OWNERS ? await this.#carrySessionsOver() : 0;
     const auditRecords =
