@@ -27,7 +27,7 @@ function start(element: HTMLElement): void {
     language: new LanguageChoice(),
     theme: new Theme(),
     routing: new Routing(),
-    live: new LiveFeed(LIVE_FILTERS, () => session.refused()),
+    live: new LiveFeed(LIVE_FILTERS, (token) => session.refused(token)),
     tabNote: signal(undefined),
   };
   authorize(session);

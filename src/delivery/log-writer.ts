@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { GatewayError } from '../errors.js';
 import type { AlarmLogItem, Announced, Appended, LogName, NewMessage } from './log-entry.js';
+import { replyCode } from './reply-code.js';
 
 /** A larger batch would hold up the store, and everybody else, for too long. */
 const MAX_BATCH_ITEMS = 250;
@@ -207,16 +208,15 @@ export class LogWriter<Item extends NewMessage> {
 
 /** A key of another type, or values that a script cannot handle: other items may go through. */
 function isDataError(error: unknown): boolean {
-  return error instanceof Error && /^(WRONGTYPE|ERR) /.test(error.message);
+  return ['WRONGTYPE', 'ERR'].includes(replyCode(error) ?? '');
 }
 
-/** The code of a reply error of Redis (`OOM`, `NOPERM`), which its message begins with. */
 function reasonOf(error: unknown): string {
   if (error instanceof GatewayError) return error.detail;
-  const [code = ''] = error instanceof Error ? error.message.split(' ') : [];
-  return /^[A-Z]+$/.test(code)
-    ? `The store refuses to write (${code}).`
-    : 'The store cannot be written to.';
+  const code = replyCode(error);
+  return code === undefined
+    ? 'The store cannot be written to.'
+    : `The store refuses to write (${code}).`;
 }
 
 /**

@@ -157,11 +157,17 @@ export class Presence {
     }
   }
 
+  /** Announces a deleted device offline, and knows it no more: another may get its id. */
+  removed(device: Device): void {
+    this.left(device);
+    this.#seen.delete(device.id);
+    this.#leftOnline.delete(device.id);
+  }
+
   /**
    * Announces the device offline at the place that it has left.
    *
-   * After a move or a deletion, subscribers to that place must not go on taking the device for
-   * online.
+   * Subscribers to that place must not go on taking the device for online.
    */
   left(before: Device): void {
     const context = this.#options.model.contextOf(before);
@@ -211,6 +217,7 @@ export class Presence {
         { deviceId, online, lastSeenAtMs, status: this.#statusOf(context, online, seen.sinceMs) },
       ];
     });
+    for (const { status } of announcements) this.#options.forwarder.noteRetained(status.topic);
     await this.#options.store.save(announcements);
     for (const { deviceId, status } of announcements) this.#forward(deviceId, status);
   }

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { GatewayProcess } from '../harness/gateway-process.js';
+import { WrongClock } from '../harness/wrong-clock.js';
 import { boardReady, changeState, makeWard, publishAlarm, type Ward } from './board-ward.js';
-import { openConsole, startBrowser } from './browser.js';
+import { type ConsoleOptions, openConsole, startBrowser } from './browser.js';
 
 /** The repetition comes every 20 s. */
 const TIMEOUT_MS = 90_000;
@@ -22,10 +23,10 @@ afterAll(async () => {
   await gateway.remove();
 });
 
-async function openBoard() {
-  ward = await makeWard(gateway);
+async function openBoard(options: ConsoleOptions = {}, of = gateway) {
+  ward = await makeWard(of);
   const { token } = await ward.api.viewer(ward.locationId);
-  const opened = await openConsole(browser, gateway, { token });
+  const opened = await openConsole(browser, of, { token, ...options });
   await boardReady(opened.page);
   await listen(opened.page);
   return opened;
@@ -105,4 +106,53 @@ describe('the sound of the board', () => {
     await page.keyboard.press('Tab');
     await page.getByText('Sound is on').waitFor();
   });
+
+  it('is unblocked by one tap on a touch screen', async () => {
+    const { page } = await openBoard({ hasTouch: true });
+    await page.getByRole('button', { name: 'Switch sound on' }).click();
+    await page.getByText('Sound is on').waitFor();
+    // Looking into the page counts as a gesture of its user: it says by itself what it shows.
+    await page.addInitScript(() => {
+      const tell = () => {
+        const state = document.querySelector('.board-sound-state')?.textContent;
+        // biome-ignore lint/suspicious/noConsole: the one way out of a page that is no gesture
+        if (state) console.info(state);
+      };
+      new MutationObserver(tell).observe(document, { subtree: true, childList: true });
+    });
+    const says = (text: string) =>
+      page.waitForEvent('console', (message) => message.text().includes(text));
+    const blocked = says('Sound is blocked');
+    await page.reload();
+    await blocked;
+    const on = says('Sound is on');
+    await page.touchscreen.tap(5, 5);
+    await on;
+  });
+
+  it(
+    'sounds for an alarm of a long outage as for one that has just come, until it is acknowledged',
+    async () => {
+      const clock = new WrongClock(-2 * 60 * 60);
+      onTestFinished(() => clock.remove());
+      const away = await GatewayProcess.start(clock.environment);
+      onTestFinished(() => away.remove());
+      const { page } = await openBoard({}, away);
+      await page.getByRole('button', { name: 'Switch sound on' }).click();
+      await page.getByText('Sound is on').waitFor();
+      await away.kill();
+      await page.locator('.lost-banner').waitFor();
+      await page.context().setOffline(true);
+      await away.start();
+      await publishAlarm(away, ward.device, { kind: 'fall' });
+      clock.set(0);
+      await away.kill();
+      await away.start();
+      await page.context().setOffline(false);
+      await page.getByText('2 hr. ago').waitFor();
+      const before = (await heard(page)).filter((hertz) => hertz === 240).length;
+      expect((await tones(page, before + 8)).slice(before)).toEqual([...ALARM, ...ALARM]);
+    },
+    TIMEOUT_MS,
+  );
 });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
 import {
   alarmsOn,
@@ -10,7 +10,7 @@ import {
   publishAlarm,
   type Ward,
 } from './board-ward.js';
-import { openConsole, startBrowser } from './browser.js';
+import { openConsole, setClockAhead, startBrowser } from './browser.js';
 
 let gateway: GatewayProcess;
 let browser: Browser;
@@ -187,13 +187,45 @@ describe('the board', () => {
     expect(await alarmsOn(page).count()).toBe(1);
   });
 
+  it('shows all homes again when the chosen one was deleted', async () => {
+    const ward = await makeWard(gateway);
+    const { id: goneId } = await ward.api.createLocation('Haus am Berg');
+    const grants = [ward.locationId, goneId].map((location) => ({ location, role: 'viewer' }));
+    const { token } = await ward.api.createToken(grants);
+    const { page } = await openConsole(browser, gateway, { token });
+    await boardReady(page);
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    const alarm = page.getByRole('article', { name: 'Fall, Room 12' });
+    await alarm.waitFor();
+    const choice = page.getByRole('combobox', { name: 'Home', exact: true });
+    await choice.selectOption('Haus am Berg');
+    await alarm.waitFor({ state: 'detached' });
+    await ward.api.json('DELETE', `/care-homes/${goneId}`);
+    await page.getByLabel('Alarms of').selectOption('the last 3 days');
+    await choice.waitFor({ state: 'detached' });
+    await alarm.waitFor();
+    await publishAlarm(gateway, ward.device, { kind: 'noise' });
+    await page.getByText('New alarm: Noise, Room 12').waitFor({ state: 'attached' });
+  });
+
+  it('offers a home that was created meanwhile once an alarm comes from it', async () => {
+    const own = await GatewayProcess.start();
+    onTestFinished(() => own.remove());
+    const ward = await makeWard(own);
+    const { token } = await ward.api.createToken([{ location: '*', role: 'viewer' }]);
+    const { page } = await openConsole(browser, own, { token });
+    await boardReady(page);
+    const added = await makeWard(own, 'Haus am Berg');
+    await publishAlarm(own, added.device, { kind: 'fall' });
+    await page.getByText('Haus am Berg · First floor').waitFor();
+    await page.getByRole('combobox', { name: 'Home', exact: true }).selectOption('Haus am See');
+    await alarmsOn(page).waitFor({ state: 'detached' });
+  });
+
   it('shows alarms on a tablet whose clock is days ahead, live and after a reload', async () => {
     const ward = await makeWard(gateway);
     const { page } = await openBoard('viewer', ward);
-    await page.addInitScript(() => {
-      const rightNow = Date.now.bind(Date);
-      Date.now = () => rightNow() + 10 * 24 * 60 * 60 * 1000;
-    });
+    await setClockAhead(page);
     await page.reload();
     await page.getByText('No open alarms').waitFor();
     await publishAlarm(gateway, ward.device, { kind: 'fall' });
@@ -239,6 +271,22 @@ describe('the board', () => {
     await page.getByRole('button', { name: 'Hide the recording' }).click();
     expect(await page.getByRole('link', { name: /Open the recording/ }).count()).toBe(0);
     expect(faults).toEqual([]);
+  });
+
+  it('shows each alarm’s own recording when two devices chose the same id for theirs', async () => {
+    const { page, ward } = await openBoard('viewer');
+    const other = await ward.api.createDevice(ward.locationId, 'Door sensor');
+    const alarm = { id: randomUUID(), kind: 'fall', detectedAt: new Date().toISOString() };
+    for (const device of [ward.device, other]) {
+      const video = `devices/${device.id}/fall.mp4`;
+      await publishAlarm(gateway, device, { ...alarm, footage: { video } });
+    }
+    for (const device of [ward.device, other]) {
+      const row = alarmsOn(page).filter({ hasText: device.name });
+      await row.getByRole('button', { name: 'Show the recording' }).click();
+      const link = row.getByRole('link', { name: /Open the recording/ });
+      expect(await link.getAttribute('href')).toContain(device.id);
+    }
   });
 
   it('speaks German', async () => {

@@ -14,6 +14,7 @@ export interface ConsoleOptions {
   readonly heightPx?: number;
   readonly colorScheme?: 'light' | 'dark';
   readonly timeZone?: string;
+  readonly hasTouch?: boolean;
 }
 
 /** Where a browser reaches a gateway; without a slash at its end. */
@@ -49,6 +50,7 @@ export async function openConsole(
     colorScheme,
     timezoneId: options.timeZone ?? 'UTC',
     viewport: { width: options.widthPx ?? 1280, height: options.heightPx ?? 800 },
+    hasTouch: options.hasTouch ?? false,
   });
   onTestFinished(() => context.close());
   const page = await context.newPage();
@@ -56,6 +58,14 @@ export async function openConsole(
   const query = token === undefined ? '' : `${path.includes('?') ? '&' : '?'}token=${token}`;
   await page.goto(`${gateway.httpUrl}/#${path}${query}`);
   return { page, context, faults };
+}
+
+/** Sets the clock of the tablet ten days ahead, from the next load on. */
+export async function setClockAhead(page: Page): Promise<void> {
+  await page.addInitScript(() => {
+    const rightNow = Date.now.bind(Date);
+    Date.now = () => rightNow() + 10 * 24 * 60 * 60 * 1000;
+  });
 }
 
 function watchFaults(page: Page, gateway: Reachable): readonly string[] {

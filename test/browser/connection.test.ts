@@ -1,5 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { z } from 'zod';
 import { Api } from '../harness/api.js';
 import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
 import { accessibilityFaults } from './accessibility.js';
@@ -7,32 +8,36 @@ import { openConsole, startBrowser } from './browser.js';
 
 /** The gateway is silent for 11 s before it counts as lost; and this is about people, not about milliseconds. */
 const SILENCE_NOTICED_MS = 13_000;
+/** Requests are given 15 s. */
+const UNANSWERED_NOTICED_MS = 17_000;
 /** A gateway is started twice in some of these. */
 const PATIENCE_MS = 60_000;
 const LOST = 'Not connected. Alarms are not shown here';
 
 let browser: Browser;
 
+let gateway: GatewayProcess;
+
 beforeAll(async () => {
+  gateway = await GatewayProcess.start();
   browser = await startBrowser();
 });
 
 afterAll(async () => {
   await browser.close();
+  await gateway.remove();
 });
 
-async function startGateway(): Promise<GatewayProcess> {
-  const gateway = await GatewayProcess.start();
-  onTestFinished(() => gateway.remove());
-  return gateway;
-}
+/** A test that failed may have left the gateway killed. */
+beforeEach(async () => {
+  if (!gateway.isRunning) await gateway.start();
+});
 
 const banner = (page: Page) => page.getByRole('alert').filter({ hasText: LOST });
 const connected = (page: Page) => page.getByText('Connected', { exact: true });
 
 describe('the connection', { timeout: PATIENCE_MS }, () => {
   it('is seen to be lost when the gateway is killed, and is there again with it', async () => {
-    const gateway = await startGateway();
     const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
     await connected(page).waitFor();
     await gateway.kill();
@@ -45,7 +50,6 @@ describe('the connection', { timeout: PATIENCE_MS }, () => {
   });
 
   it('is seen to be lost when the gateway says nothing', async () => {
-    const gateway = await startGateway();
     const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
     await connected(page).waitFor();
     process.kill(gateway.processId, 'SIGSTOP');
@@ -55,8 +59,38 @@ describe('the connection', { timeout: PATIENCE_MS }, () => {
     await connected(page).waitFor();
   });
 
+  it('does not hold up a request for ever when the gateway says nothing; a download goes on', async () => {
+    await new Api(gateway).createLocation();
+    const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN, path: '/history' });
+    const download = page.getByRole('button', { name: 'Download as CSV' });
+    await download.waitFor();
+    await connected(page).waitFor();
+    process.kill(gateway.processId, 'SIGSTOP');
+    onTestFinished(() => void process.kill(gateway.processId, 'SIGCONT'));
+    await download.click();
+    await page.getByRole('button', { name: 'Chart' }).click();
+    const answered = page.getByRole('alert').filter({ hasText: 'The gateway does not answer.' });
+    await answered.waitFor({ timeout: UNANSWERED_NOTICED_MS });
+    process.kill(gateway.processId, 'SIGCONT');
+    await page.getByText(/^Downloaded/).waitFor();
+    await answered.getByRole('button', { name: 'Try again' }).click();
+    await answered.waitFor({ state: 'detached' });
+  });
+
+  it('is listened for no longer when the page of a device, with a connection of its own, is left', async () => {
+    const api = new Api(gateway);
+    const { id, locationId } = await api.createDevice((await api.createLocation()).id);
+    const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
+    await connected(page).waitFor();
+    const before = await connectionListeners(page);
+    await page.goto(`${gateway.httpUrl}/#/home/${locationId}/devices/${id}`);
+    await page.getByRole('heading', { name: 'Messages, live' }).waitFor();
+    await page.getByRole('link', { name: 'Board' }).click();
+    await page.getByText('No open alarms').waitFor();
+    expect(await connectionListeners(page)).toBe(before);
+  });
+
   it('ends with the access token, and the console asks for another', async () => {
-    const gateway = await startGateway();
     const api = new Api(gateway);
     const { id, token } = await api.createToken([{ location: '*', role: 'admin' }]);
     const { page } = await openConsole(browser, gateway, { token });
@@ -69,7 +103,6 @@ describe('the connection', { timeout: PATIENCE_MS }, () => {
 
 describe('a gateway that was updated', { timeout: PATIENCE_MS }, () => {
   it('is noticed when it is back; a screen on a wall loads the new console by itself', async () => {
-    const gateway = await startGateway();
     const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
     const wall = await openConsole(browser, gateway, { token: ADMIN_TOKEN, path: '/?kiosk' });
     await connected(page).waitFor();
@@ -84,7 +117,6 @@ describe('a gateway that was updated', { timeout: PATIENCE_MS }, () => {
   });
 
   it('has other files for a page: the page can be loaded anew', async () => {
-    const gateway = await startGateway();
     const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
     await connected(page).waitFor();
     await page.route('**/console/history-page-*.js', (route) => route.fulfill({ status: 404 }));
@@ -98,7 +130,6 @@ describe('a gateway that was updated', { timeout: PATIENCE_MS }, () => {
 });
 
 it('a page that fails is said to, and the others are still there', async () => {
-  const gateway = await startGateway();
   const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
   await connected(page).waitFor();
   const body = 'export function HistoryPage() { throw new Error("broken"); }';
@@ -112,7 +143,6 @@ it('a page that fails is said to, and the others are still there', async () => {
 });
 
 it('a gateway that does not answer is asked again until it does', async () => {
-  const gateway = await startGateway();
   const { page } = await openConsole(browser, gateway);
   await page.getByLabel('Access token').fill(ADMIN_TOKEN);
   await gateway.kill();
@@ -122,6 +152,17 @@ it('a gateway that does not answer is asked again until it does', async () => {
   await gateway.start();
   await connected(page).waitFor();
 });
+
+/** How many listeners of the page wait for the network, or for somebody who looks at it. */
+async function connectionListeners(page: Page): Promise<number> {
+  const session = await page.context().newCDPSession(page);
+  const { result } = await session.send('Runtime.evaluate', {
+    expression:
+      '(getEventListeners(window).online ?? []).length + (getEventListeners(document).visibilitychange ?? []).length',
+    includeCommandLineAPI: true,
+  });
+  return z.number().parse(result.value);
+}
 
 /** Answers with a console of another version, as far as the one that is shown can see. */
 async function serveOtherConsole(page: Page): Promise<void> {

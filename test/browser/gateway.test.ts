@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ADMIN_TOKEN } from '../harness/gateway-process.js';
 import { storeProcessId } from '../harness/store-process.js';
 import { accessibilityFaults } from './accessibility.js';
-import { type ConsoleOptions, openConsole, startBrowser } from './browser.js';
+import { type ConsoleOptions, openConsole, setClockAhead, startBrowser } from './browser.js';
 import { AWAY, BRIDGE, GatewayHome, HERE } from './gateway-home.js';
 
 let home: GatewayHome;
@@ -136,6 +136,46 @@ describe('the gateway page', () => {
     await created.getByText('Details').click();
     await created.getByText('Viewer: Haus am See').waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
+  });
+
+  it('shows nothing of the last search while the gateway has not answered the new one', async () => {
+    const page = await open('/gateway/audit');
+    const created = row(page, 'Who did what', 'Device created');
+    await created.waitFor();
+    home.gateway.signal('SIGSTOP');
+    try {
+      await page.getByRole('combobox', { name: /^Action/ }).selectOption({ label: 'Home created' });
+      await created.waitFor({ state: 'detached', timeout: 5_000 });
+    } finally {
+      home.gateway.signal('SIGCONT');
+    }
+    await row(page, 'Who did what', 'Home created').waitFor();
+  });
+
+  it('shows no rejected publishes of another home than the one that is chosen', async () => {
+    const { id } = await home.api.createLocation('Haus am Berg');
+    const page = await open('/gateway');
+    await page.getByRole('button', { name: 'Show' }).click();
+    const rejected = row(page, 'Rejected publishes', 'none of the eight');
+    await rejected.waitFor();
+    await page.getByRole('combobox', { name: /^Home/ }).selectOption(id);
+    await rejected.waitFor({ state: 'detached', timeout: 5_000 });
+    await home.api.json('DELETE', `/care-homes/${id}`);
+  });
+
+  it('goes by the gateway’s clock for what has expired, not by the tablet’s', async () => {
+    const expiresAt = new Date(Date.now() + 24 * 60 * 60 * 1000).toISOString();
+    const grants = [{ location: home.locationId, role: 'viewer' }];
+    await home.api.createToken(grants, 'Until tomorrow', expiresAt);
+    const { page } = await openConsole(browser, home.gateway, { token: ADMIN_TOKEN });
+    await setClockAhead(page);
+    await page.reload();
+    await page.getByText('Connected', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Gateway', exact: true }).click();
+    await page.getByRole('link', { name: 'Access tokens' }).click();
+    const token = row(page, 'Access tokens', 'Until tomorrow');
+    await token.waitFor();
+    expect(await token.textContent()).not.toContain('has expired');
   });
 
   it('is not for a viewer: no link leads there, and the address says so', async () => {

@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
 import { accessibilityFaults } from './accessibility.js';
-import { type ConsoleOptions, openConsole, startBrowser } from './browser.js';
+import { type ConsoleOptions, openConsole, setClockAhead, startBrowser } from './browser.js';
 import { HistoryHome } from './history-home.js';
 
 const COUNT = 400;
@@ -64,6 +64,23 @@ async function tableOf(page: Page): Promise<string[][]> {
   const rows = await page.locator('.history-numbers tr').all();
   return Promise.all(rows.map((row) => row.locator('th, td').allTextContents()));
 }
+
+it('goes by the gateway’s clock, not by that of a tablet that is days ahead', async () => {
+  const today = await HistoryHome.create(gateway, 'Haus am Tag');
+  await today.publish(today.devices[0], [{ kind: 'fall' }]);
+  const { page } = await open(today, '');
+  await setClockAhead(page);
+  await page.reload();
+  await page.getByText('Connected', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Last 24 hours' }).click();
+  await page.locator('.history-table tbody tr').waitFor();
+  await page.getByRole('button', { name: 'Chart' }).click();
+  // This hour, and back to the same one of yesterday.
+  await expect.poll(() => page.locator('.history-bars > g[transform]').count()).toBe(25);
+  await page.getByRole('button', { name: 'Last night' }).click();
+  const now = new Intl.DateTimeFormat('sv-SE', { timeZone: 'Europe/Berlin' }).format();
+  expect(await page.getByLabel('To (not included)').inputValue()).toBe(`${now}T07:00`);
+});
 
 describe('the chart', () => {
   it('shows what was published, by hour and by day of the reader, as bars and as a table', async () => {

@@ -1,4 +1,4 @@
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Page, Request } from 'playwright-core';
 import { encode } from 'uqr';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -34,7 +34,7 @@ async function labelOf(page: Page) {
   const label = page.locator('.home-label');
   await label.waitFor();
   const [deviceId = '', secret = ''] = await label.locator('code').allTextContents();
-  const path = (await label.locator('.home-qr path').getAttribute('d')) ?? '';
+  const path = (await label.locator('.qr-code path').getAttribute('d')) ?? '';
   return { deviceId, secret, path };
 }
 
@@ -91,6 +91,21 @@ it('keeps custom data as it was typed, numbers beyond 2^53 included, and counts 
   expect(await stored.text()).toBe(text);
   await page.reload();
   await expect.poll(() => field.inputValue()).toBe(text);
+});
+
+it('shows the custom data that the gateway has stored as soon as it says so', async () => {
+  const { page } = await openDevice('Haus Sofort');
+  const field = page.getByRole('textbox', { name: 'Custom data' });
+  await field.waitFor();
+  const isRead = (request: Request) => request.method() === 'GET';
+  await page.route('**/custom-data', (route) =>
+    // What is read again is on its way for as long as the test lasts.
+    isRead(route.request()) ? undefined : route.continue(),
+  );
+  await field.fill('{"bed":2}');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Saved.').waitFor();
+  expect(await field.inputValue()).toBe('{"bed":2}');
 });
 
 it('gives a device a new secret, shown once as text and QR code, with which it connects', async () => {

@@ -1,5 +1,6 @@
-import type { Browser } from 'playwright-core';
+import type { Browser, Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Api } from '../harness/api.js';
 import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
 import { accessibilityFaults } from './accessibility.js';
 import { openConsole, startBrowser } from './browser.js';
@@ -16,6 +17,30 @@ afterAll(async () => {
   await browser.close();
   await gateway.remove();
 });
+
+const board = (page: Page) => page.locator('main .board');
+
+/** A wall screen with a token that is kept on the device. */
+async function openWall() {
+  const { page, context } = await openConsole(browser, gateway, {
+    token: ADMIN_TOKEN,
+    path: '/?kiosk',
+  });
+  await board(page).waitFor({ state: 'attached' });
+  const open = async (place: string) => {
+    const tab = await context.newPage();
+    await tab.goto(`${gateway.httpUrl}/#${place}`);
+    return tab;
+  };
+  return { page, open };
+}
+
+/** Fails when the board is not signed in, now or after a reload. */
+async function stillOn(page: Page): Promise<void> {
+  expect(await board(page).count()).toBe(1);
+  await page.reload();
+  await board(page).waitFor({ state: 'attached' });
+}
 
 describe('signing in', () => {
   it('takes an access token, keeps it for the tab, and forgets it when signing out', async () => {
@@ -44,6 +69,59 @@ describe('signing in', () => {
     const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
     await page.getByRole('link', { name: 'Board' }).waitFor();
     expect(page.url()).not.toContain(ADMIN_TOKEN);
+  });
+
+  it('stays signed in when the gateway refuses, late, the token that was signed in before', async () => {
+    const api = new Api(gateway);
+    const { id, token } = await api.createToken([{ location: '*', role: 'viewer' }]);
+    const { page } = await openConsole(browser, gateway, { token });
+    await page.getByText('Connected', { exact: true }).waitFor();
+    const held = new Promise<Route>((resolve) => {
+      void page.route('**/care-homes', resolve, { times: 1 });
+    });
+    await page.getByRole('link', { name: 'Home' }).click();
+    const request = await held;
+    await api.request('DELETE', `/access-tokens/${id}`);
+    await page.getByLabel('Access token').fill(ADMIN_TOKEN);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('Connected', { exact: true }).waitFor();
+    const refused = page.waitForResponse((answer) => answer.status() === 401);
+    await request.continue();
+    await refused;
+    await page.getByRole('link', { name: 'History' }).click();
+    await page.getByRole('heading', { name: 'History' }).waitFor();
+  });
+
+  it('stays signed in when the link is opened again in the same tab', async () => {
+    const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
+    await page.getByText('Connected', { exact: true }).waitFor();
+    await page.goto(`${gateway.httpUrl}/#/?token=${ADMIN_TOKEN}`);
+    await expect.poll(() => page.url()).not.toContain(ADMIN_TOKEN);
+    await page.getByRole('link', { name: 'History' }).click();
+    await page.getByRole('heading', { name: 'History' }).waitFor();
+  });
+
+  it('keeps the wall screen signed in when its link is opened in a second tab', async () => {
+    const { page, open } = await openWall();
+    const again = await open(`/?kiosk&token=${ADMIN_TOKEN}`);
+    await board(again).waitFor({ state: 'attached' });
+    await stillOn(page);
+    await stillOn(again);
+  });
+
+  it('keeps the wall screen signed in when another token’s link is opened in a second tab', async () => {
+    const { page, open } = await openWall();
+    const { token } = await new Api(gateway).createToken([{ location: '*', role: 'viewer' }]);
+    const other = await open(`/history?token=${token}`);
+    await other.getByRole('heading', { name: 'History' }).waitFor();
+    await stillOn(page);
+  });
+
+  it('keeps the wall screen signed in when a second tab’s token is refused', async () => {
+    const { page, open } = await openWall();
+    const other = await open('/?token=not-a-token');
+    await other.getByRole('alert').filter({ hasText: 'does not know this token' }).waitFor();
+    await stillOn(page);
   });
 
   it('speaks the language of the browser, and another when it is chosen', async () => {

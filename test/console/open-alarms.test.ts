@@ -17,7 +17,14 @@ const resolved = { ...acknowledged, state: 'resolved' } as const;
 function alarm(): OpenAlarm {
   return {
     ...{ key: 'd/1', id: '1', kind: 'fall', detectedAt: '2026-01-02T20:00:00Z' },
-    ...{ detectedAtMs: AT_MS, receivedAtMs: AT_MS, isLate: false, isTest: false, isLive: false },
+    ...{
+      detectedAtMs: AT_MS,
+      receivedAtMs: AT_MS,
+      knownAtMs: AT_MS,
+      isLate: false,
+      isTest: false,
+      isLive: false,
+    },
     ...{ recordings: [], device: { id: 'd', name: 'Bed' }, location: { id: 'l', name: 'Home' } },
     ...{ room: null, group: null, customData: {} },
     ...{ state: 'raised', acknowledged: undefined, note: undefined },

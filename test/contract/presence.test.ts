@@ -53,6 +53,16 @@ it('shows a device as online while it is connected, over MQTT and HTTP alike', a
   await watcher.end();
 });
 
+it('knows nothing of a deleted device when another gets its id', async () => {
+  const device = await home.device();
+  await (await connectDevice(home.gateway, device)).endAsync();
+  await expect.poll(() => overHttp(device)).toMatchObject({ online: false });
+  const path = `/care-homes/${home.locationId}/devices`;
+  await home.api.json('DELETE', `${path}/${device.id}`);
+  const created = await home.api.json('POST', path, { id: device.id, name: 'Bett 2' });
+  expect(created).toMatchObject({ online: false, lastSeenAt: null });
+});
+
 it('retains the status of a device', async () => {
   const device = await home.device();
   const sensor = await connectDevice(home.gateway, device);

@@ -136,6 +136,23 @@ describe('a log writer', () => {
     );
   });
 
+  it.each([
+    [
+      '6.2',
+      `ERR Error running script (call to f_0a): @user_script:9: @user_script: 9: -MISCONF Errors`,
+    ],
+    ['7', `MISCONF Errors writing to the AOF file: No space script: 0a, on @user_script:1.`],
+  ])('keeps the order when a script of Redis %s finds the disk full', async (_, message) => {
+    store.fault = () => new Error(message);
+    store.append(...many(0, 3));
+    await settle();
+    store.fault = () => undefined;
+    store.append(...many(3, 5));
+    await vi.advanceTimersByTimeAsync(2 * RETRY_MS);
+    expect(store.announced).toEqual(range(0, 5));
+    expect(store.outages).toContain('The store refuses to write (MISCONF).');
+  });
+
   it('retries an item with bad data without holding up others', async () => {
     const isBad = (numbers: readonly number[]) => numbers.includes(3);
     store.fault = (numbers) =>

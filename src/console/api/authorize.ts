@@ -2,6 +2,9 @@ import type { Session } from '../session/session.js';
 import { withExactNumbers } from './exact-json.js';
 import { defaults } from './generated.js';
 
+/** A connection may be dead without saying so, and a button that waits for its answer would stay disabled. */
+const TIMEOUT_MS = 15_000;
+
 /** Sends every request with the token that is signed in; a token that is refused is signed out. */
 export function authorize(session: Session): void {
   // Relative to the page: the gateway may be below a path of a proxy.
@@ -10,9 +13,13 @@ export function authorize(session: Session): void {
     const headers = new Headers(init?.headers);
     const token = session.token.peek();
     if (token !== null) headers.set('Authorization', `Bearer ${token}`);
-    const response = await fetch(input, { ...init, headers });
-    if (response.status === 401) session.refused();
-    return headers.get('Accept') === 'application/json' ? withExactBody(response) : response;
+    const accepted = headers.get('Accept');
+    const signals = init?.signal ? [init.signal] : [];
+    // A download takes as long as it takes.
+    if (accepted !== 'text/csv') signals.push(AbortSignal.timeout(TIMEOUT_MS));
+    const response = await fetch(input, { ...init, headers, signal: AbortSignal.any(signals) });
+    if (response.status === 401 && token !== null) session.refused(token);
+    return accepted === 'application/json' ? withExactBody(response) : response;
   };
 }
 

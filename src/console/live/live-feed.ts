@@ -24,7 +24,7 @@ const RETRY_SPREAD = 0.3;
  */
 export class LiveFeed {
   readonly #filters: readonly string[];
-  readonly #onRefused: () => void;
+  readonly #onRefused: (token: string) => void;
   readonly #state = signal<LiveState>('connecting');
   readonly #listeners = new Set<LiveListener>();
   readonly state: ReadonlySignal<LiveState> = this.#state;
@@ -38,12 +38,9 @@ export class LiveFeed {
    * @param filters MQTT topic filters
    * @param onRefused called when the gateway no longer takes the token
    */
-  constructor(filters: readonly string[], onRefused: () => void) {
+  constructor(filters: readonly string[], onRefused: (token: string) => void) {
     this.#filters = filters;
     this.#onRefused = onRefused;
-    // A network that is back, or somebody who looks at the page again, must not wait.
-    addEventListener('online', () => this.#tryNow?.());
-    document.addEventListener('visibilitychange', () => this.#tryNow?.());
   }
 
   /** @returns ends the listening */
@@ -55,9 +52,13 @@ export class LiveFeed {
   start(token: string): void {
     this.stop();
     const stopping = new AbortController();
+    const { signal } = stopping;
     this.#stopping = stopping;
     this.#state.value = 'connecting';
-    void this.#run(token, stopping.signal);
+    // A network that is back, or somebody who looks at the page again, must not wait.
+    addEventListener('online', () => this.#tryNow?.(), { signal });
+    document.addEventListener('visibilitychange', () => this.#tryNow?.(), { signal });
+    void this.#run(token, signal);
   }
 
   stop(): void {
@@ -84,7 +85,7 @@ export class LiveFeed {
       if (stopping.aborted) return;
       this.#state.value = 'lost';
       if (end === 'refused') {
-        this.#onRefused();
+        this.#onRefused(token);
         return;
       }
       await this.#waitForRetry(retryMs);

@@ -40,14 +40,24 @@ export class Session {
     // Who signs out in one tab, and leaves, is not to stay signed in in another.
     addEventListener('storage', ({ key, oldValue, newValue }) => {
       const isGone = key === STORED_AS && newValue === null && oldValue === this.#token.peek();
-      if (isGone && sessionStorage.getItem(STORED_AS) === null) this.signOut();
+      if (isGone && sessionStorage.getItem(STORED_AS) === null) this.#clear();
     });
   }
 
-  /** Keeps a token; `identify` must follow. */
+  /**
+   * Keeps a token; `identify` must follow.
+   *
+   * The device's token is never removed on the way: other tabs live by it.
+   */
   signIn(token: string, isForDevice: boolean): void {
-    this.#forget();
-    (isForDevice ? localStorage : sessionStorage).setItem(STORED_AS, token);
+    // Who it is, is known or being asked: a link is opened again.
+    const isCurrent = token === this.#token.peek();
+    if (isForDevice) {
+      localStorage.setItem(STORED_AS, token);
+      // The tab's own would be read first.
+      sessionStorage.removeItem(STORED_AS);
+    } else if (!isCurrent) sessionStorage.setItem(STORED_AS, token);
+    if (isCurrent) return;
     this.#wasRefused.value = false;
     this.#identity.value = undefined;
     this.#token.value = token;
@@ -58,15 +68,17 @@ export class Session {
   }
 
   signOut(): void {
-    this.#forget();
-    this.#token.value = null;
-    this.#identity.value = undefined;
+    for (const store of [sessionStorage, localStorage]) store.removeItem(STORED_AS);
+    this.#clear();
   }
 
-  /** Signs out because the gateway no longer takes the token. */
-  refused(): void {
-    if (this.#token.value === null) return;
-    this.signOut();
+  /** Signs out because the gateway does not take the token, unless another was signed in since. */
+  refused(token: string): void {
+    if (this.#token.peek() !== token) return;
+    for (const store of [sessionStorage, localStorage]) {
+      if (store.getItem(STORED_AS) === token) store.removeItem(STORED_AS);
+    }
+    this.#clear();
     this.#wasRefused.value = true;
   }
 
@@ -88,8 +100,8 @@ export class Session {
     return this.#identity.value?.grants ?? [];
   }
 
-  #forget(): void {
-    sessionStorage.removeItem(STORED_AS);
-    localStorage.removeItem(STORED_AS);
+  #clear(): void {
+    this.#token.value = null;
+    this.#identity.value = undefined;
   }
 }

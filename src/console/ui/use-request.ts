@@ -3,13 +3,22 @@ import { type Failure, failureOf } from '../api/failure.js';
 
 /** Data that is read from the gateway. */
 export interface Loaded<Data> {
-  /** The newest that was read; kept while it is read again. */
+  /** The newest that was read; kept while the same is read again. */
   readonly data: Data | undefined;
   readonly isPending: boolean;
   readonly failure: Failure | undefined;
   /** Reads again. */
   readonly again: () => void;
+  /** Takes data that the gateway has answered a change with. */
+  readonly take: (data: Data) => void;
 }
+
+interface Answer<Data> extends Pick<Loaded<Data>, 'data' | 'isPending' | 'failure'> {
+  /** The reading that it belongs to; another one with each change of the dependencies. */
+  readonly of: (() => void) | undefined;
+}
+
+const NO_ANSWER = { data: undefined, isPending: true, failure: undefined, of: undefined };
 
 /**
  * Reads data when a component is shown, and again when one of the dependencies changes.
@@ -20,18 +29,15 @@ export function useLoaded<Data>(
   read: () => Promise<Data>,
   dependencies: readonly unknown[],
 ): Loaded<Data> {
-  const [state, setState] = useState<Omit<Loaded<Data>, 'again'>>({
-    data: undefined,
-    isPending: true,
-    failure: undefined,
-  });
+  const [answer, setAnswer] = useState<Answer<Data>>(NO_ANSWER);
   const newest = useRef(0);
-  const again = useCallback(() => {
+  const again: () => void = useCallback(() => {
     newest.current += 1;
     const turn = newest.current;
     // An answer that was overtaken by a later question is not shown.
-    const show = (change: Partial<Omit<Loaded<Data>, 'again'>>) => {
-      if (turn === newest.current) setState((before) => ({ ...before, ...change }));
+    const show = (change: Partial<Answer<Data>>) => {
+      if (turn !== newest.current) return;
+      setAnswer((last) => ({ ...(last.of === again ? last : NO_ANSWER), ...change, of: again }));
     };
     show({ isPending: true });
     read().then(
@@ -39,13 +45,19 @@ export function useLoaded<Data>(
       (error: unknown) => show({ isPending: false, failure: failureOf(error) }),
     );
   }, dependencies);
+  const take = (data: Data) => {
+    newest.current += 1;
+    setAnswer({ data, isPending: false, failure: undefined, of: again });
+  };
   useEffect(() => {
     again();
     return () => {
       newest.current += 1;
     };
   }, [again]);
-  return { ...state, again };
+  // Nothing of other dependencies: rows of another home would pass for those of this one.
+  const { data, isPending, failure } = answer.of === again ? answer : NO_ANSWER;
+  return { data, isPending, failure, again, take };
 }
 
 /** A change that is sent to the gateway. */

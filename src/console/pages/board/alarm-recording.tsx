@@ -65,10 +65,12 @@ function Player({ sort, url }: { readonly sort: 'video' | 'audio'; readonly url:
 }
 
 /** Asks the history, which alone has the addresses. */
-async function footageOf({ id, kind, location, detectedAtMs }: OpenAlarm) {
+async function footageOf({ id, kind, device, location, detectedAtMs }: OpenAlarm) {
   const known = kindOf(kind);
   const { events } = await listLocationAlarms({
     locationId: location.id,
+    // A device chooses the ids of its alarms: another's may be the same.
+    device: device.id,
     after: new Date(detectedAtMs - 1).toISOString(),
     before: new Date(detectedAtMs + 1).toISOString(),
     limit: 100,

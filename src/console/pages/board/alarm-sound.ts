@@ -10,6 +10,8 @@ interface Tone {
 }
 
 const STORED_AS = 'care-home-gateway.sound';
+/** What unblocks sound: of a mouse the press, of a finger only when it is lifted, as it may be scrolling before. */
+const GESTURES = ['pointerdown', 'pointerup', 'keydown'] as const;
 const LOUDNESS = 0.35;
 /** Without it each tone would begin and end with a crack. */
 const FADE_S = 0.02;
@@ -39,12 +41,10 @@ export class AlarmSound {
     const tryAgain = () => {
       if (this.#state.peek() === 'blocked') void this.#audio?.resume();
     };
-    addEventListener('pointerdown', tryAgain);
-    addEventListener('keydown', tryAgain);
+    for (const gesture of GESTURES) addEventListener(gesture, tryAgain);
     if (localStorage.getItem(STORED_AS) === 'on') this.#open();
     return () => {
-      removeEventListener('pointerdown', tryAgain);
-      removeEventListener('keydown', tryAgain);
+      for (const gesture of GESTURES) removeEventListener(gesture, tryAgain);
       this.#close();
     };
   }

@@ -2,7 +2,7 @@ import type { AlarmSound } from './alarm-sound.js';
 
 /** While an alarm waits for somebody, or the gateway is not reached. */
 const REPEAT_MS = 20_000;
-/** A burst of alarms is heard as one. */
+/** A burst of alarms is heard as one; an alarm that ends an outage is not taken for a part of its sound. */
 const PAUSE_MS = 2_500;
 
 /** The sound for the worst condition at present. */
@@ -13,7 +13,7 @@ export class Bell {
   readonly #sound: AlarmSound;
   #ringing: Ringing = 'nothing';
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #rangAtMs = Number.NEGATIVE_INFINITY;
+  #alarmRangAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(sound: AlarmSound) {
     this.#sound = sound;
@@ -30,7 +30,7 @@ export class Bell {
   /** Sounds for a new alarm. */
   newAlarm(): void {
     this.#ringing = 'alarm';
-    if (performance.now() - this.#rangAtMs >= PAUSE_MS) this.#ring();
+    if (performance.now() - this.#alarmRangAtMs >= PAUSE_MS) this.#ring();
   }
 
   stop(): void {
@@ -41,9 +41,11 @@ export class Bell {
   #ring(): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#ring(), REPEAT_MS);
-    if (this.#ringing === 'nothing') return;
-    this.#rangAtMs = performance.now();
-    if (this.#ringing === 'alarm') this.#sound.alarm();
-    else this.#sound.lost();
+    if (this.#ringing === 'lost') {
+      this.#sound.lost();
+    } else if (this.#ringing === 'alarm') {
+      this.#alarmRangAtMs = performance.now();
+      this.#sound.alarm();
+    }
   }
 }

@@ -63,6 +63,8 @@ export class BoardFeed {
   readonly state: ReadonlySignal<BoardState> = this.#state;
   #periodMs: number | undefined;
   #mustRead = true;
+  /** Homes of alarms that were in no list of homes, and were asked for. */
+  readonly #unknownHomes = new Set<string>();
   #reading: AbortController | undefined;
   #readTimer: ReturnType<typeof setTimeout> | undefined;
   #drawTimer: ReturnType<typeof setTimeout> | undefined;
@@ -117,16 +119,26 @@ export class BoardFeed {
   }
 
   #received(message: LiveMessage): void {
-    const alarm = alarmOfMessage(message);
+    const { live, onNew } = this.#options;
+    const alarm = alarmOfMessage(message, live.clock.now());
     if (alarm !== undefined) {
+      this.#readUnknownHome(alarm.location.id);
       if (this.#alarms.add(alarm)) {
         this.#newSinceDrawn += 1;
-        this.#options.onNew(alarm);
+        onNew(alarm);
       }
       this.#draw();
     }
     const change = changeOfMessage(message);
     if (change !== undefined) this.changed(change);
+  }
+
+  /** Reads anew for a home that was created since the last time; once, as it may not be among those read. */
+  #readUnknownHome(locationId: string): void {
+    const isKnown = this.#state.peek().locations.some(({ id }) => id === locationId);
+    if (isKnown || this.#mustRead || this.#unknownHomes.has(locationId)) return;
+    this.#unknownHomes.add(locationId);
+    this.readAgain();
   }
 
   #fill(): void {
@@ -166,7 +178,9 @@ export class BoardFeed {
   #tellMissed(before: ReadonlySet<string>, newestMs: number): void {
     for (const alarm of this.#alarms.newestFirst()) {
       const isMissed = alarm.receivedAtMs > newestMs && !alarm.isLive && !before.has(alarm.key);
-      if (isMissed) this.#options.onNew(alarm);
+      if (!isMissed) continue;
+      this.#alarms.missed(alarm, this.#options.live.clock.now());
+      this.#options.onNew(alarm);
     }
   }
 

@@ -68,15 +68,13 @@ export function BoardTools({ board, period, setPeriod, isKiosk }: BoardToolsProp
 
 function HomeChoice({ board }: Pick<BoardToolsProps, 'board'>) {
   const words = useWords(BOARD_WORDS);
-  const { feed, homeId } = board;
+  const { feed, homeId, chooseHome } = board;
   return (
     <label class="board-choice">
       {words.home}
       <select
         value={homeId.value ?? ''}
-        onChange={({ currentTarget }) => {
-          homeId.value = currentTarget.value === '' ? undefined : currentTarget.value;
-        }}
+        onChange={({ currentTarget: { value } }) => chooseHome(value === '' ? undefined : value)}
       >
         <option value="">{words.allHomes}</option>
         {feed.state.value.locations.map(({ id, name }) => (

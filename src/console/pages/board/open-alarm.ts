@@ -21,6 +21,8 @@ export interface OpenAlarm {
   readonly detectedAt: string;
   readonly detectedAtMs: number;
   readonly receivedAtMs: number;
+  /** When people could first know of it: once it was received, or, if it came later, was shown here. */
+  readonly knownAtMs: number;
   readonly isLate: boolean;
   readonly isTest: boolean;
   /** Whether it came while the board was open. */
@@ -49,8 +51,15 @@ export function alarmKey(deviceId: string, alarmId: string): string {
   return `${deviceId}/${alarmId}`;
 }
 
-/** An alarm as it is forwarded; undefined when the message is something else. */
-export function alarmOfMessage({ topic, payload }: LiveMessage): OpenAlarm | undefined {
+/**
+ * An alarm as it is forwarded; undefined when the message is something else.
+ *
+ * @param nowMs when it came
+ */
+export function alarmOfMessage(
+  { topic, payload }: LiveMessage,
+  nowMs: number,
+): OpenAlarm | undefined {
   if (!isOfTopic(topic, 'alarms')) return undefined;
   const { id, kind, detectedAt, receivedAt } = payload;
   const device = namedOf(payload['device']);
@@ -62,6 +71,7 @@ export function alarmOfMessage({ topic, payload }: LiveMessage): OpenAlarm | und
     ...{ key: alarmKey(device.id, id), id, kind, detectedAt, device, location },
     detectedAtMs: Date.parse(detectedAt),
     receivedAtMs: Date.parse(receivedAt),
+    knownAtMs: Math.max(nowMs, Date.parse(receivedAt)),
     isLate: payload['late'] === true,
     isTest: isTest(payload['data']),
     isLive: true,
@@ -96,6 +106,7 @@ export function alarmOfHistory(event: LocationAlarm, location: Named): OpenAlarm
     location: { id: location.id, name: location.name },
     detectedAtMs: Date.parse(detectedAt),
     receivedAtMs: Date.parse(event.receivedAt),
+    knownAtMs: Date.parse(event.receivedAt),
     // When it was forwarded is not in the history.
     isLate: false,
     isTest: isTest(event.data),

@@ -73,6 +73,11 @@ export class OpenAlarms {
     return held === undefined;
   }
 
+  /** Counts an alarm of the history as one that has just come. */
+  missed(alarm: OpenAlarm, nowMs: number): void {
+    this.#alarms.set(alarm.key, { ...alarm, knownAtMs: Math.max(nowMs, alarm.receivedAtMs) });
+  }
+
   /** @returns whether that changes what is shown */
   change(change: StateChange): boolean {
     const { key, state } = change;
@@ -142,5 +147,6 @@ function merged(held: OpenAlarm, again: OpenAlarm): OpenAlarm {
   const isLive = held.isLive || again.isLive;
   const isLate = held.isLate || again.isLate;
   const { state, acknowledged, note } = held.state === 'acknowledged' ? held : again;
-  return { ...again, isLive, isLate, state, acknowledged, note };
+  const { knownAtMs } = held;
+  return { ...again, isLive, isLate, knownAtMs, state, acknowledged, note };
 }

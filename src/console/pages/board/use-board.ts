@@ -1,4 +1,4 @@
-import { useSignal, useSignalEffect } from '@preact/signals';
+import { useComputed, useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 import { useConsole } from '../../console-parts.js';
 import { AlarmSound } from './alarm-sound.js';
@@ -7,14 +7,14 @@ import { Bell } from './bell.js';
 import { BoardFeed } from './board-feed.js';
 import type { OpenAlarm } from './open-alarm.js';
 
-/** After an hour an alarm is known, or nobody is there who would acknowledge it: it sounds no more. */
+/** An hour after it was shown an alarm is known, or nobody is there who would acknowledge it. */
 const SOUNDS_FOR_MS = 60 * 60 * 1000;
 const TICK_MS = 10_000;
 
 /** Everything behind the board, for as long as it is shown. */
 export function useBoard() {
   const { live } = useConsole();
-  const homeId = useSignal<string | undefined>(undefined);
+  const chosenHomeId = useSignal<string | undefined>(undefined);
   const nowMs = useSignal(live.clock.now());
   const [{ sound, bell, announcements, feed }] = useState(() => {
     const sound = new AlarmSound();
@@ -28,6 +28,10 @@ export function useBoard() {
     };
     return { sound, bell, announcements, feed: new BoardFeed({ live, onNew }) };
   });
+  // A home that was deleted hides no other: nobody could choose these again.
+  const homeId = useComputed(
+    () => feed.state.value.locations.find(({ id }) => id === chosenHomeId.value)?.id,
+  );
   useEffect(() => {
     const timer = setInterval(() => {
       nowMs.value = live.clock.now();
@@ -41,10 +45,13 @@ export function useBoard() {
   useSignalEffect(() => {
     const waits = (alarm: OpenAlarm) =>
       alarm.state === 'raised' &&
-      nowMs.value - alarm.receivedAtMs < SOUNDS_FOR_MS &&
+      nowMs.value - alarm.knownAtMs < SOUNDS_FOR_MS &&
       (homeId.value === undefined || homeId.value === alarm.location.id);
     const isWaiting = feed.state.value.alarms.some(waits);
     bell.set(live.state.value === 'lost' ? 'lost' : isWaiting ? 'alarm' : 'nothing');
   });
-  return { feed, sound, announcements, homeId, nowMs };
+  const chooseHome = (id: string | undefined) => {
+    chosenHomeId.value = id;
+  };
+  return { feed, sound, announcements, homeId, chooseHome, nowMs };
 }

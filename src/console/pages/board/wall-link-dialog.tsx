@@ -2,10 +2,10 @@ import { useState } from 'preact/hooks';
 import { createAccessToken, type Location } from '../../api/generated.js';
 import { useWords } from '../../console-parts.js';
 import { hrefTo } from '../../routing.js';
+import { ChangeDialog } from '../../ui/change-dialog.js';
+import { CopiedField } from '../../ui/copied-text.js';
 import { Dialog } from '../../ui/dialog.js';
-import { FailureText } from '../../ui/failure-text.js';
 import { QrCode } from '../../ui/qr-code.js';
-import { useChange } from '../../ui/use-request.js';
 import { WALL_LINK_WORDS } from './wall-link-words.js';
 
 const ROLES = ['viewer', 'responder'] as const;
@@ -20,25 +20,23 @@ interface WallLinkDialogProps {
 export function WallLinkDialog({ locations, onClose }: WallLinkDialogProps) {
   const words = useWords(WALL_LINK_WORDS);
   const [link, setLink] = useState<string>();
+  if (link === undefined) {
+    const onCreated = (token: string) => setLink(wallLink(token));
+    return <WallLinkForm locations={locations} onCreated={onCreated} onClose={onClose} />;
+  }
   return (
     <Dialog title={words.title} onClose={onClose}>
-      {link === undefined ? (
-        <WallLinkForm locations={locations} onCreated={(token) => setLink(wallLink(token))} />
-      ) : (
-        <WallLink link={link} />
-      )}
+      <WallLink link={link} />
     </Dialog>
   );
 }
 
-interface WallLinkFormProps {
-  readonly locations: readonly Location[];
+interface WallLinkFormProps extends WallLinkDialogProps {
   readonly onCreated: (token: string) => void;
 }
 
-function WallLinkForm({ locations, onCreated }: WallLinkFormProps) {
+function WallLinkForm({ locations, onCreated, onClose }: WallLinkFormProps) {
   const words = useWords(WALL_LINK_WORDS);
-  const { isPending, failure, send } = useChange();
   const [name, setName] = useState(words.defaultName);
   const [role, setRole] = useState<Role>('viewer');
   const [chosen, setChosen] = useState<readonly string[]>(['*']);
@@ -46,16 +44,16 @@ function WallLinkForm({ locations, onCreated }: WallLinkFormProps) {
     const others = chosen.filter((one) => one !== id && (one === '*') === (id === '*'));
     setChosen(isChosen ? [...others, id] : others);
   };
-  const submit = (event: Event) => {
-    event.preventDefault();
-    const grants = chosen.map((location) => ({ location, role }));
-    send(
-      () => createAccessToken({ newAccessToken: { name, grants } }),
-      ({ token }) => onCreated(token),
-    );
-  };
+  const grants = chosen.map((location) => ({ location, role }));
   return (
-    <form class="board-wall-form" onSubmit={submit}>
+    <ChangeDialog
+      title={words.title}
+      submit={words.create}
+      isIncomplete={chosen.length === 0}
+      request={() => createAccessToken({ newAccessToken: { name, grants } })}
+      onDone={({ token }) => onCreated(token)}
+      onClose={onClose}
+    >
       <p class="hint">{words.hint}</p>
       <label>
         {words.name}
@@ -88,38 +86,16 @@ function WallLinkForm({ locations, onCreated }: WallLinkFormProps) {
           </label>
         ))}
       </fieldset>
-      <FailureText failure={failure} />
-      <button type="submit" class="primary" disabled={isPending || chosen.length === 0}>
-        {words.create}
-      </button>
-    </form>
+    </ChangeDialog>
   );
 }
 
 function WallLink({ link }: { readonly link: string }) {
   const words = useWords(WALL_LINK_WORDS);
-  const [isCopied, setCopied] = useState(false);
   return (
-    <div class="board-wall-link">
+    <div class="form board-wall-link">
       <p role="status">{words.once}</p>
-      <label>
-        {words.link}
-        <input readOnly value={link} onFocus={({ currentTarget }) => currentTarget.select()} />
-      </label>
-      {/* Without TLS a browser lets no page write to the clipboard. */}
-      {'clipboard' in navigator && (
-        <button
-          type="button"
-          onClick={() => {
-            navigator.clipboard.writeText(link).then(
-              () => setCopied(true),
-              () => setCopied(false),
-            );
-          }}
-        >
-          {isCopied ? words.copied : words.copy}
-        </button>
-      )}
+      <CopiedField text={link} label={words.link} />
       <QrCode text={link} label={words.code} />
     </div>
   );

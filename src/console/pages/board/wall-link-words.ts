@@ -17,8 +17,6 @@ export const WALL_LINK_WORDS = dictionary({
     once: 'Open this link on the screen. It is shown only now.',
     link: 'Link',
     code: 'The link as a QR code',
-    copy: 'Copy',
-    copied: 'Copied',
   },
   de: {
     title: 'Link für einen Wandbildschirm',
@@ -36,7 +34,5 @@ export const WALL_LINK_WORDS = dictionary({
     once: 'Öffnen Sie diesen Link auf dem Bildschirm. Er wird nur jetzt angezeigt.',
     link: 'Link',
     code: 'Der Link als QR-Code',
-    copy: 'Kopieren',
-    copied: 'Kopiert',
   },
 });

@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks';
 import { acknowledgeLoss, type Loss, listLosses } from '../../api/generated.js';
 import { useConsole, useWords } from '../../console-parts.js';
+import { ChangeDialog } from '../../ui/change-dialog.js';
 import { dateTime } from '../../ui/time-ago.js';
 import { useLoaded } from '../../ui/use-request.js';
-import { ConfirmDialog } from './confirm-dialog.js';
 import { type Column, List } from './list.js';
 import { LOSSES_WORDS } from './losses-words.js';
 import { PrincipalName } from './names.js';
@@ -58,14 +58,18 @@ export function LossesPart() {
         empty={words.none}
       />
       {asked !== undefined && (
-        <ConfirmDialog
+        <ChangeDialog
           title={words.acknowledge}
-          text={words.ask}
-          confirm={words.acknowledge}
+          submit={words.acknowledge}
           request={() => acknowledgeLoss({ lossId: asked.id })}
-          onDone={losses.again}
+          onDone={() => {
+            setAsked(undefined);
+            losses.again();
+          }}
           onClose={() => setAsked(undefined)}
-        />
+        >
+          <p>{words.ask}</p>
+        </ChangeDialog>
       )}
     </>
   );

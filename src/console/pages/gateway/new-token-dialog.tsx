@@ -1,10 +1,7 @@
 import { useState } from 'preact/hooks';
 import { createAccessToken, type IssuedAccessToken, type NewGrant } from '../../api/generated.js';
 import { useWords } from '../../console-parts.js';
-import { Dialog } from '../../ui/dialog.js';
-import { FailureText } from '../../ui/failure-text.js';
-import { useChange } from '../../ui/use-request.js';
-import { GATEWAY_WORDS } from './gateway-words.js';
+import { ChangeDialog } from '../../ui/change-dialog.js';
 import { GrantFields } from './grant-fields.js';
 import { TOKENS_WORDS } from './tokens-words.js';
 
@@ -24,70 +21,62 @@ const LEAST: NewGrant = { location: '*', role: 'viewer' };
 /** Asks for the name, grants and end of a new access token. */
 export function NewTokenDialog({ onMade, onClose }: NewTokenDialogProps) {
   const words = useWords(TOKENS_WORDS);
-  const common = useWords(GATEWAY_WORDS);
-  const change = useChange();
   const [name, setName] = useState('');
   const [expiry, setExpiry] = useState('');
   const [grants, setGrants] = useState<readonly NumberedGrant[]>([{ number: 1, grant: LEAST }]);
-  const submit = (event: Event) => {
-    event.preventDefault();
+  const create = () => {
     const expiresAt = expiry === '' ? null : new Date(expiry).toISOString();
     const newAccessToken = { name, expiresAt, grants: grants.map(({ grant }) => grant) };
-    change.send(() => createAccessToken({ newAccessToken }), onMade);
+    return createAccessToken({ newAccessToken });
   };
   const replace = (number: number, grant: NewGrant) =>
     setGrants(grants.map((one) => (one.number === number ? { number, grant } : one)));
   return (
-    <Dialog title={words.create} onClose={onClose}>
-      <form class="gateway-form" onSubmit={submit}>
-        <label>
-          {words.name}
-          <input
-            required
-            value={name}
-            onInput={({ currentTarget }) => setName(currentTarget.value)}
-          />
-        </label>
-        {grants.map(({ number, grant }, index) => (
-          <fieldset key={number}>
-            <legend>{words.grant(index + 1)}</legend>
-            <GrantFields grant={grant} onChange={(changed) => replace(number, changed)} />
-            {grants.length > 1 && (
-              <button
-                type="button"
-                onClick={() => setGrants(grants.filter((one) => one.number !== number))}
-              >
-                {words.removeGrant}
-              </button>
-            )}
-          </fieldset>
-        ))}
-        <button
-          type="button"
-          onClick={() =>
-            setGrants([...grants, { number: (grants.at(-1)?.number ?? 0) + 1, grant: LEAST }])
-          }
-        >
-          {words.addGrant}
-        </button>
-        <label>
-          {words.expiry}
-          <input
-            type="datetime-local"
-            value={expiry}
-            onInput={({ currentTarget }) => setExpiry(currentTarget.value)}
-          />
-        </label>
-        <FailureText failure={change.failure} />
-        <div class="gateway-buttons">
-          <button type="submit" class="primary" disabled={change.isPending}>
-            {words.submit}
-          </button>
-          <button type="button" onClick={onClose}>
-            {common.cancel}
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <ChangeDialog
+      title={words.create}
+      submit={words.submit}
+      request={create}
+      onDone={onMade}
+      onClose={onClose}
+    >
+      <label>
+        {words.name}
+        <input
+          required
+          value={name}
+          onInput={({ currentTarget }) => setName(currentTarget.value)}
+        />
+      </label>
+      {grants.map(({ number, grant }, index) => (
+        <fieldset key={number} class="gateway-grant">
+          <legend>{words.grant(index + 1)}</legend>
+          <GrantFields grant={grant} onChange={(changed) => replace(number, changed)} />
+          {grants.length > 1 && (
+            <button
+              type="button"
+              onClick={() => setGrants(grants.filter((one) => one.number !== number))}
+            >
+              {words.removeGrant}
+            </button>
+          )}
+        </fieldset>
+      ))}
+      <button
+        type="button"
+        onClick={() =>
+          setGrants([...grants, { number: (grants.at(-1)?.number ?? 0) + 1, grant: LEAST }])
+        }
+      >
+        {words.addGrant}
+      </button>
+      <label>
+        {words.expiry}
+        <input
+          type="datetime-local"
+          value={expiry}
+          onInput={({ currentTarget }) => setExpiry(currentTarget.value)}
+        />
+      </label>
+    </ChangeDialog>
   );
 }

@@ -3,7 +3,11 @@ import { GATEWAY_WORDS } from './gateway-words.js';
 import type { Refreshed } from './use-refreshed.js';
 
 /** Stops a list from changing while it is read, and lets it go on. */
-export function PauseButton({ refreshed }: { readonly refreshed: Refreshed<unknown> }) {
+export function PauseButton({
+  refreshed,
+}: {
+  readonly refreshed: Pick<Refreshed<unknown>, 'isPaused' | 'setPaused'>;
+}) {
   const words = useWords(GATEWAY_WORDS);
   const { isPaused, setPaused } = refreshed;
   return (

@@ -25,7 +25,7 @@ export function RejectedList() {
   const words = useWords(OVERVIEW_WORDS);
   const common = useWords(GATEWAY_WORDS);
   const [locationId, setLocationId] = useState('');
-  const { read, start } = useRejected(locationId);
+  const { read, start, forget } = useRejected(locationId);
   const isReading = read !== undefined && read.homes < read.allHomes && !read.failure;
   const shown = read?.publishes.slice(0, MAX_SHOWN);
   const columns: readonly Column<RejectedPublish>[] = [
@@ -49,7 +49,13 @@ export function RejectedList() {
       empty={read === undefined || isReading ? '' : words.noneRejected}
       tools={
         <>
-          <LocationSelect value={locationId} onChange={setLocationId} />
+          <LocationSelect
+            value={locationId}
+            onChange={(id) => {
+              setLocationId(id);
+              forget();
+            }}
+          />
           <button type="button" disabled={isReading} onClick={start}>
             {words.show}
           </button>
@@ -86,7 +92,11 @@ function useRejected(locationId: string) {
       setRead(result);
     }
   };
-  return { read, start: () => void start() };
+  const forget = () => {
+    overtake();
+    setRead(undefined);
+  };
+  return { read, start: () => void start(), forget };
 }
 
 /** What was read so far, after each home; a failure ends it. */

@@ -6,9 +6,9 @@ import {
   listAccessTokens,
 } from '../../api/generated.js';
 import { useConsole, useWords } from '../../console-parts.js';
+import { ChangeDialog } from '../../ui/change-dialog.js';
 import { dateTime } from '../../ui/time-ago.js';
 import { useLoaded } from '../../ui/use-request.js';
-import { ConfirmDialog } from './confirm-dialog.js';
 import { type Column, List } from './list.js';
 import { useNames } from './names.js';
 import { NewTokenDialog } from './new-token-dialog.js';
@@ -81,25 +81,29 @@ export function TokensPart() {
       )}
       {made !== undefined && <TokenMadeDialog token={made} onClose={() => setMade(undefined)} />}
       {revoked !== undefined && (
-        <ConfirmDialog
+        <ChangeDialog
           title={words.revokeOf(revoked.name)}
-          text={words.revokeAsk(revoked.name)}
-          confirm={words.revoke}
+          submit={words.revoke}
           isDangerous
           request={() => deleteAccessToken({ tokenId: revoked.id })}
-          onDone={changed}
+          onDone={() => {
+            setRevoked(undefined);
+            changed();
+          }}
           onClose={() => setRevoked(undefined)}
-        />
+        >
+          <p>{words.revokeAsk(revoked.name)}</p>
+        </ChangeDialog>
       )}
     </>
   );
 }
 
 function Expiry({ at }: { readonly at: string }) {
-  const { language } = useConsole();
+  const { language, live } = useConsole();
   const words = useWords(TOKENS_WORDS);
   const text = dateTime(at, language.current.value);
-  if (Date.parse(at) > Date.now()) return <>{text}</>;
+  if (Date.parse(at) > live.clock.now()) return <>{text}</>;
   return (
     <span class="gateway-bad">
       {text} ({words.expired})

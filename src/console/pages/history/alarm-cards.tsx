@@ -9,7 +9,11 @@ export function AlarmCards({ alarms, locationId }: AlarmRowsProps) {
   return (
     <ol class="history-cards">
       {alarms.map((read) => (
-        <AlarmCard key={read.alarm.id} read={read} locationId={locationId} />
+        <AlarmCard
+          key={`${read.alarm.deviceId}/${read.alarm.id}`}
+          read={read}
+          locationId={locationId}
+        />
       ))}
     </ol>
   );

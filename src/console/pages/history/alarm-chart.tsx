@@ -20,7 +20,7 @@ export function AlarmChart({ search }: { readonly search: AlarmSearch }) {
   const [wantedUnit, setWantedUnit] = useState<Unit>();
   const chart = useChartAlarms(search);
   const { alarms, end } = chart;
-  const { fromMs, toMs } = shownTime(search, chart);
+  const { fromMs, toMs } = useShownTime(search, chart);
   const hoursFit = fits('hour', fromMs, toMs);
   const preferred = wantedUnit ?? (toMs - fromMs <= HOURS_FIRST_MS ? 'hour' : 'day');
   const unit = hoursFit ? preferred : 'day';
@@ -58,8 +58,9 @@ export function AlarmChart({ search }: { readonly search: AlarmSearch }) {
 }
 
 /** From the wanted beginning, or the oldest alarm that was read where there is none, or older ones were not read. */
-function shownTime({ fromMs, toMs }: AlarmSearch, { end, oldestMs, alarms }: ChartAlarms) {
-  const endMs = useMemo(() => toMs ?? Date.now() + 1, [toMs, alarms]);
+function useShownTime({ fromMs, toMs }: AlarmSearch, { end, oldestMs, alarms }: ChartAlarms) {
+  const { live } = useConsole();
+  const endMs = useMemo(() => toMs ?? live.clock.now() + 1, [toMs, alarms]);
   const readFromMs = oldestMs ?? endMs - 1;
   const startMs = end === 'complete' ? (fromMs ?? readFromMs) : readFromMs;
   return { fromMs: Math.min(startMs, endMs - 1), toMs: endMs };

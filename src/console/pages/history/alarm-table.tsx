@@ -28,7 +28,11 @@ export function AlarmTable({ alarms, locationId }: AlarmRowsProps) {
       </thead>
       <tbody>
         {alarms.map((read) => (
-          <AlarmRow key={read.alarm.id} read={read} locationId={locationId} />
+          <AlarmRow
+            key={`${read.alarm.deviceId}/${read.alarm.id}`}
+            read={read}
+            locationId={locationId}
+          />
         ))}
       </tbody>
     </table>

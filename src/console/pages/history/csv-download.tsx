@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Failure, failureOf } from '../../api/failure.js';
 import { useConsole, useWords } from '../../console-parts.js';
 import { FailureText } from '../../ui/failure-text.js';
+import { saveFile } from '../../ui/save-file.js';
 import type { AlarmSearch } from './history-search.js';
 import { HISTORY_WORDS } from './history-words.js';
 import { formatBytes } from './numbers.js';
@@ -27,7 +28,7 @@ export function CsvDownload({ search }: { readonly search: AlarmSearch }) {
     try {
       const onBytes = (bytes: number) => setDownload({ step: 'reading', bytes });
       const file = await readCsv(search, signal, onBytes);
-      save(file, 'alarms.csv');
+      saveFile('alarms.csv', file);
       setDownload({ step: 'done', bytes: file.size });
     } catch (error) {
       setDownload(
@@ -54,14 +55,4 @@ export function CsvDownload({ search }: { readonly search: AlarmSearch }) {
       {download.step === 'failed' && <FailureText failure={download.failure} />}
     </div>
   );
-}
-
-function save(file: Blob, name: string): void {
-  const url = URL.createObjectURL(file);
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = name;
-  link.click();
-  // The browser has taken the file by then.
-  setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

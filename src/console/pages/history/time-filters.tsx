@@ -1,4 +1,4 @@
-import { useWords } from '../../console-parts.js';
+import { useConsole, useWords } from '../../console-parts.js';
 import { type AlarmSearch, lastNight, localText, parseTime } from './history-search.js';
 import { HISTORY_WORDS } from './history-words.js';
 
@@ -11,10 +11,11 @@ interface TimeFiltersProps {
 
 /** From when to when, in the time zone of the browser. */
 export function TimeFilters({ search, onChange }: TimeFiltersProps) {
+  const { live } = useConsole();
   const words = useWords(HISTORY_WORDS);
   const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
   const lastDays = (days: number) =>
-    onChange({ ...search, fromMs: Date.now() - days * DAY_MS, toMs: undefined });
+    onChange({ ...search, fromMs: live.clock.now() - days * DAY_MS, toMs: undefined });
   return (
     <fieldset class="history-time">
       <legend class="visually-hidden">{words.presets}</legend>
@@ -28,7 +29,10 @@ export function TimeFilters({ search, onChange }: TimeFiltersProps) {
         <button type="button" onClick={() => lastDays(30)}>
           {words.lastMonth}
         </button>
-        <button type="button" onClick={() => onChange({ ...search, ...lastNight(Date.now()) })}>
+        <button
+          type="button"
+          onClick={() => onChange({ ...search, ...lastNight(live.clock.now()) })}
+        >
           {words.lastNight}
         </button>
         <button

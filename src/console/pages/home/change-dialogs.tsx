@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import { type Device, listLocations, moveDevice, type Room } from '../../api/generated.js';
 import { useConsole, useWords } from '../../console-parts.js';
+import { ChangeDialog } from '../../ui/change-dialog.js';
 import { useLoaded } from '../../ui/use-request.js';
-import { ChangeDialog } from './change-dialog.js';
 import { GroupField, NameField, RoomField } from './fields.js';
 import { type Named, putDevice, putRoom, remove, rename } from './home-changes.js';
 import type { Home } from './home-data.js';

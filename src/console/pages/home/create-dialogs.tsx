@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { createGroup, createLocation, createRoom, type Location } from '../../api/generated.js';
 import { useWords } from '../../console-parts.js';
-import { ChangeDialog } from './change-dialog.js';
+import { ChangeDialog } from '../../ui/change-dialog.js';
 import { GroupField, NameField, RoomField } from './fields.js';
 import type { Home } from './home-data.js';
 import type { HomeRights } from './home-rights.js';

@@ -31,7 +31,7 @@ export function CustomDataEditor({ locationId, deviceId, mayChange }: CustomData
       <FailureText failure={stored.failure} onRetry={stored.again} />
       {stored.data !== undefined && !mayChange && <pre class="home-json">{stored.data}</pre>}
       {stored.data !== undefined && mayChange && (
-        <Editor stored={stored.data} keyOfDevice={key} onSaved={stored.again} />
+        <Editor stored={stored.data} keyOfDevice={key} onSaved={stored.take} />
       )}
     </section>
   );
@@ -40,7 +40,7 @@ export function CustomDataEditor({ locationId, deviceId, mayChange }: CustomData
 interface EditorProps {
   readonly stored: string;
   readonly keyOfDevice: { readonly locationId: string; readonly deviceId: string };
-  readonly onSaved: () => void;
+  readonly onSaved: (text: string) => void;
 }
 
 function Editor({ stored, keyOfDevice, onSaved }: EditorProps) {
@@ -56,15 +56,15 @@ function Editor({ stored, keyOfDevice, onSaved }: EditorProps) {
     event.preventDefault();
     change.send(
       () => writeCustomData(keyOfDevice, text),
-      () => {
+      (saved) => {
         setTyped(undefined);
         setSaved(true);
-        onSaved();
+        onSaved(saved);
       },
     );
   };
   return (
-    <form class="home-form" onSubmit={save}>
+    <form class="form" onSubmit={save}>
       <textarea
         class="home-json"
         aria-label={words.customData}
@@ -86,7 +86,7 @@ function Editor({ stored, keyOfDevice, onSaved }: EditorProps) {
         {isSaved && words.saved}
       </p>
       <FailureText failure={change.failure} />
-      <div class="home-buttons">
+      <div class="buttons">
         <button
           type="submit"
           class="primary"

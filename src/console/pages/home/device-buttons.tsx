@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { type Device, replaceDeviceSecret } from '../../api/generated.js';
 import { useConsole, useWords } from '../../console-parts.js';
-import { ChangeDialog } from './change-dialog.js';
+import { ChangeDialog } from '../../ui/change-dialog.js';
 import { DEVICE_WORDS } from './device-words.js';
 import type { HomeAction } from './home-action.js';
 import type { Home } from './home-data.js';
@@ -47,7 +47,7 @@ export function DeviceButtons({ home, rights, device, again, onIssued }: DeviceB
   );
   return (
     <>
-      <div class="home-buttons">
+      <div class="buttons">
         {button(deviceWords.testAlarm, { type: 'test-alarm' })}
         {button(words.rename, { type: 'rename', named })}
         {button(words.move, { type: 'move-device', device })}

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import type { Device } from '../../api/generated.js';
 import { useConsole, useWords } from '../../console-parts.js';
+import { CopiedText } from '../../ui/copied-text.js';
 import { dateTime, TimeAgo } from '../../ui/time-ago.js';
-import { CopiedText } from './copied-text.js';
 import { DEVICE_WORDS } from './device-words.js';
 import type { Home } from './home-data.js';
 import { HOME_WORDS } from './home-words.js';

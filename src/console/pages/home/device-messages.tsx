@@ -13,7 +13,7 @@ export function DeviceMessages({ stream }: { readonly stream: DeviceStream }) {
     <section aria-label={words.messages}>
       <div class="home-head">
         <h2>{words.messages}</h2>
-        <div class="home-buttons">
+        <div class="buttons">
           <button type="button" onClick={() => stream.setPaused(!isPaused)}>
             {isPaused ? words.resume : words.pause}
           </button>

@@ -24,7 +24,7 @@ export class DeviceStream {
   #count = 0;
   #frame: number | undefined;
 
-  constructor(filter: string, onRefused: () => void) {
+  constructor(filter: string, onRefused: (token: string) => void) {
     this.feed = new LiveFeed([filter], onRefused);
     this.feed.listen({
       message: (message) => this.#received(message),
@@ -63,7 +63,9 @@ export function useDeviceStream(locationId: string, deviceId: string): DeviceStr
   const token = session.token.value;
   const stream = useMemo(
     () =>
-      new DeviceStream(`care-homes/${locationId}/devices/${deviceId}/#`, () => session.refused()),
+      new DeviceStream(`care-homes/${locationId}/devices/${deviceId}/#`, (refused) =>
+        session.refused(refused),
+      ),
     [session, locationId, deviceId],
   );
   useEffect(() => {

@@ -56,7 +56,7 @@ function ImportForm({ home, rights }: { readonly home: Home; readonly rights: Ho
   }
   const mayStart = plan.lines.length > 0 && plan.faultCount === 0;
   return (
-    <div class="home-form">
+    <div class="form">
       <p>
         <a href={hrefTo(homePath)}>{home.location.name}</a>
       </p>
@@ -64,7 +64,7 @@ function ImportForm({ home, rights }: { readonly home: Home; readonly rights: Ho
       <CsvFields text={text} onText={setText} />
       {csv.isTooLong && <p class="failure">{words.tooLong}</p>}
       {plan.lines.length > 0 && <ImportPreview plan={plan} />}
-      <div class="home-buttons">
+      <div class="buttons">
         <button
           type="button"
           class="primary"
@@ -135,7 +135,7 @@ function NewRoomsDialog({ names, rights, onConfirm, onClose }: NewRoomsDialogPro
   const [groupId, setGroupId] = useState<string | null>(null);
   return (
     <Dialog title={words.roomsTitle(names.length)} onClose={onClose}>
-      <div class="home-form">
+      <div class="form">
         <p>{words.roomsHint}</p>
         <ul class="home-names">
           {names.map((name) => (
@@ -148,7 +148,7 @@ function NewRoomsDialog({ names, rights, onConfirm, onClose }: NewRoomsDialogPro
           value={groupId}
           onChange={setGroupId}
         />
-        <div class="home-buttons">
+        <div class="buttons">
           <button type="button" class="primary" onClick={() => onConfirm(groupId)}>
             {words.roomsConfirm}
           </button>

@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks';
 import { useWords } from '../../console-parts.js';
 import { FailureText } from '../../ui/failure-text.js';
+import { saveFile } from '../../ui/save-file.js';
 import { csvText } from './device-csv.js';
 import type { ImportRun, ImportState } from './import-run.js';
 import { IMPORT_WORDS } from './import-words.js';
 import type { IssuedDevice } from './issue-device.js';
 import { IssuedDevices } from './issued-devices.js';
-import { saveFile } from './save-file.js';
 import { useKeptPage } from './use-kept-page.js';
 
 interface ImportProgressProps {
@@ -26,7 +26,10 @@ export function ImportProgress({ run, homeName, separator, onDone }: ImportProgr
   // Where the secrets are shown, that page asks.
   useKeptPage(!showsSecrets && (isRunning || issued.length > 0) ? words.leave : undefined);
   const all = issued.length + rest.length;
-  const download = () => saveFile(`${words.fileName}.csv`, issuedCsv(issued, separator));
+  const download = () => {
+    const text = issuedCsv(issued, separator);
+    saveFile(`${words.fileName}.csv`, new Blob([text], { type: 'text/csv;charset=utf-8' }));
+  };
   if (showsSecrets) {
     return (
       <IssuedDevices
@@ -38,14 +41,14 @@ export function ImportProgress({ run, homeName, separator, onDone }: ImportProgr
     );
   }
   return (
-    <div class="home-form">
+    <div class="form">
       <h1>{words.title}</h1>
       <p role="status">
         {isRunning ? words.running(issued.length, all) : words.stopped(issued.length, all)}
       </p>
       <progress aria-label={words.title} max={all} value={issued.length} />
       {isRunning ? (
-        <div class="home-buttons">
+        <div class="buttons">
           <button type="button" onClick={() => run.stop()}>
             {words.stop}
           </button>
@@ -71,7 +74,7 @@ function Stopped({ state, onGoOn, onShow }: StoppedProps) {
     <>
       <FailureText failure={failure} />
       {roomsMade.length > 0 && <p>{words.roomsMade(roomsMade.join(', '))}</p>}
-      <div class="home-buttons">
+      <div class="buttons">
         <button type="button" class="primary" onClick={onGoOn}>
           {words.goOn}
         </button>

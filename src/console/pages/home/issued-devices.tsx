@@ -1,10 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { useWords } from '../../console-parts.js';
+import { CopiedText } from '../../ui/copied-text.js';
 import { FailureText } from '../../ui/failure-text.js';
-import { CopiedText } from './copied-text.js';
+import { QrCode } from '../../ui/qr-code.js';
 import type { IssuedDevice } from './issue-device.js';
 import { ISSUED_WORDS } from './issued-words.js';
-import { QrCode } from './qr-code.js';
 import { isLocalAddress, setupText } from './setup-text.js';
 import { useKeptPage } from './use-kept-page.js';
 
@@ -26,7 +26,7 @@ export function IssuedDevices({ devices, homeName, onDownload, onDone }: IssuedD
   useKeptPage(words.leave);
   return (
     <>
-      <div class="home-noprint home-form">
+      <div class="home-noprint form">
         <h1 tabIndex={-1} ref={heading}>
           {isOne ? words.titleOne : words.titleMany(devices.length)}
         </h1>
@@ -52,7 +52,7 @@ export function IssuedDevices({ devices, homeName, onDownload, onDone }: IssuedD
             {isLocalAddress(address) ? words.localAddress : words.addressHint}
           </span>
         </label>
-        <div class="home-buttons">
+        <div class="buttons">
           <button type="button" class="primary" onClick={() => print()}>
             {words.print}
           </button>

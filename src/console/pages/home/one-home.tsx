@@ -147,7 +147,7 @@ function HomeHead({ home, rights, heading, onAction }: HomeHeadProps) {
           ...(rights.mayRemoveHome ? [removal] : []),
         ]}
       />
-      <div class="home-buttons">
+      <div class="buttons">
         {rights.mayManageHome && (
           <button type="button" onClick={() => onAction({ type: 'create-group' })}>
             {words.newGroup}

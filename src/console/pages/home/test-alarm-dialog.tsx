@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { KIND_WORDS, KINDS, type Kind, kindOf } from '../../alarms/kinds.js';
 import { type Device, raiseTestAlarm } from '../../api/generated.js';
 import { useWords } from '../../console-parts.js';
-import { ChangeDialog } from './change-dialog.js';
+import { ChangeDialog } from '../../ui/change-dialog.js';
 import { DEVICE_WORDS } from './device-words.js';
 
 interface TestAlarmDialogProps {

@@ -1,15 +1,19 @@
 import type { ComponentChildren } from 'preact';
-import { useWords } from '../../console-parts.js';
-import { Dialog } from '../../ui/dialog.js';
-import { FailureText } from '../../ui/failure-text.js';
-import { useChange } from '../../ui/use-request.js';
-import { HOME_WORDS } from './home-words.js';
+import { useWords } from '../console-parts.js';
+import { dictionary } from '../words/language.js';
+import { Dialog } from './dialog.js';
+import { FailureText } from './failure-text.js';
+import { useChange } from './use-request.js';
+
+const WORDS = dictionary({ en: { cancel: 'Cancel' }, de: { cancel: 'Abbrechen' } });
 
 interface ChangeDialogProps<Result> {
   readonly title: string;
   /** What the button says that makes the change. */
   readonly submit: string;
   readonly isDangerous?: boolean;
+  /** Whether something must be chosen first. */
+  readonly isIncomplete?: boolean;
   readonly request: () => Promise<Result>;
   readonly onDone: (result: Result) => void;
   readonly onClose: () => void;
@@ -18,13 +22,14 @@ interface ChangeDialogProps<Result> {
 
 /** A dialog that makes one change; a refusal of the gateway is shown in it. */
 export function ChangeDialog<Result>(props: ChangeDialogProps<Result>) {
-  const { title, submit, isDangerous = false, request, onDone, onClose, children } = props;
-  const words = useWords(HOME_WORDS);
+  const { title, submit, request, onDone, onClose, children } = props;
+  const { isDangerous = false, isIncomplete = false } = props;
+  const words = useWords(WORDS);
   const change = useChange();
   return (
     <Dialog title={title} onClose={onClose}>
       <form
-        class="home-form"
+        class="form"
         onSubmit={(event) => {
           event.preventDefault();
           change.send(request, onDone);
@@ -32,11 +37,11 @@ export function ChangeDialog<Result>(props: ChangeDialogProps<Result>) {
       >
         {children}
         <FailureText failure={change.failure} />
-        <div class="home-buttons">
+        <div class="buttons">
           <button
             type="submit"
             class={isDangerous ? 'danger' : 'primary'}
-            disabled={change.isPending}
+            disabled={change.isPending || isIncomplete}
           >
             {submit}
           </button>

@@ -1,0 +1,80 @@
+import { useRef, useState } from 'preact/hooks';
+import { useWords } from '../console-parts.js';
+import { dictionary } from '../words/language.js';
+
+const WORDS = dictionary({
+  en: { copy: 'Copy', copied: 'Copied', selected: 'Selected: press Ctrl+C' },
+  de: { copy: 'Kopieren', copied: 'Kopiert', selected: 'Markiert: drücken Sie Strg+C' },
+});
+
+interface CopiedTextProps {
+  readonly text: string;
+  /** What the button does, for who does not see beside what it stands. */
+  readonly label: string;
+}
+
+/** A text with a button that copies it. */
+export function CopiedText({ text, label }: CopiedTextProps) {
+  const code = useRef<HTMLElement>(null);
+  const select = () => {
+    if (code.current !== null) getSelection()?.selectAllChildren(code.current);
+  };
+  return (
+    <span class="copied">
+      <code ref={code}>{text}</code>
+      <CopyButton text={text} label={label} select={select} />
+    </span>
+  );
+}
+
+/** A text in a field of its own, with a button that copies it. */
+export function CopiedField({ text, label }: CopiedTextProps) {
+  const field = useRef<HTMLInputElement>(null);
+  return (
+    <>
+      <label>
+        {label}
+        <input
+          ref={field}
+          readOnly
+          value={text}
+          onFocus={({ currentTarget }) => currentTarget.select()}
+        />
+      </label>
+      <span class="copied">
+        <CopyButton text={text} select={() => field.current?.select()} />
+      </span>
+    </>
+  );
+}
+
+interface CopyButtonProps {
+  readonly text: string;
+  readonly label?: string;
+  readonly select: () => void;
+}
+
+function CopyButton({ text, label, select }: CopyButtonProps) {
+  const words = useWords(WORDS);
+  const [said, setSaid] = useState('');
+  const copy = async () => {
+    try {
+      // Only there on pages that came over TLS, or from this machine.
+      await navigator.clipboard.writeText(text);
+      setSaid(words.copied);
+    } catch {
+      select();
+      setSaid(words.selected);
+    }
+  };
+  return (
+    <>
+      <button type="button" aria-label={label} onClick={copy}>
+        {words.copy}
+      </button>
+      <span role="status" class="hint">
+        {said}
+      </span>
+    </>
+  );
+}
