@@ -162,10 +162,10 @@ export interface Announced {
   readonly isNew: boolean;
 }
 
-/** Logs that can be trimmed. */
+/** Logs whose messages can be removed. Alarms stay until retention removes them: their log is the history. */
 export interface TrimmableLogs extends LogReader {
-  /** Removes entries up to and including this one, except those that consumers need. */
-  trim(log: LogName, upToSequence: number): Promise<void>;
+  /** Removes messages up to and including this one. */
+  trimMessages(upToSequence: number): Promise<void>;
   /** How many messages other than alarms the store keeps. */
   messageCount(): Promise<number>;
   /** About how many bytes of the store's memory they take. */

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { BacklogBounds } from './backlog-bounds.js';
 import type { Deliveries } from './deliveries.js';
-import { LOG_NAMES, type LogPositions, type TrimmableLogs } from './log-entry.js';
+import type { LogPositions, TrimmableLogs } from './log-entry.js';
 import { MessageCompaction } from './message-compaction.js';
 import type { Sessions } from './sessions.js';
 
@@ -58,10 +58,10 @@ export class Upkeep {
     const { deliveries, sessions } = this.#options;
     for (const consumer of deliveries.consumers) consumer.keepBounds();
     for (const selection of deliveries.routes.selections()) selection.forgetOldMarks();
-    const saved = this.#floors();
+    const saved = deliveries.floor('messages');
     await this.#makeRoom(() => sessions.saveCursors());
     // What was acknowledged meanwhile is not saved; and a log that went back gives numbers anew.
-    await this.#trim(lower(saved, this.#floors()));
+    await this.#trim(Math.min(saved, deliveries.floor('messages')));
     await this.#compaction.run();
   }
 
@@ -107,12 +107,6 @@ export class Upkeep {
     this.#savedAt = newest;
   }
 
-  /** The lowest ack floor of all consumers, in each log. */
-  #floors(): LogPositions {
-    const { deliveries } = this.#options;
-    return { alarms: deliveries.floor('alarms'), messages: deliveries.floor('messages') };
-  }
-
   /**
    * Saves before anything is trimmed, making room when the store is full.
    *
@@ -123,25 +117,14 @@ export class Upkeep {
     try {
       await save();
     } catch {
-      const { sessions } = this.#options;
-      const alarms = sessions.storedFloor('alarms');
-      const messages = sessions.storedFloor('messages');
-      await this.#trim(lower(this.#floors(), { alarms, messages }));
+      const { deliveries, sessions } = this.#options;
+      const stored = sessions.storedFloor('messages');
+      await this.#trim(Math.min(stored, deliveries.floor('messages')));
       await save();
     }
   }
 
-  async #trim(upTo: LogPositions): Promise<void> {
-    for (const log of LOG_NAMES) {
-      if (upTo[log] > 0) await this.#options.logs.trim(log, upTo[log]);
-    }
+  async #trim(upTo: number): Promise<void> {
+    if (upTo > 0) await this.#options.logs.trimMessages(upTo);
   }
-}
-
-/** The lower position in each log. */
-function lower(one: LogPositions, other: LogPositions): LogPositions {
-  return {
-    alarms: Math.min(one.alarms, other.alarms),
-    messages: Math.min(one.messages, other.messages),
-  };
 }

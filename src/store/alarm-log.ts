@@ -31,7 +31,6 @@ import { BoundedMap } from './bounded-map.js';
 import type { Keys } from './keys.js';
 import { type Packable, packRows, Script } from './scripts.js';
 import { readStream, type StreamRow } from './streams.js';
-import { Version1Backlog } from './version-1-backlog.js';
 
 /** Two connections: answers come in the order of the log, and no page read delays an alarm. */
 export interface LogConnections {
@@ -67,7 +66,6 @@ export class AlarmLog {
   readonly #log: Logger | undefined;
   readonly #places = new AlarmPlaces();
   readonly #readPlaces = new BoundedMap<string, ReadPlace>(MAX_PLACES_IN_MEMORY);
-  readonly #version1: Version1Backlog;
   readonly #states: AlarmStateLog;
 
   /** The keys and prefixes of append-alarms.lua. */
@@ -83,7 +81,6 @@ export class AlarmLog {
       ...[keys.alarmIdsPrefix, keys.receiptsPrefix, keys.alarmIndexPrefix],
       ...[keys.alarmPlacePrefix, keys.alarmGroupsPrefix, keys.receivedPrefix],
     ];
-    this.#version1 = new Version1Backlog(keys);
     this.#states = new AlarmStateLog(connections.writer, keys);
   }
 
@@ -127,12 +124,7 @@ export class AlarmLog {
       if (last === undefined || rows.length < wanted || entries.length === count) break;
       start = String(last.sequence + 1);
     }
-    return this.#version1.asRendered(reader, entries);
-  }
-
-  /** Removes what only version 1 needed of the entries up to this one. */
-  async trim(upToSequence: number): Promise<void> {
-    await this.#version1.trim(this.#connections.reader, upToSequence);
+    return entries;
   }
 
   #placeRowOf(context: DeviceContext): Packable[] {

@@ -46,8 +46,8 @@ interface Version1Place {
  *
  * Alarms of version 1 refer to places that hold ids only; today's also hold names. The names of that time
  * are lost, so the places get today's. Each place is converted by one command and then left alone, so an
- * interrupted conversion goes on at the next start. The queue of version 1 stays until every consumer
- * has read it (version-1-backlog.ts).
+ * interrupted conversion goes on at the next start. The alarms that version 1 had queued are also in its
+ * history, from where every consumer reads them: the queue is removed.
  */
 export class CarryOver {
   readonly #redis: Redis;
@@ -63,13 +63,14 @@ export class CarryOver {
   /** @throws GatewayError `start-failed` when a newer version wrote the store */
   async run(): Promise<void> {
     const layout = Number(await this.#redis.get(this.#keys.layout));
-    if (layout === LAYOUT) return;
     if (layout > LAYOUT) {
       throw new GatewayError(
         'start-failed',
         `the store was written by a newer version of the gateway (layout ${layout}, this version knows ${LAYOUT}): install that version, or restore a backup from before it`,
       );
     }
+    await this.#removeQueue();
+    if (layout === LAYOUT) return;
     const isOfVersion1 = layout < LAYOUT_OF_PLACES;
     const places = isOfVersion1 ? await this.#carryPlacesOver() : 0;
     const leftovers = isOfVersion1 ? await removeLeftovers(this.#redis, this.#keys) : 0;
@@ -82,6 +83,16 @@ export class CarryOver {
       { places, leftovers, sessions, auditRecords },
       'carried the data of an earlier version over',
     );
+  }
+
+  /**
+   * Removes the queue of version 1, which stores of the present layout may have as well.
+   *
+   * Writes nothing to a store without it: a start does not depend on a disk that takes writes.
+   */
+  async #removeQueue(): Promise<void> {
+    const queue = this.#keys.version1Backlog;
+    if ((await this.#redis.exists(queue)) > 0) await this.#redis.unlink(queue);
   }
 
   /** Gives all sessions their keys, and the store its layout, in one atomic call; returns how many. */

@@ -87,7 +87,7 @@ export class Keys {
     return this.#key('history');
   }
 
-  /** Stream: the alarms queued by version 1, under the sequences of the history. */
+  /** Stream: the alarms queued by version 1, all of which are also in the history. */
   get version1Backlog(): string {
     return this.#key('log', 'alarms');
   }

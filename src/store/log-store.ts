@@ -54,13 +54,8 @@ export class LogStore implements LogReader {
     return Math.max(Number(counter) || 0, last);
   }
 
-  /**
-   * Trims messages up to and including this one.
-   *
-   * Alarms stay until retention removes them: their log is the history.
-   */
-  async trim(log: LogName, upToSequence: number): Promise<void> {
-    await this[log].trim(upToSequence);
+  async trimMessages(upToSequence: number): Promise<void> {
+    await this.messages.trim(upToSequence);
   }
 
   messageCount(): Promise<number> {

@@ -56,9 +56,9 @@ export class ArrayLogs implements TestLogs {
     return Promise.resolve(this.#last[log]);
   }
 
-  trim(log: LogName, upToSequence: number): Promise<void> {
-    const entries = this.#entries[log];
-    entries.splice(0, indexAfter(entries, upToSequence));
+  trimMessages(upToSequence: number): Promise<void> {
+    const { messages } = this.#entries;
+    messages.splice(0, indexAfter(messages, upToSequence));
     return Promise.resolve();
   }
 

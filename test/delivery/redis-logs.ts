@@ -46,8 +46,8 @@ export class RedisLogs implements TestLogs {
     return this.#store.lastSequence(log);
   }
 
-  trim(log: LogName, upToSequence: number): Promise<void> {
-    return this.#store.trim(log, upToSequence);
+  trimMessages(upToSequence: number): Promise<void> {
+    return this.#store.trimMessages(upToSequence);
   }
 
   messageBytes(): Promise<number> {

@@ -187,7 +187,7 @@ it.each([
   await append(5);
   for (let count = 0; count < 5; count++) await appendMessages();
   // Everything is trimmed, but the stream knows its last number.
-  await world.logs.trim('messages', 5);
+  await world.logs.trimMessages(5);
   await damage(world, world.keys.logSequence('alarms'));
   await damage(world, world.keys.logSequence('messages'));
   expect((await world.page()).alarms).toHaveLength(5);

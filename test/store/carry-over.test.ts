@@ -136,6 +136,18 @@ it('reads nothing in a store of the present layout', async () => {
   expect(await placesOf(world)).toEqual(before);
 });
 
+it.each([undefined, '5'])(
+  'removes the queue of version 1 from a store of layout %s',
+  async (layout) => {
+    const world = new AlarmWorld(place);
+    const { redis, keys } = world;
+    await redis.xadd(keys.version1Backlog, '1-0', 'p', '{}');
+    if (layout !== undefined) await redis.set(keys.layout, layout);
+    await carryOver(world);
+    expect(await redis.exists(keys.version1Backlog)).toBe(0);
+  },
+);
+
 it('refuses a store with a newer layout, and changes nothing in it', async () => {
   const world = new AlarmWorld(place);
   await record(world, 1, {});

@@ -100,6 +100,16 @@ export function membersOf(text: string): Record<string, string> {
   return Object.fromEntries(members);
 }
 
+/** The same of an alarm, without the names of its place. */
+export function membersWithoutNames(text: string): Record<string, string> {
+  const members = membersOf(text);
+  for (const place of ['device', 'location', 'room', 'group']) {
+    const member = members[place];
+    if (member !== undefined) members[place] = member.replace(/,"name":".*"}$/, '}');
+  }
+  return members;
+}
+
 /** What tells a forwarded message from every other. */
 export function identityOf({ topic, text }: Message): string {
   const { id, receivedAt, data, base64 } = membersOf(text);

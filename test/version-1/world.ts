@@ -13,6 +13,7 @@ import {
   identityOf,
   type Message,
   membersOf,
+  membersWithoutNames,
   unpackVersionOne,
 } from './data.js';
 
@@ -117,7 +118,11 @@ export class VersionOneWorld {
     }, withinMs);
   }
 
-  /** Asserts the exact backlog, each message once, in the order of its device, with the old texts. */
+  /**
+   * Asserts the exact backlog, each message once, in the order of its device, with the old texts.
+   *
+   * Version 1 recorded an alarm without the names of its place, which are those of today.
+   */
   expectBacklog(name: string, found: readonly Message[], { owed }: Consumer): void {
     const messages = owed.flatMap((at) => this.expected.messages[at] ?? []);
     expect([name, byDevice(found)]).toEqual([name, byDevice(messages)]);
@@ -125,7 +130,8 @@ export class VersionOneWorld {
     for (const message of messages) {
       const { topic, text } = byIdentity.get(identityOf(message)) ?? { topic: '', text: '' };
       expect(topic).toBe(message.topic);
-      expect(membersOf(text)).toMatchObject(membersOf(message.text));
+      const compared = topic.split('/')[4] === 'alarms' ? membersWithoutNames : membersOf;
+      expect(compared(text)).toMatchObject(compared(message.text));
     }
   }
 

@@ -2,7 +2,7 @@
 -- write ends the server. Raises a counter that is lower than its stream, which would refuse every new
 -- entry.
 -- KEYS[1] identity   KEYS[2], [3], [4] counters of alarms, other messages and audit records
--- KEYS[5] history   KEYS[6] alarms that version 1 had queued   KEYS[7] message log   KEYS[8] audit log
+-- KEYS[5] history   KEYS[6] message log   KEYS[7] audit log
 -- ARGV[1] the identity that the gateway knows, '' to take the store as it is
 -- ARGV[2], [3], [4] the numbers that it knows   ARGV[5] digest of the alarm with that number, or ''
 -- ARGV[6] the identity to give a store that is taken as it is and has none
@@ -18,10 +18,9 @@ local function lastOf(stream)
 end
 
 local raised = 0
-local function numberOf(counter, streams)
+local function numberOf(counter, stream)
   local number = tonumber(redis.pcall('GET', counter)) or 0
-  local last = number
-  for _, stream in ipairs(streams) do last = math.max(last, lastOf(stream)) end
+  local last = math.max(number, lastOf(stream))
   if last > number then
     redis.call('SET', counter, string.format('%.0f', last))
     raised = raised + 1
@@ -35,9 +34,9 @@ local function digestOf(number)
   return entry and redis.sha1hex(table.concat(entry[2], '\n')) or ''
 end
 
-local alarms = numberOf(KEYS[2], { KEYS[5], KEYS[6] })
-local messages = numberOf(KEYS[3], { KEYS[7] })
-local audit = numberOf(KEYS[4], { KEYS[8] })
+local alarms = numberOf(KEYS[2], KEYS[5])
+local messages = numberOf(KEYS[3], KEYS[6])
+local audit = numberOf(KEYS[4], KEYS[7])
 
 local identity = redis.call('GET', KEYS[1]) or ''
 if identity == '' and ARGV[1] == '' then
