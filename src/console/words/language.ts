@@ -3,6 +3,9 @@ import { StoredChoice } from '../ui/stored-choice.js';
 const LANGUAGES = ['en', 'de'] as const;
 export type Language = (typeof LANGUAGES)[number];
 
+/** How dates and numbers are written. */
+export const LOCALES = { en: 'en-GB', de: 'de-DE' } as const;
+
 /** The same words in every language; a language that lacks one does not compile. */
 export type Dictionary<Words> = Readonly<Record<Language, Words>>;
 
