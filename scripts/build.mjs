@@ -11,12 +11,25 @@ import { build as buildConsole } from 'vite';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const dist = join(root, 'dist');
 rmSync(dist, { recursive: true, force: true });
+/** Faults are told in English: of the forty languages of zod, only that one is loaded. */
+const oneLanguage = {
+  name: 'one-language',
+  load: {
+    filter: { id: /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/ },
+    handler: () => "export { default as en } from './en.js';",
+  },
+};
 const program = await build({
   cwd: root,
   input: 'src/main.ts',
   platform: 'node',
   logLevel: 'warn',
-  output: { dir: dist, format: 'esm', sourcemap: true, chunkFileNames: '[name].js' },
+  plugins: [oneLanguage],
+  // No comments, which every start would read; but all lines and names, for the stacks in the log.
+  output: {
+    ...{ dir: dist, format: 'esm', sourcemap: true, chunkFileNames: '[name].js' },
+    comments: false,
+  },
 });
 cpSync(join(root, 'src/store/lua'), join(dist, 'lua'), { recursive: true });
 const pages = await buildConsole({

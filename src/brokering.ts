@@ -33,6 +33,8 @@ export interface BrokerParts {
   readonly budgets: Budgets;
   readonly slowing: Slowing;
   readonly quota: ConnectionQuota;
+  /** Forgets a principal (`principalKey`) that is gone. */
+  readonly forget: (owner: string) => void;
 }
 
 /** Opens the broker, which has no listener yet. */
@@ -60,6 +62,8 @@ export async function openBroker(
     watch,
     isExempt: isLoopbackAddress,
   });
+  const principals = new Principals(model, accessTokens);
+  const clientIds = new ClientIds({ sessions, principals, model });
   const isBehindProxy = config.http.publicUrl !== undefined;
   const authentication = new Authentication({
     devices,
@@ -71,7 +75,7 @@ export async function openBroker(
     budgets,
     slowing,
     isKnown,
-    clientIds: new ClientIds({ sessions, principals: new Principals(model, accessTokens), model }),
+    clientIds,
     connections: quota,
     watch,
     quotasOf,
@@ -81,7 +85,7 @@ export async function openBroker(
   const broker = new MqttBroker({
     authentication,
     persistence: new BrokerPersistence({ sessions, stored: storage.broker, log }),
-    wills: new Wills({ publishing, presence, log }),
+    wills: new Wills({ publishing, presence, principals, log }),
     clientParts: {
       maxPacketBytes,
       turns: new ReadTurns(deliveries),
@@ -112,5 +116,8 @@ export async function openBroker(
     backPressure.stop();
     slowing.stop();
   });
-  return { broker, backPressure, budgets, slowing, quota };
+  const forget = (owner: string) => {
+    for (const part of [budgets, backPressure, clientIds]) part.forget(owner);
+  };
+  return { broker, backPressure, budgets, slowing, quota, forget };
 }

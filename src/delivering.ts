@@ -94,6 +94,7 @@ export async function openDelivery(
     liveCopies.stop();
     alarms.stop();
     messages.stop();
+    deliveries.stop();
   });
   releasers.every(BACKLOG_CHECK_MS, () => {
     health.reportElsewhere('backlogs', backlogFault(deliveries.consumers));

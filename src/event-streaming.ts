@@ -60,7 +60,6 @@ export class EventStreaming implements EventStreams {
       reader: storage.logs,
       storeIdentity: storage.identity,
     });
-    site.events.on('credentialEnded', (principal) => this.#endAllOf(principal));
   }
 
   open(request: StreamRequest, outlet: StreamOutlet): EventSubscription {
@@ -98,10 +97,6 @@ export class EventStreaming implements EventStreams {
   stop(): void {
     this.#isStopped = true;
     for (const { outlet } of this.#streams) outlet.end();
-  }
-
-  #endAllOf(owner: string): void {
-    for (const stream of this.#streams) if (stream.owner === owner) stream.outlet.end();
   }
 
   #closed(stream: OpenStream): void {

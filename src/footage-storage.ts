@@ -10,7 +10,7 @@ import { FOOTAGE_CHECK_MS, FootageWatch } from './footage/footage-watch.js';
 import { S3FootageStore } from './footage/s3-footage-store.js';
 import { UrlSignatures } from './footage/url-signatures.js';
 import type { Foundation } from './foundation.js';
-import { RetentionSchedule } from './retention-schedule.js';
+import { runRetention } from './retention-schedule.js';
 import { Footage } from './site/footage.js';
 import type { FootageFiles } from './site/footage-store.js';
 import type { SiteParts } from './site-loading.js';
@@ -48,15 +48,13 @@ export async function openFootage(
   const maxBytesOf = (deviceId: string) => principalLimits.ofDevice(deviceId).footageBytes;
   const steadyNow = steady.now;
   const quota = new FootageQuota({ directory, watch, maxBytesOf });
-  const retention = new FootageRetention({ directory, maxAgeMs, quota, now: steadyNow });
+  const retention = new FootageRetention({ directory, maxAgeMs, quota, now: steadyNow, log });
   // Alarms matter more than footage, and are forwarded without its folder, too.
   await retention.prepare().catch((error: unknown) => {
     log.error({ err: error }, 'failed to prepare the folder for recordings');
   });
   const intervalMs = RETENTION_INTERVAL_MS;
-  const schedule = new RetentionSchedule(retention, { what: 'recordings', intervalMs, log });
-  schedule.start();
-  releasers.add(() => schedule.stop());
+  releasers.add(runRetention(retention, { what: 'recordings', intervalMs, log }));
   const reserve = new DiskReserve(config.dataDir, minFreeBytes);
   const room = new FootageWatch({ directory, reserve, quota, maxUploadBytes, model, health });
   room.check();

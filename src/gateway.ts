@@ -10,6 +10,7 @@ import { type FootageParts, openFootage } from './footage-storage.js';
 import type { Foundation, GatewayOptions } from './foundation.js';
 import { createHttpApp } from './http/app.js';
 import type { HttpApp } from './http/http-env.js';
+import { forgetLeftBehind } from './ingest/left-behind.js';
 import { type IngestParts, openIngest } from './ingesting.js';
 import { Installation } from './installation.js';
 import { type GatewayAddresses, openListeners } from './listening.js';
@@ -123,14 +124,17 @@ export class Gateway {
     releasers.add(() => expiry.stop());
   }
 
-  /** Finishes in the background the work that an earlier process or version left undone. */
+  /** Finishes in the background the work that an earlier process left undone. */
   #tidyUp(
-    { leftovers }: Storage,
+    { retainedTopics }: Storage,
     { model }: SiteParts,
-    { retained }: DeliveryParts,
+    { retained, forwarder }: DeliveryParts,
     { presence }: IngestParts,
   ): void {
-    const work = Promise.all([leftovers.remove(model), presence.renewOutdated(retained)]);
+    const work = Promise.all([
+      presence.renewOutdated(retained),
+      forgetLeftBehind(model, forwarder, retainedTopics),
+    ]);
     work.catch((error: unknown) => {
       const { log } = this.#foundation;
       log.warn({ err: error }, 'failed to tidy up after an earlier process');

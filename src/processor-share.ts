@@ -2,8 +2,8 @@
 export interface ShareUser {
   /** Who it works for: a client with a valid credential, or else a network. They share their turns. */
   readonly line: string;
-  /** Whether the client has shown a valid credential. */
-  readonly isKnown: boolean;
+  /** A client that has shown a valid credential, one that has not, or a TLS handshake. */
+  readonly kind: 'known' | 'stranger' | 'handshake';
   /** Does a bounded piece of work, and asks for another turn if there is more. */
   takeTurn(): void;
 }
@@ -17,7 +17,7 @@ const MAX_HELD = 1;
 const MAX_HELD_MS = 250;
 /** Longest pause: a wait for the store takes time but little of the processor. */
 const MAX_PAUSE_MS = 50;
-/** Strangers get one turn in so many, however much known clients have to do. */
+/** Strangers and handshakes get one turn in so many, alternately, however much known clients have to do. */
 const STRANGERS_TURN = 4;
 
 /**
@@ -28,8 +28,7 @@ const STRANGERS_TURN = 4;
  * MQTT takes no pauses: there the turns are those of `broker/fair-turns.ts`, which only orders them.
  */
 export class ProcessorShare {
-  readonly #known = new Lines();
-  readonly #strangers = new Lines();
+  readonly #queues = { known: new Lines(), stranger: new Lines(), handshake: new Lines() };
   #isScheduled = false;
   #notBeforeMs = 0;
   #roundStartedAtMs: number | undefined;
@@ -41,19 +40,19 @@ export class ProcessorShare {
 
   /** Queues a taker, unless it is queued. */
   want(taker: ShareUser): void {
-    (taker.isKnown ? this.#known : this.#strangers).add(taker);
+    this.#queues[taker.kind].add(taker);
     this.#schedule();
   }
 
   /** Removes a taker that is gone. */
   leave(taker: ShareUser): void {
-    this.#known.remove(taker);
-    this.#strangers.remove(taker);
+    this.#queues[taker.kind].remove(taker);
   }
 
   /**
-   * Counts work that goes on after its turn, when the store has answered. No turns are given while
+   * Counts work that goes on after its turn, when the store has answered. No request has a turn while
    * there is any, up to a timeout, and its time counts, for nothing tells how much of it was the processor's.
+   * Handshakes go on: a device must be able to connect while the store is away.
    *
    * @returns the function that ends it
    */
@@ -82,11 +81,16 @@ export class ProcessorShare {
   }
 
   get #isIdle(): boolean {
-    return this.#known.isEmpty && this.#strangers.isEmpty;
+    return Object.values(this.#queues).every(({ isEmpty }) => isEmpty);
+  }
+
+  get #isHolding(): boolean {
+    return this.#held >= MAX_HELD;
   }
 
   #schedule(): void {
-    if (this.#isScheduled || this.#isIdle || this.#held >= MAX_HELD) return;
+    if (this.#isScheduled || this.#isIdle) return;
+    if (this.#isHolding && this.#queues.handshake.isEmpty) return;
     this.#isScheduled = true;
     const pauseMs = this.#notBeforeMs - performance.now();
     if (pauseMs > 0) setTimeout(() => this.#startRound(), pauseMs);
@@ -107,16 +111,25 @@ export class ProcessorShare {
     const nowMs = performance.now();
     this.#account(nowMs);
     this.#roundStartedAtMs ??= nowMs;
-    if (nowMs - this.#roundStartedAtMs >= ROUND_MS || this.#held >= MAX_HELD) return;
-    const isStrangersTurn = this.#turns % STRANGERS_TURN === 0;
-    const [first, second] = isStrangersTurn
-      ? [this.#strangers, this.#known]
-      : [this.#known, this.#strangers];
-    const taker = first.next() ?? second.next();
+    if (nowMs - this.#roundStartedAtMs >= ROUND_MS) return;
+    const taker = this.#next();
     if (taker === undefined) return;
     this.#turns++;
     this.#turn = { line: taker.line, startedAtMs: nowMs };
     taker.takeTurn();
+  }
+
+  #next(): ShareUser | undefined {
+    const { known, stranger, handshake } = this.#queues;
+    if (this.#isHolding) return handshake.next();
+    const isHandshakesTurn = Math.floor(this.#turns / STRANGERS_TURN) % 2 === 1;
+    const others = isHandshakesTurn ? [handshake, stranger] : [stranger, handshake];
+    const isStrangersTurn = this.#turns % STRANGERS_TURN === 0;
+    for (const queue of isStrangersTurn ? [...others, known] : [known, ...others]) {
+      const taker = queue.next();
+      if (taker !== undefined) return taker;
+    }
+    return undefined;
   }
 
   /** Leaves as much time to others as was used since then. */

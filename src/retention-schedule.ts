@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { repeat } from './repeat.js';
 
 /** Removes things of one kind that are too old. */
 export interface Retention {
@@ -6,51 +7,33 @@ export interface Retention {
   removeOld(stopping: AbortSignal): Promise<number>;
 }
 
-export interface RetentionScheduleOptions {
+export interface RetentionOptions {
   /** The plural noun of the things removed, for the log. */
   readonly what: string;
   readonly intervalMs: number;
   readonly log: Logger;
 }
 
-/** Runs a retention at once and then at an interval; a failed run is repeated the next time. */
-export class RetentionSchedule {
-  readonly #retention: Retention;
-  readonly #options: RetentionScheduleOptions;
-  readonly #stopping = new AbortController();
-  #timer: NodeJS.Timeout | undefined;
-  #isRunning = false;
-
-  constructor(retention: Retention, options: RetentionScheduleOptions) {
-    this.#retention = retention;
-    this.#options = options;
-  }
-
-  start(): void {
-    this.#timer = setInterval(() => this.#run(), this.#options.intervalMs);
-    this.#run();
-  }
-
-  stop(): void {
-    this.#stopping.abort();
-    clearInterval(this.#timer);
-  }
-
-  /** Runs the retention, unless a run is under way: one may wait for the store for hours. */
-  #run(): void {
-    if (this.#isRunning) return;
-    this.#isRunning = true;
-    const { what, log } = this.#options;
-    this.#retention
-      .removeOld(this.#stopping.signal)
-      .then((removed) => {
-        if (removed > 0) log.info({ removed }, `removed old ${what}`);
-      })
-      .catch((error: unknown) => {
-        log.warn({ err: error }, `failed to remove old ${what}, retrying`);
-      })
-      .finally(() => {
-        this.#isRunning = false;
-      });
-  }
+/**
+ * Runs a retention at once, and then so long after the end of each run, until the returned function is called.
+ *
+ * A run may wait for the store for hours; one that fails is repeated the next time.
+ */
+export function runRetention(
+  retention: Retention,
+  { what, intervalMs, log }: RetentionOptions,
+): () => void {
+  const stopping = new AbortController();
+  const stop = repeat(async () => {
+    try {
+      const removed = await retention.removeOld(stopping.signal);
+      if (removed > 0) log.info({ removed }, `removed old ${what}`);
+    } catch (error) {
+      log.warn({ err: error }, `failed to remove old ${what}, retrying`);
+    }
+  }, intervalMs);
+  return () => {
+    stopping.abort();
+    stop();
+  };
 }

@@ -200,13 +200,13 @@ export class Service {
     } = this.#config;
     const patient = connectRedis({ ...address, name: 'server-check' });
     this.#releasers.add(() => patient.disconnect());
-    // Before the first write. A store that is away is waited for.
-    const away = setTimeout(() => {
-      this.#standBy(standingBy).catch((error: unknown) =>
-        log.warn({ err: error }, 'failed to stand by'),
-      );
-    }, AWAY_AFTER_MS);
-    await checkServer(patient, cluster !== undefined).finally(() => clearTimeout(away));
+    let away: NodeJS.Timeout | undefined;
+    const standsBy = new Promise<never>((_, reject) => {
+      away = setTimeout(() => this.#standBy(standingBy).catch(reject), AWAY_AFTER_MS);
+    });
+    // Before the first write. A store that is away is waited for, if HTTP can tell so.
+    const checked = checkServer(patient, cluster !== undefined);
+    await Promise.race([checked, standsBy]).finally(() => clearTimeout(away));
     patient.disconnect();
     const redis = connectManagementRedis({ ...address, name: 'lease' });
     this.#releasers.add(() => redis.disconnect());
@@ -221,6 +221,6 @@ export class Service {
       lengthMs: lengthSeconds * 1000,
       elapsed,
     });
-    return new LeaseKeeper({ lease, redis, renewMs: renewSeconds * 1000, log });
+    return new LeaseKeeper({ lease, renewMs: renewSeconds * 1000, log });
   }
 }

@@ -11,36 +11,31 @@ export function followSite(
   { events }: SiteParts,
   { sessions, forwarder }: DeliveryParts,
   { presence }: IngestParts,
-  { broker, budgets }: BrokerParts,
+  { broker, forget }: BrokerParts,
   log: Logger,
 ): void {
   events.on('credentialEnded', (principal) => broker.disconnect(principal));
   events.on('principalRemoved', (principal) => {
-    budgets.forget(principal);
+    forget(principal);
     sessions.discardAllOf(principal).catch((error: unknown) => {
       log.warn({ principal, err: error }, 'failed to tidy up after a change');
     });
   });
-  // One at a time: a device that moves back must not lose its new retained messages.
-  let tidying: Promise<void> = Promise.resolve();
   const forgetRetainedOf = ({ id, locationId }: Device) => {
-    tidying = tidying.then(async () => {
-      // A command given at the old place must not be carried out at another.
-      await forwarder.forget(deviceTopic(id, 'commands/#'));
-      await forwarder.forget(forwardedTopic(locationId, id, '#'));
-    });
-    tidying = tidying.catch((error: unknown) => {
+    // A command given at the old place must not be carried out at another.
+    const filters = [deviceTopic(id, 'commands/#'), forwardedTopic(locationId, id, '#')];
+    Promise.all(filters.map((filter) => forwarder.forget(filter))).catch((error: unknown) => {
       log.warn({ deviceId: id, err: error }, 'failed to tidy up after a device');
     });
   };
   events.on('deviceDeleted', (device) => {
-    presence.left(device);
+    presence.removed(device);
     forgetRetainedOf(device);
   });
   events.on('deviceMoved', ({ before, after }) => {
     presence.left(before);
-    tidying = tidying.then(() => presence.changed(after.id));
     forgetRetainedOf(before);
+    presence.changed(after.id);
   });
   events.on('deviceChanged', (deviceId) => presence.changed(deviceId));
 }

@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
-import type { BoundAddress } from './broker/listeners.js';
 import type { Config } from './config/schema.js';
-import { StandingByListener } from './http/standing-by.js';
+import type { HttpListener } from './http/listener.js';
+import { createStandingByListener } from './http/standing-by.js';
+import type { BoundAddress } from './listen.js';
 import { explained, readTls } from './listening.js';
 import type { LeaseState } from './store/lease.js';
 
@@ -12,8 +13,8 @@ const STORE_IS_AWAY =
 export class StandingBy {
   readonly #config: Config;
   readonly #log: Logger;
-  readonly #listeners: StandingByListener[] = [];
-  #isOpen = false;
+  readonly #listeners: HttpListener[] = [];
+  #opening: Promise<void> | undefined;
   #reason = STORE_IS_AWAY;
   #holder: string | undefined;
 
@@ -28,18 +29,8 @@ export class StandingBy {
    * @throws GatewayError `start-failed` when an address cannot be bound
    */
   async open(): Promise<void> {
-    if (this.#isOpen) return;
-    this.#isOpen = true;
-    const { http, tls } = this.#config;
-    const addresses: Record<string, BoundAddress> = {
-      http: await explained(this.#listen, 'http')(http.host, http.port),
-    };
-    if (tls !== undefined) {
-      const texts = await readTls(tls.certFile, tls.keyFile);
-      const listenTls = explained(this.#listen, 'http');
-      addresses['https'] = await listenTls(tls.host, http.tlsPort, texts);
-    }
-    this.#log.info({ addresses }, 'gateway standing by');
+    this.#opening ??= this.#open();
+    await this.#opening;
   }
 
   /** Says who serves, and logs it when it is another than before. */
@@ -57,8 +48,30 @@ export class StandingBy {
 
   /** Frees the addresses for the gateway. */
   async close(): Promise<void> {
-    await Promise.all(this.#listeners.splice(0).map((listener) => listener.stop()));
-    this.#isOpen = false;
+    // A failed opening has freed them, and whoever opened knows why.
+    await this.#opening?.catch(() => undefined);
+    await this.#free();
+  }
+
+  async #open(): Promise<void> {
+    const { http, tls } = this.#config;
+    const listen = explained(this.#listen, 'http');
+    try {
+      const addresses: Record<string, BoundAddress> = { http: await listen(http.host, http.port) };
+      if (tls !== undefined) {
+        const texts = await readTls(tls.certFile, tls.keyFile);
+        addresses['https'] = await listen(tls.host, http.tlsPort, texts);
+      }
+      this.#log.info({ addresses }, 'gateway standing by');
+    } catch (error) {
+      await this.#free();
+      throw error;
+    }
+  }
+
+  async #free(): Promise<void> {
+    await Promise.all(this.#listeners.splice(0).map((listener) => listener.stop(0)));
+    this.#opening = undefined;
   }
 
   readonly #listen = (
@@ -67,7 +80,7 @@ export class StandingBy {
     tls?: { readonly cert: string; readonly key: string },
   ): Promise<BoundAddress> => {
     const reason = () => this.#reason;
-    const listener = new StandingByListener({ host, port, tls, reason, log: this.#log });
+    const listener = createStandingByListener({ host, port, tls, reason, log: this.#log });
     this.#listeners.push(listener);
     return listener.start();
   };

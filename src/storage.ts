@@ -3,8 +3,9 @@ import createBrokerStorage, { type RedisPersistence } from 'aedes-persistence-re
 import type { Redis } from 'ioredis';
 import { isEmbeddedStore } from './config/store-schema.js';
 import type { Foundation } from './foundation.js';
+import { repeat } from './repeat.js';
 import { openReplicas } from './replicating.js';
-import { RetentionSchedule } from './retention-schedule.js';
+import { runRetention } from './retention-schedule.js';
 import type { AlarmFinder } from './site/alarm-states.js';
 import { Losses } from './site/losses.js';
 import { StoreHeadroom } from './site/store-headroom.js';
@@ -28,13 +29,11 @@ import { defaultMaxMemoryBytes } from './store/embedded-memory.js';
 import { EmbeddedRedis } from './store/embedded-redis.js';
 import { InvalidPublishStoreRedis } from './store/invalid-publish-store-redis.js';
 import { Keys } from './store/keys.js';
-import { Leftovers } from './store/leftovers.js';
 import { LogStore } from './store/log-store.js';
 import { LossFile } from './store/loss-file.js';
 import { LossWatch } from './store/loss-watch.js';
 import { MemoryMonitor } from './store/memory-monitor.js';
 import { PresenceStoreRedis } from './store/presence-store-redis.js';
-import { repeat } from './store/repeat.js';
 import { RetainedMonitor } from './store/retained-monitor.js';
 import { RetainedTopicsRedis } from './store/retained-topics-redis.js';
 import { checkServer, checkSettings } from './store/server-check.js';
@@ -83,7 +82,6 @@ export interface Storage {
   readonly sessions: SessionStoreRedis;
   readonly presence: PresenceStoreRedis;
   readonly invalidPublishes: InvalidPublishStoreRedis;
-  readonly leftovers: Leftovers;
   readonly deadLetters: DeadLetterStoreRedis;
   readonly bridgeRegister: BridgeRegisterRedis;
   /** Wills, retained messages and incoming QoS 2, as Aedes' own Redis persistence keeps them. */
@@ -160,7 +158,6 @@ export async function openStorage(options: Foundation): Promise<Storage> {
       config.rejected.maxPerLocation,
       headroom,
     ),
-    leftovers: new Leftovers(state, keys, log),
     deadLetters: new DeadLetterStoreRedis(management, keys),
     bridgeRegister: new BridgeRegisterRedis(management, keys, records),
     broker: createBrokerStorage({ conn: broker }),
@@ -259,13 +256,8 @@ function startRetention(
     maxAgeMs: config.audit.retentionDays * DAY_MS,
   });
   const intervalMs = RETENTION_INTERVAL_MS;
-  for (const schedule of [
-    new RetentionSchedule(alarms, { what: 'alarms', intervalMs, log }),
-    new RetentionSchedule(records, { what: 'audit records', intervalMs, log }),
-  ]) {
-    schedule.start();
-    releasers.add(() => schedule.stop());
-  }
+  releasers.add(runRetention(alarms, { what: 'alarms', intervalMs, log }));
+  releasers.add(runRetention(records, { what: 'audit records', intervalMs, log }));
 }
 
 async function startEmbedded(options: Foundation): Promise<EmbeddedRedis | undefined> {

@@ -101,7 +101,7 @@ export class TlsHandshakes {
 /** A connection whose ClientHello is awaited, and which then waits for its turn. */
 class WaitingHandshake implements ShareUser {
   readonly line: string;
-  readonly isKnown = false;
+  readonly kind = 'handshake';
   readonly #socket: Socket;
   readonly #turns: ProcessorShare;
   readonly #begin: (hello: Buffer, isLater: boolean) => boolean;

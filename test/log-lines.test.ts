@@ -19,7 +19,6 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   'another gateway serves the site of this store',
   'lost the lease to another gateway, stopping to serve',
   'the store refuses the lease',
-  'failed to stand by',
   'failed to leave the lease',
   'gateway stopping',
   'gateway stopped',
@@ -49,7 +48,6 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   'failed to read the witness of the store',
   'failed to record denials before the stop',
   'carried the data of an earlier version over',
-  'removed leftovers of an earlier version',
   // Once for an outage or a fault of the store, the disk or the clock.
   'FAILED',
   'failed to publish statuses, retrying',

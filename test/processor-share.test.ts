@@ -6,7 +6,7 @@ import { ProcessorShare, type ShareUser } from '../src/processor-share.js';
 function worker(turns: ProcessorShare, line: string, times: number, done: string[], workMs = 0) {
   const taker: ShareUser & { left: number } = {
     line,
-    isKnown: line === 'known',
+    kind: line === 'known' ? 'known' : 'stranger',
     left: times,
     takeTurn() {
       done.push(line);
@@ -64,7 +64,7 @@ it('counts the promises of a turn to its time', async () => {
   for (let index = 0; index < 30; index++) {
     turns.want({
       line: 'flood',
-      isKnown: false,
+      kind: 'stranger',
       takeTurn: () => {
         void Promise.resolve().then(() => {
           const untilMs = performance.now() + 5;

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { GatewayError } from '../src/errors.js';
-import { type Retention, RetentionSchedule } from '../src/retention-schedule.js';
+import { type Retention, runRetention } from '../src/retention-schedule.js';
 
 const HOUR_MS = 3_600_000;
 const log = pino({}, { write: (line: string) => logged.push(line) });
@@ -11,11 +11,10 @@ beforeEach(() => {
   logged = [];
 });
 
-function start(removeOld: Retention['removeOld'], intervalMs: number): RetentionSchedule {
-  const schedule = new RetentionSchedule({ removeOld }, { what: 'recordings', intervalMs, log });
-  onTestFinished(() => schedule.stop());
-  schedule.start();
-  return schedule;
+function start(removeOld: Retention['removeOld'], intervalMs: number): () => void {
+  const stop = runRetention({ removeOld }, { what: 'recordings', intervalMs, log });
+  onTestFinished(stop);
+  return stop;
 }
 
 it('runs the retention at once, and logs the number removed', async () => {
@@ -44,9 +43,9 @@ it('aborts the run under way, and starts no other, when stopped', async () => {
     signals.push(stopping);
     return 0;
   };
-  const schedule = start(removeOld, 10);
+  const stop = start(removeOld, 10);
   await expect.poll(() => signals.length).toBeGreaterThan(1);
-  schedule.stop();
+  stop();
   const calls = signals.length;
   expect(signals.every(({ aborted }) => aborted)).toBe(true);
   let laterCalls = 0;

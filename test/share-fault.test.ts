@@ -25,7 +25,7 @@ it('names who asks for most of the processor, until that ends', { timeout: 40_00
   });
   const user = (line: string, workMs: number): ShareUser => {
     const one: ShareUser = {
-      ...{ line, isKnown: true },
+      ...{ line, kind: 'known' },
       takeTurn() {
         const untilMs = performance.now() + workMs;
         while (performance.now() < untilMs);
@@ -48,7 +48,7 @@ it('names who uses a quarter of the processor, though nobody waits', {
 }, async () => {
   const { turns, fault } = watched();
   const user: ShareUser = {
-    ...{ line: 'address:192.0.2.1', isKnown: false },
+    ...{ line: 'address:192.0.2.1', kind: 'stranger' },
     takeTurn() {
       const untilMs = performance.now() + 10;
       while (performance.now() < untilMs);

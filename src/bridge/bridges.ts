@@ -2,9 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { BridgeOptions } from '../domain/bridge-schema.js';
 import { bridgeStatusTopic } from '../domain/topics.js';
 import type { BridgeList, BridgeStatus } from '../site/bridge-list.js';
-import { Bridge, type BridgeServices } from './bridge.js';
+import type { Bridge, BridgeServices } from './bridge.js';
 import { discardQueue } from './bridge-queue.js';
-import { acceptPacketTooLarge } from './client-options.js';
 
 /** Runs the bridges of the configuration. */
 export class Bridges implements BridgeList {
@@ -18,7 +17,6 @@ export class Bridges implements BridgeList {
 
   constructor(services: BridgeServices) {
     this.#services = services;
-    acceptPacketTooLarge();
   }
 
   /**
@@ -56,7 +54,7 @@ export class Bridges implements BridgeList {
     for (const options of configured) {
       const present = this.#bridges.get(options.name);
       const isSame = present !== undefined && isDeepStrictEqual(present.options, options);
-      next.set(options.name, isSame ? present : new Bridge(options, this.#services));
+      next.set(options.name, isSame ? present : await this.#create(options));
     }
     const stale = [...this.#bridges.values()].filter((one) => next.get(one.options.name) !== one);
     await Promise.all(stale.map((bridge) => this.#stop(bridge)));
@@ -67,6 +65,12 @@ export class Bridges implements BridgeList {
     await Promise.all(removed.map((bridge) => this.#forget(bridge)));
     const fresh = [...next.values()].filter((one) => before.get(one.options.name) !== one);
     await Promise.all(fresh.map((bridge) => this.#start(bridge, before.has(bridge.options.name))));
+  }
+
+  async #create(options: BridgeOptions): Promise<Bridge> {
+    // Only now: mqtt.js is a tenth of what a gateway loads, and one without bridges does without it.
+    const bridge = await import('./bridge.js');
+    return new bridge.Bridge(options, this.#services);
   }
 
   async #start(bridge: Bridge, isChanged: boolean): Promise<void> {

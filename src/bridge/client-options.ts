@@ -6,6 +6,11 @@ import type { BridgeOptions } from '../domain/bridge-schema.js';
 import { PACKET_TOO_LARGE } from './connection-failure.js';
 import { MAX_WAITING } from './late-acks.js';
 
+// Makes mqtt.js accept "packet too large" in a PUBACK. MQTT 5 does not allow it there (3.4.2.1), but Mosquitto 2.0
+// answers so beyond its `message_size_limit`. mqtt.js would end the connection, and the same message would come first
+// on the next one, for ever.
+constants.MQTT5_PUBACK_PUBREC_CODES[PACKET_TOO_LARGE] = ReasonCodes[PACKET_TOO_LARGE];
+
 const CONNECT_TIMEOUT_MS = 10_000;
 const SECONDS_PER_HOUR = 3600;
 
@@ -90,14 +95,4 @@ export function maxGatheredBytes({ maxPacketBytes }: LinkIdentity): number {
  */
 function keepsSession({ commands, qos }: BridgeOptions): boolean {
   return commands.length > 0 && qos !== 2;
-}
-
-/**
- * Makes mqtt.js accept "packet too large" in a PUBACK.
- * MQTT 5 does not allow it there (3.4.2.1), but Mosquitto 2.0 answers so beyond its
- * `message_size_limit`. mqtt.js would end the connection, and the same message would come first on the
- * next one, for ever.
- */
-export function acceptPacketTooLarge(): void {
-  constants.MQTT5_PUBACK_PUBREC_CODES[PACKET_TOO_LARGE] = ReasonCodes[PACKET_TOO_LARGE];
 }

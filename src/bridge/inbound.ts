@@ -3,9 +3,9 @@ import type { IPublishPacket } from 'mqtt';
 import type { Logger } from 'pino';
 import type { BridgeOptions } from '../domain/bridge-schema.js';
 import { parseBridgedCommand } from '../domain/bridge-topics.js';
+import { FilterTree } from '../domain/filter-tree.js';
 import type { RateLimits } from '../domain/limits.js';
 import { TokenBucket, TokenRate } from '../domain/token-bucket.js';
-import { matchesFilter } from '../domain/topics.js';
 import { packetBytes } from './publish-packet.js';
 
 const SHARE_PREFIX = /^\$share\/[^/]+\//;
@@ -42,6 +42,7 @@ export interface InboundServices {
 export class Inbound {
   readonly #options: BridgeOptions;
   readonly #services: InboundServices;
+  readonly #filters = new FilterTree<string>();
   /** Commands being stored: the last of each topic and payload. */
   readonly #pending = new Map<string, Promise<void>>();
   readonly #messages = new TokenBucket();
@@ -53,6 +54,9 @@ export class Inbound {
   constructor(options: BridgeOptions, services: InboundServices) {
     this.#options = options;
     this.#services = services;
+    for (const filter of options.commands) {
+      this.#filters.add(filter.replace(SHARE_PREFIX, ''), filter);
+    }
     const { messagesPerSecond, messageBurst, bytesPerSecond, byteBurst } = services.limits;
     const nowMs = performance.now();
     this.#messages.limit(new TokenRate(messagesPerSecond / SECOND_MS, messageBurst), nowMs);
@@ -95,12 +99,10 @@ export class Inbound {
 
   async #take({ topic, payload, qos, retain }: IPublishPacket): Promise<void> {
     await this.#inTurn(payload.length);
-    const { locations, commands: filters } = this.#options;
+    const { locations } = this.#options;
     const { commands, maxPacketBytes, log } = this.#services;
     // The upstream's session may hold filters that are no longer configured.
-    const isWanted = filters.some((filter) =>
-      matchesFilter(filter.replace(SHARE_PREFIX, ''), topic),
-    );
+    const isWanted = this.#filters.match(topic).size > 0;
     const command = isWanted ? parseBridgedCommand(topic) : undefined;
     // A retained command is an old one, and would arrive with every connection.
     if (command === undefined || retain) return;

@@ -54,6 +54,11 @@ export class ClientIds {
     if (used.size > MAX_REMEMBERED && oldest !== undefined) used.delete(oldest);
   }
 
+  /** Forgets a principal (`principalKey`) that is gone. */
+  forget(owner: string): void {
+    this.#used.delete(owner);
+  }
+
   /** A sensor never keeps out a subscriber, nor does a credential that has ended. */
   #keepsOut({ owner }: Session, principal: Principal): boolean {
     const holder = this.#options.principals.validByKey(owner.key);

@@ -105,6 +105,11 @@ export class ConnectionQuota {
     return new Set(this.#byOwner.get(owner)?.values());
   }
 
+  /** Ends all connections of the owner: event streams, and clients that wait for CONNACK, included. */
+  dropAllOf(owner: string): void {
+    for (const held of [...(this.#byOwner.get(owner)?.keys() ?? [])]) held.drop();
+  }
+
   /** Forgets a connection that has ended. */
   left(connection: Held): void {
     this.#leaveNewcomers(connection);

@@ -6,20 +6,12 @@ import type { Logger } from 'pino';
 import { createWebSocketStream, type WebSocket, WebSocketServer } from 'ws';
 import { networkOf } from '../domain/addresses.js';
 import { TokenBucket, TokenRate } from '../domain/token-bucket.js';
-import { GatewayError } from '../errors.js';
+import { type BoundAddress, listen } from '../listen.js';
 import type { ProcessorShare } from '../processor-share.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
 import { TlsHandshakes } from '../tls-handshakes.js';
 import type { ConnectionRate } from './connection-rate.js';
 import { SocketPieces } from './socket-pieces.js';
-
-/**
- * Connections that the kernel completes ahead of us; it cuts the number to `net.core.somaxconn`.
- *
- * Beyond Node's 511 it drops handshakes when all devices of a box reconnect at once, and each of these
- * comes again seconds later (FINDINGS R3).
- */
-const LISTEN_BACKLOG = 65_535;
 
 /** Serves MQTT on a connection. */
 export type Handle = (stream: Duplex, request?: IncomingMessage) => void;
@@ -38,11 +30,6 @@ export interface TcpListenerOptions {
   readonly admitsHandshake: (address: string) => boolean;
   readonly handle: Handle;
   readonly log: Logger;
-}
-
-export interface BoundAddress {
-  readonly address: string;
-  readonly port: number;
 }
 
 /** MQTT over TCP, with or without TLS. */
@@ -74,17 +61,9 @@ export class TcpListener {
   }
 
   /** @throws GatewayError `start-failed` when the address cannot be bound */
-  async start(): Promise<BoundAddress> {
-    const { host, port } = this.#options;
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', (error) => {
-        const detail = `MQTT cannot listen on ${host}:${port}.`;
-        reject(new GatewayError('start-failed', detail, { cause: error }));
-      });
-      this.#server.listen({ port, host, backlog: LISTEN_BACKLOG }, resolve);
-    });
-    const bound = this.#server.address();
-    return { address: host, port: typeof bound === 'object' && bound !== null ? bound.port : port };
+  start(): Promise<BoundAddress> {
+    const protocol = this.#options.tls === undefined ? 'mqtt' : 'mqtts';
+    return listen(this.#server, { ...this.#options, protocol });
   }
 
   /** Accepts no more connections; open ones belong to the broker. */

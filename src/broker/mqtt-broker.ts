@@ -46,8 +46,8 @@ export interface MqttBrokerOptions {
 /**
  * Speaks MQTT with clients.
  *
- * Aedes handles CONNECT, PINGREQ and DISCONNECT and keeps wills; publishes go into the message
- * path, subscriptions into sessions (`MqttClient`), and our consumers send the forwarded messages.
+ * Aedes handles CONNECT and DISCONNECT and keeps wills; publishes go into the message path, subscriptions
+ * into sessions (`MqttClient`), and our consumers send the forwarded messages.
  * Aedes itself forwards nothing to anyone.
  */
 export class MqttBroker {
@@ -125,11 +125,13 @@ export class MqttBroker {
     stream.emit('readable');
   }
 
-  /** Closes the connections of a principal (`principalKey`) whose credential has ended. */
+  /** Ends the connections and event streams of a principal (`principalKey`) whose credential has ended. */
   disconnect(owner: string): void {
     for (const connection of this.#admitted) {
       if (connection.owner === owner) connection.endCredential();
     }
+    // A client whose CONNECT is held back was authenticated with that credential (`Slowing`).
+    this.#options.quota.dropAllOf(owner);
   }
 
   /** How many are connected, event streams included. */
@@ -175,7 +177,9 @@ export class MqttBroker {
       // Aedes sees no publishes but wills, and no subscriptions (`MqttClient`).
       authorizePublish: (client, will, done) => {
         const isLeft = client === null || this.#isLeftWill(will);
-        wills.take(isLeft ? undefined : this.#connectionOf(client), will);
+        const connection = isLeft ? undefined : this.#connectionOf(client);
+        if (connection === undefined) wills.takeLeft(will, client !== null);
+        else wills.take(connection, will);
         will.retain = false;
         will.qos = 0;
         done(null);
@@ -238,7 +242,7 @@ export class MqttBroker {
     const { clientId } = connection.session;
     this.#options.log.info({ clientId, principal: connection.owner }, 'connected');
     mqttClient.opened();
-    // Aedes would say so at the end of its queue (`outgoingStream`), and holds PINGREQ and DISCONNECT
+    // Aedes would say so at the end of its queue (`outgoingStream`), and holds DISCONNECT
     // until then.
     process.nextTick(() => client.emit('connected'));
   }

@@ -12,6 +12,7 @@ import type { Watched } from './keep-alive.js';
 import { PacketGuard } from './packet-guard.js';
 import { parserOf } from './packet-parser.js';
 import { PacketReader, type ReadConnection, type ReadTurns } from './packet-reader.js';
+import { PINGRESP } from './packet-writer.js';
 import type { Publishing } from './publishing.js';
 import type { Releasing } from './releasing.js';
 import type { Subscribing } from './subscribing.js';
@@ -32,8 +33,7 @@ export interface ClientParts {
 /**
  * Decides for each packet of one network connection who handles it.
  *
- * Aedes handles CONNECT, PINGREQ and DISCONNECT; publishes, subscriptions and acknowledgements are
- * the gateway's own. Packets that arrive before CONNACK are handled once the connection is open.
+ * Aedes handles CONNECT and DISCONNECT; all others are the gateway's own. Packets that arrive before CONNACK are handled once the connection is open.
  */
 export class MqttClient implements Watched, Held, ReadConnection {
   readonly client: Client;
@@ -171,7 +171,9 @@ export class MqttClient implements Watched, Held, ReadConnection {
         break;
       case 'puback':
         // That of a message in flight makes room for more of them.
-        return connection.session.consumer?.acknowledge(packet.messageId ?? 0) !== true;
+        if (connection.session.consumer?.acknowledge(packet.messageId ?? 0) !== true) break;
+        connection.writer.noteRead();
+        return false;
       case 'pubrel':
         releasing.take(connection, packet.messageId ?? 0);
         break;
@@ -180,6 +182,9 @@ export class MqttClient implements Watched, Held, ReadConnection {
         break;
       case 'unsubscribe':
         subscribing.unsubscribe(connection, packet);
+        break;
+      case 'pingreq':
+        connection.writer.write(PINGRESP);
         break;
       case 'disconnect':
         this.#reader.end();

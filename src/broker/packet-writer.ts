@@ -2,82 +2,126 @@ import type { Client } from 'aedes';
 import type { IPubackPacket, IPublishPacket } from 'mqtt-packet';
 import type { OutgoingPublish, Receiver } from '../delivery/receiver.js';
 
-/** How long a client may leave its messages unread before it is named. */
+/** How long a client may leave a piece of its messages unread before it is named. */
 const NAMED_AFTER_MS = 3_000;
 /** How long until it is disconnected after that; nothing is lost. */
 const CLOSED_AFTER_MS = 2_000;
-/**
- * Bytes that may wait for the network.
- *
- * Several times what is sent in one turn of the event loop, all of which waits for the end of the
- * turn. Beyond that a client that does not keep up misses QoS 0.
- */
+/** Bytes that may wait for the network; beyond that a client that does not keep up misses QoS 0. */
 const MAX_UNSENT_BYTES = 256 * 1024;
+/** A client that was not writable is again when so few bytes wait. */
+const LOW_WATER_BYTES = MAX_UNSENT_BYTES / 2;
+/**
+ * Bytes that the network is handed at once.
+ *
+ * It says when it has taken a piece, and nothing before: a client on the slowest of links takes one in time.
+ */
+const PIECE_BYTES = 16 * 1024;
 
 /**
  * Writes packets to a client's connection.
  *
- * Messages do not go through Aedes, which drops messages that overtake others (DEPENDENCY-FAULTS 1)
- * and lets one frozen client stall the others (10).
+ * Nothing goes through Aedes once CONNACK is sent: it drops messages that overtake others (DEPENDENCY-FAULTS 1),
+ * lets one frozen client stall the others (10), and would write into the middle of a packet.
  */
 export class PacketWriter implements Receiver {
-  readonly #client: Client;
+  readonly #client: Pick<Client, 'conn' | 'closed'>;
   readonly #onWritable: () => void;
   readonly #onUnread: () => void;
-  #drainTimer: NodeJS.Timeout | undefined;
-  #isCorked = false;
+  /** Packets, those longer than a piece in several parts. */
+  #waiting: Buffer[] = [];
+  /** Bytes that the network has not taken: what waits, and the piece that it was handed. */
+  #unsentBytes = 0;
+  #isWriting = false;
+  #wasFull = false;
+  #unreadTimer: NodeJS.Timeout | undefined;
 
   /**
    * @param onWritable called when the connection takes messages again
    * @param onUnread called when the client has read nothing for some seconds, though there was something to read
    */
-  constructor(client: Client, onWritable: () => void, onUnread: () => void) {
+  constructor(
+    client: Pick<Client, 'conn' | 'closed'>,
+    onWritable: () => void,
+    onUnread: () => void,
+  ) {
     this.#client = client;
     this.#onWritable = onWritable;
     this.#onUnread = onUnread;
   }
 
   get isWritable(): boolean {
-    const { conn, closed } = this.#client;
-    return !closed && conn.writableLength < MAX_UNSENT_BYTES;
+    return !this.#client.closed && this.#unsentBytes < MAX_UNSENT_BYTES;
   }
 
   send(publish: OutgoingPublish): void {
     this.write(encodePublish(publish));
   }
 
-  /** Writes a packet; all packets of one turn of the event loop leave together. */
+  /** Writes a packet; the packets of one turn of the event loop leave together. */
   write(bytes: Buffer): void {
     const { conn, closed } = this.#client;
     if (closed || conn.destroyed) return;
-    if (!this.#isCorked) {
-      this.#isCorked = true;
-      conn.cork();
-      process.nextTick(() => {
-        this.#isCorked = false;
-        conn.uncork();
-      });
+    for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+      this.#waiting.push(bytes.subarray(at, at + PIECE_BYTES));
     }
-    conn.write(bytes);
-    if (conn.writableNeedDrain && this.#drainTimer === undefined) this.#awaitDrain();
+    this.#unsentBytes += bytes.length;
+    if (this.#unsentBytes >= MAX_UNSENT_BYTES) this.#wasFull = true;
+    if (this.#isWriting) return;
+    this.#isWriting = true;
+    process.nextTick(() => this.#handOver());
   }
 
-  /** Stops the drain timeout of a connection that is gone. */
+  /** Notes that the client has read: it has acknowledged a message, which the system does not show. */
+  noteRead(): void {
+    this.#unreadTimer?.refresh();
+  }
+
+  /** Drops what waits: the connection is gone. */
   close(): void {
-    clearTimeout(this.#drainTimer);
+    this.#waiting = [];
+    clearTimeout(this.#unreadTimer);
   }
 
-  #awaitDrain(): void {
+  /** Hands the network the next piece. */
+  #handOver(): void {
     const { conn } = this.#client;
-    this.#drainTimer = setTimeout(() => {
-      this.#onUnread();
-      this.#drainTimer = setTimeout(() => conn.destroy(), CLOSED_AFTER_MS);
-    }, NAMED_AFTER_MS);
-    conn.once('drain', () => {
-      clearTimeout(this.#drainTimer);
-      this.#drainTimer = undefined;
-      if (!this.#client.closed) this.#onWritable();
+    const piece = this.#takePiece();
+    const last = piece.pop();
+    this.#isWriting = last !== undefined && conn.writable;
+    if (last === undefined || !conn.writable) return;
+    const bytes = piece.reduce((sum, packet) => sum + packet.length, last.length);
+    conn.cork();
+    for (const packet of piece) conn.write(packet);
+    conn.write(last, () => this.#taken(bytes));
+    conn.uncork();
+    if (conn.writableLength > 0) this.#awaitTaken();
+  }
+
+  #takePiece(): Buffer[] {
+    let bytes = 0;
+    const tooMany = this.#waiting.findIndex((packet) => {
+      bytes += packet.length;
+      return bytes > PIECE_BYTES;
     });
+    return this.#waiting.splice(0, tooMany < 0 ? this.#waiting.length : tooMany);
+  }
+
+  #taken(bytes: number): void {
+    clearTimeout(this.#unreadTimer);
+    this.#unsentBytes -= bytes;
+    this.#handOver();
+    if (!this.#wasFull || this.#client.closed || this.#unsentBytes > LOW_WATER_BYTES) return;
+    this.#wasFull = false;
+    this.#onWritable();
+  }
+
+  /** Ends the connection of a client that does not read. */
+  #awaitTaken(): void {
+    const end = () => this.#client.conn.destroy();
+    this.#unreadTimer = setTimeout(() => {
+      this.#onUnread();
+      this.#unreadTimer = setTimeout(end, CLOSED_AFTER_MS);
+    }, NAMED_AFTER_MS);
   }
 }
 
@@ -91,6 +135,8 @@ const RETAIN = 0x01;
 /** By its bits; there is no fourth. */
 const QOS = [0, 1, 2] as const;
 const SUBACK = 0x90;
+/** MQTT 3.1.1, 3.13. */
+export const PINGRESP = Buffer.from([0xd0, 0]);
 const ACKNOWLEDGEMENTS = { puback: 0x40, pubrec: 0x50, pubcomp: 0x70, unsuback: 0xb0 } as const;
 const IDENTIFIER_BYTES = 2;
 const LENGTH_BITS = 7;

@@ -102,10 +102,20 @@ export class Publishing {
     else this.#forward(connection.principal, publish, connection, done);
   }
 
-  /** Accepts a QoS 2 publish once, however often it is repeated [MQTT-4.3.3-2]. */
+  /**
+   * Accepts a QoS 2 publish once, however often it is repeated [MQTT-4.3.3-2].
+   *
+   * A packet identifier that is left from before the gateway's start may be one that was released, and
+   * must not swallow an alarm: the log tells whether it holds the alarm, by id or receipt, or the state.
+   * Any other message counts as a repetition with DUP. Without DUP, which some clients never set, it
+   * counts as new, and may be forwarded twice.
+   */
   #acceptOnce(connection: Connection, publish: Publish, identifier: number, done: Done): void {
     const { received } = connection.session;
-    if (!received.add(identifier, done)) return;
+    const { packet, target } = publish;
+    const isKnownToLog = target.type === 'alarm' || target.type === 'alarm-state';
+    const mayRepeatEarlierRun = packet.dup && !isKnownToLog;
+    if (!received.add(identifier, mayRepeatEarlierRun, done)) return;
     this.#forward(connection.principal, publish, connection, (isStored) =>
       received.resolve(identifier, isStored),
     );

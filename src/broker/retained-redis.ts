@@ -6,7 +6,8 @@ import type {
   RetainedTopic,
   RetainedTopics,
 } from '../delivery/retained-messages.js';
-import { matchesFilter, parseForwardedTopic } from '../domain/topics.js';
+import { FilterTree } from '../domain/filter-tree.js';
+import { parseForwardedTopic } from '../domain/topics.js';
 import { type StoreHeadroom, storedBytesOf } from '../site/store-headroom.js';
 
 const packetSchema = z.object({
@@ -14,6 +15,7 @@ const packetSchema = z.object({
   payload: z.instanceof(Buffer),
   qos: z.number(),
   groupId: z.string().nullable().default(null),
+  givenIn: z.string().optional(),
 });
 
 const BYTES_PER_PAGE = 64 * 1024;
@@ -23,7 +25,7 @@ const WILDCARD = /[+#]/;
 const NOTHING = Buffer.alloc(0);
 
 /**
- * Stores retained messages in aedes-persistence-redis, each with its group.
+ * Stores retained messages in aedes-persistence-redis, each with its group, a command with its location.
  *
  * The group is the one that the device was in when the message was published: grants on other
  * groups do not show it.
@@ -67,12 +69,12 @@ export class RetainedRedis implements RetainedMessages {
   }
 
   async #put(message: DirectMessage): Promise<void> {
-    const { topic, payload, qos, groupId } = message;
+    const { topic, payload, qos, groupId, givenIn } = message;
     const packet = { cmd: 'publish', topic, payload, qos, retain: true, dup: false } as const;
     const bytes = storedBytesOf(message);
     this.#headroom.reserve(bytes);
     await this.#persistence
-      .storeRetained({ ...packet, groupId })
+      .storeRetained({ ...packet, groupId, ...(givenIn !== undefined && { givenIn }) })
       .finally(() => this.#headroom.stored(bytes));
   }
 
@@ -83,10 +85,10 @@ export class RetainedRedis implements RetainedMessages {
    * listed first, and values read of those that match.
    */
   async *matching(filters: readonly string[]): AsyncGenerator<readonly DirectMessage[]> {
+    const tree = new FilterTree<string>();
+    for (const filter of filters) tree.add(filter, filter);
     for await (const topics of this.#listed(filters)) {
-      const matching = topics.filter(({ topic }) =>
-        filters.some((filter) => matchesFilter(filter, topic)),
-      );
+      const matching = topics.filter(({ topic }) => tree.match(topic).size > 0);
       for (const page of pagesOf(matching)) {
         yield await this.#inTurn(() => this.#read(page));
       }
@@ -113,9 +115,17 @@ export class RetainedRedis implements RetainedMessages {
 
   async #messageOf(topic: string): Promise<DirectMessage | undefined> {
     for await (const packet of this.#persistence.createRetainedStreamCombi([topic])) {
-      const { payload, qos, groupId } = packetSchema.parse(packet);
+      const { payload, qos, groupId, givenIn } = packetSchema.parse(packet);
       const locationId = parseForwardedTopic(topic)?.locationId ?? null;
-      return { topic, payload, qos: qos === 0 ? 0 : 1, retain: true, locationId, groupId };
+      return {
+        topic,
+        payload,
+        qos: qos === 0 ? 0 : 1,
+        retain: true,
+        locationId,
+        groupId,
+        givenIn,
+      };
     }
     return undefined;
   }

@@ -16,12 +16,7 @@ const HOLD_TOTAL_BYTES = 2 * MIB;
 /** Each principal's reserve, a few publishes, which the total does not touch. */
 const RESERVED_BYTES = 16 * 1024;
 
-/**
- * A store that has not answered for longer is slow.
- *
- * Clients are then read on, so that an alarm after hundreds of others is live in time (CONTRACT
- * 4.4).
- */
+/** A store that has not answered for longer is slow; clients are then read on, for live alarms (CONTRACT 4.4). */
 const SLOW_AFTER_MS = 250;
 /** Bounds for one principal, and for all together, while the store is slow. */
 const MAX_OWN_BYTES = 12 * MIB;
@@ -83,6 +78,11 @@ export class BackPressure {
     const share = this.#shares.get(owner) ?? new Share(this);
     this.#shares.set(owner, share);
     return share;
+  }
+
+  /** Forgets a principal (`principalKey`) that is gone; what it holds is counted on. */
+  forget(owner: string): void {
+    this.#shares.delete(owner);
   }
 
   /** Calls back once there is room. The returned function cancels that. */

@@ -1,22 +1,22 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { ALARM_KINDS, type AlarmKind } from '../domain/alarms.js';
 import type { Audience } from '../domain/grants.js';
 import type { Consumer } from './consumer.js';
 import type { ConsumerServices } from './consumer-options.js';
 import type { DirectMessage } from './direct-queue.js';
-import type {
-  Announced,
-  LogEntry,
-  LogName,
-  LogPositions,
-  LogReader,
-  NewAlarm,
-  Tail,
+import {
+  type Announced,
+  isSameItem,
+  type LogEntry,
+  type LogName,
+  type LogPositions,
+  type LogReader,
+  type NewAlarm,
+  type Tail,
 } from './log-entry.js';
+import { MissingEntries } from './missing-entries.js';
 import { Routes } from './routes.js';
 
-const RETRY_AFTER_MS = 250;
 /** Bounds of a tail, which is then cut in half: the lag of a reading consumer stays in memory. */
 const MAX_ENTRIES = 20_000;
 const MAX_BYTES = 32 * 1024 * 1024;
@@ -44,10 +44,12 @@ export class Deliveries {
   readonly #options: DeliveriesOptions;
   readonly #consumers = new Set<Consumer>();
   readonly #toPump = new Set<Consumer>();
+  readonly #missing: MissingEntries;
 
   constructor(options: DeliveriesOptions) {
     this.#options = options;
-    const { newest, reader, now, elapsedSinceMs } = options;
+    const { newest, reader, log, now, elapsedSinceMs } = options;
+    this.#missing = new MissingEntries(reader, log);
     this.#newestAtStart = { ...newest };
     this.alarmFigures = new AlarmFigures(now);
     this.tails = { alarms: new LogTail(newest.alarms), messages: new LogTail(newest.messages) };
@@ -101,16 +103,22 @@ export class Deliveries {
    * An entry that was announced before changes nothing: its alarm was published again. Before an
    * entry that follows a gap, because the store's answer for others was lost, the missing entries
    * are read from the store.
+   * @throws AbortError when stopped before they are: no entry may overtake them
    */
   async announce(entries: readonly Announced[]): Promise<void> {
     for (const { entry, isNew } of entries) {
       const tail = this.tails[entry.log];
-      if (entry.sequence <= tail.last && isNew) this.#wentBack(entry.log, entry.sequence - 1);
+      if (tail.holdsAnother(entry, isNew)) this.#wentBack(entry.log, entry.sequence - 1);
       if (entry.sequence <= tail.last) continue;
       if (entry.sequence > tail.last + 1) await this.#announceMissing(entry);
       if (isNew) this.alarmFigures.recorded(entry);
       this.#accept(entry);
     }
+  }
+
+  /** Waits for the store no longer. */
+  stop(): void {
+    this.#missing.stop();
   }
 
   /** Sends a message beside the logs to every connected subscriber. */
@@ -143,22 +151,9 @@ export class Deliveries {
     for (const { selection, qos } of this.#routes.match(entry.topic)) selection.accept(entry, qos);
   }
 
-  /** Waits for the store as long as it takes: later entries must not overtake. */
-  async #announceMissing(next: LogEntry): Promise<void> {
-    const { reader, log } = this.#options;
-    const tail = this.tails[next.log];
-    for (;;) {
-      const count = next.sequence - 1 - tail.last;
-      try {
-        for (const entry of await reader.read(next.log, tail.last, count)) {
-          if (entry.sequence < next.sequence) this.#accept(entry);
-        }
-        return;
-      } catch (error) {
-        log.warn({ err: error, log: next.log }, 'failed to read missing log entries, retrying');
-        await delay(RETRY_AFTER_MS);
-      }
-    }
+  async #announceMissing({ log, sequence }: LogEntry): Promise<void> {
+    const { last } = this.tails[log];
+    for await (const entry of this.#missing.between(log, last, sequence)) this.#accept(entry);
   }
 
   /**
@@ -269,6 +264,18 @@ export class LogTail implements Tail {
   entryAfter(sequence: number): LogEntry | undefined {
     const first = this.#entries[0];
     return first === undefined ? undefined : this.#entries[sequence + 1 - first.sequence];
+  }
+
+  /**
+   * Whether the entry has got the number of another: the store has lost that one.
+   *
+   * An entry may have got it just now and still not count as new: the answer was lost, and the batch
+   * was sent again.
+   */
+  holdsAnother(entry: LogEntry, isNew: boolean): boolean {
+    if (entry.sequence === 0 || entry.sequence > this.#last) return false;
+    const known = this.entryAfter(entry.sequence - 1);
+    return isNew || (known !== undefined && !isSameItem(known, entry));
   }
 
   /** The entries after this sequence number that are here. */

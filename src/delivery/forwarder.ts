@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
-import { GatewayError } from '../errors.js';
 import { type StoreHeadroom, storedBytesOf } from '../site/store-headroom.js';
 import type { Deliveries } from './deliveries.js';
+import type { DirectMessage } from './direct-queue.js';
+import { Forgetting } from './forgetting.js';
 import type { NewMessage } from './log-entry.js';
 import type { LogWriter } from './log-writer.js';
 import type { RetainedMessages } from './retained-messages.js';
@@ -17,6 +18,8 @@ export interface MessageToForward extends NewMessage {
   readonly removesRetained?: boolean;
   /** Whether a store that runs short need not retain the message: a device's own. */
   readonly isExpendable?: boolean;
+  /** The location in which the device of a command was when it was given. */
+  readonly givenIn?: string;
 }
 
 export interface ForwarderOptions {
@@ -30,9 +33,11 @@ export interface ForwarderOptions {
 /** Forwards everything but alarms: telemetry, presence, commands, the gateway's status. */
 export class Forwarder {
   readonly #options: ForwarderOptions;
+  readonly #forgetting: Forgetting;
 
   constructor(options: ForwarderOptions) {
     this.#options = options;
+    this.#forgetting = new Forgetting(options.retained);
   }
 
   /**
@@ -48,6 +53,7 @@ export class Forwarder {
       return;
     }
     const payload = message.removesRetained === true ? NOTHING : message.payload;
+    this.noteRetained(message.topic);
     this.#options.retained.store({ ...message, payload }).then(
       (isOfUse) => (isOfUse ? this.#send(message, done) : done(true)),
       (error: unknown) => {
@@ -60,31 +66,25 @@ export class Forwarder {
     );
   }
 
-  /** @throws GatewayError `store-unavailable` */
-  async forwardAndWait(message: MessageToForward): Promise<void> {
-    const isStored = await new Promise<boolean>((resolve) => this.forward(message, resolve));
-    if (!isStored) throw new GatewayError('store-unavailable', 'The message was not stored.');
+  /**
+   * Removes the messages retained so far that match the filter, without telling subscribers.
+   *
+   * @param isMeant asked of each of them; all of them unless given
+   */
+  forget(filter: string, isMeant: (message: DirectMessage) => boolean = () => true): Promise<void> {
+    return this.#forgetting.forget(filter, isMeant);
   }
 
-  /**
-   * Removes retained messages that match the filter, without telling subscribers.
-   *
-   * @param kept topics whose messages stay
-   */
-  async forget(filter: string, kept: readonly string[] = []): Promise<void> {
-    const { retained } = this.#options;
-    for await (const page of retained.matching([filter])) {
-      for (const message of page) {
-        if (kept.includes(message.topic)) continue;
-        await retained.store({ ...message, payload: NOTHING });
-      }
-    }
+  /** Notes a message that is being retained past this forwarder: what is forgotten now is older. */
+  noteRetained(topic: string): void {
+    this.#forgetting.note(topic);
   }
 
   /** Sends to connected subscribers at QoS 1 and retains for later ones; queues nothing. */
   async announce(message: Omit<MessageToForward, 'qos' | 'retain'>): Promise<void> {
     const { deliveries, retained } = this.#options;
     deliveries.publishDirect({ ...message, qos: 1, retain: false });
+    this.noteRetained(message.topic);
     await retained.store({ ...message, qos: 1, retain: true });
   }
 

@@ -104,6 +104,27 @@ export interface LogEntry extends Audience {
   readonly source?: NewMessage | AlarmLogItem | undefined;
 }
 
+/**
+ * Whether two entries under one number are the same alarm, or the same change of a state.
+ *
+ * An entry that an earlier run appended, or that was read from the store, counts as the same.
+ */
+export function isSameItem(known: LogEntry, found: LogEntry): boolean {
+  const [one, other] = [known.source, found.source];
+  if (one === undefined || other === undefined) return true;
+  if (!isAlarm(one) || !isAlarm(other)) return known.payload.equals(found.payload);
+  if (one.context.device.id !== other.context.device.id) return false;
+  return one.alarm.id === other.alarm.id || isSameReceipt(one.receipt, other.receipt);
+}
+
+function isSameReceipt(one: Receipt | undefined, other: Receipt | undefined): boolean {
+  return (
+    one !== undefined &&
+    one.packetIdentifier === other?.packetIdentifier &&
+    one.payloadDigest === other.payloadDigest
+  );
+}
+
 /** The newest entries of a log, which are in memory. */
 export interface Tail {
   /** The sequence number of the newest entry. */

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { GatewayError } from '../errors.js';
 import type { AlarmLogItem, Announced, Appended, LogName, NewMessage } from './log-entry.js';
+import { replyCode } from './reply-code.js';
 
 /** A larger batch would hold up the store, and everybody else, for too long. */
 const MAX_BATCH_ITEMS = 250;
@@ -69,9 +70,14 @@ export class LogWriter<Item extends NewMessage> {
     this.#add({ item, done, sinceMs: performance.now(), isStored: false });
   }
 
-  /** Appends an item anew that the store has lost: it was delivered live, and nobody waits for it. */
-  restore(item: Item): void {
+  /**
+   * Appends an item anew that the store has lost: it was delivered live, and nobody waits for it.
+   *
+   * Its client may have released its packet identifier since, which must not be stored again.
+   */
+  restore(lost: Item): void {
     if (this.#isStopped) return;
+    const item: Item = { ...lost, received: undefined };
     const done = () => undefined;
     // A live copy of it is never due.
     this.#add({ item, done, sinceMs: Number.POSITIVE_INFINITY, isStored: false });
@@ -121,6 +127,7 @@ export class LogWriter<Item extends NewMessage> {
         await this.#appendAndAnnounce(batch);
         return;
       } catch (error) {
+        if (this.#isStopped) break;
         this.#failed(error);
         if (isDataError(error)) {
           await this.#storeSingly(batch);
@@ -201,16 +208,15 @@ export class LogWriter<Item extends NewMessage> {
 
 /** A key of another type, or values that a script cannot handle: other items may go through. */
 function isDataError(error: unknown): boolean {
-  return error instanceof Error && /^(WRONGTYPE|ERR) /.test(error.message);
+  return ['WRONGTYPE', 'ERR'].includes(replyCode(error) ?? '');
 }
 
-/** The code of a reply error of Redis (`OOM`, `NOPERM`), which its message begins with. */
 function reasonOf(error: unknown): string {
   if (error instanceof GatewayError) return error.detail;
-  const [code = ''] = error instanceof Error ? error.message.split(' ') : [];
-  return /^[A-Z]+$/.test(code)
-    ? `The store refuses to write (${code}).`
-    : 'The store cannot be written to.';
+  const code = replyCode(error);
+  return code === undefined
+    ? 'The store cannot be written to.'
+    : `The store refuses to write (${code}).`;
 }
 
 /**

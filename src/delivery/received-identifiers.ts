@@ -9,20 +9,30 @@ type Done = (isStored: boolean) => void;
 export class ReceivedIdentifiers {
   /** Undefined before the first one: most clients never publish at QoS 2. */
   #stored: Set<number> | undefined;
+  /**
+   * Identifiers that the store held at the start. Their client may have released them since: a store that
+   * loses its newest writes keeps what was removed.
+   */
+  #ofEarlierRun: Set<number> | undefined;
   /** Identifiers being stored, with the callbacks that wait for that. */
   #pending: Map<number, Done[]> | undefined;
 
-  constructor(stored: readonly number[]) {
-    if (stored.length > 0) this.#stored = new Set(stored);
+  /** @param ofEarlierRun the identifiers that the store holds at the start */
+  constructor(ofEarlierRun: readonly number[]) {
+    if (ofEarlierRun.length > 0) this.#ofEarlierRun = new Set(ofEarlierRun);
   }
 
   /**
    * Registers a publish with this identifier.
    *
+   * @param mayRepeatEarlierRun whether an identifier of before the start shows that the publish is known
    * @param done called when the first publish with this identifier is stored, or cannot be
    * @returns whether the publish is the first with this identifier
    */
-  add(packetIdentifier: number, done: Done): boolean {
+  add(packetIdentifier: number, mayRepeatEarlierRun: boolean, done: Done): boolean {
+    if (this.#ofEarlierRun?.delete(packetIdentifier) === true && mayRepeatEarlierRun) {
+      this.#noteStored(packetIdentifier);
+    }
     if (this.#stored?.has(packetIdentifier) === true) {
       done(true);
       return false;
@@ -41,12 +51,17 @@ export class ReceivedIdentifiers {
   resolve(packetIdentifier: number, isStored: boolean): void {
     const waiting = this.#pending?.get(packetIdentifier) ?? [];
     this.#pending?.delete(packetIdentifier);
-    if (isStored) this.#stored = (this.#stored ?? new Set()).add(packetIdentifier);
+    if (isStored) this.#noteStored(packetIdentifier);
     for (const done of waiting) done(isStored);
   }
 
-  /** Forgets an identifier that the client released. Returns whether it was stored. */
-  release(packetIdentifier: number): boolean {
-    return this.#stored?.delete(packetIdentifier) ?? false;
+  /** Forgets an identifier that the client released. */
+  release(packetIdentifier: number): void {
+    this.#stored?.delete(packetIdentifier);
+    this.#ofEarlierRun?.delete(packetIdentifier);
+  }
+
+  #noteStored(packetIdentifier: number): void {
+    this.#stored = (this.#stored ?? new Set()).add(packetIdentifier);
   }
 }

@@ -135,6 +135,7 @@ export class SendingWindow {
 
   /** Sends an entry to a subscription at QoS 0. */
   sendAtQos0(entry: LogEntry): void {
+    this.noteSent(entry.topic);
     const payload = payloadOf(entry, this.#options.services);
     this.sendNow({ topic: entry.topic, payload, retain: false });
   }

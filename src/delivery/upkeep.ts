@@ -58,8 +58,10 @@ export class Upkeep {
     const { deliveries, sessions } = this.#options;
     for (const consumer of deliveries.consumers) consumer.keepBounds();
     for (const selection of deliveries.routes.selections()) selection.forgetOldMarks();
+    const saved = this.#floors();
     await this.#makeRoom(() => sessions.saveCursors());
-    await this.#trim(this.#floors());
+    // What was acknowledged meanwhile is not saved; and a log that went back gives numbers anew.
+    await this.#trim(lower(saved, this.#floors()));
     await this.#compaction.run();
   }
 
@@ -122,11 +124,9 @@ export class Upkeep {
       await save();
     } catch {
       const { sessions } = this.#options;
-      const { alarms, messages } = this.#floors();
-      await this.#trim({
-        alarms: Math.min(alarms, sessions.storedFloor('alarms')),
-        messages: Math.min(messages, sessions.storedFloor('messages')),
-      });
+      const alarms = sessions.storedFloor('alarms');
+      const messages = sessions.storedFloor('messages');
+      await this.#trim(lower(this.#floors(), { alarms, messages }));
       await save();
     }
   }
@@ -136,4 +136,12 @@ export class Upkeep {
       if (upTo[log] > 0) await this.#options.logs.trim(log, upTo[log]);
     }
   }
+}
+
+/** The lower position in each log. */
+function lower(one: LogPositions, other: LogPositions): LogPositions {
+  return {
+    alarms: Math.min(one.alarms, other.alarms),
+    messages: Math.min(one.messages, other.messages),
+  };
 }

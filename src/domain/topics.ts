@@ -42,6 +42,12 @@ export function parseForwardedTopic(
   return locationId === undefined || deviceId === undefined ? undefined : { locationId, deviceId };
 }
 
+/** The device that a command's topic, as the device receives it, is about; undefined for other topics. */
+export function parseCommandTopic(topic: string): string | undefined {
+  const [first, deviceId, third] = topic.split('/');
+  return first === 'devices' && third === 'commands' ? deviceId : undefined;
+}
+
 /** The meaning of a topic that a client publishes to. */
 export type PublishTarget =
   | { readonly type: 'alarm'; readonly deviceId: string }
@@ -91,46 +97,6 @@ function devicePublish(deviceId: string, levels: readonly string[]): PublishTarg
     return { type: 'unusable', deviceId, reason: 'invalid-topic' };
   }
   return { type: 'message', deviceId, rest };
-}
-
-/** Whether a topic matches a filter; `$` topics match no leading wildcard [MQTT-4.7.2-1]. */
-export function matchesFilter(filter: string, topic: string): boolean {
-  if (topic.startsWith('$') && !filter.startsWith('$')) return false;
-  // By positions and not by `split`, because this runs for every filter of every subscriber.
-  let [from, at] = [0, 0];
-  for (;;) {
-    const filterEnd = endOfLevel(filter, from);
-    if (filterEnd === from + 1 && filter[from] === '#') return true;
-    const topicEnd = endOfLevel(topic, at);
-    const isAny = filterEnd === from + 1 && filter[from] === '+';
-    if (!isAny && !isSameLevel(filter, from, filterEnd, topic, at, topicEnd)) return false;
-    if (topicEnd === topic.length) {
-      // `a/#` matches `a` itself as well [MQTT-4.7.1-2].
-      return filterEnd === filter.length || filter.slice(filterEnd) === '/#';
-    }
-    if (filterEnd === filter.length) return false;
-    [from, at] = [filterEnd + 1, topicEnd + 1];
-  }
-}
-
-function endOfLevel(text: string, from: number): number {
-  const end = text.indexOf('/', from);
-  return end < 0 ? text.length : end;
-}
-
-function isSameLevel(
-  filter: string,
-  from: number,
-  filterEnd: number,
-  topic: string,
-  at: number,
-  topicEnd: number,
-): boolean {
-  if (filterEnd - from !== topicEnd - at) return false;
-  for (let offset = 0; offset < topicEnd - at; offset++) {
-    if (filter.charCodeAt(from + offset) !== topic.charCodeAt(at + offset)) return false;
-  }
-  return true;
 }
 
 /** Whether the text is a well-formed topic filter [MQTT-4.7.1-2], [MQTT-4.7.1-3], [MQTT-4.7.3-1]. */

@@ -8,7 +8,6 @@ import type { FootageFiles, RecordingFile, SignedRequest, Upload } from '../site
 import type { Claim, DiskReserve } from './disk-reserve.js';
 import { fileFailure, footageNotFound, isAbsent, systemCode } from './file-failures.js';
 import type { FootageQuota, Taken } from './footage-quota.js';
-import { UploadSlots } from './upload-slots.js';
 import type { UrlSignatures } from './url-signatures.js';
 
 /** Access for the gateway's own user only. */
@@ -43,7 +42,6 @@ export interface FootageFolderOptions {
  */
 export class FootageFolder implements FootageFiles {
   readonly #options: FootageFolderOptions;
-  readonly #slots = new UploadSlots();
 
   constructor(options: FootageFolderOptions) {
     this.#options = options;
@@ -66,18 +64,13 @@ export class FootageFolder implements FootageFiles {
   async receive(upload: Upload): Promise<void> {
     if ((upload.announcedBytes ?? 0) > this.#options.maxUploadBytes) throw this.#tooLarge();
     const { recording, announcedBytes = 0, chunks } = upload;
-    const giveBack = this.#slots.take(recording);
+    const taken = await this.#options.quota.begin(recording, announcedBytes);
+    let isKept = false;
     try {
-      const taken = await this.#options.quota.begin(recording.deviceId, announcedBytes);
-      let isKept = false;
-      try {
-        await this.#keep({ ...upload, chunks: counted(chunks, taken) });
-        isKept = true;
-      } finally {
-        taken.end(isKept);
-      }
+      await this.#keep({ ...upload, chunks: counted(chunks, taken) });
+      isKept = true;
     } finally {
-      giveBack();
+      taken.end(isKept);
     }
   }
 

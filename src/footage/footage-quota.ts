@@ -1,8 +1,12 @@
 import { lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Recording } from '../domain/footage.js';
 import { GatewayError } from '../errors.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
 import { isAbsent } from './file-failures.js';
+
+/** Uploads of a device at a time: enough for video and audio of one alarm and of the next. */
+const MAX_UPLOADS = 4;
 
 /** What one upload takes of its device's quota. */
 export interface Taken {
@@ -22,36 +26,70 @@ export interface FootageQuotaOptions {
   readonly watch: QuotaWatch;
 }
 
-/** Bounds the bytes of each device's recordings, so that one camera cannot fill the disk (FINDINGS S10). */
+/** What a device has uploaded, as counted in its folder and since. */
+interface Kept {
+  bytes: number;
+}
+
+/** Uploads of a device. */
+interface UnderWay {
+  readonly keys: Set<string>;
+  bytes: number;
+}
+
+/**
+ * Bounds the recordings of each device, so that one camera cannot fill the disk (FINDINGS S10).
+ *
+ * That is their bytes, and how many are uploaded at a time: one per URL, and a few per device, or it could
+ * take the connections of all others.
+ */
 export class FootageQuota {
   readonly #options: FootageQuotaOptions;
-  /** Bytes of the recordings of each device that has uploaded one since the start. */
-  readonly #kept = new Map<string, number>();
-  /** Bytes of the uploads under way. */
-  readonly #underWay = new Map<string, number>();
+  /** By device, of those that have uploaded since the start, or since some of theirs were removed. */
+  readonly #kept = new Map<string, Kept>();
+  /** By device. */
+  readonly #underWay = new Map<string, UnderWay>();
 
   constructor(options: FootageQuotaOptions) {
     this.#options = options;
   }
 
-  /** @throws GatewayError `insufficient-storage` */
-  async begin(deviceId: string, announcedBytes: number): Promise<Taken> {
-    if (!this.#kept.has(deviceId)) {
-      this.#kept.set(deviceId, await bytesIn(join(this.#options.directory, deviceId)));
-    }
-    this.#require(deviceId, announcedBytes);
+  /**
+   * @throws GatewayError `footage-already-uploaded` while another upload to the key is under way,
+   *   `store-unavailable` when the device has too many under way, `insufficient-storage`
+   */
+  async begin({ key, deviceId }: Recording, announcedBytes: number): Promise<Taken> {
+    const underWay = this.#underWay.get(deviceId) ?? { keys: new Set(), bytes: 0 };
+    requireSlot(underWay, key);
+    underWay.keys.add(key);
+    this.#underWay.set(deviceId, underWay);
     let taken = 0;
-    return {
-      take: (bytes) => {
-        this.#require(deviceId, bytes);
-        taken += bytes;
-        add(this.#underWay, deviceId, bytes);
-      },
-      end: (isKept) => {
-        add(this.#underWay, deviceId, -taken);
-        if (isKept && this.#kept.has(deviceId)) add(this.#kept, deviceId, taken);
-      },
+    const release = () => {
+      underWay.bytes -= taken;
+      underWay.keys.delete(key);
+      if (underWay.keys.size === 0) this.#underWay.delete(deviceId);
     };
+    try {
+      const kept = await this.#count(deviceId);
+      this.#require(deviceId, announcedBytes);
+      return {
+        take: (bytes) => {
+          this.#require(deviceId, bytes);
+          taken += bytes;
+          underWay.bytes += bytes;
+        },
+        end: (isKept) => {
+          release();
+          if (!isKept) return;
+          // A count made meanwhile may or may not hold this one.
+          if (this.#kept.get(deviceId) === kept) kept.bytes += taken;
+          else this.forget(deviceId);
+        },
+      };
+    } catch (error) {
+      release();
+      throw error;
+    }
   }
 
   /** Counts the device's recordings anew at its next upload: some were removed. */
@@ -61,14 +99,23 @@ export class FootageQuota {
 
   /** The device with the most recordings, of those that have uploaded one since the start. */
   largestHolder(): string | undefined {
-    const [largest] = [...this.#kept].sort(([, one], [, other]) => other - one);
+    const [largest] = [...this.#kept].sort(([, one], [, other]) => other.bytes - one.bytes);
     return largest && `device:${largest[0]}`;
+  }
+
+  async #count(deviceId: string): Promise<Kept> {
+    const known = this.#kept.get(deviceId);
+    if (known !== undefined) return known;
+    const counted = { bytes: await bytesIn(join(this.#options.directory, deviceId)) };
+    this.#kept.set(deviceId, counted);
+    return counted;
   }
 
   #require(deviceId: string, moreBytes: number): void {
     const { maxBytesOf, watch } = this.#options;
     const maxBytes = maxBytesOf(deviceId);
-    const held = (this.#kept.get(deviceId) ?? 0) + (this.#underWay.get(deviceId) ?? 0);
+    const kept = this.#kept.get(deviceId)?.bytes ?? 0;
+    const held = kept + (this.#underWay.get(deviceId)?.bytes ?? 0);
     if (held + moreBytes <= maxBytes) return;
     watch.exceeded('footage', `device:${deviceId}`);
     const detail = `The recordings of a device must not exceed ${maxBytes} bytes (limits.device.footageBytes).`;
@@ -76,10 +123,13 @@ export class FootageQuota {
   }
 }
 
-function add(bytes: Map<string, number>, deviceId: string, more: number): void {
-  const total = (bytes.get(deviceId) ?? 0) + more;
-  if (total === 0) bytes.delete(deviceId);
-  else bytes.set(deviceId, total);
+function requireSlot({ keys }: UnderWay, key: string): void {
+  if (keys.has(key)) {
+    throw new GatewayError('footage-already-uploaded', 'An upload to this URL is under way.');
+  }
+  if (keys.size < MAX_UPLOADS) return;
+  const detail = `A device may have ${MAX_UPLOADS} uploads under way at a time.`;
+  throw new GatewayError('store-unavailable', detail);
 }
 
 async function bytesIn(directory: string): Promise<number> {

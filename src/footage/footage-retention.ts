@@ -1,5 +1,7 @@
+import type { Dirent } from 'node:fs';
 import { lstat, mkdir, readdir, rm, utimes } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
 import { PLAUSIBLE_FROM_MS } from '../domain/notation.js';
 import type { Retention } from '../retention-schedule.js';
 import { isAbsent } from './file-failures.js';
@@ -12,6 +14,7 @@ export interface FootageRetentionOptions {
   readonly quota: FootageQuota;
   /** The clock that ages are measured by. */
   readonly now: () => number;
+  readonly log: Logger;
 }
 
 /** Removes recordings once they are as old as expired alarms (CONTRACT 5). */
@@ -34,46 +37,60 @@ export class FootageRetention implements Retention {
   }
 
   async removeOld(stopping: AbortSignal): Promise<number> {
-    const { directory, maxAgeMs, quota, now } = this.#options;
+    const { directory, quota, log } = this.#options;
     let removed = 0;
-    for (const deviceDirectory of await directoriesIn(directory)) {
-      for (const typeDirectory of await directoriesIn(deviceDirectory)) {
-        if (stopping.aborted) return removed;
-        removed += await removeOld(typeDirectory, now(), maxAgeMs);
+    for (const deviceId of await directoriesIn(directory)) {
+      try {
+        for (const type of await directoriesIn(join(directory, deviceId))) {
+          if (stopping.aborted) return removed;
+          removed += await this.#removeOldIn(join(directory, deviceId, type));
+        }
+      } catch (error) {
+        log.warn({ deviceId, err: error }, 'failed to remove old recordings of a device, retrying');
       }
-      quota.forget(basename(deviceDirectory));
+      quota.forget(deviceId);
+    }
+    return removed;
+  }
+
+  /**
+   * Removes recordings that are too old. The age of one written while the machine's clock was not set counts
+   * from when it is found.
+   */
+  async #removeOldIn(directory: string): Promise<number> {
+    const nowMs = this.#options.now();
+    let removed = 0;
+    for (const entry of await entriesOf(directory)) {
+      if (!entry.isFile()) continue;
+      const path = join(directory, entry.name);
+      try {
+        const { mtimeMs } = await lstat(path);
+        if (mtimeMs < PLAUSIBLE_FROM_MS) {
+          await utimes(path, new Date(nowMs), new Date(nowMs));
+        } else if (mtimeMs < nowMs - this.#options.maxAgeMs) {
+          await rm(path, { force: true });
+          removed += 1;
+        }
+      } catch (error) {
+        if (!isAbsent(error)) throw error;
+      }
     }
     return removed;
   }
 }
 
-/** Lists directories without following links, whose targets are not ours. */
+/** The names of the directories, but not of links, whose targets are not ours. */
 async function directoriesIn(directory: string): Promise<string[]> {
-  const entries = await readdir(directory, { withFileTypes: true });
-  const directories = entries.filter((entry) => entry.isDirectory() && entry.name !== DRAFTS);
-  return directories.map(({ name }) => join(directory, name));
+  const directories = (await entriesOf(directory)).filter((entry) => entry.isDirectory());
+  return directories.map(({ name }) => name).filter((name) => name !== DRAFTS);
 }
 
-/**
- * Removes recordings that are too old. The age of one written while the machine's clock was not set counts
- * from when it is found.
- */
-async function removeOld(directory: string, nowMs: number, maxAgeMs: number): Promise<number> {
-  let removed = 0;
-  for (const name of await readdir(directory)) {
-    const path = join(directory, name);
-    try {
-      const status = await lstat(path);
-      if (!status.isFile()) continue;
-      if (status.mtimeMs < PLAUSIBLE_FROM_MS) {
-        await utimes(path, new Date(nowMs), new Date(nowMs));
-      } else if (status.mtimeMs < nowMs - maxAgeMs) {
-        await rm(path, { force: true });
-        removed += 1;
-      }
-    } catch (error) {
-      if (!isAbsent(error)) throw error;
-    }
+/** What is in a directory; nothing in that of a device that was deleted meanwhile. */
+async function entriesOf(directory: string): Promise<Dirent[]> {
+  try {
+    return await readdir(directory, { withFileTypes: true });
+  } catch (error) {
+    if (isAbsent(error)) return [];
+    throw error;
   }
-  return removed;
 }

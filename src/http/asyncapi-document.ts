@@ -16,11 +16,12 @@ that the access token does not cover gets 0x80 in the SUBACK.`;
 const CREDENTIALS =
   'A device: its id and its secret. Anybody else: the `id` of an access token and the token.';
 
-const SCHEMAS = messageSchemas();
+type MessageSchemas = Readonly<Record<string, object>>;
 
 /** The AsyncAPI 3.0 document of the MQTT side, from the schemas of the messages. */
 export function asyncApiDocument(version: string) {
   const channels = Object.entries(CHANNELS);
+  const schemas = messageSchemas();
   return {
     asyncapi: '3.0.0',
     info: {
@@ -44,9 +45,9 @@ export function asyncApiDocument(version: string) {
     ),
     components: {
       securitySchemes: { credentials: { type: 'userPassword', description: CREDENTIALS } },
-      schemas: SCHEMAS,
+      schemas,
       messages: Object.fromEntries(
-        channels.map(([name, channel]) => [name, message(name, channel)]),
+        channels.map(([name, channel]) => [name, message(name, channel, schemas)]),
       ),
     },
   };
@@ -89,18 +90,18 @@ function operation(name: string, { action, summary, qos, retain }: Channel) {
   };
 }
 
-function message(name: string, { summary, payload }: Channel) {
+function message(name: string, { summary, payload }: Channel, schemas: MessageSchemas) {
   if (payload === undefined) return { name, summary, contentType: BYTES_TYPE };
   const id = messageNames.get(payload)?.id ?? name;
   return {
     ...{ name, summary, contentType: JSON_TYPE },
     payload: { $ref: reference(id) },
-    examples: [{ name: id, payload: exampleOf(SCHEMAS[id], SCHEMAS) }] as const,
+    examples: [{ name: id, payload: exampleOf(schemas[id], schemas) }] as const,
   };
 }
 
 /** The named schemas in JSON Schema draft 7, which AsyncAPI's default is a superset of. */
-function messageSchemas(): Readonly<Record<string, object>> {
+function messageSchemas(): MessageSchemas {
   const options = { target: 'draft-7', io: 'input', uri: reference } as const;
   const { schemas } = z.toJSONSchema(messageNames, options);
   const entries = Object.entries(schemas).map(([id, { $schema: _, $id: __, ...schema }]) => {

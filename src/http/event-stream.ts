@@ -4,10 +4,14 @@ import type { EventSubscription, StreamMessage, StreamOutlet } from '../site/eve
 /** A reader may count on a heartbeat in every five seconds. */
 const CHECK_INTERVAL_MS = 2_000;
 const CHECKS_PER_HEARTBEAT = 2;
-/** How long a client may leave unread what was handed to the network. */
+/** How long a client may leave unread a piece that was handed to the network. */
 const UNREAD_AFTER_MS = 5_000;
+/** Bytes of a piece, which a client on the slowest of links takes in time. */
+const PIECE_BYTES = 16 * 1024;
 /** Bytes that may wait for the network; beyond that a client misses what is not in a log. */
 const MAX_WAITING_BYTES = 256 * 1024;
+/** A client that was behind by as much gets more when so little waits. */
+const LOW_WATER_BYTES = MAX_WAITING_BYTES / 2;
 const NO_VALUE = Buffer.from('null');
 const LINE_END = /\r\n|\r|\n/g;
 
@@ -19,8 +23,14 @@ export interface EventStreamOptions {
   readonly elapsed: () => number;
 }
 
+/** An event, or the rest of one, and the message that is taken with it. */
+interface Frame {
+  bytes: Buffer;
+  readonly message: StreamMessage | undefined;
+}
+
 /**
- * A response of server-sent events, which writes at once all that has come since it last did.
+ * A response of server-sent events, which writes together what has come since it last did.
  *
  * Messages are acknowledged when the network has taken them, so that the rest waits in the log.
  */
@@ -28,11 +38,11 @@ export class EventStream implements StreamOutlet {
   readonly body: ReadableStream<Uint8Array>;
   readonly #options: EventStreamOptions;
   #subscription: EventSubscription | undefined;
-  #frames: Buffer[] = [];
-  #messages: StreamMessage[] = [];
+  readonly #frames: Frame[] = [];
   #waitingBytes = 0;
-  /** What was handed to the network, and is not known to be taken. */
-  #handedOver: readonly StreamMessage[] = [];
+  #wasFull = false;
+  /** Messages that were handed to the network to their end, and are not known to be taken. */
+  #handedOver: StreamMessage[] = [];
   #handedOverAtMs: number | undefined;
   #isEnded = false;
   #notice: () => void = () => undefined;
@@ -65,8 +75,7 @@ export class EventStream implements StreamOutlet {
   }
 
   send(message: StreamMessage): void {
-    this.#messages.push(message);
-    this.#add(frameOf(message));
+    this.#add(frameOf(message), message);
   }
 
   end(): void {
@@ -79,10 +88,11 @@ export class EventStream implements StreamOutlet {
     this.#notice();
   }
 
-  #add(frame: Buffer): void {
+  #add(bytes: Buffer, message?: StreamMessage): void {
     if (this.#isEnded) return;
-    this.#frames.push(frame);
-    this.#waitingBytes += frame.length;
+    this.#frames.push({ bytes, message });
+    this.#waitingBytes += bytes.length;
+    if (!this.isWritable) this.#wasFull = true;
     this.#notice();
   }
 
@@ -102,15 +112,28 @@ export class EventStream implements StreamOutlet {
   }
 
   #handOver(controller: ReadableStreamDefaultController<Uint8Array>): void {
-    const piece = Buffer.concat(this.#frames);
-    const wasFull = !this.isWritable;
-    this.#handedOver = this.#messages;
     this.#handedOverAtMs = this.#options.elapsed();
-    this.#frames = [];
-    this.#messages = [];
-    this.#waitingBytes = 0;
-    controller.enqueue(piece);
-    if (wasFull) this.#subscription?.wake();
+    controller.enqueue(this.#takePiece());
+    if (!this.#wasFull || this.#waitingBytes > LOW_WATER_BYTES) return;
+    this.#wasFull = false;
+    this.#subscription?.wake();
+  }
+
+  #takePiece(): Buffer {
+    const parts: Buffer[] = [];
+    let room = PIECE_BYTES;
+    for (const frame of this.#frames) {
+      const part = frame.bytes.subarray(0, room);
+      frame.bytes = frame.bytes.subarray(part.length);
+      parts.push(part);
+      room -= part.length;
+      if (frame.bytes.length > 0) break;
+      if (frame.message !== undefined) this.#handedOver.push(frame.message);
+    }
+    const rest = this.#frames.findIndex(({ bytes }) => bytes.length > 0);
+    this.#frames.splice(0, rest < 0 ? this.#frames.length : rest);
+    this.#waitingBytes -= PIECE_BYTES - room;
+    return Buffer.concat(parts);
   }
 
   /** Sends a heartbeat, or ends the stream of a client that does not read. */

@@ -23,10 +23,15 @@ export interface HttpConnectionOptions {
   /** The line in which it waits until the client is known. */
   readonly network: string;
   readonly turns: ProcessorShare;
-  /** Called when a request has been parsed, and when none is left to be answered. */
+  /** Called when a request has been parsed or another protocol taken up, and when nothing is left to be answered. */
   readonly onBusy: (isBusy: boolean) => void;
   /** Called when all is answered, and only the client's end is awaited. */
   readonly onEnding: () => void;
+}
+
+/** The connection of a request; undefined where Node reads the sockets itself. */
+export function connectionOf({ socket }: { readonly socket: unknown }): HttpConnection | undefined {
+  return socket instanceof HttpConnection ? socket : undefined;
 }
 
 /**
@@ -37,7 +42,7 @@ export interface HttpConnectionOptions {
  */
 export class HttpConnection extends SocketFront<Socket> implements ShareUser {
   line: string;
-  isKnown = false;
+  kind: ShareUser['kind'] = 'stranger';
   /** For Node, which buffers as much of a body before it pauses the connection. */
   override readonly readableHighWaterMark = BODY_BUFFER_BYTES;
   readonly #turns: ProcessorShare;
@@ -102,15 +107,15 @@ export class HttpConnection extends SocketFront<Socket> implements ShareUser {
   know(principal: string): void {
     this.#turns.leave(this);
     this.line = principal;
-    this.isKnown = true;
+    this.kind = 'known';
     this.#want();
   }
 
   /** Waits for a turn for work that goes on; returns the function that ends it. */
   turn(): Promise<() => void> {
-    const { line, isKnown } = this;
+    const { line, kind } = this;
     return new Promise((resolve) => {
-      this.#turns.want({ line, isKnown, takeTurn: () => resolve(this.#turns.hold()) });
+      this.#turns.want({ line, kind, takeTurn: () => resolve(this.#turns.hold()) });
     });
   }
 
@@ -156,6 +161,7 @@ export class HttpConnection extends SocketFront<Socket> implements ShareUser {
   /** Hands over the socket, with the bytes that are not read, to another protocol. */
   handOver(): Socket {
     this.#isHandedOver = true;
+    this.#onBusy(true);
     this.#turns.leave(this);
     this.behind.off('readable', this.#onReadable);
     this.behind.off('end', this.#onEnd);

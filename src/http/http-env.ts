@@ -19,10 +19,6 @@ export interface HttpEnv {
   Bindings: HttpBindings & {
     /** Lets the body take as long as a large upload over a slow line. */
     readonly expectLongBody?: () => void;
-    /** Waits for another turn of the connection, for work that goes on; returns the function that ends it. */
-    readonly turn?: () => Promise<() => void>;
-    /** Has the connection take its turns as this principal's from now on. */
-    readonly know?: (principal: string) => void;
   };
   Variables: {
     requestId: string;
@@ -72,7 +68,7 @@ export function addStandingCheck(c: Context<HttpEnv>, check: StandingCheck): voi
 /**
  * Checks again that the request is permitted.
  *
- * Callers decide how long a body takes. Meanwhile their credential may have ended, or the resource may have
+ * Callers decide how long a body or a download takes. Meanwhile their credential may have ended, or the resource may have
  * moved out of its reach.
  *
  * @throws GatewayError the errors of the route's guards

@@ -5,12 +5,12 @@ import type { Duplex } from 'node:stream';
 import { getRequestListener, RequestError } from '@hono/node-server';
 import type { Logger } from 'pino';
 import { isLoopbackAddress, networkOf } from '../domain/addresses.js';
+import { type BoundAddress, listen } from '../listen.js';
 import type { ProcessorShare } from '../processor-share.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
 import { TlsHandshakes } from '../tls-handshakes.js';
 import { ConnectionQuota } from './connection-quota.js';
-import { HttpConnection } from './http-connection.js';
-import { type BoundAddress, listen } from './listen.js';
+import { connectionOf, HttpConnection } from './http-connection.js';
 import { answerClientError, BodyTimeout, problemResponse } from './unroutable.js';
 import { requestClass } from './upgrade-offer.js';
 
@@ -114,7 +114,10 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     });
   }
   return {
-    start: () => listen(server, options),
+    start: () => {
+      const protocol = options.tls === undefined ? 'http' : 'https';
+      return listen(server, { ...options, protocol });
+    },
     stop: (deadlineMs) => close(server, quota, deadlineMs),
   };
 }
@@ -176,9 +179,9 @@ function handshakesFor(options: HttpListenerOptions): TlsHandshakes | undefined 
 function answerRequests(server: Server, options: HttpListenerOptions): void {
   const handle = requestListener(options);
   server.on('request', (request, response) => {
-    const socket: unknown = request.socket;
-    if (!(socket instanceof HttpConnection)) return;
-    if (socket.encrypted) {
+    const connection = connectionOf(request);
+    if (connection === undefined) return;
+    if (connection.encrypted) {
       response.setHeader('Strict-Transport-Security', `max-age=${HSTS_SECONDS}`);
     }
     response.once('close', () => {
@@ -187,7 +190,7 @@ function answerRequests(server: Server, options: HttpListenerOptions): void {
     });
     // A stalled body is answered at its timeout; without a listener Node closes the connection.
     request.on('timeout', () => undefined);
-    socket.queue(request, response, () => handle(request, response));
+    connection.queue(request, response, () => handle(request, response));
   });
 }
 
@@ -198,16 +201,10 @@ function requestListener(options: HttpListenerOptions): RequestListener {
     { incoming, outgoing },
   ) => {
     const expectLongBody = limitBodyTime(incoming, outgoing, bodyTimeoutMs);
-    const socket: unknown = incoming.socket;
-    const connection = socket instanceof HttpConnection ? socket : undefined;
     // Otherwise it is the client who keeps the app waiting.
     const release = incoming.complete ? turns.hold() : undefined;
     try {
-      return await app.fetch(request, {
-        ...{ incoming, outgoing, expectLongBody },
-        know: connection?.know.bind(connection),
-        turn: connection?.turn.bind(connection),
-      });
+      return await app.fetch(request, { incoming, outgoing, expectLongBody });
     } finally {
       release?.();
       // The unread rest of a body must not be taken for the next request (RFC 9112, 9.6).

@@ -6,6 +6,7 @@ import { networkOf } from '../domain/addresses.js';
 import type { Denials } from '../site/denials.js';
 import { actorOf, requestDetails, subjectOf, whoAsks } from './actor.js';
 import type { HttpDependencies } from './dependencies.js';
+import { connectionOf } from './http-connection.js';
 import { type HttpEnv, pathOf } from './http-env.js';
 import { isOwnFailure, problemReply, toGatewayError } from './problem.js';
 
@@ -52,7 +53,7 @@ export function requestContext({
     if (who.principal !== undefined) {
       knownNetworks.add(networkOf(who.address));
       const type = c.get('caller') === undefined ? 'device' : 'token';
-      c.env.know?.(`${type}:${who.principal}`);
+      connectionOf(c.env.incoming)?.know(`${type}:${who.principal}`);
     }
     // Monitoring and listings come in by the second; a change is worth a line by default.
     const level = method === 'GET' || method === 'HEAD' ? 'debug' : 'info';

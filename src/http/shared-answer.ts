@@ -1,7 +1,7 @@
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Context } from 'hono';
-import { preferred } from './content-negotiation.js';
+import { accepts } from 'hono/accepts';
 import type { HttpEnv } from './http-env.js';
 
 /** How much of a body is handed to a connection at a time. */
@@ -26,7 +26,9 @@ export class SharedAnswer {
 
   async to(c: Context<HttpEnv>): Promise<Response> {
     const length = (bytes: Uint8Array) => ({ 'Content-Length': String(bytes.length) });
-    if (preferred(c, 'Accept-Encoding', ['identity', 'gzip']) === 'identity') {
+    const supports = ['identity', 'gzip'];
+    const coding = accepts(c, { header: 'Accept-Encoding', supports, default: 'identity' });
+    if (coding === 'identity') {
       return c.body(pieces(this.#bytes), 200, { ...this.#headers, ...length(this.#bytes) });
     }
     // In a thread of its own: it takes as long as dozens of alarms.

@@ -3,7 +3,6 @@ import type { Logger } from 'pino';
 import type { Forwarder, MessageToForward } from '../delivery/forwarder.js';
 import type { NewMessage } from '../delivery/log-entry.js';
 import type { RetainedMessages } from '../delivery/retained-messages.js';
-import { SharedTurn } from '../delivery/shared-turn.js';
 import { type DeviceContext, statusText } from '../domain/messages.js';
 import type { Device } from '../domain/site.js';
 import { forwardedTopic, parseForwardedTopic } from '../domain/topics.js';
@@ -28,11 +27,6 @@ export interface Announcement extends PresenceRecord {
   readonly status: NewMessage;
 }
 
-/** A device whose connect or disconnect has yet to be announced. */
-interface Change extends PresenceRecord {
-  readonly sinceMs: number;
-}
-
 /** A device's connection. */
 export interface DeviceConnection {
   /** Milliseconds since the device was last heard. */
@@ -50,9 +44,6 @@ interface Seen {
 /** A part of the three seconds that the gateway has for all but the store (`gateway.ts`). */
 const STOP_TIMEOUT_MS = 2_500;
 const CLOSING_LOOK_EVERY_MS = 10;
-/** Announcements per write: as many as of messages in a batch, and for the same reason. */
-const MAX_ANNOUNCEMENTS = 250;
-const FAILED = 'failed to announce presence';
 const ALL_STATUSES = forwardedTopic('+', '+', 'status');
 
 export interface PresenceOptions {
@@ -69,10 +60,7 @@ export interface PresenceOptions {
 export class Presence {
   readonly #options: PresenceOptions;
   readonly #seen = new Map<string, Seen>();
-  /** After a restart thousands of devices come back at once: all that wait are one write. */
-  #changes: Change[] = [];
-  readonly #announcing = new SharedTurn(() => this.#announceAll());
-  /** Changes and messages that are not stored yet. */
+  /** Forwarded statuses that are not stored yet. */
   #unstored = 0;
   /** Devices that were online when the gateway ended, and are not announced offline since. */
   readonly #leftOnline = new Set<string>();
@@ -80,7 +68,7 @@ export class Presence {
 
   constructor(options: PresenceOptions) {
     this.#options = options;
-    this.#renewal = new StatusRenewal((deviceId) => this.#renew(deviceId), options.log);
+    this.#renewal = new StatusRenewal((deviceIds) => this.#publish(deviceIds), options.log);
   }
 
   /**
@@ -93,15 +81,12 @@ export class Presence {
     }
   }
 
-  /** Resolves once announcements are stored, or after a timeout: the store may be away. */
+  /** Resolves once all statuses are stored, or after a timeout: the store may be away. */
   async stop(): Promise<void> {
     const untilMs = performance.now() + STOP_TIMEOUT_MS;
-    const deadline = delay(STOP_TIMEOUT_MS, undefined, { ref: false });
     // Connections that the broker has closed end one after the other.
-    do {
-      await Promise.race([this.#renewal.done(), deadline]);
-      await delay(CLOSING_LOOK_EVERY_MS);
-    } while ((this.#unstored > 0 || this.onlineCount > 0) && performance.now() < untilMs);
+    do await delay(CLOSING_LOOK_EVERY_MS);
+    while (!this.#isSettled && performance.now() < untilMs);
     this.#renewal.stop();
   }
 
@@ -115,7 +100,7 @@ export class Presence {
   /** Announces offline the devices that were online when the gateway ended and are not back. */
   start(): void {
     for (const deviceId of this.#leftOnline) {
-      if (!this.of(deviceId).online) this.#announce(deviceId, false);
+      if (!this.of(deviceId).online) this.#announce(deviceId);
     }
     this.#leftOnline.clear();
   }
@@ -139,7 +124,7 @@ export class Presence {
     };
     this.#seen.set(deviceId, seen);
     seen.connections.add(connection);
-    if (seen.connections.size === 1) this.#announce(deviceId, true);
+    if (seen.connections.size === 1) this.#announce(deviceId);
   }
 
   /** Notes the end of a device's connection. */
@@ -148,7 +133,7 @@ export class Presence {
     if (seen === undefined) return;
     seen.lastSeenAtMs = this.#lastSeenAtMs(seen);
     seen.connections.delete(connection);
-    if (seen.connections.size === 0) this.#announce(deviceId, false);
+    if (seen.connections.size === 0) this.#announce(deviceId);
   }
 
   /**
@@ -172,16 +157,21 @@ export class Presence {
     }
   }
 
+  /** Announces a deleted device offline, and knows it no more: another may get its id. */
+  removed(device: Device): void {
+    this.left(device);
+    this.#seen.delete(device.id);
+    this.#leftOnline.delete(device.id);
+  }
+
   /**
    * Announces the device offline at the place that it has left.
    *
-   * After a move or a deletion, subscribers to that place must not go on taking the device for
-   * online.
+   * Subscribers to that place must not go on taking the device for online.
    */
   left(before: Device): void {
     const context = this.#options.model.contextOf(before);
     if (context === undefined || !this.of(before.id).online) return;
-    this.#unstored++;
     this.#forward(before.id, this.#statusOf(context, false, this.#options.now()));
   }
 
@@ -200,49 +190,36 @@ export class Presence {
     return Math.round(this.#options.now() - silentMs);
   }
 
-  #announce(deviceId: string, online: boolean): void {
+  get #isSettled(): boolean {
+    return this.#renewal.isIdle && this.#unstored === 0 && this.onlineCount === 0;
+  }
+
+  /** Has it announced that the device has come or gone. */
+  #announce(deviceId: string): void {
     const seen = this.#seen.get(deviceId);
+    if (seen === undefined) return;
     if (this.#options.model.device(deviceId) === undefined) {
       this.#seen.delete(deviceId);
       return;
     }
-    const sinceMs = this.#options.now();
-    if (seen !== undefined) seen.sinceMs = sinceMs;
-    const lastSeenAtMs = this.of(deviceId).lastSeenAtMs ?? sinceMs;
-    this.#unstored++;
-    this.#changes.push({ deviceId, online, sinceMs, lastSeenAtMs });
-    void this.#announcing.take();
+    seen.sinceMs = this.#options.now();
+    this.#renewal.request(deviceId);
   }
 
-  /** Announces the changes so far, each at the place where its device is now. */
-  async #announceAll(): Promise<void> {
-    const changes = this.#changes;
-    this.#changes = [];
-    while (changes.length > 0) {
-      const batch = changes.splice(0, MAX_ANNOUNCEMENTS);
-      const announcements = batch.flatMap(({ sinceMs, ...record }) => {
-        const context = this.#options.model.context(record.deviceId);
-        if (context === undefined) return [];
-        const { deviceId, online, lastSeenAtMs } = record;
-        const status = this.#statusOf(context, online, sinceMs);
-        return [{ deviceId, online, lastSeenAtMs, status }];
-      });
-      this.#unstored -= batch.length - announcements.length;
-      try {
-        await this.#options.store.save(announcements);
-        for (const { deviceId, status } of announcements) this.#forward(deviceId, status);
-      } catch (error) {
-        this.#unstored -= announcements.length;
-        this.#options.log.warn({ err: error, devices: announcements.length }, FAILED);
-      }
-    }
-  }
-
-  async #renew(deviceId: string): Promise<void> {
-    const [seen, context] = [this.#seen.get(deviceId), this.#options.model.context(deviceId)];
-    if (seen === undefined || context === undefined) return;
-    const status = this.#statusOf(context, seen.connections.size > 0, seen.sinceMs);
-    await this.#options.forwarder.forwardAndWait({ ...status, retain: true });
+  /** Saves presence and retains statuses, each at the place where its device is now; then forwards. */
+  async #publish(deviceIds: readonly string[]): Promise<void> {
+    const announcements = deviceIds.flatMap((deviceId) => {
+      const [seen, context] = [this.#seen.get(deviceId), this.#options.model.context(deviceId)];
+      if (seen === undefined || context === undefined) return [];
+      const online = seen.connections.size > 0;
+      const lastSeenAtMs = this.#lastSeenAtMs(seen);
+      return [
+        { deviceId, online, lastSeenAtMs, status: this.#statusOf(context, online, seen.sinceMs) },
+      ];
+    });
+    for (const { status } of announcements) this.#options.forwarder.noteRetained(status.topic);
+    await this.#options.store.save(announcements);
+    for (const { deviceId, status } of announcements) this.#forward(deviceId, status);
   }
 
   #statusOf(context: DeviceContext, online: boolean, sinceMs: number): MessageToForward {
@@ -258,9 +235,10 @@ export class Presence {
   }
 
   #forward(deviceId: string, status: MessageToForward): void {
+    this.#unstored++;
     this.#options.forwarder.forward(status, (isStored) => {
       this.#unstored--;
-      if (!isStored) this.#options.log.warn({ deviceId }, FAILED);
+      if (!isStored) this.#options.log.warn({ deviceId }, 'failed to announce presence');
     });
   }
 }

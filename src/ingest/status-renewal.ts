@@ -2,36 +2,42 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { pause } from '../site/pause.js';
 
-/** A care home's rename concerns all of its devices: alarms must get in between. */
-const SLICE_LENGTH = 50;
+/**
+ * After a restart thousands of devices come back at once, and a care home's rename concerns all of its
+ * devices: as many statuses are one write as messages are a batch, and alarms get in between.
+ */
+const SLICE_LENGTH = 250;
 const RETRY_AFTER_MS = 500;
 
 /**
- * Publishes the statuses of changed devices, a slice at a time.
+ * Publishes the statuses of devices that have come, gone or changed, a slice at a time.
  *
- * Each status is rendered when its turn comes, so of several changes only the newest state goes out.
+ * Each status is rendered when its turn comes, so of several changes only the newest state goes out. A
+ * slice that fails is retried: a device must not be shown as online for ever that has gone.
  */
 export class StatusRenewal {
-  readonly #publish: (deviceId: string) => Promise<void>;
+  readonly #publish: (deviceIds: readonly string[]) => Promise<void>;
   readonly #log: Logger;
   readonly #waiting = new Set<string>();
   readonly #stopping = new AbortController();
-  #run: Promise<void> | undefined;
+  #isRunning = false;
 
-  /** @param publish resolves once the device's status is stored */
-  constructor(publish: (deviceId: string) => Promise<void>, log: Logger) {
+  /** @param publish resolves once the devices' statuses are stored */
+  constructor(publish: (deviceIds: readonly string[]) => Promise<void>, log: Logger) {
     this.#publish = publish;
     this.#log = log;
   }
 
   request(deviceId: string): void {
     this.#waiting.add(deviceId);
-    this.#run ??= this.#publishAll();
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    void this.#publishAll();
   }
 
-  /** Resolves once all requested statuses are stored. */
-  async done(): Promise<void> {
-    await this.#run;
+  /** Whether all requested statuses are stored. */
+  get isIdle(): boolean {
+    return !this.#isRunning;
   }
 
   stop(): void {
@@ -45,21 +51,19 @@ export class StatusRenewal {
     let isFailing = false;
     while (this.#waiting.size > 0 && !signal.aborted) {
       const slice = [...take(this.#waiting, SLICE_LENGTH)];
-      const results = await Promise.allSettled(slice.map((deviceId) => this.#publish(deviceId)));
-      const failed = slice.filter((_, index) => results[index]?.status === 'rejected');
-      if (failed.length === 0) {
+      try {
+        await this.#publish(slice);
         isFailing = false;
-        continue;
+      } catch (err) {
+        const fields = { err, devices: slice.length };
+        if (!isFailing) this.#log.warn(fields, 'failed to publish statuses, retrying');
+        isFailing = true;
+        for (const deviceId of slice) this.#waiting.add(deviceId);
+        await pause(RETRY_AFTER_MS, signal);
       }
-      const err = results.find((result) => result.status === 'rejected')?.reason;
-      if (!isFailing)
-        this.#log.warn({ err, devices: failed.length }, 'failed to publish statuses, retrying');
-      isFailing = true;
-      for (const deviceId of failed) this.#waiting.add(deviceId);
-      await pause(RETRY_AFTER_MS, signal);
     }
     // At once: a request that comes now begins the next run.
-    this.#run = undefined;
+    this.#isRunning = false;
   }
 }
 

@@ -7,7 +7,8 @@ import { Script } from './scripts.js';
 
 const expireAlarms = new Script('expire-alarms', z.number());
 const entriesSchema = z.array(z.tuple([z.string(), z.array(z.string())]));
-const timeSchema = z.coerce.number();
+/** 0 for what is no time: its age is unknown, as is that of a time before any gateway. */
+const timeSchema = z.coerce.number().catch(0);
 
 /** Redis serves nobody else while a script runs: some milliseconds for this many. */
 const ALARMS_PER_CALL = 200;
@@ -59,7 +60,7 @@ export class AlarmRetention implements Retention {
    * Finds the newest alarm that may be removed; 0 for none.
    *
    * The age of an alarm that an earlier version recorded by a clock that was not set is unknown
-   * (CONTRACT 4.7): it expires with the first later alarm whose age is known.
+   * (CONTRACT 4.7), as is that of a damaged record: it expires with the first later alarm whose age is known.
    */
   async #lastBefore(timeMs: number, unackedFrom: number, stopping: AbortSignal): Promise<number> {
     const { redis, keys } = this.#options;

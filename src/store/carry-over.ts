@@ -6,6 +6,7 @@ import { parseJson } from '../domain/notation.js';
 import { GatewayError } from '../errors.js';
 import { carryAuditRecordsOver } from './audit/carry-over.js';
 import type { Keys } from './keys.js';
+import { removeLeftovers } from './leftovers.js';
 import { scannedKeys } from './scan.js';
 import { Script } from './scripts.js';
 import { execute } from './transaction.js';
@@ -69,14 +70,16 @@ export class CarryOver {
         `the store was written by a newer version of the gateway (layout ${layout}, this version knows ${LAYOUT}): install that version, or restore a backup from before it`,
       );
     }
-    const places = layout < LAYOUT_OF_PLACES ? await this.#carryPlacesOver() : 0;
+    const isOfVersion1 = layout < LAYOUT_OF_PLACES;
+    const places = isOfVersion1 ? await this.#carryPlacesOver() : 0;
+    const leftovers = isOfVersion1 ? await removeLeftovers(this.#redis, this.#keys) : 0;
     const sessions = layout < LAYOUT_OF_OWNERS ? await this.#carrySessionsOver() : 0;
     const auditRecords =
       layout < LAYOUT_OF_AUDIT_STREAM ? await carryAuditRecordsOver(this.#redis, this.#keys) : 0;
     await this.#redis.set(this.#keys.layout, LAYOUT);
-    if (places + sessions + auditRecords === 0) return;
+    if (places + leftovers + sessions + auditRecords === 0) return;
     this.#log.info(
-      { places, sessions, auditRecords },
+      { places, leftovers, sessions, auditRecords },
       'carried the data of an earlier version over',
     );
   }

@@ -4,6 +4,7 @@ import { GatewayError } from '../errors.js';
 import { followPrimary, isElsewhere } from './follow-primary.js';
 import { primaryConnector } from './primary-connector.js';
 import type { PrimaryWatch } from './primary-watch.js';
+import { breakOnTimeout, watchSilence } from './silence.js';
 import type { StoreAccess } from './store-access.js';
 import type { StoreOutages } from './store-outages.js';
 
@@ -60,7 +61,7 @@ export interface ConnectionOptions extends StorePlace {
  */
 export function connectRedis(options: ConnectionOptions): StoreConnection {
   const redis = connect(options, { maxRetriesPerRequest: null }, true);
-  watchSilence(redis, options);
+  watchSilence(redis, options, options.maxSilenceMs ?? MAX_SILENCE_MS);
   return redis;
 }
 
@@ -74,7 +75,9 @@ export function connectManagementRedis(options: ConnectionOptions): StoreConnect
     autoResendUnfulfilledCommands: false,
     commandTimeout: MANAGEMENT_TIMEOUT_MS,
   };
-  return connect(options, specific, false);
+  const redis = connect(options, specific, false);
+  breakOnTimeout(redis, options, MANAGEMENT_TIMEOUT_MS);
+  return redis;
 }
 
 /** Resolves once the connection can be used. */
@@ -141,40 +144,4 @@ function reportOutages(redis: Redis, { outages, name }: ConnectionOptions): void
   redis.on('error', (error) => outages.begin(name, error));
   redis.on('reconnecting', () => outages.begin(name, undefined));
   redis.on('ready', () => outages.end(name));
-}
-
-/**
- * Breaks a connection on which the server has gone silent.
- *
- * The kernel reports a peer that vanished (a pulled cable) only after some 15 minutes, and ioredis'
- * `socketTimeout` can fire on the connection after the one it was set for. On a local socket no peer can
- * vanish: a server that is silent there is busy.
- */
-function watchSilence(redis: Redis, options: ConnectionOptions): void {
-  if (redis.options.path !== undefined && redis.options.path !== null) return;
-  const { log, name, maxSilenceMs = MAX_SILENCE_MS } = options;
-  let isWaiting = false;
-  let isBreaking = false;
-  const probe = () => {
-    if (isWaiting || redis.status !== 'ready') return;
-    isWaiting = true;
-    // Repeated, because after a reconnect this PING is pending on the new connection.
-    const overdue = setInterval(() => {
-      if (isBreaking || (redis.status !== 'ready' && redis.status !== 'connect')) return;
-      isBreaking = true;
-      redis.once('close', () => {
-        isBreaking = false;
-      });
-      log.warn({ connection: name, maxSilenceMs }, 'the store is silent, reconnecting');
-      redis.disconnect(true);
-    }, maxSilenceMs);
-    const answered = () => {
-      clearInterval(overdue);
-      isWaiting = false;
-    };
-    redis.ping().then(answered, answered);
-  };
-  const timer = setInterval(probe, maxSilenceMs / 2);
-  timer.unref();
-  redis.once('end', () => clearInterval(timer));
 }

@@ -15,36 +15,3 @@ export async function answering<T>(call: () => Promise<T>): Promise<T> {
     throw new GatewayError('store-unavailable', 'The store does not answer.', { cause: error });
   }
 }
-
-/** Errors of a store that is full, loading or being replaced, or whose lease another gateway has. */
-const TEMPORARY_ERRORS: readonly string[] = [
-  'OOM',
-  'MISCONF',
-  'READONLY',
-  'LOADING',
-  'BUSY',
-  'MASTERDOWN',
-  'CLUSTERDOWN',
-  'TRYAGAIN',
-  'MOVED',
-  'ASK',
-  'NOREPLICAS',
-  'FENCED',
-];
-
-/**
- * Runs a write that the caller retries while the store cannot take it.
- *
- * @throws GatewayError `store-unavailable` for a temporary error; any other error as it is
- */
-export async function writing<T>(call: () => Promise<T>): Promise<T> {
-  try {
-    return await call();
-  } catch (error) {
-    const message = error instanceof Error ? error.message : '';
-    const temporary = TEMPORARY_ERRORS.find((code) => message.startsWith(code));
-    if (temporary === undefined) throw error;
-    const detail = `The store refuses to write (${temporary}).`;
-    throw new GatewayError('store-unavailable', detail, { cause: error });
-  }
-}

@@ -1,9 +1,10 @@
 import type { Command, Redis } from 'ioredis';
+import { replyCode } from '../delivery/reply-code.js';
 
 /** Answers of a server that is not the primary of the key: it has done nothing. */
-const ELSEWHERE = /(?:^|: -)(?:READONLY|MOVED)\b/;
+const ELSEWHERE: ReadonlySet<string> = new Set(['READONLY', 'MOVED']);
 /** Answers of a primary that does nothing at present: its slot is moving, or has no majority of the cluster. */
-const LATER = /(?:^|: -)(?:ASK|TRYAGAIN|CLUSTERDOWN)\b/;
+const LATER: ReadonlySet<string> = new Set(['ASK', 'TRYAGAIN', 'CLUSTERDOWN']);
 const LATER_MS = 50;
 
 /** Emitted by a connection: a write is refused for now (with the reason's code), and all of them were taken. */
@@ -21,7 +22,7 @@ export interface FollowOptions {
 
 /** Whether another server has become the primary. */
 export function isElsewhere(error: Error): boolean {
-  return ELSEWHERE.test(error.message);
+  return ELSEWHERE.has(replyCode(error) ?? '');
 }
 
 /**
@@ -88,7 +89,7 @@ class Follower {
     if (!isRetrying || command.inTransaction) return;
     const { reject } = command;
     command.reject = (error) => {
-      const isRetried = isElsewhere(error) || LATER.test(error.message);
+      const isRetried = isElsewhere(error) || LATER.has(replyCode(error) ?? '');
       if (!isRetried || this.#redis.status === 'end') {
         reject.call(command, error);
         return;
@@ -103,8 +104,7 @@ class Follower {
     if (this.#refused.has(command)) return;
     this.#refused.add(command);
     this.#refusals++;
-    const [code = ''] = /[A-Z]{3,}/.exec(error.message) ?? [];
-    this.#redis.emit(REFUSED, code);
+    this.#redis.emit(REFUSED, replyCode(error));
     const settled = () => {
       if (--this.#refusals === 0) this.#redis.emit(TAKEN);
     };

@@ -1,4 +1,3 @@
-import type { Cluster, Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Lease, LeaseState } from './lease.js';
 import type { Fence } from './write-guard.js';
@@ -8,8 +7,6 @@ const ASK_INTERVAL_MS = 25;
 
 export interface LeaseKeeperOptions {
   readonly lease: Lease;
-  /** The connection of the lease alone, whose commands fail soon. */
-  readonly redis: Redis | Cluster;
   readonly renewMs: number;
   readonly log: Logger;
 }
@@ -148,13 +145,9 @@ export class LeaseKeeper {
 
   /** A store that is away is logged as such (StoreOutages). */
   readonly #failed = (error: unknown): void => {
-    const { redis, log } = this.#options;
-    const isSilent = error instanceof Error && error.message === 'Command timed out';
-    // The kernel reports a peer that vanished only after minutes.
-    if (isSilent && redis.status === 'ready') redis.disconnect(true);
     const isRefused = error instanceof Error && error.name === 'ReplyError';
     const level = isRefused && !this.#hasFailed ? 'warn' : 'debug';
     this.#hasFailed ||= isRefused;
-    log[level]({ err: error }, 'the store refuses the lease');
+    this.#options.log[level]({ err: error }, 'the store refuses the lease');
   };
 }

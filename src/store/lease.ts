@@ -9,21 +9,12 @@ const RANDOM_BYTES = 3;
 /** Between two answers of a store that is there; far more than one that is slow takes. */
 const MAX_GAP_MS = 1_000;
 
-const takeReply = z.tuple([z.number(), z.number(), z.string(), z.string()]);
-const renewReply = z.tuple([z.number(), z.number(), z.string()]);
-
-/** The scripts, which a store whose memory is full takes as well: it is served live (CONTRACT 4.4). */
-const SCRIPTS = {
-  take: new Script('take-lease', takeReply, 'allow-oom'),
-  renew: new Script('renew-lease', renewReply, 'allow-oom'),
-  release: new Script('release-lease', z.number(), 'allow-oom'),
-};
-/** The same for Redis 6.2, whose scripts have no flags. */
-const PLAIN_SCRIPTS: typeof SCRIPTS = {
-  take: new Script('take-lease', takeReply),
-  renew: new Script('renew-lease', renewReply),
-  release: new Script('release-lease', z.number()),
-};
+const takeLease = new Script(
+  'take-lease',
+  z.tuple([z.number(), z.number(), z.string(), z.string()]),
+);
+const renewLease = new Script('renew-lease', z.tuple([z.number(), z.number(), z.string()]));
+const releaseLease = new Script('release-lease', z.number());
 
 /** Who has the lease. */
 export interface LeaseState {
@@ -58,7 +49,6 @@ export function holderName(): string {
  */
 export class Lease {
   readonly #options: LeaseOptions;
-  #scripts = SCRIPTS;
   #epoch = 0;
   /** The other's last renewal, and since when it has been the last, the store answering all the time. */
   #renewal = '';
@@ -78,7 +68,7 @@ export class Lease {
    * it keeps us from asking: after such a gap the full length of the lease must pass once more without a renewal.
    */
   async take(): Promise<LeaseState> {
-    const { holder, place, lengthMs, elapsed } = this.#options;
+    const { redis, key, holder, place, lengthMs, elapsed } = this.#options;
     const askedAtMs = elapsed();
     const isFirst = this.#answeredAtMs === undefined;
     if (askedAtMs - (this.#answeredAtMs ?? askedAtMs) > MAX_GAP_MS)
@@ -86,7 +76,7 @@ export class Lease {
     const isOver = askedAtMs - this.#unrenewedSinceMs > lengthMs;
     const known = isOver ? this.#renewal : '';
     const args = [holder, place, lengthMs, this.#epoch, known, isFirst ? '1' : ''];
-    const [taken, epoch, by, renewal] = await this.#run(({ take }) => take, args);
+    const [taken, epoch, by, renewal] = await takeLease.run(redis, [key], args);
     const nowMs = elapsed();
     if (renewal !== this.#renewal || nowMs - askedAtMs > MAX_GAP_MS) this.#unrenewedSinceMs = nowMs;
     this.#renewal = renewal;
@@ -103,17 +93,18 @@ export class Lease {
 
   /** Renews the lease that `take` has taken. */
   async renew(epoch: number): Promise<LeaseState> {
-    const { holder, place, lengthMs, elapsed } = this.#options;
+    const { redis, key, holder, place, lengthMs, elapsed } = this.#options;
     const sentAtMs = elapsed();
     const args = [holder, place, lengthMs, epoch];
-    const reply = await this.#run(({ renew }) => renew, args);
+    const reply = await renewLease.run(redis, [key], args);
     this.#renewedAtMs = sentAtMs;
     return this.#state(...reply);
   }
 
   /** Gives the lease up for the next gateway to take it at once. */
   async release(epoch: number): Promise<void> {
-    await this.#run(({ release }) => release, [this.fence(epoch).token]);
+    const { redis, key } = this.#options;
+    await releaseLease.run(redis, [key], [this.fence(epoch).token]);
   }
 
   /** What each write under the lease is checked against. */
@@ -124,20 +115,5 @@ export class Lease {
   #state(isOurs: number, epoch: number, holder: string): LeaseState {
     this.#epoch = Math.max(this.#epoch, epoch);
     return { isOurs: isOurs === 1, epoch, holder };
-  }
-
-  async #run<Reply>(
-    scriptOf: (scripts: typeof SCRIPTS) => Script<Reply>,
-    args: readonly (string | number)[],
-  ): Promise<Reply> {
-    const { redis, key } = this.#options;
-    try {
-      return await scriptOf(this.#scripts).run(redis, [key], args);
-    } catch (error) {
-      const isOld = error instanceof Error && error.message.includes('compiling script');
-      if (!isOld || this.#scripts === PLAIN_SCRIPTS) throw error;
-      this.#scripts = PLAIN_SCRIPTS;
-      return scriptOf(this.#scripts).run(redis, [key], args);
-    }
   }
 }

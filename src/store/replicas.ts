@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { repeat } from '../repeat.js';
 import type { Health } from '../site/health.js';
 import { ConfirmedWrites, type Judge, type Verdict } from './confirmed-writes.js';
-import { repeat } from './repeat.js';
 import { ReplicaLink } from './replica-link.js';
 import type { Sought } from './sentinel-majority.js';
 import type { WriteGuard } from './write-guard.js';

@@ -8,13 +8,11 @@ export class Script<Reply> {
   readonly #lua: string;
   readonly #reply: z.ZodType<Reply>;
 
-  /** @param flag of Redis 7 and later, which makes every key that the script uses one of its keys */
-  constructor(name: string, reply: z.ZodType<Reply>, flag?: 'allow-oom') {
+  constructor(name: string, reply: z.ZodType<Reply>) {
     const lua = readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), 'utf8');
     // The store digests the text at each call: a third of it is comments.
     const mark = lua.startsWith('-- Reads only.') ? READS_ONLY : '';
-    const head = flag === undefined ? mark : `#!lua flags=${flag}\n`;
-    this.#lua = head + lua.replace(/^ *--.*$/gm, '');
+    this.#lua = mark + lua.replace(/^ *--.*$/gm, '');
     this.#reply = reply;
   }
 

@@ -36,6 +36,17 @@ describe('while the store answers in time', () => {
     expect(backPressure.shareOf('device:2').mayRead).toBe(true);
   });
 
+  it('forgets a principal that is gone, and not what it has on its way', () => {
+    const share = backPressure.shareOf('device:1');
+    share.take(TOTAL);
+    backPressure.forget('device:1');
+    expect([backPressure.shareOf('device:1').mayRead, backPressure.unstoredBytes]).toEqual([
+      ...[true, TOTAL],
+    ]);
+    share.release(TOTAL);
+    expect(backPressure.unstoredBytes).toBe(0);
+  });
+
   it('lets a principal have hundreds of unstored publishes', () => {
     const share = backPressure.shareOf('device:1');
     for (let count = 0; count < 500; count++) share.take(memoryOf(400));

@@ -133,6 +133,17 @@ describe('CONTRACT 3: a client id that another principal of the location has', (
     expect(await returnCodeFor(before, 'ward-3-bed-1')).toBe(IDENTIFIER_REJECTED);
   });
 
+  it('is refused to a device that is created anew under the id of one that had it before', async () => {
+    const [before, newcomer] = [await home.device(), await home.device()];
+    await comeAndGo(before, 'ward-4-bed-1');
+    await comeAndGo(newcomer, 'ward-4-bed-1', false);
+    const path = `/care-homes/${home.locationId}/devices`;
+    await home.api.request('DELETE', `${path}/${before.id}`);
+    const anew = Object(await home.api.json('POST', path, { name: 'new', id: before.id }));
+    const secret = String(anew.secret);
+    expect(await returnCodeFor({ ...before, secret }, 'ward-4-bed-1')).toBe(IDENTIFIER_REJECTED);
+  });
+
   it('is free once the token that had it has expired', async () => {
     const clientId = 'expires';
     const grants = [{ location: home.locationId, role: 'viewer' }];

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestDevice, TestToken } from '../harness/api.js';
+import { connectionListOf } from '../harness/connection-list.js';
 import { connectPacket, credentials, RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
 import { Home } from './home.js';
@@ -137,5 +138,67 @@ describe('a device that is deleted', () => {
     await home.api.request('DELETE', pathOf(device));
     await live.closed();
     expect(await returnCodeFor(home.viewer, session.clientId)).toBe(0);
+  });
+});
+
+describe('a client whose CONNECT is held back', () => {
+  const BYTES_PER_SECOND = 1_000;
+  const perSecond = { BYTES_PER_SECOND, BYTE_BURST: BYTES_PER_SECOND };
+  let slow: Home;
+
+  beforeAll(async () => {
+    const limits = ['TOKEN', 'DEVICE'].flatMap((who) =>
+      Object.entries(perSecond).map(([name, limit]) => [
+        `GATEWAY_LIMITS_${who}_${name}`,
+        `${limit}`,
+      ]),
+    );
+    slow = await Home.start(Object.fromEntries(limits));
+  });
+
+  afterAll(() => slow.remove());
+
+  /** A client that waits for its CONNACK for the bytes of an earlier will, by some eight seconds. */
+  async function heldClient(who: TestDevice | TestToken, clientId: string): Promise<RawClient> {
+    const topic = `devices/${who.id}/gone`;
+    const will = {
+      topic,
+      payload: Buffer.alloc(9 * BYTES_PER_SECOND),
+      qos: 0,
+      retain: false,
+    } as const;
+    const earlier = await RawClient.connect(slow.gateway, who, {
+      clientId: `before-${clientId}`,
+      will,
+    });
+    const held = await RawClient.open(slow.gateway);
+    held.send(connectPacket({ ...credentials(who), clientId, clean: false }));
+    await expect
+      .poll(async () => (await connectionListOf(slow.gateway)).map((one) => one['slowed']))
+      .toContainEqual(
+        expect.objectContaining({ limit: expect.stringContaining('bytesPerSecond') }),
+      );
+    earlier.vanish();
+    return held;
+  }
+
+  it('is disconnected, and leaves no session, when its access token is deleted', async () => {
+    const token = await slow.api.viewer(slow.locationId);
+    const clientId = 'held-of-a-deleted-token';
+    const held = await heldClient(token, clientId);
+    await slow.api.json('DELETE', `/access-tokens/${token.id}`);
+    await held.closed();
+    expect(held.packets).toEqual([]);
+    const store = await Store.of(slow.gateway);
+    expect(await store.keys(`*${clientId}*`)).toEqual([]);
+    store.close();
+  });
+
+  it('is disconnected when the secret of its device is replaced', async () => {
+    const device = await slow.device();
+    const held = await heldClient(device, 'held-of-an-old-secret');
+    await slow.api.json('POST', `${pathOf(device)}/secret`);
+    await held.closed();
+    expect(held.packets).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { generate } from 'mqtt-packet';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { TestDevice } from '../harness/api.js';
 import { deniedOf } from '../harness/connection-list.js';
 import { connectPacket, publishPacket, RawClient } from '../harness/raw-client.js';
@@ -142,15 +142,19 @@ describe('a token', () => {
     nurse.vanish();
   });
 
-  it.each([0, 2, 600])('with a keep-alive of %i gets the longest one', async (asked) => {
+  it('with a keep-alive of 0, 2 or 600 gets the longest one', async () => {
     const strict = await Home.start({ GATEWAY_MQTT_MAX_KEEP_ALIVE_SECONDS: '1' });
-    const nurse = await RawClient.connect(strict.gateway, strict.viewer, { keepalive: asked });
-    const heardAt = performance.now();
-    await nurse.closed();
-    const silentMs = performance.now() - heardAt;
-    expect(silentMs).toBeGreaterThan(EARLIEST_MS);
-    expect(silentMs).toBeLessThan(LATEST_MS);
-    await strict.remove();
+    onTestFinished(() => strict.remove());
+    const silentMs = async (asked: number) => {
+      const nurse = await RawClient.connect(strict.gateway, strict.viewer, { keepalive: asked });
+      const heardAt = performance.now();
+      await nurse.closed();
+      return performance.now() - heardAt;
+    };
+    for (const ms of await Promise.all([0, 2, 600].map(silentMs))) {
+      expect(ms).toBeGreaterThan(EARLIEST_MS);
+      expect(ms).toBeLessThan(LATEST_MS);
+    }
   });
 });
 

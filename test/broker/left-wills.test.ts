@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { configSchema } from '../../src/config/schema.js';
 import { Gateway } from '../../src/gateway.js';
-import type { TestDevice } from '../harness/api.js';
+import type { TestDevice, TestToken } from '../harness/api.js';
 import { RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
 import { Home } from './home.js';
@@ -70,6 +70,38 @@ it('fault 11: publishes the wills of clients that are not back after a crash', a
   await returned.publish(`devices/${back.id}/gone`, '"last"', 1);
   expect((await nurse.next('publish')).payload.toString()).toContain('"data":"last"');
   for (const client of [nurse, returned, other]) client.vanish();
+});
+
+it('publishes the will that a token left only where the token may publish', async () => {
+  const [victim, bed] = [await (await Home.at(home.gateway)).device(), await home.device()];
+  const command = home.filter(bed, 'commands/stop');
+  const leave = async (who: TestToken, clientId: string, topic: string, payload: string) => {
+    const options = { clientId, will: { topic, payload, qos: 1 as const } };
+    await (await RawClient.connect(home.gateway, who, options)).ping();
+  };
+  await leave(home.viewer, 'forger', `devices/${victim.id}/alarms`, '{"kind":"inactivity"}');
+  await leave(home.viewer, 'viewer', command, 'by a viewer');
+  await leave(home.manager, 'back', command, 'by one that is back');
+  await leave(home.manager, 'gone', command, 'by a manager');
+  const admin = await home.api.createToken([{ location: '*', role: 'admin' }]);
+  await home.gateway.kill();
+  const place = await startAgain();
+
+  const nurse = await RawClient.connect(place, admin);
+  await nurse.subscribe([`care-homes/+/devices/${victim.id}/alarms/#`]);
+  const sensor = await RawClient.connect(place, bed);
+  await sensor.subscribe([`devices/${bed.id}/commands/#`]);
+  const returned = await RawClient.connect(place, home.manager, { clientId: 'back' });
+  vi.advanceTimersByTime(SWEEP_MS);
+  expect((await sensor.next('publish')).payload.toString()).toBe('by a manager');
+
+  // What is published now comes after all that the sweep passed on.
+  const other = await RawClient.connect(place, victim);
+  await other.publish(`devices/${victim.id}/alarms`, '{"kind":"fall"}', 1);
+  expect((await nurse.next('publish')).topic).toMatch(/\/alarms\/fall$/);
+  await returned.publish(command, 'last', 1);
+  expect((await sensor.next('publish')).payload.toString()).toBe('last');
+  for (const client of [nurse, sensor, returned, other]) client.vanish();
 });
 
 it('fault 7: logs an error of the store while looking for wills, and goes on', async () => {

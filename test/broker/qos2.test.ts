@@ -145,6 +145,59 @@ describe('guarantee 1: a packet identifier of a session that has ended', () => {
   });
 });
 
+describe('a packet identifier that is left from before a start of the gateway', () => {
+  /** A device's session after a start, with a packet identifier that its client has released. */
+  async function withReleased(device: TestDevice, messageId: number): Promise<RawClient> {
+    const session = sessionOf(device);
+    (await RawClient.connect(home.gateway, device, session)).vanish();
+    const store = await Store.of(home.gateway);
+    const key = `{site}:broker:incoming:device:${device.id}/${session.clientId}`;
+    // A store that lost its newest writes in a takeover has it again.
+    await store.redis.hset(key, String(messageId), '');
+    store.close();
+    await home.gateway.stop();
+    await home.gateway.start();
+    return RawClient.connect(home.gateway, device, session);
+  }
+
+  it.each([false, true])('guarantee 1: swallows no alarm with DUP %s', async (dup) => {
+    const device = await home.device();
+    const clientId = await absentNurse(device);
+    const sensor = await withReleased(device, 5);
+    sensor.send(alarmOf(device, 5, dup));
+    await sensor.next('pubrec');
+    sensor.vanish();
+    expect((await backlogOf(device, clientId)).kinds).toEqual(['helpCall', 'noise']);
+  });
+
+  it('swallows no other message that comes without DUP', async () => {
+    const device = await home.device();
+    const clientId = await absentNurse(device);
+    const sensor = await withReleased(device, 5);
+    await sensor.publish(`devices/${device.id}/x`, '1', 2, 5);
+    sensor.vanish();
+    expect((await backlogOf(device, clientId)).data).toEqual([1, 'last']);
+  });
+
+  it('guarantee 2: is not needed to recognise an alarm by its time, from a client that sets no DUP', async () => {
+    const device = await home.device();
+    const clientId = await absentNurse(device);
+    const alarm = {
+      ...alarmOf(device, 5),
+      payload: '{"kind":"fall","detectedAt":"2026-01-01T00:00:00Z"}',
+    };
+    for (let start = 0; start < 2; start++) {
+      const sensor = await RawClient.connect(home.gateway, device, sessionOf(device));
+      sensor.send(alarm);
+      await sensor.next('pubrec');
+      sensor.vanish();
+      await home.gateway.kill();
+      await home.gateway.start();
+    }
+    expect((await backlogOf(device, clientId)).kinds).toEqual(['fall', 'noise']);
+  });
+});
+
 describe('a QoS 2 alarm whose packet identifier alone cannot be stored', () => {
   it('is acknowledged on the same connection once the identifier is stored', async () => {
     const device = await home.device();

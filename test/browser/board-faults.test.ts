@@ -23,16 +23,19 @@ let browser: Browser;
 let ward: Ward;
 
 beforeAll(async () => {
+  gateway = await GatewayProcess.start();
   browser = await startBrowser();
 });
 
-afterAll(() => browser.close());
+afterAll(async () => {
+  await browser.close();
+  await gateway.remove();
+});
 
 beforeEach(async () => {
-  gateway = await GatewayProcess.start();
+  // Some tests kill it.
+  if (!gateway.isRunning) await gateway.start();
   ward = await makeWard(gateway);
-  const started = gateway;
-  onTestFinished(() => started.remove());
 });
 
 async function openBoard(role: 'viewer' | 'responder' = 'viewer') {

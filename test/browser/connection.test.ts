@@ -1,5 +1,5 @@
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { Api } from '../harness/api.js';
 import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
@@ -16,26 +16,28 @@ const LOST = 'Not connected. Alarms are not shown here';
 
 let browser: Browser;
 
+let gateway: GatewayProcess;
+
 beforeAll(async () => {
+  gateway = await GatewayProcess.start();
   browser = await startBrowser();
 });
 
 afterAll(async () => {
   await browser.close();
+  await gateway.remove();
 });
 
-async function startGateway(): Promise<GatewayProcess> {
-  const gateway = await GatewayProcess.start();
-  onTestFinished(() => gateway.remove());
-  return gateway;
-}
+/** A test that failed may have left the gateway killed. */
+beforeEach(async () => {
+  if (!gateway.isRunning) await gateway.start();
+});
 
 const banner = (page: Page) => page.getByRole('alert').filter({ hasText: LOST });
 const connected = (page: Page) => page.getByText('Connected', { exact: true });
 
 describe('the connection', { timeout: PATIENCE_MS }, () => {
   it('is seen to be lost when the gateway is killed, and is there again with it', async () => {
-    const gateway = await startGateway();
     const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
     await connected(page).waitFor();
     await gateway.kill();
@@ -48,7 +50,6 @@ describe('the connection', { timeout: PATIENCE_MS }, () => {
   });
 
   it('is seen to be lost when the gateway says nothing', async () => {
-    const gateway = await startGateway();
     const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
     await connected(page).waitFor();
     process.kill(gateway.processId, 'SIGSTOP');
@@ -59,7 +60,6 @@ describe('the connection', { timeout: PATIENCE_MS }, () => {
   });
 
   it('does not hold up a request for ever when the gateway says nothing; a download goes on', async () => {
-    const gateway = await startGateway();
     await new Api(gateway).createLocation();
     const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN, path: '/history' });
     const download = page.getByRole('button', { name: 'Download as CSV' });
@@ -78,7 +78,6 @@ describe('the connection', { timeout: PATIENCE_MS }, () => {
   });
 
   it('is listened for no longer when the page of a device, with a connection of its own, is left', async () => {
-    const gateway = await startGateway();
     const api = new Api(gateway);
     const { id, locationId } = await api.createDevice((await api.createLocation()).id);
     const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
@@ -92,7 +91,6 @@ describe('the connection', { timeout: PATIENCE_MS }, () => {
   });
 
   it('ends with the access token, and the console asks for another', async () => {
-    const gateway = await startGateway();
     const api = new Api(gateway);
     const { id, token } = await api.createToken([{ location: '*', role: 'admin' }]);
     const { page } = await openConsole(browser, gateway, { token });
@@ -105,7 +103,6 @@ describe('the connection', { timeout: PATIENCE_MS }, () => {
 
 describe('a gateway that was updated', { timeout: PATIENCE_MS }, () => {
   it('is noticed when it is back; a screen on a wall loads the new console by itself', async () => {
-    const gateway = await startGateway();
     const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
     const wall = await openConsole(browser, gateway, { token: ADMIN_TOKEN, path: '/?kiosk' });
     await connected(page).waitFor();
@@ -120,7 +117,6 @@ describe('a gateway that was updated', { timeout: PATIENCE_MS }, () => {
   });
 
   it('has other files for a page: the page can be loaded anew', async () => {
-    const gateway = await startGateway();
     const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
     await connected(page).waitFor();
     await page.route('**/console/history-page-*.js', (route) => route.fulfill({ status: 404 }));
@@ -134,7 +130,6 @@ describe('a gateway that was updated', { timeout: PATIENCE_MS }, () => {
 });
 
 it('a page that fails is said to, and the others are still there', async () => {
-  const gateway = await startGateway();
   const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
   await connected(page).waitFor();
   const body = 'export function HistoryPage() { throw new Error("broken"); }';
@@ -148,7 +143,6 @@ it('a page that fails is said to, and the others are still there', async () => {
 });
 
 it('a gateway that does not answer is asked again until it does', async () => {
-  const gateway = await startGateway();
   const { page } = await openConsole(browser, gateway);
   await page.getByLabel('Access token').fill(ADMIN_TOKEN);
   await gateway.kill();

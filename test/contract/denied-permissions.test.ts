@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { Api, type TestToken } from '../harness/api.js';
 import { allAuditOf, denialCount } from '../harness/audit.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
@@ -11,13 +11,16 @@ const AT_ONCE_MS = 1_000;
 let gateway: GatewayProcess;
 let viewer: TestToken;
 
-beforeEach(async () => {
+beforeAll(async () => {
   gateway = await GatewayProcess.start();
+});
+
+afterAll(() => gateway.remove());
+
+beforeEach(async () => {
   const api = new Api(gateway);
   viewer = await api.viewer((await api.createLocation()).id);
 });
-
-afterEach(() => gateway.remove());
 
 /** The id of a request that was denied. */
 async function denied(): Promise<string | null> {

@@ -5,6 +5,7 @@ import type { TestDevice } from '../harness/api.js';
 import { MovableClock } from '../harness/movable-clock.js';
 import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
 import { RawClient } from '../harness/raw-client.js';
+import { Store } from '../harness/store.js';
 
 const YEAR_MS = 365 * 24 * 3_600_000;
 const seen = z.object({ lastSeenAt: z.string() });
@@ -52,6 +53,16 @@ it('shows a device as online while it is connected, over MQTT and HTTP alike', a
   await watcher.end();
 });
 
+it('knows nothing of a deleted device when another gets its id', async () => {
+  const device = await home.device();
+  await (await connectDevice(home.gateway, device)).endAsync();
+  await expect.poll(() => overHttp(device)).toMatchObject({ online: false });
+  const path = `/care-homes/${home.locationId}/devices`;
+  await home.api.json('DELETE', `${path}/${device.id}`);
+  const created = await home.api.json('POST', path, { id: device.id, name: 'Bett 2' });
+  expect(created).toMatchObject({ online: false, lastSeenAt: null });
+});
+
 it('retains the status of a device', async () => {
   const device = await home.device();
   const sensor = await connectDevice(home.gateway, device);
@@ -76,6 +87,25 @@ it('shows a silent device as offline within 1.5 keep-alives', async () => {
   expect(performance.now() - startedMs).toBeLessThan(2_500);
   sensor.vanish();
   await watcher.end();
+});
+
+it('shows a device as offline that has gone while the store refused to write', async () => {
+  const device = await home.device();
+  const watcher = await watch(device);
+  const sensor = await connectDevice(home.gateway, device);
+  await watcher.untilCount(1);
+  const store = await Store.of(home.gateway);
+  await store.redis.config('SET', 'maxmemory', '1');
+  await sensor.endAsync();
+  const refused = /failed to (announce presence|publish statuses)/;
+  await expect.poll(() => home.gateway.lines.some((line) => refused.test(line))).toBe(true);
+  await store.redis.config('SET', 'maxmemory', '0');
+  store.close();
+  await watcher.until(() => onlineOf(watcher).at(-1) === false);
+  const late = await watch(device);
+  await late.untilCount(1);
+  expect(onlineOf(late)).toEqual([false]);
+  await Promise.all([watcher.end(), late.end()]);
 });
 
 it('never shows a device as offline that reconnects before its old connection has ended', async () => {

@@ -136,3 +136,38 @@ it('a backlog is bounded at once after a start that finds the end of the log bef
   const { messages } = home.nurse.cursors;
   expect([messages.queued, messages.dropped]).toEqual([3, 1]);
 });
+
+/** A session with two messages in flight, and what happens while its cursors are being saved. */
+async function keptWhile(happens: (home: Home, acknowledgeNext: () => void) => Promise<void>) {
+  const home = await Home.of('a');
+  const connection = await home.connected();
+  await home.append('a', 2, 'messages');
+  await home.world.settled();
+  const acknowledgeNext = () => {
+    home.nurse.acknowledge(connection.unacknowledged.shift()?.messageId ?? 0);
+  };
+  acknowledgeNext();
+  const save = home.store.saveCursors.bind(home.store);
+  home.store.saveCursors = async (sessions) => {
+    home.store.saveCursors = save;
+    await save(sessions);
+    await happens(home, acknowledgeNext);
+  };
+  await home.world.keep();
+  return { home, left: (await home.logs.read('messages', 0, 10)).map(numberIn) };
+}
+
+it('a message acknowledged while cursors are being saved stays for a start from what was saved', async () => {
+  const { home, left } = await keptWhile(async (_home, acknowledgeNext) => acknowledgeNext());
+  expect(left).toEqual([2]);
+  const { messages } = (await home.started()).nurse.cursors;
+  expect([messages.queued, messages.delivered, messages.expired]).toEqual([1, 1, 0]);
+});
+
+it('an entry that gets a trimmed number while cursors are being saved is not trimmed', async () => {
+  const { left } = await keptWhile(async (home) => {
+    home.logs.lose('messages', 0);
+    await home.append('a', 1, 'messages');
+  });
+  expect(left).toEqual([3]);
+});

@@ -1,7 +1,11 @@
 import { expect, it } from 'vitest';
-import type { LogEntry } from '../../src/delivery/log-entry.js';
+import type { LogEntry, NewAlarm, Receipt } from '../../src/delivery/log-entry.js';
+import { deviceContext } from '../../src/domain/messages.js';
+import { newId } from '../../src/domain/notation.js';
+import { newAlarm } from '../harness/new-alarm.js';
+import { ArrayLogs } from './array-logs.js';
 import { alarm, Home, seenOn } from './home.js';
-import { numbered } from './world.js';
+import { Connection, numbered, World } from './world.js';
 
 const STRANGER = 'care-homes/other/devices/x/alarms/fall';
 
@@ -91,6 +95,91 @@ it('each entry comes once when a gap is filled', async () => {
   expect(home.nurse.cursors.alarms.accepted).toBe(3);
   expect(home.world.deliveries.tails.alarms.last).toBe(3);
   expect(seenOn(await home.connected())).toEqual([1, 2, 3]);
+});
+
+/** A home, and an entry that follows others whose answers were lost, with the reads of the store. */
+async function withGap(read: (entries: readonly LogEntry[]) => readonly LogEntry[]) {
+  const logs = new ArrayLogs();
+  const reader = new ArrayLogs();
+  let reads = 0;
+  reader.read = async (...asked) => {
+    reads++;
+    return [...read(await logs.read(...asked))];
+  };
+  const world = await World.begin({ logs, reader });
+  await world.subscribed('nurse', 'a');
+  const items = [1, 2, 3, 4, 5].map((n) => numbered(n, 'a'));
+  const appended = await logs.append('messages', items);
+  const newest = { ...numbered(5, 'a'), log: 'messages' as const, sequence: appended.length };
+  const announced = world.deliveries.announce([{ entry: newest, isNew: true }]);
+  return { world, announced, reads: () => reads };
+}
+
+it('each entry comes when a gap takes several pages of large entries', async () => {
+  const { world, announced } = await withGap((entries) => entries.slice(0, 2));
+  await announced;
+  const connection = new Connection();
+  world.consumer('nurse').connect(connection);
+  await world.settled();
+  expect(seenOn(connection)).toEqual([1, 2, 3, 4, 5]);
+});
+
+it('no entry overtakes the missing ones when the gateway stops before the store gives them', async () => {
+  const { world, announced, reads } = await withGap(() => {
+    throw new Error('the store is away');
+  });
+  await expect.poll(reads).toBeGreaterThan(0);
+  world.deliveries.stop();
+  await expect(announced).rejects.toThrow('aborted');
+  expect(world.deliveries.tails.messages.last).toBe(0);
+});
+
+const location = { id: 'l', name: 'Haus', order: 1 };
+
+/** A fall of a device, with its number. */
+function fall(n: number, deviceId = 'bed', id = newId(), receipt?: Receipt): NewAlarm {
+  const placed = { id: deviceId, name: 'Bett', locationId: 'l', roomId: null, customData: '{}' };
+  const device = { ...placed, order: 1, createdAtMs: 0, secretHash: '', limits: {} };
+  const sent = { kind: 'fall', detectedAtMs: 0, reportedAt: undefined, footage: {} } as const;
+  const data = `{"n":${n}}`;
+  const made = { ...sent, id, data, idIsStable: receipt === undefined };
+  return { ...newAlarm(made, deviceContext(device, location, null, null), 0), receipt };
+}
+
+function entryOf(source: NewAlarm, sequence: number): LogEntry {
+  return { ...source, log: 'alarms', sequence, source };
+}
+
+it('each alarm of a batch comes that got the numbers of lost ones when the answer for it was lost as well', async () => {
+  const home = await Home.of('#');
+  const connection = await home.connected();
+  await home.world.deliveries.announce(
+    [1, 2, 3].map((n) => ({ entry: entryOf(fall(n), n), isNew: true })),
+  );
+  // The store loses the last two. Sent again after the lost answer, the batch is known to the store.
+  await home.world.deliveries.announce(
+    [4, 5, 6, 7].map((n) => ({ entry: entryOf(fall(n), n - 2), isNew: false })),
+  );
+  await home.acknowledgeAll(connection);
+  expect(seenOn(connection)).toEqual([1, 2, 3, 4, 5, 6, 7]);
+  expect(home.world.deliveries.tails.alarms.last).toBe(5);
+});
+
+it('the log does not go back when an alarm is published again, whatever tells that it is the same', async () => {
+  const home = await Home.of('#');
+  const connection = await home.connected();
+  const receipt = { packetIdentifier: 7, payloadDigest: 'digest', isSentAgain: false };
+  const first = fall(1);
+  const second = fall(2, 'bed', newId(), receipt);
+  const announce = (entries: readonly LogEntry[], isNew: boolean) =>
+    home.world.deliveries.announce(entries.map((entry) => ({ entry, isNew })));
+  await announce([entryOf(first, 1), entryOf(second, 2), entryOf(fall(3), 3)], true);
+  const sameId = fall(4, 'bed', first.alarm.id);
+  const sameReceipt = fall(5, 'bed', newId(), { ...receipt, isSentAgain: true });
+  await announce([entryOf(sameId, 1), entryOf(sameReceipt, 2)], false);
+  await home.acknowledgeAll(connection);
+  expect(seenOn(connection)).toEqual([1, 2, 3]);
+  expect(home.world.deliveries.tails.alarms.last).toBe(3);
 });
 
 it.each(['while it runs', 'while it is down'])(

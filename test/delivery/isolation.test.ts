@@ -9,8 +9,10 @@ import { numbersOf, range, Ward } from './ward.js';
 const PROMPT_MS = 1_000;
 const MEDIAN_PROMPT_MS = 100;
 const ALARMS = 200;
-/** Fills the socket buffers of a subscriber that stops reading, so that the gateway feels it. */
-const FILLING = 4_000;
+/** More than the kernel takes for a subscriber that stops reading (4 MiB), so that the gateway feels it. */
+const MAX_IN_FLIGHT = 400;
+const FILLING = 500;
+const FILLING_TEXT = 'x'.repeat(15_000);
 const FILTERS = 1_000;
 /** Generous, too; before filters were indexed this took up to three seconds. */
 const HELD_UP_MS = 1_000;
@@ -20,7 +22,7 @@ let ward: Ward;
 let bad: BadSubscriber[] = [];
 
 beforeAll(async () => {
-  gateway = await GatewayProcess.start();
+  gateway = await GatewayProcess.start({ GATEWAY_MQTT_MAX_IN_FLIGHT: String(MAX_IN_FLIGHT) });
 });
 
 beforeEach(async () => {
@@ -69,8 +71,10 @@ async function expectPrompt(): Promise<void> {
   const nurse = await Subscriber.connect(gateway, ward.viewer);
   await nurse.subscribe(ward.alarmFilter);
   const filler = ward.sensors.at(-1);
-  await filler?.alarm(FILLING);
+  await filler?.alarm(FILLING, FILLING_TEXT);
+  const filledAtMs = performance.now();
   await nurse.untilCount(FILLING);
+  expect(performance.now() - filledAtMs).toBeLessThan(PROMPT_MS);
   const latencies = await latenciesMs(nurse, ALARMS);
   expect(latencies.at(-1)).toBeLessThan(PROMPT_MS);
   expect(latencies[ALARMS / 2]).toBeLessThan(MEDIAN_PROMPT_MS);

@@ -10,6 +10,7 @@ const MIB = 1024 * 1024;
 class Store {
   readonly batches: number[][] = [];
   readonly bytes: number[] = [];
+  readonly received: NewMessage['received'][] = [];
   readonly announced: number[] = [];
   readonly outages: (string | undefined)[] = [];
   readonly writer: LogWriter<NewMessage>;
@@ -49,6 +50,7 @@ class Store {
   async #append(items: readonly NewMessage[]): Promise<Appended[]> {
     const numbers = items.map(numberIn);
     this.batches.push(numbers);
+    this.received.push(...items.map(({ received }) => received));
     this.bytes.push(items.reduce((sum, { payload }) => sum + payload.length, 0));
     if (!this.#isOpen) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     const fault = this.fault(numbers);
@@ -134,6 +136,23 @@ describe('a log writer', () => {
     );
   });
 
+  it.each([
+    [
+      '6.2',
+      `ERR Error running script (call to f_0a): @user_script:9: @user_script: 9: -MISCONF Errors`,
+    ],
+    ['7', `MISCONF Errors writing to the AOF file: No space script: 0a, on @user_script:1.`],
+  ])('keeps the order when a script of Redis %s finds the disk full', async (_, message) => {
+    store.fault = () => new Error(message);
+    store.append(...many(0, 3));
+    await settle();
+    store.fault = () => undefined;
+    store.append(...many(3, 5));
+    await vi.advanceTimersByTimeAsync(2 * RETRY_MS);
+    expect(store.announced).toEqual(range(0, 5));
+    expect(store.outages).toContain('The store refuses to write (MISCONF).');
+  });
+
   it('retries an item with bad data without holding up others', async () => {
     const isBad = (numbers: readonly number[]) => numbers.includes(3);
     store.fault = (numbers) =>
@@ -150,6 +169,14 @@ describe('a log writer', () => {
     await vi.advanceTimersByTimeAsync(RETRY_MS);
     expect(store.announced).toEqual([0, 1, 2, 4, 5, 6, 7, 3]);
     expect(store.outages.at(-1)).toBeUndefined();
+  });
+
+  it('appends a lost item anew without its packet identifier, which may be released by now', async () => {
+    const received = { session: 'device:bed/sensor', packetIdentifier: 5 };
+    store.append({ ...numbered(0, 'a'), received });
+    store.writer.restore({ ...numbered(0, 'a'), received });
+    await settle();
+    expect(store.received).toEqual([received, undefined]);
   });
 
   it('answers false for unstored items when it stops, and takes no more', async () => {

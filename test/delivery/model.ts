@@ -5,7 +5,7 @@ import type { ConsumerLimits } from '../../src/delivery/limits.js';
 import { LOG_NAMES, type LogName } from '../../src/delivery/log-entry.js';
 import { MessageCompaction } from '../../src/delivery/message-compaction.js';
 import type { QoS } from '../../src/delivery/subscriptions.js';
-import { matchesFilter } from '../../src/domain/topics.js';
+import { matchesFilter } from '../harness/matches-filter.js';
 import type { TestLogs } from './array-logs.js';
 import { GatedReader } from './gated-reader.js';
 import { type Happened, type Item, isAtMost, Ledger } from './ledger.js';

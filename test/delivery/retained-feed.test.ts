@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import type { DirectMessage } from '../../src/delivery/direct-queue.js';
 import { RetainedFeed } from '../../src/delivery/retained-feed.js';
+import { Connection, numbered, World } from './world.js';
 
 function message(topic: string, value: string): DirectMessage {
   const payload = Buffer.from(value);
@@ -95,3 +96,31 @@ it('forgets filters of no subscription when a client goes on subscribing and uns
   expect(runs[1]?.[0]).toBe('kept');
   expect(runs[1]?.length).toBeLessThanOrEqual(1_000);
 });
+
+it.each([0, 1] as const)(
+  'sends no retained message after a newer one of its topic to a subscription at QoS %i',
+  async (qos) => {
+    const world = await World.begin();
+    const consumer = await world.subscribed('board');
+    await world.subscribe('board', [{ filter: 'status', qos }]);
+    const connection = new Connection();
+    consumer.connect(connection);
+    let answer: (page: readonly DirectMessage[]) => void = () => undefined;
+    const page = new Promise<readonly DirectMessage[]>((resolve) => {
+      answer = resolve;
+    });
+    consumer.offerRetained(['status'], {
+      retained: {
+        async *matching() {
+          yield await page;
+        },
+      },
+      onFailure: () => undefined,
+    });
+    const newer = numbered(2, 'status');
+    await world.append('messages', [newer]);
+    answer([message('status', 'old')]);
+    await world.settled();
+    expect(connection.sent.map(({ payload }) => payload)).toEqual([newer.payload]);
+  },
+);

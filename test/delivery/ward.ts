@@ -30,8 +30,10 @@ export class Sensor {
   }
 
   /** Publishes more alarms at once. At QoS 1 and 2 they are acknowledged when this resolves. */
-  async alarm(count = 1): Promise<void> {
-    await this.#publish('alarms', count, this.#qos, () => `{"kind":"fall","n":${this.alarms++}}`);
+  async alarm(count = 1, padding = ''): Promise<void> {
+    await this.#publish('alarms', count, this.#qos, () =>
+      JSON.stringify({ kind: 'fall', n: this.alarms++, ...(padding !== '' && { padding }) }),
+    );
   }
 
   /** Publishes messages other than alarms, at QoS 1. */

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { FilterTree } from '../../src/domain/filter-tree.js';
 import { mayReceive, maySubscribe, type Principal, permits } from '../../src/domain/grants.js';
 import { parseName } from '../../src/domain/names.js';
 import { formatTime, parseRfc3339 } from '../../src/domain/notation.js';
-import { isFilter, matchesFilter, parsePublishTopic } from '../../src/domain/topics.js';
+import { isFilter, parsePublishTopic } from '../../src/domain/topics.js';
+import { matchesFilter } from '../harness/matches-filter.js';
 
 describe('names', () => {
   it('are trimmed and have 1 to 120 code points', () => {
@@ -99,6 +101,9 @@ describe('topics', () => {
     ['$SYS/#', '$SYS/x', true],
     ['a', 'a/b', false],
   ])('filter %s and topic %s: %s', (filter, topic, matches) => {
+    const tree = new FilterTree<string>();
+    tree.add(filter, filter);
+    expect(tree.match(topic).size > 0).toBe(matches);
     expect(matchesFilter(filter, topic)).toBe(matches);
   });
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { newRecording } from '../../src/domain/footage.js';
+import { newRecording, type Recording } from '../../src/domain/footage.js';
 import { DiskReserve } from '../../src/footage/disk-reserve.js';
 import { FootageFolder } from '../../src/footage/footage-folder.js';
 import { UrlSignatures } from '../../src/footage/url-signatures.js';
@@ -11,6 +11,11 @@ import { quotaOf } from './quota.js';
 
 async function* chunks(): AsyncGenerator<Uint8Array> {
   yield new Uint8Array(1024);
+}
+
+function recordingsOf(deviceId: string): [Recording, Recording, Recording] {
+  const next = () => newRecording(deviceId, 'video', 'video/mp4');
+  return [next(), next(), next()];
 }
 
 it('keeps nothing of a device that was deleted before the upload had its directory', async () => {
@@ -28,4 +33,21 @@ it('keeps nothing of a device that was deleted before the upload had its directo
   const upload = { recording, announcedBytes: 1024, chunks: chunks() };
   await expect(folder.receive(upload)).rejects.toMatchObject({ code: 'footage-not-found' });
   expect(existsSync(join(directory, recording.deviceId))).toBe(false);
+});
+
+it('counts an upload once when recordings are counted anew before it has ended', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'gateway-footage-quota-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const quota = quotaOf(directory, 300);
+  const [one, other, third] = recordingsOf(randomUUID());
+  const taken = await quota.begin(one, 100);
+  taken.take(100);
+  mkdirSync(dirname(join(directory, one.key)), { recursive: true });
+  writeFileSync(join(directory, one.key), new Uint8Array(100));
+  quota.forget(one.deviceId);
+  const meanwhile = await quota.begin(other, 0);
+  taken.end(true);
+  meanwhile.end(false);
+  const last = await quota.begin(third, 200);
+  expect(() => last.take(201)).toThrow(expect.objectContaining({ code: 'insufficient-storage' }));
 });

@@ -1,10 +1,12 @@
-import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { mkdir, symlink, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { newRecording } from '../../src/domain/footage.js';
 import { FootageRetention } from '../../src/footage/footage-retention.js';
+import { silent } from '../delivery/world.js';
 import { quotaOf } from './quota.js';
 
 const DAY_MS = 24 * 3_600_000;
@@ -19,15 +21,15 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true }));
 
-function retention(): FootageRetention {
+function retention(now = () => NOW_MS): FootageRetention {
   return new FootageRetention({
-    ...{ directory, maxAgeMs: 30 * DAY_MS, now: () => NOW_MS },
-    quota: quotaOf(directory),
+    ...{ directory, maxAgeMs: 30 * DAY_MS, now },
+    ...{ quota: quotaOf(directory), log: silent },
   });
 }
 
-function removeOld(): Promise<number> {
-  return retention().removeOld(new AbortController().signal);
+function removeOld(now?: () => number): Promise<number> {
+  return retention(now).removeOld(new AbortController().signal);
 }
 
 async function file(path: string, ageMs: number): Promise<string> {
@@ -38,8 +40,8 @@ async function file(path: string, ageMs: number): Promise<string> {
   return path;
 }
 
-function recording(type: 'video' | 'audio', ageMs: number): Promise<string> {
-  return file(join(directory, newRecording(DEVICE, type, `${type}/x`).key), ageMs);
+function recording(type: 'video' | 'audio', ageMs: number, deviceId = DEVICE): Promise<string> {
+  return file(join(directory, newRecording(deviceId, type, `${type}/x`).key), ageMs);
 }
 
 it('removes recordings older than the history, and no others', async () => {
@@ -55,6 +57,33 @@ it('counts the age from when a recording is found if the clock was not set', asy
   expect(await removeOld()).toBe(0);
   expect(existsSync(unset)).toBe(true);
   expect(statSync(unset).mtimeMs).toBe(NOW_MS);
+});
+
+it('goes on when devices are deleted meanwhile', async () => {
+  for (const deviceId of [DEVICE, randomUUID(), randomUUID()]) {
+    await recording('video', 31 * DAY_MS, deviceId);
+  }
+  let calls = 0;
+  const now = () => {
+    // The one that is being looked at, and the next.
+    const deleted = calls++ === 0 ? readdirSync(directory).slice(0, 2) : [];
+    for (const name of deleted) rmSync(join(directory, name), { recursive: true });
+    return NOW_MS;
+  };
+  expect(await removeOld(now)).toBe(1);
+  expect(calls).toBe(2);
+});
+
+it('goes on with the other devices when one cannot be looked at', async () => {
+  const [one, other] = [randomUUID(), randomUUID()];
+  for (const deviceId of [one, other]) await recording('video', 31 * DAY_MS, deviceId);
+  let calls = 0;
+  // Stands for a disk that fails, as a root user may read any directory.
+  const now = () => {
+    if (calls++ === 0) throw new Error('input/output error');
+    return NOW_MS;
+  };
+  expect(await removeOld(now)).toBe(1);
 });
 
 it('neither follows nor removes links', async () => {

@@ -20,6 +20,7 @@ export class CutProxy {
   readonly #server: Server;
   readonly #connections = new Set<Connection>();
   #isRefusing = false;
+  #isResetting = false;
   #swallowed = { up: false, down: false };
   #waiting: (() => void)[] = [];
 
@@ -53,7 +54,13 @@ export class CutProxy {
   /** Lets new connections through. A connection that has lost bytes stays dead until it ends. */
   pass(): void {
     this.#isRefusing = false;
+    this.#isResetting = false;
     this.#swallowed = { up: false, down: false };
+  }
+
+  /** Breaks new connections when their first bytes arrive, until `pass`. */
+  resetAtFirstBytes(): void {
+    this.#isResetting = true;
   }
 
   /**
@@ -105,6 +112,7 @@ export class CutProxy {
       this.#changed();
       return;
     }
+    if (this.#isResetting) client.once('data', () => client.resetAndDestroy());
     const target = connect({ port: this.#targetPort, host: '127.0.0.1', noDelay: true });
     const connection: Connection = { client, target, swallowed: this.#swallowed };
     this.#connections.add(connection);

@@ -50,8 +50,7 @@ const LOG_TYPES = ['error', 'warning', 'notice', 'information'];
 export class Mosquitto {
   readonly port: number;
   readonly directory: string;
-  /** The authority of its certificate. */
-  readonly authority: Authority;
+  readonly #authority: Authority | undefined;
   readonly #log = new Lines();
   #options: MosquittoOptions;
   #child: ChildProcess | undefined;
@@ -59,12 +58,12 @@ export class Mosquitto {
   private constructor(
     port: number,
     directory: string,
-    authority: Authority,
+    authority: Authority | undefined,
     options: MosquittoOptions,
   ) {
     this.port = port;
     this.directory = directory;
-    this.authority = authority;
+    this.#authority = authority;
     this.#options = options;
   }
 
@@ -82,8 +81,14 @@ export class Mosquitto {
   /** Creates a Mosquitto that is not started: nothing listens on its port. */
   static async create(options: MosquittoOptions = {}): Promise<Mosquitto> {
     const directory = await mkdtemp(join(tmpdir(), 'gateway-mosquitto-'));
-    const authority = await Authority.create(directory);
+    const authority = options.tls && (await Authority.create(directory));
     return new Mosquitto(await unusedPort(), directory, authority, options);
+  }
+
+  /** The authority of its certificate. */
+  get authority(): Authority {
+    if (this.#authority === undefined) throw new Error('this Mosquitto was created without TLS');
+    return this.#authority;
   }
 
   get url(): string {

@@ -9,23 +9,28 @@ const MAX_RUNS = 3;
 const PROBE_EVERY_MS = 10;
 
 /** A measurement, and the longest that the machine's disk took to store one byte during it. */
-export interface Measured<Result> {
+interface Measured<Result> {
   readonly result: Result;
   readonly storeMs: number;
 }
 
 /**
- * Measures; once more, and once more again, if the disk stalled meanwhile.
+ * Measures and checks; once more, and once more again, if the check fails and the disk stalled meanwhile.
  *
  * Such a run measures the machine. Some disks stall for a quarter of a second whoever writes; the bounds of
  * latency, which are no longer than that, stay as they are.
  */
 export async function onSteadyDisk<Result>(
   measure: () => Promise<Result>,
-): Promise<Measured<Result>> {
+  check: (result: Result, storeMs: number) => void,
+): Promise<void> {
   for (let run = 1; ; run++) {
-    const measured = await besideProbe(measure);
-    if (measured.storeMs < STALLED_MS || run === MAX_RUNS) return measured;
+    const { result, storeMs } = await besideProbe(measure);
+    try {
+      return check(result, storeMs);
+    } catch (failure) {
+      if (storeMs < STALLED_MS || run === MAX_RUNS) throw failure;
+    }
   }
 }
 

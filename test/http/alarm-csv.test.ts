@@ -134,10 +134,10 @@ it.each([
   ['text/csv;q=0.8, application/json;q=0.5', 'csv'],
   ['*/*;q=0.1, text/csv;q=0.2', 'csv'],
   ['*/*, text/csv', 'csv'],
+  ['text/csv;q=0.5, */*', 'csv'],
   ['application/json', 'json'],
   ['application/json, text/plain, */*', 'json'],
   ['application/json, text/csv', 'json'],
-  ['text/csv;q=0.5, */*', 'json'],
   ['text/csv;q=0', 'json'],
   ['text/*, text/csv;q=0', 'json'],
   ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', 'json'],
@@ -174,4 +174,32 @@ it('breaks off the body when a later page cannot be read', async () => {
   expect((await get('?order=desc&limit=1', 'text/csv')).status).toBe(500);
   await expect(get('?order=asc&limit=1', 'text/csv')).rejects.toThrow('aborted');
   expect(gateway.logged.some((line) => line.includes('failed to stream'))).toBe(true);
+});
+
+it('breaks off the body when the token is deleted meanwhile, and signs no further URL', async () => {
+  const signed: string[] = [];
+  let deleteToken = async (): Promise<unknown> => undefined;
+  const downloadUrl = async (key: string) => {
+    signed.push(key);
+    if (signed.length === 2) await deleteToken();
+    return `https://footage.test/${key}`;
+  };
+  const { gateway, locationId, deviceId, path } = await start({
+    footageStore: { downloadUrl, uploadUrl: async () => '' },
+  });
+  const videos = ['1.mp4', '2.mp4', '3.mp4'].map((name) => `${deviceId}/${name}`);
+  for (const [second, video] of videos.entries()) {
+    const alarm = { kind: 'fall', detectedAt: at(second), footage: { video } };
+    await gateway.recordAlarm(deviceId, alarm);
+  }
+  const token = await gateway.createToken([{ location: locationId, role: 'viewer' }]);
+  const [{ id = '' } = {}] = gateway.model.accessTokens();
+  deleteToken = () => gateway.admin('DELETE', `/access-tokens/${id}`);
+
+  const headers = { Accept: 'text/csv' };
+  const download = gateway.call('GET', `${path}?order=asc&limit=1`, { token, headers });
+  await expect(download).rejects.toThrow('aborted');
+  expect(signed).toEqual(videos.slice(0, 2));
+  const line = gateway.logged.find((each) => each.includes('failed to stream'));
+  expect(line).toContain('"level":20');
 });

@@ -4,7 +4,8 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { OpenAPIHono } from '@hono/zod-openapi';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { asyncApiDocument } from '../../src/http/asyncapi-document.js';
 import type { HttpEnv } from '../../src/http/http-env.js';
 import { registerDocs } from '../../src/http/routes/docs.js';
@@ -14,14 +15,20 @@ import { startGateway, type TestGateway, useRedis } from './harness.js';
 import { routesOf } from './routes.js';
 
 const redis = useRedis();
+let browser: Browser;
+
+beforeAll(async () => {
+  browser = await startBrowser();
+});
+
+afterAll(() => browser.close());
 
 /** Opens the page in a browser, and notes everything it requests and complains about. */
 async function open(gateway: TestGateway) {
   const requested: string[] = [];
   const faults: unknown[] = [];
-  const browser = await startBrowser();
-  onTestFinished(() => browser.close());
   const page = await browser.newPage();
+  onTestFinished(() => page.close());
   page.on('request', (request) => requested.push(request.url()));
   page.on('pageerror', (error) => faults.push(error));
   page.on('console', (message) => {
@@ -112,9 +119,8 @@ async function pageOf(gateway: TestGateway, path: string, policy: string) {
   const { status, headers } = await gateway.call('GET', path);
   expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
   expect(String(headers['content-security-policy'])).toContain(policy);
-  const browser = await startBrowser();
-  onTestFinished(() => browser.close());
   const page = await browser.newPage({ javaScriptEnabled: false });
+  onTestFinished(() => page.close());
   await page.goto(`http://127.0.0.1:${gateway.port}${path}`);
   return page;
 }

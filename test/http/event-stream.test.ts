@@ -1,5 +1,5 @@
 import { PassThrough } from 'node:stream';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { EventStream } from '../../src/http/event-stream.js';
 
 const MAX_WAITING_BYTES = 256 * 1024;
@@ -32,17 +32,44 @@ it('holds a bounded number of bytes while nobody reads, and takes more once they
   expect(sent * LENGTH).toBeLessThan(MAX_WAITING_BYTES);
   expect((sent + 1) * (LENGTH + 100)).toBeGreaterThan(MAX_WAITING_BYTES);
   const reader = stream.body.getReader();
-  const { value } = await reader.read();
-  expect(
-    Buffer.from(value ?? [])
-      .toString()
-      .match(/^event: message$/gm),
-  ).toHaveLength(sent);
-  expect([stream.isWritable, wakes]).toEqual([true, 1]);
+  let text = '';
+  const read = async () => {
+    text += Buffer.from((await reader.read()).value ?? []).toString();
+    return text.match(/^event: message$/gm)?.length ?? 0;
+  };
+  let events = await read();
   // Handed over is not taken: that shows when more is asked for.
   expect(acknowledged).toEqual([]);
+  while (events < sent || !text.endsWith('\n\n')) events = await read();
+  expect(events).toBe(sent);
+  expect([stream.isWritable, wakes]).toEqual([true, 1]);
+  expect(acknowledged.length).toBeLessThan(sent);
   void reader.read();
   await expect.poll(() => acknowledged).toHaveLength(sent);
+});
+
+it('is not ended while its client takes what waits, however slowly', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const stream = openStream();
+  let unread = 0;
+  stream.attach({
+    taken: () => undefined,
+    wake: () => undefined,
+    unread: () => unread++,
+    close: () => undefined,
+  });
+  const BYTES_PER_SECOND = 10_000;
+  while (stream.isWritable) stream.send(message(30_000));
+  const reader = stream.body.getReader();
+  for (let bytes = 0; bytes < MAX_WAITING_BYTES; ) {
+    const { value } = await reader.read();
+    bytes += value?.length ?? Number.POSITIVE_INFINITY;
+    vi.advanceTimersByTime(((value?.length ?? 0) / BYTES_PER_SECOND) * 1_000);
+  }
+  expect([stream.isWritable, unread]).toEqual([true, 0]);
+  vi.advanceTimersByTime(10_000);
+  expect([stream.isWritable, unread]).toEqual([false, 1]);
 });
 
 it('ends without what waits, and is closed once', async () => {

@@ -39,7 +39,7 @@ it('leaves pipelined requests unread until the ones before them are answered', a
   for (let turn = 1; turn <= 200; turn++) {
     const line = 'another network';
     await new Promise<void>((resolve) =>
-      turns.want({ line, isKnown: false, takeTurn: () => resolve() }),
+      turns.want({ line, kind: 'stranger', takeTurn: () => resolve() }),
     );
   }
   expect(handled).toBe(1);

@@ -17,6 +17,7 @@ import {
   type HttpListener,
   type HttpListenerOptions,
 } from '../../src/http/listener.js';
+import { ProcessorShare } from '../../src/processor-share.js';
 import { failure, rawExchange } from './client.js';
 import { FAIRNESS } from './harness.js';
 
@@ -102,6 +103,19 @@ describe('starting', () => {
       'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
     );
     expect(answer.status).toBe(200);
+  });
+
+  it('has more connections completed ahead than Node.js by default when it is busy', async () => {
+    const { port } = await start();
+    const count = 700;
+    const program = `
+      let connected = 0;
+      const tell = () => { process.stdout.write(String(connected)); process.exit(); };
+      for (let index = 0; index < ${count}; index++)
+        require('node:net').connect(${port}, '127.0.0.1', () => ++connected === ${count} && tell());
+      setTimeout(tell, ${SOON_MS});`;
+    // This process accepts nothing meanwhile.
+    expect(execFileSync(process.execPath, ['-e', program]).toString()).toBe(String(count));
   });
 
   it('fails with the address when that is taken', async () => {
@@ -299,6 +313,26 @@ describe('a full listener', () => {
     expect(watch.named[0]).toEqual('all-http-connections address:127.0.0.1');
   });
 
+  it('keeps a connection that has switched protocols when an idle one can make room', async () => {
+    const protocolSwitch = {
+      takes: () => true,
+      upgrade: (_request: unknown, socket: Duplex) => {
+        socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n');
+      },
+    };
+    const { port } = await start({ maxConnections: 2, protocolSwitch });
+    const offer = 'Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
+    const upgraded = await connected(port, `GET /mqtt HTTP/1.1\r\nHost: x\r\n${offer}`);
+    await once(upgraded, 'data');
+    const idle = await connected(port);
+    const closed = Promise.race([
+      once(upgraded, 'close').then(() => 'upgraded'),
+      once(idle, 'close').then(() => 'idle'),
+    ]);
+    await connected(port);
+    expect(await closed).toBe('idle');
+  });
+
   it('names the address with most of the connections, and none with a single one', async () => {
     const watch = new Named();
     const { port } = await start({ maxConnections: 4, watch });
@@ -492,6 +526,23 @@ it('begins no request while another waits for the store, but for a quarter of a 
   await expect.poll(() => begunAtMs.length).toBe(2);
   const [first = 0, second = 0] = begunAtMs;
   expect(second - first).toBeGreaterThan(200);
+  release();
+});
+
+it('makes TLS handshakes while requests wait for a store that does not answer', async () => {
+  const { app, count, release } = heldApp();
+  const turns = new ProcessorShare();
+  const [plain, secure] = [await start({ app, turns }), await start({ tls: TLS, turns })];
+  for (let index = 0; index < 40; index++) await connected(plain.port, REQUEST);
+  // By the third all are parsed, and wait for a turn each.
+  await expect.poll(count, { timeout: 10_000 }).toBeGreaterThan(2);
+  const startedAtMs = performance.now();
+  const handshakes = Array.from({ length: 20 }, async () => {
+    const socket = await connected(secure.port);
+    await once(connectTls({ socket, rejectUnauthorized: false }), 'secureConnect');
+  });
+  await Promise.all(handshakes);
+  expect(performance.now() - startedAtMs).toBeLessThan(SOON_MS);
   release();
 });
 

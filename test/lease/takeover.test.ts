@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Home } from '../broker/home.js';
 import { Api, type TestDevice } from '../harness/api.js';
@@ -32,7 +32,7 @@ let home: Home;
 let device: TestDevice;
 let secondMqttUrl: string;
 
-beforeEach(async () => {
+async function openWorld(): Promise<void> {
   redis = await RedisServer.start('--appendonly', 'yes');
   first = await newGateway(await unusedPort());
   await first.start();
@@ -41,13 +41,13 @@ beforeEach(async () => {
   const port = await unusedPort();
   secondMqttUrl = `mqtt://127.0.0.1:${port}`;
   second = await newGateway(port);
-});
+}
 
-afterEach(async () => {
+async function closeWorld(): Promise<void> {
   first.signal('SIGCONT');
   await Promise.all([first.remove(), second.remove()]);
   await redis.remove();
-});
+}
 
 function newGateway(mqttPort: number): Promise<GatewayProcess> {
   return GatewayProcess.create({
@@ -92,9 +92,16 @@ async function takesConnections(url: string): Promise<boolean> {
 }
 
 describe('two gateways on one external store', () => {
-  it('serves with the first, and the second stands by and says whose lease it is', async () => {
-    const url = await second.startStandingBy();
+  let url: string;
 
+  beforeAll(async () => {
+    await openWorld();
+    url = await second.startStandingBy();
+  });
+
+  afterAll(closeWorld);
+
+  it('serves with the first, and the second stands by and says whose lease it is', async () => {
     const { epoch, holder } = await leaseOf(first);
     expect(epoch).toBe(1);
     const line = await second.logged('another gateway serves the site of this store');
@@ -113,8 +120,6 @@ describe('two gateways on one external store', () => {
   });
 
   it('answers over HTTP only that it lives and stands by, and closes MQTT, when it stands by', async () => {
-    const url = await second.startStandingBy();
-
     const live = await fetch(`${url}/healthz`);
     expect([live.status, await live.json()]).toEqual([200, { status: 'ok' }]);
     for (const path of ['/', '/care-homes', '/metrics', '/healthz/x']) {
@@ -127,16 +132,18 @@ describe('two gateways on one external store', () => {
   });
 
   it('ends at once when it is told to while it stands by, and leaves the lease to the other', async () => {
-    await second.startStandingBy();
-
+    device = await home.device();
     expect(await second.stop()).toBe(0);
 
-    await raise(first, 'one');
-    expect(await history(first)).toEqual(['one']);
+    await raise(first, 'after');
+    expect(await history(first)).toEqual(['after']);
   });
 });
 
 describe('a takeover', () => {
+  beforeEach(openWorld);
+  afterEach(closeWorld);
+
   it('is done at once when the gateway that serves is stopped, and nothing is lost or twice', async () => {
     const clientId = 'durable';
     const nurse = await RawClient.connect(first, home.viewer, { clientId, clean: false });
@@ -192,6 +199,9 @@ describe('a takeover', () => {
 });
 
 describe('a store that is silent for longer than the lease', () => {
+  beforeEach(openWorld);
+  afterEach(closeWorld);
+
   it('leaves the lease where it is, and alarms go live meanwhile', async () => {
     await second.startStandingBy();
     const nurse = await home.nurse(device, 'alarms/#');
@@ -215,6 +225,9 @@ describe('a store that is silent for longer than the lease', () => {
 });
 
 describe('a gateway that was paused while another took over', () => {
+  beforeEach(openWorld);
+  afterEach(closeWorld);
+
   it('stores and acknowledges nothing, closes its listeners and stands by', async () => {
     await second.startStandingBy();
     const sensor = await RawClient.connect(first, device);

@@ -2,9 +2,9 @@ import { cpSync, readdirSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
+import { repeat } from '../../src/repeat.js';
 import { Health } from '../../src/site/health.js';
 import { AppendOnlyWatch } from '../../src/store/append-only-watch.js';
-import { repeat } from '../../src/store/repeat.js';
 import {
   embeddedRedis,
   pidOf,

@@ -118,4 +118,26 @@ describe('a gateway on a cluster', () => {
     await columns.loseNothing();
     await becomesReady(home);
   });
+
+  it('starts when the memory of the primary is full, forwards alarms live, and stores them then', async () => {
+    const site = 'full';
+    const home = await homeOfCluster(site);
+    const device = await home.device();
+    const { redis } = await primaryOf(site);
+    await home.gateway.stop();
+    await redis.config('SET', 'maxmemory', 1);
+    onTestFinished(async () => void (await redis.config('SET', 'maxmemory', 0)));
+    await home.gateway.start();
+    const nurse = await home.nurse(device, 'alarms/#');
+    const sensor = await Sensor.connect(home, device);
+    sensor.alarm();
+    await nurse.untilCount(1);
+    expect(sensor.acknowledged).toEqual([]);
+
+    await redis.config('SET', 'maxmemory', 0);
+    await sensor.allAcknowledged();
+    const history = await home.api.allAlarms(device);
+    expect(history.map(({ id }) => id)).toEqual(sensor.sent);
+    await nurse.end();
+  });
 });

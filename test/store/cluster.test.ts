@@ -8,6 +8,7 @@ import {
   untilReady,
 } from '../../src/store/connection.js';
 import { Keys } from '../../src/store/keys.js';
+import { Lease } from '../../src/store/lease.js';
 import { PrimaryWatch } from '../../src/store/primary-watch.js';
 import { StoreOutages } from '../../src/store/store-outages.js';
 import { RedisCluster } from '../harness/redis-cluster.js';
@@ -118,6 +119,24 @@ describe('in a cluster', () => {
     const list = z.array(z.string()).parse(await to.redis.lrange(`{${site}}:list`, 0, -1));
     expect(list.map(Number)).toEqual(Array.from({ length: sent }, (_, at) => at + 1));
     await cluster.untilWhole();
+  });
+
+  test('has its lease taken, renewed and given up when the memory of the primary is full', async () => {
+    const site = 'full';
+    const redis = connected(connectManagementRedis, site);
+    await untilReady(redis, TAKEOVER_MS);
+    const primary = await primaryOf(site);
+    await primary.redis.config('SET', 'maxmemory', 1);
+    onTestFinished(async () => void (await primary.redis.config('SET', 'maxmemory', 0)));
+    await expect(redis.set(`{${site}}:a`, '1')).rejects.toThrow('OOM');
+
+    const key = new Keys(site).lease;
+    const clock = { lengthMs: 60_000, elapsed: () => performance.now() };
+    const lease = new Lease({ redis, key, holder: 'first', place: '', ...clock });
+    expect((await lease.take()).isOurs).toBe(true);
+    expect((await lease.renew(1)).isOurs).toBe(true);
+    await lease.release(1);
+    expect(await redis.hget(key, 'holder')).toBe('');
   });
 
   test.each(['killed', 'frozen'])('goes on at the replica when the primary is %s', async (how) => {

@@ -12,6 +12,7 @@ import {
   untilReady,
 } from '../../src/store/connection.js';
 import { StoreOutages } from '../../src/store/store-outages.js';
+import { CutProxy } from '../harness/cut-proxy.js';
 import { ask, recordingLog, temporaryDirectory, until } from './embedded-support.js';
 
 /** A server of the test's own, which can be ended, frozen and started again. */
@@ -213,6 +214,39 @@ describe('the management interface', () => {
     const since = performance.now();
     await expect(redis.get('a')).rejects.toThrow('timed out');
     expect(performance.now() - since).toBeGreaterThan(2900);
+  });
+
+  test('reconnects when a server on the network has vanished', async () => {
+    const port = await freePort();
+    await new Server(port).start();
+    const network = await CutProxy.start({ port });
+    onTestFinished(() => network.close());
+    const url = `redis://127.0.0.1:${network.port}`;
+    const { redis, messages } = connected(connectManagementRedis, { url });
+    await untilReady(redis, 5000);
+    network.swallow();
+    const unanswered = [redis.set('a', '1'), redis.set('b', '1')];
+    network.pass();
+    const reconnected = once(redis, 'ready');
+    for (const one of unanswered) await expect(one).rejects.toThrow('timed out');
+    await reconnected;
+    expect(await redis.set('a', '2')).toBe('OK');
+    expect(messages.filter((line) => line.includes('the store is silent'))).toHaveLength(1);
+  });
+
+  test('keeps its connection when a server on the network answers other commands in time', async () => {
+    const port = await freePort();
+    await new Server(port).start();
+    const url = `redis://127.0.0.1:${port}`;
+    const { redis, messages } = connected(connectManagementRedis, { url });
+    await untilReady(redis, 5000);
+    const id = await redis.client('ID');
+    const inTime = redis.blpop('nothing', 2);
+    const tooLate = expect(redis.blpop('nothing', 2)).rejects.toThrow('timed out');
+    expect(await inTime).toBeNull();
+    await tooLate;
+    expect(await redis.client('ID')).toBe(id);
+    expect(messages).toEqual([]);
   });
 });
 

@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { repeat } from '../../src/repeat.js';
 import { Health } from '../../src/site/health.js';
 import { StoreHeadroom } from '../../src/site/store-headroom.js';
 import { DiskMonitor } from '../../src/store/disk-monitor.js';
-import { repeat } from '../../src/store/repeat.js';
 import { until } from './embedded-support.js';
 
 const CHECK_EVERY_MS = 20;

@@ -5,8 +5,8 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { repeat } from '../../src/repeat.js';
 import { Health } from '../../src/site/health.js';
-import { repeat } from '../../src/store/repeat.js';
 import { checkServer, checkSettings } from '../../src/store/server-check.js';
 import { embeddedRedis, temporaryDirectory, until } from './embedded-support.js';
 

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { principalKey } from '../../src/domain/grants.js';
 import { newId } from '../../src/domain/notation.js';
 import { createLog } from '../../src/log.js';
+import { CarryOver } from '../../src/store/carry-over.js';
 import { InvalidPublishStoreRedis } from '../../src/store/invalid-publish-store-redis.js';
-import { Leftovers } from '../../src/store/leftovers.js';
 import { PresenceStoreRedis } from '../../src/store/presence-store-redis.js';
 import { eventually } from '../chaos/faults.js';
 import { RedisServer } from '../harness/redis-server.js';
@@ -59,7 +59,7 @@ describe('repairs', () => {
     ]);
   });
 
-  it('removes the sets of members that earlier versions kept', async () => {
+  it('removes the sets of members that version 1 kept', async () => {
     const world = await SiteWorld.create(server);
     const { keys, redis, location, group, room, device } = world;
     const sets = [
@@ -67,8 +67,7 @@ describe('repairs', () => {
       ...[`location-groups:${location.id}`, `group-rooms:${group.id}`, `room-devices:${room.id}`],
     ].map((name) => keys.sitePrefix + name);
     for (const set of sets) await redis.sadd(set, device.id);
-    await world.changes.start();
-    await new Leftovers(redis, keys, log).remove(world.model);
+    await new CarryOver(redis, keys, log).run();
     expect(await redis.exists(...sets)).toBe(0);
     expect(await world.load()).toEqual({ records: world.records, findings: [] });
   });
@@ -263,15 +262,14 @@ describe('what belongs to the deleted goes with them', () => {
     payload: Buffer.from('x'),
     receivedAtMs: 1,
   };
-  it('are removed when an earlier version left them, and nothing else is', async () => {
+  it('are removed when version 1 left them, and nothing else is', async () => {
     const world = await SiteWorld.create(server);
     const { redis, keys, location, device } = world;
     const [gone, lost] = [newId(), newId()];
     await redis.sadd(keys.idsOf('location'), lost);
     for (const id of [location.id, gone, lost]) await redis.lpush(keys.rejected(id), '{}');
     await redis.hset(keys.lastSeen, { [device.id]: '1', [gone]: '2+' });
-    await world.changes.start();
-    await new Leftovers(redis, keys, log).remove(world.model);
+    await new CarryOver(redis, keys, log).run();
     expect(await redis.exists(keys.rejected(gone))).toBe(0);
     expect(await redis.exists(keys.rejected(location.id), keys.rejected(lost))).toBe(2);
     expect(await redis.hgetall(keys.lastSeen)).toEqual({ [device.id]: '1' });

@@ -1,13 +1,13 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
+import { accepts } from 'hono/accepts';
 import { ALARM_STATES } from '../../domain/alarm-states.js';
 import { permittedGroups } from '../../domain/grants.js';
 import type { AlarmRecord } from '../../site/alarm-history.js';
 import type { FootageUrls } from '../../site/footage.js';
 import { CSV_CONTENT_TYPE, CSV_HEADER, CSV_MEDIA_TYPE, csvLine } from '../alarm-csv.js';
-import { preferred } from '../content-negotiation.js';
 import type { RouteServices } from '../dependencies.js';
-import { callerOf, type HttpApp, type HttpEnv } from '../http-env.js';
+import { callerOf, checkAgain, type HttpApp, type HttpEnv } from '../http-env.js';
 import { JSON_MEDIA_TYPE } from '../json-body.js';
 import { jsonResponse, preparedJson, problems } from '../openapi.js';
 import {
@@ -88,10 +88,16 @@ export function registerAlarms(app: HttpApp, services: RouteServices): void {
     const scope = { ...c.req.valid('param'), deviceId };
     const page = await readPage(services, c, scope, query);
     c.header('Vary', 'Accept');
-    if (preferred(c, 'Accept', [JSON_MEDIA_TYPE, CSV_MEDIA_TYPE]) === JSON_MEDIA_TYPE) {
+    const supports = [JSON_MEDIA_TYPE, CSV_MEDIA_TYPE];
+    const mediaType = accepts(c, { header: 'Accept', supports, default: JSON_MEDIA_TYPE });
+    if (mediaType === JSON_MEDIA_TYPE) {
       return c.body(pageText(page), 200, { 'Content-Type': JSON_MEDIA_TYPE });
     }
-    const following = (cursor: string) => readPage(services, c, scope, { ...query, cursor });
+    const following = (cursor: string) => {
+      // The client decides how long a download takes, and each page has newly signed URLs.
+      checkAgain(c);
+      return readPage(services, c, scope, { ...query, cursor });
+    };
     const body = textStream(c, csvLines(page, following), services.log);
     return c.body(body, 200, { 'Content-Type': CSV_CONTENT_TYPE });
   });

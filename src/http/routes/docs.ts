@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { accessSync, constants, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createRoute, z } from '@hono/zod-openapi';
 import { html } from 'hono/html';
@@ -47,6 +47,10 @@ const SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
+/** Files of Swagger UI, and our own. */
+const SHIPPED = ['swagger-ui.css', 'swagger-ui-bundle.js'];
+const OWN = { 'start.js': START, 'plain.css': PLAIN_STYLE };
+
 const tags = ['Operation'];
 const common = { method: 'get' as const, tags, security: NO_SECURITY };
 const page = {
@@ -72,20 +76,22 @@ const getFile = createRoute({
 /**
  * `/docs`, open to everybody (CONTRACT 2): for HTTP Swagger UI, whose files are beside the console's.
  *
- * @throws GatewayError `start-failed` when they are not there
+ * Files are read and pages rendered at their first request, as a start need not wait for either.
+ *
+ * @throws GatewayError `start-failed` when a file is not there
  */
 export function registerDocs(app: HttpApp, version: string, directory: string): void {
-  const shipped = (name: string) =>
-    readBuilt(directory, () => readFileSync(join(directory, 'docs', name)));
-  const contents = new Map([
-    ['swagger-ui.css', shipped('swagger-ui.css')],
-    ['swagger-ui-bundle.js', shipped('swagger-ui-bundle.js')],
-    ['start.js', Buffer.from(START)],
-    ['plain.css', Buffer.from(PLAIN_STYLE)],
+  const shipped = SHIPPED.map((name) => [name, join(directory, 'docs', name)] as const);
+  readBuilt(directory, () => {
+    for (const [, path] of shipped) accessSync(path, constants.R_OK);
+  });
+  const files = new Map([
+    ...shipped.map(([name, path]) => [name, new DocsFile(name, () => readFileSync(path))] as const),
+    ...Object.entries(OWN).map(
+      ([name, text]) => [name, new DocsFile(name, () => Buffer.from(text))] as const,
+    ),
   ]);
-  const files = new Map([...contents].map(([name, bytes]) => [name, fileAnswer(name, bytes)]));
-  const urlOf = (name: string) => `${name}?${digestOf(contents.get(name) ?? '')}`;
-  const scripts = ['swagger-ui-bundle.js', 'start.js'].map((name) => `docs/${urlOf(name)}`);
+  const urlOf = (name: string) => `${name}?${files.get(name)?.digest}`;
 
   registerPage(
     app,
@@ -94,17 +100,17 @@ export function registerDocs(app: HttpApp, version: string, directory: string): 
       operationId: 'getDocs',
       summary: 'This document as a page, which needs no other host',
     },
-    httpPage(`docs/${urlOf('swagger-ui.css')}`, scripts),
+    () => httpPage((name) => `docs/${urlOf(name)}`),
   );
   registerPage(
     app,
     { path: '/docs/mqtt', operationId: 'getMqttDocs', summary: 'The MQTT side as a page' },
-    mqttPage(asyncApiDocument(version), urlOf('plain.css')),
+    () => mqttPage(asyncApiDocument(version), urlOf('plain.css')),
   );
   app.openapi(getFile, (c) => {
     const file = files.get(c.req.valid('param').file);
     if (file === undefined) throw new GatewayError('not-found', 'There is nothing at this path.');
-    return file.to(c);
+    return file.answer.to(c);
   });
 }
 
@@ -128,15 +134,18 @@ export function registerDocuments(app: HttpApp, version: string, publicUrl?: str
   );
 }
 
-function registerPage(app: HttpApp, route: OpenRoute, text: string): void {
+function registerPage(app: HttpApp, route: OpenRoute, render: () => string): void {
   const responses = { 200: { description: 'The page.', content: pageContent } };
-  const answer = new SharedAnswer(Buffer.from(text), {
-    'Content-Type': 'text/html; charset=utf-8',
-    'Content-Security-Policy': SECURITY_POLICY,
-    'Referrer-Policy': 'no-referrer',
-    'Cache-Control': 'no-cache',
+  let answer: SharedAnswer | undefined;
+  app.openapi(createRoute({ ...common, ...route, responses }), (c) => {
+    answer ??= new SharedAnswer(Buffer.from(render()), {
+      'Content-Type': 'text/html; charset=utf-8',
+      'Content-Security-Policy': SECURITY_POLICY,
+      'Referrer-Policy': 'no-referrer',
+      'Cache-Control': 'no-cache',
+    });
+    return answer.to(c);
   });
-  app.openapi(createRoute({ ...common, ...route, responses }), (c) => answer.to(c));
 }
 
 /**
@@ -160,24 +169,46 @@ function registerDocument(
   });
 }
 
-/** Part of a file's URL: browsers may cache the file for ever, and get a new one. */
-function digestOf(content: Buffer | string): string {
-  return createHash('sha256').update(content).digest('hex').slice(0, 16);
+/** A script or style sheet, read once somebody asks for it or for its digest. */
+class DocsFile {
+  readonly #type: string;
+  readonly #read: () => Buffer;
+  #content: { readonly answer: SharedAnswer; readonly digest: string } | undefined;
+
+  constructor(name: string, read: () => Buffer) {
+    this.#type = name.endsWith('.css') ? 'text/css' : 'text/javascript';
+    this.#read = read;
+  }
+
+  get answer(): SharedAnswer {
+    return this.#load().answer;
+  }
+
+  /** Part of the file's URL: browsers may cache the file for ever, and get a new one. */
+  get digest(): string {
+    return this.#load().digest;
+  }
+
+  #load() {
+    if (this.#content !== undefined) return this.#content;
+    const bytes = this.#read();
+    const digest = createHash('sha256').update(bytes).digest('hex').slice(0, 16);
+    const answer = new SharedAnswer(bytes, {
+      'Content-Type': `${this.#type}; charset=utf-8`,
+      'Cache-Control': 'public, max-age=31536000, immutable',
+    });
+    this.#content = { answer, digest };
+    return this.#content;
+  }
 }
 
-function fileAnswer(name: string, bytes: Buffer): SharedAnswer {
-  const type = name.endsWith('.css') ? 'text/css' : 'text/javascript';
-  return new SharedAnswer(bytes, {
-    'Content-Type': `${type}; charset=utf-8`,
-    'Cache-Control': 'public, max-age=31536000, immutable',
-  });
-}
-
-function httpPage(styleUrl: string, scriptUrls: readonly string[]): string {
-  const scripts = scriptUrls.map((url) => html`<script src="${url}" defer></script>\n`);
+function httpPage(urlOf: (name: string) => string): string {
+  const scripts = ['swagger-ui-bundle.js', 'start.js'].map(
+    (name) => html`<script src="${urlOf(name)}" defer></script>\n`,
+  );
   return plainPage(
     'Care-home gateway: the HTTP interface',
-    styleUrl,
+    urlOf('swagger-ui.css'),
     html`${scripts}<div id="interface"></div>
 <noscript>This page needs JavaScript; the interface is described in <a href="openapi.json">openapi.json</a>.</noscript>`,
   );

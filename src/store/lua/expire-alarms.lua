@@ -86,13 +86,15 @@ local function removeAlarm(row)
   local location, device, group = unpack(redis.call('HMGET', place, 'l', 'd', 'g'))
   local sequence = tonumber(string.match(entry, '^%d+'))
   removeStates(sequence, alarm.i)
-  -- Without the place the indexes are unknown; alarm-page.lua skips what they still hold.
+  -- Without the place, or fields of a damaged record, the indexes are unknown; alarm-page.lua skips what they still hold.
   if location and device and group then
-    local detectedAt = (tonumber(alarm.r) or 0) - (tonumber(alarm.a) or 0)
-    local index = ':' .. group .. ':' .. alarm.k
-    removeFromIndex(indexes .. location .. index, detectedAt, sequence)
-    removeFromIndex(indexes .. location .. ':' .. device .. index, detectedAt, sequence)
-    removeId(device, alarm.i)
+    if alarm.k and alarm.i then
+      local detectedAt = (tonumber(alarm.r) or 0) - (tonumber(alarm.a) or 0)
+      local index = ':' .. group .. ':' .. alarm.k
+      removeFromIndex(indexes .. location .. index, detectedAt, sequence)
+      removeFromIndex(indexes .. location .. ':' .. device .. index, detectedAt, sequence)
+      removeId(device, alarm.i)
+    end
     leavePlace(place, location, device, group)
   end
   redis.call('XDEL', KEYS[1], entry)

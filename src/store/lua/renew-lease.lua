@@ -9,6 +9,8 @@ local time = redis.call('TIME')
 local nowMs = time[1] * 1000 + math.floor(time[2] / 1000)
 local isBefore = epoch < tonumber(ARGV[4]) and untilMs <= nowMs
 if lease[4] ~= token and not isBefore then return {0, epoch, holder} end
+-- For a store whose memory is full, as in take-lease.lua.
+redis.call('PERSIST', KEYS[1])
 redis.call('HSET', KEYS[1], 'holder', ARGV[1], 'place', ARGV[2], 'epoch', ARGV[4],
   'untilMs', string.format('%.0f', nowMs + ARGV[3]), 'token', token)
 return {1, tonumber(ARGV[4]), ARGV[1]}

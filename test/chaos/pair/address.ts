@@ -7,6 +7,17 @@ import type { PairGateway } from './gateway.js';
 /** As in config/pair/keepalived.conf: asked every second, down after two bad answers, up after one good one. */
 const CHECK_EVERY_MS = 1_000;
 const FALL = 2;
+/** Of a box whose gateway serves, and what is added while the gateway has no fault. */
+const PRIORITY = 100;
+const READY_WEIGHT = 50;
+
+/** Bad answers in a row. */
+interface Failures {
+  readonly serving: number;
+  readonly ready: number;
+}
+
+const DOWN: Failures = { serving: FALL, ready: FALL };
 
 /** Called when a gateway has acknowledged an alarm. */
 export type OnAcknowledged = (gateway: PairGateway) => void;
@@ -81,7 +92,7 @@ export abstract class PairAddress {
 export class FollowingAddress extends PairAddress {
   readonly #gateways: readonly PairGateway[];
   readonly #ended = new AbortController();
-  readonly #failures = new Map<PairGateway, number>();
+  readonly #failures = new Map<PairGateway, Failures>();
   readonly #unplugged = new Set<PairGateway>();
   #holder: PairGateway | undefined;
 
@@ -122,25 +133,35 @@ export class FollowingAddress extends PairAddress {
 
   async #watch(gateway: PairGateway): Promise<void> {
     const { signal } = this.#ended;
-    this.#failures.set(gateway, FALL);
     while (!signal.aborted) {
-      const isReady = await gateway.isServing();
-      const failures = this.#failures.get(gateway) ?? 0;
-      this.#failures.set(gateway, isReady ? 0 : failures + 1);
+      const readiness = await gateway.readiness();
+      const { serving, ready } = this.#failures.get(gateway) ?? DOWN;
+      const isServing = readiness === 'ready' || readiness === 'faulty';
+      this.#failures.set(gateway, {
+        serving: isServing ? 0 : serving + 1,
+        ready: readiness === 'ready' ? 0 : ready + 1,
+      });
       this.#move();
       await delay(CHECK_EVERY_MS, undefined, { signal }).catch(() => undefined);
     }
   }
 
-  /** The holder keeps the address as long as it is up (nopreempt). */
+  /** The box with the highest priority holds the address; of two alike, the one that has it. */
   #move(): void {
-    const isUp = (gateway: PairGateway) =>
-      !this.#unplugged.has(gateway) && (this.#failures.get(gateway) ?? FALL) < FALL;
-    if (this.#holder !== undefined && isUp(this.#holder)) return;
-    const next = this.#gateways.find(isUp);
+    const highest = Math.max(...this.#gateways.map((gateway) => this.#priority(gateway)));
+    if (this.#holder !== undefined && this.#priority(this.#holder) === highest && highest > 0)
+      return;
+    const isHighest = (gateway: PairGateway) => this.#priority(gateway) === highest;
+    const next = highest > 0 ? this.#gateways.find(isHighest) : undefined;
     if (next === this.#holder) return;
     this.#holder = next;
     this.breakAll();
+  }
+
+  #priority(gateway: PairGateway): number {
+    const { serving, ready } = this.#failures.get(gateway) ?? DOWN;
+    if (this.#unplugged.has(gateway) || serving >= FALL) return 0;
+    return PRIORITY + (ready < FALL ? READY_WEIGHT : 0);
   }
 }
 

@@ -14,6 +14,7 @@ export function linesOfPair(report: PairChaosReport): string[] {
         `${name.padEnd(17)}${isDurable ? 'durable' : 'live'}: ${received} received, ${repeated} repeated, ${early} early at QoS 0`,
     ),
     `recorded twice   ${report.untellableRepeats} (without id, time and DUP: nothing tells them apart)`,
+    `counted twice    ${report.countedTwice} (taken by a failover before they were acknowledged, and told as a loss)`,
     `epochs           ${report.epochs} in which a gateway acknowledged`,
     `takeovers        ${spread(takeovers.map(({ tookMs }) => tookMs))}, last PUBACK before to first after`,
     `                 ${spread(takeoversBehindAddress.map(({ tookMs }) => tookMs))} behind the address that moves`,

@@ -114,9 +114,10 @@ class PairRun {
     } finally {
       clearInterval(progress);
     }
-    return this.#report(
-      await reconcile(await this.#serving(), this.#crowd.devices, this.#crowd.receivers),
-    );
+    const { devices, receivers } = this.#crowd;
+    const lines = this.#world.gateways.flatMap((gateway) => gateway.lines.all);
+    const toldLosses = lines.filter((line) => line.includes('"loss":')).length;
+    return this.#report(await reconcile(await this.#serving(), devices, receivers, toldLosses));
   }
 
   end(): Promise<void> {

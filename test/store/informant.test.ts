@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { Informant } from '../../src/store/informant.js';
+import { CutProxy } from '../harness/cut-proxy.js';
+import { RedisPair } from '../harness/redis-pair.js';
+
+let pair: RedisPair;
+
+beforeAll(async () => {
+  pair = await RedisPair.start();
+});
+
+afterAll(async () => pair.remove());
+
+/** A Sentinel behind a line that can be cut, and who asks it. */
+async function sentinelBehindLine(): Promise<{ line: CutProxy; ask: () => Promise<unknown[]> }> {
+  const [sentinel] = pair.sentinelPrograms;
+  const line = await CutProxy.start({ port: sentinel?.port ?? 0 });
+  onTestFinished(() => line.close());
+  const address = { host: '127.0.0.1', port: line.port };
+  const informant = new Informant(address, { password: pair.sentinelPassword });
+  onTestFinished(() => informant.stop());
+  return { line, ask: () => informant.ask(['PING']) };
+}
+
+test('asks a Sentinel again after connections that were broken during their first commands', async () => {
+  const { line, ask } = await sentinelBehindLine();
+  line.resetAtFirstBytes();
+  const broken = async () => {
+    await expect(ask()).rejects.toThrow(`127.0.0.1:${line.port}: `);
+    expect(line.attempts).toBeGreaterThan(1);
+  };
+  await vi.waitFor(broken, { timeout: 5_000 });
+
+  line.pass();
+
+  await vi.waitFor(async () => expect(await ask()).toEqual(['PONG']), { timeout: 3_000 });
+});
+
+test('asks a Sentinel over another connection after the first has gone silent', async () => {
+  const { line, ask } = await sentinelBehindLine();
+  await vi.waitFor(async () => expect(await ask()).toEqual(['PONG']));
+  line.swallow();
+  await expect(ask()).rejects.toThrow('timed out');
+
+  line.pass();
+
+  await vi.waitFor(async () => expect(await ask()).toEqual(['PONG']), { timeout: 3_000 });
+});
+
+test('keeps one connection while a Sentinel answers', async () => {
+  const { line, ask } = await sentinelBehindLine();
+  for (let asked = 0; asked < 5; asked++) expect(await ask()).toEqual(['PONG']);
+  expect(line.attempts).toBe(1);
+});
