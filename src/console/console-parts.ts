@@ -4,13 +4,14 @@ import { useContext } from 'preact/hooks';
 import type { LiveFeed } from './live/live-feed.js';
 import type { Routing } from './routing.js';
 import type { Session } from './session/session.js';
-import type { Theme } from './ui/theme.js';
-import type { Dictionary, LanguageChoice } from './words/language.js';
+import type { StoredChoice } from './ui/stored-choice.js';
+import type { ThemeName } from './ui/theme.js';
+import type { Dictionary, Language } from './words/language.js';
 
 /** The parts that every page needs, made once in main.tsx. */
 export interface ConsoleParts {
-  readonly language: LanguageChoice;
-  readonly theme: Theme;
+  readonly language: StoredChoice<Language>;
+  readonly theme: StoredChoice<ThemeName>;
   readonly routing: Routing;
   readonly session: Session;
   /** Alarms, their states, who is online, and the gateway's faults. */

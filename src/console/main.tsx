@@ -6,8 +6,8 @@ import { ConsoleContext, type ConsoleParts } from './console-parts.js';
 import { LiveFeed } from './live/live-feed.js';
 import { Routing } from './routing.js';
 import { Session } from './session/session.js';
-import { Theme } from './ui/theme.js';
-import { LanguageChoice } from './words/language.js';
+import { themeChoice } from './ui/theme.js';
+import { languageChoice } from './words/language.js';
 
 /** Messages of devices that are no alarm are read where they are shown only: there may be thousands a second. */
 const LIVE_FILTERS = [
@@ -24,8 +24,8 @@ function start(element: HTMLElement): void {
   const session = new Session();
   const parts: ConsoleParts = {
     session,
-    language: new LanguageChoice(),
-    theme: new Theme(),
+    language: languageChoice(),
+    theme: themeChoice(),
     routing: new Routing(),
     live: new LiveFeed(LIVE_FILTERS, (token) => session.refused(token)),
     tabNote: signal(undefined),

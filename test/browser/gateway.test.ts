@@ -152,6 +152,24 @@ describe('the gateway page', () => {
     await row(page, 'Who did what', 'Home created').waitFor();
   });
 
+  it('goes from page to page of the audit trail, and back, by keyboard', async () => {
+    const { id } = await home.api.createLocation('Haus mit Gruppen');
+    for (let number = 1; number <= 110; number++) {
+      await home.api.json('POST', `/care-homes/${id}/groups`, { name: `Group ${number}` });
+    }
+    const page = await open('/gateway/audit');
+    const next = page.getByRole('button', { name: 'Next page' });
+    const newest = row(page, 'Who did what', 'Group 110');
+    await newest.waitFor();
+    await next.press('Enter');
+    await row(page, 'Who did what', 'Group 60').waitFor();
+    expect(await newest.count()).toBe(0);
+    expect(await next.evaluate((element) => element === document.activeElement)).toBe(true);
+    await page.getByRole('button', { name: 'Previous page' }).press('Enter');
+    await newest.waitFor();
+    expect(await row(page, 'Who did what', 'Group 60').count()).toBe(0);
+  });
+
   it('shows no rejected publishes of another home than the one that is chosen', async () => {
     const { id } = await home.api.createLocation('Haus am Berg');
     const page = await open('/gateway');

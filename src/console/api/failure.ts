@@ -1,4 +1,5 @@
 import { HttpError } from '@oazapfts/runtime';
+import { recordOf } from './record.js';
 
 /** Why a request failed: a problem document of the gateway (RFC 9457), or no answer at all. */
 export interface Failure {
@@ -12,26 +13,16 @@ export interface Failure {
 
 /** Reads the problem document of a failed request. */
 export function failureOf(error: unknown): Failure {
-  const problem: unknown = error instanceof HttpError ? error.data : undefined;
-  const code = textOf(problem, 'code');
-  if (code === undefined) return { code: 'no-answer', detail: undefined, errors: [] };
-  return { code, detail: textOf(problem, 'detail'), errors: errorsOf(problem) };
+  const { code, detail, errors } = recordOf(error instanceof HttpError ? error.data : undefined);
+  if (typeof code !== 'string') return { code: 'no-answer', detail: undefined, errors: [] };
+  return { code, detail: textOf(detail), errors: Array.isArray(errors) ? errors.map(faultOf) : [] };
 }
 
-function errorsOf(problem: unknown): Failure['errors'] {
-  const errors = memberOf(problem, 'errors');
-  if (!Array.isArray(errors)) return [];
-  return errors.map((error: unknown) => ({
-    path: textOf(error, 'path') ?? '',
-    message: textOf(error, 'message') ?? '',
-  }));
+function faultOf(error: unknown): Failure['errors'][number] {
+  const { path, message } = recordOf(error);
+  return { path: textOf(path) ?? '', message: textOf(message) ?? '' };
 }
 
-function textOf(value: unknown, key: string): string | undefined {
-  const member = memberOf(value, key);
-  return typeof member === 'string' ? member : undefined;
-}
-
-function memberOf(value: unknown, key: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined;
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
 }

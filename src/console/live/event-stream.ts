@@ -5,7 +5,7 @@ import type { GatewayClock } from './gateway-clock.js';
 const SILENT_AFTER_MS = 11_000;
 const LOOK_INTERVAL_MS = 1_000;
 
-export interface EventStreamOptions {
+interface EventStreamOptions {
   readonly url: string;
   readonly token: string;
   /** The position in the log to read on from; undefined: from now. */
@@ -16,7 +16,7 @@ export interface EventStreamOptions {
 }
 
 /** Why a stream ended: the gateway refused the token, or else it is worth another try. */
-export type StreamEnd = 'refused' | 'ended';
+type StreamEnd = 'refused' | 'ended';
 
 /**
  * Reads server-sent events until the stream ends, falls silent, or is aborted.

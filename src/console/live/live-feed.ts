@@ -4,9 +4,9 @@ import { GatewayClock } from './gateway-clock.js';
 import { type LiveMessage, parseLiveMessage, parseMissed, parseTime } from './messages.js';
 
 /** `lost` is shown large: a silent board is worse than none. */
-export type LiveState = 'connecting' | 'connected' | 'lost';
+type LiveState = 'connecting' | 'connected' | 'lost';
 
-export interface LiveListener {
+interface LiveListener {
   readonly message: (message: LiveMessage) => void;
   /** The stream begins at a place without those before it: what is shown must be read anew. */
   readonly missed: () => void;

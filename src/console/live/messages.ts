@@ -1,4 +1,5 @@
 import { parseExactJson } from '../api/exact-json.js';
+import { isRecord } from '../api/record.js';
 
 /** A message of `GET /events`: a forwarded message, as a subscriber over MQTT gets it. */
 export interface LiveMessage {
@@ -33,8 +34,4 @@ function parseRecord(data: string): Readonly<Record<string, unknown>> | undefine
     // Devices may publish anything; a stream must not end with it.
     return undefined;
   }
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

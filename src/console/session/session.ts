@@ -11,7 +11,7 @@ export interface Grant {
 }
 
 /** The token that is signed in, as `GET /access-tokens/current` shows it. */
-export interface Identity {
+interface Identity {
   readonly id: string;
   readonly name: string;
   readonly grants: readonly Grant[];

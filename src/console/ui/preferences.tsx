@@ -1,7 +1,6 @@
 import { useConsole, useWords } from '../console-parts.js';
 import { SHELL_WORDS } from '../shell-words.js';
-import { LANGUAGES } from '../words/language.js';
-import { THEMES } from './theme.js';
+import type { StoredChoice } from './stored-choice.js';
 
 const LANGUAGE_NAMES = { en: 'English', de: 'Deutsch' };
 
@@ -11,34 +10,33 @@ export function Preferences() {
   const words = useWords(SHELL_WORDS);
   return (
     <span class="preferences">
-      <select
-        aria-label={words.language}
-        value={language.current.value}
-        onChange={({ currentTarget }) => {
-          const chosen = LANGUAGES.find((one) => one === currentTarget.value);
-          if (chosen !== undefined) language.choose(chosen);
-        }}
-      >
-        {LANGUAGES.map((one) => (
-          <option key={one} value={one} lang={one}>
-            {LANGUAGE_NAMES[one]}
-          </option>
-        ))}
-      </select>
-      <select
-        aria-label={words.theme}
-        value={theme.current.value}
-        onChange={({ currentTarget }) => {
-          const chosen = THEMES.find((one) => one === currentTarget.value);
-          if (chosen !== undefined) theme.choose(chosen);
-        }}
-      >
-        {THEMES.map((one) => (
-          <option key={one} value={one}>
-            {words.themes[one]}
-          </option>
-        ))}
-      </select>
+      <ChoiceSelect label={words.language} choice={language} names={LANGUAGE_NAMES} isOfLanguages />
+      <ChoiceSelect label={words.theme} choice={theme} names={words.themes} />
     </span>
+  );
+}
+
+interface ChoiceSelectProps<Value extends string> {
+  readonly label: string;
+  readonly choice: StoredChoice<Value>;
+  readonly names: Readonly<Record<Value, string>>;
+  /** Whether each name is in the language that it names. */
+  readonly isOfLanguages?: boolean;
+}
+
+function ChoiceSelect<Value extends string>(props: ChoiceSelectProps<Value>) {
+  const { label, choice, names, isOfLanguages = false } = props;
+  return (
+    <select
+      aria-label={label}
+      value={choice.current.value}
+      onChange={({ currentTarget }) => choice.choose(currentTarget.value)}
+    >
+      {choice.values.map((value) => (
+        <option key={value} value={value} lang={isOfLanguages ? value : undefined}>
+          {names[value]}
+        </option>
+      ))}
+    </select>
   );
 }

@@ -1,30 +1,13 @@
-import { type ReadonlySignal, signal } from '@preact/signals';
+import { StoredChoice } from './stored-choice.js';
 
-export const THEMES = ['auto', 'light', 'dark'] as const;
-export type ThemeName = (typeof THEMES)[number];
-
-const STORED_AS = 'care-home-gateway.theme';
+export type ThemeName = 'auto' | 'light' | 'dark';
 
 /** Light, dark, or what the device has. */
-export class Theme {
-  readonly #name = signal<ThemeName>(storedTheme());
-
-  constructor() {
-    this.#name.subscribe((name) => {
+export function themeChoice(): StoredChoice<ThemeName> {
+  return new StoredChoice({
+    ...{ key: 'care-home-gateway.theme', values: ['auto', 'light', 'dark'], initial: 'auto' },
+    apply: (name) => {
       document.documentElement.dataset['theme'] = name;
-    });
-  }
-
-  get current(): ReadonlySignal<ThemeName> {
-    return this.#name;
-  }
-
-  choose(name: ThemeName): void {
-    this.#name.value = name;
-    localStorage.setItem(STORED_AS, name);
-  }
-}
-
-function storedTheme(): ThemeName {
-  return THEMES.find((name) => name === localStorage.getItem(STORED_AS)) ?? 'auto';
+    },
+  });
 }

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { useConsole } from '../console-parts.js';
-import type { Language } from '../words/language.js';
+import { type Language, LOCALES } from '../words/language.js';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -16,7 +16,7 @@ const UNITS = [
 
 // Made once: each takes longer to make than a row takes to draw.
 const AGO_FORMATS = { en: agoFormat('en'), de: agoFormat('de') };
-const DATE_FORMATS = { en: dateFormat('en-GB'), de: dateFormat('de-DE') };
+const DATE_FORMATS = { en: dateFormat(LOCALES.en), de: dateFormat(LOCALES.de) };
 
 /** How long ago something was, in words. */
 export function ago(atMs: number, nowMs: number, language: Language): string {

@@ -61,7 +61,7 @@ export function useLoaded<Data>(
 }
 
 /** A change that is sent to the gateway. */
-export interface Change {
+interface Change {
   readonly isPending: boolean;
   readonly failure: Failure | undefined;
   /** Sends it; `onDone` runs when the gateway has made it. */

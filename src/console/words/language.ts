@@ -1,7 +1,10 @@
-import { type ReadonlySignal, signal } from '@preact/signals';
+import { StoredChoice } from '../ui/stored-choice.js';
 
-export const LANGUAGES = ['en', 'de'] as const;
+const LANGUAGES = ['en', 'de'] as const;
 export type Language = (typeof LANGUAGES)[number];
+
+/** How dates and numbers are written. */
+export const LOCALES = { en: 'en-GB', de: 'de-DE' } as const;
 
 /** The same words in every language; a language that lacks one does not compile. */
 export type Dictionary<Words> = Readonly<Record<Language, Words>>;
@@ -14,30 +17,14 @@ export function dictionary<Words>(words: {
   return words;
 }
 
-const STORED_AS = 'care-home-gateway.language';
-
 /** The language that is shown: chosen by hand, or else the first of the browser's that we speak. */
-export class LanguageChoice {
-  readonly #language = signal<Language>(storedLanguage() ?? browserLanguage());
-
-  constructor() {
-    this.#language.subscribe((language) => {
+export function languageChoice(): StoredChoice<Language> {
+  return new StoredChoice({
+    ...{ key: 'care-home-gateway.language', values: LANGUAGES, initial: browserLanguage() },
+    apply: (language) => {
       document.documentElement.lang = language;
-    });
-  }
-
-  get current(): ReadonlySignal<Language> {
-    return this.#language;
-  }
-
-  choose(language: Language): void {
-    this.#language.value = language;
-    localStorage.setItem(STORED_AS, language);
-  }
-}
-
-function storedLanguage(): Language | undefined {
-  return LANGUAGES.find((language) => language === localStorage.getItem(STORED_AS));
+    },
+  });
 }
 
 function browserLanguage(): Language {

@@ -4,7 +4,7 @@ import type { BoardFeed } from './board-feed.js';
 import type { OpenAlarm, StateChange } from './open-alarm.js';
 
 /** A change of an alarm's state that a responder asks for. */
-export interface WantedChange {
+interface WantedChange {
   readonly alarm: OpenAlarm;
   readonly state: StateChange['state'];
   /** Empty for none. */

@@ -1,7 +1,7 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 
 /** `blocked`: wanted, but the browser lets a page sound only after a press of a key or button. */
-export type SoundState = 'off' | 'on' | 'blocked';
+type SoundState = 'off' | 'on' | 'blocked';
 
 interface Tone {
   readonly frequencyHz: number;

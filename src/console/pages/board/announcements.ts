@@ -7,7 +7,7 @@ const PAUSE_MS = 2_000;
 const MAX_SAID = 3;
 
 /** New alarms to be said together. */
-export interface Announcement {
+interface Announcement {
   /** Makes two that read alike two. */
   readonly number: number;
   readonly alarms: readonly OpenAlarm[];

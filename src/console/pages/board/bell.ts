@@ -6,7 +6,7 @@ const REPEAT_MS = 20_000;
 const PAUSE_MS = 2_500;
 
 /** The sound for the worst condition at present. */
-export type Ringing = 'alarm' | 'lost' | 'nothing';
+type Ringing = 'alarm' | 'lost' | 'nothing';
 
 /** Sounds at once for what is new, and again for as long as it lasts. */
 export class Bell {

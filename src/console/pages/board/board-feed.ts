@@ -22,7 +22,7 @@ const MAX_ROWS = 200;
 const BURST_ROWS = 40;
 
 /** The state of the board. */
-export interface BoardState {
+interface BoardState {
   /** The newest first. */
   readonly alarms: readonly OpenAlarm[];
   /** How many of them to draw. */
@@ -49,7 +49,7 @@ const NOTHING: BoardState = {
   ...{ isRead: false, failure: undefined },
 };
 
-export interface BoardFeedOptions {
+interface BoardFeedOptions {
   readonly live: LiveFeed;
   /** Called at once for each alarm that comes, be the tab hidden or not. */
   readonly onNew: (alarm: OpenAlarm) => void;

@@ -9,7 +9,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** How old the alarms may be that are shown; those of all times may be the whole history of years. */
 export const PERIODS = { day: DAY_MS, days: 3 * DAY_MS, all: undefined } as const;
-export type Period = keyof typeof PERIODS;
+type Period = keyof typeof PERIODS;
 export const DEFAULT_PERIOD: Period = 'day';
 const PERIOD_NAMES = ['day', 'days', 'all'] as const;
 

@@ -1,4 +1,5 @@
 import type { LocationAlarm } from '../../api/generated.js';
+import { recordOf, textsOf } from '../../api/record.js';
 import type { LiveMessage } from '../../live/messages.js';
 
 interface Named {
@@ -47,7 +48,7 @@ export interface StateChange {
   readonly note: string | undefined;
 }
 
-export function alarmKey(deviceId: string, alarmId: string): string {
+function alarmKey(deviceId: string, alarmId: string): string {
   return `${deviceId}/${alarmId}`;
 }
 
@@ -131,13 +132,4 @@ function isTest(data: unknown): boolean {
 function namedOf(value: unknown): Named | null {
   const { id, name } = recordOf(value);
   return typeof id === 'string' && typeof name === 'string' ? { id, name } : null;
-}
-
-function textsOf(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
-}
-
-function recordOf(value: unknown): Readonly<Record<string, unknown>> {
-  const isRecord = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isRecord ? Object.fromEntries(Object.entries(value)) : {};
 }

@@ -1,7 +1,7 @@
 import type { OpenAlarm, StateChange } from './open-alarm.js';
 
 /** A board that is left open for months must not grow: beyond this the oldest are only counted. */
-export const MAX_HELD = 1_000;
+const MAX_HELD = 1_000;
 /** How many more may come before the oldest are looked for, which takes a while. */
 const SLACK = 100;
 /** An alarm may come after its states: from a page of the history that is older, or a second time from the log. */

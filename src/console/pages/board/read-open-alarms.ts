@@ -8,7 +8,7 @@ const MAX_PAGES = 10;
 const MAX_AT_ONCE = 3;
 
 /** The open alarms read for each location. */
-export interface OpenHistory {
+interface OpenHistory {
   readonly locations: readonly Location[];
   readonly readings: readonly Reading[];
 }

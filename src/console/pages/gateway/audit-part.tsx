@@ -9,6 +9,7 @@ import { AUDIT_WORDS } from './audit-words.js';
 import { GATEWAY_WORDS } from './gateway-words.js';
 import { type Column, List } from './list.js';
 import { LocationName, PrincipalName } from './names.js';
+import { CursorButtons, useCursorPages } from './page-buttons.js';
 
 const PAGE_RECORDS = 50;
 
@@ -18,10 +19,8 @@ export function AuditPart() {
   const common = useWords(GATEWAY_WORDS);
   const { language } = useConsole();
   const [filter, setFilter] = useState(NO_FILTER);
-  // The cursors of the page that is shown and of those before it; none for the first one.
-  const [cursors, setCursors] = useState<readonly string[]>([]);
-  const cursor = cursors.at(-1);
-  const page = useLoaded(() => readPage(filter, cursor), [filter, cursor]);
+  const pages = useCursorPages();
+  const page = useLoaded(() => readPage(filter, pages.cursor), [filter, pages.cursor]);
   const columns: readonly Column<AuditEvent>[] = [
     { head: common.when, cell: ({ at }) => dateTime(at, language.current.value) },
     { head: common.who, cell: ({ actor }) => <ActorName actor={actor} /> },
@@ -29,7 +28,6 @@ export function AuditPart() {
     { head: words.to, cell: (event) => <Subject event={event} /> },
     { head: words.details, cell: (event) => <AuditDetails event={event} /> },
   ];
-  const next = page.data?.nextCursor ?? null;
   return (
     <List
       title={words.title}
@@ -45,7 +43,7 @@ export function AuditPart() {
             filter={filter}
             onChange={(changed) => {
               setFilter(changed);
-              setCursors([]);
+              pages.show(0, []);
             }}
           />
           <button type="button" onClick={page.again}>
@@ -53,26 +51,7 @@ export function AuditPart() {
           </button>
         </>
       }
-      foot={
-        (cursors.length > 0 || next !== null) && (
-          <div class="gateway-pages">
-            <button
-              type="button"
-              disabled={cursors.length === 0}
-              onClick={() => setCursors(cursors.slice(0, -1))}
-            >
-              {common.previous}
-            </button>
-            <button
-              type="button"
-              disabled={next === null}
-              onClick={() => next !== null && setCursors([...cursors, next])}
-            >
-              {common.next}
-            </button>
-          </div>
-        )
-      }
+      foot={<CursorButtons pages={pages} nextCursor={page.data?.nextCursor} />}
     />
   );
 }

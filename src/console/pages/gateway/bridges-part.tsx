@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks';
 import { type Bridge, type DeadLetter, listBridges, listDeadLetters } from '../../api/generated.js';
-import { useConsole, useWords } from '../../console-parts.js';
+import { useWords } from '../../console-parts.js';
 import { Dialog } from '../../ui/dialog.js';
+import { useNumber } from '../../ui/numbers.js';
 import { TimeAgo } from '../../ui/time-ago.js';
 import { useLoaded } from '../../ui/use-request.js';
 import { BRIDGES_WORDS } from './bridges-words.js';
@@ -14,11 +15,9 @@ import { useRefreshed } from './use-refreshed.js';
 /** The bridges to other brokers, with what waits for each. */
 export function BridgesPart() {
   const words = useWords(BRIDGES_WORDS);
-  const { language } = useConsole();
   const bridges = useRefreshed(listBridges, []);
   const [opened, setOpened] = useState<string>();
-  const format = new Intl.NumberFormat(language.current.value);
-  const number = (count: number) => format.format(count);
+  const number = useNumber();
   const columns: readonly Column<Bridge>[] = [
     {
       head: words.name,

@@ -3,7 +3,7 @@ import { FAULTS_DE, VALUES_DE } from './faults-de.js';
 import { FAULTS_EN } from './generated-faults.js';
 
 /** A fault of the gateway in the reader's language. */
-export interface ExplainedFault {
+interface ExplainedFault {
   readonly text: string;
   /** What to do about it; undefined for a fault of a newer gateway. */
   readonly advice: string | undefined;

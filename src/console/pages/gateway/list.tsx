@@ -4,6 +4,7 @@ import { useWords } from '../../console-parts.js';
 import { FailureText } from '../../ui/failure-text.js';
 import type { Loaded } from '../../ui/use-request.js';
 import { GATEWAY_WORDS } from './gateway-words.js';
+import { PageButtons } from './page-buttons.js';
 
 const PAGE_ROWS = 50;
 
@@ -72,6 +73,7 @@ function Rows<Row>({
   columns,
   keyOf,
 }: Pick<ListProps<Row>, 'title' | 'columns' | 'keyOf'> & { readonly rows: readonly Row[] }) {
+  const words = useWords(GATEWAY_WORDS);
   const [page, setPage] = useState(0);
   const last = Math.max(0, Math.ceil(rows.length / PAGE_ROWS) - 1);
   const shown = Math.min(page, last);
@@ -104,29 +106,18 @@ function Rows<Row>({
           ))}
         </tbody>
       </table>
-      {last > 0 && <Pages page={shown} total={rows.length} onPage={setPage} />}
+      {last > 0 && (
+        <PageButtons
+          hasPrevious={shown > 0}
+          hasNext={shown < last}
+          onPrevious={() => setPage(shown - 1)}
+          onNext={() => setPage(shown + 1)}
+        >
+          <span>
+            {words.pageOf(from + 1, Math.min(from + PAGE_ROWS, rows.length), rows.length)}
+          </span>
+        </PageButtons>
+      )}
     </>
-  );
-}
-
-interface PagesProps {
-  readonly page: number;
-  readonly total: number;
-  readonly onPage: (page: number) => void;
-}
-
-function Pages({ page, total, onPage }: PagesProps) {
-  const words = useWords(GATEWAY_WORDS);
-  const from = page * PAGE_ROWS;
-  return (
-    <div class="gateway-pages">
-      <button type="button" disabled={page === 0} onClick={() => onPage(page - 1)}>
-        {words.previous}
-      </button>
-      <span>{words.pageOf(from + 1, Math.min(from + PAGE_ROWS, total), total)}</span>
-      <button type="button" disabled={from + PAGE_ROWS >= total} onClick={() => onPage(page + 1)}>
-        {words.next}
-      </button>
-    </div>
   );
 }

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { acknowledgeLoss, type Loss, listLosses } from '../../api/generated.js';
 import { useConsole, useWords } from '../../console-parts.js';
 import { ChangeDialog } from '../../ui/change-dialog.js';
+import { useNumber } from '../../ui/numbers.js';
 import { dateTime } from '../../ui/time-ago.js';
 import { useLoaded } from '../../ui/use-request.js';
 import { type Column, List } from './list.js';
@@ -15,13 +16,13 @@ export function LossesPart() {
   const losses = useLoaded(listLosses, []);
   const [asked, setAsked] = useState<Loss>();
   const shown = language.current.value;
-  const number = new Intl.NumberFormat(shown);
+  const number = useNumber();
   const columns: readonly Column<Loss>[] = [
     { head: words.noticed, cell: ({ detectedAt }) => dateTime(detectedAt, shown) },
     { head: words.what, cell: ({ what }) => words.kinds[what] },
     {
       head: words.count,
-      cell: ({ count }) => (count === null ? words.unknown : words.upTo(number.format(count))),
+      cell: ({ count }) => (count === null ? words.unknown : words.upTo(number(count))),
     },
     {
       head: words.numbers,

@@ -6,6 +6,7 @@ import { CONNECTIONS_WORDS } from './connections-words.js';
 import { GATEWAY_WORDS } from './gateway-words.js';
 import { type Column, List } from './list.js';
 import { PrincipalName, useNames } from './names.js';
+import { CursorButtons, useCursorPages } from './page-buttons.js';
 import { PauseButton } from './pause-button.js';
 import { useRefreshed } from './use-refreshed.js';
 
@@ -22,12 +23,10 @@ export function OpenConnectionList() {
   const words = useWords(CONNECTIONS_WORDS);
   const common = useWords(GATEWAY_WORDS);
   const names = useNames();
-  // The cursors of the page that is shown and of those before it; none for the first one.
-  const [cursors, setCursors] = useState<readonly string[]>([]);
+  const pages = useCursorPages();
   const [isSearching, setSearching] = useState(false);
-  const cursor = cursors.at(-1);
-  const read = () => (isSearching ? readAll() : readPage(cursor));
-  const connections = useRefreshed(read, [cursor, isSearching]);
+  const read = () => (isSearching ? readAll() : readPage(pages.cursor));
+  const connections = useRefreshed(read, [pages.cursor, isSearching]);
   const columns: readonly Column<Connection>[] = [
     { head: common.who, cell: ({ principal }) => <PrincipalName {...principal} /> },
     { head: common.clientId, cell: ({ clientId }) => <code class="gateway-id">{clientId}</code> },
@@ -47,7 +46,6 @@ export function OpenConnectionList() {
     },
     { head: words.slowed, cell: ({ slowed }) => <Slowed slowed={slowed} /> },
   ];
-  const next = connections.data?.nextCursor ?? null;
   return (
     <List
       title={words.open}
@@ -79,24 +77,7 @@ export function OpenConnectionList() {
             {words.searched(connections.data?.connections.length ?? 0)}
           </p>
         ) : (
-          (cursors.length > 0 || next !== null) && (
-            <div class="gateway-pages">
-              <button
-                type="button"
-                disabled={cursors.length === 0}
-                onClick={() => setCursors(cursors.slice(0, -1))}
-              >
-                {common.previous}
-              </button>
-              <button
-                type="button"
-                disabled={next === null}
-                onClick={() => next !== null && setCursors([...cursors, next])}
-              >
-                {common.next}
-              </button>
-            </div>
-          )
+          <CursorButtons pages={pages} nextCursor={connections.data?.nextCursor} />
         )
       }
     />

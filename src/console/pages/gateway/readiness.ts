@@ -1,6 +1,7 @@
 import { HttpError } from '@oazapfts/runtime';
 import { useEffect } from 'preact/hooks';
 import { getOpenApiDocument, getReadiness } from '../../api/generated.js';
+import { recordOf, textsOf } from '../../api/record.js';
 import { useConsole } from '../../console-parts.js';
 import { type Loaded, useLoaded } from '../../ui/use-request.js';
 
@@ -36,9 +37,7 @@ export function useReadiness(): Loaded<Readiness> {
 /** The version of the gateway; undefined until it is read. */
 export function useVersion(): string | undefined {
   const { data } = useLoaded(getOpenApiDocument, []);
-  const info = data?.['info'];
-  const version: unknown =
-    typeof info === 'object' && info !== null ? Reflect.get(info, 'version') : undefined;
+  const { version } = recordOf(data?.['info']);
   return typeof version === 'string' ? version : undefined;
 }
 
@@ -55,8 +54,6 @@ async function readReadiness(): Promise<Readiness> {
 
 /** The faults of a 503; undefined for any other failure. */
 function faultsOf(problem: unknown): readonly string[] | undefined {
-  if (typeof problem !== 'object' || problem === null) return undefined;
-  const faults: unknown = Reflect.get(problem, 'faults');
-  if (!Array.isArray(faults)) return undefined;
-  return faults.filter((fault: unknown) => typeof fault === 'string');
+  const { faults } = recordOf(problem);
+  return Array.isArray(faults) ? textsOf(faults) : undefined;
 }

@@ -1,5 +1,6 @@
 import { listSessions, type Session } from '../../api/generated.js';
-import { useConsole, useWords } from '../../console-parts.js';
+import { useWords } from '../../console-parts.js';
+import { useNumber } from '../../ui/numbers.js';
 import { TimeAgo } from '../../ui/time-ago.js';
 import { CONNECTIONS_WORDS } from './connections-words.js';
 import { GATEWAY_WORDS } from './gateway-words.js';
@@ -12,10 +13,9 @@ import { useRefreshed } from './use-refreshed.js';
 export function SessionList() {
   const words = useWords(CONNECTIONS_WORDS);
   const common = useWords(GATEWAY_WORDS);
-  const { language } = useConsole();
   const names = useNames();
   const sessions = useRefreshed(() => listSessions({}), []);
-  const number = new Intl.NumberFormat(language.current.value);
+  const number = useNumber();
   const columns: readonly Column<Session>[] = [
     { head: common.who, cell: ({ principal }) => <PrincipalName {...principal} /> },
     { head: common.clientId, cell: ({ clientId }) => <code class="gateway-id">{clientId}</code> },
@@ -23,10 +23,10 @@ export function SessionList() {
     {
       head: words.waitingAlarms,
       cell: ({ backlog: { alarms } }) => (
-        <span class={alarms > 0 ? 'gateway-waiting' : ''}>{number.format(alarms)}</span>
+        <span class={alarms > 0 ? 'gateway-waiting' : ''}>{number(alarms)}</span>
       ),
     },
-    { head: words.waitingMessages, cell: ({ backlog }) => number.format(backlog.messages) },
+    { head: words.waitingMessages, cell: ({ backlog }) => number(backlog.messages) },
     {
       head: words.oldest,
       cell: ({ oldestQueuedAt }) =>

@@ -1,13 +1,13 @@
 import { useMemo, useState } from 'preact/hooks';
 import { useConsole, useWords } from '../../console-parts.js';
 import { FailureText } from '../../ui/failure-text.js';
+import { useNumber } from '../../ui/numbers.js';
 import { countAlarms, fits, type Unit } from './alarm-counts.js';
 import { ChartBars } from './chart-bars.js';
 import { ChartLegend } from './chart-legend.js';
 import { ChartTable } from './chart-table.js';
 import type { AlarmSearch } from './history-search.js';
 import { HISTORY_WORDS } from './history-words.js';
-import { formatNumber } from './numbers.js';
 import { type ChartAlarms, MAX_CHART_ALARMS, useChartAlarms } from './use-chart-alarms.js';
 
 const UNITS = ['hour', 'day'] as const;
@@ -68,10 +68,9 @@ function useShownTime({ fromMs, toMs }: AlarmSearch, { end, oldestMs, alarms }: 
 
 /** How far reading is, why it ended, and what is not in the picture. */
 function ChartState({ chart, isCut }: { readonly chart: ChartAlarms; readonly isCut: boolean }) {
-  const { language } = useConsole();
   const words = useWords(HISTORY_WORDS);
   const { alarms, alarmsRead, end, failure } = chart;
-  const text = (number: number) => formatNumber(number, language.current.value);
+  const text = useNumber();
   return (
     <>
       <div role="status">

@@ -1,10 +1,10 @@
-import { useConsole, useWords } from '../../console-parts.js';
+import { useWords } from '../../console-parts.js';
 import { FailureText } from '../../ui/failure-text.js';
+import { useNumber } from '../../ui/numbers.js';
 import { AlarmCards } from './alarm-cards.js';
 import { AlarmTable } from './alarm-table.js';
 import { type AlarmSearch, isNarrowed } from './history-search.js';
 import { HISTORY_WORDS } from './history-words.js';
-import { formatNumber } from './numbers.js';
 import { type AlarmList as List, useAlarmList } from './use-alarm-list.js';
 import { useIsNarrow } from './use-is-narrow.js';
 
@@ -49,10 +49,9 @@ export function AlarmList({ search, onChange }: AlarmListProps) {
 
 /** What is shown; for a room, which the browser looks for, of how many that were read. */
 function Account({ list, isOfRoom }: { readonly list: List; readonly isOfRoom: boolean }) {
-  const { language } = useConsole();
   const words = useWords(HISTORY_WORDS);
   const { alarms, pagesRead, alarmsRead, nextCursor } = list;
-  const text = (number: number) => formatNumber(number, language.current.value);
+  const text = useNumber();
   if (pagesRead === 0) return null;
   const parts = [words.shown(text(alarms.length))];
   if (isOfRoom) parts.push(words.readFor(text(alarmsRead), text(pagesRead)));

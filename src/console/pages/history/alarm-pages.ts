@@ -8,7 +8,7 @@ export interface ReadAlarm {
 }
 
 /** One answer of the gateway, of which a search for a room keeps some. */
-export interface SearchedPage {
+interface SearchedPage {
   readonly found: readonly ReadAlarm[];
   /** How many alarms the answer had. */
   readonly readCount: number;

@@ -1,11 +1,11 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { KIND_WORDS, KINDS, type Kind } from '../../alarms/kinds.js';
 import { useConsole, useWords } from '../../console-parts.js';
+import { useNumber } from '../../ui/numbers.js';
 import type { Bucket, Unit } from './alarm-counts.js';
 import { KindPatterns, patternOf } from './chart-patterns.js';
 import { axisLabel, bucketName } from './chart-times.js';
 import { HISTORY_WORDS } from './history-words.js';
-import { formatNumber } from './numbers.js';
 
 const AXIS_PX = 48;
 const TOP_PX = 12;
@@ -40,7 +40,7 @@ export function ChartBars({ buckets, unit }: ChartBarsProps) {
   const plotWidthPx = barPx * buckets.length;
   const svgWidthPx = AXIS_PX + plotWidthPx + LABEL_PX / 2;
   const heightPx = TOP_PX + PLOT_PX + BOTTOM_PX;
-  const text = (number: number) => formatNumber(number, language.current.value);
+  const text = useNumber();
   const total = buckets.reduce((sum, bucket) => sum + bucket.total, 0);
   const when = bucketName(most.startMs, unit, language.current.value);
   const labelEvery = Math.ceil(LABEL_PX / barPx);

@@ -1,8 +1,7 @@
 import { KINDS, type Kind, KindName } from '../../alarms/kinds.js';
-import { useConsole } from '../../console-parts.js';
+import { useNumber } from '../../ui/numbers.js';
 import type { Bucket } from './alarm-counts.js';
 import { KindPatterns, patternOf } from './chart-patterns.js';
-import { formatNumber } from './numbers.js';
 
 /** The kinds that there are, in the order of the stacks from below, with how many. */
 export function totalsOf(buckets: readonly Bucket<Kind>[]): { kind: Kind; total: number }[] {
@@ -14,7 +13,7 @@ export function totalsOf(buckets: readonly Bucket<Kind>[]): { kind: Kind; total:
 
 /** What the colours and patterns mean. */
 export function ChartLegend({ buckets }: { readonly buckets: readonly Bucket<Kind>[] }) {
-  const { language } = useConsole();
+  const number = useNumber();
   return (
     <ul class="history-legend">
       {totalsOf(buckets).map(({ kind, total }) => (
@@ -23,8 +22,7 @@ export function ChartLegend({ buckets }: { readonly buckets: readonly Bucket<Kin
             <KindPatterns prefix="legend" kinds={[kind]} />
             <rect width="24" height="24" fill={patternOf('legend', kind)} />
           </svg>
-          <KindName kind={kind} />{' '}
-          <span class="hint">{formatNumber(total, language.current.value)}</span>
+          <KindName kind={kind} /> <span class="hint">{number(total)}</span>
         </li>
       ))}
     </ul>

@@ -1,10 +1,10 @@
 import { type Kind, KindName } from '../../alarms/kinds.js';
 import { useConsole, useWords } from '../../console-parts.js';
+import { useNumber } from '../../ui/numbers.js';
 import type { Bucket, Unit } from './alarm-counts.js';
 import { totalsOf } from './chart-legend.js';
 import { bucketName } from './chart-times.js';
 import { HISTORY_WORDS } from './history-words.js';
-import { formatNumber } from './numbers.js';
 
 interface ChartTableProps {
   readonly buckets: readonly Bucket<Kind>[];
@@ -16,7 +16,7 @@ export function ChartTable({ buckets, unit }: ChartTableProps) {
   const { language } = useConsole();
   const words = useWords(HISTORY_WORDS);
   const totals = totalsOf(buckets);
-  const text = (number: number) => formatNumber(number, language.current.value);
+  const text = useNumber();
   const all = totals.reduce((sum, { total }) => sum + total, 0);
   return (
     <details>

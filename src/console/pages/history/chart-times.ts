@@ -1,9 +1,9 @@
-import type { Language } from '../../words/language.js';
+import { type Language, LOCALES } from '../../words/language.js';
 import type { Unit } from './alarm-counts.js';
 
 /** An hour or a day in words: `Mon, 23 Nov, 14:00`. */
 export function bucketName(startMs: number, unit: Unit, language: Language): string {
-  const format = new Intl.DateTimeFormat(localeOf(language), {
+  const format = new Intl.DateTimeFormat(LOCALES[language], {
     ...{ weekday: 'short', day: 'numeric', month: 'short' },
     ...(unit === 'hour' ? { hour: '2-digit', minute: '2-digit' } : { year: 'numeric' }),
   });
@@ -14,12 +14,8 @@ export function bucketName(startMs: number, unit: Unit, language: Language): str
 export function axisLabel(startMs: number, unit: Unit, language: Language): string {
   const isHour = unit === 'hour' && new Date(startMs).getHours() !== 0;
   const format = new Intl.DateTimeFormat(
-    localeOf(language),
+    LOCALES[language],
     isHour ? { hour: '2-digit', minute: '2-digit' } : { day: 'numeric', month: 'short' },
   );
   return format.format(startMs);
-}
-
-function localeOf(language: Language): string {
-  return language === 'en' ? 'en-GB' : 'de-DE';
 }

@@ -2,10 +2,10 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Failure, failureOf } from '../../api/failure.js';
 import { useConsole, useWords } from '../../console-parts.js';
 import { FailureText } from '../../ui/failure-text.js';
+import { formatBytes } from '../../ui/numbers.js';
 import { saveFile } from '../../ui/save-file.js';
 import type { AlarmSearch } from './history-search.js';
 import { HISTORY_WORDS } from './history-words.js';
-import { formatBytes } from './numbers.js';
 import { readCsv } from './read-csv.js';
 
 type Download =

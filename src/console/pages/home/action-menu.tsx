@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 
-export interface MenuItem {
+interface MenuItem {
   readonly text: string;
   readonly isDangerous?: boolean;
   readonly choose: () => void;

@@ -20,7 +20,7 @@ export interface HomeTree {
   readonly left: number;
 }
 
-export interface TreeFilter {
+interface TreeFilter {
   readonly search: string;
   /** Leaves other devices out, and with them the rooms and groups that have none. */
   readonly shows: ((device: Device) => boolean) | undefined;

@@ -3,7 +3,7 @@ import { type Failure, failureOf } from '../../api/failure.js';
 import { createRoom, listRooms } from '../../api/generated.js';
 import { type IssuedDevice, issueDevice, newDeviceId } from './issue-device.js';
 
-export interface ImportedLine {
+interface ImportedLine {
   readonly name: string;
   /** Empty: in no room. */
   readonly room: string;

@@ -2,7 +2,7 @@ import { type Failure, failureOf } from '../../api/failure.js';
 import { createDevice, moveDevice, replaceDeviceSecret } from '../../api/generated.js';
 
 /** A device that is to be made. */
-export interface WantedDevice {
+interface WantedDevice {
   /** Made here, so that the same request can be sent again when its answer was lost. */
   readonly id: string;
   readonly name: string;

@@ -6,7 +6,7 @@ import type { LiveFeed } from '../../live/live-feed.js';
 import type { LiveMessage } from '../../live/messages.js';
 
 /** Whether a device is connected, and since when, as its newest `status` message says. */
-export interface Status {
+interface Status {
   readonly online: boolean;
   readonly since: string;
 }

@@ -2,7 +2,7 @@
 const HOST_AND_PORT = /^(?<host>\[[^\]]+\]|[^:]+):(?<port>\d{1,5})$/;
 
 /** What a device needs to know to connect. */
-export interface Setup {
+interface Setup {
   readonly address: string;
   readonly deviceId: string;
   readonly secret: string;

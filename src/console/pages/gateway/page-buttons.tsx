@@ -1,0 +1,73 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { useWords } from '../../console-parts.js';
+import { GATEWAY_WORDS } from './gateway-words.js';
+
+interface PageButtonsProps {
+  readonly hasPrevious: boolean;
+  readonly hasNext: boolean;
+  readonly onPrevious: () => void;
+  readonly onNext: () => void;
+  /** Which page it is. */
+  readonly children?: ComponentChildren;
+}
+
+/** The ways to the page before and the page after. */
+export function PageButtons(props: PageButtonsProps) {
+  const { hasPrevious, hasNext, onPrevious, onNext, children } = props;
+  const words = useWords(GATEWAY_WORDS);
+  return (
+    <div class="gateway-pages">
+      <button type="button" disabled={!hasPrevious} onClick={onPrevious}>
+        {words.previous}
+      </button>
+      {children}
+      <button type="button" disabled={!hasNext} onClick={onNext}>
+        {words.next}
+      </button>
+    </div>
+  );
+}
+
+/** Which page is shown of a list that the gateway answers with a cursor for the next page. */
+interface CursorPages {
+  readonly page: number;
+  /** Of the pages after the first that were shown. */
+  readonly cursors: readonly string[];
+  readonly show: (page: number, cursors: readonly string[]) => void;
+  /** Of the page that is shown; undefined for the first one. */
+  readonly cursor: string | undefined;
+}
+
+export function useCursorPages(): CursorPages {
+  const [page, setPage] = useState(0);
+  const [cursors, setCursors] = useState<readonly string[]>([]);
+  const show: CursorPages['show'] = (shown, known) => {
+    setPage(shown);
+    setCursors(known);
+  };
+  return { page, cursors, show, cursor: cursors[page - 1] };
+}
+
+interface CursorButtonsProps {
+  readonly pages: CursorPages;
+  /** As the page says that is shown; null for the last one, undefined while it is read. */
+  readonly nextCursor: string | null | undefined;
+}
+
+/** The buttons of such pages; none where there is only one. */
+export function CursorButtons({ pages, nextCursor }: CursorButtonsProps) {
+  const { page, cursors, show } = pages;
+  if (cursors.length === 0 && typeof nextCursor !== 'string') return null;
+  return (
+    <PageButtons
+      hasPrevious={page > 0}
+      // Not disabled while the page is read: the button would lose the focus.
+      hasNext={nextCursor !== null}
+      onPrevious={() => show(page - 1, cursors)}
+      onNext={() => {
+        if (typeof nextCursor === 'string') show(page + 1, [...cursors.slice(0, page), nextCursor]);
+      }}
+    />
+  );
+}
