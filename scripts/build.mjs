@@ -25,10 +25,15 @@ const program = await build({
   platform: 'node',
   logLevel: 'warn',
   plugins: [oneLanguage],
-  // No comments, which every start would read; but all lines and names, for the stacks in the log.
   output: {
     ...{ dir: dist, format: 'esm', sourcemap: true, chunkFileNames: '[name].js' },
+    // No comments, which every start would read; but all lines and names, for the stacks in the log.
     comments: false,
+    // One dash in a text would have V8 keep all of a file with two bytes for each character.
+    minify: {
+      ...{ compress: false, mangle: false },
+      codegen: { removeWhitespace: false, asciiOnly: true },
+    },
   },
 });
 cpSync(join(root, 'src/store/lua'), join(dist, 'lua'), { recursive: true });
