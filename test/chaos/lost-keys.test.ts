@@ -118,16 +118,3 @@ it('keeps the backlog of a token with an unknown role until its record is restor
   await watcher.has(id);
   await watcher.subscriber.end();
 });
-
-it('removes lists of deleted locations that an earlier version left', async () => {
-  const gone = '00000000-0000-4000-8000-000000000000';
-  await damage(async () => {
-    await store.redis.lpush(key('rejected', gone), '{}');
-    await store.redis.hset(key('last-seen'), { [gone]: '1+' });
-  });
-  await eventually(async () => {
-    expect(await store.redis.exists(key('rejected', gone))).toBe(0);
-    expect(await store.redis.hexists(key('last-seen'), gone)).toBe(0);
-  });
-  await serves();
-});
