@@ -3,7 +3,7 @@ import { Home } from '../broker/home.js';
 import type { TestDevice } from '../harness/api.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
-import { eventually, isRecorded, OwnRedis, Sensor, Watcher } from './faults.js';
+import { isRecorded, OwnRedis, Sensor, Watcher } from './faults.js';
 
 let store: OwnRedis;
 let home: Home;
