@@ -24,8 +24,8 @@ function referencesIn(cell: string): string[] {
   return [...cell.matchAll(REFERENCE)].map(([, name]) => name ?? '');
 }
 
-const [promises = [], bridgePromises = [], tests = []] = tables();
-const promisedOf = [...promises, ...bridgePromises].flatMap(([fault = '', ...cells]) =>
+const [promises = [], bridgePromises = [], pairPromises = [], tests = []] = tables();
+const promisedOf = [...promises, ...bridgePromises, ...pairPromises].flatMap(([fault = '', ...cells]) =>
   cells.map((cell, column): [string, number, string] => [fault, column + 1, cell]),
 );
 const named = new Map(
@@ -41,6 +41,8 @@ describe('the matrix of faults in docs/guarantees.md', () => {
     for (const row of promises) expect(row).toHaveLength(5);
     expect(bridgePromises).toHaveLength(10);
     for (const row of bridgePromises) expect(row).toHaveLength(2);
+    expect(pairPromises).toHaveLength(13);
+    for (const row of pairPromises) expect(row).toHaveLength(3);
     expect(named.size).toBe(tests.length);
   });
 
