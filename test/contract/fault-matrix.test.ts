@@ -25,8 +25,9 @@ function referencesIn(cell: string): string[] {
 }
 
 const [promises = [], bridgePromises = [], pairPromises = [], tests = []] = tables();
-const promisedOf = [...promises, ...bridgePromises, ...pairPromises].flatMap(([fault = '', ...cells]) =>
-  cells.map((cell, column): [string, number, string] => [fault, column + 1, cell]),
+const promisedOf = [...promises, ...bridgePromises, ...pairPromises].flatMap(
+  ([fault = '', ...cells]) =>
+    cells.map((cell, column): [string, number, string] => [fault, column + 1, cell]),
 );
 const named = new Map(
   tests.map(([name = '', file = '', title = '']) => [
