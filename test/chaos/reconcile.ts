@@ -36,16 +36,16 @@ export interface Reconciliation {
 /**
  * Checks every id against the history and against each subscriber's deliveries.
  *
- * The gateway's own account of each durable subscriber must match the number of alarms. Only where a gateway has told
- * of a loss may it have counted more: what the lost store had taken was forwarded, acknowledged or not.
+ * The gateway's own account of each durable subscriber must match the number of alarms. It may have counted more by as
+ * many as gateways told to be lost: what the lost store had taken was forwarded, acknowledged or not.
  *
- * @param toldLosses how often gateways told of a loss
+ * @param toldLost how many alarms gateways told to be lost
  */
 export async function reconcile(
   gateway: Pick<GatewayProcess, 'httpUrl'>,
   devices: readonly ChaosDevice[],
   subscribers: readonly ChaosReceiver[],
-  toldLosses = 0,
+  toldLost = 0,
 ): Promise<Reconciliation> {
   const api = new Api(gateway);
   const report = new Report();
@@ -64,7 +64,7 @@ export async function reconcile(
   for (const { name, isDurable, consumer } of subscribers) {
     if (!isDurable) continue;
     const account = await accountOf(gateway, consumer);
-    const surplus = toldLosses > 0 ? Math.max(0, account.accepted - recorded) : 0;
+    const surplus = Math.min(toldLost, Math.max(0, account.accepted - recorded));
     report.countedTwice = Math.max(report.countedTwice, surplus);
     compareAccount(report, name, account, recorded, surplus);
   }

@@ -18,6 +18,13 @@ const READY_TIMEOUT_MS = 1_000;
 const RESTART_AFTER_MS = 1_000;
 
 const heldLine = z.object({ msg: z.literal('took the lease of the store'), epoch: z.number() });
+/** The newest log entry that a store still has, or alarms that are missing. */
+const lossLine = z.union([
+  z.object({ log: z.literal('alarms'), last: z.number() }),
+  z.object({
+    loss: z.object({ what: z.literal('alarms'), to: z.number(), count: z.number().nullable() }),
+  }),
+]);
 
 /** As config/pair/gateway-serves.sh tells them apart; *faulty* serves, *silent* gives no answer. */
 export type Readiness = 'ready' | 'faulty' | 'standing-by' | 'silent';
@@ -79,6 +86,19 @@ export class PairGateway {
   get isRunning(): boolean {
     const child = this.#child;
     return child !== undefined && child.exitCode === null && child.signalCode === null;
+  }
+
+  /** How many alarms the log tells to be lost. */
+  get toldLost(): number {
+    let last = 0;
+    let count = 0;
+    for (const line of this.lines.all) {
+      const { data } = lossLine.safeParse(parsed(line));
+      // Where their numbers were given again, the newest one that was left tells how many are missing.
+      if (data !== undefined && 'last' in data) last = data.last;
+      if (data !== undefined && 'loss' in data) count += data.loss.count ?? data.loss.to - last;
+    }
+    return count;
   }
 
   /** Starts the process, and waits for nothing: it may have to stand by. */

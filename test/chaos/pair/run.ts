@@ -115,9 +115,9 @@ class PairRun {
       clearInterval(progress);
     }
     const { devices, receivers } = this.#crowd;
-    const lines = this.#world.gateways.flatMap((gateway) => gateway.lines.all);
-    const toldLosses = lines.filter((line) => line.includes('"loss":')).length;
-    return this.#report(await reconcile(await this.#serving(), devices, receivers, toldLosses));
+    const [one, two] = this.#world.gateways;
+    const toldLost = one.toldLost + two.toldLost;
+    return this.#report(await reconcile(await this.#serving(), devices, receivers, toldLost));
   }
 
   end(): Promise<void> {
