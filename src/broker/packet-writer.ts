@@ -13,7 +13,7 @@ const LOW_WATER_BYTES = MAX_UNSENT_BYTES / 2;
 /**
  * Bytes that the network is handed at once.
  *
- * It says when it has taken a piece, and nothing before: a client on the slowest of links takes one in time.
+ * Progress is visible only when a whole piece has been taken. Even a client on a very slow link takes one in time.
  */
 const PIECE_BYTES = 16 * 1024;
 

@@ -6,8 +6,8 @@ const NOTHING = Buffer.alloc(0);
 /**
  * Removes retained messages, but none that was retained after its removal was asked for.
  *
- * Finding them takes a while, and longer with a slow store. What a device publishes meanwhile at a place to
- * which it has come back, or a command that is given to it at its new place, must stay.
+ * Finding them takes a while, and longer with a slow store. Meanwhile the device may have moved back and published
+ * there, or have been given a command at its new place: both must stay.
  */
 export class Forgetting {
   readonly #retained: RetainedMessages;

@@ -71,9 +71,9 @@ export class LogWriter<Item extends NewMessage> {
   }
 
   /**
-   * Appends an item anew that the store has lost: it was delivered live, and nobody waits for it.
+   * Appends an item again that the store has lost. It was delivered live, so nobody waits for it.
    *
-   * Its client may have released its packet identifier since, which must not be stored again.
+   * The client may have released the packet identifier since, so that is not stored again.
    */
   restore(lost: Item): void {
     if (this.#isStopped) return;

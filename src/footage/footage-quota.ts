@@ -26,7 +26,7 @@ export interface FootageQuotaOptions {
   readonly watch: QuotaWatch;
 }
 
-/** What a device has uploaded, as counted in its folder and since. */
+/** The recordings of a device: those counted in its folder, and those uploaded since. */
 interface Kept {
   bytes: number;
 }

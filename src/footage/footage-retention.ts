@@ -85,7 +85,7 @@ async function directoriesIn(directory: string): Promise<string[]> {
   return directories.map(({ name }) => name).filter((name) => name !== DRAFTS);
 }
 
-/** What is in a directory; nothing in that of a device that was deleted meanwhile. */
+/** Lists a directory; empty for that of a device that was deleted meanwhile. */
 async function entriesOf(directory: string): Promise<Dirent[]> {
   try {
     return await readdir(directory, { withFileTypes: true });

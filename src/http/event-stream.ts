@@ -30,7 +30,7 @@ interface Frame {
 }
 
 /**
- * A response of server-sent events, which writes together what has come since it last did.
+ * A response of server-sent events, written in batches of what has arrived since the last write.
  *
  * Messages are acknowledged when the network has taken them, so that the rest waits in the log.
  */

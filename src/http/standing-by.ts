@@ -32,7 +32,7 @@ export function createStandingByListener({ reason, ...place }: StandingByOptions
     maxConnections: MAX_CONNECTIONS,
     maxConnectionsPerAddress: MAX_CONNECTIONS,
     turns: new ProcessorShare(),
-    // No alarm waits here for anybody, and nobody has a credential that is known.
+    // While standing by there are no alarms to protect and no credentials to check.
     admitsHandshake: () => true,
     isKnown: () => true,
     watch: { exceeded: () => undefined },

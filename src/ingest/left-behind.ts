@@ -25,7 +25,7 @@ export async function forgetLeftBehind(
   }
 }
 
-/** What tells where the device of a message was. */
+/** The parts of a retained message from which the place of its device is known. */
 type Told = Pick<DirectMessage, 'topic' | 'givenIn'>;
 
 function isLeftBehind({ topic, givenIn }: Told, model: SiteModel): boolean {

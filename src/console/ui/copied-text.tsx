@@ -9,7 +9,7 @@ const WORDS = dictionary({
 
 interface CopiedTextProps {
   readonly text: string;
-  /** What the button does, for who does not see beside what it stands. */
+  /** The button's name for screen readers, which do not see the text beside it. */
   readonly label: string;
 }
 

@@ -10,7 +10,7 @@ interface Tone {
 }
 
 const STORED_AS = 'care-home-gateway.sound';
-/** What unblocks sound: of a mouse the press, of a finger only when it is lifted, as it may be scrolling before. */
+/** Events that unblock sound. A touch counts only once the finger is lifted, as it may be the start of a scroll. */
 const GESTURES = ['pointerdown', 'pointerup', 'keydown'] as const;
 const LOUDNESS = 0.35;
 /** Without it each tone would begin and end with a crack. */

@@ -7,7 +7,7 @@ import { Bell } from './bell.js';
 import { BoardFeed } from './board-feed.js';
 import type { OpenAlarm } from './open-alarm.js';
 
-/** An hour after it was shown an alarm is known, or nobody is there who would acknowledge it. */
+/** How long an alarm sounds after it was shown. After that it is known, or nobody is there to acknowledge it. */
 const SOUNDS_FOR_MS = 60 * 60 * 1000;
 const TICK_MS = 10_000;
 
@@ -28,7 +28,7 @@ export function useBoard() {
     };
     return { sound, bell, announcements, feed: new BoardFeed({ live, onNew }) };
   });
-  // A home that was deleted hides no other: nobody could choose these again.
+  // Once the chosen home is deleted, all homes are shown: there may be no list left to choose another from.
   const homeId = useComputed(
     () => feed.state.value.locations.find(({ id }) => id === chosenHomeId.value)?.id,
   );
