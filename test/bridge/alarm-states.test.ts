@@ -9,7 +9,7 @@ const world = useWorld();
 it('guarantee 2: a bridge gets every state, after its alarm, also of an outage and a kill; one that sends alarms gets none', async () => {
   const mosquitto = await world.mosquitto();
   const subscriber = await world.subscriber(mosquitto);
-  const home = await world.home([
+  const home = await world.homeOfProcess([
     bridgeTo(mosquitto, { name: 'all', topic: 'all/{topic}' }),
     bridgeTo(mosquitto, { name: 'alarms', topic: 'alarms/{topic}', send: 'alarms' }),
   ]);

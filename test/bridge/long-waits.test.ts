@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import type { Home } from '../broker/home.js';
+import type { GatewayProcess } from '../harness/gateway-process.js';
+import type { Home } from '../harness/home.js';
 import { accountOf } from '../harness/metrics.js';
 import { MovableClock } from '../harness/movable-clock.js';
 import { bridgeOf, untilBridge } from './bridge-api.js';
@@ -13,10 +14,12 @@ const LATE_MS = 61_000;
 /** Entries expire every 10 s, here twice a second. */
 const SWEPT_WITHIN_MS = 20_000;
 
-async function withClock(...bridges: object[]): Promise<{ clock: MovableClock; home: Home }> {
+async function withClock(
+  ...bridges: object[]
+): Promise<{ clock: MovableClock; home: Home<GatewayProcess> }> {
   const clock = new MovableClock();
   world.onEnd(async () => clock.remove());
-  return { clock, home: await world.home(bridges, clock.environment) };
+  return { clock, home: await world.homeOfProcess(bridges, clock.environment) };
 }
 
 it('marks queued alarms late, and new ones not', async () => {

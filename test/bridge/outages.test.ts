@@ -21,7 +21,7 @@ type Alarming = (perSecond: number, signal: AbortSignal) => Promise<void>;
 it('guarantee 2: an upstream that is killed and restarted under load misses nothing', async () => {
   const mosquitto = await world.mosquitto();
   const subscriber = await world.subscriber(mosquitto);
-  const home = await world.home([bridgeTo(mosquitto)]);
+  const home = await world.homeOfProcess([bridgeTo(mosquitto)]);
   const sensors = await world.sensors(home, 4);
   const calm = alarming(sensors);
   for (let kill = 1; kill <= 3; kill++) {
@@ -40,7 +40,7 @@ it('guarantee 2: an upstream that is killed and restarted under load misses noth
 it('guarantee 2: an upstream that is stopped misses nothing', async () => {
   const mosquitto = await world.mosquitto();
   const subscriber = await world.subscriber(mosquitto);
-  const home = await world.home([bridgeTo(mosquitto)]);
+  const home = await world.homeOfProcess([bridgeTo(mosquitto)]);
   const sensors = await world.sensors(home, 2);
   const calm = alarming(sensors);
   await subscriber.untilDistinct(20);
@@ -54,7 +54,7 @@ it('guarantee 2: an upstream that is stopped misses nothing', async () => {
 
 it('an upstream that is down from the start gets everything when it comes', async () => {
   const mosquitto = await world.deadMosquitto();
-  const home = await world.home([bridgeTo(mosquitto)]);
+  const home = await world.homeOfProcess([bridgeTo(mosquitto)]);
   const sensors = await world.sensors(home, 2);
   for (const sensor of sensors) {
     for (let number = 0; number < 50; number++) {
@@ -82,7 +82,9 @@ it('an upstream that is down from the start gets everything when it comes', asyn
 
 it.each(['kill', 'stop'] as const)('a backlog outlives a %s of the gateway', async (way) => {
   const mosquitto = await world.deadMosquitto();
-  const home = await world.home([bridgeTo(mosquitto, { maxInFlight: 10, replayPerSecond: 500 })]);
+  const home = await world.homeOfProcess([
+    bridgeTo(mosquitto, { maxInFlight: 10, replayPerSecond: 500 }),
+  ]);
   const sensors = await world.sensors(home, 3);
   for (const sensor of sensors) sensor.alarms(200);
   await Promise.all(sensors.map((sensor) => sensor.settled()));
@@ -103,7 +105,7 @@ it('guarantees 5 and 6: a bridge whose upstream is dead all the time keeps every
   const dead = await world.deadMosquitto();
   const mosquitto = await world.mosquitto();
   const subscriber = await world.subscriber(mosquitto);
-  const home = await world.home([
+  const home = await world.homeOfProcess([
     bridgeTo(dead, { name: 'dead', send: 'alarms', maxQueuedMessages: MAX_QUEUED }),
     bridgeTo(mosquitto, { name: 'alive' }),
   ]);
@@ -133,7 +135,7 @@ it('guarantees 5 and 6: a bridge whose upstream is dead all the time keeps every
 it('an upstream that freezes is given up, and gets everything when it thaws', async () => {
   const mosquitto = await world.mosquitto();
   const subscriber = await world.subscriber(mosquitto);
-  const home = await world.home([bridgeTo(mosquitto)]);
+  const home = await world.homeOfProcess([bridgeTo(mosquitto)]);
   const sensors = await world.sensors(home, 2);
   const calm = alarming(sensors);
   await subscriber.untilDistinct(20);

@@ -17,7 +17,7 @@ it('guarantee 5: SIGHUP adds, changes and removes bridges, and disturbs nobody e
   const keptBridge = bridgeThrough(kept, mosquitto, { name: 'kept', topic: 'kept/{topic}' });
   const changing = (keys: object) => bridgeTo(mosquitto, { name: 'changing', ...keys });
   const before = [keptBridge, changing({ topic: 'before/{topic}' })];
-  const home = await world.home([...before, bridgeTo(mosquitto, { name: 'leaving' })]);
+  const home = await world.homeOfProcess([...before, bridgeTo(mosquitto, { name: 'leaving' })]);
   const sensor = await world.sensor(home);
   const nurse = await Subscriber.connect(home.gateway, home.viewer);
   await nurse.subscribe(home.filter(sensor.device, 'alarms/#'));
@@ -75,7 +75,7 @@ it('messages queued for a bridge reach its new upstream after a change', async (
   const dead = await world.deadMosquitto();
   const mosquitto = await world.mosquitto();
   const subscriber = await world.subscriber(mosquitto);
-  const home = await world.home([bridgeTo(dead)]);
+  const home = await world.homeOfProcess([bridgeTo(dead)]);
   const sensors = await world.sensors(home, 2);
   for (const sensor of sensors) sensor.alarms(50);
   await Promise.all(sensors.map((sensor) => sensor.settled()));
@@ -89,7 +89,7 @@ it('a faulty file changes nothing, and the log says why', async () => {
   const proxy = await world.proxy(mosquitto);
   const subscriber = await world.subscriber(mosquitto);
   const bridge = bridgeThrough(proxy, mosquitto);
-  const home = await world.home([bridge]);
+  const home = await world.homeOfProcess([bridge]);
   const sensor = await world.sensor(home);
   await untilBridge(home, 'region', { connected: true });
   const faulty = [{ bridges: [{ ...bridge, url: 'http://x', qos: 7 }] }, 'bridges: [unclosed'];

@@ -15,7 +15,7 @@ const LIVE_WITHIN_MS = 1_000;
 const PACE_TOLERANCE = 1.25;
 
 async function withBacklog(upstream: Mosquitto, count: number, devices: number, keys: object) {
-  const home = await world.home([bridgeTo(upstream, keys)]);
+  const home = await world.homeOfProcess([bridgeTo(upstream, keys)]);
   const sensors = await world.sensors(home, devices);
   for (const sensor of sensors) sensor.alarms(count / devices);
   await Promise.all(sensors.map((sensor) => sensor.settled()));
@@ -55,7 +55,7 @@ it('guarantee 3: new alarms arrive within a second while a backlog is replayed i
 
 it('alarms are replayed before telemetry, and telemetry does not hold up new alarms', async () => {
   const mosquitto = await world.deadMosquitto();
-  const home = await world.home([bridgeTo(mosquitto, { replayPerSecond: 200 })]);
+  const home = await world.homeOfProcess([bridgeTo(mosquitto, { replayPerSecond: 200 })]);
   const sensors = await world.sensors(home, 5);
   for (let number = 0; number < 200; number++) {
     for (const sensor of sensors) sensor.message('temperature', { number });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import mqtt, { type MqttClient } from 'mqtt';
 import type { TestDevice } from '../harness/api.js';
-import type { GatewayProcess } from '../harness/gateway-process.js';
+import type { RunningGateway } from '../harness/running-gateway.js';
 
 const RECONNECT_MS = 50;
 const WAIT_MS = 30_000;
@@ -19,7 +19,7 @@ export class Sensor {
   #acknowledged = 0;
   #onSettled: (() => void) | undefined;
 
-  constructor(gateway: GatewayProcess, device: TestDevice) {
+  constructor(gateway: RunningGateway, device: TestDevice) {
     this.device = device;
     this.#client = mqtt.connect(gateway.mqttUrl, {
       clientId: `sensor-${device.id}`,

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { Api } from '../harness/api.js';
-import { ADMIN_TOKEN } from '../harness/gateway-process.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
+import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { bridgeOf, bridgeStatusSchema, untilBridge } from './bridge-api.js';
 import { ScriptedUpstream } from './scripted-upstream.js';
 import { bridgeTo, useWorld } from './world.js';

@@ -3,14 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { IClientOptions } from 'mqtt';
 import { afterEach, expect, vi } from 'vitest';
-import { Home } from '../broker/home.js';
 import { AedesUpstream } from '../harness/aedes-upstream.js';
 import type { TestDevice } from '../harness/api.js';
 import { Authority, type Certificate } from '../harness/certificates.js';
 import { CutProxy } from '../harness/cut-proxy.js';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { accountOf } from '../harness/metrics.js';
 import { Mosquitto, type MosquittoOptions } from '../harness/mosquitto.js';
+import type { Environment } from '../harness/running-gateway.js';
 import { UpstreamSubscriber } from '../harness/upstream-subscriber.js';
 import { Sensor } from './sensor.js';
 
@@ -58,14 +60,16 @@ export class World {
   }
 
   /** A gateway with these bridges, and a home in it. */
-  async home(
+  home(bridges: readonly object[], environment?: Environment): Promise<Home<GatewayHere>> {
+    return this.#homeIn(GatewayHere.create(environment), bridges);
+  }
+
+  /** A gateway with these bridges that is a process, which can be killed and reloaded. */
+  homeOfProcess(
     bridges: readonly object[],
-    environment: Readonly<Record<string, string>> = {},
-  ): Promise<Home> {
-    const gateway = await this.#keep(GatewayProcess.create(environment), (one) => one.remove());
-    await gateway.configure({ bridges });
-    await gateway.start();
-    return Home.at(gateway);
+    environment?: Environment,
+  ): Promise<Home<GatewayProcess>> {
+    return this.#homeIn(GatewayProcess.create(environment), bridges);
   }
 
   async sensor(home: Home, name?: string): Promise<Sensor> {
@@ -93,6 +97,16 @@ export class World {
       await cleanup().catch((error: unknown) => failures.push(error));
     }
     if (failures.length > 0) throw new AggregateError(failures, 'not taken down');
+  }
+
+  async #homeIn<Gateway extends GatewayHere | GatewayProcess>(
+    created: Promise<Gateway>,
+    bridges: readonly object[],
+  ): Promise<Home<Gateway>> {
+    const gateway = await this.#keep(created, (one) => one.remove());
+    await gateway.configure({ bridges });
+    await gateway.start();
+    return Home.at(gateway);
   }
 
   async #keep<T>(starting: Promise<T>, end: (started: T) => Promise<unknown>): Promise<T> {

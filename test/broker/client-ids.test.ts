@@ -1,18 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestDevice, TestToken } from '../harness/api.js';
 import { connectionListOf } from '../harness/connection-list.js';
+import type { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { accountOf } from '../harness/metrics.js';
 import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
-import { Home } from './home.js';
 
 const IDENTIFIER_REJECTED = 2;
 
 /** Two care homes behind one gateway. */
-let home: Home;
-let other: Home;
+let home: Home<GatewayProcess>;
+let other: Home<GatewayProcess>;
 
 beforeAll(async () => {
-  home = await Home.start();
+  home = await Home.startProcess();
   other = await Home.at(home.gateway);
 });
 

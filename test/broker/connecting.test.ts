@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { generate, type IConnectPacket } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { Api, type TestDevice, type TestToken } from '../harness/api.js';
-import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
 import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
+import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 
 const ACCEPTED = 0;
 const WRONG_VERSION = 1;

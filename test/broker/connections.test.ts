@@ -6,8 +6,8 @@ import { createWebSocketStream, WebSocket } from 'ws';
 import { z } from 'zod';
 import { DENIED_REASONS } from '../../src/site/connection-list.js';
 import type { TestDevice, TestToken } from '../harness/api.js';
+import { Home } from '../harness/home.js';
 import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
-import { Home } from './home.js';
 
 const connectionSchema = z.looseObject({ clientId: z.string(), since: z.string() });
 const pageSchema = z.object({

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestDevice, TestToken } from '../harness/api.js';
 import { connectionListOf } from '../harness/connection-list.js';
+import { Home } from '../harness/home.js';
 import { connectPacket, credentials, RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
-import { Home } from './home.js';
 
 const BAD_CREDENTIALS = 4;
 

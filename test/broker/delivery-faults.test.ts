@@ -2,15 +2,16 @@ import type { MqttClient } from 'mqtt';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestDevice } from '../harness/api.js';
 import { faultsOf } from '../harness/connection-list.js';
+import type { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { connectDevice, type Received, Subscriber } from '../harness/mqtt-clients.js';
 import { publishPacket, RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
-import { Home } from './home.js';
 
-let home: Home;
+let home: Home<GatewayProcess>;
 
 beforeAll(async () => {
-  home = await Home.start({ GATEWAY_LOG_LEVEL: 'debug' });
+  home = await Home.startProcess({ GATEWAY_LOG_LEVEL: 'debug' });
 });
 
 afterAll(() => home.remove());

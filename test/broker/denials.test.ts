@@ -3,9 +3,10 @@ import type { IConnectPacket } from 'mqtt-packet';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { TestDevice, TestToken } from '../harness/api.js';
 import { allAuditOf } from '../harness/audit.js';
+import type { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
-import { Home } from './home.js';
 
 const DENIED = 0x80;
 const ALARM = '{"kind":"fall"}';
@@ -13,11 +14,11 @@ const MIB = 1024 * 1024;
 /** A second is what an alarm may take (CONTRACT 4.4). */
 const ALARM_WITHIN_MS = 1_000;
 
-let home: Home;
+let home: Home<GatewayProcess>;
 let store: Store;
 
 beforeAll(async () => {
-  home = await Home.start({ GATEWAY_LOG_LEVEL: 'debug' });
+  home = await Home.startProcess({ GATEWAY_LOG_LEVEL: 'debug' });
   store = await Store.of(home.gateway);
 });
 

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DENIED_REASONS, type DeniedReason } from '../../src/site/connection-list.js';
 import type { TestDevice, TestToken } from '../harness/api.js';
 import { auditOf } from '../harness/audit.js';
+import { Home } from '../harness/home.js';
 import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
-import { Home } from './home.js';
 
 const DENIED = 0x80;
 /** The level of a line of the log that nobody need act on. */

@@ -4,9 +4,10 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Api, type TestDevice } from '../harness/api.js';
-import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { connectPacket, publishPacket, RawClient } from '../harness/raw-client.js';
-import { Home } from './home.js';
+import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 
 let home: Home;
 const OWNER = '127.0.0.1';

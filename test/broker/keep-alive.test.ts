@@ -3,9 +3,10 @@ import { generate } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { TestDevice } from '../harness/api.js';
 import { deniedOf } from '../harness/connection-list.js';
+import type { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { connectPacket, publishPacket, RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
-import { Home } from './home.js';
 
 /** One and a half keep-alives of a second [MQTT-3.1.2-24], and a second for the check. */
 const [EARLIEST_MS, LATEST_MS] = [1_450, 2_600];
@@ -13,7 +14,7 @@ const [EARLIEST_MS, LATEST_MS] = [1_450, 2_600];
 /** Ten seconds for a CONNECT, and the seconds for which a test here holds the gateway up. */
 const [CONNECT_EARLIEST_MS, CONNECT_LATEST_MS] = [9_500, 17_000];
 
-let home: Home;
+let home: Home<GatewayProcess>;
 let store: Store;
 /** How long connections without a CONNECT, or with the beginning of one, were open: for all of this file. */
 let openMs: Promise<number[]>;
@@ -27,7 +28,7 @@ async function withoutConnect(bytes: Buffer): Promise<number> {
 }
 
 beforeAll(async () => {
-  home = await Home.start({ GATEWAY_LOG_LEVEL: 'debug' });
+  home = await Home.startProcess({ GATEWAY_LOG_LEVEL: 'debug' });
   store = await Store.of(home.gateway);
   const begun = generate(connectPacket({ clientId: 'begun' })).subarray(0, -1);
   openMs = Promise.all([Buffer.alloc(0), begun].map(withoutConnect));
@@ -143,7 +144,7 @@ describe('a token', () => {
   });
 
   it('with a keep-alive of 0, 2 or 600 gets the longest one', async () => {
-    const strict = await Home.start({ GATEWAY_MQTT_MAX_KEEP_ALIVE_SECONDS: '1' });
+    const strict = await Home.startProcess({ GATEWAY_MQTT_MAX_KEEP_ALIVE_SECONDS: '1' });
     onTestFinished(() => strict.remove());
     const silentMs = async (asked: number) => {
       const nurse = await RawClient.connect(strict.gateway, strict.viewer, { keepalive: asked });

@@ -3,18 +3,19 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { configSchema } from '../../src/config/schema.js';
 import { Gateway } from '../../src/gateway.js';
 import type { TestDevice, TestToken } from '../harness/api.js';
+import type { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
-import { Home } from './home.js';
 
 /** Interval at which Aedes looks for unpublished wills. */
 const SWEEP_MS = 240_000;
 
-let home: Home;
+let home: Home<GatewayProcess>;
 let after: Gateway;
 
 beforeEach(async () => {
-  home = await Home.start();
+  home = await Home.startProcess();
 });
 
 afterEach(async () => {

@@ -1,17 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestDevice } from '../harness/api.js';
+import type { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
-import { Home } from './home.js';
 
 const MAX_PACKET_BYTES = 256 * 1024;
 const MIB = 1024 * 1024;
 
-let home: Home;
+let home: Home<GatewayProcess>;
 let device: TestDevice;
 
 beforeAll(async () => {
-  home = await Home.start();
+  home = await Home.startProcess();
   device = await home.device();
 });
 

@@ -2,16 +2,17 @@ import fc from 'fast-check';
 import { generate, type Packet } from 'mqtt-packet';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { TestDevice } from '../harness/api.js';
+import type { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { connectPacket, credentials, RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
-import { Home } from './home.js';
 
-let home: Home;
+let home: Home<GatewayProcess>;
 let device: TestDevice;
 let processId: number;
 
 beforeAll(async () => {
-  home = await Home.start({ GATEWAY_LOG_LEVEL: 'debug' });
+  home = await Home.startProcess({ GATEWAY_LOG_LEVEL: 'debug' });
   device = await home.device();
   processId = home.gateway.processId;
 });

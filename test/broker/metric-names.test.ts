@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Home } from '../harness/home.js';
 import { RawClient } from '../harness/raw-client.js';
-import { Home } from './home.js';
 
 const FAMILY = /^# HELP (gateway_\w+) (.*)\n# TYPE \1 (\w+)\n((?:gateway_.*\n)*)/gm;
 /** Labels whose values are codes of the gateway's own, and not names from outside. */

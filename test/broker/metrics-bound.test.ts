@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { Home } from '../harness/home.js';
 import { connectPacket, credentials, RawClient } from '../harness/raw-client.js';
-import { Home } from './home.js';
 
 const SESSIONS = 300;
 const MAX_CONSUMERS = 250;

@@ -1,9 +1,9 @@
 import type { Packet } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestDevice } from '../harness/api.js';
+import { Home } from '../harness/home.js';
 import type { Received, Subscriber } from '../harness/mqtt-clients.js';
 import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
-import { Home } from './home.js';
 
 let home: Home;
 let device: TestDevice;

@@ -1,18 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestDevice } from '../harness/api.js';
+import type { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
 import { publishPacket, RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
 import { storeProcessId } from '../harness/store-process.js';
-import { Home } from './home.js';
 
 /** An alarm without id or time, so that nothing in it identifies it. */
 const ALARM = '{"kind":"helpCall"}';
 
-let home: Home;
+let home: Home<GatewayProcess>;
 
 beforeAll(async () => {
-  home = await Home.start();
+  home = await Home.startProcess();
 });
 
 afterAll(() => home.remove());

@@ -2,9 +2,9 @@ import { generate } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestDevice, TestToken } from '../harness/api.js';
 import { deniedOf, faultsOf } from '../harness/connection-list.js';
+import { Home } from '../harness/home.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
 import { connectPacket, credentials, RawClient } from '../harness/raw-client.js';
-import { Home } from './home.js';
 
 const UNAVAILABLE = 3;
 const SUBACK_FAILURE = 0x80;

@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { TestDevice } from '../harness/api.js';
+import type { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { publishPacket, RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
-import { Home } from './home.js';
 
-let home: Home;
+let home: Home<GatewayProcess>;
 
 beforeAll(async () => {
-  home = await Home.start();
+  home = await Home.startProcess();
 });
 
 afterAll(() => home.remove());

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { TestDevice } from '../harness/api.js';
 import { faultsOf } from '../harness/connection-list.js';
+import { Home } from '../harness/home.js';
 import { RawClient } from '../harness/raw-client.js';
-import { Home } from './home.js';
 
 const MAX_TOPICS = 3;
 const MAX_BYTES = 6_000;

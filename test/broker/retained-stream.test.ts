@@ -5,10 +5,11 @@ import createPersistence from 'aedes-persistence-redis';
 import { Redis } from 'ioredis';
 import type { MqttClient } from 'mqtt';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { connect } from '../harness/mqtt-clients.js';
 import { publishPacket, RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
-import { Home } from './home.js';
 
 const MIB = 1024 * 1024;
 const [MESSAGES, BYTES] = [20_000, 1_000];
@@ -16,10 +17,10 @@ const [MESSAGES, BYTES] = [20_000, 1_000];
 const MAX_GROWTH_BYTES = 16 * MIB;
 const WRITTEN_AT_ONCE = 1_000;
 
-let home: Home;
+let home: Home<GatewayProcess>;
 
 beforeAll(async () => {
-  home = await Home.start();
+  home = await Home.startProcess();
   await retain(MESSAGES);
 });
 

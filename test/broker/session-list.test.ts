@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { TestDevice, TestToken } from '../harness/api.js';
+import { Home } from '../harness/home.js';
 import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
-import { Home } from './home.js';
 
 const sessionSchema = z.looseObject({ clientId: z.string() });
 const sessionsSchema = z.object({ total: z.number(), sessions: z.array(sessionSchema) });

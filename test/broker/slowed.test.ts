@@ -3,8 +3,8 @@ import type { Packet } from 'mqtt-packet';
 import { describe, type ExpectStatic, it, type TestContext } from 'vitest';
 import { z } from 'zod';
 import type { TestDevice } from '../harness/api.js';
+import { Home } from '../harness/home.js';
 import { publishPacket, RawClient } from '../harness/raw-client.js';
-import { Home } from './home.js';
 
 const SECOND_MS = 1_000;
 

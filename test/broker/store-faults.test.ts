@@ -1,17 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { TestDevice } from '../harness/api.js';
+import type { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
 import { publishPacket, RawClient } from '../harness/raw-client.js';
 import { RemoteStore } from '../harness/remote-store.js';
 import { Store } from '../harness/store.js';
-import { Home } from './home.js';
 
-let home: Home;
+let home: Home<GatewayProcess>;
 let store: Store;
 
 beforeAll(async () => {
-  home = await Home.start();
+  home = await Home.startProcess();
   store = await Store.of(home.gateway);
 });
 
@@ -35,7 +36,7 @@ async function emptyStore(): Promise<void> {
 }
 
 /** Creates an absent session subscribed to the device's alarms. Returns its client id. */
-async function absentNurse(of: Home, device: TestDevice): Promise<string> {
+async function absentNurse(of: Home<GatewayProcess>, device: TestDevice): Promise<string> {
   const clientId = `absent-${device.id}`;
   const session = { clientId, clean: false };
   const nurse = await Subscriber.connect(of.gateway, of.viewer, session);
@@ -44,7 +45,11 @@ async function absentNurse(of: Home, device: TestDevice): Promise<string> {
   return clientId;
 }
 
-async function backlogOf(of: Home, clientId: string, count: number): Promise<Subscriber> {
+async function backlogOf(
+  of: Home<GatewayProcess>,
+  clientId: string,
+  count: number,
+): Promise<Subscriber> {
   const nurse = await Subscriber.connect(of.gateway, of.viewer, { clientId, clean: false });
   await nurse.untilCount(count);
   return nurse;
@@ -279,11 +284,11 @@ describe('fault 7: a store that is unreachable for more than 20 attempts', () =>
   const ATTEMPTS = 21;
   const CONNECTIONS = 5;
   let remote: RemoteStore;
-  let away: Home;
+  let away: Home<GatewayProcess>;
 
   beforeAll(async () => {
     remote = await RemoteStore.start();
-    away = await Home.start({ GATEWAY_REDIS_URL: remote.url });
+    away = await Home.startProcess({ GATEWAY_REDIS_URL: remote.url });
   });
 
   afterAll(async () => {

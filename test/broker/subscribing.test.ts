@@ -1,22 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestDevice, TestToken } from '../harness/api.js';
-import { ADMIN_TOKEN } from '../harness/gateway-process.js';
+import type { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
+import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { Store } from '../harness/store.js';
-import { Home } from './home.js';
 
 const DENIED = 0x80;
 /** Defaults of the configuration or the broker (CONTRACT 5). */
 const MAX_FILTERS = 1000;
 
-let home: Home;
+let home: Home<GatewayProcess>;
 let device: TestDevice;
 let elsewhere: string;
 let stranger: TestDevice;
 
 beforeAll(async () => {
-  home = await Home.start();
+  home = await Home.startProcess();
   device = await home.device();
   elsewhere = (await home.api.createLocation('Elsewhere')).id;
   stranger = await home.api.createDevice(elsewhere, 'Bett 9');

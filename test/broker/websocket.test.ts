@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createWebSocketStream, WebSocket } from 'ws';
 import { z } from 'zod';
 import type { TestDevice } from '../harness/api.js';
+import { Home } from '../harness/home.js';
 import { connectPacket, credentials, RawClient } from '../harness/raw-client.js';
-import { Home } from './home.js';
 
 const healthSchema = z.object({ faults: z.array(z.string()) });
 const NAMED =

@@ -1,8 +1,8 @@
 import type { IConnectPacket } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestDevice, TestToken } from '../harness/api.js';
+import { Home } from '../harness/home.js';
 import { RawClient } from '../harness/raw-client.js';
-import { Home } from './home.js';
 
 type Will = NonNullable<IConnectPacket['will']>;
 

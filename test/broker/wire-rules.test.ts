@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createWebSocketStream, WebSocket } from 'ws';
 import type { TestDevice } from '../harness/api.js';
+import { Home } from '../harness/home.js';
 import { credentials, RawClient } from '../harness/raw-client.js';
-import { Home } from './home.js';
 
 let home: Home;
 let device: TestDevice;

@@ -1,6 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
+import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { accessibilityFaults } from './accessibility.js';
 import { alarmsOn, boardReady, makeWard, publishAlarm } from './board-ward.js';
 import { openConsole, startBrowser } from './browser.js';

@@ -2,7 +2,8 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { Api } from '../harness/api.js';
-import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
+import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { accessibilityFaults } from './accessibility.js';
 import { openConsole, startBrowser } from './browser.js';
 

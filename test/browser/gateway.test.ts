@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ADMIN_TOKEN } from '../harness/gateway-process.js';
+import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { storeProcessId } from '../harness/store-process.js';
 import { accessibilityFaults } from './accessibility.js';
 import { type ConsoleOptions, openConsole, setClockAhead, startBrowser } from './browser.js';

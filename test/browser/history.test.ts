@@ -1,6 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
+import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { accessibilityFaults } from './accessibility.js';
 import { type ConsoleOptions, openConsole, startBrowser } from './browser.js';
 import { HistoryHome } from './history-home.js';

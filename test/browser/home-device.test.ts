@@ -3,8 +3,9 @@ import { encode } from 'uqr';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
 import { setupText } from '../../src/console/pages/home/setup-text.js';
-import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
 import { connect, connectDevice, Subscriber } from '../harness/mqtt-clients.js';
+import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { openConsole, startBrowser } from './browser.js';
 import { makeHomeSite } from './home-site.js';
 

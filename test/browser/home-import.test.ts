@@ -2,8 +2,9 @@ import { readFile } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parseDeviceCsv } from '../../src/console/pages/home/device-csv.js';
-import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
 import { connect } from '../harness/mqtt-clients.js';
+import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { openConsole, startBrowser } from './browser.js';
 import { devicesOf, makeHomeSite, roomsOf } from './home-site.js';
 

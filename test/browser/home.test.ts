@@ -1,7 +1,8 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
 import { connectDevice } from '../harness/mqtt-clients.js';
+import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { openConsole, startBrowser } from './browser.js';
 import { devicesOf, type HomeSite, makeHomeSite, roomsOf } from './home-site.js';
 

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { IPublishPacket } from 'mqtt-packet';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Home } from '../broker/home.js';
 import type { TestDevice } from '../harness/api.js';
+import type { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import type { Subscriber } from '../harness/mqtt-clients.js';
 import { publishPacket, RawClient } from '../harness/raw-client.js';
 import { RemoteStore } from '../harness/remote-store.js';
@@ -11,14 +12,14 @@ import { RemoteStore } from '../harness/remote-store.js';
 const LIVE_WITHIN_MS = 1_000;
 
 let remote: RemoteStore;
-let home: Home;
+let home: Home<GatewayProcess>;
 let device: TestDevice;
 let sensor: RawClient;
 let nurse: Subscriber;
 
 beforeAll(async () => {
   remote = await RemoteStore.start();
-  home = await Home.start({ GATEWAY_REDIS_URL: remote.url });
+  home = await Home.startProcess({ GATEWAY_REDIS_URL: remote.url });
 });
 
 beforeEach(async () => {

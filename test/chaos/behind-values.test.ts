@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { IPublishPacket } from 'mqtt-packet';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Home } from '../broker/home.js';
 import type { TestDevice } from '../harness/api.js';
+import type { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import type { Subscriber } from '../harness/mqtt-clients.js';
 import { publishPacket, RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
@@ -14,13 +15,13 @@ const LIVE_WITHIN_MS = 1_000;
 /** Memory for unstored publishes of all clients, except alarms (`broker/back-pressure.ts`). */
 const MAX_UNSTORED_BYTES = 64 * 1024 * 1024;
 
-let home: Home;
+let home: Home<GatewayProcess>;
 let store: Store;
 let device: TestDevice;
 let nurse: Subscriber;
 
 beforeAll(async () => {
-  home = await Home.start();
+  home = await Home.startProcess();
   store = await Store.of(home.gateway);
 });
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { Home } from '../broker/home.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { accountOf } from '../harness/metrics.js';
 import { MovableClock } from '../harness/movable-clock.js';
 import { RawClient } from '../harness/raw-client.js';

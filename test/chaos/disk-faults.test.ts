@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ScriptedUpstream } from '../bridge/scripted-upstream.js';
-import { Home } from '../broker/home.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { storeProcessId } from '../harness/store-process.js';
 import { becomesReady, Columns, eventually, isRecorded, saysOverHttp, Watcher } from './faults.js';
 
@@ -53,7 +53,10 @@ function fillWith(file: string, chunk: Buffer): void {
 }
 
 /** A home with its data directory on a small disk. */
-async function homeOn(dataDir: string, bridges: readonly object[] = []): Promise<Home> {
+async function homeOn(
+  dataDir: string,
+  bridges: readonly object[] = [],
+): Promise<Home<GatewayProcess>> {
   const gateway = await GatewayProcess.create({ GATEWAY_DATA_DIR: dataDir });
   cleanups.push(() => gateway.remove());
   await gateway.configure({ bridges });

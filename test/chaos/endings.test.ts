@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { Home } from '../broker/home.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { Store } from '../harness/store.js';
 import { storeProcessId } from '../harness/store-process.js';
 import { becomesReady, Columns, eventually, isRecorded, Sensor, Watcher } from './faults.js';

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { expect, vi } from 'vitest';
-import type { Home } from '../broker/home.js';
 import type { TestDevice } from '../harness/api.js';
+import type { Home } from '../harness/home.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
 import { publishPacket, RawClient } from '../harness/raw-client.js';
 

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
-import { Home } from '../broker/home.js';
 import type { TestDevice } from '../harness/api.js';
+import type { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
 import { NO_LIMITS } from '../harness/no-limits.js';
 import { publishPacket, RawClient } from '../harness/raw-client.js';
@@ -23,8 +24,8 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-async function homeOf(environment: Record<string, string>): Promise<Home> {
-  const home = await Home.start(environment);
+async function homeOf(environment: Record<string, string>): Promise<Home<GatewayProcess>> {
+  const home = await Home.startProcess(environment);
   cleanups.push(() => home.remove());
   return home;
 }
@@ -34,7 +35,9 @@ function alarmText(id: string = randomUUID(), padding = PADDING): string {
 }
 
 /** Creates a session that is away, subscribed to everything in the home. */
-async function absentNurse(home: Home): Promise<{ clientId: string; clean: false }> {
+async function absentNurse(
+  home: Home<GatewayProcess>,
+): Promise<{ clientId: string; clean: false }> {
   const session = { clientId: 'absent', clean: false } as const;
   const nurse = await Subscriber.connect(home.gateway, home.viewer, session);
   await nurse.subscribe(`care-homes/${home.locationId}/#`);
@@ -43,13 +46,13 @@ async function absentNurse(home: Home): Promise<{ clientId: string; clean: false
 }
 
 /** The part of the store's memory that is used, as the gateway sees it. */
-async function usedPart(home: Home): Promise<number> {
+async function usedPart(home: Home<GatewayProcess>): Promise<number> {
   const text = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
   const metric = (name: string) => Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(text)?.[1]);
   return metric('gateway_store_memory_bytes') / metric('gateway_store_memory_limit_bytes');
 }
 
-async function notStored(home: Home): Promise<Record<string, number>> {
+async function notStored(home: Home<GatewayProcess>): Promise<Record<string, number>> {
   const text = await (await fetch(`${home.gateway.httpUrl}/metrics`)).text();
   const counts = text.matchAll(/^gateway_not_stored_total\{kind="([^"]+)"\} (\d+)$/gm);
   return Object.fromEntries(Array.from(counts, ([, kind, count]) => [kind, Number(count)]));
@@ -70,7 +73,7 @@ async function newestMessageId({ redis }: Store): Promise<string> {
 }
 
 /** A device that floods the history with large alarms, each acknowledged before the next. */
-async function flooder(home: Home, store: Store) {
+async function flooder(home: Home<GatewayProcess>, store: Store) {
   const device = await home.device('Flut');
   const sensor = await connectDevice(home.gateway, device);
   cleanups.push(() => sensor.endAsync(true));
@@ -88,7 +91,11 @@ async function flooder(home: Home, store: Store) {
 }
 
 /** A connection that sends large values as fast as they are read. */
-async function flood(home: Home, device: TestDevice, clientId: string): Promise<RawClient> {
+async function flood(
+  home: Home<GatewayProcess>,
+  device: TestDevice,
+  clientId: string,
+): Promise<RawClient> {
   const camera = await RawClient.connect(home.gateway, device, { clientId });
   const dump = JSON.stringify('x'.repeat(DUMP_BYTES));
   for (let messageId = 1; messageId <= FLOOD_DUMPS; messageId++) {
@@ -102,7 +109,7 @@ function acknowledgedOf({ packets }: RawClient): number {
   return packets.filter(({ cmd }) => cmd === 'puback').length;
 }
 
-async function historyOf(home: Home, device: TestDevice): Promise<unknown[]> {
+async function historyOf(home: Home<GatewayProcess>, device: TestDevice): Promise<unknown[]> {
   const alarms = await home.api.allAlarms(device, '?limit=100&order=asc');
   return alarms.map(({ id }) => id);
 }

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { z } from 'zod';
-import { Home } from '../broker/home.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
 import { storeProcessId } from '../harness/store-process.js';
 import { unusedPort } from '../harness/unused-port.js';
@@ -34,14 +34,18 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-async function homeWith(environment: Record<string, string> = {}): Promise<Home> {
+async function homeWith(environment: Record<string, string> = {}): Promise<Home<GatewayProcess>> {
   const gateway = await GatewayProcess.start(environment);
   cleanups.push(() => gateway.remove());
   return Home.at(gateway);
 }
 
 /** Records alarms of a device, and waits until the gateway has noted their number. */
-async function recordAlarms(home: Home, count: number, total = count): Promise<void> {
+async function recordAlarms(
+  home: Home<GatewayProcess>,
+  count: number,
+  total = count,
+): Promise<void> {
   const device = await home.device();
   const sensor = await connectDevice(home.gateway, device);
   for (let sent = 0; sent < count; sent++) {
@@ -56,7 +60,7 @@ async function recordAlarms(home: Home, count: number, total = count): Promise<v
 }
 
 /** Checks that losses are listed and are faults until acknowledged, also after a restart. */
-async function areFaultsUntilSeen(home: Home, alarms: number): Promise<void> {
+async function areFaultsUntilSeen(home: Home<GatewayProcess>, alarms: number): Promise<void> {
   const list = async () => losses.parse(await home.api.json('GET', '/losses'));
   await eventually(async () => expect((await list()).length).toBeGreaterThanOrEqual(2));
   expect(await list()).toContainEqual(

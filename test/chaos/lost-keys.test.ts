@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Home } from '../broker/home.js';
 import type { TestDevice } from '../harness/api.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
 import { isRecorded, OwnRedis, Sensor, Watcher } from './faults.js';
 

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import type { IPublishPacket } from 'mqtt-packet';
 import { afterEach, expect, it } from 'vitest';
-import { Home } from '../broker/home.js';
 import type { TestDevice } from '../harness/api.js';
+import type { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
 import { eventually } from './faults.js';
@@ -17,7 +18,7 @@ const MAX_UNSTORED_WITH_ALARMS_BYTES = 3 * MAX_UNSTORED_BYTES;
 const MAX_RESERVED_BYTES = 3 * 64 * 1024;
 const ANY_PUBLISH_BYTES = 8_192;
 
-let home: Home;
+let home: Home<GatewayProcess>;
 let store: Store;
 
 afterEach(async () => {
@@ -27,7 +28,7 @@ afterEach(async () => {
 });
 
 async function start(environment: Record<string, string> = {}): Promise<void> {
-  home = await Home.start(environment);
+  home = await Home.startProcess(environment);
   store = await Store.of(home.gateway);
 }
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { closeSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
-import { Home } from '../broker/home.js';
 import type { TestDevice } from '../harness/api.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
 import { publishPacket, RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
@@ -21,7 +21,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-async function homeOf(environment?: Record<string, string>): Promise<Home> {
+async function homeOf(environment?: Record<string, string>): Promise<Home<GatewayProcess>> {
   const gateway = await GatewayProcess.start(environment);
   cleanups.push(() => gateway.remove());
   return Home.at(gateway);
@@ -33,7 +33,9 @@ function alarmOf(device: TestDevice, id: string, messageId: number) {
 }
 
 /** A device with one acknowledged alarm. */
-async function deviceOf(home: Home): Promise<{ device: TestDevice; ids: string[] }> {
+async function deviceOf(
+  home: Home<GatewayProcess>,
+): Promise<{ device: TestDevice; ids: string[] }> {
   const device = await home.device();
   const sensor = await RawClient.connect(home.gateway, device);
   const id = randomUUID();
@@ -44,21 +46,25 @@ async function deviceOf(home: Home): Promise<{ device: TestDevice; ids: string[]
 }
 
 /** A subscriber whose cursor must be saved at the end. */
-async function durableNurse(home: Home, device: TestDevice): Promise<Subscriber> {
+async function durableNurse(home: Home<GatewayProcess>, device: TestDevice): Promise<Subscriber> {
   const session = { clientId: 'durable', clean: false };
   const nurse = await Subscriber.connect(home.gateway, home.viewer, session);
   return nurse.subscribe(home.filter(device, 'alarms/#'));
 }
 
 /** Brings in an alarm that is live and not stored. */
-async function alarmInHand(home: Home, device: TestDevice, nurse: Subscriber): Promise<void> {
+async function alarmInHand(
+  home: Home<GatewayProcess>,
+  device: TestDevice,
+  nurse: Subscriber,
+): Promise<void> {
   const sensor = await RawClient.connect(home.gateway, device);
   sensor.send(alarmOf(device, randomUUID(), 2));
   await nurse.untilCount(1);
   expect(sensor.packets.map(({ cmd }) => cmd)).toEqual(['connack']);
 }
 
-async function endsInTime({ gateway }: Home): Promise<void> {
+async function endsInTime({ gateway }: Home<GatewayProcess>): Promise<void> {
   const startedAt = performance.now();
   expect(await gateway.stop()).toBe(0);
   expect(performance.now() - startedAt).toBeLessThan(STOPPED_WITHIN_MS);
@@ -67,7 +73,11 @@ async function endsInTime({ gateway }: Home): Promise<void> {
 /**
  * Checks that acknowledged alarms are there, and that the unstored one is taken when sent again.
  */
-async function nothingIsLost(home: Home, device: TestDevice, ids: string[]): Promise<void> {
+async function nothingIsLost(
+  home: Home<GatewayProcess>,
+  device: TestDevice,
+  ids: string[],
+): Promise<void> {
   const sensor = await RawClient.connect(home.gateway, device);
   const inHand = randomUUID();
   sensor.send(alarmOf(device, inHand, 3));

@@ -1,7 +1,7 @@
 import { closeSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
-import { Home } from '../broker/home.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { RemoteStore } from '../harness/remote-store.js';
 import { Store } from '../harness/store.js';
 import {
@@ -22,7 +22,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-async function homeOf(environment?: Record<string, string>): Promise<Home> {
+async function homeOf(environment?: Record<string, string>): Promise<Home<GatewayProcess>> {
   const gateway = await GatewayProcess.start(environment);
   cleanups.push(() => gateway.remove());
   return Home.at(gateway);

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { lockFile } from '../../src/store/file-lock.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
+import type { RunningGateway } from '../harness/running-gateway.js';
 import { storeProcessId } from '../harness/store-process.js';
 import type { KillTarget } from './schedule.js';
 
@@ -106,7 +107,7 @@ export class Victim {
 }
 
 /** Kills the store, and holds its lock until the returned descriptor is closed. */
-export function holdStoreDown({ dataDir }: GatewayProcess): number {
+export function holdStoreDown({ dataDir }: Pick<RunningGateway, 'dataDir'>): number {
   const processId = storeProcessId(dataDir);
   if (processId === undefined) throw new Error('no store runs');
   process.kill(processId, 'SIGKILL');

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { Home } from '../broker/home.js';
 import { Api, type TestDevice, type TestToken } from '../harness/api.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { accountOf } from '../harness/metrics.js';
 import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
 import { RawClient } from '../harness/raw-client.js';
@@ -14,11 +14,11 @@ const eventsSchema = z.object({
   events: z.array(z.looseObject({ id: z.string(), state: z.string() })),
 });
 
-let home: Home;
+let home: Home<GatewayProcess>;
 let responder: TestToken;
 
 beforeAll(async () => {
-  home = await Home.start();
+  home = await Home.startProcess();
   responder = await home.api.createToken(
     [{ location: home.locationId, role: 'responder' }],
     'Night shift',

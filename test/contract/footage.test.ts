@@ -9,8 +9,9 @@ import { z } from 'zod';
 import { S3Server } from '../footage/s3-server.js';
 import { Api, type TestDevice } from '../harness/api.js';
 import { auditOf } from '../harness/audit.js';
-import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
 import { connectDevice } from '../harness/mqtt-clients.js';
+import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 
 const VIDEO = randomBytes(3_000_000);
 const AUDIO = randomBytes(200_000);

@@ -6,7 +6,8 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
 import { mosquittoPub } from '../harness/commands.js';
-import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
+import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 
 const run = promisify(execFile);
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
-import { Home } from '../broker/home.js';
 import type { TestDevice } from '../harness/api.js';
+import { Home } from '../harness/home.js';
 import { connectDevice } from '../harness/mqtt-clients.js';
 import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
 

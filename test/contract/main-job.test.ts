@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Api, type TestDevice, type TestToken } from '../harness/api.js';
 import { CommandLine, mosquittoPub, mosquittoSub } from '../harness/commands.js';
-import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
 import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
+import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 
 let gateway: GatewayProcess;
 let api: Api;

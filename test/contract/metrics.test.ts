@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Home } from '../broker/home.js';
-import { ADMIN_TOKEN } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { connectPacket, credentials, RawClient } from '../harness/raw-client.js';
+import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 
 let home: Home;
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
-import { Home } from '../broker/home.js';
 import type { TestDevice } from '../harness/api.js';
+import type { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { MovableClock } from '../harness/movable-clock.js';
 import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
 import { RawClient } from '../harness/raw-client.js';
@@ -10,10 +11,10 @@ import { Store } from '../harness/store.js';
 const YEAR_MS = 365 * 24 * 3_600_000;
 const seen = z.object({ lastSeenAt: z.string() });
 
-let home: Home;
+let home: Home<GatewayProcess>;
 
 beforeAll(async () => {
-  home = await Home.start();
+  home = await Home.startProcess();
 });
 
 afterAll(() => home.remove());
@@ -200,7 +201,7 @@ it('retains gateway/status, which says after a stop that the gateway is gone', a
 
 it('shows when a device was last seen by the clock as it is now, after it was wrong for a while', async () => {
   const clock = new MovableClock();
-  const moved = await Home.start(clock.environment);
+  const moved = await Home.startProcess(clock.environment);
   try {
     const device = await moved.device();
     const path = `/care-homes/${moved.locationId}/devices/${device.id}`;

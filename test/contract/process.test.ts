@@ -15,8 +15,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Api } from '../harness/api.js';
-import { ADMIN_TOKEN, GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
+import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { Store } from '../harness/store.js';
 
 const RUN_TIMEOUT_MS = 15_000;

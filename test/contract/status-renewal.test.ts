@@ -1,15 +1,16 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
-import { Home } from '../broker/home.js';
 import { eventually } from '../chaos/faults.js';
 import type { TestDevice } from '../harness/api.js';
+import type { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
 import { Store } from '../harness/store.js';
 
-let home: Home;
+let home: Home<GatewayProcess>;
 
 beforeAll(async () => {
-  home = await Home.start();
+  home = await Home.startProcess();
 });
 
 afterAll(() => home.remove());

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import mqtt from 'mqtt';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Home } from '../broker/home.js';
+import { Home } from '../harness/home.js';
 import { connectPacket, RawClient } from '../harness/raw-client.js';
 
 /** A certificate for localhost that is its own authority. */

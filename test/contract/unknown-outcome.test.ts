@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Home } from '../broker/home.js';
 import { Api } from '../harness/api.js';
+import type { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { connect } from '../harness/mqtt-clients.js';
 import { Store } from '../harness/store.js';
 
-let home: Home;
+let home: Home<GatewayProcess>;
 let store: Store;
 
 beforeAll(async () => {
-  home = await Home.start();
+  home = await Home.startProcess();
   store = await Store.of(home.gateway);
 });
 

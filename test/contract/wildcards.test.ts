@@ -1,7 +1,7 @@
 import mqtt from 'mqtt';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Home } from '../broker/home.js';
 import type { TestToken } from '../harness/api.js';
+import { Home } from '../harness/home.js';
 import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
 
 const FILTERS = ['#', '+/#', 'care-homes/#', 'care-homes/+/devices/+/alarms/#', '+/+/devices/#'];

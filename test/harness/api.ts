@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { describedAt, originalFetch } from './described-origins.js';
-import { ADMIN_TOKEN, type GatewayProcess } from './gateway-process.js';
+import { ADMIN_TOKEN, type RunningGateway } from './running-gateway.js';
 
 const locationSchema = z.object({ id: z.string(), name: z.string(), devices: z.array(z.string()) });
 const deviceSchema = z.object({ id: z.string(), name: z.string(), secret: z.string() });
@@ -22,10 +22,10 @@ export type TestToken = z.infer<typeof tokenSchema>;
 
 /** The HTTP interface as its administrator uses it. */
 export class Api {
-  readonly #gateway: Pick<GatewayProcess, 'httpUrl'>;
+  readonly #gateway: Pick<RunningGateway, 'httpUrl'>;
   readonly #token: string;
 
-  constructor(gateway: Pick<GatewayProcess, 'httpUrl'>, token: string = ADMIN_TOKEN) {
+  constructor(gateway: Pick<RunningGateway, 'httpUrl'>, token: string = ADMIN_TOKEN) {
     this.#gateway = gateway;
     this.#token = token;
   }

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { TestDevice, TestToken } from './api.js';
-import type { GatewayProcess } from './gateway-process.js';
+import type { RunningGateway } from './running-gateway.js';
 
 /** A running command-line client: its lines, and a way to wait for them. */
 export class CommandLine {
@@ -64,7 +64,7 @@ export class CommandLine {
 
 /** `mosquitto_pub` as a device. */
 export function mosquittoPub(
-  gateway: GatewayProcess,
+  gateway: RunningGateway,
   device: TestDevice,
   topic: string,
   payload: string,
@@ -78,7 +78,7 @@ export function mosquittoPub(
 
 /** `mosquitto_sub` as a nurse-call system, its SUBACK received when this resolves. */
 export async function mosquittoSub(
-  gateway: GatewayProcess,
+  gateway: RunningGateway,
   token: TestToken,
   filter: string,
   ...options: readonly string[]

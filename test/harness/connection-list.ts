@@ -1,25 +1,25 @@
 import { z } from 'zod';
 import { Api } from './api.js';
-import type { GatewayProcess } from './gateway-process.js';
+import type { RunningGateway } from './running-gateway.js';
 
 const viewSchema = z.looseObject({ clientId: z.string() });
 const deniedSchema = z.looseObject({ clientId: z.string().nullable(), code: z.string() });
 
 /** The open MQTT connections, as `GET /connections` shows them. */
-export async function connectionListOf(gateway: GatewayProcess) {
+export async function connectionListOf(gateway: RunningGateway) {
   const page = Object(await new Api(gateway).json('GET', '/connections?limit=100'));
   return z.array(viewSchema).parse(page.connections);
 }
 
 /** The newest denials and connect errors. */
-export async function deniedOf(gateway: GatewayProcess) {
+export async function deniedOf(gateway: RunningGateway) {
   return z.array(deniedSchema).parse(await new Api(gateway).json('GET', '/connections/denied'));
 }
 
 const readySchema = z.object({ faults: z.array(z.string()) });
 
 /** The present faults. */
-export async function faultsOf(gateway: GatewayProcess): Promise<readonly string[]> {
+export async function faultsOf(gateway: RunningGateway): Promise<readonly string[]> {
   const response = await new Api(gateway).request('GET', '/readyz');
   return readySchema.parse(await response.json()).faults;
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { z } from 'zod';
 import type { TestToken } from './api.js';
-import type { GatewayProcess } from './gateway-process.js';
+import type { RunningGateway } from './running-gateway.js';
 
 /** One server-sent event. */
 export interface StreamEvent {
@@ -58,7 +58,7 @@ export class EventReader {
 
   /** Resolves once the answer has begun, whatever it is. */
   static async open(
-    gateway: GatewayProcess,
+    gateway: RunningGateway,
     token: Pick<TestToken, 'token'>,
     { filters = [], lastEventId, isInQuery = false }: EventRequest = {},
   ): Promise<EventReader> {

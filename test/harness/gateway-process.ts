@@ -7,30 +7,22 @@ import { stringify } from 'yaml';
 import { z } from 'zod';
 import { gatewayStartedAt } from './described-origins.js';
 import { Lines } from './lines.js';
+import {
+  addressesSchema,
+  type Environment,
+  environmentOf,
+  type RunningGateway,
+} from './running-gateway.js';
 import { killStore } from './store-process.js';
 
-const bound = z.object({ address: z.string(), port: z.number() });
-const readyLine = z.object({
-  msg: z.literal('gateway ready'),
-  addresses: z.object({
-    mqtt: bound,
-    http: bound,
-    mqtts: bound.optional(),
-    https: bound.optional(),
-  }),
-});
-const standingByLine = z.object({ addresses: z.object({ http: bound }) });
-type Addresses = z.infer<typeof readyLine>['addresses'];
+const readyLine = z.object({ msg: z.literal('gateway ready'), addresses: addressesSchema });
+const standingByLine = z.object({ addresses: addressesSchema.pick({ http: true }) });
+type Addresses = RunningGateway['addresses'];
 
 const START_TIMEOUT_MS = 60_000;
 
-export const ADMIN_TOKEN = 'admin-token-of-the-tests';
-
-/** Variables for the gateway; undefined removes one that it has by default. */
-type Environment = Record<string, string | undefined>;
-
 /** The built gateway as a process, on its own data directory and free ports. */
-export class GatewayProcess {
+export class GatewayProcess implements RunningGateway {
   readonly dataDir: string;
   readonly #log = new Lines();
   readonly #environment: Environment;
@@ -141,15 +133,10 @@ export class GatewayProcess {
     const limited = limit === undefined ? program : ['prlimit', `--nofile=${limit}`, ...program];
     const [command = '', ...args] = limited;
     const child = spawn(command, args, {
-      env: {
-        PATH: process.env['PATH'] ?? '',
-        GATEWAY_DATA_DIR: this.dataDir,
-        GATEWAY_ADMIN_TOKEN: ADMIN_TOKEN,
-        GATEWAY_MQTT_PORT: String(this.#addresses?.mqtt.port ?? 0),
-        GATEWAY_HTTP_PORT: String(this.#addresses?.http.port ?? 0),
+      env: environmentOf(this.dataDir, this.#addresses, {
         GATEWAY_CONFIG: this.#configFile,
         ...this.#environment,
-      },
+      }),
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#child = child;

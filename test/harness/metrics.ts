@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { GatewayProcess } from './gateway-process.js';
+import type { RunningGateway } from './running-gateway.js';
 
 const SAMPLE = /^gateway_consumer_([a-z]+?)(?:_total)?\{consumer="(.*)",log="(\w+)"\} (\d+)$/;
 
@@ -14,7 +14,7 @@ export type Account = z.infer<typeof accountSchema>;
 
 /** A session's account at `/metrics`, of both logs together or of one. */
 export async function accountOf(
-  gateway: Pick<GatewayProcess, 'httpUrl'>,
+  gateway: Pick<RunningGateway, 'httpUrl'>,
   clientId: string,
   log?: 'alarms' | 'messages',
 ): Promise<Account> {

@@ -1,7 +1,7 @@
 import mqtt, { type IClientOptions, type MqttClient } from 'mqtt';
 import type { TestDevice, TestToken } from './api.js';
 import { describedMqtt } from './described-mqtt.js';
-import type { GatewayProcess } from './gateway-process.js';
+import type { RunningGateway } from './running-gateway.js';
 
 /** One message as a subscriber received it. */
 export interface Received {
@@ -13,12 +13,12 @@ export interface Received {
 }
 
 /** Connects a client, which does not reconnect unless told to. */
-export function connect(gateway: GatewayProcess, options: IClientOptions): Promise<MqttClient> {
+export function connect(gateway: RunningGateway, options: IClientOptions): Promise<MqttClient> {
   return mqtt.connectAsync(gateway.mqttUrl, { reconnectPeriod: 0, ...options });
 }
 
 export function connectDevice(
-  gateway: GatewayProcess,
+  gateway: RunningGateway,
   device: TestDevice,
   options: IClientOptions = {},
 ): Promise<MqttClient> {
@@ -48,7 +48,7 @@ export class Subscriber {
   }
 
   static async connect(
-    gateway: GatewayProcess,
+    gateway: RunningGateway,
     token: TestToken,
     options: IClientOptions = {},
   ): Promise<Subscriber> {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import type { GatewayProcess } from './gateway-process.js';
+import type { RunningGateway } from './running-gateway.js';
 
 /** Access to the embedded store of a gateway, to inspect and disturb it. */
 export class Store {
@@ -12,7 +12,7 @@ export class Store {
     this.processId = processId;
   }
 
-  static async of(gateway: GatewayProcess): Promise<Store> {
+  static async of(gateway: RunningGateway): Promise<Store> {
     const path = join(gateway.dataDir, 'redis', 'redis.sock');
     const redis = new Redis({ path, retryStrategy: () => null, lazyConnect: true });
     redis.on('error', () => undefined);

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { Home } from '../broker/home.js';
 import { Api } from '../harness/api.js';
+import { Home } from '../harness/home.js';
 import { Store } from '../harness/store.js';
 
 it('has no lease, and sends its commands as they are, when the store is its own', async () => {

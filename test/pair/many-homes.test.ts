@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Home } from '../broker/home.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
 import { RedisCluster } from '../harness/redis-cluster.js';
 import type { RedisProgram } from '../harness/redis-program.js';

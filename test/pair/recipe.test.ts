@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Home } from '../broker/home.js';
 import { Api } from '../harness/api.js';
 import type { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { RedisPair } from '../harness/redis-pair.js';
 import type { RedisProgram } from '../harness/redis-program.js';
 import { pairGateway } from './pair-gateway.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { Home } from '../broker/home.js';
 import { becomesReady, Columns, Sensor } from '../chaos/faults.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { RedisCluster } from '../harness/redis-cluster.js';
 import type { RedisProgram } from '../harness/redis-program.js';
 import { until } from '../harness/until.js';

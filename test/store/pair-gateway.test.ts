@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { Home } from '../broker/home.js';
 import { becomesReady, Columns, eventually, Sensor, Watcher } from '../chaos/faults.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { RedisPair } from '../harness/redis-pair.js';
 import { until } from '../harness/until.js';
 import { unusedPort } from '../harness/unused-port.js';

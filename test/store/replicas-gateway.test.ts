@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Home } from '../broker/home.js';
 import { becomesReady, eventually, saysReady } from '../chaos/faults.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
 import { RedisPair } from '../harness/redis-pair.js';
 import { startReplica, startServer } from './replica-world.js';

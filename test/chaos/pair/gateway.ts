@@ -7,8 +7,8 @@ import { createInterface } from 'node:readline';
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { gatewayStartedAt } from '../../harness/described-origins.js';
-import { ADMIN_TOKEN } from '../../harness/gateway-process.js';
 import { Lines } from '../../harness/lines.js';
+import { ADMIN_TOKEN } from '../../harness/running-gateway.js';
 import { unusedPort } from '../../harness/unused-port.js';
 
 /** In the sources, as the harness is also run compiled. */

@@ -1,17 +1,19 @@
-import { Api, type TestDevice, type TestToken } from '../harness/api.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
-import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
+import { Api, type TestDevice, type TestToken } from './api.js';
+import { GatewayHere } from './gateway-here.js';
+import { GatewayProcess } from './gateway-process.js';
+import { connectDevice, Subscriber } from './mqtt-clients.js';
+import type { Environment, RunningGateway } from './running-gateway.js';
 
 /** A gateway with one care home in it. */
-export class Home {
-  readonly gateway: GatewayProcess;
+export class Home<Gateway extends RunningGateway = RunningGateway> {
+  readonly gateway: Gateway;
   readonly api: Api;
   readonly locationId: string;
   readonly viewer: TestToken;
   readonly manager: TestToken;
 
   private constructor(
-    gateway: GatewayProcess,
+    gateway: Gateway,
     api: Api,
     locationId: string,
     viewer: TestToken,
@@ -24,12 +26,17 @@ export class Home {
     this.manager = manager;
   }
 
-  static async start(environment?: Record<string, string>): Promise<Home> {
+  static async start(environment?: Environment): Promise<Home<GatewayHere>> {
+    return Home.at(await GatewayHere.start(environment));
+  }
+
+  /** Creates a home in a gateway that is a process, which can be killed. */
+  static async startProcess(environment?: Environment): Promise<Home<GatewayProcess>> {
     return Home.at(await GatewayProcess.start(environment));
   }
 
   /** Creates a home in a running gateway. */
-  static async at(gateway: GatewayProcess): Promise<Home> {
+  static async at<Gateway extends RunningGateway>(gateway: Gateway): Promise<Home<Gateway>> {
     const api = new Api(gateway);
     const { id } = await api.createLocation();
     const viewer = await api.viewer(id);

@@ -1,0 +1,136 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { loadConfig } from '../../src/config/load.js';
+import type { GatewayAddresses } from '../../src/listening.js';
+import { createLog } from '../../src/log.js';
+import { RepeatedLines } from '../../src/repeated-lines.js';
+import { Service } from '../../src/service.js';
+import { gatewayStartedAt } from './described-origins.js';
+import { Lines } from './lines.js';
+import { type Environment, environmentOf, type RunningGateway } from './running-gateway.js';
+
+const MAX_OPEN_FILES = 100_000;
+const elapsed = performance.now.bind(performance);
+
+export interface GatewayHereOptions {
+  /** Its wall clock. */
+  readonly now?: () => number;
+}
+
+/**
+ * The gateway in the process of the test, as `main.ts` composes it.
+ *
+ * It starts in a tenth of the processor time of a process. What ends the gateway or takes its store away is
+ * tested with a `GatewayProcess`, and so is all that belongs to the process: signals, exit status, memory.
+ */
+export class GatewayHere implements RunningGateway {
+  readonly dataDir: string;
+  readonly #log = new Lines();
+  readonly #repeated = new RepeatedLines(elapsed);
+  readonly #environment: Environment;
+  readonly #now: () => number;
+  #configFile: string | undefined;
+  #service: Service | undefined;
+  #addresses: GatewayAddresses | undefined;
+
+  private constructor(dataDir: string, environment: Environment, now: () => number) {
+    this.dataDir = dataDir;
+    this.#environment = environment;
+    this.#now = now;
+  }
+
+  static async start(
+    environment?: Environment,
+    options?: GatewayHereOptions,
+  ): Promise<GatewayHere> {
+    const gateway = await GatewayHere.create(environment, options);
+    await gateway.start();
+    return gateway;
+  }
+
+  /** Creates a gateway that is not started yet. */
+  static async create(
+    environment: Environment = {},
+    { now = Date.now }: GatewayHereOptions = {},
+  ): Promise<GatewayHere> {
+    const dataDir = await mkdtemp(join(tmpdir(), 'gateway-test-'));
+    return new GatewayHere(dataDir, environment, now);
+  }
+
+  get lines(): readonly string[] {
+    return this.#log.all;
+  }
+
+  get addresses(): GatewayAddresses {
+    if (this.#addresses === undefined) throw new Error('the gateway is not ready');
+    return this.#addresses;
+  }
+
+  get httpUrl(): string {
+    return `http://127.0.0.1:${this.addresses.http.port}`;
+  }
+
+  get mqttUrl(): string {
+    return `mqtt://127.0.0.1:${this.addresses.mqtt.port}`;
+  }
+
+  get mqttPort(): number {
+    return this.addresses.mqtt.port;
+  }
+
+  /** Starts the gateway; after `stop` on the same ports, as a box does. */
+  async start(): Promise<void> {
+    const { dataDir } = this;
+    const env = environmentOf(dataDir, this.#addresses, this.#environment);
+    const config = loadConfig({
+      file: this.#configFile,
+      env,
+      programDir: dataDir,
+      cwd: process.cwd(),
+    });
+    this.#repeated.start();
+    this.#addresses = await new Promise<GatewayAddresses>((resolve, reject) => {
+      const service = new Service({
+        config,
+        log: createLog({
+          level: config.log.level,
+          destination: { write: (line) => this.#log.add(line.trimEnd()) },
+          repeated: this.#repeated,
+        }),
+        version: '1.2.3',
+        consoleDirectory: 'dist/console',
+        searchPath: env['PATH'],
+        maxOpenFiles: MAX_OPEN_FILES,
+        now: this.#now,
+        elapsed,
+        onReady: resolve,
+        onStandingBy: () => reject(new Error('another gateway serves')),
+      });
+      this.#service = service;
+      service.run().catch(reject);
+    });
+    gatewayStartedAt(this.httpUrl);
+  }
+
+  /** Writes its configuration file for the next start. */
+  async configure(content: object): Promise<void> {
+    this.#configFile = join(this.dataDir, 'gateway.yaml');
+    await writeFile(this.#configFile, stringify(content));
+  }
+
+  logged(text: string | RegExp, from = 0, timeoutMs?: number): Promise<string> {
+    return this.#log.next(text, from, timeoutMs);
+  }
+
+  async stop(): Promise<void> {
+    await this.#service?.stop();
+    this.#repeated.stop();
+  }
+
+  async remove(): Promise<void> {
+    await this.stop();
+    await rm(this.dataDir, { recursive: true, force: true });
+  }
+}
