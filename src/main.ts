@@ -223,6 +223,15 @@ async function run(config: Config): Promise<void> {
     log.fatal({ err: error }, 'gateway failed');
     exit(EXIT_FAILED);
   });
+  try {
+    await serve(config, log);
+  } catch (error) {
+    logFailedStart(error, log);
+    await exit(EXIT_FAILED);
+  }
+}
+
+async function serve(config: Config, log: Logger): Promise<void> {
   // Only now: what reads or checks a configuration need not wait for all that a gateway loads.
   const { Service } = await import('./service.js');
   let isFed = false;
@@ -252,9 +261,7 @@ async function run(config: Config): Promise<void> {
   try {
     await service.run();
   } catch (error) {
-    if (isEnding()) return;
-    logFailedStart(error, log);
-    await exit(EXIT_FAILED);
+    if (!isEnding()) throw error;
   }
 }
 
@@ -269,4 +276,4 @@ const isInTerminal = isatty(process.stdin.fd) || isatty(STANDARD_OUTPUT);
 const sink = new LogSink(STANDARD_OUTPUT, lostLines);
 const repeated = new RepeatedLines(performance.now.bind(performance));
 if (command === 'check-config') checked(config);
-else await run(config);
+else run(config);
