@@ -51,6 +51,9 @@ const PROCESSES = {
   setupFiles: 'test/harness/described-answers.ts',
 } as const;
 
+/** More than a small machine has cores: these tests wait for timeouts more than they compute. */
+const MAX_WORKERS = 5;
+
 /** A project; those with a higher number run after all others have ended. */
 function project(
   groupOrder: number,
@@ -65,22 +68,15 @@ export default defineConfig({
     projects: [
       project(0, { name: 'unit', include: UNIT, pool: 'threads', isolate: false, maxWorkers: 2 }),
       project(1, {
-        ...PROCESSES,
-        ...{
-          name: 'integration',
-          include: ['test/**/*.test.ts'],
-          exclude: [...UNIT, ...BROWSER, ...PAIR, ...CHAOS],
-        },
-        // More than a small machine has cores: these tests wait for timeouts more than they compute.
-        maxWorkers: 5,
+        ...{ ...PROCESSES, name: 'browser', maxWorkers: MAX_WORKERS },
+        ...{ include: BROWSER, exclude: CHAOS },
       }),
-      project(2, {
-        ...PROCESSES,
-        ...{ name: 'browser', include: BROWSER, exclude: CHAOS, maxWorkers: 4 },
+      project(1, {
+        ...{ ...PROCESSES, name: 'integration', maxWorkers: MAX_WORKERS },
+        ...{ include: ['test/**/*.test.ts'], exclude: [...UNIT, ...BROWSER, ...PAIR, ...CHAOS] },
       }),
-      project(3, { ...PROCESSES, name: 'pair', include: PAIR, maxWorkers: 4 }),
-      // A process for each file: what an earlier one left in the memory would take part of the time.
-      project(4, { ...PROCESSES, isolate: true, name: 'chaos', include: CHAOS, maxWorkers: 1 }),
+      project(1, { ...PROCESSES, name: 'pair', maxWorkers: MAX_WORKERS, include: PAIR }),
+      project(2, { ...PROCESSES, name: 'chaos', maxWorkers: 1, include: CHAOS }),
     ],
   },
 });
