@@ -287,8 +287,8 @@ function rankedConsumers(sessions: readonly ConsumingSession[]) {
   // Principals may have the same client id: all but the first bear their names.
   const first = new Map(sessions.toReversed().map((session) => [session.clientId, session]));
   const shown = byBacklog.slice(0, MAX_CONSUMERS).map((session) => {
-    const { clientId, owner } = session;
-    return { session, principal: first.get(clientId) === session ? {} : { principal: owner.key } };
+    const principal: Labels = { principal: session.owner.key };
+    return { session, principal: first.get(session.clientId) === session ? {} : principal };
   });
   return { shown, others: byBacklog.slice(MAX_CONSUMERS) };
 }

@@ -21,7 +21,7 @@ type Alarming = (perSecond: number, signal: AbortSignal) => Promise<void>;
 it('guarantee 2: an upstream that is killed and restarted under load misses nothing', async () => {
   const mosquitto = await world.mosquitto();
   const subscriber = await world.subscriber(mosquitto);
-  const home = await world.homeOfProcess([bridgeTo(mosquitto)]);
+  const home = await world.home([bridgeTo(mosquitto)]);
   const sensors = await world.sensors(home, 4);
   const calm = alarming(sensors);
   for (let kill = 1; kill <= 3; kill++) {
@@ -40,7 +40,7 @@ it('guarantee 2: an upstream that is killed and restarted under load misses noth
 it('guarantee 2: an upstream that is stopped misses nothing', async () => {
   const mosquitto = await world.mosquitto();
   const subscriber = await world.subscriber(mosquitto);
-  const home = await world.homeOfProcess([bridgeTo(mosquitto)]);
+  const home = await world.home([bridgeTo(mosquitto)]);
   const sensors = await world.sensors(home, 2);
   const calm = alarming(sensors);
   await subscriber.untilDistinct(20);
@@ -54,7 +54,7 @@ it('guarantee 2: an upstream that is stopped misses nothing', async () => {
 
 it('an upstream that is down from the start gets everything when it comes', async () => {
   const mosquitto = await world.deadMosquitto();
-  const home = await world.homeOfProcess([bridgeTo(mosquitto)]);
+  const home = await world.home([bridgeTo(mosquitto)]);
   const sensors = await world.sensors(home, 2);
   for (const sensor of sensors) {
     for (let number = 0; number < 50; number++) {
@@ -105,7 +105,7 @@ it('guarantees 5 and 6: a bridge whose upstream is dead all the time keeps every
   const dead = await world.deadMosquitto();
   const mosquitto = await world.mosquitto();
   const subscriber = await world.subscriber(mosquitto);
-  const home = await world.homeOfProcess([
+  const home = await world.home([
     bridgeTo(dead, { name: 'dead', send: 'alarms', maxQueuedMessages: MAX_QUEUED }),
     bridgeTo(mosquitto, { name: 'alive' }),
   ]);
@@ -135,7 +135,7 @@ it('guarantees 5 and 6: a bridge whose upstream is dead all the time keeps every
 it('an upstream that freezes is given up, and gets everything when it thaws', async () => {
   const mosquitto = await world.mosquitto();
   const subscriber = await world.subscriber(mosquitto);
-  const home = await world.homeOfProcess([bridgeTo(mosquitto)]);
+  const home = await world.home([bridgeTo(mosquitto)]);
   const sensors = await world.sensors(home, 2);
   const calm = alarming(sensors);
   await subscriber.untilDistinct(20);

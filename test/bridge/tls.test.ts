@@ -19,7 +19,7 @@ it('over TLS, with a client certificate, an upstream that is killed misses nothi
     key: await readFile(keyFile),
   });
   const keys = { caFile: authority.certFile, certFile, keyFile };
-  const home = await world.homeOfProcess([bridgeTo(mosquitto, keys)]);
+  const home = await world.home([bridgeTo(mosquitto, keys)]);
   const sensors = await world.sensors(home, 2);
   for (const sensor of sensors) sensor.alarms(50);
   await subscriber.untilDistinct(50);
@@ -62,7 +62,7 @@ it('does not accept a certificate for another name, unless that name is expected
   const subscriber = await world.subscriber(mosquitto, {
     ...{ ca: await readFile(caFile), servername: 'broker.example' },
   });
-  const home = await world.homeOfProcess([
+  const home = await world.home([
     bridgeTo(mosquitto, { caFile, name: 'wrong', send: 'alarms' }),
     bridgeTo(mosquitto, { caFile, name: 'right', serverName: 'broker.example' }),
   ]);
@@ -81,7 +81,7 @@ it('checks the certificate’s authority and name over WebSocket too', async () 
   const subscriber = await world.subscriberAt(upstream.url);
   const { certFile: caFile } = authority;
   const alarms = { url, send: 'alarms' };
-  const home = await world.homeOfProcess([
+  const home = await world.home([
     bridgeTo(upstream, { ...alarms, name: 'wrong-name', caFile }),
     bridgeTo(upstream, {
       ...{ ...alarms, name: 'foreign', caFile: foreign.certFile },
@@ -100,8 +100,6 @@ it('checks the certificate’s authority and name over WebSocket too', async () 
 it('reports a missing client certificate as a failure of TLS', async () => {
   const tls = { name: ADDRESS, requiresClientCertificate: true };
   const mosquitto = await world.mosquitto({ tls });
-  const home = await world.homeOfProcess([
-    bridgeTo(mosquitto, { caFile: mosquitto.authority.certFile }),
-  ]);
+  const home = await world.home([bridgeTo(mosquitto, { caFile: mosquitto.authority.certFile })]);
   await untilBridge(home, 'region', TLS_FAILURE);
 });

@@ -16,7 +16,7 @@ describe('a bridge with only name and URL', () => {
   it('sends everything at QoS 1 under its forwarded topic', async () => {
     const mosquitto = await world.mosquitto();
     const subscriber = await world.subscriber(mosquitto);
-    const home = await world.homeOfProcess([{ name: 'region', url: mosquitto.url }]);
+    const home = await world.home([{ name: 'region', url: mosquitto.url }]);
     const sensor = await world.sensor(home, 'Bett 7');
     await home.api.setCustomData(sensor.device, '{"ref":12345678901234567890}');
     await untilBridge(home, 'region', { connected: true });
@@ -46,7 +46,7 @@ describe('a configured bridge', () => {
   it('selects by location, kind and filter, and publishes under the template’s topic', async () => {
     const mosquitto = await world.mosquitto();
     const subscriber = await world.subscriber(mosquitto);
-    const home = await world.homeOfProcess([]);
+    const home = await world.home([]);
     const { id: elsewhere } = await home.api.createLocation('Elsewhere');
     const choices = {
       all: {},
@@ -107,7 +107,7 @@ describe('a configured bridge', () => {
 
   it('publishes retained when configured', async () => {
     const mosquitto = await world.mosquitto();
-    const home = await world.homeOfProcess([
+    const home = await world.home([
       bridgeTo(mosquitto, { retain: true, topic: 'x/{kind}', send: 'alarms' }),
     ]);
     const sensor = await world.sensor(home);
@@ -130,7 +130,7 @@ it('publishes at the configured QoS and protocol version', async () => {
       return { name, qos, protocol, clientId: name, topic: `${name}/{topic}` };
     }),
   );
-  const home = await world.homeOfProcess(bridges.map((keys) => bridgeTo(mosquitto, keys)));
+  const home = await world.home(bridges.map((keys) => bridgeTo(mosquitto, keys)));
   const sensor = await world.sensor(home);
   for (const { name } of bridges) await untilBridge(home, name, { connected: true });
   for (let number = 0; number < 50; number++) {
@@ -160,7 +160,7 @@ it('publishes at the configured QoS and protocol version', async () => {
 
 it('speaks MQTT 5 by default when the upstream does', async () => {
   const mosquitto = await world.mosquitto();
-  const home = await world.homeOfProcess([bridgeTo(mosquitto, { clientId: 'haus' })]);
+  const home = await world.home([bridgeTo(mosquitto, { clientId: 'haus' })]);
   await untilBridge(home, 'region', { connected: true });
   expect(mosquitto.lines.join('\n')).toMatch(/as haus \(p5,/);
 });
@@ -168,7 +168,7 @@ it('speaks MQTT 5 by default when the upstream does', async () => {
 it('falls back to 3.1.1 by default when the upstream speaks no other', async () => {
   const { url } = await world.aedes();
   const subscriber = await world.subscriberAt(url);
-  const home = await world.homeOfProcess([bridgeTo({ url })]);
+  const home = await world.home([bridgeTo({ url })]);
   const sensors = await world.sensors(home, 2);
   for (const sensor of sensors) sensor.alarms(20);
   await reconciled(home, subscriber, sensors);
@@ -178,7 +178,7 @@ it('falls back to 3.1.1 by default when the upstream speaks no other', async () 
 it('sends over WebSocket', async () => {
   const { webSocketUrl } = await world.aedes();
   const subscriber = await world.subscriberAt(webSocketUrl);
-  const home = await world.homeOfProcess([bridgeTo({ url: webSocketUrl })]);
+  const home = await world.home([bridgeTo({ url: webSocketUrl })]);
   const sensors = await world.sensors(home, 2);
   for (const sensor of sensors) sensor.alarms(20);
   await reconciled(home, subscriber, sensors);
@@ -188,8 +188,8 @@ it('two gateways with the same configuration do not take over each other’s ses
   const mosquitto = await world.mosquitto();
   const subscriber = await world.subscriber(mosquitto);
   const homes = [
-    await world.homeOfProcess([bridgeTo(mosquitto)]),
-    await world.homeOfProcess([bridgeTo(mosquitto)]),
+    await world.home([bridgeTo(mosquitto)]),
+    await world.home([bridgeTo(mosquitto)]),
   ] as const;
   for (const home of homes) await untilBridge(home, 'region', { connected: true });
   for (const home of homes) {

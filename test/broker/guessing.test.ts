@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Api, type TestDevice } from '../harness/api.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { Home } from '../harness/home.js';
 import { connectPacket, publishPacket, RawClient } from '../harness/raw-client.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
@@ -146,7 +146,7 @@ describe('S12: guessing', () => {
 
 it('a token typed as the user name is nowhere to be read, even if it looks like an id', async () => {
   const secret = randomUUID();
-  const gateway = await GatewayProcess.start({ GATEWAY_ADMIN_TOKEN: secret });
+  const gateway = await GatewayHere.start({ GATEWAY_ADMIN_TOKEN: secret });
   const api = new Api(gateway, secret);
   try {
     expect(await login(OWNER, secret, 'admin', gateway)).toMatchObject({ returnCode: 4 });

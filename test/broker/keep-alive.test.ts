@@ -144,7 +144,7 @@ describe('a token', () => {
   });
 
   it('with a keep-alive of 0, 2 or 600 gets the longest one', async () => {
-    const strict = await Home.startProcess({ GATEWAY_MQTT_MAX_KEEP_ALIVE_SECONDS: '1' });
+    const strict = await Home.start({ GATEWAY_MQTT_MAX_KEEP_ALIVE_SECONDS: '1' });
     onTestFinished(() => strict.remove());
     const silentMs = async (asked: number) => {
       const nurse = await RawClient.connect(strict.gateway, strict.viewer, { keepalive: asked });

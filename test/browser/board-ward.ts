@@ -2,7 +2,7 @@ import type { Locator, Page } from 'playwright-core';
 import { z } from 'zod';
 import { Api, type TestDevice } from '../harness/api.js';
 import { mosquittoPub } from '../harness/commands.js';
-import type { GatewayProcess } from '../harness/gateway-process.js';
+import type { RunningGateway } from '../harness/running-gateway.js';
 
 const named = z.object({ id: z.string() });
 
@@ -16,7 +16,7 @@ export interface Ward {
 
 /** Makes a home with a device in a room of a group, with custom data. */
 export async function makeWard(
-  gateway: GatewayProcess,
+  gateway: RunningGateway,
   homeName = 'Haus am See',
   roomName = 'Room 12',
 ): Promise<Ward> {
@@ -37,7 +37,7 @@ export async function makeWard(
 
 /** Publishes an alarm as a device does, and waits until the gateway has taken it. */
 export async function publishAlarm(
-  gateway: GatewayProcess,
+  gateway: RunningGateway,
   device: TestDevice,
   alarm: Readonly<Record<string, unknown>>,
 ): Promise<void> {

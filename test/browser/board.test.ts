@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import {
   alarmsOn,
@@ -13,11 +13,11 @@ import {
 } from './board-ward.js';
 import { openConsole, setClockAhead, startBrowser } from './browser.js';
 
-let gateway: GatewayProcess;
+let gateway: GatewayHere;
 let browser: Browser;
 
 beforeAll(async () => {
-  gateway = await GatewayProcess.start();
+  gateway = await GatewayHere.start();
   browser = await startBrowser();
 });
 
@@ -210,7 +210,7 @@ describe('the board', () => {
   });
 
   it('offers a home that was created meanwhile once an alarm comes from it', async () => {
-    const own = await GatewayProcess.start();
+    const own = await GatewayHere.start();
     onTestFinished(() => own.remove());
     const ward = await makeWard(own);
     const { token } = await ward.api.createToken([{ location: '*', role: 'viewer' }]);

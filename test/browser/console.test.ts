@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Api } from '../harness/api.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { startPathProxy } from '../harness/path-proxy.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { accessibilityFaults } from './accessibility.js';
@@ -16,13 +16,13 @@ const PAGES = [
 const PATHS = PAGES.map(({ path }) => path);
 const NARROW = { widthPx: 360, heightPx: 740 };
 
-let gateway: GatewayProcess;
+let gateway: GatewayHere;
 let api: Api;
 let browser: Browser;
 let locationId: string;
 
 beforeAll(async () => {
-  gateway = await GatewayProcess.start();
+  gateway = await GatewayHere.start();
   api = new Api(gateway);
   ({ id: locationId } = await api.createLocation('Haus am See'));
   browser = await startBrowser();

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { accessibilityFaults } from './accessibility.js';
 import { type ConsoleOptions, openConsole, setClockAhead, startBrowser } from './browser.js';
@@ -10,7 +10,7 @@ import { HistoryHome } from './history-home.js';
 const COUNT = 400;
 const TWO_DAYS = '&view=chart&from=2026-01-02T20:00:00Z&to=2026-01-03T08:00:00Z';
 
-let gateway: GatewayProcess;
+let gateway: GatewayHere;
 let browser: Browser;
 /** With alarms on two days, as Berlin counts them. */
 let home: HistoryHome;
@@ -18,7 +18,7 @@ let home: HistoryHome;
 let large: HistoryHome;
 
 beforeAll(async () => {
-  gateway = await GatewayProcess.start();
+  gateway = await GatewayHere.start();
   browser = await startBrowser();
   home = await HistoryHome.create(gateway);
   const [bed, detector] = home.devices;

@@ -1,8 +1,8 @@
 import type { Browser } from 'playwright-core';
 import { z } from 'zod';
 import { Api, type TestDevice } from '../harness/api.js';
-import type { GatewayProcess } from '../harness/gateway-process.js';
 import { connectDevice } from '../harness/mqtt-clients.js';
+import type { RunningGateway } from '../harness/running-gateway.js';
 
 const createdSchema = z.object({ id: z.string() });
 const preparedSchema = z.object({ key: z.string(), uploadUrl: z.string() });
@@ -18,10 +18,10 @@ export interface TestAlarm {
 /** A home with a group of two rooms, and a device in each. */
 export class HistoryHome {
   readonly api: Api;
-  readonly #gateway: GatewayProcess;
+  readonly #gateway: RunningGateway;
 
   private constructor(
-    gateway: GatewayProcess,
+    gateway: RunningGateway,
     readonly locationId: string,
     readonly roomIds: readonly [string, string],
     /** In the first and in the second room. */
@@ -31,7 +31,7 @@ export class HistoryHome {
     this.api = new Api(gateway);
   }
 
-  static async create(gateway: GatewayProcess, name = 'Haus am See'): Promise<HistoryHome> {
+  static async create(gateway: RunningGateway, name = 'Haus am See'): Promise<HistoryHome> {
     const api = new Api(gateway);
     const { id: locationId } = await api.createLocation(name);
     const home = `/care-homes/${locationId}`;

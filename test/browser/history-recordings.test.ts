@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { S3Server } from '../footage/s3-server.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { accessibilityFaults } from './accessibility.js';
 import { openConsole, startBrowser } from './browser.js';
@@ -24,7 +24,7 @@ async function startWithRecordings(
   environment: Record<string, string> = {},
   path: '/' | '/history' = '/history',
 ) {
-  const gateway = await GatewayProcess.start(environment);
+  const gateway = await GatewayHere.start(environment);
   onTestFinished(() => gateway.remove());
   const home = await HistoryHome.create(gateway);
   const [device] = home.devices;
@@ -65,7 +65,7 @@ async function isPlaying(page: Page, selector: 'audio' | 'video'): Promise<void>
   await expect.poll(time, { timeout: 15_000 }).toBeGreaterThan(0);
 }
 
-async function policyOf({ httpUrl }: GatewayProcess): Promise<string> {
+async function policyOf({ httpUrl }: GatewayHere): Promise<string> {
   return (await fetch(httpUrl)).headers.get('content-security-policy') ?? '';
 }
 
@@ -116,7 +116,7 @@ describe('a recording', () => {
     const [, other] = home.devices;
     const video = `devices/${other.id}/1.webm`;
     await home.publish(other, [{ kind: 'helpCall', footage: { video } }]);
-    expect(gateway.isRunning).toBe(true);
+    expect((await fetch(`${gateway.httpUrl}/readyz`)).status).toBe(200);
     await page.reload();
     await page.getByRole('button', { name: 'Play video: Help call' }).click();
     await page.getByText('This recording cannot be played.').waitFor();

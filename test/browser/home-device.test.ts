@@ -3,17 +3,17 @@ import { encode } from 'uqr';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
 import { setupText } from '../../src/console/pages/home/setup-text.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { connect, connectDevice, Subscriber } from '../harness/mqtt-clients.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { openConsole, startBrowser } from './browser.js';
 import { makeHomeSite } from './home-site.js';
 
-let gateway: GatewayProcess;
+let gateway: GatewayHere;
 let browser: Browser;
 
 beforeAll(async () => {
-  gateway = await GatewayProcess.start();
+  gateway = await GatewayHere.start();
   browser = await startBrowser();
 });
 

@@ -2,17 +2,17 @@ import { readFile } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parseDeviceCsv } from '../../src/console/pages/home/device-csv.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { connect } from '../harness/mqtt-clients.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { openConsole, startBrowser } from './browser.js';
 import { devicesOf, makeHomeSite, roomsOf } from './home-site.js';
 
-let gateway: GatewayProcess;
+let gateway: GatewayHere;
 let browser: Browser;
 
 beforeAll(async () => {
-  gateway = await GatewayProcess.start();
+  gateway = await GatewayHere.start();
   browser = await startBrowser();
 });
 

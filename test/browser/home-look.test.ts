@@ -1,16 +1,16 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { accessibilityFaults } from './accessibility.js';
 import { openConsole, startBrowser } from './browser.js';
 import { makeHomeSite } from './home-site.js';
 
-let gateway: GatewayProcess;
+let gateway: GatewayHere;
 let browser: Browser;
 
 beforeAll(async () => {
-  gateway = await GatewayProcess.start();
+  gateway = await GatewayHere.start();
   browser = await startBrowser();
 });
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Api, type TestDevice } from '../harness/api.js';
-import type { GatewayProcess } from '../harness/gateway-process.js';
+import type { RunningGateway } from '../harness/running-gateway.js';
 
 const idSchema = z.object({ id: z.string() });
 
@@ -17,7 +17,7 @@ export interface HomeSite {
 }
 
 /** Makes the home; each test has one of its own. */
-export async function makeHomeSite(gateway: GatewayProcess, name: string): Promise<HomeSite> {
+export async function makeHomeSite(gateway: RunningGateway, name: string): Promise<HomeSite> {
   const api = new Api(gateway);
   const { id: locationId } = await api.createLocation(name);
   const path = `/care-homes/${locationId}`;

@@ -14,11 +14,11 @@ const eventsSchema = z.object({
   events: z.array(z.looseObject({ id: z.string(), state: z.string() })),
 });
 
-let home: Home<GatewayProcess>;
+let home: Home;
 let responder: TestToken;
 
 beforeAll(async () => {
-  home = await Home.startProcess();
+  home = await Home.start();
   responder = await home.api.createToken(
     [{ location: home.locationId, role: 'responder' }],
     'Night shift',
@@ -202,8 +202,16 @@ describe('a state that a responder publishes', () => {
 });
 
 describe('guarantee 2: a state', () => {
+  let gateway: GatewayProcess;
+
+  beforeAll(async () => {
+    gateway = await GatewayProcess.start();
+  });
+
+  afterAll(() => gateway.remove());
+
   it('reaches an absent subscriber after its alarm, across kills of gateway and store, and is in its account', async () => {
-    const own = await Home.at(await GatewayProcess.start());
+    const own = await Home.at(gateway);
     const device = await own.device();
     const session = { clientId: 'nurse', clean: false };
     const nurse = await Subscriber.connect(own.gateway, own.viewer, session);
@@ -246,11 +254,10 @@ describe('guarantee 2: a state', () => {
     const done = { ...waiting, delivered: count, queued: 0 };
     await expect.poll(() => accountOf(own.gateway, 'nurse', 'alarms')).toEqual(done);
     await back.end();
-    await own.remove();
   }, 90_000);
 
   it('is acknowledged only once the store has it, and is 503 over HTTP meanwhile', async () => {
-    const own = await Home.at(await GatewayProcess.start());
+    const own = await Home.at(gateway);
     const device = await own.device();
     const id = await raise(device, 'fall', own);
     const store = await Store.of(own.gateway);
@@ -273,7 +280,6 @@ describe('guarantee 2: a state', () => {
     expect((await client.next('puback')).messageId).toBe(7);
     expect((await statesOf(device, own))[id]).not.toBe('raised');
     client.vanish();
-    await own.remove();
   }, 60_000);
 });
 

@@ -1,14 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { Api } from '../harness/api.js';
 import { auditOf } from '../harness/audit.js';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { Store } from '../harness/store.js';
-
-let gateway: GatewayProcess;
-
-afterEach(() => gateway.remove());
 
 /** Creates a token that expires after this many milliseconds; returns its id. */
 async function shortLivedToken(api: Api, validMs: number): Promise<string> {
@@ -32,7 +29,8 @@ async function expiredUntil(api: Api, tokenId: string): Promise<(string | null)[
 }
 
 it('records the generation of the first administrator’s token, once', async () => {
-  gateway = await GatewayProcess.start({ GATEWAY_ADMIN_TOKEN: undefined });
+  const gateway = await GatewayHere.start({ GATEWAY_ADMIN_TOKEN: undefined });
+  onTestFinished(() => gateway.remove());
   const token = readFileSync(join(gateway.dataDir, 'admin.token'), 'utf8').trim();
   await gateway.stop();
   await gateway.start();
@@ -47,7 +45,8 @@ it('records the generation of the first administrator’s token, once', async ()
 });
 
 it('keeps the record of an answered change, whatever is killed then', async () => {
-  gateway = await GatewayProcess.start();
+  const gateway = await GatewayProcess.start();
+  onTestFinished(() => gateway.remove());
   const api = new Api(gateway);
   const ids: string[] = [];
   for (let index = 0; index < 20; index++) ids.push((await api.createLocation(`${index}`)).id);
@@ -58,7 +57,8 @@ it('keeps the record of an answered change, whatever is killed then', async () =
 });
 
 it('records the expiry of a token once, with its time, even after the gateway was away', async () => {
-  gateway = await GatewayProcess.start();
+  const gateway = await GatewayProcess.start();
+  onTestFinished(() => gateway.remove());
   const first = await shortLivedToken(new Api(gateway), 1_000);
   await gateway.kill();
   await gateway.start();
@@ -75,7 +75,8 @@ it('records the expiry of a token once, with its time, even after the gateway wa
 });
 
 it('records the expiry of a token once when the store gave no answer', async () => {
-  gateway = await GatewayProcess.start();
+  const gateway = await GatewayProcess.start();
+  onTestFinished(() => gateway.remove());
   const api = new Api(gateway);
   const first = await shortLivedToken(api, 500);
   const store = await Store.of(gateway);
@@ -94,7 +95,8 @@ it('records the expiry of a token once when the store gave no answer', async () 
 }, 40_000);
 
 it('records added, changed and removed bridges without credentials, even if the gateway was stopped meanwhile', async () => {
-  gateway = await GatewayProcess.create();
+  const gateway = await GatewayProcess.create();
+  onTestFinished(() => gateway.remove());
   await gateway.configure({ bridges: [] });
   await gateway.start();
   let api = new Api(gateway);

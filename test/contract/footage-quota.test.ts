@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Api, type TestDevice } from '../harness/api.js';
 import { faultsOf } from '../harness/connection-list.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayHere } from '../harness/gateway-here.js';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -18,12 +18,12 @@ const INSUFFICIENT_STORAGE = 507;
 
 const prepared = z.looseObject({ uploadUrl: z.url(), key: z.string() });
 
-let gateway: GatewayProcess;
+let gateway: GatewayHere;
 let api: Api;
 let locationId: string;
 
 beforeAll(async () => {
-  gateway = await GatewayProcess.start({
+  gateway = await GatewayHere.start({
     GATEWAY_LIMITS_DEVICE_FOOTAGE_BYTES: String(QUOTA_BYTES),
   });
   api = new Api(gateway);
@@ -32,7 +32,7 @@ beforeAll(async () => {
 
 afterAll(() => gateway.remove());
 
-async function urlFor(of: GatewayProcess, { id, secret }: TestDevice): Promise<string> {
+async function urlFor(of: GatewayHere, { id, secret }: TestDevice): Promise<string> {
   const response = await fetch(`${of.httpUrl}/devices/${id}/footage`, {
     method: 'POST',
     headers: {
@@ -145,7 +145,7 @@ describe('FINDINGS S10: the recordings of one device', () => {
 
 it('FINDINGS S10: a folder that is nearly full is a fault, which names who has most of it', async () => {
   const { bavail, bsize } = statfsSync(tmpdir());
-  const full = await GatewayProcess.create({
+  const full = await GatewayHere.create({
     GATEWAY_FOOTAGE_MIN_FREE_BYTES: String(Math.max(0, bavail * bsize - 50 * MIB)),
   });
   mkdirSync(join(full.dataDir, 'footage', randomUUID()), { recursive: true });

@@ -9,9 +9,10 @@ import { z } from 'zod';
 import { S3Server } from '../footage/s3-server.js';
 import { Api, type TestDevice } from '../harness/api.js';
 import { auditOf } from '../harness/audit.js';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { connectDevice } from '../harness/mqtt-clients.js';
-import { ADMIN_TOKEN } from '../harness/running-gateway.js';
+import { ADMIN_TOKEN, type RunningGateway } from '../harness/running-gateway.js';
 
 const VIDEO = randomBytes(3_000_000);
 const AUDIO = randomBytes(200_000);
@@ -25,9 +26,9 @@ const prepared = z.strictObject({
 /** The HTTP side of a camera. */
 class Camera {
   readonly device: TestDevice;
-  readonly #gateway: GatewayProcess;
+  readonly #gateway: RunningGateway;
 
-  constructor(gateway: GatewayProcess, device: TestDevice) {
+  constructor(gateway: RunningGateway, device: TestDevice) {
     this.#gateway = gateway;
     this.device = device;
   }
@@ -72,8 +73,7 @@ async function bytesOf(url: string | null | undefined, headers: Record<string, s
   return { response, bytes: Buffer.from(await response.arrayBuffer()) };
 }
 
-async function home(environment: Record<string, string> = {}) {
-  const gateway = await GatewayProcess.start(environment);
+async function homeIn<Gateway extends RunningGateway>(gateway: Gateway) {
   const api = new Api(gateway);
   const { id } = await api.createLocation();
   return { gateway, api, camera: new Camera(gateway, await api.createDevice(id, 'Kamera 7')) };
@@ -84,7 +84,7 @@ describe("the gateway's own folder", () => {
   let api: Api;
   let camera: Camera;
   beforeAll(async () => {
-    ({ gateway, api, camera } = await home());
+    ({ gateway, api, camera } = await homeIn(await GatewayProcess.start()));
   });
   afterAll(() => gateway.remove());
 
@@ -164,7 +164,7 @@ describe("the gateway's own folder", () => {
 });
 
 it('removes recordings older than the history, and half-uploaded ones, when it starts', async () => {
-  const gateway = await GatewayProcess.create();
+  const gateway = await GatewayHere.create();
   onTestFinished(() => gateway.remove());
   const directory = join(gateway.dataDir, 'footage');
   const device = join(directory, '6d2f6a2e-8a51-4c0e-9d53-2d3f2a3c9a10', 'video');
@@ -184,7 +184,7 @@ it('removes recordings older than the history, and half-uploaded ones, when it s
 
 describe('a folder and a key that cannot be written', () => {
   it('cost recordings, but no alarm', async () => {
-    const gateway = await GatewayProcess.create();
+    const gateway = await GatewayHere.create();
     writeFileSync(join(gateway.dataDir, 'footage'), 'in the way');
     mkdirSync(join(gateway.dataDir, 'footage.key'));
     await gateway.start();
@@ -211,13 +211,14 @@ describe('an S3-compatible server', () => {
     await s3.start();
     onTestFinished(() => s3.stop());
     const { endpoint, region, bucket, accessKeyId, secretAccessKey } = s3.options;
-    const { gateway, api, camera } = await home({
+    const here = await GatewayHere.start({
       GATEWAY_FOOTAGE_S3_ENDPOINT: endpoint,
       GATEWAY_FOOTAGE_S3_REGION: region,
       GATEWAY_FOOTAGE_S3_BUCKET: bucket,
       GATEWAY_FOOTAGE_S3_ACCESS_KEY_ID: accessKeyId,
       GATEWAY_FOOTAGE_S3_SECRET_ACCESS_KEY: secretAccessKey,
     });
+    const { gateway, api, camera } = await homeIn(here);
     onTestFinished(() => gateway.remove());
     const video = await camera.record('video', 'video/mp4', VIDEO);
     await camera.alarm({ video });
@@ -231,7 +232,7 @@ describe('an S3-compatible server', () => {
 
 describe('while recordings are uploaded and downloaded', () => {
   it('acknowledges alarms without delay, in constant memory', async () => {
-    const { gateway, api, camera } = await home();
+    const { gateway, api, camera } = await homeIn(await GatewayProcess.start());
     onTestFinished(() => gateway.remove());
     const first = await camera.prepare('video', 'video/mp4');
     await transfer('PUT', first.uploadUrl);

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
 import { mosquittoPub } from '../harness/commands.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 
 const run = promisify(execFile);
@@ -29,11 +29,11 @@ const preparedSchema = z.object({
   token: z.string(),
 });
 
-let gateway: GatewayProcess;
+let gateway: GatewayHere;
 let directory: string;
 
 beforeAll(async () => {
-  gateway = await GatewayProcess.start();
+  gateway = await GatewayHere.start();
   directory = await mkdtemp(join(tmpdir(), 'gateway-client-'));
 });
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Api, type TestDevice } from '../harness/api.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { connect, connectDevice, Subscriber } from '../harness/mqtt-clients.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { Store } from '../harness/store.js';
@@ -9,11 +9,11 @@ import { Store } from '../harness/store.js';
 /** Timeout of work in the background after a change. */
 const SOON = { timeout: 10_000 };
 
-let gateway: GatewayProcess;
+let gateway: GatewayHere;
 let api: Api;
 
 beforeAll(async () => {
-  gateway = await GatewayProcess.start();
+  gateway = await GatewayHere.start();
   api = new Api(gateway);
 });
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ALARM_KINDS } from '../../src/domain/alarms.js';
 import { Api, type TestDevice } from '../harness/api.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { connectDevice } from '../harness/mqtt-clients.js';
 
 /** The interface specification's tables row by row; docs/specification.md says which test is for which. */
@@ -15,11 +15,11 @@ const LONGEST_NAME = '👵'.repeat(120);
 const TOO_LONG_NAMES = ['x'.repeat(121), '👵'.repeat(121)];
 const UNUSABLE_NAMES = ['', '   ', ...TOO_LONG_NAMES, 7, null];
 
-let gateway: GatewayProcess;
+let gateway: GatewayHere;
 let api: Api;
 
 beforeAll(async () => {
-  gateway = await GatewayProcess.start();
+  gateway = await GatewayHere.start();
   api = new Api(gateway);
 });
 

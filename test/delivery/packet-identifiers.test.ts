@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { RawClient } from '../harness/raw-client.js';
 import { acknowledge, publishesOf, untilPublishes } from './raw-nurse.js';
 import { Ward } from './ward.js';
 
-let gateway: GatewayProcess;
+let gateway: GatewayHere;
 let ward: Ward;
 
 beforeAll(async () => {
-  gateway = await GatewayProcess.start();
+  gateway = await GatewayHere.start();
 });
 
 afterEach(() => ward.close());

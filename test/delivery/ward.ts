@@ -2,8 +2,8 @@ import type { MqttClient } from 'mqtt';
 import { expect } from 'vitest';
 import { z } from 'zod';
 import { Api, type TestDevice, type TestToken } from '../harness/api.js';
-import type { GatewayProcess } from '../harness/gateway-process.js';
 import { connectDevice, type Received, Subscriber } from '../harness/mqtt-clients.js';
+import type { RunningGateway } from '../harness/running-gateway.js';
 
 const numbered = z.object({
   data: z.object({ n: z.number() }),
@@ -16,14 +16,14 @@ export const EACH_QOS: readonly PublishQos[] = [0, 1, 2];
 /** A sensor that numbers what it publishes. */
 export class Sensor {
   readonly device: TestDevice;
-  readonly #gateway: GatewayProcess;
+  readonly #gateway: RunningGateway;
   readonly #qos: PublishQos;
   #client: MqttClient | undefined;
   /** How many alarms it has published. */
   alarms = 0;
   messages = 0;
 
-  constructor(gateway: GatewayProcess, device: TestDevice, qos: PublishQos) {
+  constructor(gateway: RunningGateway, device: TestDevice, qos: PublishQos) {
     this.#gateway = gateway;
     this.#qos = qos;
     this.device = device;
@@ -63,13 +63,13 @@ export class Sensor {
 
 /** A test's own care home, with sensors and a viewer. */
 export class Ward {
-  readonly gateway: GatewayProcess;
+  readonly gateway: RunningGateway;
   readonly locationId: string;
   readonly viewer: TestToken;
   readonly sensors: readonly Sensor[];
 
   private constructor(
-    gateway: GatewayProcess,
+    gateway: RunningGateway,
     locationId: string,
     viewer: TestToken,
     sensors: readonly Sensor[],
@@ -82,7 +82,7 @@ export class Ward {
 
   /** Opens a ward whose sensors publish at these QoS in turn. */
   static async open(
-    gateway: GatewayProcess,
+    gateway: RunningGateway,
     sensors = 1,
     qos: readonly PublishQos[] = [1],
   ): Promise<Ward> {

@@ -59,6 +59,11 @@ export class GatewayHere implements RunningGateway {
     return new GatewayHere(dataDir, environment, now);
   }
 
+  /** A gateway on an existing data directory, which is removed in the end; not started yet. */
+  static on(dataDir: string, environment: Environment = {}): GatewayHere {
+    return new GatewayHere(dataDir, environment, Date.now);
+  }
+
   get lines(): readonly string[] {
     return this.#log.all;
   }

@@ -4,17 +4,23 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { range, Ward } from '../delivery/ward.js';
 import { Api, type TestToken } from '../harness/api.js';
 import { EventReader } from '../harness/event-reader.js';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
+import type { RunningGateway } from '../harness/running-gateway.js';
 
-let gateway: GatewayProcess;
+let gateway: RunningGateway;
 let api: Api;
 let ward: Ward;
 let readers: EventReader[] = [];
 let sockets: Socket[] = [];
 
 async function start(environment: Record<string, string> = {}): Promise<void> {
-  gateway = await GatewayProcess.start(environment);
+  await openIn(await GatewayHere.start(environment));
+}
+
+async function openIn(started: RunningGateway): Promise<void> {
+  gateway = started;
   api = new Api(gateway);
   ward = await Ward.open(gateway, 1);
 }
@@ -84,12 +90,13 @@ describe('an event stream ends', () => {
   });
 
   it('when the gateway stops, which does not wait for it', async () => {
-    await start();
+    const started = await GatewayProcess.start();
+    await openIn(started);
     const many = await Promise.all(range(0, 20).map(() => read()));
     await Promise.all(many.map((reader) => reader.opened()));
     await freeze();
     const startedAtMs = performance.now();
-    expect(await gateway.stop()).toBe(0);
+    expect(await started.stop()).toBe(0);
     expect(performance.now() - startedAtMs).toBeLessThan(10_000);
     expect(many.every(({ isEnded }) => isEnded)).toBe(true);
     const line = gateway.lines.find((one) => one.includes('giving up'));

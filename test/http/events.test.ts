@@ -3,16 +3,16 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { range, Ward } from '../delivery/ward.js';
 import { Api } from '../harness/api.js';
 import { EventReader, type EventRequest } from '../harness/event-reader.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { connectDevice } from '../harness/mqtt-clients.js';
 
-let gateway: GatewayProcess;
+let gateway: GatewayHere;
 let api: Api;
 let ward: Ward;
 let readers: EventReader[] = [];
 
 beforeAll(async () => {
-  gateway = await GatewayProcess.start();
+  gateway = await GatewayHere.start();
   api = new Api(gateway);
 });
 

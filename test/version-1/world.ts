@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { z } from 'zod';
 import { eventually } from '../chaos/faults.js';
 import { Api, type TestToken } from '../harness/api.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { accountOf } from '../harness/metrics.js';
 import { Mosquitto } from '../harness/mosquitto.js';
 import {
@@ -34,17 +34,17 @@ interface SessionOfVersionOne extends Consumer {
   readonly token: TestToken;
 }
 
-/** The built gateway on a copy of a data directory of version 1. */
+/** The gateway on a copy of a data directory of version 1. */
 export class VersionOneWorld {
   readonly expected: Expected;
-  readonly gateway: GatewayProcess;
+  readonly gateway: GatewayHere;
   readonly admin: Api;
   /** By bridge; not running at first. */
   readonly upstreams: ReadonlyMap<string, Mosquitto>;
 
   private constructor(
     expected: Expected,
-    gateway: GatewayProcess,
+    gateway: GatewayHere,
     upstreams: ReadonlyMap<string, Mosquitto>,
   ) {
     this.expected = expected;
@@ -56,7 +56,7 @@ export class VersionOneWorld {
   /** Not started yet. The bridges lead to brokers of the test, which get all that waits at once. */
   static async unpack(end: HowItEnded): Promise<VersionOneWorld> {
     const { expected, dataDir } = await unpackVersionOne(end);
-    const gateway = GatewayProcess.on(dataDir, { GATEWAY_ADMIN_TOKEN: undefined });
+    const gateway = GatewayHere.on(dataDir, { GATEWAY_ADMIN_TOKEN: undefined });
     const upstreams = new Map<string, Mosquitto>();
     const bridges: object[] = [];
     for (const bridge of expected.configuration.bridges) {
@@ -74,7 +74,7 @@ export class VersionOneWorld {
   }
 
   async restart(): Promise<void> {
-    if (this.gateway.isRunning) await this.gateway.stop();
+    await this.gateway.stop();
     await this.gateway.start();
   }
 
