@@ -134,7 +134,7 @@ describe('the board in trouble', () => {
     await page.context().setOffline(true);
     await page.getByRole('button', { name: 'Acknowledge' }).click();
     await alarmsOn(page).getByText('The gateway does not answer.').waitFor();
-    expect(await alarmsOn(page).getByText('Open').count()).toBe(1);
+    expect(await alarmsOn(page).getByText('Raised').count()).toBe(1);
     await page.context().setOffline(false);
     await page.getByRole('button', { name: 'Acknowledge' }).click();
     await page.getByText('Acknowledged by nurse call').waitFor();
