@@ -61,7 +61,7 @@ describe('the board', () => {
     expect(text).toMatch(/bed:?\s+2/);
     expect(text).toMatch(/mobile:?\s+no/);
     expect(text).toMatch(/languages:?\s+de, tr/);
-    expect(text).toMatch(/Open\s+New/);
+    expect(text).toMatch(/Raised\s+New/);
     const said = await page.locator('[role="alert"]').allInnerTexts();
     expect(said).toEqual(['New alarm: Fall, Room 12, Bed sensor']);
     expect(await page.title()).toContain('(1)');
