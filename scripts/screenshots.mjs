@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { chromium } from 'playwright-core';
 import { spawnGateway } from './demo/gateway.mjs';
-import { newAlarm, openHome } from './demo/home.mjs';
+import { newAlarm, openHome, requester } from './demo/home.mjs';
 
 const PROGRAM = '/usr/bin/chromium-headless-shell';
 const DOCS = join(dirname(dirname(fileURLToPath(import.meta.url))), 'docs');
@@ -38,32 +38,19 @@ const { values } = parseArgs({
   options: { all: { type: 'string' }, language: { type: 'string' } },
 });
 const directory = mkdtempSync(join(tmpdir(), 'care-home-screenshots-'));
-const ending = new AbortController();
-const gateway = spawnGateway(directory, ending.signal);
+const gateway = spawnGateway(directory);
 try {
   const ready = await gateway.ready();
   const home = await openHome(ready);
-  const request = requester(ready);
+  const request = requester(ready.httpUrl, ready.adminToken);
   const grants = [{ location: home.id, role: 'responder' }];
   const nurse = await request('POST', '/access-tokens', { name: 'Station 1', grants });
-  await live(home, requester({ ...ready, adminToken: nurse.token }));
+  await live(home, requester(ready.httpUrl, nurse.token));
   await takePictures(home);
   await home.close();
 } finally {
   await gateway.stop();
   rmSync(directory, { recursive: true });
-}
-
-function requester({ httpUrl, adminToken }) {
-  return async (method, path, body) => {
-    const answer = await fetch(httpUrl + path, {
-      method,
-      headers: { Authorization: `Bearer ${adminToken}`, 'Content-Type': 'application/json' },
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
-    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
-    return answer.json();
-  };
 }
 
 /** Two days of the home: what was settled, and what is open now. */

@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 import { spawnGateway } from './gateway.mjs';
 import { openHome } from './home.mjs';
 import { counted, paint } from './screen.mjs';
-import { Show } from './show.mjs';
+import { show } from './show.mjs';
 
 const END_TIMEOUT_MS = 1_000;
 const USAGE = `usage: npm run demo [-- --alarms N]
@@ -32,45 +32,39 @@ for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(name, () => endin
 process.stdout.on('error', () => ending.abort());
 const directory = mkdtempSync(join(tmpdir(), 'care-home-demo-'));
 print('Starting the gateway and setting up a made-up care home …\n');
-const gateway = spawnGateway(directory, ending.signal);
+const gateway = spawnGateway(directory);
 try {
-  const lost = await Promise.race([show(), gateway.ended]);
+  const lost = await Promise.race([run(), gateway.ended]);
   const isClean = await gateway.stop();
-  if (lost > 0) throw new Error(`${counted(lost, 'alarm')} did not arrive in time`);
+  if (lost > 0) throw new Error(`${counted(lost)} did not arrive in time`);
   if (!isClean) throw new Error('the gateway did not stop cleanly');
   rmSync(directory, { recursive: true });
   process.exit(0);
-} catch (error) {
+} catch (failure) {
+  // A closed connection may be the end of the gateway, which says more.
+  const end = gateway.ended.catch((reason) => reason);
+  const error = await Promise.race([end, delay(END_TIMEOUT_MS, failure)]);
   await gateway.stop();
   process.stderr.write(`\nThe demo failed: ${error.message}\nThe gateway's log: ${gateway.log}\n`);
   process.exit(1);
 }
 
 /** Plays the home until the demo ends; resolves to the number of lost alarms. */
-async function show() {
-  try {
-    const home = await openHome(await gateway.ready());
-    ending.signal.throwIfAborted();
-    print(introduction(home));
-    return await new Show(home, print, ending.signal).run(alarms);
-  } catch (error) {
-    if (ending.signal.aborted) return 0;
-    // A closed connection may be the end of the gateway, which says more.
-    await Promise.race([gateway.ended, delay(END_TIMEOUT_MS)]);
-    throw error;
-  }
+async function run() {
+  const home = await openHome(await gateway.ready());
+  if (ending.signal.aborted) return 0;
+  print(introduction(home));
+  return await show(home, alarms, print, ending.signal);
 }
 
 function introduction({ name, sensors, boardUrl, nurseCall: { mqttPort, id, token, filter } }) {
-  const ends = Number.isFinite(alarms)
-    ? `Ends after ${counted(alarms, 'alarm')}.`
-    : 'Ctrl-C ends it.';
+  const end = Number.isFinite(alarms) ? `Ends after ${counted(alarms)}.` : 'Ctrl-C ends it.';
   const command = `mosquitto_sub -h 127.0.0.1 -p ${mqttPort} -q 1 -v \\
     -u ${id} \\
     -P ${token} \\
     -t '${filter}'`;
   return `
-The real gateway with a made-up care home, ${paint('bold', name)}. ${ends}
+The real gateway with a made-up care home, ${paint('bold', name)}. ${end}
 ${paint('bold', '→ published')}  one of its ${sensors.length} sensors sends an alarm to the gateway (MQTT, QoS 1)
 ${paint('bold', '← forwarded')}  it is stored, and has reached the nurse-call system with customData
 
@@ -92,8 +86,7 @@ function readAlarms() {
       process.stdout.write(USAGE);
       process.exit(0);
     }
-    if (values.alarms === undefined) return Number.POSITIVE_INFINITY;
-    if (/^[1-9]\d{0,5}$/.test(values.alarms)) return Number(values.alarms);
+    if (/^[1-9]\d{0,5}$/.test(values.alarms ?? '1')) return Number(values.alarms ?? Infinity);
     throw new TypeError('--alarms must be a whole number from 1 to 999999');
   } catch (error) {
     process.stderr.write(`${error.message}\n\n${USAGE}`);
