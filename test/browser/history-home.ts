@@ -1,10 +1,9 @@
 import type { Browser } from 'playwright-core';
 import { z } from 'zod';
 import type { Api, TestDevice } from '../harness/api.js';
+import { Camera } from '../harness/camera.js';
 import { Home } from '../harness/home.js';
 import type { RunningGateway } from '../harness/running-gateway.js';
-
-const preparedSchema = z.object({ key: z.string(), uploadUrl: z.string() });
 
 export interface TestAlarm {
   readonly kind: string;
@@ -54,25 +53,13 @@ export class HistoryHome {
   }
 
   /** Uploads a recording as the device; returns its key. */
-  async record(
-    { id, secret }: TestDevice,
+  record(
+    device: TestDevice,
     type: 'video' | 'audio',
     contentType: string,
     body: Uint8Array<ArrayBuffer>,
   ): Promise<string> {
-    const answer = await fetch(`${this.#home.gateway.httpUrl}/devices/${id}/footage`, {
-      method: 'POST',
-      headers: {
-        Authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`,
-        'Content-Type': 'application/json',
-      },
-      body: JSON.stringify({ type, contentType }),
-    });
-    const { key, uploadUrl } = preparedSchema.parse(await answer.json());
-    const headers = { 'Content-Type': contentType };
-    const uploaded = await fetch(uploadUrl, { method: 'PUT', headers, body });
-    if (!uploaded.ok) throw new Error(`not uploaded: ${uploaded.status}`);
-    return key;
+    return new Camera(this.#home.gateway, device).record(type, contentType, body);
   }
 }
 

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { z } from 'zod';
 import { Api, type TestDevice } from '../harness/api.js';
+import { Camera } from '../harness/camera.js';
 import { faultsOf } from '../harness/connection-list.js';
 import { GatewayHere } from '../harness/gateway-here.js';
 
@@ -15,8 +15,6 @@ const MIB = 1024 * KIB;
 const QUOTA_BYTES = 300 * KIB;
 const STORED = 200;
 const INSUFFICIENT_STORAGE = 507;
-
-const prepared = z.looseObject({ uploadUrl: z.url(), key: z.string() });
 
 let gateway: GatewayHere;
 let api: Api;
@@ -32,16 +30,8 @@ beforeAll(async () => {
 
 afterAll(() => gateway.remove());
 
-async function urlFor(of: GatewayHere, { id, secret }: TestDevice): Promise<string> {
-  const response = await fetch(`${of.httpUrl}/devices/${id}/footage`, {
-    method: 'POST',
-    headers: {
-      Authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`,
-      'Content-Type': 'application/json',
-    },
-    body: JSON.stringify({ type: 'video', contentType: 'video/mp4' }),
-  });
-  return prepared.parse(await response.json()).uploadUrl;
+async function urlFor(of: GatewayHere, device: TestDevice): Promise<string> {
+  return (await new Camera(of, device).prepare('video', 'video/mp4')).uploadUrl;
 }
 
 /** Uploads pieces as they come; their length is announced when it is given. */
