@@ -1,10 +1,8 @@
 import type { Locator, Page } from 'playwright-core';
-import { z } from 'zod';
-import { Api, type TestDevice } from '../harness/api.js';
+import type { Api, TestDevice } from '../harness/api.js';
 import { mosquittoPub } from '../harness/commands.js';
+import { Home } from '../harness/home.js';
 import type { RunningGateway } from '../harness/running-gateway.js';
-
-const named = z.object({ id: z.string() });
 
 /** A room with a device in a home, as boards show it. */
 export interface Ward {
@@ -20,17 +18,10 @@ export async function makeWard(
   homeName = 'Haus am See',
   roomName = 'Room 12',
 ): Promise<Ward> {
-  const api = new Api(gateway);
-  const { id: locationId } = await api.createLocation(homeName);
-  const home = `/care-homes/${locationId}`;
-  const { id: groupId } = named.parse(
-    await api.json('POST', `${home}/groups`, { name: 'First floor' }),
-  );
-  const { id: targetRoomId } = named.parse(
-    await api.json('POST', `${home}/rooms`, { name: roomName, groupId }),
-  );
-  const device = await api.createDevice(locationId, 'Bed sensor');
-  await api.json('POST', `${home}/devices/${device.id}/move`, { targetRoomId });
+  const home = await Home.at(gateway, homeName);
+  const { api, locationId } = home;
+  const groupId = await home.group('First floor');
+  const device = await home.deviceIn(await home.room(roomName, groupId), 'Bed sensor');
   await api.setCustomData(device, '{"bed":2,"mobile":false,"languages":["de","tr"]}');
   return { api, locationId, groupId, device };
 }

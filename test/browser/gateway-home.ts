@@ -1,7 +1,8 @@
-import { Api, type TestDevice, type TestToken } from '../harness/api.js';
+import type { Api, TestDevice, TestToken } from '../harness/api.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { Mosquitto } from '../harness/mosquitto.js';
-import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
+import { Subscriber } from '../harness/mqtt-clients.js';
 import { RawClient } from '../harness/raw-client.js';
 
 export const BRIDGE = 'head-office';
@@ -10,24 +11,20 @@ export const HERE = 'nurse-call-here';
 
 /** A gateway with something to show on each part of its page. */
 export class GatewayHome {
-  readonly gateway: GatewayProcess;
+  readonly #home: Home<GatewayProcess>;
   readonly mosquitto: Mosquitto;
-  readonly api: Api;
-  readonly locationId: string;
   readonly device: TestDevice;
-  readonly viewer: TestToken;
   readonly #here: Subscriber;
 
   private constructor(
-    parts: Pick<GatewayHome, 'gateway' | 'mosquitto' | 'api' | 'locationId' | 'device' | 'viewer'>,
+    home: Home<GatewayProcess>,
+    mosquitto: Mosquitto,
+    device: TestDevice,
     here: Subscriber,
   ) {
-    this.gateway = parts.gateway;
-    this.mosquitto = parts.mosquitto;
-    this.api = parts.api;
-    this.locationId = parts.locationId;
-    this.device = parts.device;
-    this.viewer = parts.viewer;
+    this.#home = home;
+    this.mosquitto = mosquitto;
+    this.device = device;
     this.#here = here;
   }
 
@@ -37,31 +34,40 @@ export class GatewayHome {
     const gateway = await GatewayProcess.create();
     await gateway.configure({ bridges: [{ name: BRIDGE, url: mosquitto.url }] });
     await gateway.start();
-    const api = new Api(gateway);
-    const { id: locationId } = await api.createLocation();
-    const device = await api.createDevice(locationId);
-    const viewer = await api.createToken([{ location: locationId, role: 'viewer' }], 'Rufanlage');
-    const away = await persistent(gateway, viewer, AWAY);
+    const home = await Home.at(gateway);
+    const device = await home.device();
+    const grants = [{ location: home.locationId, role: 'viewer' }];
+    const nurseCall = await home.api.createToken(grants, 'Rufanlage');
+    const away = await persistent(gateway, nurseCall, AWAY);
     await away.end();
-    const here = await persistent(gateway, viewer, HERE);
-    const home = new GatewayHome({ gateway, mosquitto, api, locationId, device, viewer }, here);
-    await home.publish('alarms', '{"kind":"fall"}');
+    const here = await persistent(gateway, nurseCall, HERE);
+    await home.publishLast(device, 'alarms', '{"kind":"fall"}');
     await here.until((all) => all.some(({ topic }) => topic.endsWith('/alarms/fall')));
-    await home.publish('alarms', '{"kind":"fell"}');
+    await home.publishLast(device, 'alarms', '{"kind":"fell"}');
     const guesser = { id: device.id, secret: 'not-the-secret' };
     await RawClient.connect(gateway, { ...device, ...guesser }).catch(() => undefined);
-    return home;
+    return new GatewayHome(home, mosquitto, device, here);
   }
 
-  async publish(rest: string, payload: string): Promise<void> {
-    const client = await connectDevice(this.gateway, this.device);
-    await client.publishAsync(`devices/${this.device.id}/${rest}`, payload, { qos: 1 });
-    await client.endAsync();
+  get gateway(): GatewayProcess {
+    return this.#home.gateway;
+  }
+
+  get api(): Api {
+    return this.#home.api;
+  }
+
+  get locationId(): string {
+    return this.#home.locationId;
+  }
+
+  get viewer(): TestToken {
+    return this.#home.viewer;
   }
 
   async remove(): Promise<void> {
     await this.#here.end();
-    await this.gateway.remove();
+    await this.#home.remove();
     await this.mosquitto.remove();
   }
 }

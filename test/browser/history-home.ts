@@ -1,11 +1,9 @@
 import type { Browser } from 'playwright-core';
 import { z } from 'zod';
-import { Api, type TestDevice } from '../harness/api.js';
-import { connectDevice } from '../harness/mqtt-clients.js';
+import type { Api, TestDevice } from '../harness/api.js';
+import { Camera } from '../harness/camera.js';
+import { Home } from '../harness/home.js';
 import type { RunningGateway } from '../harness/running-gateway.js';
-
-const createdSchema = z.object({ id: z.string() });
-const preparedSchema = z.object({ key: z.string(), uploadUrl: z.string() });
 
 export interface TestAlarm {
   readonly kind: string;
@@ -17,69 +15,51 @@ export interface TestAlarm {
 
 /** A home with a group of two rooms, and a device in each. */
 export class HistoryHome {
-  readonly api: Api;
-  readonly #gateway: RunningGateway;
+  readonly #home: Home;
 
   private constructor(
-    gateway: RunningGateway,
-    readonly locationId: string,
+    home: Home,
     readonly roomIds: readonly [string, string],
     /** In the first and in the second room. */
     readonly devices: readonly [TestDevice, TestDevice],
   ) {
-    this.#gateway = gateway;
-    this.api = new Api(gateway);
+    this.#home = home;
   }
 
-  static async create(gateway: RunningGateway, name = 'Haus am See'): Promise<HistoryHome> {
-    const api = new Api(gateway);
-    const { id: locationId } = await api.createLocation(name);
-    const home = `/care-homes/${locationId}`;
-    const create = async (path: string, body: object) =>
-      createdSchema.parse(await api.json('POST', home + path, body)).id;
-    const groupId = await create('/groups', { name: 'Station 1' });
-    const place = async (roomName: string, deviceName: string) => {
-      const roomId = await create('/rooms', { name: roomName, groupId });
-      const device = await api.createDevice(locationId, deviceName);
-      await api.json('POST', `${home}/devices/${device.id}/move`, { targetRoomId: roomId });
-      return { roomId, device };
-    };
-    const one = await place('Zimmer 1', 'Bett 1');
-    const two = await place('Zimmer 2', 'Sturzmelder 2');
-    const [rooms, devices] = [[one.roomId, two.roomId] as const, [one.device, two.device] as const];
-    return new HistoryHome(gateway, locationId, rooms, devices);
+  static async create(gateway: RunningGateway, name?: string): Promise<HistoryHome> {
+    const home = await Home.at(gateway, name);
+    const groupId = await home.group('Station 1');
+    const one = await home.room('Zimmer 1', groupId);
+    const two = await home.room('Zimmer 2', groupId);
+    const devices = [
+      await home.deviceIn(one, 'Bett 1'),
+      await home.deviceIn(two, 'Sturzmelder 2'),
+    ] as const;
+    return new HistoryHome(home, [one, two], devices);
+  }
+
+  get api(): Api {
+    return this.#home.api;
+  }
+
+  get locationId(): string {
+    return this.#home.locationId;
   }
 
   /** Publishes alarms as the device; resolves when the gateway has them. */
-  async publish(device: TestDevice, alarms: readonly TestAlarm[]): Promise<void> {
-    const sensor = await connectDevice(this.#gateway, device);
-    const topic = `devices/${device.id}/alarms`;
-    await Promise.all(
-      alarms.map((alarm) => sensor.publishAsync(topic, JSON.stringify(alarm), { qos: 1 })),
-    );
-    await sensor.endAsync();
+  publish(device: TestDevice, alarms: readonly TestAlarm[]): Promise<void> {
+    const payloads = alarms.map((alarm) => JSON.stringify(alarm));
+    return this.#home.publish(device, 'alarms', payloads);
   }
 
   /** Uploads a recording as the device; returns its key. */
-  async record(
-    { id, secret }: TestDevice,
+  record(
+    device: TestDevice,
     type: 'video' | 'audio',
     contentType: string,
     body: Uint8Array<ArrayBuffer>,
   ): Promise<string> {
-    const answer = await fetch(`${this.#gateway.httpUrl}/devices/${id}/footage`, {
-      method: 'POST',
-      headers: {
-        Authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`,
-        'Content-Type': 'application/json',
-      },
-      body: JSON.stringify({ type, contentType }),
-    });
-    const { key, uploadUrl } = preparedSchema.parse(await answer.json());
-    const headers = { 'Content-Type': contentType };
-    const uploaded = await fetch(uploadUrl, { method: 'PUT', headers, body });
-    if (!uploaded.ok) throw new Error(`not uploaded: ${uploaded.status}`);
-    return key;
+    return new Camera(this.#home.gateway, device).record(type, contentType, body);
   }
 }
 

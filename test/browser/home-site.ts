@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { Api, type TestDevice } from '../harness/api.js';
+import type { Api, TestDevice } from '../harness/api.js';
+import { Home } from '../harness/home.js';
 import type { RunningGateway } from '../harness/running-gateway.js';
-
-const idSchema = z.object({ id: z.string() });
 
 /** A home with two groups, four rooms (one in no group) and three devices (one in no room). */
 export interface HomeSite {
@@ -18,22 +17,17 @@ export interface HomeSite {
 
 /** Makes the home; each test has one of its own. */
 export async function makeHomeSite(gateway: RunningGateway, name: string): Promise<HomeSite> {
-  const api = new Api(gateway);
-  const { id: locationId } = await api.createLocation(name);
-  const path = `/care-homes/${locationId}`;
-  const make = async (kind: string, body: object) =>
-    idSchema.parse(await api.json('POST', `${path}/${kind}`, body)).id;
-  const ground = await make('groups', { name: 'Ground floor' });
-  const upper = await make('groups', { name: 'Upper floor' });
-  const seven = await make('rooms', { name: 'Room 7', groupId: ground });
-  const eight = await make('rooms', { name: 'Room 8', groupId: ground });
-  const twelve = await make('rooms', { name: 'Room 12', groupId: upper });
-  await make('rooms', { name: 'Lounge' });
-  const bed = await api.createDevice(locationId, 'Fall sensor, bed 1');
-  const mat = await api.createDevice(locationId, 'Bed mat');
-  const loose = await api.createDevice(locationId, 'Spare sensor');
-  await api.json('POST', `${path}/devices/${bed.id}/move`, { targetRoomId: seven });
-  await api.json('POST', `${path}/devices/${mat.id}/move`, { targetRoomId: twelve });
+  const home = await Home.at(gateway, name);
+  const { api, locationId, path } = home;
+  const ground = await home.group('Ground floor');
+  const upper = await home.group('Upper floor');
+  const seven = await home.room('Room 7', ground);
+  const eight = await home.room('Room 8', ground);
+  const twelve = await home.room('Room 12', upper);
+  await home.room('Lounge');
+  const bed = await home.deviceIn(seven, 'Fall sensor, bed 1');
+  const mat = await home.deviceIn(twelve, 'Bed mat');
+  const loose = await home.device('Spare sensor');
   return {
     ...{ api, locationId, path, bed, mat, loose },
     groups: { ground, upper },

@@ -137,17 +137,12 @@ describe('a state that a responder publishes', () => {
 
   it('goes by the group as of the alarm', async () => {
     const device = await home.device();
-    const inLocation = `/care-homes/${home.locationId}`;
-    const created = z.looseObject({ id: z.string() });
-    const group = created.parse(await home.api.json('POST', `${inLocation}/groups`, { name: 'A' }));
-    const room = created.parse(
-      await home.api.json('POST', `${inLocation}/rooms`, { name: '1', groupId: group.id }),
-    );
+    const group = await home.group('A');
+    const move = { targetRoomId: await home.room('1', group) };
     const outside = await raise(device);
-    const move = { targetRoomId: room.id };
-    await home.api.json('POST', `${inLocation}/devices/${device.id}/move`, move);
+    await home.api.json('POST', `${home.path}/devices/${device.id}/move`, move);
     const inside = await raise(device);
-    const grants = [{ location: home.locationId, group: group.id, role: 'responder' }];
+    const grants = [{ location: home.locationId, group, role: 'responder' }];
     const ofGroup = await home.api.createToken(grants);
     const nurse = await Subscriber.connect(home.gateway, ofGroup);
     await nurse.subscribe(home.filter(device, 'alarm-states/#'));

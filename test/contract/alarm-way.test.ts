@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { Ward } from '../delivery/ward.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
+import { NumberedHome } from '../harness/numbered-home.js';
 
 /** More often than anything runs at a start. */
 const ALARMS = 1_000;
@@ -84,14 +84,14 @@ it('an alarm goes from its device to its subscriber through at most 28 files, wh
   const directory = await mkdtemp(join(tmpdir(), 'alarm-way-'));
   const gateway = await GatewayProcess.start({ NODE_V8_COVERAGE: directory });
   try {
-    const ward = await Ward.open(gateway);
-    const nurse = await ward.nurse('nurse');
-    await nurse.subscribe(ward.alarmFilter);
+    const home = await NumberedHome.open(gateway);
+    const nurse = await home.nurse('nurse');
+    await nurse.subscribe(home.alarmFilter);
     for (let count = 0; count < ALARMS; count++) {
-      await ward.alarm();
+      await home.alarm();
       await nurse.untilCount(count + 1);
     }
-    await ward.close();
+    await home.close();
     await gateway.stop();
     const files = await filesCalled(directory, ALARMS);
     expect(files).toEqual(await filesDescribed());

@@ -66,7 +66,7 @@ it('records the expiry of a token once, with its time, even after the gateway wa
   await gateway.stop();
   await gateway.start();
   const api = new Api(gateway);
-  const second = await shortLivedToken(api, 300);
+  const second = await shortLivedToken(api, 2_000);
   expect(await expiredUntil(api, second)).toEqual([first, second]);
   const [created] = await auditOf(api, `resource=${first}&actions=access-token.created`);
   const [expired] = await auditOf(api, `resource=${first}&actions=access-token.expired`);
@@ -78,7 +78,7 @@ it('records the expiry of a token once when the store gave no answer', async () 
   const gateway = await GatewayProcess.start();
   onTestFinished(() => gateway.remove());
   const api = new Api(gateway);
-  const first = await shortLivedToken(api, 500);
+  const first = await shortLivedToken(api, 2_000);
   const store = await Store.of(gateway);
   store.freeze();
   try {
@@ -90,7 +90,7 @@ it('records the expiry of a token once when the store gave no answer', async () 
   }
   expect(await expiredUntil(api, first)).toEqual([first]);
   await expect.poll(async () => (await fetch(`${gateway.httpUrl}/readyz`)).status).toBe(200);
-  const second = await shortLivedToken(api, 300);
+  const second = await shortLivedToken(api, 2_000);
   expect(await expiredUntil(api, second)).toEqual([first, second]);
 }, 40_000);
 

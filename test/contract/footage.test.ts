@@ -5,12 +5,13 @@ import { existsSync, mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync 
 import { stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { z } from 'zod';
 import { S3Server } from '../footage/s3-server.js';
-import { Api, type TestDevice } from '../harness/api.js';
+import type { Api } from '../harness/api.js';
 import { auditOf } from '../harness/audit.js';
+import { Camera } from '../harness/camera.js';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
+import { Home } from '../harness/home.js';
 import { connectDevice } from '../harness/mqtt-clients.js';
 import { ADMIN_TOKEN, type RunningGateway } from '../harness/running-gateway.js';
 
@@ -18,65 +19,14 @@ const VIDEO = randomBytes(3_000_000);
 const AUDIO = randomBytes(200_000);
 const MIB = 1024 * 1024;
 
-const prepared = z.strictObject({
-  key: z.string(),
-  uploadUrl: z.url(),
-  expiresAt: z.iso.datetime(),
-});
-/** The HTTP side of a camera. */
-class Camera {
-  readonly device: TestDevice;
-  readonly #gateway: RunningGateway;
-
-  constructor(gateway: RunningGateway, device: TestDevice) {
-    this.#gateway = gateway;
-    this.device = device;
-  }
-
-  async prepare(type: 'video' | 'audio', contentType: string) {
-    const { id, secret } = this.device;
-    const response = await fetch(`${this.#gateway.httpUrl}/devices/${id}/footage`, {
-      method: 'POST',
-      headers: {
-        Authorization: `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`,
-        'Content-Type': 'application/json',
-      },
-      body: JSON.stringify({ type, contentType }),
-    });
-    expect(response.status).toBe(201);
-    return prepared.parse(await response.json());
-  }
-
-  /** Announces and uploads; returns the key. */
-  async record(
-    type: 'video' | 'audio',
-    contentType: string,
-    body: Uint8Array<ArrayBuffer>,
-  ): Promise<string> {
-    const { key, uploadUrl } = await this.prepare(type, contentType);
-    const headers = { 'Content-Type': contentType };
-    const answer = await fetch(uploadUrl, { method: 'PUT', headers, body });
-    expect(answer.status).toBe(200);
-    return key;
-  }
-
-  async alarm(footage: object): Promise<void> {
-    const sensor = await connectDevice(this.#gateway, this.device);
-    const payload = JSON.stringify({ kind: 'fall', footage });
-    await sensor.publishAsync(`devices/${this.device.id}/alarms`, payload, { qos: 1 });
-    await sensor.endAsync();
-  }
-}
-
 async function bytesOf(url: string | null | undefined, headers: Record<string, string> = {}) {
   const response = await fetch(url ?? 'no URL', { headers });
   return { response, bytes: Buffer.from(await response.arrayBuffer()) };
 }
 
 async function homeIn<Gateway extends RunningGateway>(gateway: Gateway) {
-  const api = new Api(gateway);
-  const { id } = await api.createLocation();
-  return { gateway, api, camera: new Camera(gateway, await api.createDevice(id, 'Kamera 7')) };
+  const home = await Home.at(gateway);
+  return { gateway, api: home.api, camera: new Camera(gateway, await home.device('Kamera 7')) };
 }
 
 describe("the gateway's own folder", () => {
@@ -189,9 +139,7 @@ describe('a folder and a key that cannot be written', () => {
     mkdirSync(join(gateway.dataDir, 'footage.key'));
     await gateway.start();
     onTestFinished(() => gateway.remove());
-    const api = new Api(gateway);
-    const { id } = await api.createLocation();
-    const camera = new Camera(gateway, await api.createDevice(id));
+    const { api, camera } = await homeIn(gateway);
     const { key, uploadUrl } = await camera.prepare('video', 'video/mp4');
     const headers = { 'Content-Type': 'video/mp4' };
     const answer = await fetch(uploadUrl, { method: 'PUT', headers, body: AUDIO });

@@ -2,41 +2,46 @@ import { describe, expect, it } from 'vitest';
 import type { Consumer } from '../../src/delivery/consumer.js';
 import { LOG_NAMES, type LogName } from '../../src/delivery/log-entry.js';
 import { ArrayLogs } from './array-logs.js';
-import { Connection, LIMITS, numbered, numberIn, World } from './world.js';
+import { Connection, LIMITS, numbered, numberIn, RunningDelivery } from './running-delivery.js';
 
 const BYTES = 10_000;
 /** A cut may drop more than it must, by the distance of two marks. */
 const SPACING = LIMITS.maxQueuedBytes / 64;
 const WAIT = { ...LIMITS, maxAgeMs: 1e12, maxInFlight: 1_000 };
 
-async function append(world: World, log: LogName, topic: string, count: number): Promise<void> {
-  for (let n = 0; n < count; n++) await world.append(log, [numbered(n, topic, 0, BYTES)]);
+async function append(
+  delivery: RunningDelivery,
+  log: LogName,
+  topic: string,
+  count: number,
+): Promise<void> {
+  for (let n = 0; n < count; n++) await delivery.append(log, [numbered(n, topic, 0, BYTES)]);
 }
 
 /** The numbers that the consumer gets once it connects. */
-async function numbersFor(world: World, consumer: Consumer): Promise<number[]> {
+async function numbersFor(delivery: RunningDelivery, consumer: Consumer): Promise<number[]> {
   const connection = new Connection();
   consumer.connect(connection);
   for (let sent = -1; sent < connection.sent.length; ) {
     sent = connection.sent.length;
-    await world.settled();
+    await delivery.settled();
   }
   return connection.sent.map(numberIn);
 }
 
 describe('the backlogs of one principal', () => {
   it('are cut at the longest when they exceed its bytes together, and no other is', async () => {
-    const world = await World.begin({
+    const delivery = await RunningDelivery.begin({
       limits: WAIT,
       ownerOf: (name) => ({ key: name.slice(0, 3), mayReceive: () => true, audienceKey: '' }),
       bounds: { maxBytesOf: (owner) => (owner === 'one' ? 400_000 : undefined) },
     });
-    const long = await world.subscribed('one-long', 'a');
-    const short = await world.subscribed('one-short', 'b');
-    const other = await world.subscribed('two', 'a');
-    await append(world, 'messages', 'a', 50);
-    await append(world, 'messages', 'b', 5);
-    await world.upkeep.bound();
+    const long = await delivery.subscribed('one-long', 'a');
+    const short = await delivery.subscribed('one-short', 'b');
+    const other = await delivery.subscribed('two', 'a');
+    await append(delivery, 'messages', 'a', 50);
+    await append(delivery, 'messages', 'b', 5);
+    await delivery.upkeep.bound();
 
     expect(short.backlogBytes).toBe(5 * BYTES);
     expect(other.backlogBytes).toBe(50 * BYTES);
@@ -45,15 +50,18 @@ describe('the backlogs of one principal', () => {
     const { accepted, queued, dropped } = long.cursors.messages;
     expect({ accepted, sum: queued + dropped }).toEqual({ accepted: 50, sum: 50 });
     // The oldest have gone.
-    const numbers = await numbersFor(world, long);
+    const numbers = await numbersFor(delivery, long);
     expect(numbers).toEqual(Array.from({ length: queued }, (_, n) => n + dropped));
   });
 
   it('keep every alarm', async () => {
-    const world = await World.begin({ limits: WAIT, bounds: { maxBytesOf: () => 50_000 } });
-    const nurse = await world.subscribed('nurse', '#');
-    for (const log of LOG_NAMES) await append(world, log, 'a', 40);
-    await world.upkeep.bound();
+    const delivery = await RunningDelivery.begin({
+      limits: WAIT,
+      bounds: { maxBytesOf: () => 50_000 },
+    });
+    const nurse = await delivery.subscribed('nurse', '#');
+    for (const log of LOG_NAMES) await append(delivery, log, 'a', 40);
+    await delivery.upkeep.bound();
     expect(nurse.cursors.alarms.queued).toBe(40);
     expect(nurse.backlogBytes).toBeLessThanOrEqual(50_000);
     expect(nurse.backlogBytes).toBe(nurse.cursors.messages.queuedBytes);
@@ -63,36 +71,43 @@ describe('the backlogs of one principal', () => {
 describe('the message log', () => {
   it('is trimmed to its bytes at the cost of the longest backlog, though a short one holds its beginning', async () => {
     const logs = new ArrayLogs();
-    const world = await World.begin({ logs, limits: WAIT, bounds: { maxLogBytes: 300_000 } });
-    const quiet = await world.subscribed('quiet', 'b');
-    const loud = await world.subscribed('loud', 'a');
-    await append(world, 'messages', 'b', 2);
-    await append(world, 'messages', 'a', 60);
+    const delivery = await RunningDelivery.begin({
+      logs,
+      limits: WAIT,
+      bounds: { maxLogBytes: 300_000 },
+    });
+    const quiet = await delivery.subscribed('quiet', 'b');
+    const loud = await delivery.subscribed('loud', 'a');
+    await append(delivery, 'messages', 'b', 2);
+    await append(delivery, 'messages', 'a', 60);
     expect(await logs.messageBytes()).toBe(62 * BYTES);
-    await world.upkeep.bound();
+    await delivery.upkeep.bound();
 
     expect(await logs.messageBytes()).toBeLessThanOrEqual(300_000);
     expect(quiet.cursors.messages).toMatchObject({ queued: 2, dropped: 0 });
     expect(loud.cursors.messages.queued).toBeGreaterThan(15);
-    expect(await numbersFor(world, quiet)).toEqual([0, 1]);
-    expect((await numbersFor(world, loud)).at(-1)).toBe(59);
+    expect(await numbersFor(delivery, quiet)).toEqual([0, 1]);
+    expect((await numbersFor(delivery, loud)).at(-1)).toBe(59);
   });
 
   it('is trimmed by what the store has too much, though it is within its own bytes', async () => {
     const logs = new ArrayLogs();
     const bounds = { leftInStore: () => -200_000 };
-    const world = await World.begin({ logs, limits: WAIT, bounds });
-    await world.subscribed('nurse', '#');
-    await append(world, 'messages', 'a', 60);
-    await world.upkeep.bound();
+    const delivery = await RunningDelivery.begin({ logs, limits: WAIT, bounds });
+    await delivery.subscribed('nurse', '#');
+    await append(delivery, 'messages', 'a', 60);
+    await delivery.upkeep.bound();
     expect(await logs.messageBytes()).toBeLessThanOrEqual(60 * BYTES - 200_000);
   });
 
   it('is left alone within its bytes', async () => {
-    const world = await World.begin({ limits: WAIT, bounds: { maxLogBytes: 1_000_000 } });
-    const nurse = await world.subscribed('nurse', '#');
-    await append(world, 'messages', 'a', 60);
-    await world.upkeep.bound();
+    const delivery = await RunningDelivery.begin({
+      limits: WAIT,
+      bounds: { maxLogBytes: 1_000_000 },
+    });
+    const nurse = await delivery.subscribed('nurse', '#');
+    await append(delivery, 'messages', 'a', 60);
+    await delivery.upkeep.bound();
     expect(nurse.cursors.messages).toMatchObject({ queued: 60, dropped: 0 });
   });
 });

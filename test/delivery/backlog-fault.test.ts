@@ -1,21 +1,21 @@
 import { expect, it } from 'vitest';
 import { backlogFault } from '../../src/delivery/backlog-fault.js';
-import { Connection, LIMITS, numbered, World } from './world.js';
+import { Connection, LIMITS, numbered, RunningDelivery } from './running-delivery.js';
 
 const MAX_QUEUED = 10;
 const NAMES = ['one', 'two', 'three', 'four', 'five'];
 
 it('names the consumers whose backlogs are more than half full, while they are', async () => {
   const limits = { ...LIMITS, maxInFlight: MAX_QUEUED, maxQueued: MAX_QUEUED };
-  const world = await World.begin({ limits });
+  const delivery = await RunningDelivery.begin({ limits });
   for (const name of NAMES) {
-    await world.subscribed(name, ...(name === 'one' ? ['a', 'b'] : ['b']));
+    await delivery.subscribed(name, ...(name === 'one' ? ['a', 'b'] : ['b']));
   }
   const append = async (topic: string, count: number): Promise<void> => {
     const items = Array.from({ length: count }, (_, n) => numbered(n, topic));
-    await world.append('alarms', items);
+    await delivery.append('alarms', items);
   };
-  const fault = () => backlogFault(world.deliveries.consumers);
+  const fault = () => backlogFault(delivery.deliveries.consumers);
 
   await append('a', MAX_QUEUED / 2);
   expect(fault()).toBeUndefined();
@@ -26,10 +26,10 @@ it('names the consumers whose backlogs are more than half full, while they are',
   expect(fault()).toBe('queue growing, more than half full: one, two, three and 2 more');
   for (const name of NAMES) {
     const connection = new Connection();
-    world.consumer(name).connect(connection);
+    delivery.consumer(name).connect(connection);
     for (const { messageId } of connection.sent) {
-      world.consumer(name).acknowledge(messageId);
-      await world.settled();
+      delivery.consumer(name).acknowledge(messageId);
+      await delivery.settled();
     }
   }
   expect(fault()).toBeUndefined();

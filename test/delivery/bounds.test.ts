@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GatewayProcess } from '../harness/gateway-process.js';
+import { EACH_QOS, NumberedHome, numbersOf, range } from '../harness/numbered-home.js';
 import { RawClient } from '../harness/raw-client.js';
 import { acknowledge, textsOf, untilPublishes } from './raw-nurse.js';
-import { EACH_QOS, numbersOf, range, Ward } from './ward.js';
 
 const MAX_QUEUED = 50;
 
@@ -22,18 +22,22 @@ const ENDS: [string, () => Promise<unknown>][] = [
   [', also after a kill', () => gateway.kill().then(() => gateway.start())],
 ];
 
-/** A ward for each QoS of alarms, each with an absent session that has this backlog. */
-async function filled(name: string, messages: number, alarms: number): Promise<Map<string, Ward>> {
-  const wards = new Map<string, Ward>();
+/** A home for each QoS of alarms, each with an absent session that has this backlog. */
+async function filled(
+  name: string,
+  messages: number,
+  alarms: number,
+): Promise<Map<string, NumberedHome>> {
+  const homes = new Map<string, NumberedHome>();
   for (const qos of EACH_QOS) {
-    const ward = await Ward.open(gateway, 1, [qos]);
-    wards.set(`${name}-${qos}`, ward);
-    await ward.absentNurse(`${name}-${qos}`, ward.filter('alarms/#'), ward.filter('x'));
-    await ward.sensor.message(messages);
-    await ward.sensor.alarm(alarms);
-    await ward.recorded();
+    const home = await NumberedHome.open(gateway, 1, [qos]);
+    homes.set(`${name}-${qos}`, home);
+    await home.absentNurse(`${name}-${qos}`, home.filter('alarms/#'), home.filter('x'));
+    await home.sensor.message(messages);
+    await home.sensor.alarm(alarms);
+    await home.recorded();
   }
-  return wards;
+  return homes;
 }
 
 describe('guarantee 6: a queue that is full', () => {
@@ -41,54 +45,54 @@ describe('guarantee 6: a queue that is full', () => {
     'drops the oldest telemetry and never an alarm%s, at each QoS',
     async (what, end) => {
       const [messages, alarms] = [MAX_QUEUED + 30, MAX_QUEUED + 20];
-      const wards = await filled(`full${what.length}`, messages, alarms);
+      const homes = await filled(`full${what.length}`, messages, alarms);
       await end();
-      for (const [clientId, ward] of wards) {
-        const nurse = await ward.nurse(clientId);
+      for (const [clientId, home] of homes) {
+        const nurse = await home.nurse(clientId);
         await nurse.untilCount(MAX_QUEUED + alarms);
-        await ward.sensor.alarm();
+        await home.sensor.alarm();
         await nurse.untilCount(MAX_QUEUED + alarms + 1);
         await nurse.end();
         const of = (rest: string) => nurse.received.filter(({ topic }) => topic.endsWith(rest));
         expect(numbersOf(of('/fall'))).toEqual(range(0, alarms + 1));
         expect(numbersOf(of('/x'))).toEqual(range(messages - MAX_QUEUED, messages));
-        await ward.close();
+        await home.close();
       }
     },
     60_000,
   );
 
   it('of a live subscriber that does not acknowledge drops the telemetry beyond the bound', async () => {
-    const ward = await Ward.open(gateway);
-    const live = await RawClient.connect(gateway, ward.viewer, { clientId: 'live-telemetry' });
-    await live.subscribe([ward.filter('x')]);
-    await ward.sensor.message(MAX_QUEUED);
+    const home = await NumberedHome.open(gateway);
+    const live = await RawClient.connect(gateway, home.viewer, { clientId: 'live-telemetry' });
+    await live.subscribe([home.filter('x')]);
+    await home.sensor.message(MAX_QUEUED);
     await untilPublishes(live, MAX_QUEUED);
-    await ward.sensor.message(20);
+    await home.sensor.message(20);
     acknowledge(live, 0, MAX_QUEUED);
     await live.ping();
-    await ward.sensor.message();
+    await home.sensor.message();
     await untilPublishes(live, MAX_QUEUED + 1);
     expect(numbersOf(textsOf(live))).toEqual([...range(0, MAX_QUEUED), MAX_QUEUED + 20]);
     live.vanish();
-    await ward.close();
+    await home.close();
   });
 
   it.each(EACH_QOS)(
     'of a live subscriber that does not acknowledge keeps every alarm (QoS %i)',
     async (qos) => {
-      const ward = await Ward.open(gateway, 1, [qos]);
-      const live = await RawClient.connect(gateway, ward.viewer, { clientId: `live-${qos}` });
-      await live.subscribe([ward.alarmFilter]);
+      const home = await NumberedHome.open(gateway, 1, [qos]);
+      const live = await RawClient.connect(gateway, home.viewer, { clientId: `live-${qos}` });
+      await live.subscribe([home.alarmFilter]);
       const [window, all] = [100, 150];
-      await ward.alarm(all);
-      await ward.recorded();
+      await home.alarm(all);
+      await home.recorded();
       await untilPublishes(live, window);
       acknowledge(live, 0, window);
       await untilPublishes(live, all);
       expect(numbersOf(textsOf(live))).toEqual(range(0, all));
       live.vanish();
-      await ward.close();
+      await home.close();
     },
   );
 });

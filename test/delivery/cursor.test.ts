@@ -5,7 +5,7 @@ import { LogTail } from '../../src/delivery/deliveries.js';
 import type { LogEntry } from '../../src/delivery/log-entry.js';
 import { Tally } from '../../src/delivery/tally.js';
 import { ArrayLogs } from './array-logs.js';
-import { numbered } from './world.js';
+import { numbered } from './running-delivery.js';
 
 /** A log of this many entries, and cursors that have accepted all of them. */
 async function logOf(count: number) {

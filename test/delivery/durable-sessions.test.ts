@@ -1,51 +1,51 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
+import { EACH_QOS, NumberedHome, numbersOf, range } from '../harness/numbered-home.js';
 import { RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
 import { acknowledge, publishesOf, textsOf, untilPublishes } from './raw-nurse.js';
-import { EACH_QOS, numbersOf, range, Ward } from './ward.js';
 
 const MAX_IN_FLIGHT = 100;
 
 let gateway: GatewayProcess;
-let ward: Ward;
+let home: NumberedHome;
 
 beforeAll(async () => {
   gateway = await GatewayProcess.start({ GATEWAY_SESSIONS_MAX_QUEUED_MESSAGES: '30000' });
 });
 
-afterEach(() => ward.close());
+afterEach(() => home.close());
 afterAll(() => gateway.remove());
 
 /** A persistent session over bare packets, which acknowledges nothing by itself. */
 async function rawNurse(clientId: string): Promise<RawClient> {
-  return RawClient.connect(gateway, ward.viewer, { clientId, clean: false });
+  return RawClient.connect(gateway, home.viewer, { clientId, clean: false });
 }
 
 describe('guarantee 3: a backlog', () => {
   it.each([1, 1_001, 20_000])(
     'of %i alarms comes in order, nothing overtaking, while new ones arrive',
     async (count) => {
-      ward = await Ward.open(gateway, Math.min(count, 5));
-      await ward.absentNurse(`backlog-${count}`);
-      await ward.alarm(count);
+      home = await NumberedHome.open(gateway, Math.min(count, 5));
+      await home.absentNurse(`backlog-${count}`);
+      await home.alarm(count);
 
-      const nurse = await ward.nurse(`backlog-${count}`);
+      const nurse = await home.nurse(`backlog-${count}`);
       // In small batches, each sent when the one before is acknowledged, all through the drain.
       let isDrained = false;
       const live = (async () => {
-        do await ward.alarm(20);
+        do await home.alarm(20);
         while (!isDrained);
       })();
       await nurse.untilCount(count, 30_000);
       isDrained = true;
       await live;
-      await nurse.untilCount(ward.alarmCount);
+      await nurse.untilCount(home.alarmCount);
       await nurse.end();
 
-      ward.expectAllInOrder(nurse.received);
-      expect(nurse.received).toHaveLength(ward.alarmCount);
+      home.expectAllInOrder(nurse.received);
+      expect(nurse.received).toHaveLength(home.alarmCount);
       expect(nurse.received.every(({ qos, dup, retain }) => qos === 1 && !dup && !retain)).toBe(
         true,
       );
@@ -54,30 +54,30 @@ describe('guarantee 3: a backlog', () => {
   );
 
   it('continues in order when the subscriber reconnects in the middle of it, again and again, at each QoS', async () => {
-    ward = await Ward.open(gateway, 3, EACH_QOS);
-    await ward.absentNurse('restless');
-    await ward.alarm(3_000);
-    await ward.recorded();
+    home = await NumberedHome.open(gateway, 3, EACH_QOS);
+    await home.absentNurse('restless');
+    await home.alarm(3_000);
+    await home.recorded();
     const parts: Subscriber[] = [];
     const came = () => new Set(parts.flatMap(({ received }) => received.map(({ text }) => text)));
-    while (came().size < ward.alarmCount) {
-      const nurse = await ward.nurse('restless');
+    while (came().size < home.alarmCount) {
+      const nurse = await home.nurse('restless');
       parts.push(nurse);
-      const missing = ward.alarmCount - came().size;
+      const missing = home.alarmCount - came().size;
       await nurse.untilCount(Math.min(missing, 600));
       // A cut cable, with messages in flight.
       await nurse.client.endAsync(true);
-      if (parts.length < 3) await ward.alarm(30);
+      if (parts.length < 3) await home.alarm(30);
     }
     expect(parts.length).toBeGreaterThan(4);
-    ward.expectAllInOrder(...parts.map(({ received }) => received));
+    home.expectAllInOrder(...parts.map(({ received }) => received));
   });
 
   it('comes with the queued telemetry of QoS 1', async () => {
-    ward = await Ward.open(gateway);
-    await ward.absentNurse('telemetry', ward.filter('alarms/#'), ward.filter('x'));
-    await Promise.all([ward.sensor.message(300), ward.sensor.alarm(300)]);
-    const nurse = await ward.nurse('telemetry');
+    home = await NumberedHome.open(gateway);
+    await home.absentNurse('telemetry', home.filter('alarms/#'), home.filter('x'));
+    await Promise.all([home.sensor.message(300), home.sensor.alarm(300)]);
+    const nurse = await home.nurse('telemetry');
     await nurse.untilCount(600);
     await nurse.end();
     for (const rest of ['/x', '/alarms/fall']) {
@@ -91,20 +91,20 @@ describe('guarantee 2: a subscriber that was away', () => {
   it.each(EACH_QOS)(
     'gets every alarm of QoS %i in order when its session persists, and none otherwise',
     async (qos) => {
-      ward = await Ward.open(gateway, 1, [qos]);
+      home = await NumberedHome.open(gateway, 1, [qos]);
       const [durable, live] = [`away-durable-${qos}`, { clientId: `away-live-${qos}` }];
-      await ward.absentNurse(durable);
-      const before = await Subscriber.connect(gateway, ward.viewer, live);
-      await (await before.subscribe(ward.alarmFilter)).end();
-      await ward.alarm(20);
-      await ward.recorded();
+      await home.absentNurse(durable);
+      const before = await Subscriber.connect(gateway, home.viewer, live);
+      await (await before.subscribe(home.alarmFilter)).end();
+      await home.alarm(20);
+      await home.recorded();
 
-      const nurse = await ward.nurse(durable);
+      const nurse = await home.nurse(durable);
       await nurse.untilCount(20);
       expect(numbersOf(nurse.received)).toEqual(range(0, 20));
-      const back = await Subscriber.connect(gateway, ward.viewer, live);
-      await back.subscribe(ward.alarmFilter);
-      await ward.alarm();
+      const back = await Subscriber.connect(gateway, home.viewer, live);
+      await back.subscribe(home.alarmFilter);
+      await home.alarm();
       await back.untilCount(1);
       expect(numbersOf(back.received)).toEqual([20]);
       await Promise.all([nurse.end(), back.end()]);
@@ -117,7 +117,7 @@ async function untilSaved(clientId: string, delivered: number): Promise<void> {
   const store = await Store.of(gateway);
   const saved = async () => {
     const text = await store.redis.hget(
-      `{site}:session:token:${ward.viewer.id}/${clientId}`,
+      `{site}:session:token:${home.viewer.id}/${clientId}`,
       'cursors',
     );
     return JSON.parse(text ?? '{}').alarms?.delivered;
@@ -134,12 +134,12 @@ describe('guarantee 2: the gateway ending in the middle of a drain', () => {
     '%s and started again, loses nothing and keeps the order, at each QoS',
     async (_how, end) => {
       const acknowledged = 3_000;
-      ward = await Ward.open(gateway, 3, EACH_QOS);
+      home = await NumberedHome.open(gateway, 3, EACH_QOS);
       const clientId = `outlives-${_how.length}`;
-      await ward.absentNurse(clientId);
+      await home.absentNurse(clientId);
       // In batches: at QoS 2 a device may have 1,000 packet identifiers in use.
-      for (let lot = 0; lot < 3; lot++) await ward.alarm(2_000);
-      await ward.recorded();
+      for (let lot = 0; lot < 3; lot++) await home.alarm(2_000);
+      await home.recorded();
       const before = await rawNurse(clientId);
       for (let from = 0; from < acknowledged; from += MAX_IN_FLIGHT) {
         await untilPublishes(before, from + MAX_IN_FLIGHT);
@@ -151,13 +151,13 @@ describe('guarantee 2: the gateway ending in the middle of a drain', () => {
       await end();
       await gateway.start();
 
-      const after = await ward.nurse(clientId);
-      await ward.alarm(30);
-      await after.untilCount(ward.alarmCount - acknowledged);
+      const after = await home.nurse(clientId);
+      await home.alarm(30);
+      await after.untilCount(home.alarmCount - acknowledged);
       await after.end();
       const took = textsOf(before).slice(0, acknowledged);
-      ward.expectAllInOrder(took, after.received);
-      expect(after.received).toHaveLength(ward.alarmCount - acknowledged);
+      home.expectAllInOrder(took, after.received);
+      expect(after.received).toHaveLength(home.alarmCount - acknowledged);
     },
     60_000,
   );
@@ -167,11 +167,11 @@ describe('messages that were not acknowledged', () => {
   it.each(EACH_QOS)(
     'of QoS %i are sent again with DUP after a reconnect, until they are acknowledged',
     async (qos) => {
-      ward = await Ward.open(gateway, 1, [qos]);
+      home = await NumberedHome.open(gateway, 1, [qos]);
       const clientId = `forgetful-${qos}`;
       const first = await rawNurse(clientId);
-      await first.subscribe([ward.alarmFilter]);
-      await ward.alarm(10);
+      await first.subscribe([home.alarmFilter]);
+      await home.alarm(10);
       await untilPublishes(first, 10);
       acknowledge(first, 0, 4);
       await first.ping();
@@ -186,7 +186,7 @@ describe('messages that were not acknowledged', () => {
       second.vanish();
 
       const third = await rawNurse(clientId);
-      await ward.alarm();
+      await home.alarm();
       await untilPublishes(third, 1);
       expect(numbersOf(textsOf(third))).toEqual([10]);
       expect(publishesOf(third)[0]?.dup).toBe(false);
@@ -195,29 +195,29 @@ describe('messages that were not acknowledged', () => {
   );
 
   it.each(EACH_QOS)('of QoS %i are not sent again to a live subscriber', async (qos) => {
-    ward = await Ward.open(gateway, 1, [qos]);
+    home = await NumberedHome.open(gateway, 1, [qos]);
     const live = { clientId: `live-${qos}`, clean: true };
-    const first = await RawClient.connect(gateway, ward.viewer, live);
-    await first.subscribe([ward.alarmFilter]);
-    await ward.alarm(10);
+    const first = await RawClient.connect(gateway, home.viewer, live);
+    await first.subscribe([home.alarmFilter]);
+    await home.alarm(10);
     await untilPublishes(first, 10);
     acknowledge(first, 0, 4);
     await first.ping();
     first.vanish();
 
-    const second = await RawClient.connect(gateway, ward.viewer, live);
-    await second.subscribe([ward.alarmFilter]);
-    await ward.alarm();
+    const second = await RawClient.connect(gateway, home.viewer, live);
+    await second.subscribe([home.alarmFilter]);
+    await home.alarm();
     await untilPublishes(second, 1);
     expect(numbersOf(textsOf(second))).toEqual([10]);
     second.vanish();
   });
 
   it('are not sent again on the same connection when acknowledged out of order or twice', async () => {
-    ward = await Ward.open(gateway);
+    home = await NumberedHome.open(gateway);
     const nurse = await rawNurse('disorderly');
-    await nurse.subscribe([ward.alarmFilter]);
-    await ward.alarm(3);
+    await nurse.subscribe([home.alarmFilter]);
+    await home.alarm(3);
     await untilPublishes(nurse, 3);
     acknowledge(nurse, 2, 3);
     acknowledge(nurse, 2, 3);
@@ -225,16 +225,16 @@ describe('messages that were not acknowledged', () => {
     nurse.vanish();
 
     const again = await rawNurse('disorderly');
-    await ward.alarm();
+    await home.alarm();
     await untilPublishes(again, 3);
     expect(numbersOf(textsOf(again))).toEqual([0, 1, 3]);
     again.vanish();
   });
 
   it('never exceed the in-flight limit, alarms and telemetry together', async () => {
-    ward = await Ward.open(gateway);
-    await ward.absentNurse('window', ward.filter('alarms/#'), ward.filter('x'));
-    await Promise.all([ward.sensor.alarm(250), ward.sensor.message(250)]);
+    home = await NumberedHome.open(gateway);
+    await home.absentNurse('window', home.filter('alarms/#'), home.filter('x'));
+    await Promise.all([home.sensor.alarm(250), home.sensor.message(250)]);
     const nurse = await rawNurse('window');
     await untilPublishes(nurse, MAX_IN_FLIGHT);
     await nurse.ping();
@@ -261,16 +261,16 @@ describe('messages that were not acknowledged', () => {
   });
 
   it('go to the connection that takes the session over', async () => {
-    ward = await Ward.open(gateway);
+    home = await NumberedHome.open(gateway);
     const before = await rawNurse('twice');
-    await before.subscribe([ward.alarmFilter]);
-    await ward.alarm(5);
+    await before.subscribe([home.alarmFilter]);
+    await home.alarm(5);
     await untilPublishes(before, 5);
     const after = await rawNurse('twice');
     await before.closed();
     await untilPublishes(after, 5);
     acknowledge(after, 0, 5);
-    await ward.alarm();
+    await home.alarm();
     await untilPublishes(after, 6);
     expect(numbersOf(textsOf(after))).toEqual(range(0, 6));
     after.vanish();
@@ -279,13 +279,13 @@ describe('messages that were not acknowledged', () => {
 
 describe('a persistent session', () => {
   it('gets live messages only when its filter is of QoS 0', async () => {
-    ward = await Ward.open(gateway);
-    const before = await ward.nurse('qos-0');
-    await before.client.subscribeAsync(ward.alarmFilter, { qos: 0 });
+    home = await NumberedHome.open(gateway);
+    const before = await home.nurse('qos-0');
+    await before.client.subscribeAsync(home.alarmFilter, { qos: 0 });
     await before.end();
-    await ward.alarm(3);
-    const nurse = await ward.nurse('qos-0');
-    await ward.alarm();
+    await home.alarm(3);
+    const nurse = await home.nurse('qos-0');
+    await home.alarm();
     await nurse.untilCount(1);
     await nurse.end();
     expect(numbersOf(nurse.received)).toEqual([3]);
@@ -293,37 +293,37 @@ describe('a persistent session', () => {
   });
 
   it('gets a message once when several of its filters match', async () => {
-    ward = await Ward.open(gateway);
-    const location = `care-homes/${ward.locationId}`;
-    await ward.absentNurse('overlap', ward.alarmFilter, ward.filter('alarms/+'), `${location}/#`);
-    await ward.alarm(5);
-    const nurse = await ward.nurse('overlap');
-    await ward.alarm(5);
+    home = await NumberedHome.open(gateway);
+    const location = `care-homes/${home.locationId}`;
+    await home.absentNurse('overlap', home.alarmFilter, home.filter('alarms/+'), `${location}/#`);
+    await home.alarm(5);
+    const nurse = await home.nurse('overlap');
+    await home.alarm(5);
     const alarms = () => nurse.received.filter(({ topic }) => topic.includes('/alarms/'));
     await nurse.until(() => alarms().length >= 10);
-    await ward.alarm();
+    await home.alarm();
     await nurse.until(() => numbersOf(alarms()).includes(10));
     await nurse.end();
     expect(numbersOf(alarms())).toEqual(range(0, 11));
   });
 
   it('gets the entries accepted until it unsubscribed, and no later ones', async () => {
-    ward = await Ward.open(gateway);
-    await ward.absentNurse('leaving', ward.alarmFilter, ward.filter('x'));
-    await ward.alarm(300);
+    home = await NumberedHome.open(gateway);
+    await home.absentNurse('leaving', home.alarmFilter, home.filter('x'));
+    await home.alarm(300);
     const nurse = await rawNurse('leaving');
     await untilPublishes(nurse, MAX_IN_FLIGHT);
-    nurse.send({ cmd: 'unsubscribe', messageId: 1, unsubscriptions: [ward.alarmFilter] });
+    nurse.send({ cmd: 'unsubscribe', messageId: 1, unsubscriptions: [home.alarmFilter] });
     await nurse.next('unsuback');
-    await ward.alarm(10);
+    await home.alarm(10);
     nurse.vanish();
 
     // The entries are still queued after a restart, although the filter is gone.
     await gateway.kill();
     await gateway.start();
-    const again = await ward.nurse('leaving');
-    await ward.alarm(1);
-    await ward.sensor.message();
+    const again = await home.nurse('leaving');
+    await home.alarm(1);
+    await home.sensor.message();
     await again.untilCount(301);
     await again.end();
     expect(numbersOf(again.received.filter(({ topic }) => !topic.endsWith('/x')))).toEqual(
@@ -332,18 +332,18 @@ describe('a persistent session', () => {
   });
 
   it('ends with its backlog when its client connects with a clean session', async () => {
-    ward = await Ward.open(gateway);
-    await ward.absentNurse('fresh');
-    await ward.alarm(5);
-    const clean = await Subscriber.connect(gateway, ward.viewer, {
+    home = await NumberedHome.open(gateway);
+    await home.absentNurse('fresh');
+    await home.alarm(5);
+    const clean = await Subscriber.connect(gateway, home.viewer, {
       clientId: 'fresh',
       clean: true,
     });
     await clean.end();
     const again = await rawNurse('fresh');
     expect(again.packets[0]).toMatchObject({ cmd: 'connack', sessionPresent: false });
-    await again.subscribe([ward.alarmFilter]);
-    await ward.alarm();
+    await again.subscribe([home.alarmFilter]);
+    await home.alarm();
     await untilPublishes(again, 1);
     expect(numbersOf(textsOf(again))).toEqual([5]);
     again.vanish();

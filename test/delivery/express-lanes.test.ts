@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { ArrayLogs } from './array-logs.js';
 import { BRIDGE, DEVICES, Run } from './model.js';
-import { numberIn } from './world.js';
+import { numberIn } from './running-delivery.js';
 
 const BACKLOG = 30;
 

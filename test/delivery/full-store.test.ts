@@ -7,7 +7,7 @@ import { Keys } from '../../src/store/keys.js';
 import { LogStore } from '../../src/store/log-store.js';
 import { SessionStoreRedis } from '../../src/store/session-store-redis.js';
 import { RedisServer } from '../harness/redis-server.js';
-import { Connection, numbered, nurseOwner, silent } from './world.js';
+import { Connection, numbered, nurseOwner, silent } from './running-delivery.js';
 
 const ENTRIES = 200;
 const DAY_MS = 24 * 3_600_000;

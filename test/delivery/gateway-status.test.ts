@@ -5,7 +5,7 @@ import { GatewayStatus } from '../../src/delivery/gateway-status.js';
 import { LogWriter } from '../../src/delivery/log-writer.js';
 import { Health } from '../../src/site/health.js';
 import { StoreHeadroom } from '../../src/site/store-headroom.js';
-import { silent, World } from './world.js';
+import { RunningDelivery, silent } from './running-delivery.js';
 
 const INTERVAL_MS = 30_000;
 const START_MS = Date.UTC(2026, 10, 21);
@@ -21,7 +21,7 @@ const noLog = () => Promise.reject(new Error('not to be stored'));
 beforeEach(async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   told = [];
-  const { deliveries } = await World.begin();
+  const { deliveries } = await RunningDelivery.begin();
   const retained = {
     store: async (message: DirectMessage) => {
       told.push(message);

@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { BAD_SUBSCRIBERS, type BadSubscriber } from '../harness/bad-subscribers.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
+import { NumberedHome, numbersOf, range } from '../harness/numbered-home.js';
 import { RawClient } from '../harness/raw-client.js';
-import { numbersOf, range, Ward } from './ward.js';
 
 /** Generous, for a machine that runs other tests too; the benchmark holds the 99th percentile. */
 const PROMPT_MS = 1_000;
@@ -18,7 +18,7 @@ const FILTERS = 1_000;
 const HELD_UP_MS = 1_000;
 
 let gateway: GatewayProcess;
-let ward: Ward;
+let home: NumberedHome;
 let bad: BadSubscriber[] = [];
 
 beforeAll(async () => {
@@ -26,20 +26,20 @@ beforeAll(async () => {
 });
 
 beforeEach(async () => {
-  ward = await Ward.open(gateway, 2);
+  home = await NumberedHome.open(gateway, 2);
 });
 
 afterEach(async () => {
   for (const one of bad) one.end();
   bad = [];
-  await ward.close();
+  await home.close();
 });
 
 afterAll(() => gateway.remove());
 
 /** The longest time that a ping of another client waited while something was done. */
 async function worstPingMs(doing: () => Promise<void>): Promise<number> {
-  const other = await RawClient.connect(gateway, ward.viewer);
+  const other = await RawClient.connect(gateway, home.viewer);
   let worstMs = 0;
   let isDone = false;
   const done = doing().finally(() => {
@@ -61,16 +61,16 @@ async function latenciesMs(nurse: Subscriber, count: number): Promise<number[]> 
   for (let left = count; left > 0; left--) {
     const expected = nurse.received.length + 1;
     const begunMs = performance.now();
-    await Promise.all([ward.sensor.alarm(), nurse.untilCount(expected)]);
+    await Promise.all([home.sensor.alarm(), nurse.untilCount(expected)]);
     latencies.push(performance.now() - begunMs);
   }
   return latencies.sort((one, other) => one - other);
 }
 
 async function expectPrompt(): Promise<void> {
-  const nurse = await Subscriber.connect(gateway, ward.viewer);
-  await nurse.subscribe(ward.alarmFilter);
-  const filler = ward.sensors.at(-1);
+  const nurse = await Subscriber.connect(gateway, home.viewer);
+  await nurse.subscribe(home.alarmFilter);
+  const filler = home.sensors.at(-1);
   await filler?.alarm(FILLING, FILLING_TEXT);
   const filledAtMs = performance.now();
   await nurse.untilCount(FILLING);
@@ -78,19 +78,19 @@ async function expectPrompt(): Promise<void> {
   const latencies = await latenciesMs(nurse, ALARMS);
   expect(latencies.at(-1)).toBeLessThan(PROMPT_MS);
   expect(latencies[ALARMS / 2]).toBeLessThan(MEDIAN_PROMPT_MS);
-  expect(numbersOf(nurse.received, ward.sensor.device.id)).toEqual(range(0, ALARMS));
+  expect(numbersOf(nurse.received, home.sensor.device.id)).toEqual(range(0, ALARMS));
   await nurse.end();
 }
 
 describe('guarantee 5: a subscriber is served promptly beside one that', () => {
   it.each([...BAD_SUBSCRIBERS])('%s', async (_what, begin) => {
-    bad = [await begin(gateway, ward.viewer, ward.locationId)];
+    bad = [await begin(gateway, home.viewer, home.locationId)];
     await expectPrompt();
   });
 
   it('does any of these, all at once', async () => {
     for (const begin of BAD_SUBSCRIBERS.values()) {
-      bad.push(await begin(gateway, ward.viewer, ward.locationId));
+      bad.push(await begin(gateway, home.viewer, home.locationId));
     }
     await expectPrompt();
   });
@@ -101,12 +101,12 @@ describe.each([
   ['persistent', false],
 ])('guarantee 5: nobody waits for a %s session that', (_name, clean) => {
   const messageIds = Array.from({ length: FILTERS }, (_, at) => at + 1);
-  const filterOf = (at: number) => `care-homes/${ward.locationId}/devices/+/x${at}/#`;
+  const filterOf = (at: number) => `care-homes/${home.locationId}/devices/+/x${at}/#`;
   let client: RawClient;
 
   beforeEach(async () => {
-    const clientId = `many-${ward.locationId}`;
-    client = await RawClient.connect(gateway, ward.viewer, { clientId, clean });
+    const clientId = `many-${home.locationId}`;
+    client = await RawClient.connect(gateway, home.viewer, { clientId, clean });
   });
 
   afterEach(() => client.vanish());

@@ -4,7 +4,7 @@ import type { AlarmLogItem, Appended, NewAlarm } from '../../src/delivery/log-en
 import { LogWriter } from '../../src/delivery/log-writer.js';
 import { deviceContext } from '../../src/domain/messages.js';
 import { newId } from '../../src/domain/notation.js';
-import { Connection, numbered, numberIn, silent, World } from './world.js';
+import { Connection, numbered, numberIn, RunningDelivery, silent } from './running-delivery.js';
 
 const location = { id: 'home', name: 'Haus am See', order: 1 };
 const device = {
@@ -20,10 +20,10 @@ let answers: (() => void)[];
 
 beforeEach(async () => {
   vi.useFakeTimers();
-  const world = await World.begin();
-  const { deliveries } = world;
+  const delivery = await RunningDelivery.begin();
+  const { deliveries } = delivery;
   connection = new Connection();
-  (await world.subscribed('nurse', 'a')).connect(connection);
+  (await delivery.subscribed('nurse', 'a')).connect(connection);
   answers = [];
   let last = 0;
   const append = async (alarms: readonly AlarmLogItem[]): Promise<Appended[]> => {

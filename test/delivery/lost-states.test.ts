@@ -20,7 +20,7 @@ const NURSE = { id: newId(), name: 'Nurse' };
 const ACTOR = { type: 'access-token', id: NURSE.id, address: null, requestId: null } as const;
 
 /** A history with the writer of the alarm log, as the gateway has it. */
-class Ward extends AlarmWorld {
+class LogWorld extends AlarmWorld {
   readonly #writer: LogWriter<AlarmLogItem>;
 
   constructor(at: { socketPath: string }) {
@@ -83,19 +83,19 @@ class Ward extends AlarmWorld {
 }
 
 it('records states again that a restored store has lost, after their alarms', async () => {
-  const ward = new Ward(place);
-  const first = await ward.raise();
-  const backup = await ward.backUp();
-  const second = await ward.raise();
-  await ward.give(first, 'acknowledged');
-  await ward.give(second, 'resolved');
-  await ward.restoreBackUp(backup);
-  expect(await ward.states()).toEqual({ [first]: 'raised' });
-  const third = await ward.raise();
+  const world = new LogWorld(place);
+  const first = await world.raise();
+  const backup = await world.backUp();
+  const second = await world.raise();
+  await world.give(first, 'acknowledged');
+  await world.give(second, 'resolved');
+  await world.restoreBackUp(backup);
+  expect(await world.states()).toEqual({ [first]: 'raised' });
+  const third = await world.raise();
   const expected = { [first]: 'acknowledged', [second]: 'resolved', [third]: 'raised' };
-  await expect.poll(() => ward.states()).toEqual(expected);
-  expect(await ward.redis.xlen(ward.keys.auditLog)).toBe(2);
-  const entries = await ward.logs.read('alarms', 0, 10);
+  await expect.poll(() => world.states()).toEqual(expected);
+  expect(await world.redis.xlen(world.keys.auditLog)).toBe(2);
+  const entries = await world.logs.read('alarms', 0, 10);
   const heads = entries.map(({ topic, payload }) => {
     const { id } = JSON.parse(payload.toString());
     return [topic.split('/').at(-2), id];

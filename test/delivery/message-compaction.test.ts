@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { MessageCompaction } from '../../src/delivery/message-compaction.js';
 import { ArrayLogs } from './array-logs.js';
 import { MemorySessions } from './memory-sessions.js';
-import { Connection, LIMITS, numbered, numberIn, World } from './world.js';
+import { Connection, LIMITS, numbered, numberIn, RunningDelivery } from './running-delivery.js';
 
 const QUIET = 3;
 const BUSY = 225_000;
@@ -11,50 +11,50 @@ const limits = { ...LIMITS, maxQueued: 10_000 };
 
 it('keeps the few messages queued for a quiet home, and hardly any of a busy one', async () => {
   const [logs, store] = [new ArrayLogs(), new MemorySessions()];
-  let world = await World.begin({ logs, store, limits });
-  await world.subscribed('quiet', 'quiet/#');
-  const reader = await world.subscribed('busy', 'busy/#');
+  let delivery = await RunningDelivery.begin({ logs, store, limits });
+  await delivery.subscribed('quiet', 'quiet/#');
+  const reader = await delivery.subscribed('busy', 'busy/#');
   const connection = new Connection();
   reader.connect(connection);
   let kept = 0;
   for (let n = 0; n < BUSY; n += BATCH) {
     const isQuiet = n % (BUSY / QUIET) === 0;
-    if (isQuiet) await world.append('messages', [numbered(n, 'quiet/x')]);
+    if (isQuiet) await delivery.append('messages', [numbered(n, 'quiet/x')]);
     const items = Array.from({ length: BATCH }, (_, at) => numbered(n + at, 'busy/x'));
-    await world.append('messages', items);
+    await delivery.append('messages', items);
     for (let isAll = false; !isAll; ) {
       await logs.idle();
       const lot = connection.unacknowledged.splice(0);
       for (const { messageId } of lot) reader.acknowledge(messageId);
       isAll = lot.length === 0;
     }
-    if (n % 10_000 === 0) await world.keep();
+    if (n % 10_000 === 0) await delivery.keep();
     kept = Math.max(kept, await logs.messageCount());
   }
   expect(kept).toBeLessThan(25_000);
-  await world.keep();
+  await delivery.keep();
   expect(await logs.messageCount()).toBeLessThan(11_000);
 
-  await world.sessions.stop();
-  world = await World.begin({ logs, store, limits });
+  await delivery.sessions.stop();
+  delivery = await RunningDelivery.begin({ logs, store, limits });
   const away = new Connection();
-  world.consumer('quiet').connect(away);
-  await world.settled();
+  delivery.consumer('quiet').connect(away);
+  await delivery.settled();
   expect(away.sent.map(numberIn)).toEqual([0, BUSY / 3, (2 * BUSY) / 3]);
 });
 
 it('removes messages that no selection needs, and keeps those of ended filters', async () => {
   const logs = new ArrayLogs();
-  const world = await World.begin({ logs, limits });
-  const nurse = await world.subscribed('nurse', 'a', 'b');
-  await world.append('messages', [numbered(1, 'a'), numbered(2, 'b'), numbered(3, 'c')]);
-  await world.unsubscribe('nurse', ['b']);
-  await world.append('messages', [numbered(4, 'b'), numbered(5, 'a'), numbered(6, 'c')]);
-  const compaction = new MessageCompaction(logs, world.deliveries);
+  const delivery = await RunningDelivery.begin({ logs, limits });
+  const nurse = await delivery.subscribed('nurse', 'a', 'b');
+  await delivery.append('messages', [numbered(1, 'a'), numbered(2, 'b'), numbered(3, 'c')]);
+  await delivery.unsubscribe('nurse', ['b']);
+  await delivery.append('messages', [numbered(4, 'b'), numbered(5, 'a'), numbered(6, 'c')]);
+  const compaction = new MessageCompaction(logs, delivery.deliveries);
   expect(await compaction.compact()).toBe(3);
-  world.forgetTails();
+  delivery.forgetTails();
   const connection = new Connection();
   nurse.connect(connection);
-  await world.settled();
+  await delivery.settled();
   expect(connection.sent.map(numberIn)).toEqual([1, 2, 5]);
 });

@@ -20,7 +20,7 @@ function step(text: string, run: Step['run']): Step {
 /** Saves until the store goes away. */
 async function saveSome(run: Run, writes: number): Promise<void> {
   run.store.writesLeft = writes;
-  await run.world.sessions.saveAll().catch(() => undefined);
+  await run.delivery.sessions.saveAll().catch(() => undefined);
   run.store.writesLeft = Number.POSITIVE_INFINITY;
 }
 
@@ -82,11 +82,11 @@ function stepsFor(peers: readonly PeerOptions[]) {
         run.keepBounds();
       }),
     ),
-    fc.constant(step('keep', (run) => run.world.keep())),
+    fc.constant(step('keep', (run) => run.delivery.keep())),
     fc.constant(step('compact', (run) => run.compact())),
-    fc.constant(step('save what moved', (run) => run.world.sessions.saveCursors())),
+    fc.constant(step('save what moved', (run) => run.delivery.sessions.saveCursors())),
     fc.nat({ max: 4 }).map((writes) => step(`save ${writes}`, (run) => saveSome(run, writes))),
-    fc.constant(step('tails are forgotten', (run) => run.world.forgetTails())),
+    fc.constant(step('tails are forgotten', (run) => run.delivery.forgetTails())),
     fc.constant(step('mark', (run) => run.mark())),
     fc
       .tuple(fc.boolean(), fc.boolean())

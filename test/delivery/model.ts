@@ -10,7 +10,7 @@ import type { TestLogs } from './array-logs.js';
 import { GatedReader } from './gated-reader.js';
 import { type Happened, type Item, isAtMost, Ledger } from './ledger.js';
 import { MemorySessions } from './memory-sessions.js';
-import { Connection, numbered, numberIn, World } from './world.js';
+import { Connection, numbered, numberIn, RunningDelivery } from './running-delivery.js';
 
 const MAX_IN_FLIGHT = 4;
 const MAX_AGE_MS = 1_000;
@@ -91,7 +91,7 @@ export class Run {
   readonly #items: Record<LogName, Item[]> = { alarms: [], messages: [] };
   #numbers = 0;
   #reader: GatedReader;
-  #world: World | undefined;
+  #delivery: RunningDelivery | undefined;
   #isMarked = true;
   #nowMs = Date.UTC(2026, 0, 1);
 
@@ -104,13 +104,13 @@ export class Run {
   static async begin(logs: TestLogs, peers: readonly PeerOptions[] = PEERS): Promise<Run> {
     const run = new Run(logs, peers);
     await run.#begin();
-    for (const { name, filters } of peers) await run.world.subscribed(name, ...filters);
+    for (const { name, filters } of peers) await run.delivery.subscribed(name, ...filters);
     return run;
   }
 
-  get world(): World {
-    if (this.#world === undefined) throw new Error('not begun');
-    return this.#world;
+  get delivery(): RunningDelivery {
+    if (this.#delivery === undefined) throw new Error('not begun');
+    return this.#delivery;
   }
 
   peer(name: string): Peer {
@@ -120,7 +120,7 @@ export class Run {
   }
 
   consumer({ name }: Peer): Consumer {
-    return this.world.consumer(name);
+    return this.delivery.consumer(name);
   }
 
   async append(log: LogName, device: string, count = 1, bytes = 0): Promise<void> {
@@ -129,7 +129,7 @@ export class Run {
       numbered(++this.#numbers, topic, this.#nowMs, bytes),
     );
     const first = this.#numbers - count + 1;
-    const sequences = await this.world.append(log, items);
+    const sequences = await this.delivery.append(log, items);
     for (const [index, sequence] of sequences.entries()) {
       const place = { topic, receivedAtMs: this.#nowMs, isLost: false };
       const item = { n: first + index, sequence, ...place };
@@ -143,7 +143,7 @@ export class Run {
   /** Publishes from all devices in turn while all peers are away; then all connect. */
   async buildBacklog(count: number): Promise<void> {
     for (let n = 0; n < count; n++) await this.append('alarms', DEVICES[n % DEVICES.length] ?? '');
-    this.world.forgetTails();
+    this.delivery.forgetTails();
     for (const peer of this.peers) this.connect(peer);
   }
 
@@ -165,13 +165,13 @@ export class Run {
   async subscribe(peer: Peer, filter: string, qos: QoS): Promise<void> {
     peer.filters.set(filter, qos);
     this.#filtersChanged(peer);
-    await this.world.subscribe(peer.name, [{ filter, qos }]);
+    await this.delivery.subscribe(peer.name, [{ filter, qos }]);
   }
 
   async unsubscribe(peer: Peer, filter: string): Promise<void> {
     peer.filters.delete(filter);
     this.#filtersChanged(peer);
-    await this.world.unsubscribe(peer.name, [filter]);
+    await this.delivery.unsubscribe(peer.name, [filter]);
   }
 
   /** Acknowledges one of the messages in flight, not always the oldest. */
@@ -205,7 +205,7 @@ export class Run {
   /** Restarts; a kill loses unsaved state, a stop saves first. */
   async restart(isKill: boolean, marksAtOnce: boolean): Promise<void> {
     this.#happened.hasCrashed ||= isKill;
-    if (!isKill) await this.world.sessions.stop();
+    if (!isKill) await this.delivery.sessions.stop();
     for (const peer of this.peers) {
       peer.connection = undefined;
       peer.lacksMarks ||= peer.hasChanged;
@@ -216,7 +216,7 @@ export class Run {
 
   /** Sets the marks, which a start leaves to the background. */
   async mark(): Promise<void> {
-    if (!this.#isMarked) await this.world.markBacklogs();
+    if (!this.#isMarked) await this.delivery.markBacklogs();
     this.#isMarked = true;
   }
 
@@ -225,12 +225,12 @@ export class Run {
   }
 
   keepBounds(): void {
-    for (const consumer of this.world.deliveries.consumers) consumer.keepBounds();
+    for (const consumer of this.delivery.deliveries.consumers) consumer.keepBounds();
   }
 
   async compact(): Promise<void> {
-    await this.world.sessions.saveCursors();
-    await new MessageCompaction(this.logs, this.world.deliveries).compact();
+    await this.delivery.sessions.saveCursors();
+    await new MessageCompaction(this.logs, this.delivery.deliveries).compact();
   }
 
   /**
@@ -252,7 +252,7 @@ export class Run {
     this.#happened.hasLost = true;
     lose(last);
     await notice();
-    await this.world.upkeep.checkpoint();
+    await this.delivery.upkeep.checkpoint();
   }
 
   check(): void {
@@ -290,7 +290,7 @@ export class Run {
         peer.ledgers[log].checkDrained(cursors[log], oldestMs, this.#happened);
       }
     }
-    await this.world.keep();
+    await this.delivery.keep();
     expect(await this.logs.read('messages', 0, 1)).toEqual([]);
   }
 
@@ -306,7 +306,7 @@ export class Run {
     vi.clearAllTimers();
     this.store.writesLeft = Number.POSITIVE_INFINITY;
     this.#reader = new GatedReader(this.logs);
-    this.#world = await World.begin({
+    this.#delivery = await RunningDelivery.begin({
       logs: this.logs,
       reader: this.#reader,
       store: this.store,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LogName } from '../../src/delivery/log-entry.js';
 import { ArrayLogs } from './array-logs.js';
-import { Connection, LIMITS, numbered, World } from './world.js';
+import { Connection, LIMITS, numbered, RunningDelivery } from './running-delivery.js';
 
 const PAGE_ENTRIES = 500;
 const STEPS = 100;
@@ -48,14 +48,14 @@ class SlowLogs extends ArrayLogs {
 async function feed({ log, reads, arrive, maxQueued, answersAfter }: Fed) {
   const logs = new SlowLogs(answersAfter);
   const limits = { ...LIMITS, maxInFlight: 2 * reads, maxQueued, maxQueuedBytes: 1e9 };
-  const world = await World.begin({ logs, limits });
-  const consumer = await world.subscribed('reader', 'a');
+  const delivery = await RunningDelivery.begin({ logs, limits });
+  const consumer = await delivery.subscribed('reader', 'a');
   const connection = new Connection();
   consumer.connect(connection);
   let [n, got, readsBefore] = [0, 0, 0];
   for (let step = 0; step < STEPS; step++) {
     if (step === WARM_UP_STEPS) [got, readsBefore] = [0, logs.reads];
-    await world.append(
+    await delivery.append(
       log,
       Array.from({ length: arrive }, () => numbered(++n, 'a')),
     );

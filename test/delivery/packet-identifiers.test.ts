@@ -1,35 +1,35 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { GatewayHere } from '../harness/gateway-here.js';
+import { NumberedHome } from '../harness/numbered-home.js';
 import { RawClient } from '../harness/raw-client.js';
 import { acknowledge, publishesOf, untilPublishes } from './raw-nurse.js';
-import { Ward } from './ward.js';
 
 let gateway: GatewayHere;
-let ward: Ward;
+let home: NumberedHome;
 
 beforeAll(async () => {
   gateway = await GatewayHere.start();
 });
 
-afterEach(() => ward.close());
+afterEach(() => home.close());
 afterAll(() => gateway.remove());
 
 /** A persistent session over bare packets, which acknowledges nothing by itself. */
 async function rawNurse(clientId: string): Promise<RawClient> {
-  return RawClient.connect(gateway, ward.viewer, { clientId, clean: false });
+  return RawClient.connect(gateway, home.viewer, { clientId, clean: false });
 }
 
 it('an unacknowledged message is sent again with DUP under its packet identifier', async () => {
   // [MQTT-4.4.0-1], [MQTT-3.3.1-1]
-  ward = await Ward.open(gateway, 1);
+  home = await NumberedHome.open(gateway, 1);
   const first = await rawNurse('same-identifiers');
-  await first.subscribe([ward.alarmFilter]);
-  await ward.alarm(5);
+  await first.subscribe([home.alarmFilter]);
+  await home.alarm(5);
   await untilPublishes(first, 5);
   acknowledge(first, 0, 2);
   await first.ping();
   first.vanish();
-  await ward.alarm(2);
+  await home.alarm(2);
   const second = await rawNurse('same-identifiers');
   await untilPublishes(second, 5);
   const [again, fresh] = [publishesOf(second).slice(0, 3), publishesOf(second).slice(3)];
@@ -45,7 +45,7 @@ it('an unacknowledged message is sent again with DUP under its packet identifier
   await gateway.start();
   const third = await rawNurse('same-identifiers');
   await untilPublishes(third, 5);
-  await ward.alarm();
+  await home.alarm();
   await untilPublishes(third, 6);
   expect(publishesOf(third).map(({ dup }) => dup)).toEqual([true, true, true, true, true, false]);
   third.vanish();
@@ -53,10 +53,10 @@ it('an unacknowledged message is sent again with DUP under its packet identifier
 
 describe('a delayed acknowledgement of a client', () => {
   it('acknowledges no other message when it arrives after a restart of the gateway', async () => {
-    ward = await Ward.open(gateway, 1);
+    home = await NumberedHome.open(gateway, 1);
     const first = await rawNurse('put-off');
-    await first.subscribe([ward.alarmFilter]);
-    await ward.alarm(200);
+    await first.subscribe([home.alarmFilter]);
+    await home.alarm(200);
     await untilPublishes(first, 100);
     acknowledge(first, 0, 50);
     await untilPublishes(first, 150);

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { DirectMessage } from '../../src/delivery/direct-queue.js';
 import { RetainedFeed } from '../../src/delivery/retained-feed.js';
-import { Connection, numbered, World } from './world.js';
+import { Connection, numbered, RunningDelivery } from './running-delivery.js';
 
 function message(topic: string, value: string): DirectMessage {
   const payload = Buffer.from(value);
@@ -100,9 +100,9 @@ it('forgets filters of no subscription when a client goes on subscribing and uns
 it.each([0, 1] as const)(
   'sends no retained message after a newer one of its topic to a subscription at QoS %i',
   async (qos) => {
-    const world = await World.begin();
-    const consumer = await world.subscribed('board');
-    await world.subscribe('board', [{ filter: 'status', qos }]);
+    const delivery = await RunningDelivery.begin();
+    const consumer = await delivery.subscribed('board');
+    await delivery.subscribe('board', [{ filter: 'status', qos }]);
     const connection = new Connection();
     consumer.connect(connection);
     let answer: (page: readonly DirectMessage[]) => void = () => undefined;
@@ -118,9 +118,9 @@ it.each([0, 1] as const)(
       onFailure: () => undefined,
     });
     const newer = numbered(2, 'status');
-    await world.append('messages', [newer]);
+    await delivery.append('messages', [newer]);
     answer([message('status', 'old')]);
-    await world.settled();
+    await delivery.settled();
     expect(connection.sent.map(({ payload }) => payload)).toEqual([newer.payload]);
   },
 );

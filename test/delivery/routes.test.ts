@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type Member, Routes, type SelectionRule } from '../../src/delivery/routes.js';
 import type { QoS } from '../../src/delivery/subscriptions.js';
-import { LIMITS } from './world.js';
+import { LIMITS } from './running-delivery.js';
 
 const nothing = () => undefined;
 

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { freshCursor } from '../../src/delivery/cursor-state.js';
 import type { LogEntry } from '../../src/delivery/log-entry.js';
 import { SentEntries } from '../../src/delivery/sent-entries.js';
-import { numbered } from './world.js';
+import { numbered } from './running-delivery.js';
 
 function entry(sequence: number, bytes = 0): LogEntry {
   return { ...numbered(sequence, 'a', 0, bytes), log: 'alarms', sequence };

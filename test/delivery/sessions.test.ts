@@ -4,7 +4,7 @@ import { type SessionOwner, sessionKey } from '../../src/delivery/session.js';
 import { Sessions } from '../../src/delivery/sessions.js';
 import { ArrayLogs } from './array-logs.js';
 import { MemorySessions } from './memory-sessions.js';
-import { Connection, LIMITS, numbered, silent } from './world.js';
+import { Connection, LIMITS, numbered, silent } from './running-delivery.js';
 
 const FORGET_AFTER_MS = 7 * 24 * 3_600_000;
 const A_MINUTE_MS = 60_000;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LogEntry } from '../../src/delivery/log-entry.js';
 import { Tally } from '../../src/delivery/tally.js';
-import { numbered } from './world.js';
+import { numbered } from './running-delivery.js';
 
 const SPACING = { entries: 10, bytes: 1_000, ms: 100 };
 const FAR = Number.POSITIVE_INFINITY;

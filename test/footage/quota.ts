@@ -2,7 +2,7 @@ import { FootageQuota } from '../../src/footage/footage-quota.js';
 import { Health } from '../../src/site/health.js';
 import { QuotaWatch } from '../../src/site/quota-watch.js';
 import { SiteModel } from '../../src/site/site-model.js';
-import { silent } from '../delivery/world.js';
+import { silent } from '../delivery/running-delivery.js';
 
 /** The quota of a folder whose devices may keep as much as they like, or this much. */
 export function quotaOf(directory: string, maxBytes = Number.MAX_SAFE_INTEGER): FootageQuota {

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { newRecording } from '../../src/domain/footage.js';
 import { FootageRetention } from '../../src/footage/footage-retention.js';
-import { silent } from '../delivery/world.js';
+import { silent } from '../delivery/running-delivery.js';
 import { quotaOf } from './quota.js';
 
 const DAY_MS = 24 * 3_600_000;

@@ -1,8 +1,11 @@
+import { z } from 'zod';
 import { Api, type TestDevice, type TestToken } from './api.js';
 import { GatewayHere } from './gateway-here.js';
 import { GatewayProcess } from './gateway-process.js';
 import { connectDevice, Subscriber } from './mqtt-clients.js';
 import type { Environment, RunningGateway } from './running-gateway.js';
+
+const createdSchema = z.object({ id: z.string() });
 
 /** A gateway with one care home in it. */
 export class Home<Gateway extends RunningGateway = RunningGateway> {
@@ -36,9 +39,12 @@ export class Home<Gateway extends RunningGateway = RunningGateway> {
   }
 
   /** Creates a home in a running gateway. */
-  static async at<Gateway extends RunningGateway>(gateway: Gateway): Promise<Home<Gateway>> {
+  static async at<Gateway extends RunningGateway>(
+    gateway: Gateway,
+    name?: string,
+  ): Promise<Home<Gateway>> {
     const api = new Api(gateway);
-    const { id } = await api.createLocation();
+    const { id } = await api.createLocation(name);
     const viewer = await api.viewer(id);
     const manager = await api.createToken([{ location: id, role: 'manager' }]);
     return new Home(gateway, api, id, viewer, manager);
@@ -50,6 +56,28 @@ export class Home<Gateway extends RunningGateway = RunningGateway> {
 
   device(name?: string): Promise<TestDevice> {
     return this.api.createDevice(this.locationId, name);
+  }
+
+  /** Where the home is over HTTP. */
+  get path(): string {
+    return `/care-homes/${this.locationId}`;
+  }
+
+  /** Creates a group of rooms; returns its id. */
+  group(name: string): Promise<string> {
+    return this.#create('groups', { name });
+  }
+
+  /** Creates a room; returns its id. */
+  room(name: string, groupId?: string): Promise<string> {
+    return this.#create('rooms', { name, groupId });
+  }
+
+  /** Creates a device in the room. */
+  async deviceIn(targetRoomId: string, name?: string): Promise<TestDevice> {
+    const device = await this.device(name);
+    await this.api.json('POST', `${this.path}/devices/${device.id}/move`, { targetRoomId });
+    return device;
   }
 
   /** The filter of a device's forwarded messages, or of the given rest. */
@@ -64,9 +92,19 @@ export class Home<Gateway extends RunningGateway = RunningGateway> {
   }
 
   /** Publishes one more message of the device, after all that were accepted before. */
-  async publishLast(device: TestDevice, rest: string, payload: string): Promise<void> {
+  publishLast(device: TestDevice, rest: string, payload: string): Promise<void> {
+    return this.publish(device, rest, [payload]);
+  }
+
+  /** Publishes messages of the device at once, over one connection; the gateway has them when this resolves. */
+  async publish(device: TestDevice, rest: string, payloads: readonly string[]): Promise<void> {
     const sensor = await connectDevice(this.gateway, device);
-    await sensor.publishAsync(`devices/${device.id}/${rest}`, payload, { qos: 1 });
+    const topic = `devices/${device.id}/${rest}`;
+    await Promise.all(payloads.map((payload) => sensor.publishAsync(topic, payload, { qos: 1 })));
     await sensor.endAsync();
+  }
+
+  async #create(kind: string, body: object): Promise<string> {
+    return createdSchema.parse(await this.api.json('POST', `${this.path}/${kind}`, body)).id;
   }
 }

@@ -1,17 +1,17 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { range, Ward } from '../delivery/ward.js';
 import { Api, type TestToken } from '../harness/api.js';
 import { EventReader } from '../harness/event-reader.js';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
+import { NumberedHome, range } from '../harness/numbered-home.js';
 import type { RunningGateway } from '../harness/running-gateway.js';
 
 let gateway: RunningGateway;
 let api: Api;
-let ward: Ward;
+let home: NumberedHome;
 let readers: EventReader[] = [];
 let sockets: Socket[] = [];
 
@@ -22,7 +22,7 @@ async function start(environment: Record<string, string> = {}): Promise<void> {
 async function openIn(started: RunningGateway): Promise<void> {
   gateway = started;
   api = new Api(gateway);
-  ward = await Ward.open(gateway, 1);
+  home = await NumberedHome.open(gateway, 1);
 }
 
 beforeEach(() => {
@@ -33,12 +33,12 @@ beforeEach(() => {
 afterEach(async () => {
   for (const reader of readers) reader.close();
   for (const socket of sockets) socket.destroy();
-  await ward.close();
+  await home.close();
   await gateway.remove();
 });
 
-async function read(token: TestToken = ward.viewer): Promise<EventReader> {
-  const reader = await EventReader.open(gateway, token, { filters: [ward.alarmFilter] });
+async function read(token: TestToken = home.viewer): Promise<EventReader> {
+  const reader = await EventReader.open(gateway, token, { filters: [home.alarmFilter] });
   readers.push(reader);
   return reader;
 }
@@ -53,14 +53,14 @@ async function metric(name: string): Promise<number> {
 }
 
 /** Opens a stream, and reads none of it. */
-async function freeze(filter = ward.alarmFilter): Promise<Socket> {
+async function freeze(filter = home.alarmFilter): Promise<Socket> {
   const { address: host, port } = gateway.addresses.http;
   const socket = connect({ host, port });
   sockets.push(socket);
   socket.on('error', () => undefined);
   socket.pause();
   const path = `/events?filter=${encodeURIComponent(filter)}`;
-  const authorization = `Authorization: Bearer ${ward.viewer.token}`;
+  const authorization = `Authorization: Bearer ${home.viewer.token}`;
   socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n${authorization}\r\n\r\n`);
   await once(socket, 'readable');
   return socket;
@@ -69,13 +69,13 @@ async function freeze(filter = ward.alarmFilter): Promise<Socket> {
 describe('an event stream ends', () => {
   it('at once when its token is deleted, and others go on', async () => {
     await start();
-    const token = await api.viewer(ward.locationId);
+    const token = await api.viewer(home.locationId);
     const [reader, other] = [await read(token), await read()];
     await Promise.all([reader.opened(), other.opened()]);
     await api.json('DELETE', `/access-tokens/${token.id}`);
     await reader.untilEnd(1_000);
     expect(await statusOf(token)).toBe(401);
-    await ward.alarm();
+    await home.alarm();
     await other.untilAlarms(1);
     expect(reader.alarms()).toEqual([]);
   });
@@ -83,7 +83,7 @@ describe('an event stream ends', () => {
   it('when its token expires', async () => {
     await start();
     const expiresAt = new Date(Date.now() + 2_000).toISOString();
-    const grants = [{ location: ward.locationId, role: 'viewer' }];
+    const grants = [{ location: home.locationId, role: 'viewer' }];
     const reader = await read(await api.createToken(grants, 'short', expiresAt));
     await reader.opened();
     await reader.untilEnd(5_000);
@@ -120,11 +120,11 @@ describe('a stream that nobody reads', () => {
 
   it('is ended and named, and costs others no alarm and no time', async () => {
     await start();
-    const nurse = await Subscriber.connect(gateway, ward.viewer);
-    await nurse.subscribe(ward.alarmFilter);
+    const nurse = await Subscriber.connect(gateway, home.viewer);
+    await nurse.subscribe(home.alarmFilter);
     const reader = await read();
     await reader.opened();
-    const { device } = ward.sensor;
+    const { device } = home.sensor;
     const talker = await connectDevice(gateway, device);
     await freeze('care-homes/#');
     const long = JSON.stringify('x'.repeat(20_000));
@@ -135,7 +135,7 @@ describe('a stream that nobody reads', () => {
         talker.publishAsync(`devices/${device.id}/x`, long, { qos: 1 }),
       );
       const startedAtMs = performance.now();
-      await ward.alarm();
+      await home.alarm();
       await Promise.all([nurse.untilCount(alarms), reader.untilAlarms(alarms)]);
       worstMs = Math.max(worstMs, performance.now() - startedAtMs);
       await Promise.all(publishing);
@@ -144,7 +144,7 @@ describe('a stream that nobody reads', () => {
     // The two sensors' connections, the nurse, and the stream that is read.
     expect(await metric('gateway_connections')).toBe(4);
     expect(JSON.stringify(reader.alarms().map(({ data }) => data))).toBe(
-      JSON.stringify(range(0, ward.alarmCount).map((n) => ({ n }))),
+      JSON.stringify(range(0, home.alarmCount).map((n) => ({ n }))),
     );
     await talker.endAsync();
     await nurse.end();
@@ -154,15 +154,15 @@ describe('a stream that nobody reads', () => {
 describe('an event stream counts', () => {
   it('as a connection of its token, which MQTT shares', async () => {
     await start({ GATEWAY_LIMITS_TOKEN_CONNECTIONS: '3' });
-    const nurse = await Subscriber.connect(gateway, ward.viewer);
+    const nurse = await Subscriber.connect(gateway, home.viewer);
     const [first, second] = [await read(), await read()];
     await Promise.all([first.opened(), second.opened()]);
     const denied = await read();
     expect(denied.response.statusCode).toBe(429);
     expect(Number(denied.response.headers['retry-after'])).toBeGreaterThan(0);
-    await expect(Subscriber.connect(gateway, ward.viewer)).rejects.toThrow();
+    await expect(Subscriber.connect(gateway, home.viewer)).rejects.toThrow();
     // Another token has places of its own.
-    expect(await statusOf(await api.viewer(ward.locationId))).toBe(200);
+    expect(await statusOf(await api.viewer(home.locationId))).toBe(200);
     first.close();
     await expect.poll(() => statusOf()).toBe(200);
     await nurse.end();
@@ -172,14 +172,14 @@ describe('an event stream counts', () => {
     await start();
     const reader = await read();
     await reader.opened();
-    await ward.alarm();
+    await home.alarm();
     await reader.untilAlarms(1);
     const listed = () => api.json('GET', '/connections');
     await expect.poll(listed).toMatchObject({
       connections: [
         {
           clientId: expect.stringMatching(/^events-/),
-          principal: { type: 'access-token', id: ward.viewer.id },
+          principal: { type: 'access-token', id: home.viewer.id },
           ...{ address: '127.0.0.1', protocol: 'sse', mqttVersion: null, keepAliveSeconds: null },
           backlog: { alarms: 0, messages: 0 },
         },

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { range, Ward } from '../delivery/ward.js';
 import { EventReader, type EventRequest } from '../harness/event-reader.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
+import { NumberedHome, range } from '../harness/numbered-home.js';
 import { Store } from '../harness/store.js';
 
 const ALARMS = 1_000;
@@ -11,7 +11,7 @@ const ALARMS = 1_000;
 const LONG_MS = 90_000;
 
 let gateway: GatewayProcess;
-let ward: Ward;
+let home: NumberedHome;
 let readers: EventReader[] = [];
 
 beforeAll(async () => {
@@ -19,20 +19,20 @@ beforeAll(async () => {
 });
 
 beforeEach(async () => {
-  ward = await Ward.open(gateway, 2);
+  home = await NumberedHome.open(gateway, 2);
 });
 
 afterEach(async () => {
   for (const reader of readers) reader.close();
   readers = [];
-  await ward.close();
+  await home.close();
 });
 
 afterAll(() => gateway.remove());
 
 async function read(request: EventRequest = {}): Promise<EventReader> {
-  const reader = await EventReader.open(gateway, ward.viewer, {
-    filters: [ward.alarmFilter],
+  const reader = await EventReader.open(gateway, home.viewer, {
+    filters: [home.alarmFilter],
     ...request,
   });
   readers.push(reader);
@@ -49,7 +49,7 @@ function numbersOf(reader: EventReader, deviceId: string): unknown[] {
 
 /** Expects each alarm from a number on, in order and once. */
 function expectAllFrom(first: number, reader: EventReader): void {
-  for (const { device, alarms } of ward.sensors) {
+  for (const { device, alarms } of home.sensors) {
     expect(numbersOf(reader, device.id)).toEqual(range(first, alarms));
   }
 }
@@ -67,8 +67,8 @@ describe('an event stream that goes on from Last-Event-ID', () => {
     async () => {
       const first = await read();
       const { position } = await first.opened();
-      await ward.alarm(ALARMS / 2);
-      const feeding = ward.alarm(ALARMS / 2);
+      await home.alarm(ALARMS / 2);
+      const feeding = home.alarm(ALARMS / 2);
       const reader = await read({ lastEventId: position });
       expect(await reader.opened()).toEqual({ position, missed: false });
       await feeding;
@@ -77,7 +77,7 @@ describe('an event stream that goes on from Last-Event-ID', () => {
       expectRisingPositions(reader);
       const further = await read({ lastEventId: reader.lastEventId, isInQuery: true });
       await further.opened();
-      await ward.alarm(2);
+      await home.alarm(2);
       await further.untilAlarms(2);
       expectAllFrom(ALARMS / 2, further);
     },
@@ -89,7 +89,7 @@ describe('an event stream that goes on from Last-Event-ID', () => {
     async () => {
       const first = await read();
       let { position } = await first.opened();
-      const feeding = ward.alarm(ALARMS);
+      const feeding = home.alarm(ALARMS);
       const seen: string[] = [];
       while (seen.length < ALARMS) {
         const reader = await read({ lastEventId: position });
@@ -111,9 +111,9 @@ describe('an event stream that goes on from Last-Event-ID', () => {
     async () => {
       const before = await read();
       await before.opened();
-      await ward.alarm(ALARMS);
+      await home.alarm(ALARMS);
       await before.untilAlarms(ALARMS / 2);
-      const feeding = ward.alarm(ALARMS);
+      const feeding = home.alarm(ALARMS);
       await gateway.kill();
       await before.untilEnd();
       await gateway.start();
@@ -130,7 +130,7 @@ describe('an event stream that goes on from Last-Event-ID', () => {
 
   it('marks alarms as late only when they are', async () => {
     const first = await read();
-    await ward.alarm(2);
+    await home.alarm(2);
     await first.untilAlarms(2);
     const reader = await read({ lastEventId: (await first.opened()).position });
     await reader.untilAlarms(2);
@@ -140,12 +140,12 @@ describe('an event stream that goes on from Last-Event-ID', () => {
   it('sends live copies and answers at once when the store does not answer', async () => {
     const first = await read();
     await first.opened();
-    await ward.alarm(2);
+    await home.alarm(2);
     await first.untilAlarms(2);
     const store = await Store.of(gateway);
     store.freeze();
     try {
-      const publishing = ward.sensor.alarm();
+      const publishing = home.sensor.alarm();
       const reader = await read({ lastEventId: first.lastEventId });
       expect(await reader.opened()).toMatchObject({ missed: false });
       await reader.until((one) => one.messages('/alarms/').length === 1);
@@ -173,7 +173,7 @@ describe('a position that cannot be served', () => {
     const [, sequence, alarm] = position.split('-');
     const { reader, missed } = await openedAt(`00000000-${sequence}-${alarm}`);
     expect(missed).toBe(true);
-    await ward.alarm(2);
+    await home.alarm(2);
     await reader.untilAlarms(2);
     expectAllFrom(0, reader);
   });
@@ -187,7 +187,7 @@ describe('a position that cannot be served', () => {
 
   it('is told as missed when its number belongs to another alarm now', async () => {
     const first = await read();
-    await ward.alarm(2);
+    await home.alarm(2);
     await first.untilAlarms(2);
     const [store, sequence, alarm = ''] = (first.alarms()[0]?.position ?? '').split('-');
     const other = alarm === '00000000' ? '00000001' : '00000000';
@@ -198,7 +198,7 @@ describe('a position that cannot be served', () => {
   it('is told as missed when the log no longer reaches back to it', async () => {
     const first = await read();
     const { position } = await first.opened();
-    await ward.alarm(10);
+    await home.alarm(10);
     await first.untilAlarms(10);
     const alarms = first.alarms();
     const store = await Store.of(gateway);

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { range, Ward } from '../delivery/ward.js';
 import { Api } from '../harness/api.js';
 import { EventReader, type EventRequest } from '../harness/event-reader.js';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { connectDevice } from '../harness/mqtt-clients.js';
+import { NumberedHome, range } from '../harness/numbered-home.js';
 
 let gateway: GatewayHere;
 let api: Api;
-let ward: Ward;
+let home: NumberedHome;
 let readers: EventReader[] = [];
 
 beforeAll(async () => {
@@ -17,26 +17,26 @@ beforeAll(async () => {
 });
 
 beforeEach(async () => {
-  ward = await Ward.open(gateway, 1);
+  home = await NumberedHome.open(gateway, 1);
 });
 
 afterEach(async () => {
   for (const reader of readers) reader.close();
   readers = [];
-  await ward.close();
+  await home.close();
 });
 
 afterAll(() => gateway.remove());
 
-async function read(request: EventRequest = {}, token = ward.viewer): Promise<EventReader> {
+async function read(request: EventRequest = {}, token = home.viewer): Promise<EventReader> {
   const reader = await EventReader.open(gateway, token, request);
   readers.push(reader);
   return reader;
 }
 
-/** A reader of the ward's alarms that is live. */
+/** A reader of the home's alarms that is live. */
 async function liveReader(request: EventRequest = {}): Promise<EventReader> {
-  const reader = await read({ filters: [ward.alarmFilter], ...request });
+  const reader = await read({ filters: [home.alarmFilter], ...request });
   await reader.opened();
   return reader;
 }
@@ -45,7 +45,7 @@ function numbersOf(reader: EventReader): unknown[] {
   return reader.alarms().map(({ data }) => Reflect.get(Object(data), 'n'));
 }
 
-async function statusOf(request: EventRequest, token = ward.viewer): Promise<number | undefined> {
+async function statusOf(request: EventRequest, token = home.viewer): Promise<number | undefined> {
   const { response } = await read(request, token);
   return response.statusCode;
 }
@@ -59,15 +59,15 @@ describe('an event stream', () => {
       'x-accel-buffering': 'no',
     });
     expect(await reader.opened()).toMatchObject({ missed: false });
-    await ward.sensor.alarm(3);
-    await ward.sensor.message();
+    await home.sensor.alarm(3);
+    await home.sensor.message();
     await reader.until((one) => one.messages('/x').length === 1 && one.alarms().length === 3);
     expect(numbersOf(reader)).toEqual([0, 1, 2]);
     const [message] = reader.messages('/x');
-    const { id } = ward.sensor.device;
+    const { id } = home.sensor.device;
     expect(message).toMatchObject({
       id: undefined,
-      topic: `care-homes/${ward.locationId}/devices/${id}/x`,
+      topic: `care-homes/${home.locationId}/devices/${id}/x`,
       retained: false,
       payload: { data: { n: 0 }, device: { id } },
     });
@@ -76,7 +76,7 @@ describe('an event stream', () => {
   it('sends the payload byte by byte, whatever its data looks like', async () => {
     const reader = await read();
     await reader.opened();
-    const { device } = ward.sensor;
+    const { device } = home.sensor;
     const sensor = await connectDevice(gateway, device);
     const number = '1.000000000000000000001';
     const data = `{"number":${number},\r\n "text":"\\u00e9 é 🧓",\n\n "data: x":[]}`;
@@ -89,10 +89,10 @@ describe('an event stream', () => {
   });
 
   it('begins with what is retained, when a device is online before it', async () => {
-    const sensor = await connectDevice(gateway, ward.sensor.device);
-    const before = await read({ filters: [ward.filter('status')] });
+    const sensor = await connectDevice(gateway, home.sensor.device);
+    const before = await read({ filters: [home.filter('status')] });
     await before.until((one) => one.messages('/status').length > 0);
-    const reader = await read({ filters: [ward.filter('status')] });
+    const reader = await read({ filters: [home.filter('status')] });
     await reader.until((one) => one.messages('/status').length > 0);
     expect(reader.messages()).toMatchObject([{ retained: true, payload: { online: true } }]);
     await sensor.endAsync();
@@ -128,20 +128,20 @@ describe('an event stream', () => {
 describe('what an event stream shows', () => {
   it('is what the token may see, when its grant is on one group', async () => {
     const [group, other] = await Promise.all(
-      ['A', 'B'].map((name) => api.json('POST', `/care-homes/${ward.locationId}/groups`, { name })),
+      ['A', 'B'].map((name) => api.json('POST', `/care-homes/${home.locationId}/groups`, { name })),
     );
     const groupId = String(Reflect.get(Object(group), 'id'));
-    const grants = [{ location: ward.locationId, group: groupId, role: 'viewer' }];
+    const grants = [{ location: home.locationId, group: groupId, role: 'viewer' }];
     const reader = await read({}, await api.createToken(grants));
     await reader.opened();
     const whole = await liveReader();
-    await ward.sensor.alarm();
+    await home.sensor.alarm();
     await moveInto(groupId);
-    await ward.sensor.alarm();
+    await home.sensor.alarm();
     await moveInto(String(Reflect.get(Object(other), 'id')));
-    await ward.sensor.alarm();
+    await home.sensor.alarm();
     await moveInto(groupId);
-    await ward.sensor.alarm();
+    await home.sensor.alarm();
     await whole.untilAlarms(4);
     await reader.untilAlarms(2);
     expect(numbersOf(reader)).toEqual([1, 3]);
@@ -149,25 +149,25 @@ describe('what an event stream shows', () => {
     const position = (await whole.opened()).position;
     const again = await read({ lastEventId: position }, await api.createToken(grants));
     await again.untilAlarms(2);
-    await ward.sensor.alarm();
+    await home.sensor.alarm();
     await again.untilAlarms(3);
     expect(numbersOf(again)).toEqual([1, 3, 4]);
   });
 
   /** Moves the sensor into a new room of the group. */
   async function moveInto(groupId: string): Promise<void> {
-    const rooms = `/care-homes/${ward.locationId}/rooms`;
+    const rooms = `/care-homes/${home.locationId}/rooms`;
     const room = await api.json('POST', rooms, { name: 'room', groupId });
-    const path = `/care-homes/${ward.locationId}/devices/${ward.sensor.device.id}/move`;
+    const path = `/care-homes/${home.locationId}/devices/${home.sensor.device.id}/move`;
     await api.json('POST', path, { targetRoomId: Reflect.get(Object(room), 'id') });
   }
 
   it('is nothing of another location, whatever the wildcards', async () => {
-    const stranger = await Ward.open(gateway, 1);
+    const stranger = await NumberedHome.open(gateway, 1);
     const reader = await read({ filters: ['#', 'care-homes/+/devices/+/alarms/#'] });
     await reader.opened();
     await stranger.sensor.alarm();
-    await ward.sensor.alarm();
+    await home.sensor.alarm();
     await reader.untilAlarms(1);
     expect(reader.messages().filter(({ topic }) => topic.includes(stranger.locationId))).toEqual(
       [],
@@ -178,12 +178,12 @@ describe('what an event stream shows', () => {
 
   it('comes once when several filters match', async () => {
     const reader = await read({
-      filters: [ward.alarmFilter, '#', `care-homes/${ward.locationId}/#`],
+      filters: [home.alarmFilter, '#', `care-homes/${home.locationId}/#`],
     });
     await reader.opened();
-    await ward.sensor.alarm(2);
+    await home.sensor.alarm(2);
     await reader.untilAlarms(2);
-    await ward.sensor.alarm();
+    await home.sensor.alarm();
     await reader.untilAlarms(3);
     expect(numbersOf(reader)).toEqual([0, 1, 2]);
   });
@@ -192,8 +192,8 @@ describe('what an event stream shows', () => {
 describe('GET /events', () => {
   it.each([
     [403, 'another location', () => [`care-homes/${randomUUID()}/#`]],
-    [403, 'one of two', () => [ward.alarmFilter, `care-homes/${randomUUID()}/#`]],
-    [403, 'commands', () => [`devices/${ward.sensor.device.id}/commands/#`]],
+    [403, 'one of two', () => [home.alarmFilter, `care-homes/${randomUUID()}/#`]],
+    [403, 'commands', () => [`devices/${home.sensor.device.id}/commands/#`]],
     [400, 'a misplaced wildcard', () => ['care-homes/#/x']],
     [400, 'a wildcard within a level', () => ['care-homes/x+']],
     [400, 'an empty one', () => ['']],
@@ -206,13 +206,13 @@ describe('GET /events', () => {
   });
 
   it('answers 401 when there is no valid token', async () => {
-    expect(await statusOf({}, { ...ward.viewer, token: 'x'.repeat(43) })).toBe(401);
+    expect(await statusOf({}, { ...home.viewer, token: 'x'.repeat(43) })).toBe(401);
   });
 });
 
 describe('GET /access-tokens/current', () => {
   it('shows what the own token is', async () => {
-    const grants = [{ location: ward.locationId, role: 'viewer' }];
+    const grants = [{ location: home.locationId, role: 'viewer' }];
     const expiresAt = '2199-01-01T00:00:00.000Z';
     const { id, token } = await api.createToken(grants, 'board', expiresAt);
     const shown = await new Api(gateway, token).json('GET', '/access-tokens/current');

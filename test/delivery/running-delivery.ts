@@ -43,7 +43,7 @@ export class Connection implements Receiver {
   }
 }
 
-export interface WorldOptions {
+export interface RunningDeliveryOptions {
   readonly logs: TestLogs;
   /** The reader of the consumers; slower or more faulty than the logs themselves. */
   readonly reader: LogReader;
@@ -57,13 +57,13 @@ export interface WorldOptions {
 }
 
 /** One run of the delivery, started like the gateway: everything but brokers and bridges. */
-export class World {
+export class RunningDelivery {
   readonly deliveries: Deliveries;
   readonly sessions: Sessions;
   readonly upkeep: Upkeep;
-  readonly #options: WorldOptions;
+  readonly #options: RunningDeliveryOptions;
 
-  private constructor(options: WorldOptions, last: Record<LogName, number>) {
+  private constructor(options: RunningDeliveryOptions, last: Record<LogName, number>) {
     const { logs, reader, store, ownerOf, limits, now } = options;
     this.#options = options;
     this.deliveries = new Deliveries({
@@ -86,9 +86,9 @@ export class World {
     this.upkeep = new Upkeep({ logs, deliveries, sessions, bounds, log: silent });
   }
 
-  static async begin(options: Partial<WorldOptions> = {}): Promise<World> {
+  static async begin(options: Partial<RunningDeliveryOptions> = {}): Promise<RunningDelivery> {
     const logs = options.logs ?? new ArrayLogs();
-    const world = new World(
+    const delivery = new RunningDelivery(
       {
         ...{ logs, reader: logs, store: new MemorySessions(), now: () => 0 },
         ...{ limits: LIMITS, ownerOf: nurseOwner, bounds: {} },
@@ -99,9 +99,9 @@ export class World {
         messages: await logs.lastSequence('messages'),
       },
     );
-    const { countedUpTo } = await world.sessions.start();
-    await countBacklogs(world.deliveries, logs, countedUpTo);
-    return world;
+    const { countedUpTo } = await delivery.sessions.start();
+    await countBacklogs(delivery.deliveries, logs, countedUpTo);
+    return delivery;
   }
 
   /** The gateway does so in the background. */

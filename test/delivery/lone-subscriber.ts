@@ -1,54 +1,63 @@
 import type { LogName } from '../../src/delivery/log-entry.js';
 import { ArrayLogs } from './array-logs.js';
 import { MemorySessions } from './memory-sessions.js';
-import { Connection, LIMITS, numbered, numberIn, World } from './world.js';
+import { Connection, LIMITS, numbered, numberIn, RunningDelivery } from './running-delivery.js';
 
-/** A world with one subscriber, whose alarms are numbered from 1. */
-export class Home {
+/** A running delivery with one subscriber, whose alarms are numbered from 1. */
+export class LoneSubscriber {
   readonly logs = new ArrayLogs();
   readonly store = new MemorySessions();
-  readonly world: World;
+  readonly delivery: RunningDelivery;
   readonly #limits: object;
   /** When what is appended now was received. */
   nowMs = 0;
   #numbers = 0;
 
-  private constructor(world: World, logs: ArrayLogs, store: MemorySessions, limits: object) {
-    this.world = world;
+  private constructor(
+    delivery: RunningDelivery,
+    logs: ArrayLogs,
+    store: MemorySessions,
+    limits: object,
+  ) {
+    this.delivery = delivery;
     this.logs = logs;
     this.store = store;
     this.#limits = limits;
   }
 
-  static async of(filter: string, limits: object = {}): Promise<Home> {
+  static async of(filter: string, limits: object = {}): Promise<LoneSubscriber> {
     const [logs, store] = [new ArrayLogs(), new MemorySessions()];
-    const world = await World.begin({ logs, store, limits: { ...LIMITS, ...limits } });
-    await world.subscribed('nurse', filter);
-    return new Home(world, logs, store, limits);
+    const delivery = await RunningDelivery.begin({ logs, store, limits: { ...LIMITS, ...limits } });
+    await delivery.subscribed('nurse', filter);
+    return new LoneSubscriber(delivery, logs, store, limits);
   }
 
   /** The same store, after a start. */
-  async started(): Promise<Home> {
+  async started(): Promise<LoneSubscriber> {
     const { logs, store } = this;
-    const world = await World.begin({ logs, store, limits: { ...LIMITS, ...this.#limits } });
-    const home = new Home(world, logs, store, this.#limits);
-    home.#numbers = this.#numbers;
-    return home;
+    const delivery = await RunningDelivery.begin({
+      logs,
+      store,
+      limits: { ...LIMITS, ...this.#limits },
+    });
+    const lone = new LoneSubscriber(delivery, logs, store, this.#limits);
+    lone.#numbers = this.#numbers;
+    return lone;
   }
 
   get nurse() {
-    return this.world.consumer('nurse');
+    return this.delivery.consumer('nurse');
   }
 
   async append(topic: string, count = 1, log: LogName = 'alarms'): Promise<void> {
     const items = Array.from({ length: count }, () => numbered(++this.#numbers, topic, this.nowMs));
-    await this.world.append(log, items);
+    await this.delivery.append(log, items);
   }
 
   async connected(): Promise<Connection> {
     const connection = new Connection();
     this.nurse.connect(connection);
-    await this.world.settled();
+    await this.delivery.settled();
     return connection;
   }
 
@@ -56,7 +65,7 @@ export class Home {
   async acknowledgeAll(connection: Connection): Promise<void> {
     for (let at = 0; at < connection.sent.length; at++) {
       this.nurse.acknowledge(connection.sent[at]?.messageId ?? 0);
-      await this.world.settled();
+      await this.delivery.settled();
     }
   }
 }

@@ -1,9 +1,10 @@
 import type { MqttClient } from 'mqtt';
 import { expect } from 'vitest';
 import { z } from 'zod';
-import { Api, type TestDevice, type TestToken } from '../harness/api.js';
-import { connectDevice, type Received, Subscriber } from '../harness/mqtt-clients.js';
-import type { RunningGateway } from '../harness/running-gateway.js';
+import type { TestDevice, TestToken } from './api.js';
+import { Home } from './home.js';
+import { connectDevice, type Received, Subscriber } from './mqtt-clients.js';
+import type { RunningGateway } from './running-gateway.js';
 
 const numbered = z.object({
   data: z.object({ n: z.number() }),
@@ -61,41 +62,36 @@ export class Sensor {
   }
 }
 
-/** A test's own care home, with sensors and a viewer. */
-export class Ward {
-  readonly gateway: RunningGateway;
-  readonly locationId: string;
-  readonly viewer: TestToken;
+/** A test's own care home, whose sensors number what they publish. */
+export class NumberedHome {
+  readonly home: Home;
   readonly sensors: readonly Sensor[];
 
-  private constructor(
-    gateway: RunningGateway,
-    locationId: string,
-    viewer: TestToken,
-    sensors: readonly Sensor[],
-  ) {
-    this.gateway = gateway;
-    this.locationId = locationId;
-    this.viewer = viewer;
+  private constructor(home: Home, sensors: readonly Sensor[]) {
+    this.home = home;
     this.sensors = sensors;
   }
 
-  /** Opens a ward whose sensors publish at these QoS in turn. */
+  /** Opens a home whose sensors publish at these QoS in turn. */
   static async open(
     gateway: RunningGateway,
     sensors = 1,
     qos: readonly PublishQos[] = [1],
-  ): Promise<Ward> {
-    const api = new Api(gateway);
-    const { id } = await api.createLocation();
-    const viewer = await api.viewer(id);
-    const devices = await Promise.all(Array.from({ length: sensors }, () => api.createDevice(id)));
-    return new Ward(
-      gateway,
-      id,
-      viewer,
+  ): Promise<NumberedHome> {
+    const home = await Home.at(gateway);
+    const devices = await Promise.all(Array.from({ length: sensors }, () => home.device()));
+    return new NumberedHome(
+      home,
       devices.map((device, at) => new Sensor(gateway, device, qos[at % qos.length] ?? 1)),
     );
+  }
+
+  get locationId(): string {
+    return this.home.locationId;
+  }
+
+  get viewer(): TestToken {
+    return this.home.viewer;
   }
 
   get sensor(): Sensor {
@@ -120,9 +116,8 @@ export class Ward {
 
   /** Resolves when all alarms are recorded, whatever their QoS. */
   async recorded(): Promise<void> {
-    const api = new Api(this.gateway);
     for (const { device, alarms } of this.sensors) {
-      const count = async () => (await api.allAlarms(device, '?limit=100')).length;
+      const count = async () => (await this.home.api.allAlarms(device, '?limit=100')).length;
       await expect.poll(count, { timeout: 10_000 }).toBe(alarms);
     }
   }
@@ -133,7 +128,7 @@ export class Ward {
 
   /** Connects a nurse-call system to its persistent session. */
   nurse(clientId: string): Promise<Subscriber> {
-    return Subscriber.connect(this.gateway, this.viewer, { clientId, clean: false });
+    return Subscriber.connect(this.home.gateway, this.viewer, { clientId, clean: false });
   }
 
   /** Creates a nurse-call system's session, subscribed and disconnected. */
@@ -169,8 +164,8 @@ export function range(from: number, to: number): number[] {
 }
 
 /** Whether all numbers that the sensors published have come. */
-export function hasAll(ward: Ward, received: readonly Received[]): boolean {
-  if (received.length < ward.alarmCount) return false;
+export function hasAll(home: NumberedHome, received: readonly Received[]): boolean {
+  if (received.length < home.alarmCount) return false;
   const ids = new Set(received.map(({ text }) => text));
-  return ids.size >= ward.alarmCount;
+  return ids.size >= home.alarmCount;
 }
