@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { useRedis } from '../harness/shared-redis.js';
 import { basic } from './cameras.js';
 import { type Answer, type CallOptions, failure, problemOf } from './client.js';
-import { MAX_BODY_BYTES, startGateway, type TestGateway, useRedis } from './harness.js';
+import { MAX_BODY_BYTES, startGateway, type TestGateway } from './harness.js';
 import { bodyIsOptional, DEVICE_PATHS, fill, type Route, routesOf, takesJson } from './routes.js';
 
 const redis = useRedis();
@@ -19,7 +20,7 @@ const WHITE_SPACE = [
 async function everywhere(
   gateway: TestGateway,
   options: CallOptions,
-  routes = routesOf(gateway.app).filter(takesJson),
+  routes = routesOf().filter(takesJson),
 ): Promise<[name: string, answer: Answer][]> {
   const locationId = await gateway.createLocation();
   const { id: deviceId, secret } = await gateway.createCamera(locationId);
@@ -120,7 +121,7 @@ describe('every route with a JSON body refuses', () => {
     it(what, async () => {
       const gateway = await startGateway(redis);
       const isMissing = options.body === '' || Object.keys(options).length === 0;
-      const routes = routesOf(gateway.app).filter(
+      const routes = routesOf().filter(
         (route) => takesJson(route) && !(isMissing && bodyIsOptional(route)),
       );
       allAre(await everywhere(gateway, options, routes), expected);
@@ -136,10 +137,10 @@ it('takes a body of exactly the limit', async () => {
 });
 
 /** The routes whose body has a name, without access tokens, which need grants as well. */
-function namedRoutes(gateway: TestGateway): Route[] {
+function namedRoutes(): Route[] {
   const takesName = (route: Route) =>
     !/\/(move|footage|test-alarm)$/.test(route.path) && !bodyIsOptional(route);
-  const routes = routesOf(gateway.app).filter((route) => takesJson(route) && takesName(route));
+  const routes = routesOf().filter((route) => takesJson(route) && takesName(route));
   expect(routes).toHaveLength(9);
   return routes;
 }
@@ -150,7 +151,7 @@ async function namesAfter(members: string, type = 'application/json'): Promise<u
   const headers = { 'Content-Type': type };
   const isOfToken = ({ path }: Route) => path === '/access-tokens';
   const [ofTokens, others] = [true, false].map((wanted) =>
-    namedRoutes(gateway).filter((route) => isOfToken(route) === wanted),
+    namedRoutes().filter((route) => isOfToken(route) === wanted),
   );
   const grants = ',"grants":[{"location":"*","role":"viewer"}]';
   const answers = [

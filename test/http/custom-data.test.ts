@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { useRedis } from '../harness/shared-redis.js';
 import { failure } from './client.js';
-import { MAX_BODY_BYTES, startGateway, type TestGateway, useRedis } from './harness.js';
+import { MAX_BODY_BYTES, startGateway, type TestGateway } from './harness.js';
 
 const redis = useRedis();
 const JSON_TYPE = 'application/json';

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { Grant } from '../../src/domain/grants.js';
+import { useRedis } from '../harness/shared-redis.js';
 import { type CallOptions, failure } from './client.js';
-import { startGateway, type TestGateway, useRedis } from './harness.js';
+import { startGateway, type TestGateway } from './harness.js';
 import { fill, protectedRoutesOf, type Route } from './routes.js';
 
 const redis = useRedis();
@@ -173,7 +174,7 @@ describe('permissions', () => {
   for (const [name, { grants, fulfils }] of Object.entries(HOLDERS)) {
     it(`of ${name}`, async () => {
       const gateway = await startGateway(redis);
-      for (const route of protectedRoutesOf(gateway.app)) {
+      for (const route of protectedRoutesOf()) {
         const key = `${route.method} ${route.path}`;
         const need = NEEDS[key];
         if (need === undefined) throw new Error(`Who may ${key}?`);
@@ -204,7 +205,7 @@ describe('a caller without a grant on a location', () => {
       roomId: 'Zimmer%201',
       deviceId: '%2e%2e%2fsecret',
     };
-    for (const route of protectedRoutesOf(gateway.app)) {
+    for (const route of protectedRoutesOf()) {
       if (!route.path.includes(':locationId')) continue;
       for (const ids of [existing, missing, malformed]) {
         const path = fill(route.path, ids);
@@ -234,7 +235,7 @@ describe('a caller with a grant on a group only', () => {
     };
     const missing = { locationId };
     const malformed = { locationId, groupId: '7', roomId: 'no-uuid', deviceId: 'no-uuid' };
-    const routes = protectedRoutesOf(gateway.app).filter(({ path }) =>
+    const routes = protectedRoutesOf().filter(({ path }) =>
       /:(deviceId|roomId|groupId)/.test(path),
     );
     for (const route of routes) {
@@ -275,7 +276,7 @@ describe('a caller with a grant', () => {
     const { locationId: _, ...foreign } = await freshDevice(gateway);
     const ids = { ...foreign, locationId: await gateway.createLocation('another') };
     const token = await gateway.createToken([{ location: ids.locationId, role: 'manager' }]);
-    for (const route of protectedRoutesOf(gateway.app)) {
+    for (const route of protectedRoutesOf()) {
       const [, kind] = /:(device|group|room)Id/.exec(route.path) ?? [];
       if (kind === undefined) continue;
       const options = { ...optionsFor(route, token), ...bodyOfMove(route) };
