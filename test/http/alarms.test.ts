@@ -5,9 +5,9 @@ import { ALARM_KINDS } from '../../src/domain/alarms.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { useRedis } from '../harness/shared-redis.js';
 import { failure, problemOf } from './client.js';
-import { type HarnessOptions, startGateway, type TestGateway } from './harness.js';
+import { type TestGateway, useGateway } from './harness.js';
 
-const redis = useRedis();
+const running = useGateway(useRedis());
 const pageSchema = z.strictObject({
   nextCursor: z.string().nullable(),
   events: z.array(z.looseObject({ id: z.string(), detectedAt: z.string() })),
@@ -18,8 +18,8 @@ function at(second: number): string {
   return new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
 }
 
-async function start(options: HarnessOptions = {}) {
-  const gateway = await startGateway(redis, options);
+async function start() {
+  const gateway = running();
   const locationId = await gateway.createLocation();
   const deviceId = await gateway.createDevice(locationId);
   const ofLocation = `/care-homes/${locationId}/alarms`;

@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
-import { z } from 'zod';
 import { parseAlarm } from '../../src/domain/alarms.js';
 import type { Grant } from '../../src/domain/grants.js';
 import { FolderFootageStore } from '../../src/footage/folder-footage-store.js';
@@ -20,7 +18,18 @@ import { NO_LIMITS } from '../harness/no-limits.js';
 import { ADMIN_TOKEN, type Environment } from '../harness/running-gateway.js';
 import type { RedisPlace } from '../harness/shared-redis.js';
 import { SocketProxy } from '../harness/socket-proxy.js';
+import {
+  type Camera,
+  cameraBody,
+  faultList,
+  homeList,
+  idBody,
+  lossList,
+  secretBody,
+  tokenBody,
+} from './answer-bodies.js';
 import { type Answer, type CallOptions, call } from './client.js';
+import { writeLosses } from './earlier-losses.js';
 
 export const MAX_BODY_BYTES = 4096;
 export const MAX_UPLOAD_BYTES = 10 * 1024 * 1024;
@@ -56,16 +65,6 @@ export function useGateway(redis: RedisPlace, options: HarnessOptions = {}): () 
     return gateway;
   };
 }
-
-const homeList = z.array(z.looseObject({ id: z.string(), devices: z.array(z.string()) }));
-const lossList = z.array(z.looseObject({ id: z.string(), acknowledgedAt: z.string().nullable() }));
-const faultList = z.looseObject({ faults: z.array(z.string()) });
-const idBody = z.looseObject({ id: z.string() });
-const tokenBody = z.looseObject({ id: z.string(), token: z.string() });
-
-const cameraBody = z.looseObject({ id: z.string(), secret: z.string() });
-export type Camera = z.infer<typeof cameraBody>;
-const secretBody = z.looseObject({ id: z.string().optional(), secret: z.string() });
 
 /** A gateway as `main.ts` composes it, and how tests ask it. */
 export class TestGateway {
@@ -333,17 +332,4 @@ export class TestGateway {
     const deviceId = id ?? path.split('/').at(-2);
     if (deviceId !== undefined) this.#secrets.set(deviceId.toLowerCase(), secret);
   }
-}
-
-/** Writes the losses of an earlier start; returns their ids, newest first. */
-async function writeLosses(dataDir: string, count: number): Promise<string[]> {
-  if (count === 0) return [];
-  const ids = Array.from({ length: count }, () => randomUUID());
-  const losses = ids.toReversed().map((id) => ({
-    ...{ id, what: 'alarms', detectedAtMs: Date.now(), from: 801, to: 1000, count: 200 },
-    detail: 'The store is back at an earlier state.',
-    ...{ acknowledgedAtMs: null, acknowledgedBy: null },
-  }));
-  await writeFile(join(dataDir, 'losses.json'), JSON.stringify(losses));
-  return ids;
 }
