@@ -152,12 +152,10 @@ export async function openStorage(options: Foundation): Promise<Storage> {
     identity,
     sessions: new SessionStoreRedis(state, keys),
     presence: new PresenceStoreRedis(state, broker, keys),
-    invalidPublishes: new InvalidPublishStoreRedis(
-      state,
-      keys,
-      config.rejected.maxPerLocation,
-      headroom,
-    ),
+    invalidPublishes: new InvalidPublishStoreRedis({
+      ...{ redis: state, management, keys, headroom },
+      maxPerLocation: config.rejected.maxPerLocation,
+    }),
     deadLetters: new DeadLetterStoreRedis(management, keys),
     bridgeRegister: new BridgeRegisterRedis(management, keys, records),
     broker: createBrokerStorage({ conn: broker }),

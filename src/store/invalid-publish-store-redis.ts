@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import type { InvalidPublishStore, ListedInvalidPublish } from '../ingest/invalid-publishes.js';
 import type { InvalidPublishList, InvalidPublishRecord } from '../site/invalid-publish-list.js';
-import { StoreHeadroom } from '../site/store-headroom.js';
+import type { StoreHeadroom } from '../site/store-headroom.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';
 import { Script } from './scripts.js';
@@ -23,18 +23,30 @@ const recordSchema = z.object({
   receivedAtMs: z.number(),
 });
 
+export interface InvalidPublishStoreOptions {
+  /** Waits for a store that is away, as what was published does. */
+  readonly redis: Redis;
+  /** Fails soon when the store is away: somebody waits for the list. */
+  readonly management: Redis;
+  readonly keys: Keys;
+  readonly maxPerLocation: number;
+  readonly headroom: StoreHeadroom;
+}
+
 /** Stores the newest invalid publishes of each location. */
 export class InvalidPublishStoreRedis implements InvalidPublishStore, InvalidPublishList {
   readonly #redis: Redis;
+  readonly #management: Redis;
   readonly #keys: Keys;
   readonly #maxPerLocation: number;
   readonly #headroom: StoreHeadroom;
 
-  constructor(redis: Redis, keys: Keys, maxPerLocation: number, headroom = new StoreHeadroom()) {
-    this.#redis = redis;
-    this.#keys = keys;
-    this.#maxPerLocation = maxPerLocation;
-    this.#headroom = headroom;
+  constructor(options: InvalidPublishStoreOptions) {
+    this.#redis = options.redis;
+    this.#management = options.management;
+    this.#keys = options.keys;
+    this.#maxPerLocation = options.maxPerLocation;
+    this.#headroom = options.headroom;
   }
 
   /**
@@ -53,7 +65,9 @@ export class InvalidPublishStoreRedis implements InvalidPublishStore, InvalidPub
   }
 
   async list(locationId: string): Promise<InvalidPublishRecord[]> {
-    const texts = await answering(() => this.#redis.lrange(this.#keys.rejected(locationId), 0, -1));
+    const texts = await answering(() =>
+      this.#management.lrange(this.#keys.rejected(locationId), 0, -1),
+    );
     return texts.map((text) => recordSchema.parse(JSON.parse(text)));
   }
 }

@@ -10,7 +10,7 @@ import {
 import { LogWriter } from '../../src/delivery/log-writer.js';
 import type { GivenState } from '../../src/domain/alarm-states.js';
 import { newId } from '../../src/domain/notation.js';
-import { useRedis } from '../http/harness.js';
+import { useRedis } from '../harness/shared-redis.js';
 import { AlarmWorld } from '../store/alarm-world.js';
 
 const place = useRedis();

@@ -7,7 +7,8 @@ import {
   type FootageStore,
   type UrlTerms,
 } from '../../src/site/footage-store.js';
-import { startGateway, useRedis } from '../http/harness.js';
+import { useRedis } from '../harness/shared-redis.js';
+import { startGateway } from '../http/harness.js';
 import { S3Server } from './s3-server.js';
 
 const redis = useRedis();

@@ -12,11 +12,12 @@ import { Lines } from './lines.js';
 import { type Environment, environmentOf, type RunningGateway } from './running-gateway.js';
 
 const MAX_OPEN_FILES = 100_000;
-const elapsed = performance.now.bind(performance);
 
 export interface GatewayHereOptions {
   /** Its wall clock. */
   readonly now?: () => number;
+  /** Its clock that does not jump. */
+  readonly elapsed?: () => number;
 }
 
 /**
@@ -28,17 +29,22 @@ export interface GatewayHereOptions {
 export class GatewayHere implements RunningGateway {
   readonly dataDir: string;
   readonly #log = new Lines();
-  readonly #repeated = new RepeatedLines(elapsed);
+  readonly #repeated: RepeatedLines;
   readonly #environment: Environment;
-  readonly #now: () => number;
+  readonly #clocks: Required<GatewayHereOptions>;
   #configFile: string | undefined;
   #service: Service | undefined;
   #addresses: GatewayAddresses | undefined;
 
-  private constructor(dataDir: string, environment: Environment, now: () => number) {
+  private constructor(
+    dataDir: string,
+    environment: Environment,
+    clocks: Required<GatewayHereOptions>,
+  ) {
     this.dataDir = dataDir;
     this.#environment = environment;
-    this.#now = now;
+    this.#clocks = clocks;
+    this.#repeated = new RepeatedLines(clocks.elapsed);
   }
 
   static async start(
@@ -53,10 +59,10 @@ export class GatewayHere implements RunningGateway {
   /** Creates a gateway that is not started yet. */
   static async create(
     environment: Environment = {},
-    { now = Date.now }: GatewayHereOptions = {},
+    { now = Date.now, elapsed = performance.now.bind(performance) }: GatewayHereOptions = {},
   ): Promise<GatewayHere> {
     const dataDir = await mkdtemp(join(tmpdir(), 'gateway-test-'));
-    return new GatewayHere(dataDir, environment, now);
+    return new GatewayHere(dataDir, environment, { now, elapsed });
   }
 
   /** A gateway on an existing data directory, which is removed in the end; not started yet. */
@@ -108,8 +114,7 @@ export class GatewayHere implements RunningGateway {
         consoleDirectory: 'dist/console',
         searchPath: env['PATH'],
         maxOpenFiles: MAX_OPEN_FILES,
-        now: this.#now,
-        elapsed,
+        ...this.#clocks,
         onReady: resolve,
         onStandingBy: () => reject(new Error('another gateway serves')),
       });

@@ -2,8 +2,10 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { ALARM_KINDS } from '../../src/domain/alarms.js';
+import { ADMIN_TOKEN } from '../harness/running-gateway.js';
+import { useRedis } from '../harness/shared-redis.js';
 import { failure } from './client.js';
-import { ADMIN_TOKEN, startGateway, type TestGateway, useRedis } from './harness.js';
+import { startGateway, type TestGateway } from './harness.js';
 
 const redis = useRedis();
 const pageSchema = z.strictObject({

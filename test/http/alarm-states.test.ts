@@ -1,17 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
+import { useRedis } from '../harness/shared-redis.js';
 import { recordsOf } from './audit-pages.js';
 import { failure, problemOf } from './client.js';
-import { startGateway, useRedis } from './harness.js';
+import { type HarnessOptions, startGateway } from './harness.js';
 
 const redis = useRedis();
 const statesSchema = z.looseObject({ id: z.string(), state: z.string() });
 const pageSchema = z.object({ nextCursor: z.string().nullable(), events: z.array(statesSchema) });
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-async function start() {
-  const gateway = await startGateway(redis);
+async function start(options: HarnessOptions = {}) {
+  const gateway = await startGateway(redis, options);
   const locationId = await gateway.createLocation();
   const deviceId = await gateway.createDevice(locationId);
   const alarms = `/care-homes/${locationId}/alarms`;
@@ -37,9 +38,10 @@ async function start() {
 
 it('acknowledges, then resolves, and says who, when and why', async () => {
   const { gateway, locationId, deviceId, raise, give, list } = await start();
-  const token = await gateway.createToken([{ location: locationId, role: 'responder' }], 'Nurse');
+  const grant = { location: locationId, role: 'responder' } as const;
+  const { id: tokenId, token } = await gateway.issueToken([grant], 'Nurse');
   const id = await raise();
-  const by = { id: gateway.model.accessTokens().at(-1)?.id, name: 'Nurse' };
+  const by = { id: tokenId, name: 'Nurse' };
   const acknowledged = await give(id, 'acknowledge', { note: '  on my way ' }, token);
   expect(acknowledged.status).toBe(200);
   const first = {
@@ -176,7 +178,7 @@ it('lists by state, page by page, with a cursor for the same states only', async
 });
 
 it('answers 503 while the store is away', async () => {
-  const { gateway, raise, give } = await start();
+  const { gateway, raise, give } = await start({ losesStore: true });
   const id = await raise();
   gateway.loseStore();
   expect(failure(await give(id, 'acknowledge'))).toBe('503 store-unavailable');

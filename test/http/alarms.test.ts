@@ -2,16 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { ALARM_KINDS } from '../../src/domain/alarms.js';
+import { ADMIN_TOKEN } from '../harness/running-gateway.js';
+import { useRedis } from '../harness/shared-redis.js';
 import { failure, problemOf } from './client.js';
-import {
-  ADMIN_TOKEN,
-  type HarnessOptions,
-  startGateway,
-  type TestGateway,
-  useRedis,
-} from './harness.js';
+import { type TestGateway, useGateway } from './harness.js';
 
-const redis = useRedis();
+const running = useGateway(useRedis());
 const pageSchema = z.strictObject({
   nextCursor: z.string().nullable(),
   events: z.array(z.looseObject({ id: z.string(), detectedAt: z.string() })),
@@ -22,8 +18,8 @@ function at(second: number): string {
   return new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
 }
 
-async function start(options: HarnessOptions = {}) {
-  const gateway = await startGateway(redis, options);
+async function start() {
+  const gateway = running();
   const locationId = await gateway.createLocation();
   const deviceId = await gateway.createDevice(locationId);
   const ofLocation = `/care-homes/${locationId}/alarms`;
@@ -148,15 +144,11 @@ describe('the alarms of a device', () => {
   });
 
   it('show newly signed footage URLs, and null without footage', async () => {
-    const { gateway, deviceId, ofDevice, ofLocation } = await start({
-      footageStore: {
-        downloadUrl: async (key) => `https://footage.test/${key}`,
-        uploadUrl: async ({ key }) => `https://footage.test/${key}`,
-      },
-    });
+    const { gateway, deviceId, ofDevice, ofLocation } = await start();
     const video = `devices/${deviceId}/1.mp4`;
     await gateway.recordAlarm(deviceId, { kind: 'fall', footage: { video } });
-    const footage = { video: `https://footage.test/${video}`, audio: null };
+    const url = `http://127.0.0.1:${gateway.port}/footage/${video}?`;
+    const footage = { video: expect.stringContaining(url), audio: null };
     for (const path of [ofDevice, ofLocation]) {
       expect((await page(gateway, path)).events).toEqual([expect.objectContaining({ footage })]);
     }

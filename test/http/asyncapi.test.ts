@@ -6,7 +6,8 @@ import { describe, expect, it } from 'vitest';
 import { asyncApiDocument } from '../../src/http/asyncapi-document.js';
 import { BASE64 } from '../harness/described-http.js';
 import { describedMqtt } from '../harness/described-mqtt.js';
-import { startGateway, useRedis } from './harness.js';
+import { useRedis } from '../harness/shared-redis.js';
+import { startGateway } from './harness.js';
 
 const redis = useRedis();
 

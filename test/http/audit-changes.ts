@@ -12,10 +12,9 @@ export async function world(gateway: TestGateway) {
   const goneGroupId = await gateway.createGroup(otherLocationId, 'Station 9');
   const goneRoomId = await gateway.createRoom(otherLocationId, goneGroupId);
   const grants = [{ location: '*', role: 'viewer' } as const];
-  await gateway.createToken(grants, 'nurse call');
-  const lossId = gateway.lose();
+  const { id: tokenId } = await gateway.issueToken(grants, 'nurse call');
+  const lossId = await gateway.openLoss();
   const alarmId = await gateway.recordAlarm(deviceId, { kind: 'fall' });
-  const tokenId = gateway.model.accessTokens().at(-1)?.id ?? '';
   return {
     ...{
       locationId,

@@ -1,21 +1,39 @@
 import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
+import { Health } from '../../src/site/health.js';
+import { AuditArchive } from '../../src/store/audit/archive.js';
+import { AuditArchiveFaults } from '../../src/store/audit/faults.js';
+import { AuditRecords } from '../../src/store/audit/records.js';
+import { AuditTrailRedis } from '../../src/store/audit/trail-redis.js';
+import { ADMIN_TOKEN } from '../harness/running-gateway.js';
+import { useRedis } from '../harness/shared-redis.js';
 import { world } from './audit-changes.js';
 import { page } from './audit-pages.js';
 import { failure, problemOf } from './client.js';
-import { ADMIN_TOKEN, startGateway, useRedis } from './harness.js';
+import { startGateway, type TestGateway } from './harness.js';
 import { DEVICE_PATHS, fill, protectedRoutesOf, routesOf, SIGNED_PATHS } from './routes.js';
 
 const redis = useRedis();
+/** Where `/metrics` is closed also to loopback, as anybody may come from there. */
+const BEHIND_PROXY = { GATEWAY_HTTP_PUBLIC_URL: 'https://gateway.test' };
+
+/** The trail of the gateway's store, to have records of any time. */
+function trailOf({ redis: store, storeKeys: keys, running }: TestGateway): AuditTrailRedis {
+  const faults = new AuditArchiveFaults(new Health(), pino({ level: 'silent' }));
+  const archive = new AuditArchive(join(running.dataDir, 'audit'), faults);
+  const records = new AuditRecords(keys);
+  return new AuditTrailRedis({ redis: store, keys, records, archive, maxSegmentsPerPage: 1 });
+}
 
 describe('every denied permission', () => {
   it('leaves a record, whichever the route', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = await startGateway(redis, { losses: 1 });
     const { locationId, deviceId } = await world(gateway);
-    const token = await gateway.createToken([{ location: randomUUID(), role: 'viewer' }]);
-    const id = gateway.model.accessTokens().at(-1)?.id;
-    for (const { method, path } of protectedRoutesOf(gateway.app)) {
+    const { id, token } = await gateway.issueToken([{ location: randomUUID(), role: 'viewer' }]);
+    for (const { method, path } of protectedRoutesOf()) {
       const target = fill(path, { locationId, deviceId });
       const before = await gateway.recordCount();
       const answer = await gateway.call(method, `${target}?secret=x`, { token });
@@ -37,7 +55,7 @@ describe('every denied permission', () => {
   });
 
   it('leaves one also where the handler denies it', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = await startGateway(redis, { losses: 1 });
     const { locationId, deviceId, otherLocationId } = await world(gateway);
     const token = await gateway.createToken([{ location: locationId, role: 'manager' }]);
     const path = `/care-homes/${locationId}/devices/${deviceId}/move`;
@@ -50,7 +68,7 @@ describe('every denied permission', () => {
   });
 
   it('leaves one also at the metrics, which are open to others', async () => {
-    const gateway = await startGateway(redis, { isTrustedAddress: () => false });
+    const gateway = await startGateway(redis, { environment: BEHIND_PROXY });
     const token = await gateway.createToken([{ location: '*', role: 'manager' }]);
     const before = await gateway.recordCount();
     expect((await gateway.call('GET', '/metrics', { token })).status).toBe(403);
@@ -58,7 +76,9 @@ describe('every denied permission', () => {
   });
 
   it('is answered with 403 also while the store is away, on any route', async () => {
-    const gateway = await startGateway(redis, { isTrustedAddress: () => false });
+    const gateway = await startGateway(redis, {
+      ...{ environment: BEHIND_PROXY, losses: 1, losesStore: true },
+    });
     const ids = await world(gateway);
     const camera = await gateway.createCamera(ids.locationId);
     const token = await gateway.createToken([{ location: randomUUID(), role: 'viewer' }]);
@@ -66,7 +86,7 @@ describe('every denied permission', () => {
     const basic = `Basic ${Buffer.from(`${camera.id}:${camera.secret}`).toString('base64')}`;
     const denied = async () => {
       const names: string[] = [];
-      for (const { method, path } of routesOf(gateway.app)) {
+      for (const { method, path } of routesOf()) {
         const isOfDevice = DEVICE_PATHS.includes(path);
         const target = fill(path, isOfDevice ? {} : { ...ids });
         const answer = await gateway.call(
@@ -88,7 +108,7 @@ describe('every denied permission', () => {
   });
 
   it('is answered with 403 however many there are; ten a second are records, the rest is one', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = await startGateway(redis, { losses: 1 });
     const { locationId, deviceId } = await world(gateway);
     const token = await gateway.createToken([{ location: locationId, role: 'viewer' }]);
     const path = '/access-tokens';
@@ -103,7 +123,6 @@ describe('every denied permission', () => {
         .status,
     ).toBe(200);
     gateway.aheadMs += 60_000;
-    gateway.denials.sweep();
     // Not always the newest: the last denial may be one that is recorded on its own again.
     const record = async () => {
       const { events } = await page(gateway, 'actions=permission.refused&limit=100');
@@ -186,7 +205,7 @@ describe('GET /audit', () => {
     const [first, second, third] = [randomUUID(), randomUUID(), randomUUID()];
     const actor = { type: 'device', id: first, address: '192.0.2.7', requestId: null } as const;
     const made = { action: 'footage.url-made', details: { key: 'a/b' } } as const;
-    await gateway.audit.record([
+    await trailOf(gateway).record([
       { ...made, actor, atMs: at(1), locationId: first, resourceId: second },
       { ...made, actor: GATEWAY_ACTOR, atMs: at(2), locationId: third, resourceId: second },
       {
@@ -252,7 +271,7 @@ describe('GET /audit', () => {
   });
 
   it('is 503 when the store is away', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = await startGateway(redis, { losesStore: true });
     gateway.loseStore();
     const answer = await gateway.call('GET', '/audit', { token: ADMIN_TOKEN });
     expect(failure(answer)).toBe('503 store-unavailable');

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { failure, problemOf, rawText } from './client.js';
-import { ADMIN_TOKEN, FAIRNESS, startGateway, useRedis } from './harness.js';
+import { ADMIN_TOKEN } from '../harness/running-gateway.js';
+import { useRedis } from '../harness/shared-redis.js';
+import { failure, problemOf } from './client.js';
+import { startGateway } from './harness.js';
 import { fill, OPEN_PATHS, protectedRoutesOf } from './routes.js';
 
 const redis = useRedis();
@@ -21,7 +23,7 @@ describe('every route but the open ones', () => {
     it(`refuses ${what}`, async () => {
       const gateway = await startGateway(redis);
       const ids = { locationId: await gateway.createLocation() };
-      for (const { method, path } of protectedRoutesOf(gateway.app)) {
+      for (const { method, path } of protectedRoutesOf()) {
         const answer = await gateway.call(method, fill(path, ids), { headers });
         expect(`${path} ${failure(answer)}`).toBe(`${path} 401 unauthenticated`);
         expect(answer.headers['www-authenticate']).toBe('Bearer');
@@ -70,20 +72,6 @@ it('refuses an expired token', async () => {
   expect((await gateway.call('GET', '/care-homes', { token })).status).toBe(200);
   gateway.aheadMs = 61_000;
   expect(failure(await gateway.call('GET', '/care-homes', { token }))).toBe('401 unauthenticated');
-});
-
-it('makes a client known: its network, and on its connection its turns', async () => {
-  const gateway = await startGateway(redis);
-  const request = (token: string, last = '') =>
-    `GET /care-homes HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n${last}\r\n`;
-  const last = 'Connection: close\r\n';
-  FAIRNESS.turns.takeUsage();
-  await rawText(gateway.port, `${request('wrong')}${request('wrong', last)}`);
-  expect(gateway.knownNetworks.has('127.0.0.1')).toBe(false);
-  expect([...FAIRNESS.turns.takeUsage().usedMs.keys()]).toEqual(['127.0.0.1']);
-  await rawText(gateway.port, `${request(ADMIN_TOKEN)}${request(ADMIN_TOKEN, last)}`);
-  expect(gateway.knownNetworks.has('127.0.0.1')).toBe(true);
-  expect([...FAIRNESS.turns.takeUsage().usedMs.keys()]).toContain('token:admin');
 });
 
 describe('an address with many invalid tokens', () => {
@@ -155,7 +143,9 @@ describe('an address with many invalid tokens', () => {
   });
 
   it('is not counted on this machine behind a proxy, where it may be anybody', async () => {
-    const gateway = await startGateway(redis, { publicUrl: 'https://gateway.example.org' });
+    const gateway = await startGateway(redis, {
+      environment: { GATEWAY_HTTP_PUBLIC_URL: 'https://gateway.example.org' },
+    });
     const token = 'A'.repeat(43);
     for (let attempt = 0; attempt <= FREE_FAILURES + 1; attempt++) {
       const answer = await gateway.call('GET', '/care-homes', { token });
@@ -164,7 +154,9 @@ describe('an address with many invalid tokens', () => {
   });
 
   it('has to wait behind a proxy, too, when it guesses at the admin token', async () => {
-    const gateway = await startGateway(redis, { publicUrl: 'https://gateway.example.org' });
+    const gateway = await startGateway(redis, {
+      environment: { GATEWAY_HTTP_PUBLIC_URL: 'https://gateway.example.org' },
+    });
     await guess(gateway, 'guess');
     const refused = await gateway.call('GET', '/care-homes', { token: 'guess' });
     expect(failure(refused)).toBe('429 too-many-requests');

@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { useRedis } from '../harness/shared-redis.js';
 import { basic } from './cameras.js';
 import { type Answer, type CallOptions, failure, problemOf } from './client.js';
-import { MAX_BODY_BYTES, startGateway, type TestGateway, useRedis } from './harness.js';
+import { MAX_BODY_BYTES, type TestGateway, useGateway } from './harness.js';
 import { bodyIsOptional, DEVICE_PATHS, fill, type Route, routesOf, takesJson } from './routes.js';
 
-const redis = useRedis();
+const running = useGateway(useRedis());
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 const namedBody = z.looseObject({ name: z.string() });
 
@@ -19,7 +20,7 @@ const WHITE_SPACE = [
 async function everywhere(
   gateway: TestGateway,
   options: CallOptions,
-  routes = routesOf(gateway.app).filter(takesJson),
+  routes = routesOf().filter(takesJson),
 ): Promise<[name: string, answer: Answer][]> {
   const locationId = await gateway.createLocation();
   const { id: deviceId, secret } = await gateway.createCamera(locationId);
@@ -118,9 +119,9 @@ describe('every route with a JSON body refuses', () => {
   };
   for (const [what, [options, expected]] of Object.entries(bodies)) {
     it(what, async () => {
-      const gateway = await startGateway(redis);
+      const gateway = running();
       const isMissing = options.body === '' || Object.keys(options).length === 0;
-      const routes = routesOf(gateway.app).filter(
+      const routes = routesOf().filter(
         (route) => takesJson(route) && !(isMissing && bodyIsOptional(route)),
       );
       allAre(await everywhere(gateway, options, routes), expected);
@@ -129,28 +130,28 @@ describe('every route with a JSON body refuses', () => {
 });
 
 it('takes a body of exactly the limit', async () => {
-  const gateway = await startGateway(redis);
+  const gateway = running();
   const body = '{"name":"Haus Birke"}'.padEnd(MAX_BODY_BYTES);
   const options = { headers: JSON_TYPE, body };
   expect((await gateway.admin('POST', '/care-homes', options)).status).toBe(201);
 });
 
 /** The routes whose body has a name, without access tokens, which need grants as well. */
-function namedRoutes(gateway: TestGateway): Route[] {
+function namedRoutes(): Route[] {
   const takesName = (route: Route) =>
     !/\/(move|footage|test-alarm)$/.test(route.path) && !bodyIsOptional(route);
-  const routes = routesOf(gateway.app).filter((route) => takesJson(route) && takesName(route));
+  const routes = routesOf().filter((route) => takesJson(route) && takesName(route));
   expect(routes).toHaveLength(9);
   return routes;
 }
 
 /** The name of every resource after a body with these members, without the closing brace. */
 async function namesAfter(members: string, type = 'application/json'): Promise<unknown[]> {
-  const gateway = await startGateway(redis);
+  const gateway = running();
   const headers = { 'Content-Type': type };
   const isOfToken = ({ path }: Route) => path === '/access-tokens';
   const [ofTokens, others] = [true, false].map((wanted) =>
-    namedRoutes(gateway).filter((route) => isOfToken(route) === wanted),
+    namedRoutes().filter((route) => isOfToken(route) === wanted),
   );
   const grants = ',"grants":[{"location":"*","role":"viewer"}]';
   const answers = [
@@ -221,7 +222,7 @@ describe('names', () => {
   ];
   for (const name of refused) {
     it(`refuses ${JSON.stringify(name).slice(0, 12)}, everywhere`, async () => {
-      const gateway = await startGateway(redis);
+      const gateway = running();
       allAre(await everywhere(gateway, { json: { name } }), '400 invalid-request');
       const problem = problemOf(await gateway.admin('POST', '/care-homes', { json: { name } }));
       expect(problem.errors?.map(({ path }) => path)).toEqual(['name']);
@@ -230,7 +231,7 @@ describe('names', () => {
 });
 
 it('names each faulty field', async () => {
-  const gateway = await startGateway(redis);
+  const gateway = running();
   const json = {
     name: 7,
     grants: [{ location: 'nowhere', role: 'king' }, {}],
@@ -250,7 +251,7 @@ it('names each faulty field', async () => {
 });
 
 it('describes each fault of a body in plain words, with its path', async () => {
-  const gateway = await startGateway(redis);
+  const gateway = running();
   const grants = [{ location: '*', role: 'boss' }, { location: 7, role: 'viewer' }, 'viewer'];
   const wrong = { name: 7, grants, expiresAt: 'soon', colour: 'red' };
   const { errors } = problemOf(await gateway.admin('POST', '/access-tokens', { json: wrong }));

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import type { Camera } from './answer-bodies.js';
 import { type Answer, type CallOptions, call } from './client.js';
-import { type Camera, type HarnessOptions, startGateway, type TestGateway } from './harness.js';
+import { type HarnessOptions, startGateway, type TestGateway } from './harness.js';
 
 const preparedSchema = z.strictObject({
   key: z.string(),

@@ -69,8 +69,13 @@ export async function call(
   const [response] = await once(request, 'response');
   // The gateway may hang up on the rest of a body after its answer.
   request.on('error', () => undefined);
-  const text = await readText(response);
-  return answer(response.statusCode, response.headers, text);
+  const { statusCode, headers: received } = response;
+  // A stream of events does not end by itself: its beginning is enough.
+  const isStream = statusCode === 200 && received['content-type'] === 'text/event-stream';
+  if (!isStream || method === 'HEAD') return answer(statusCode, received, await readText(response));
+  const [chunk] = await once(response, 'data');
+  response.destroy();
+  return answer(statusCode, received, String(chunk));
 }
 
 function answer(status: number, headers: IncomingHttpHeaders, text: string): Answer {
@@ -105,16 +110,24 @@ export function failure(answered: Answer): string {
 }
 
 /** Sends raw bytes, and reads until the server closes. */
-export async function rawText(port: number, bytes: string | Buffer): Promise<string> {
+export async function rawText(
+  port: number,
+  bytes: string | Buffer,
+  withinMs = ANSWER_WITHIN_MS,
+): Promise<string> {
   const socket = connect({ port, host: '127.0.0.1' });
-  socket.setTimeout(ANSWER_WITHIN_MS, () => socket.destroy(new Error('no answer in time')));
+  socket.setTimeout(withinMs, () => socket.destroy(new Error('no answer in time')));
   socket.write(bytes);
   return readText(socket);
 }
 
 /** Sends raw bytes, and reads one answer, which must match the OpenAPI document. */
-export async function rawExchange(port: number, bytes: string | Buffer): Promise<Answer> {
-  const answered = readAnswer(await rawText(port, bytes));
+export async function rawExchange(
+  port: number,
+  bytes: string | Buffer,
+  withinMs?: number,
+): Promise<Answer> {
+  const answered = readAnswer(await rawText(port, bytes, withinMs));
   const [requestLine = ''] = bytes.toString('latin1').split('\r\n');
   const [method = '', target = ''] = requestLine.split(' ');
   // The target may be absolute (RFC 9112, 3.2.2).

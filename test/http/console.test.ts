@@ -6,8 +6,9 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { GatewayError } from '../../src/errors.js';
 import type { HttpEnv } from '../../src/http/http-env.js';
 import { registerConsole } from '../../src/http/routes/console.js';
+import { useRedis } from '../harness/shared-redis.js';
 import { failure } from './client.js';
-import { startGateway, type TestGateway, useRedis } from './harness.js';
+import { startGateway, type TestGateway } from './harness.js';
 
 const redis = useRedis();
 

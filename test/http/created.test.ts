@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { useRedis } from '../harness/shared-redis.js';
 import { failure } from './client.js';
-import { startGateway, useRedis } from './harness.js';
+import { startGateway } from './harness.js';
 
 const redis = useRedis();
 const shown = z.looseObject({ id: z.string() });
@@ -33,7 +34,9 @@ describe.each(COLLECTIONS)('creating %s', (_what, rest) => {
 
   it('says where it is behind a proxy that adds a path', async () => {
     const publicUrl = 'https://proxy.example/gateway';
-    const { gateway, path } = await start({ publicUrl: `${publicUrl}/` });
+    const { gateway, path } = await start({
+      environment: { GATEWAY_HTTP_PUBLIC_URL: `${publicUrl}/` },
+    });
     const collection = rest === '' ? '/care-homes' : `${path}${rest}`;
     const { headers, json } = await gateway.admin('POST', collection, { json: { name: 'Nord' } });
     expect(headers.location).toBe(`${publicUrl}${collection}/${shown.parse(json).id}`);

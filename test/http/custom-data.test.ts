@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { useRedis } from '../harness/shared-redis.js';
 import { failure } from './client.js';
-import { MAX_BODY_BYTES, startGateway, type TestGateway, useRedis } from './harness.js';
+import { MAX_BODY_BYTES, type TestGateway, useGateway } from './harness.js';
 
-const redis = useRedis();
+const running = useGateway(useRedis());
 const JSON_TYPE = 'application/json';
 const MERGE = 'application/merge-patch+json';
 
@@ -13,7 +14,7 @@ async function freshPath(gateway: TestGateway): Promise<string> {
 }
 
 async function start() {
-  const gateway = await startGateway(redis);
+  const gateway = running();
   const path = await freshPath(gateway);
   return {
     gateway,

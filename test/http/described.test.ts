@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { openApiDocument } from '../../src/http/openapi-document.js';
 import { DescribedHttp, type Exchange } from '../harness/described-http.js';
-import { startGateway, useRedis } from './harness.js';
+import { useRedis } from '../harness/shared-redis.js';
+import { startGateway } from './harness.js';
 
 const redis = useRedis();
 
 /** An exchange that took place, and the document of the gateway with which it did. */
 async function createdDevice() {
   const gateway = await startGateway(redis);
-  const described = new DescribedHttp(openApiDocument(gateway.app, '1.2.3'));
+  const described = new DescribedHttp((await gateway.call('GET', '/openapi.json')).json);
   const path = `/care-homes/${await gateway.createLocation()}/devices`;
   const sent = { name: 'Bett 1' };
   const { status, headers, text } = await gateway.admin('POST', path, { json: sent });
@@ -75,7 +75,7 @@ describe('every answer in the tests is held against the OpenAPI document, and fa
 
   it('when it is a problem that no route has, in another shape', async () => {
     const gateway = await startGateway(redis);
-    const described = new DescribedHttp(openApiDocument(gateway.app, '1.2.3'));
+    const described = new DescribedHttp((await gateway.call('GET', '/openapi.json')).json);
     const { status, headers, text } = await gateway.call('PUT', '/care-homes');
     const request = { mediaType: undefined, text: undefined };
     const exchange = { method: 'PUT', path: '/care-homes', request, status, headers, text };

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { secretMatches } from '../../src/domain/credentials.js';
+import { useRedis } from '../harness/shared-redis.js';
 import { failure, problemOf } from './client.js';
-import { startGateway, useRedis } from './harness.js';
+import { startGateway } from './harness.js';
 
 const redis = useRedis();
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
@@ -26,7 +27,7 @@ describe('devices', () => {
       lastSeenAt: null,
       createdAt: expect.stringMatching(TIME),
     });
-    const kept = gateway.model.device(String(device['id']));
+    const [kept] = (await gateway.stored()).devices;
     expect(kept !== undefined && secretMatches(secret, kept.secretHash)).toBe(true);
 
     expect((await gateway.admin('GET', `${path}/${device['id']}`)).json).toEqual(device);
@@ -52,7 +53,7 @@ describe('devices', () => {
       json: { name: 'Bett 2', limits: { messagesPerSecond: null } },
     });
     expect(renamed.json).toMatchObject({ name: 'Bett 2', limits: { alarmsPerDay: 10 } });
-    const [stored] = (await gateway.store.load()).records.devices;
+    const [stored] = (await gateway.stored()).devices;
     expect(stored?.limits).toEqual({ alarmsPerDay: 10 });
     await set({ alarmsPerDay: null });
     expect(await limitsNow()).toBeUndefined();
@@ -117,13 +118,15 @@ describe('devices', () => {
     const gateway = await startGateway(redis);
     const locationId = await gateway.createLocation();
     const deviceId = await gateway.createDevice(locationId);
-    const lastSeenAtMs = Date.UTC(2026, 0, 2, 3, 4, 5, 6);
-    gateway.presence.set(deviceId, { online: true, lastSeenAtMs });
     const path = `/care-homes/${locationId}/devices/${deviceId}`;
-    expect((await gateway.admin('GET', path)).json).toMatchObject({
-      online: true,
-      lastSeenAt: '2026-01-02T03:04:05.006Z',
-    });
+    const shown = async () => (await gateway.admin('GET', path)).json;
+    expect(await shown()).toMatchObject({ online: false, lastSeenAt: null });
+    const before = new Date().toISOString();
+    const client = await gateway.connectDevice(deviceId);
+    const lastSeenAt = expect.toSatisfy((at) => TIME.test(at) && at >= before);
+    await expect.poll(shown).toMatchObject({ online: true, lastSeenAt });
+    await client.endAsync();
+    await expect.poll(shown).toMatchObject({ online: false, lastSeenAt });
   });
 
   it('are renamed', async () => {
@@ -140,17 +143,19 @@ describe('devices', () => {
     const gateway = await startGateway(redis);
     const locationId = await gateway.createLocation();
     const deviceId = await gateway.createDevice(locationId);
-    const oldHash = gateway.model.device(deviceId)?.secretHash;
-    const ended: string[] = [];
-    gateway.events.on('credentialEnded', (principal) => ended.push(principal));
+    const client = await gateway.connectDevice(deviceId);
+    const closed = new Promise<void>((resolve) => client.once('close', () => resolve()));
+    const oldHash = (await gateway.stored()).devices[0]?.secretHash;
     const path = `/care-homes/${locationId}/devices/${deviceId}/secret`;
     const answer = await gateway.admin('POST', path);
     expect(answer.status).toBe(200);
     const { secret } = secretBody.strict().parse(answer.json);
-    const newHash = gateway.model.device(deviceId)?.secretHash ?? '';
+    const newHash = (await gateway.stored()).devices[0]?.secretHash ?? '';
     expect(newHash).not.toBe(oldHash);
     expect(secretMatches(secret, newHash)).toBe(true);
-    expect(ended).toEqual([`device:${deviceId}`]);
+    // The connection with the old one has ended, and the new one connects.
+    await closed;
+    await (await gateway.connectDevice(deviceId)).endAsync();
   });
 
   it('are deleted', async () => {

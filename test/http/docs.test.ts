@@ -10,8 +10,9 @@ import { asyncApiDocument } from '../../src/http/asyncapi-document.js';
 import type { HttpEnv } from '../../src/http/http-env.js';
 import { registerDocs } from '../../src/http/routes/docs.js';
 import { startBrowser } from '../browser/browser.js';
+import { useRedis } from '../harness/shared-redis.js';
 import { failure } from './client.js';
-import { startGateway, type TestGateway, useRedis } from './harness.js';
+import { startGateway, type TestGateway } from './harness.js';
 import { routesOf } from './routes.js';
 
 const redis = useRedis();
@@ -51,7 +52,7 @@ describe('/docs', () => {
     const gateway = await startGateway(redis);
     const { page, requested, faults } = await open(gateway);
     // MQTT over WebSocket is no exchange of HTTP.
-    const operations = routesOf(gateway.app).filter(({ path }) => path !== '/mqtt');
+    const operations = routesOf().filter(({ path }) => path !== '/mqtt');
     await expect
       .poll(() => page.locator('.opblock').count(), { timeout: 20_000, interval: 100 })
       .toBe(operations.length);

@@ -1,9 +1,11 @@
 import { METHODS } from 'node:http';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
+import { ADMIN_TOKEN } from '../harness/running-gateway.js';
+import { useRedis } from '../harness/shared-redis.js';
 import { basic } from './cameras.js';
 import { type Answer, failure, problemOf, rawExchange, rawText } from './client.js';
-import { ADMIN_TOKEN, startGateway, type TestGateway, useRedis } from './harness.js';
+import { startGateway, type TestGateway } from './harness.js';
 import {
   bodyIsOptional,
   DEVICE_PATHS,
@@ -20,22 +22,27 @@ const AUTHORIZED = `Authorization: Bearer ${ADMIN_TOKEN}`;
 async function knownIds(gateway: TestGateway): Promise<Record<string, string>> {
   const locationId = await gateway.createLocation();
   const deviceId = await gateway.createDevice(locationId);
-  const lossId = gateway.lose();
+  const [lossId = ''] = gateway.lossIds;
   return { locationId, deviceId, lossId, ...(await gateway.placeInGroup(locationId, deviceId)) };
 }
 
 /** Every path with the methods of its routes. */
-function pathsOf(gateway: TestGateway): Map<string, string[]> {
+function pathsOf(): Map<string, string[]> {
   const paths = new Map<string, string[]>();
-  for (const { method, path } of routesOf(gateway.app)) {
+  for (const { method, path } of routesOf()) {
     paths.set(path, [...(paths.get(path) ?? []), method]);
   }
   expect(paths.size).toBeGreaterThan(20);
   return paths;
 }
 
-function readingRoutes(gateway: TestGateway): Route[] {
-  return routesOf(gateway.app).filter(({ method }) => method === 'GET');
+function readingRoutes(): Route[] {
+  return routesOf().filter(({ method }) => method === 'GET');
+}
+
+/** Those whose answers end: a stream of events goes on until its client leaves. */
+function endingRoutes(): Route[] {
+  return readingRoutes().filter(({ path }) => path !== '/events');
 }
 
 /** Sends the requests in turn, and expects the same answer to each. */
@@ -50,7 +57,7 @@ async function allAnswer(
 
 it('takes only its own methods, HEAD and OPTIONS', async () => {
   const gateway = await startGateway(redis);
-  for (const [path, methods] of pathsOf(gateway)) {
+  for (const [path, methods] of pathsOf()) {
     const allowed = [...methods, 'OPTIONS', ...(methods.includes('GET') ? ['HEAD'] : [])].sort();
     for (const method of METHODS) {
       // CONNECT takes no path; the listener's tests cover it.
@@ -67,9 +74,9 @@ it('takes only its own methods, HEAD and OPTIONS', async () => {
 });
 
 it('matches its exact path only', async () => {
-  const gateway = await startGateway(redis);
+  const gateway = await startGateway(redis, { losses: 1 });
   const ids = await knownIds(gateway);
-  const beside = [...pathsOf(gateway).keys()].flatMap((path) => {
+  const beside = [...pathsOf().keys()].flatMap((path) => {
     const filled = fill(path, ids);
     const levels = filled.split('/');
     const doubled = levels.slice(1).map((_, at) => levels.toSpliced(at + 1, 0, '').join('/'));
@@ -82,10 +89,10 @@ it('matches its exact path only', async () => {
 });
 
 it('rejects broken percent-encoding and UTF-8 in path and query', async () => {
-  const gateway = await startGateway(redis);
+  const gateway = await startGateway(redis, { losses: 1 });
   const ids = await knownIds(gateway);
   for (const broken of ['%', '%2', '%zz', '%ff', '%c3%28', '%ed%a0%80', '%c0%af']) {
-    const requests = routesOf(gateway.app).flatMap(({ method, path }) => {
+    const requests = routesOf().flatMap(({ method, path }) => {
       const levels = path.split('/').filter((level) => level.startsWith(':'));
       const targets = [
         ...levels.map((level) => fill(path.replace(level, broken), ids)),
@@ -102,7 +109,7 @@ it('rejects broken percent-encoding and UTF-8 in path and query', async () => {
 
 it('answers 404 or 400 to a well-encoded text that is no id', async () => {
   const gateway = await startGateway(redis);
-  for (const { method, path } of routesOf(gateway.app)) {
+  for (const { method, path } of routesOf()) {
     for (const [parameter] of path.matchAll(/:\w+/g)) {
       for (const id of ['%00', '%2F..%2F', '%F0%9F%91%B5', '__proto__', '*', 'x'.repeat(8000)]) {
         const answer = await gateway.admin(method, fill(path.replace(parameter, id)));
@@ -116,14 +123,14 @@ it('answers 404 or 400 to a well-encoded text that is no id', async () => {
 });
 
 it('ignores a body when it reads or deletes', async () => {
-  const gateway = await startGateway(redis);
+  const gateway = await startGateway(redis, { losses: 1 });
   const ids = await knownIds(gateway);
   const bodies = [
     { headers: { 'Content-Type': 'application/json' }, body: '{"name":' },
     { headers: { 'Content-Type': 'x/y', 'Content-Encoding': 'z' }, body: Buffer.from([0xff, 0]) },
     { headers: { 'Transfer-Encoding': 'chunked' }, body: 'x'.repeat(1024 * 1024) },
   ];
-  const routes = routesOf(gateway.app).filter(({ method }) => ['GET', 'DELETE'].includes(method));
+  const routes = routesOf().filter(({ method }) => ['GET', 'DELETE'].includes(method));
   for (const { method, path } of routes) {
     // Deletes get unknown ids, so that nothing is deleted.
     const filled = fill(path, method === 'GET' ? ids : { locationId: ids['locationId'] ?? '' });
@@ -136,9 +143,9 @@ it('ignores a body when it reads or deletes', async () => {
 });
 
 it('answers HTTP/1.0, and hangs up', async () => {
-  const gateway = await startGateway(redis);
+  const gateway = await startGateway(redis, { losses: 1 });
   const ids = await knownIds(gateway);
-  for (const { path } of readingRoutes(gateway)) {
+  for (const { path } of endingRoutes()) {
     const filled = fill(path, ids);
     const { status } = await gateway.admin('GET', filled);
     const answer = await rawExchange(
@@ -153,10 +160,10 @@ it('answers HTTP/1.0, and hangs up', async () => {
 const AT_ONCE = 16;
 
 it('answers pipelined requests in order', async () => {
-  const gateway = await startGateway(redis);
+  const gateway = await startGateway(redis, { losses: 1 });
   const ids = await knownIds(gateway);
   // The answer at /mqtt ends its connection.
-  const routes = readingRoutes(gateway).filter(({ path }) => path !== '/mqtt');
+  const routes = endingRoutes().filter(({ path }) => path !== '/mqtt');
   const all = routes.map(({ path }) => fill(path, ids));
   for (let first = 0; first < all.length; first += AT_ONCE) {
     const paths = all.slice(first, first + AT_ONCE);
@@ -173,15 +180,24 @@ it('answers pipelined requests in order', async () => {
   }
 });
 
-it('does not wait for a body that never ends', async () => {
-  const gateway = await startGateway(redis, { bodyTimeoutMs: 200 });
+/** The gateway waits half a minute for a body. */
+const BODY_ENDS_WITHIN_MS = 45_000;
+
+it('does not wait for a body that never ends', { timeout: 60_000 }, async () => {
+  const gateway = await startGateway(redis, { losses: 1 });
   const ids = await knownIds(gateway);
-  const exchanges = routesOf(gateway.app).map(async ({ method, path }) => {
+  // A stream of events begins at once, and does not end with the body.
+  const routes = routesOf().filter(({ path }) => path !== '/events');
+  const exchanges = routes.map(async ({ method, path }) => {
     const lines = [
       `${method} ${fill(path, { locationId: ids['locationId'] ?? '' })} HTTP/1.1`,
       ...['Host: x', AUTHORIZED, 'Content-Type: application/json', 'Transfer-Encoding: chunked'],
     ];
-    const answer = await rawExchange(gateway.port, `${lines.join('\r\n')}\r\n\r\n5\r\n{"nam\r\n`);
+    const answer = await rawExchange(
+      gateway.port,
+      `${lines.join('\r\n')}\r\n\r\n5\r\n{"nam\r\n`,
+      BODY_ENDS_WITHIN_MS,
+    );
     return `${method} ${path} ${answer.status}`;
   });
   // Each exchange ends only when the gateway hangs up.
@@ -202,7 +218,7 @@ function bodyFor(path: string, otherGroupId: string): object {
 }
 
 it('answers 503 with Retry-After to a change while the store is away', async () => {
-  const gateway = await startGateway(redis);
+  const gateway = await startGateway(redis, { losses: 1, losesStore: true });
   const ids = await knownIds(gateway);
   const { locationId = '', deviceId = '' } = ids;
   const camera = await gateway.createCamera(locationId);
@@ -218,7 +234,7 @@ it('answers 503 with Retry-After to a change while the store is away', async () 
   };
   const emptyLocation = { locationId: await gateway.createLocation() };
   gateway.loseStore();
-  const changing = routesOf(gateway.app).filter(
+  const changing = routesOf().filter(
     ({ method, path }) => method !== 'GET' && !SIGNED_PATHS.includes(path),
   );
   for (const { method, path } of changing) {
@@ -237,7 +253,7 @@ it('answers 503 with Retry-After to a change while the store is away', async () 
     expect(`${method} ${path} ${failure(answer)}`).toBe(`${method} ${path} 503 store-unavailable`);
     expect(Number(answer.headers['retry-after'])).toBeGreaterThan(0);
   }
-  for (const { path } of readingRoutes(gateway)) {
+  for (const { path } of readingRoutes()) {
     const answer = await gateway.admin('GET', fill(path, ids));
     if (answer.status !== 503) expect(answer.status, path).toBeLessThan(500);
     else expect(Number(answer.headers['retry-after']), path).toBeGreaterThan(0);

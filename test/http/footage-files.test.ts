@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readlinkSync } from 'node:fs';
-import { stat, writeFile } from 'node:fs/promises';
+import { rm, stat, writeFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { useRedis } from '../harness/shared-redis.js';
 import {
   callUrl,
   downloadUrl,
@@ -15,7 +16,7 @@ import {
   startWithRecording,
 } from './cameras.js';
 import { failure, rawExchange } from './client.js';
-import { type HarnessOptions, MAX_UPLOAD_BYTES, type TestGateway, useRedis } from './harness.js';
+import { type HarnessOptions, MAX_UPLOAD_BYTES, type TestGateway } from './harness.js';
 
 const redis = useRedis();
 const CONTENT = randomBytes(200_000);
@@ -113,7 +114,7 @@ describe('an upload', () => {
   it('is refused once its device was deleted', async () => {
     const { gateway, camera } = await start();
     const { uploadUrl } = await prepare(gateway, camera);
-    const { locationId } = gateway.model.device(camera.id) ?? {};
+    const locationId = await gateway.locationOf(camera.id);
     await gateway.admin('DELETE', `/care-homes/${locationId}/devices/${camera.id}`);
     expect(failure(await put(uploadUrl, CONTENT))).toBe('404 footage-not-found');
     expect(filesIn(gateway)).toEqual([]);
@@ -157,7 +158,9 @@ describe('an upload', () => {
   });
 
   it('is refused when it would use the reserve of the disk', async () => {
-    const { gateway, camera } = await start({ minFreeBytes: Number.MAX_SAFE_INTEGER });
+    const { gateway, camera } = await start({
+      environment: { GATEWAY_FOOTAGE_MIN_FREE_BYTES: String(Number.MAX_SAFE_INTEGER) },
+    });
     const { uploadUrl } = await prepare(gateway, camera);
     expect(failure(await put(uploadUrl, CONTENT))).toBe('507 insufficient-storage');
     expect(filesIn(gateway)).toEqual([]);
@@ -176,6 +179,7 @@ describe('an upload', () => {
   it('is answered 503 when the folder is not writable', async () => {
     const { gateway, camera } = await start();
     const { key, uploadUrl } = await prepare(gateway, camera);
+    await rm(gateway.footageDirectory, { recursive: true, force: true });
     await writeFile(gateway.footageDirectory, 'in the way');
     expect(failure(await put(uploadUrl, CONTENT))).toBe('503 store-unavailable');
     const download = await callUrl('GET', await downloadUrl(gateway, key));

@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { describe, expect, it } from 'vitest';
-import { GatewayError } from '../../src/errors.js';
-import type { AuditEntry } from '../../src/site/audit-trail.js';
+import { Redis } from 'ioredis';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { ADMIN_TOKEN } from '../harness/running-gateway.js';
+import { useRedis } from '../harness/shared-redis.js';
+import type { Camera } from './answer-bodies.js';
+import { recordsOf } from './audit-pages.js';
 import { askToUpload, basic, prepare } from './cameras.js';
-import { failure, problemOf } from './client.js';
-import { ADMIN_TOKEN, type Camera, startGateway, type TestGateway, useRedis } from './harness.js';
+import { type Answer, failure, problemOf } from './client.js';
+import { startGateway, type TestGateway } from './harness.js';
 
 const redis = useRedis();
 
@@ -14,18 +17,16 @@ async function start(options: Parameters<typeof startGateway>[1] = {}) {
   return { gateway, locationId, camera: await gateway.createCamera(locationId) };
 }
 
-/** A trail in memory, and one whose store is away. */
-function recordingTrail() {
-  const entries: AuditEntry[] = [];
-  const record = async (more: readonly AuditEntry[]) => {
-    entries.push(...more);
-  };
-  return { entries, record };
+/** Lets the store take no more writes until the end of the test; it still answers. */
+async function fillStore(gateway: TestGateway): Promise<void> {
+  await gateway.redis.config('SET', 'maxmemory', '1');
+  onTestFinished(async () => {
+    // The test's gateway has ended by now, and with it its connection.
+    const other = new Redis({ path: redis.socketPath });
+    await other.config('SET', 'maxmemory', '0');
+    other.disconnect();
+  });
 }
-
-const unreachable = {
-  record: () => Promise.reject(new GatewayError('store-unavailable', 'The store is away.')),
-};
 
 describe('a camera that announces a recording', () => {
   it('gets a key under its own prefix, and a URL for ten minutes', async () => {
@@ -139,38 +140,43 @@ describe('a camera that announces a recording', () => {
 
 describe('the audit trail', () => {
   it('has an upload URL before the camera gets it', async () => {
-    const trail = recordingTrail();
-    const { gateway, locationId, camera } = await start({ footageAudit: trail });
-    const answer = await askToUpload(gateway, camera);
-    const { key } = JSON.parse(answer.text);
-    expect(trail.entries).toEqual([
+    const { gateway, locationId, camera } = await start();
+    const answers: Answer[] = [];
+    // Records that are written in the background are not there yet.
+    const records = await recordsOf(gateway, async () => {
+      answers.push(await askToUpload(gateway, camera));
+    });
+    const [answer] = answers;
+    const { key } = JSON.parse(answer?.text ?? '');
+    expect(records).toEqual([
       {
+        id: expect.any(String),
         action: 'footage.upload-url-made',
         actor: {
           type: 'device',
           id: camera.id,
           address: expect.stringContaining('127.0.0.1'),
-          requestId: answer.headers['x-request-id'],
+          requestId: answer?.headers['x-request-id'],
         },
-        atMs: expect.any(Number),
+        at: expect.any(String),
         locationId,
         resourceId: camera.id,
         details: { key },
       },
     ]);
-    expect(JSON.stringify(trail.entries)).not.toContain('signature');
+    expect(JSON.stringify(records)).not.toContain('signature');
   });
 
   it('has every URL of a page of alarms in one record', async () => {
-    const trail = recordingTrail();
-    const { gateway, locationId, camera } = await start({ footageAudit: trail });
+    const { gateway, locationId, camera } = await start();
     const ids = await alarmsWithFootage(gateway, camera);
-    trail.entries.length = 0;
-    await gateway.admin('GET', `/care-homes/${locationId}/alarms?order=asc`);
-    const made = trail.entries.map(({ action, actor, resourceId, details }) => {
+    const records = await recordsOf(gateway, () =>
+      gateway.admin('GET', `/care-homes/${locationId}/alarms?order=asc`),
+    );
+    const made = records.map(({ action, actor, resourceId, details }) => {
       return [action, actor.type, actor.id, resourceId, details];
     });
-    const details = { keys: JSON.stringify(ids.map(({ key }) => key)) };
+    const details = { keys: ids.map(({ key }) => key) };
     expect(made).toEqual([['footage.url-made', 'access-token', 'admin', camera.id, details]]);
   });
 
@@ -195,12 +201,13 @@ describe('the audit trail', () => {
   });
 
   it('hands out no URL when it cannot be recorded', async () => {
-    const { gateway, locationId, camera } = await start({ footageAudit: unreachable });
+    const { gateway, locationId, camera } = await start();
+    const footage = { video: `${camera.id}/1.mp4` };
+    await gateway.recordAlarm(camera.id, { kind: 'fall', footage });
+    await fillStore(gateway);
     const asked = await askToUpload(gateway, camera);
     expect(failure(asked)).toBe('503 store-unavailable');
     expect(asked.headers['retry-after']).toMatch(/^\d+$/);
-    const footage = { video: `${camera.id}/1.mp4` };
-    await gateway.recordAlarm(camera.id, { kind: 'fall', footage });
     const listed = await gateway.admin('GET', `/care-homes/${locationId}/alarms`);
     expect(failure(listed)).toBe('503 store-unavailable');
     for (const { text } of [asked, listed]) expect(text).not.toMatch(/signature|\.mp4/);
@@ -225,8 +232,9 @@ describe('the audit trail', () => {
   });
 
   it('gets no record for a page without footage', async () => {
-    const { gateway, locationId, camera } = await start({ footageAudit: unreachable });
+    const { gateway, locationId, camera } = await start();
     await gateway.recordAlarm(camera.id, { kind: 'fall' });
+    await fillStore(gateway);
     const listed = await gateway.admin('GET', `/care-homes/${locationId}/alarms`);
     expect(listed.status).toBe(200);
     expect(listed.text).toContain('"footage":{"video":null,"audio":null}');
@@ -246,7 +254,9 @@ async function alarmsWithFootage(gateway: TestGateway, { id }: Camera) {
 describe('URLs', () => {
   it('begin with the public URL when one is configured', async () => {
     const publicUrl = 'https://box.test/care/';
-    const { gateway, camera, locationId } = await start({ publicUrl });
+    const { gateway, camera, locationId } = await start({
+      environment: { GATEWAY_HTTP_PUBLIC_URL: publicUrl },
+    });
     const { uploadUrl, key } = await prepare(gateway, camera);
     expect(uploadUrl.startsWith(`https://box.test/care/footage/${key}?`)).toBe(true);
     await gateway.recordAlarm(camera.id, { kind: 'fall', footage: { video: key } });

@@ -2,9 +2,10 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { ADMIN_TOKEN } from '../harness/running-gateway.js';
+import { useRedis } from '../harness/shared-redis.js';
 import { callUrl, downloadUrl, put, startWithRecording } from './cameras.js';
 import { failure } from './client.js';
-import { ADMIN_TOKEN, useRedis } from './harness.js';
 
 const redis = useRedis();
 const CONTENT = randomBytes(10_000);

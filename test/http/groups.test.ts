@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { useRedis } from '../harness/shared-redis.js';
 import { failure } from './client.js';
-import { startGateway, useRedis } from './harness.js';
+import { startGateway } from './harness.js';
 
 const redis = useRedis();
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -112,7 +113,7 @@ describe('a location', () => {
     const keptGroup = await gateway.createGroup(kept);
     const keptRoom = await gateway.createRoom(kept, keptGroup);
     expect((await gateway.admin('DELETE', `/care-homes/${locationId}`)).status).toBe(204);
-    const { records: stored } = await gateway.store.load();
+    const stored = await gateway.stored();
     expect(stored.locations.map(({ id }) => id)).toEqual([kept]);
     expect(stored.groups.map(({ id }) => id)).toEqual([keptGroup]);
     expect(stored.rooms.map(({ id }) => id)).toEqual([keptRoom]);

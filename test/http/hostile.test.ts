@@ -2,15 +2,11 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { ADMIN_TOKEN } from '../harness/running-gateway.js';
+import { useRedis } from '../harness/shared-redis.js';
 import { basic, downloadUrl, prepare, put } from './cameras.js';
 import { type Answer, failure, problemOf, rawExchange } from './client.js';
-import {
-  ADMIN_TOKEN,
-  MAX_BODY_BYTES,
-  startGateway,
-  type TestGateway,
-  useRedis,
-} from './harness.js';
+import { MAX_BODY_BYTES, startGateway, type TestGateway } from './harness.js';
 import { encodedText, hostileRequest, type Target, targetText } from './hostile-input.js';
 import { fill, routesOf } from './routes.js';
 
@@ -35,7 +31,7 @@ async function targetOf(gateway: TestGateway): Promise<Target> {
   const downloads = await Promise.all(uploads.map(({ key }) => downloadUrl(gateway, key)));
   const urls = [...uploads.map(({ uploadUrl }) => uploadUrl), ...downloads];
   return {
-    routes: routesOf(gateway.app),
+    routes: routesOf(),
     ids: { locationId, deviceId, ...(await gateway.placeInGroup(locationId, deviceId)) },
     adminToken: ADMIN_TOKEN,
     camera: {

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
+import { useRedis } from '../harness/shared-redis.js';
 import { type Answer, problemOf, rawExchange } from './client.js';
-import { startGateway, type TestGateway, useRedis } from './harness.js';
+import { startGateway, type TestGateway } from './harness.js';
 
 const redis = useRedis();
 const JSON_TYPE = { 'Content-Type': 'application/json' };

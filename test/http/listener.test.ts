@@ -19,7 +19,7 @@ import {
 } from '../../src/http/listener.js';
 import { ProcessorShare } from '../../src/processor-share.js';
 import { failure, rawExchange } from './client.js';
-import { FAIRNESS } from './harness.js';
+import { FAIRNESS } from './fairness.js';
 
 /** Much shorter than the timeout of an idle connection, much longer than a prompt end. */
 const SOON_MS = 3_000;

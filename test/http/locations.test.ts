@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { useRedis } from '../harness/shared-redis.js';
 import { failure } from './client.js';
-import { startGateway, useRedis } from './harness.js';
+import { startGateway } from './harness.js';
 
 const redis = useRedis();
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -91,7 +92,7 @@ describe('locations', () => {
 
 describe('when the store cannot be reached', () => {
   it('answers 503 with Retry-After to changes, and reads from memory', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = await startGateway(redis, { losesStore: true });
     const locationId = await gateway.createLocation();
     gateway.loseStore();
     const json = { name: 'x' };

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { z } from 'zod';
 import type { Grant } from '../../src/domain/grants.js';
-import type { Device } from '../../src/domain/site.js';
+import { EventReader } from '../harness/event-reader.js';
+import { useRedis } from '../harness/shared-redis.js';
 import { failure, problemOf } from './client.js';
-import { startGateway, type TestGateway, useRedis } from './harness.js';
+import { startGateway, type TestGateway } from './harness.js';
 
 const redis = useRedis();
 
@@ -23,15 +25,19 @@ async function start() {
   return { gateway, locationId, deviceId, one, other, inOne, inOther };
 }
 
-/** The device's place, on which interface, model and store must agree. */
+const FALL = { kind: 'fall' };
+const STATUSES = ['care-homes/+/devices/+/status'];
+const alarmPage = z.object({
+  events: z.array(z.object({ id: z.string(), group: z.object({ id: z.string() }).nullable() })),
+});
+const placeBody = z.looseObject({ locationId: z.string(), roomId: z.string().nullable() });
+
+/** The device's place, on which interface and store must agree. */
 async function placeOf(gateway: TestGateway, deviceId: string) {
-  const held = gateway.model.device(deviceId);
-  const { records } = await gateway.store.load();
-  const stored = records.devices.find(({ id }) => id === deviceId);
-  expect(stored).toEqual(held);
-  const path = `/care-homes/${held?.locationId}/devices/${deviceId}`;
-  const { locationId, roomId } = { ...held };
-  expect((await gateway.admin('GET', path)).json).toMatchObject({ locationId, roomId });
+  const path = `/care-homes/${await gateway.locationOf(deviceId)}/devices/${deviceId}`;
+  const { locationId, roomId } = placeBody.parse((await gateway.admin('GET', path)).json);
+  const { devices } = await gateway.stored();
+  expect(devices.find(({ id }) => id === deviceId)).toMatchObject({ locationId, roomId });
   return { locationId, roomId };
 }
 
@@ -54,15 +60,18 @@ describe('a device', () => {
   it('moves to another location, out of its room, and is in that one only', async () => {
     const { gateway, locationId, deviceId, inOne } = await start();
     const target = await gateway.createLocation('Haus Ahorn');
-    const moves: { before: Device; after: Device }[] = [];
-    gateway.events.on('deviceMoved', (move) => moves.push(move));
     await gateway.moveDevice(locationId, deviceId, { targetRoomId: inOne });
-    expect(moves).toEqual([]);
+    const client = await gateway.connectDevice(deviceId);
+    const { token } = await gateway.issueToken([{ location: '*', role: 'viewer' }]);
+    const statuses = await EventReader.open(gateway.running, { token }, { filters: STATUSES });
+    onTestFinished(() => statuses.close());
+    const topics = () => statuses.messages(deviceId).map(({ topic }) => topic);
+    await expect.poll(topics).toEqual([expect.stringContaining(locationId)]);
     const json = { targetLocationId: target.toUpperCase() };
     expect((await gateway.moveDevice(locationId, deviceId, json)).status).toBe(204);
-    expect(moves).toMatchObject([
-      { before: { locationId, roomId: inOne }, after: { locationId: target, roomId: null } },
-    ]);
+    // Its status leaves the one location and appears in the other.
+    await statuses.until(() => topics().some((topic) => topic.includes(target)));
+    await client.endAsync();
     expect(await placeOf(gateway, deviceId)).toEqual({ locationId: target, roomId: null });
     expect((await gateway.admin('GET', '/care-homes')).json).toMatchObject([
       { id: locationId, devices: [] },
@@ -192,7 +201,7 @@ describe('a device', () => {
       const answer = await gateway.call('POST', path, { token, json: { targetRoomId } });
       expect([index, answer.status]).toEqual([index, expected]);
       const roomId = expected === 204 ? targetRoomId : from;
-      expect(gateway.model.device(deviceId)?.roomId).toBe(roomId);
+      expect(await placeOf(gateway, deviceId)).toEqual({ locationId, roomId });
     }
   });
 });
@@ -201,23 +210,29 @@ describe('a room', () => {
   it('moves to another group, with its devices', async () => {
     const { gateway, locationId, deviceId, one, other, inOne, inOther } = await start();
     await gateway.moveDevice(locationId, deviceId, { targetRoomId: inOne });
+    /** The group of the place in which the alarm happened. */
+    const groupOf = async (alarmId: string) => {
+      const { json } = await gateway.admin('GET', `/care-homes/${locationId}/alarms`);
+      return alarmPage.parse(json).events.find(({ id }) => id === alarmId)?.group?.id;
+    };
     const move = (from: string, targetGroupId: string) =>
       gateway.admin('POST', `/care-homes/${locationId}/groups/${from}/rooms/${inOne}/move`, {
         json: { targetGroupId },
       });
-    expect(gateway.model.context(deviceId)?.group?.id).toBe(one);
+    expect(await groupOf(await gateway.recordAlarm(deviceId, FALL))).toBe(one);
     const moved = await move(one, other);
     expect([moved.status, moved.text]).toEqual([204, '']);
-    expect(gateway.model.context(deviceId)?.group?.id).toBe(other);
+    expect(await groupOf(await gateway.recordAlarm(deviceId, FALL))).toBe(other);
     expect(failure(await move(one, other))).toBe('404 room-not-found');
     expect((await move(other, other)).status).toBe(204);
     expect((await gateway.admin('GET', `/care-homes/${locationId}/groups`)).json).toMatchObject([
       { id: one, rooms: [] },
       { id: other, rooms: [inOne, inOther] },
     ]);
-    expect((await gateway.store.load()).records.rooms).toEqual(
-      expect.arrayContaining(gateway.model.roomsOf(locationId)),
-    );
+    const { rooms } = await gateway.stored();
+    expect(rooms.find(({ id }) => id === inOne)).toMatchObject({ locationId, groupId: other });
+    const listed = await gateway.admin('GET', `/care-homes/${locationId}/rooms/${inOne}`);
+    expect(listed.json).toMatchObject({ id: inOne, groupId: other, devices: [deviceId] });
     expect(failure(await move(other, randomUUID()))).toBe('404 group-not-found');
     const foreign = await gateway.createGroup(await gateway.createLocation());
     expect(failure(await move(other, foreign))).toBe('404 group-not-found');

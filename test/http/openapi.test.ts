@@ -4,9 +4,9 @@ import addFormats from 'ajv-formats';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { ALARM_KINDS } from '../../src/domain/alarms.js';
-import type { HttpApp } from '../../src/http/http-env.js';
 import { BASE64 } from '../harness/described-http.js';
-import { startGateway, useRedis } from './harness.js';
+import { useRedis } from '../harness/shared-redis.js';
+import { startGateway } from './harness.js';
 import {
   DEVICE_PATHS,
   OPEN_PATHS,
@@ -56,7 +56,7 @@ async function readDocument() {
 
 let reading: ReturnType<typeof readDocument> | undefined;
 
-/** The document, made once: its gateway ends with the first test, of which only the app is asked after that. */
+/** The document, read once: its gateway ends with the first test. */
 function read() {
   reading ??= readDocument();
   return reading;
@@ -136,24 +136,24 @@ it('has an answer of success for every operation', async () => {
 });
 
 /** The routes that the document lists; that of MQTT over WebSocket is not HTTP's. */
-function describedRoutesOf(app: HttpApp): Route[] {
-  return routesOf(app).filter(({ path }) => path !== '/mqtt');
+function describedRoutesOf(): Route[] {
+  return routesOf().filter(({ path }) => path !== '/mqtt');
 }
 
 it('lists every route of HTTP, and nothing else', async () => {
-  const { gateway, document } = await read();
+  const { document } = await read();
   const listed = Object.entries(document.paths).flatMap(([path, operations]) =>
     Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
   );
-  const routes = describedRoutesOf(gateway.app).map(
+  const routes = describedRoutesOf().map(
     ({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, '{$1}')}`,
   );
   expect(listed.sort()).toEqual(routes.sort());
 });
 
 it('describes for each route its input, its answers and whether it is open', async () => {
-  const { gateway, document } = await read();
-  for (const route of describedRoutesOf(gateway.app)) {
+  const { document } = await read();
+  for (const route of describedRoutesOf()) {
     const template = route.path.replaceAll(/:(\w+)/g, '{$1}');
     const operation = document.paths[template]?.[route.method.toLowerCase()];
     const name = `${route.method} ${template}`;
@@ -239,7 +239,9 @@ it('says where the gateway is, and under which licence', async () => {
   const { document } = await read();
   expect(document['servers']).toEqual([{ url: '/', description: 'This gateway.' }]);
   expect(document.info).toMatchObject({ license: { identifier: 'Apache-2.0' } });
-  const proxied = await startGateway(redis, { publicUrl: 'https://gateway.test/care' });
+  const proxied = await startGateway(redis, {
+    environment: { GATEWAY_HTTP_PUBLIC_URL: 'https://gateway.test/care' },
+  });
   const { json } = await proxied.call('GET', '/openapi.json');
   expect(json).toMatchObject({ servers: [{ url: 'https://gateway.test/care' }] });
 });

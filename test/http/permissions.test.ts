@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import type { Grant } from '../../src/domain/grants.js';
+import { useRedis } from '../harness/shared-redis.js';
 import { type CallOptions, failure } from './client.js';
-import { startGateway, type TestGateway, useRedis } from './harness.js';
+import { type TestGateway, useGateway } from './harness.js';
 import { fill, protectedRoutesOf, type Route } from './routes.js';
 
-const redis = useRedis();
+const running = useGateway(useRedis());
 
 type Need =
   | 'a token'
@@ -172,8 +173,8 @@ async function freshDevice(gateway: TestGateway) {
 describe('permissions', () => {
   for (const [name, { grants, fulfils }] of Object.entries(HOLDERS)) {
     it(`of ${name}`, async () => {
-      const gateway = await startGateway(redis);
-      for (const route of protectedRoutesOf(gateway.app)) {
+      const gateway = running();
+      for (const route of protectedRoutesOf()) {
         const key = `${route.method} ${route.path}`;
         const need = NEEDS[key];
         if (need === undefined) throw new Error(`Who may ${key}?`);
@@ -194,7 +195,7 @@ describe('permissions', () => {
 
 describe('a caller without a grant on a location', () => {
   it('gets the same answer whether or not it exists, or could exist', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     const existing = await freshDevice(gateway);
     const token = await gateway.createToken([{ location: randomUUID(), role: 'manager' }]);
     const missing = { locationId: randomUUID(), deviceId: randomUUID() };
@@ -204,7 +205,7 @@ describe('a caller without a grant on a location', () => {
       roomId: 'Zimmer%201',
       deviceId: '%2e%2e%2fsecret',
     };
-    for (const route of protectedRoutesOf(gateway.app)) {
+    for (const route of protectedRoutesOf()) {
       if (!route.path.includes(':locationId')) continue;
       for (const ids of [existing, missing, malformed]) {
         const path = fill(route.path, ids);
@@ -219,7 +220,7 @@ describe('a caller without a grant on a location', () => {
 
 describe('a caller with a grant on a group only', () => {
   it('cannot tell what is in another group from what does not exist', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     const own = await freshDevice(gateway);
     const { locationId } = own;
     const token = await gateway.createToken([
@@ -234,7 +235,7 @@ describe('a caller with a grant on a group only', () => {
     };
     const missing = { locationId };
     const malformed = { locationId, groupId: '7', roomId: 'no-uuid', deviceId: 'no-uuid' };
-    const routes = protectedRoutesOf(gateway.app).filter(({ path }) =>
+    const routes = protectedRoutesOf().filter(({ path }) =>
       /:(deviceId|roomId|groupId)/.test(path),
     );
     for (const route of routes) {
@@ -251,7 +252,7 @@ describe('a caller with a grant on a group only', () => {
 
 describe('a caller with a grant', () => {
   it('gets 404 for missing resources and 400 for malformed ids', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     const { locationId, deviceId } = await freshDevice(gateway);
     const other = await gateway.createLocation('another');
     const cases: [string, string][] = [
@@ -271,11 +272,11 @@ describe('a caller with a grant', () => {
   });
 
   it('reaches devices, rooms and groups through their own location only, on every route', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     const { locationId: _, ...foreign } = await freshDevice(gateway);
     const ids = { ...foreign, locationId: await gateway.createLocation('another') };
     const token = await gateway.createToken([{ location: ids.locationId, role: 'manager' }]);
-    for (const route of protectedRoutesOf(gateway.app)) {
+    for (const route of protectedRoutesOf()) {
       const [, kind] = /:(device|group|room)Id/.exec(route.path) ?? [];
       if (kind === undefined) continue;
       const options = { ...optionsFor(route, token), ...bodyOfMove(route) };
@@ -287,7 +288,7 @@ describe('a caller with a grant', () => {
   });
 
   it('may write UUIDs in either case', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     const { locationId, deviceId } = await freshDevice(gateway);
     const token = await gateway.createToken([
       { location: locationId.toUpperCase(), role: 'viewer' },

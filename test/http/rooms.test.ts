@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { useRedis } from '../harness/shared-redis.js';
 import { failure, problemOf } from './client.js';
-import { startGateway, useRedis } from './harness.js';
+import { startGateway } from './harness.js';
 
 const redis = useRedis();
+const idBody = z.looseObject({ id: z.string() });
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 async function start() {
@@ -61,7 +64,7 @@ describe('rooms', () => {
     const json = { name: 'Zimmer 1', groupId: one.toUpperCase() };
     const created = await gateway.admin('POST', path, { json });
     expect([created.status, created.json]).toMatchObject([201, { groupId: one }]);
-    const [roomId = ''] = gateway.model.roomIdsByGroup(locationId).get(one) ?? [];
+    const { id: roomId } = idBody.parse(created.json);
     const change = async (body: object) =>
       (await gateway.admin('PATCH', `${path}/${roomId}`, { json: body })).json;
     expect(await change({ groupId: other })).toMatchObject({ name: 'Zimmer 1', groupId: other });
@@ -70,7 +73,11 @@ describe('rooms', () => {
     expect(await change({ groupId: one })).toMatchObject({ name: 'WC', groupId: one });
     expect(await change({ groupId: null })).toMatchObject({ name: 'WC', groupId: null });
     expect(await change({ groupId: null })).toMatchObject({ name: 'WC', groupId: null });
-    expect((await gateway.store.load()).records.rooms).toEqual(gateway.model.roomsOf(locationId));
+    expect((await gateway.admin('GET', path)).json).toEqual([
+      { id: roomId, name: 'WC', groupId: null, devices: [] },
+    ]);
+    const { rooms } = await gateway.stored();
+    expect(rooms).toMatchObject([{ id: roomId, locationId, name: 'WC', groupId: null }]);
     for (const groupId of [one, other]) {
       const group = `/care-homes/${locationId}/groups/${groupId}`;
       expect((await gateway.admin('DELETE', group)).status).toBe(204);

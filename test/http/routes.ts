@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { HttpApp } from '../../src/http/http-env.js';
+import { createHttpApp } from '../../src/http/app.js';
+import type { HttpDependencies } from '../../src/http/dependencies.js';
 
 export interface Route {
   readonly method: string;
@@ -19,9 +20,24 @@ export const SIGNED_PATHS = ['/footage/:deviceId/:type/:file'];
 /** Paths for devices themselves, by id and secret; 401 with a token. */
 export const DEVICE_PATHS = ['/devices/:deviceId/footage'];
 
-/** Every route, from the app's own routing table, so that no new one is forgotten. */
-export function routesOf(app: HttpApp): Route[] {
-  const routes = app.routes.filter(({ method }) => method !== 'ALL');
+const CONSOLE = { directory: 'dist/console', footageOrigins: [] };
+/** In place of all parts of a gateway but the files of its pages: itself, whatever is taken from it. */
+const nothing: HttpDependencies = new Proxy(
+  Object.assign(() => nothing, Object.create(null)),
+  {
+    get: (_, name) => (name === 'console' ? CONSOLE : nothing),
+  },
+);
+
+/**
+ * The app's own routing table, so that no new route is forgotten, not even one that is not described.
+ *
+ * Its app is built for that list only and never answers: the requests of the tests go to gateways.
+ */
+const ROUTES = listRoutes();
+
+function listRoutes(): Route[] {
+  const routes = createHttpApp(nothing).routes.filter(({ method }) => method !== 'ALL');
   const names = new Set(routes.map(({ method, path }) => `${method} ${path}`));
   return [...names].map((name) => {
     const [method = '', path = ''] = name.split(' ');
@@ -29,10 +45,15 @@ export function routesOf(app: HttpApp): Route[] {
   });
 }
 
+/** Every route. */
+export function routesOf(): readonly Route[] {
+  return ROUTES;
+}
+
 /** The routes that take an access token. */
-export function protectedRoutesOf(app: HttpApp): Route[] {
+export function protectedRoutesOf(): Route[] {
   const others = [...OPEN_PATHS, ...SIGNED_PATHS, ...DEVICE_PATHS];
-  return routesOf(app).filter(({ path }) => !others.includes(path));
+  return routesOf().filter(({ path }) => !others.includes(path));
 }
 
 /** Whether the route takes a validated JSON body; custom data has rules of its own. */

@@ -3,8 +3,9 @@ import { request as httpRequest } from 'node:http';
 import { json as readJson } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { useRedis } from '../harness/shared-redis.js';
 import { basic, startWithCamera } from './cameras.js';
-import { startGateway, type TestGateway, useRedis } from './harness.js';
+import { startGateway, type TestGateway } from './harness.js';
 import { DEVICE_PATHS, fill, protectedRoutesOf, takesJson } from './routes.js';
 
 const redis = useRedis();
@@ -47,7 +48,7 @@ describe('a body whose last byte arrives after', () => {
     const deviceId = await gateway.createDevice(locationId);
     const ids = { locationId, deviceId, ...(await gateway.placeInGroup(locationId, deviceId)) };
     const isCustomData = ({ path }: { path: string }) => path.endsWith('/custom-data');
-    const routes = protectedRoutesOf(gateway.app).filter(
+    const routes = protectedRoutesOf().filter(
       (route) => takesJson(route) || (isCustomData(route) && route.method === 'PATCH'),
     );
     expect(routes.length).toBeGreaterThan(10);
@@ -108,7 +109,7 @@ describe('a body whose last byte arrives after', () => {
     const inTime = await heldBack(gateway.port, sent);
     expect(await inTime()).toBe('201 done');
     const late = await heldBack(gateway.port, sent);
-    const { locationId = '' } = gateway.model.device(camera.id) ?? {};
+    const locationId = await gateway.locationOf(camera.id);
     const replaced = `/care-homes/${locationId}/devices/${camera.id}/secret`;
     expect((await gateway.admin('POST', replaced)).status).toBe(200);
     expect(await late()).toBe('401 unauthenticated');

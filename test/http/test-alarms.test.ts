@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { ADMIN_TOKEN, startGateway, useRedis } from './harness.js';
+import { ADMIN_TOKEN } from '../harness/running-gateway.js';
+import { useRedis } from '../harness/shared-redis.js';
+import { startGateway } from './harness.js';
 
 const redis = useRedis();
 const token = ADMIN_TOKEN;

@@ -14,7 +14,7 @@ import { StoreHeadroom } from '../../src/site/store-headroom.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
 import { Keys } from '../../src/store/keys.js';
 import { SiteStoreRedis } from '../../src/store/site-store-redis.js';
-import { useRedis } from '../http/harness.js';
+import { useRedis } from '../harness/shared-redis.js';
 
 const place = useRedis();
 const log = createLog({ level: 'silent', destination: { write: () => undefined } });

@@ -8,7 +8,7 @@ import { StoreHeadroom } from '../../src/site/store-headroom.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
 import { AuditTrailRedis } from '../../src/store/audit/trail-redis.js';
 import { Keys } from '../../src/store/keys.js';
-import { useRedis } from '../http/harness.js';
+import { useRedis } from '../harness/shared-redis.js';
 import { openArchive } from '../store/audit-world.js';
 
 const place = useRedis();

@@ -6,7 +6,7 @@ import { Health } from '../../src/site/health.js';
 import { SteadyClock } from '../../src/site/steady-clock.js';
 import { ClockStoreRedis } from '../../src/store/clock-store-redis.js';
 import { Keys } from '../../src/store/keys.js';
-import { useRedis } from '../http/harness.js';
+import { useRedis } from '../harness/shared-redis.js';
 
 const START_MS = Date.UTC(2026, 10, 21);
 const SECOND_MS = 1_000;

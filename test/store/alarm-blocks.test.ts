@@ -3,7 +3,7 @@ import type { AlarmKind } from '../../src/domain/alarms.js';
 import { newId } from '../../src/domain/notation.js';
 import type { AlarmQuery, AlarmRecord } from '../../src/site/alarm-history.js';
 import { AlarmRetention } from '../../src/store/alarm-retention.js';
-import { useRedis } from '../http/harness.js';
+import { useRedis } from '../harness/shared-redis.js';
 import { AlarmWorld } from './alarm-world.js';
 
 const place = useRedis();

@@ -7,7 +7,7 @@ import { newId } from '../../src/domain/notation.js';
 import { Keys } from '../../src/store/keys.js';
 import { LogStore } from '../../src/store/log-store.js';
 import { newAlarm } from '../harness/new-alarm.js';
-import { useRedis } from '../http/harness.js';
+import { useRedis } from '../harness/shared-redis.js';
 import { AlarmWorld } from './alarm-world.js';
 
 const place = useRedis();

@@ -5,7 +5,7 @@ import { GIVEN_STATES, type GivenState } from '../../src/domain/alarm-states.js'
 import { newId } from '../../src/domain/notation.js';
 import { AlarmFinderRedis } from '../../src/store/alarm-finder-redis.js';
 import { AlarmRetention } from '../../src/store/alarm-retention.js';
-import { useRedis } from '../http/harness.js';
+import { useRedis } from '../harness/shared-redis.js';
 import { AlarmWorld, type Where } from './alarm-world.js';
 
 const place = useRedis();

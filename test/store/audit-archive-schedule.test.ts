@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import type { AuditArchiver } from '../../src/store/audit/archiver.js';
-import { useRedis } from '../http/harness.js';
+import { useRedis } from '../harness/shared-redis.js';
 import { AuditWorld, entries } from './audit-world.js';
 
 const place = useRedis();

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { AuditArchiver } from '../../src/store/audit/archiver.js';
-import { useRedis } from '../http/harness.js';
+import { useRedis } from '../harness/shared-redis.js';
 import { AuditWorld, entries, entry, numbers, upTo } from './audit-world.js';
 
 const place = useRedis();

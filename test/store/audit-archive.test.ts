@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AuditAction } from '../../src/site/audit-trail.js';
-import { useRedis } from '../http/harness.js';
+import { useRedis } from '../harness/shared-redis.js';
 import { AuditWorld, entries, entry, numbers, query, readAll, upTo } from './audit-world.js';
 
 const place = useRedis();

@@ -6,7 +6,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { AUDIT_ACTIONS, type AuditPage } from '../../src/site/audit-trail.js';
 import { CarryOver } from '../../src/store/carry-over.js';
-import { useRedis } from '../http/harness.js';
+import { useRedis } from '../harness/shared-redis.js';
 import { AuditWorld, entry, query, readAll, SET } from './audit-world.js';
 
 const place = useRedis();

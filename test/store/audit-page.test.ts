@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { useRedis } from '../http/harness.js';
+import { useRedis } from '../harness/shared-redis.js';
 import { AuditWorld, entries, query } from './audit-world.js';
 
 const place = useRedis();

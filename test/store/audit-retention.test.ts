@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import type { AuditEntry } from '../../src/site/audit-trail.js';
-import { useRedis } from '../http/harness.js';
+import { useRedis } from '../harness/shared-redis.js';
 import { AuditWorld, entries, entry, query, SET } from './audit-world.js';
 
 const place = useRedis();

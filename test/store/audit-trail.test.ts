@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AuditAction } from '../../src/site/audit-trail.js';
-import { useRedis } from '../http/harness.js';
+import { useRedis } from '../harness/shared-redis.js';
 import { AuditWorld, entry, query, readAll } from './audit-world.js';
 
 const place = useRedis();

@@ -4,7 +4,7 @@ import { newId } from '../../src/domain/notation.js';
 import { readPlace } from '../../src/store/alarm-records.js';
 import { AlarmRetention } from '../../src/store/alarm-retention.js';
 import { CarryOver } from '../../src/store/carry-over.js';
-import { useRedis } from '../http/harness.js';
+import { useRedis } from '../harness/shared-redis.js';
 import { AlarmWorld, type Where } from './alarm-world.js';
 
 const place = useRedis();

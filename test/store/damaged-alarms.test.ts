@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { newId } from '../../src/domain/notation.js';
 import { AlarmRetention } from '../../src/store/alarm-retention.js';
-import { useRedis } from '../http/harness.js';
+import { useRedis } from '../harness/shared-redis.js';
 import { AlarmWorld } from './alarm-world.js';
 
 const place = useRedis();

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import type { ListedInvalidPublish } from '../../src/ingest/invalid-publishes.js';
+import { StoreHeadroom } from '../../src/site/store-headroom.js';
 import { InvalidPublishStoreRedis } from '../../src/store/invalid-publish-store-redis.js';
 import { Keys } from '../../src/store/keys.js';
 import { RedisServer } from '../harness/redis-server.js';
@@ -23,7 +24,10 @@ it('keeps the newest of a location within 4 MiB when payloads are large', async 
   const { redis } = server;
   const [keys, locationId] = [new Keys('invalid'), randomUUID()];
   await redis.hset(keys.record('location', locationId), 'name', 'Home');
-  const store = new InvalidPublishStoreRedis(redis, keys, MAX_PER_LOCATION);
+  const store = new InvalidPublishStoreRedis({
+    ...{ redis, management: redis, keys, maxPerLocation: MAX_PER_LOCATION },
+    headroom: new StoreHeadroom(),
+  });
   for (let from = 1; from <= MAX_PER_LOCATION; from += AT_ONCE) {
     const listed = Array.from({ length: AT_ONCE }, (_, index) => invalidPublish(from + index));
     await store.add(locationId, listed);

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { type Packable, packRows } from '../../src/store/scripts.js';
-import { useRedis } from '../http/harness.js';
+import { useRedis } from '../harness/shared-redis.js';
 
 const place = useRedis();
 

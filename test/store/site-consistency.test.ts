@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { principalKey } from '../../src/domain/grants.js';
 import { newId } from '../../src/domain/notation.js';
 import { createLog } from '../../src/log.js';
+import { StoreHeadroom } from '../../src/site/store-headroom.js';
 import { CarryOver } from '../../src/store/carry-over.js';
 import { InvalidPublishStoreRedis } from '../../src/store/invalid-publish-store-redis.js';
 import { PresenceStoreRedis } from '../../src/store/presence-store-redis.js';
@@ -278,7 +279,10 @@ describe('what belongs to the deleted goes with them', () => {
   it('do not arise when a location or device has just been deleted', async () => {
     const world = await SiteWorld.create(server);
     const { redis, keys, location, device, placed } = world;
-    const invalidPublishes = new InvalidPublishStoreRedis(redis, keys, 2);
+    const invalidPublishes = new InvalidPublishStoreRedis({
+      ...{ redis, management: redis, keys, maxPerLocation: 2 },
+      headroom: new StoreHeadroom(),
+    });
     const broker = redis.duplicate({ keyPrefix: keys.brokerPrefix });
     const presence = new PresenceStoreRedis(redis, broker, keys);
     const topic = 'care-homes/l/devices/d/status';
