@@ -48,7 +48,9 @@ async function sourceFinder(bundle: string): Promise<(offset: number) => string 
   return (offset) => {
     const line = starts.findLastIndex((lineStart) => lineStart <= offset);
     const entry = map.findEntry(line, offset - (starts[line] ?? 0));
-    return 'originalSource' in entry ? entry.originalSource : undefined;
+    // What the bundler has added, as the getters of a chunk's exports, has no place in any source.
+    const isOurs = 'originalSource' in entry && entry.generatedLine === line;
+    return isOurs ? entry.originalSource : undefined;
   };
 }
 

@@ -13,12 +13,14 @@ import { type Environment, environmentOf, type RunningGateway } from './running-
 
 const MAX_OPEN_FILES = 100_000;
 
-export interface GatewayHereOptions {
-  /** Its wall clock. */
-  readonly now?: () => number;
-  /** Its clock that does not jump. */
-  readonly elapsed?: () => number;
+interface Clocks {
+  /** The wall clock. */
+  readonly now: () => number;
+  /** The clock that does not jump. */
+  readonly elapsed: () => number;
 }
+
+const CLOCKS: Clocks = { now: Date.now, elapsed: performance.now.bind(performance) };
 
 /**
  * The gateway in the process of the test, as `main.ts` composes it.
@@ -31,27 +33,20 @@ export class GatewayHere implements RunningGateway {
   readonly #log = new Lines();
   readonly #repeated: RepeatedLines;
   readonly #environment: Environment;
-  readonly #clocks: Required<GatewayHereOptions>;
+  readonly #clocks: Clocks;
   #configFile: string | undefined;
   #service: Service | undefined;
   #addresses: GatewayAddresses | undefined;
 
-  private constructor(
-    dataDir: string,
-    environment: Environment,
-    clocks: Required<GatewayHereOptions>,
-  ) {
+  private constructor(dataDir: string, environment: Environment, clocks: Clocks) {
     this.dataDir = dataDir;
     this.#environment = environment;
     this.#clocks = clocks;
     this.#repeated = new RepeatedLines(clocks.elapsed);
   }
 
-  static async start(
-    environment?: Environment,
-    options?: GatewayHereOptions,
-  ): Promise<GatewayHere> {
-    const gateway = await GatewayHere.create(environment, options);
+  static async start(environment?: Environment, clocks?: Partial<Clocks>): Promise<GatewayHere> {
+    const gateway = await GatewayHere.create(environment, clocks);
     await gateway.start();
     return gateway;
   }
@@ -59,15 +54,15 @@ export class GatewayHere implements RunningGateway {
   /** Creates a gateway that is not started yet. */
   static async create(
     environment: Environment = {},
-    { now = Date.now, elapsed = performance.now.bind(performance) }: GatewayHereOptions = {},
+    clocks: Partial<Clocks> = {},
   ): Promise<GatewayHere> {
     const dataDir = await mkdtemp(join(tmpdir(), 'gateway-test-'));
-    return new GatewayHere(dataDir, environment, { now, elapsed });
+    return new GatewayHere(dataDir, environment, { ...CLOCKS, ...clocks });
   }
 
   /** A gateway on an existing data directory, which is removed in the end; not started yet. */
   static on(dataDir: string, environment: Environment = {}): GatewayHere {
-    return new GatewayHere(dataDir, environment, Date.now);
+    return new GatewayHere(dataDir, environment, CLOCKS);
   }
 
   get lines(): readonly string[] {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
 import { createHttpApp } from '../../src/http/app.js';
 import type { HttpDependencies } from '../../src/http/dependencies.js';
 
@@ -22,12 +23,9 @@ export const DEVICE_PATHS = ['/devices/:deviceId/footage'];
 
 const CONSOLE = { directory: 'dist/console', footageOrigins: [] };
 /** In place of all parts of a gateway but the files of its pages: itself, whatever is taken from it. */
-const nothing: HttpDependencies = new Proxy(
-  Object.assign(() => nothing, Object.create(null)),
-  {
-    get: (_, name) => (name === 'console' ? CONSOLE : nothing),
-  },
-);
+const nothing: object = new Proxy(() => undefined, {
+  get: (_, name) => (name === 'console' ? CONSOLE : nothing),
+});
 
 /**
  * The app's own routing table, so that no new route is forgotten, not even one that is not described.
@@ -37,7 +35,9 @@ const nothing: HttpDependencies = new Proxy(
 const ROUTES = listRoutes();
 
 function listRoutes(): Route[] {
-  const routes = createHttpApp(nothing).routes.filter(({ method }) => method !== 'ALL');
+  const routes = createHttpApp(z.custom<HttpDependencies>().parse(nothing)).routes.filter(
+    ({ method }) => method !== 'ALL',
+  );
   const names = new Set(routes.map(({ method, path }) => `${method} ${path}`));
   return [...names].map((name) => {
     const [method = '', path = ''] = name.split(' ');
