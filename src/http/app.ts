@@ -65,7 +65,6 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   registerHealth(app, health);
   registerDocuments(app, version, dependencies.publicUrl);
 
-  const isTrusted = dependencies.isTrustedAddress ?? isLoopbackAddress;
   const isBehindProxy = dependencies.publicUrl !== undefined;
   const { watch } = dependencies;
   const counted = { free: FREE_FAILURES, isBehindProxy, watch };
@@ -76,7 +75,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
     metrics: dependencies.metrics,
     isOpen: dependencies.openMetrics,
     // Behind a proxy, requests from this machine may come from anywhere.
-    isTrusted: isBehindProxy ? () => false : isTrusted,
+    isTrusted: isBehindProxy ? () => false : isLoopbackAddress,
     guards: [authenticate, access.admin()],
   });
   const readsJson = jsonBody(maxBodyBytes);

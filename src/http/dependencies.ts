@@ -93,8 +93,6 @@ export interface HttpDependencies {
   readonly now: () => number;
   /** A clock that does not jump, for waiting times. */
   readonly elapsed: () => number;
-  /** Addresses of this machine, where a proxy may be; loopback by default. */
-  readonly isTrustedAddress?: (address: string) => boolean;
 }
 
 /** What the routes of every resource share. */
