@@ -7,9 +7,7 @@ import type { GatewayAddresses } from '../../src/listening.js';
 import { createLog } from '../../src/log.js';
 import { RepeatedLines } from '../../src/repeated-lines.js';
 import { Service } from '../../src/service.js';
-import { gatewayStartedAt } from './described-origins.js';
-import { Lines } from './lines.js';
-import { type Environment, environmentOf, type RunningGateway } from './running-gateway.js';
+import { type Environment, RunningGateway } from './running-gateway.js';
 
 const MAX_OPEN_FILES = 100_000;
 
@@ -28,19 +26,14 @@ const CLOCKS: Clocks = { now: Date.now, elapsed: performance.now.bind(performanc
  * It starts in a tenth of the processor time of a process. What ends the gateway or takes its store away is
  * tested with a `GatewayProcess`, and so is all that belongs to the process: signals, exit status, memory.
  */
-export class GatewayHere implements RunningGateway {
-  readonly dataDir: string;
-  readonly #log = new Lines();
+export class GatewayHere extends RunningGateway {
   readonly #repeated: RepeatedLines;
-  readonly #environment: Environment;
   readonly #clocks: Clocks;
   #configFile: string | undefined;
   #service: Service | undefined;
-  #addresses: GatewayAddresses | undefined;
 
   private constructor(dataDir: string, environment: Environment, clocks: Clocks) {
-    this.dataDir = dataDir;
-    this.#environment = environment;
+    super(dataDir, environment);
     this.#clocks = clocks;
     this.#repeated = new RepeatedLines(clocks.elapsed);
   }
@@ -65,31 +58,10 @@ export class GatewayHere implements RunningGateway {
     return new GatewayHere(dataDir, environment, CLOCKS);
   }
 
-  get lines(): readonly string[] {
-    return this.#log.all;
-  }
-
-  get addresses(): GatewayAddresses {
-    if (this.#addresses === undefined) throw new Error('the gateway is not ready');
-    return this.#addresses;
-  }
-
-  get httpUrl(): string {
-    return `http://127.0.0.1:${this.addresses.http.port}`;
-  }
-
-  get mqttUrl(): string {
-    return `mqtt://127.0.0.1:${this.addresses.mqtt.port}`;
-  }
-
-  get mqttPort(): number {
-    return this.addresses.mqtt.port;
-  }
-
   /** Starts the gateway; after `stop` on the same ports, as a box does. */
   async start(): Promise<void> {
     const { dataDir } = this;
-    const env = environmentOf(dataDir, this.#addresses, this.#environment);
+    const env = this.variables;
     const config = loadConfig({
       file: this.#configFile,
       env,
@@ -97,12 +69,12 @@ export class GatewayHere implements RunningGateway {
       cwd: process.cwd(),
     });
     this.#repeated.start();
-    this.#addresses = await new Promise<GatewayAddresses>((resolve, reject) => {
+    const addresses = await new Promise<GatewayAddresses>((resolve, reject) => {
       const service = new Service({
         config,
         log: createLog({
           level: config.log.level,
-          destination: { write: (line) => this.#log.add(line.trimEnd()) },
+          destination: { write: (line) => this.log.add(line.trimEnd()) },
           repeated: this.#repeated,
         }),
         version: '1.2.3',
@@ -116,17 +88,13 @@ export class GatewayHere implements RunningGateway {
       this.#service = service;
       service.run().catch(reject);
     });
-    gatewayStartedAt(this.httpUrl);
+    this.readyAt(addresses);
   }
 
   /** Writes its configuration file for the next start. */
   async configure(content: object): Promise<void> {
     this.#configFile = join(this.dataDir, 'gateway.yaml');
     await writeFile(this.#configFile, stringify(content));
-  }
-
-  logged(text: string | RegExp, from = 0, timeoutMs?: number): Promise<string> {
-    return this.#log.next(text, from, timeoutMs);
   }
 
   async stop(): Promise<void> {

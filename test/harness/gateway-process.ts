@@ -5,35 +5,22 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { z } from 'zod';
-import { gatewayStartedAt } from './described-origins.js';
-import { Lines } from './lines.js';
-import {
-  addressesSchema,
-  type Environment,
-  environmentOf,
-  type RunningGateway,
-} from './running-gateway.js';
+import { addressesSchema, type Environment, RunningGateway } from './running-gateway.js';
 import { killStore } from './store-process.js';
 
 const readyLine = z.object({ msg: z.literal('gateway ready'), addresses: addressesSchema });
 const standingByLine = z.object({ addresses: addressesSchema.pick({ http: true }) });
-type Addresses = RunningGateway['addresses'];
 
 const START_TIMEOUT_MS = 60_000;
 
 /** The built gateway as a process, on its own data directory and free ports. */
-export class GatewayProcess implements RunningGateway {
-  readonly dataDir: string;
-  readonly #log = new Lines();
-  readonly #environment: Environment;
+export class GatewayProcess extends RunningGateway {
   readonly #maxOpenFiles: number | undefined;
   #configFile: string | undefined;
   #child: ChildProcess | undefined;
-  #addresses: Addresses | undefined;
 
   private constructor(dataDir: string, environment: Environment, maxOpenFiles?: number) {
-    this.dataDir = dataDir;
-    this.#environment = environment;
+    super(dataDir, environment);
     this.#maxOpenFiles = maxOpenFiles;
   }
 
@@ -61,28 +48,6 @@ export class GatewayProcess implements RunningGateway {
     return new GatewayProcess(dataDir, environment);
   }
 
-  /** All lines of its log, over all its starts. */
-  get lines(): readonly string[] {
-    return this.#log.all;
-  }
-
-  get addresses(): Addresses {
-    if (this.#addresses === undefined) throw new Error('the gateway is not ready');
-    return this.#addresses;
-  }
-
-  get httpUrl(): string {
-    return `http://127.0.0.1:${this.addresses.http.port}`;
-  }
-
-  get mqttUrl(): string {
-    return `mqtt://127.0.0.1:${this.addresses.mqtt.port}`;
-  }
-
-  get mqttPort(): number {
-    return this.addresses.mqtt.port;
-  }
-
   get processId(): number {
     return this.#child?.pid ?? 0;
   }
@@ -108,14 +73,13 @@ export class GatewayProcess implements RunningGateway {
 
   /** Resolves once it has begun to serve, in a line from the given one on. */
   async ready(from = 0, timeoutMs = START_TIMEOUT_MS): Promise<void> {
-    const line = await this.#log.next('"msg":"gateway ready"', from, timeoutMs);
-    this.#addresses = readyLine.parse(JSON.parse(line)).addresses;
-    gatewayStartedAt(this.httpUrl);
+    const line = await this.log.next('"msg":"gateway ready"', from, timeoutMs);
+    this.readyAt(readyLine.parse(JSON.parse(line)).addresses);
   }
 
   /** Resolves to where it answers HTTP, once it stands by, in a line from the given one on. */
   async standingBy(from = 0): Promise<string> {
-    const line = await this.#log.next('"msg":"gateway standing by"', from);
+    const line = await this.log.next('"msg":"gateway standing by"', from);
     const { port } = standingByLine.parse(JSON.parse(line)).addresses.http;
     return `http://127.0.0.1:${port}`;
   }
@@ -133,15 +97,12 @@ export class GatewayProcess implements RunningGateway {
     const limited = limit === undefined ? program : ['prlimit', `--nofile=${limit}`, ...program];
     const [command = '', ...args] = limited;
     const child = spawn(command, args, {
-      env: environmentOf(this.dataDir, this.#addresses, {
-        GATEWAY_CONFIG: this.#configFile,
-        ...this.#environment,
-      }),
+      env: { GATEWAY_CONFIG: this.#configFile, ...this.variables },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     this.#child = child;
-    this.#log.read(child.stderr);
-    this.#log.read(child.stdout);
+    this.log.read(child.stderr);
+    this.log.read(child.stdout);
     const ended = new Promise<never>((_, reject) => {
       child.once('exit', (code) => {
         reject(new Error(`the gateway ended with ${code}:\n${this.lines.join('\n')}`));
@@ -163,11 +124,6 @@ export class GatewayProcess implements RunningGateway {
     this.#child?.kill('SIGHUP');
   }
 
-  /** Resolves to the first log line with the text, from the given line on. */
-  logged(text: string | RegExp, from = 0, timeoutMs?: number): Promise<string> {
-    return this.#log.next(text, from, timeoutMs);
-  }
-
   /** Ends the gateway as an operator does. Returns its exit status. */
   async stop(): Promise<number | null> {
     return this.#end('SIGTERM');
@@ -181,7 +137,7 @@ export class GatewayProcess implements RunningGateway {
   /** Kills the gateway and its store, and removes their data. */
   async remove(): Promise<void> {
     await this.kill();
-    await killStore(this.#environment['GATEWAY_DATA_DIR'] ?? this.dataDir);
+    await killStore(this.given('GATEWAY_DATA_DIR') ?? this.dataDir);
     await rm(this.dataDir, { recursive: true, force: true });
   }
 

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { gatewayStartedAt } from './described-origins.js';
+import { Lines } from './lines.js';
 
 const bound = z.object({ address: z.string(), port: z.number() });
 
@@ -16,36 +18,70 @@ export const ADMIN_TOKEN = 'admin-token-of-the-tests';
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** A gateway that a test has started, in a process of its own or in that of the test. */
-export interface RunningGateway {
+export abstract class RunningGateway {
   readonly dataDir: string;
-  readonly addresses: Addresses;
-  readonly httpUrl: string;
-  readonly mqttUrl: string;
-  readonly mqttPort: number;
-  /** All lines of its log, over all its starts. */
-  readonly lines: readonly string[];
-  /** Resolves to the first log line with the text, from the given line on. */
-  logged(text: string | RegExp, from?: number, timeoutMs?: number): Promise<string>;
-  /** Starts the gateway again, on the same ports. */
-  start(): Promise<void>;
-  /** Ends the gateway as an operator does. */
-  stop(): Promise<unknown>;
-  /** Ends the gateway and its store, and removes their data. */
-  remove(): Promise<void>;
-}
+  readonly #environment: Environment;
+  protected readonly log = new Lines();
+  #addresses: Addresses | undefined;
 
-/** What a gateway of the tests has in its environment. */
-export function environmentOf(
-  dataDir: string,
-  addresses: Addresses | undefined,
-  own: Environment,
-): Record<string, string | undefined> {
-  return {
-    PATH: process.env['PATH'] ?? '',
-    GATEWAY_DATA_DIR: dataDir,
-    GATEWAY_ADMIN_TOKEN: ADMIN_TOKEN,
-    GATEWAY_MQTT_PORT: String(addresses?.mqtt.port ?? 0),
-    GATEWAY_HTTP_PORT: String(addresses?.http.port ?? 0),
-    ...own,
-  };
+  protected constructor(dataDir: string, environment: Environment) {
+    this.dataDir = dataDir;
+    this.#environment = environment;
+  }
+
+  /** All lines of its log, over all its starts. */
+  get lines(): readonly string[] {
+    return this.log.all;
+  }
+
+  get addresses(): Addresses {
+    if (this.#addresses === undefined) throw new Error('the gateway is not ready');
+    return this.#addresses;
+  }
+
+  get httpUrl(): string {
+    return `http://127.0.0.1:${this.addresses.http.port}`;
+  }
+
+  get mqttUrl(): string {
+    return `mqtt://127.0.0.1:${this.addresses.mqtt.port}`;
+  }
+
+  get mqttPort(): number {
+    return this.addresses.mqtt.port;
+  }
+
+  /** Resolves to the first log line with the text, from the given line on. */
+  logged(text: string | RegExp, from = 0, timeoutMs?: number): Promise<string> {
+    return this.log.next(text, from, timeoutMs);
+  }
+
+  /** Starts the gateway; after `stop` on the same ports, as a box does. */
+  abstract start(): Promise<void>;
+  /** Ends the gateway as an operator does. */
+  abstract stop(): Promise<unknown>;
+  /** Ends the gateway and its store, and removes their data. */
+  abstract remove(): Promise<void>;
+
+  protected readyAt(addresses: Addresses): void {
+    this.#addresses = addresses;
+    gatewayStartedAt(this.httpUrl);
+  }
+
+  /** What it has in its environment. */
+  protected get variables(): Environment {
+    return {
+      PATH: process.env['PATH'] ?? '',
+      GATEWAY_DATA_DIR: this.dataDir,
+      GATEWAY_ADMIN_TOKEN: ADMIN_TOKEN,
+      GATEWAY_MQTT_PORT: String(this.#addresses?.mqtt.port ?? 0),
+      GATEWAY_HTTP_PORT: String(this.#addresses?.http.port ?? 0),
+      ...this.#environment,
+    };
+  }
+
+  /** A variable that the test has set. */
+  protected given(name: string): string | undefined {
+    return this.#environment[name];
+  }
 }
