@@ -1,4 +1,6 @@
+import { relative } from 'node:path';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Tests without processes, sockets or a store: many files can share a thread. */
 const UNIT = [
@@ -20,14 +22,16 @@ const UNIT = [
   'test/store/primary-watch.test.ts',
 ];
 
-/** Tests in a real browser. */
-const BROWSER = ['test/browser/**/*.test.ts'];
-
-/** Tests with several servers of Redis, which wait for a takeover most of the time. */
-const PAIR = [
+/** Tests that wait for takeovers and time limits. They begin first, as others compute meanwhile. */
+const WAITING = [
+  'test/pair/recipe.test.ts',
+  'test/store/failover.test.ts',
+  'test/browser/board-sound.test.ts',
+  'test/browser/connection.test.ts',
+  'test/store/pair-gateway.test.ts',
+  'test/store/cluster-gateway.test.ts',
   'test/chaos/pair/pair.test.ts',
-  'test/pair/**/*.test.ts',
-  'test/store/{cluster,cluster-gateway,failover,pair-gateway}.test.ts',
+  'test/http/every-route.test.ts',
 ];
 
 /** Tests that measure time, or load the machine so that what others measure would be wrong. */
@@ -63,19 +67,28 @@ function project(
   return { test: { ...common, ...test } };
 }
 
+/** Has the tests that wait begin first, the others by size. */
+class WaitingFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    return sorted.sort((one, other) => rank(one) - rank(other));
+  }
+}
+
+function rank({ moduleId, project }: TestSpecification): number {
+  const isWaiting = WAITING.includes(relative(project.config.root, moduleId));
+  return project.config.sequence.groupOrder * 2 + (isWaiting ? 0 : 1);
+}
+
 export default defineConfig({
   test: {
+    sequence: { sequencer: WaitingFirst },
     projects: [
       project(0, { name: 'unit', include: UNIT, pool: 'threads', isolate: false, maxWorkers: 2 }),
       project(1, {
-        ...{ ...PROCESSES, name: 'browser', maxWorkers: MAX_WORKERS },
-        ...{ include: BROWSER, exclude: CHAOS },
-      }),
-      project(1, {
         ...{ ...PROCESSES, name: 'integration', maxWorkers: MAX_WORKERS },
-        ...{ include: ['test/**/*.test.ts'], exclude: [...UNIT, ...BROWSER, ...PAIR, ...CHAOS] },
+        ...{ include: ['test/**/*.test.ts'], exclude: [...UNIT, ...CHAOS] },
       }),
-      project(1, { ...PROCESSES, name: 'pair', maxWorkers: MAX_WORKERS, include: PAIR }),
       project(2, { ...PROCESSES, name: 'chaos', maxWorkers: 1, include: CHAOS }),
     ],
   },
