@@ -47,7 +47,7 @@ try {
   const nurse = await request('POST', '/access-tokens', { name: 'Station 1', grants });
   await live(home, requester(ready.httpUrl, nurse.token));
   await takePictures(home);
-  await home.close();
+  await Promise.all(home.sensors.map(({ client }) => client.endAsync(true)));
 } finally {
   await gateway.stop();
   rmSync(directory, { recursive: true });

@@ -17,8 +17,8 @@ const alarm = { kind: 'outOfBed', device: 'Bed mat 101 A' };
 const topic = 'care-homes/x/devices/663e5d0c-0f6f-4c0e-8a3b-0d1c5e6f7a8b/alarms/outOfBed';
 const customData = { room: '101', bed: 'A', resident: 'NC-2041' };
 process.stdout.write(columnNames());
-process.stdout.write(messageLine({ ...alarm, direction: '→', topic }));
-process.stdout.write(messageLine({ ...alarm, direction: '←', topic, customData, tookMs: 4.2 }));`;
+process.stdout.write(messageLine({ ...alarm, topic }));
+process.stdout.write(messageLine({ ...alarm, topic, customData, tookMs: 4.2 }));`;
 
 function linesInTerminal(columns: number): string[] {
   const command = `stty cols ${columns}; exec '${process.execPath}' --input-type=module -e "$SHOWN"`;
