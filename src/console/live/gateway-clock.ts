@@ -20,7 +20,7 @@ export class GatewayClock {
   }
 }
 
-/** The time by the tablet's clock as it was when the page was loaded. */
+/** The time by the tablet's clock as it was when the page was loaded, in whole milliseconds. */
 function ownTime(): number {
-  return performance.timeOrigin + performance.now();
+  return Math.round(performance.timeOrigin + performance.now());
 }
