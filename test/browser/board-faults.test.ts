@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Browser } from 'playwright-core';
+import type { Browser, Route } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { connectDevice } from '../harness/mqtt-clients.js';
@@ -86,6 +86,7 @@ describe('the board in trouble', () => {
     await gateway.kill();
     await page.getByText('Whether there are open alarms is not known at the moment.').waitFor();
     expect(await page.getByText('No open alarms').count()).toBe(0);
+    await page.getByRole('heading', { name: 'Open alarms', exact: true }).waitFor();
   });
 
   it('shows an alarm once when the store is killed, live and then stored', async () => {
@@ -109,6 +110,60 @@ describe('the board in trouble', () => {
     expect(await alarmsOn(page).count()).toBe(2);
     await changeState(ward, id, 'acknowledge');
     await page.getByText('Acknowledged by admin').waitFor();
+  });
+
+  it('does not say that there are no alarms while it reads what it has missed', async () => {
+    const { page } = await openBoard();
+    await page.getByText('No open alarms').waitFor();
+    // The gateway cannot tell what came after that, as after a backup was restored.
+    await page.route('**/events?*', (route) => {
+      const headers = { ...route.request().headers(), 'last-event-id': 'deadbeef-1-' };
+      return route.continue({ headers });
+    });
+    const held = new Promise<Route>((resolve) => {
+      void page.route('**/alarms?*', resolve);
+    });
+    await gateway.kill();
+    await page.locator('.lost-banner').waitFor();
+    await page.context().setOffline(true);
+    await gateway.start();
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    await page.context().setOffline(false);
+    const reading = await held;
+    await page.getByText('Connected', { exact: true }).waitFor();
+    expect(await page.getByText('No open alarms').count()).toBe(0);
+    await reading.continue();
+    await page.unroute('**/alarms?*');
+    await page.getByText('New alarm: Fall, Room 12').waitFor({ state: 'attached' });
+    await page.getByRole('heading', { name: 'Open alarms: 1' }).waitFor();
+  });
+
+  it('keeps an alarm that a full store has not recorded when the history is read anew', async () => {
+    const { page } = await openBoard();
+    const store = await Store.of(gateway);
+    onTestFinished(() => store.close());
+    const device = await connectDevice(gateway, ward.device);
+    onTestFinished(() => device.endAsync(true));
+    await store.redis.config('SET', 'maxmemory', 1);
+    onTestFinished(async () => void (await store.redis.config('SET', 'maxmemory', 0)));
+    const topic = `devices/${ward.device.id}/alarms`;
+    const recorded = device.publishAsync(topic, '{"kind":"fall"}', { qos: 1 });
+    const alarm = page.getByRole('article', { name: 'Fall, Room 12' });
+    await alarm.waitFor();
+    const held = new Promise<Route>((resolve) => {
+      void page.route('**/alarms?*', resolve);
+    });
+    await page.getByLabel('Alarms of').selectOption('the last 3 days');
+    const reading = await held;
+    await page.getByRole('heading', { name: 'Open alarms', exact: true }).waitFor();
+    await reading.continue();
+    await page.unroute('**/alarms?*');
+    await page.getByRole('heading', { name: 'Open alarms: 1' }).waitFor();
+    await store.redis.config('SET', 'maxmemory', 0);
+    await recorded;
+    await page.getByLabel('Alarms of').selectOption('the last 24 hours');
+    await page.getByRole('heading', { name: 'Open alarms: 1' }).waitFor();
+    expect(await alarmsOn(page).count()).toBe(1);
   });
 
   it('says that the alarms from before are not known when the store cannot be read, and reads them later', async () => {

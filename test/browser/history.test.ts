@@ -94,6 +94,18 @@ describe('the list of the history', () => {
     expect(await same.getByLabel('Fall', { exact: true }).isChecked()).toBe(true);
   });
 
+  it('takes a year that is typed over another, digit by digit', async () => {
+    // Long ago Berlin was 53 minutes and 28 seconds ahead: so it is in the year 2, when one digit is typed.
+    const { page } = await open('', { timeZone: 'Europe/Berlin' });
+    const from = page.getByLabel('From');
+    await from.fill('2026-01-02T21:00');
+    await kindsOn(page).toEqual(['Wandering', 'Out of bed']);
+    await from.focus();
+    for (const key of ['Tab', 'Tab', '2', '0', '2', '5']) await page.keyboard.press(key);
+    expect(await from.inputValue()).toBe('2025-01-02T21:00');
+    await kindsOn(page).toEqual(['Wandering', 'Out of bed', 'Fall', 'Noise', 'Fall']);
+  });
+
   it('takes from yesterday 20:00 to today 07:00 for the last night', async () => {
     const { page } = await open('', { timeZone: 'Europe/Berlin' });
     await page.getByRole('button', { name: 'Last night' }).click();

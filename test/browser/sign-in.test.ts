@@ -66,6 +66,27 @@ describe('signing in', () => {
     expect(await page.getByRole('alert').textContent()).toContain('does not know this token');
   });
 
+  it('works where the browser forbids pages to keep anything', async () => {
+    const { page, faults } = await openConsole(browser, gateway);
+    await page.addInitScript(() => {
+      const get = () => {
+        throw new DOMException('Access is denied for this document.', 'SecurityError');
+      };
+      for (const area of ['localStorage', 'sessionStorage']) {
+        Object.defineProperty(globalThis, area, { get });
+      }
+    });
+    await page.reload();
+    await page.getByLabel('Access token').fill(ADMIN_TOKEN);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('button', { name: 'Switch sound on' }).click();
+    await page.getByText('Sound is on').waitFor();
+    await page.getByRole('combobox', { name: 'Language' }).selectOption('Deutsch');
+    await page.getByRole('button', { name: 'Abmelden' }).click();
+    await page.getByLabel('Zugangstoken').waitFor();
+    expect(faults).toEqual([]);
+  });
+
   it('takes a token from a link, and takes it out of the address at once', async () => {
     const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
     await page.getByRole('link', { name: 'Board' }).waitFor();

@@ -24,6 +24,7 @@ function alarm(): OpenAlarm {
       isLate: false,
       isTest: false,
       isLive: false,
+      isRecorded: true,
     },
     ...{ recordings: [], device: { id: 'd', name: 'Bed' }, location: { id: 'l', name: 'Home' } },
     ...{ room: null, group: null, customData: {} },

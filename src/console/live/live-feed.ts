@@ -1,7 +1,13 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 import { readEventStream } from './event-stream.js';
 import { GatewayClock } from './gateway-clock.js';
-import { type LiveMessage, parseLiveMessage, parseMissed, parseTime } from './messages.js';
+import {
+  type LiveMessage,
+  parseLiveMessage,
+  parseMissed,
+  parseTime,
+  type ReceivedEvent,
+} from './messages.js';
 
 /** `lost` is shown large: a silent board is worse than none. */
 type LiveState = 'connecting' | 'connected' | 'lost';
@@ -104,7 +110,7 @@ export class LiveFeed {
     });
   }
 
-  #received(event: { id?: string | undefined; event?: string | undefined; data: string }): void {
+  #received(event: ReceivedEvent): void {
     if (event.event === 'open') {
       this.#state.value = 'connected';
       // The first time there is nothing to miss: who listens has just read, or reads now.
@@ -112,7 +118,7 @@ export class LiveFeed {
     }
     if (event.event === 'heartbeat') this.clock.set(parseTime(event.data));
     if (event.event === 'message') {
-      const message = parseLiveMessage(event.data);
+      const message = parseLiveMessage(event);
       if (message !== undefined) this.#tell((listener) => listener.message(message));
     }
     if (event.id !== undefined) this.#lastEventId = event.id;

@@ -1,18 +1,28 @@
 import { parseExactJson } from '../api/exact-json.js';
 import { isRecord } from '../api/record.js';
 
+/** An event as it comes. */
+export interface ReceivedEvent {
+  /** The position in the gateway's log, of what is in it. */
+  readonly id?: string | undefined;
+  readonly event?: string | undefined;
+  readonly data: string;
+}
+
 /** A message of `GET /events`: a forwarded message, as a subscriber over MQTT gets it. */
 export interface LiveMessage {
   readonly topic: string;
   readonly retained: boolean;
+  /** Whether it is an alarm of the log, or its state: the live copy of an alarm comes ahead of its record. */
+  readonly isRecorded: boolean;
   readonly payload: Readonly<Record<string, unknown>>;
 }
 
-/** Parses the data of an event `message`; undefined when it is something else. */
-export function parseLiveMessage(data: string): LiveMessage | undefined {
+/** Parses an event `message`; undefined when its data is something else. */
+export function parseLiveMessage({ id, data }: ReceivedEvent): LiveMessage | undefined {
   const { topic, retained, payload } = parseRecord(data) ?? {};
   if (typeof topic !== 'string' || !isRecord(payload)) return undefined;
-  return { topic, retained: retained === true, payload };
+  return { topic, retained: retained === true, isRecorded: id !== undefined, payload };
 }
 
 /** Whether the event `open` says that messages were missed which the gateway no longer has. */

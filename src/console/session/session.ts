@@ -1,4 +1,5 @@
 import { computed, type ReadonlySignal, signal } from '@preact/signals';
+import { store, stored } from '../ui/kept-values.js';
 
 /** The roles of a grant, the least first. */
 const ROLES = ['viewer', 'responder', 'manager', 'admin'] as const;
@@ -18,6 +19,7 @@ interface Identity {
 }
 
 const STORED_AS = 'care-home-gateway.token';
+const AREAS = ['sessionStorage', 'localStorage'] as const;
 
 /**
  * The access token of this tab, and what it may do.
@@ -26,7 +28,9 @@ const STORED_AS = 'care-home-gateway.token';
  * decides again.
  */
 export class Session {
-  readonly #token = signal(sessionStorage.getItem(STORED_AS) ?? localStorage.getItem(STORED_AS));
+  readonly #token = signal(
+    stored('sessionStorage', STORED_AS) ?? stored('localStorage', STORED_AS),
+  );
   readonly #identity = signal<Identity | undefined>(undefined);
   /** Whether the gateway refused the token that was signed in: it is unknown, or has ended. */
   readonly #wasRefused = signal(false);
@@ -40,7 +44,7 @@ export class Session {
     // Who signs out in one tab, and leaves, is not to stay signed in in another.
     addEventListener('storage', ({ key, oldValue, newValue }) => {
       const isGone = key === STORED_AS && newValue === null && oldValue === this.#token.peek();
-      if (isGone && sessionStorage.getItem(STORED_AS) === null) this.#clear();
+      if (isGone && stored('sessionStorage', STORED_AS) === null) this.#clear();
     });
   }
 
@@ -53,10 +57,10 @@ export class Session {
     // Who it is, is known or being asked: a link is opened again.
     const isCurrent = token === this.#token.peek();
     if (isForDevice) {
-      localStorage.setItem(STORED_AS, token);
+      store('localStorage', STORED_AS, token);
       // The tab's own would be read first.
-      sessionStorage.removeItem(STORED_AS);
-    } else if (!isCurrent) sessionStorage.setItem(STORED_AS, token);
+      store('sessionStorage', STORED_AS, null);
+    } else if (!isCurrent) store('sessionStorage', STORED_AS, token);
     if (isCurrent) return;
     this.#wasRefused.value = false;
     this.#identity.value = undefined;
@@ -68,15 +72,15 @@ export class Session {
   }
 
   signOut(): void {
-    for (const store of [sessionStorage, localStorage]) store.removeItem(STORED_AS);
+    for (const area of AREAS) store(area, STORED_AS, null);
     this.#clear();
   }
 
   /** Signs out because the gateway does not take the token, unless another was signed in since. */
   refused(token: string): void {
     if (this.#token.peek() !== token) return;
-    for (const store of [sessionStorage, localStorage]) {
-      if (store.getItem(STORED_AS) === token) store.removeItem(STORED_AS);
+    for (const area of AREAS) {
+      if (stored(area, STORED_AS) === token) store(area, STORED_AS, null);
     }
     this.#clear();
     this.#wasRefused.value = true;

@@ -1,4 +1,5 @@
 import { type ReadonlySignal, type Signal, signal } from '@preact/signals';
+import { store, stored } from './kept-values.js';
 
 interface StoredChoiceOptions<Value extends string> {
   /** The key in the storage of the device. */
@@ -19,7 +20,7 @@ export class StoredChoice<Value extends string> {
   constructor({ key, values, initial, apply }: StoredChoiceOptions<Value>) {
     this.values = values;
     this.#key = key;
-    this.#current = signal(this.#known(localStorage.getItem(key)) ?? initial);
+    this.#current = signal(this.#known(stored('localStorage', key)) ?? initial);
     this.#current.subscribe(apply);
   }
 
@@ -32,7 +33,7 @@ export class StoredChoice<Value extends string> {
     const value = this.#known(text);
     if (value === undefined) return;
     this.#current.value = value;
-    localStorage.setItem(this.#key, value);
+    store('localStorage', this.#key, value);
   }
 
   #known(text: string | null): Value | undefined {

@@ -20,8 +20,8 @@ interface AlarmListProps {
 export function AlarmList({ board, shown, change }: AlarmListProps) {
   const { live } = useConsole();
   const words = useWords(BOARD_WORDS);
-  const { feed, nowMs } = board;
-  const { locations, maxRows, isBurst, isRead, failure } = feed.state.value;
+  const { feed, isKnown, nowMs } = board;
+  const { locations, maxRows, isBurst, failure } = feed.state.value;
   const isConnected = live.state.value === 'connected';
   const hasHome = locations.length > 1;
   return (
@@ -32,7 +32,7 @@ export function AlarmList({ board, shown, change }: AlarmListProps) {
           <FailureText failure={failure} />
         </div>
       )}
-      {shown.length === 0 && <Nothing isKnown={isConnected && isRead && failure === undefined} />}
+      {shown.length === 0 && <Nothing isKnown={isKnown.value} />}
       <ol class={isBurst ? 'board-list burst' : 'board-list'}>
         {shown.slice(0, maxRows).map((alarm) => (
           <AlarmRow

@@ -1,4 +1,5 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
+import { store, stored } from '../../ui/kept-values.js';
 
 /** `blocked`: wanted, but the browser lets a page sound only after a press of a key or button. */
 type SoundState = 'off' | 'on' | 'blocked';
@@ -42,7 +43,7 @@ export class AlarmSound {
       if (this.#state.peek() === 'blocked') void this.#audio?.resume();
     };
     for (const gesture of GESTURES) addEventListener(gesture, tryAgain);
-    if (localStorage.getItem(STORED_AS) === 'on') this.#open();
+    if (stored('localStorage', STORED_AS) === 'on') this.#open();
     return () => {
       for (const gesture of GESTURES) removeEventListener(gesture, tryAgain);
       this.#close();
@@ -50,13 +51,13 @@ export class AlarmSound {
   }
 
   switchOn(): void {
-    localStorage.setItem(STORED_AS, 'on');
+    store('localStorage', STORED_AS, 'on');
     this.#open();
     void this.#audio?.resume();
   }
 
   switchOff(): void {
-    localStorage.removeItem(STORED_AS);
+    store('localStorage', STORED_AS, null);
     this.#close();
   }
 

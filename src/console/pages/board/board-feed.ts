@@ -32,7 +32,7 @@ interface BoardState {
   readonly notHeld: number;
   readonly isHistoryCut: boolean;
   readonly locations: readonly Location[];
-  /** Whether the history has been read: before that, no alarms means nothing. */
+  /** Whether the history has been read since alarms were last missed: before that, no alarms means nothing. */
   readonly isRead: boolean;
   readonly failure: Failure | undefined;
 }
@@ -63,6 +63,8 @@ export class BoardFeed {
   readonly state: ReadonlySignal<BoardState> = this.#state;
   #periodMs: number | undefined;
   #mustRead = true;
+  /** Whether an alarm that is read is one that was missed: what there was before has been read. */
+  #hasBegun = false;
   /** Homes of alarms that were in no list of homes, and were asked for. */
   readonly #unknownHomes = new Set<string>();
   #reading: AbortController | undefined;
@@ -81,7 +83,10 @@ export class BoardFeed {
     const { live } = this.#options;
     const endListening = live.listen({
       message: (message) => this.#received(message),
-      missed: () => this.readAgain(),
+      missed: () => {
+        this.#show({ isRead: false });
+        this.readAgain();
+      },
     });
     // Not before the live feed is open: what came in between would be in neither.
     const endWatching = effect(() => {
@@ -101,7 +106,8 @@ export class BoardFeed {
     if (periodMs === this.#periodMs && this.#drawnAtMs > 0) return;
     this.#periodMs = periodMs;
     this.#alarms.clear();
-    this.#state.value = { ...this.#state.peek(), alarms: [], isRead: false };
+    this.#hasBegun = false;
+    this.#show({ isRead: false });
     this.readAgain();
   }
 
@@ -163,7 +169,8 @@ export class BoardFeed {
         if (reading.signal.aborted) return;
         this.#mustRead = false;
         this.#alarms.endReading(before, readings);
-        if (this.#state.peek().isRead) this.#tellMissed(before, newestMs);
+        if (this.#hasBegun) this.#tellMissed(before, newestMs);
+        this.#hasBegun = true;
         this.#show({ isRead: true, failure: undefined, locations });
       },
       (error: unknown) => {

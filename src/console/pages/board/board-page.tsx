@@ -41,7 +41,7 @@ export function BoardPage() {
   return (
     <div class={isKiosk ? 'board kiosk' : 'board'}>
       <div class="board-head">
-        <h1>{words.open(count)}</h1>
+        <h1>{board.isKnown.value ? words.open(count) : words.title}</h1>
         <BoardTools {...{ board, period, setPeriod, isKiosk }} />
       </div>
       <p class="board-notice" role="status">

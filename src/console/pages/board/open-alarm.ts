@@ -28,6 +28,8 @@ export interface OpenAlarm {
   readonly isTest: boolean;
   /** Whether it came while the board was open. */
   readonly isLive: boolean;
+  /** Whether it is in the history: its live copy comes ahead of its record. */
+  readonly isRecorded: boolean;
   readonly recordings: readonly string[];
   readonly device: Named;
   readonly location: Named;
@@ -58,7 +60,7 @@ function alarmKey(deviceId: string, alarmId: string): string {
  * @param nowMs when it came
  */
 export function alarmOfMessage(
-  { topic, payload }: LiveMessage,
+  { topic, payload, isRecorded }: LiveMessage,
   nowMs: number,
 ): OpenAlarm | undefined {
   if (!isOfTopic(topic, 'alarms')) return undefined;
@@ -76,6 +78,7 @@ export function alarmOfMessage(
     isLate: payload['late'] === true,
     isTest: isTest(payload['data']),
     isLive: true,
+    isRecorded,
     recordings: textsOf(payload['footage']),
     room: namedOf(payload['room']),
     group: namedOf(payload['group']),
@@ -112,6 +115,7 @@ export function alarmOfHistory(event: LocationAlarm, location: Named): OpenAlarm
     isLate: false,
     isTest: isTest(event.data),
     isLive: false,
+    isRecorded: true,
     recordings: [...(footage.video ? ['video'] : []), ...(footage.audio ? ['audio'] : [])],
     customData: event.customData,
     state: event.state === 'acknowledged' ? 'acknowledged' : 'raised',

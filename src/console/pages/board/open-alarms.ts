@@ -104,12 +104,14 @@ export class OpenAlarms {
   /**
    * Forgets what the history no longer has as open, and whatever is in no location that was read.
    *
+   * What is not recorded yet is in no history.
+   *
    * @param before the keys that were held when the reading began: what came since may not be in it
    */
   endReading(before: ReadonlySet<string>, readings: readonly Reading[]): void {
     const byLocation = new Map(readings.map((reading) => [reading.locationId, reading]));
-    for (const [key, { location, detectedAtMs }] of this.#alarms) {
-      if (!before.has(key)) continue;
+    for (const [key, { location, detectedAtMs, isRecorded }] of this.#alarms) {
+      if (!before.has(key) || !isRecorded) continue;
       const reading = byLocation.get(location.id);
       const wasCovered = reading === undefined || detectedAtMs > reading.fromMs;
       if (wasCovered && reading?.keys.has(key) !== true) this.#alarms.delete(key);
@@ -117,8 +119,9 @@ export class OpenAlarms {
     this.#isHistoryCut = readings.some(({ isCut }) => isCut);
   }
 
+  /** Forgets what can be read again. */
   clear(): void {
-    this.#alarms.clear();
+    for (const [key, { isRecorded }] of this.#alarms) if (isRecorded) this.#alarms.delete(key);
     this.#notHeld = 0;
   }
 
@@ -146,7 +149,8 @@ function acknowledged(alarm: OpenAlarm, { by, at, note }: StateChange): OpenAlar
 function merged(held: OpenAlarm, again: OpenAlarm): OpenAlarm {
   const isLive = held.isLive || again.isLive;
   const isLate = held.isLate || again.isLate;
+  const isRecorded = held.isRecorded || again.isRecorded;
   const { state, acknowledged, note } = held.state === 'acknowledged' ? held : again;
   const { knownAtMs } = held;
-  return { ...again, isLive, isLate, knownAtMs, state, acknowledged, note };
+  return { ...again, isLive, isLate, isRecorded, knownAtMs, state, acknowledged, note };
 }

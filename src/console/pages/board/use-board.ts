@@ -32,6 +32,11 @@ export function useBoard() {
   const homeId = useComputed(
     () => feed.state.value.locations.find(({ id }) => id === chosenHomeId.value)?.id,
   );
+  // A list that is empty or short says nothing while there may be alarms that are not in it.
+  const isKnown = useComputed(() => {
+    const { isRead, failure } = feed.state.value;
+    return live.state.value === 'connected' && isRead && failure === undefined;
+  });
   useEffect(() => {
     const timer = setInterval(() => {
       nowMs.value = live.clock.now();
@@ -53,5 +58,5 @@ export function useBoard() {
   const chooseHome = (id: string | undefined) => {
     chosenHomeId.value = id;
   };
-  return { feed, sound, announcements, homeId, chooseHome, nowMs };
+  return { feed, sound, announcements, homeId, chooseHome, isKnown, nowMs };
 }

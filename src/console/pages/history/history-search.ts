@@ -54,16 +54,26 @@ export function isNarrowed({ roomId, deviceId, kinds, states }: AlarmSearch): bo
 
 /** RFC 3339 in the time zone of the browser: `2026-11-22T20:00:00.000+01:00`. */
 export function timeWithOffset(timeMs: number): string {
-  const minutes = -new Date(timeMs).getTimezoneOffset();
+  // Whole ones: until the railways came, every town had its own, with seconds.
+  const minutes = -Math.round(new Date(timeMs).getTimezoneOffset());
   const distance = Math.abs(minutes);
   const offset = `${twoDigits(Math.floor(distance / 60))}:${twoDigits(distance % 60)}`;
   const local = new Date(timeMs + minutes * 60_000).toISOString().slice(0, -1);
   return `${local}${minutes < 0 ? '-' : '+'}${offset}`;
 }
 
-/** A time as an `<input type="datetime-local">` has it, in the time zone of the browser. */
+/**
+ * A time as an `<input type="datetime-local">` has it, in the time zone of the browser.
+ *
+ * To the minute that was typed, in the year 2 as well: that is what a year begins as, and another text would
+ * take the field away from whoever is typing.
+ */
 export function localText(timeMs: number | undefined): string {
-  return timeMs === undefined ? '' : timeWithOffset(timeMs).slice(0, 16);
+  if (timeMs === undefined) return '';
+  const time = new Date(timeMs);
+  const day = [time.getMonth() + 1, time.getDate()].map(twoDigits).join('-');
+  const year = String(time.getFullYear()).padStart(4, '0');
+  return `${year}-${day}T${[time.getHours(), time.getMinutes()].map(twoDigits).join(':')}`;
 }
 
 /** The time that was typed into such an input; undefined when there is none. */

@@ -1,0 +1,21 @@
+import { afterEach, expect, it, vi } from 'vitest';
+import { GatewayClock } from '../../src/console/live/gateway-clock.js';
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** Between two calls, on a machine with other work. */
+const MOMENT_MS = 1_000;
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+it('goes by the gateway, also when the clock of the tablet is put right meanwhile', () => {
+  const clock = new GatewayClock();
+  const gatewayMs = Date.now() + 3 * DAY_MS;
+  clock.set(new Date(gatewayMs).toISOString());
+  expect(Math.abs(clock.now() - gatewayMs)).toBeLessThan(MOMENT_MS);
+  expect(Number.isInteger(clock.now())).toBe(true);
+  // Until the next heartbeat the board must not take every alarm for one of days ago.
+  vi.spyOn(Date, 'now').mockReturnValue(gatewayMs);
+  expect(Math.abs(clock.now() - gatewayMs)).toBeLessThan(MOMENT_MS);
+});
