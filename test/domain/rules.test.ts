@@ -15,6 +15,13 @@ describe('names', () => {
     expect(parseName(' \t ')).toHaveProperty('fault');
   });
 
+  it('are trimmed at once, however much white space is within', () => {
+    const startedAtMs = performance.now();
+    expect(parseName(`a${' '.repeat(2 ** 17)}b`)).toHaveProperty('fault');
+    // A trim in quadratic time would hold up every alarm for seconds.
+    expect(performance.now() - startedAtMs).toBeLessThan(1000);
+  });
+
   it('have no control characters and no lone surrogates', () => {
     for (const text of ['a\u0000b', 'a\nb', 'a\u0085b', 'a\ud800b']) {
       expect(parseName(text)).toHaveProperty('fault');
