@@ -39,6 +39,7 @@ export class BrokerPersistence {
   readonly #options: BrokerPersistenceOptions;
   /** The connection to the store keeps the order of calls, so that any answer is one for all before. */
   readonly #asking: SharedTurn;
+  #brokerId = '';
 
   constructor(options: BrokerPersistenceOptions) {
     this.#options = options;
@@ -52,7 +53,8 @@ export class BrokerPersistence {
     return this.#asking.take();
   }
 
-  async setup(broker: object): Promise<void> {
+  async setup(broker: { readonly id: string }): Promise<void> {
+    this.#brokerId = broker.id;
     await this.#options.stored.setup(broker);
   }
 
@@ -120,8 +122,16 @@ export class BrokerPersistence {
     return Promise.resolve();
   }
 
+  /**
+   * The wills of earlier runs.
+   *
+   * Aedes takes its own broker for gone as well when the clock has jumped since its last heartbeat, and would
+   * publish the wills of all that are connected.
+   *
+   * @param brokers those that are alive, by their ids
+   */
   streamWill(brokers: object): Readable {
-    return this.#options.stored.streamWill(brokers);
+    return this.#options.stored.streamWill({ ...brokers, [this.#brokerId]: true });
   }
 
   /** Runs a call without waiting. */

@@ -45,15 +45,18 @@ export class Slowing {
     return this.#hold(budget, limit, ofTraffic, proceed);
   }
 
-  /** Waits until the principal may connect: for ever when the connection ends before. */
+  /**
+   * Waits until the principal may connect: for ever when the connection ends before.
+   *
+   * Released with others like it, it would only add to the debt, and it must not take the session of a client
+   * that is there.
+   */
   async holdConnect(budget: Budget, connection: Duplex): Promise<void> {
-    const limit = budget.reachedConnectLimit(performance.now());
-    if (limit === undefined) return;
     await new Promise<void>((resolve) => {
-      // Broken off with its CONNECT: released with others like it, it would only add to the debt.
       if (connection.destroyed) return;
-      const cancel = this.#hold(budget, limit, ofConnects, resolve);
-      connection.once('close', cancel);
+      const limit = budget.reachedConnectLimit(performance.now());
+      if (limit === undefined) resolve();
+      else connection.once('close', this.#hold(budget, limit, ofConnects, resolve));
     });
   }
 

@@ -43,9 +43,10 @@ export class Subscribing {
   subscribe(connection: Connection, packet: ISubscribePacket): void {
     const { messageId = 0, subscriptions } = packet;
     const granted: RequestedSubscription[] = [];
+    const added = new Set<string>();
     const room = this.#roomOf(connection);
     const codes = subscriptions.map(({ topic: filter, qos }) => {
-      const code = this.#denialOf(connection, granted, filter, room);
+      const code = this.#denialOf(connection, added, filter, room);
       if (code !== undefined) {
         this.#options.denials.filter(connection.peer, filter, code);
         return SUBACK_FAILURE;
@@ -93,10 +94,14 @@ export class Subscribing {
     );
   }
 
-  /** Why a filter gets 0x80, undefined if it is granted. */
+  /**
+   * Why a filter gets 0x80, undefined if it is granted.
+   *
+   * @param added the filters of the packet that are new; clients send the others again whenever they connect
+   */
   #denialOf(
     { session, principal, owner }: Connection,
-    granted: readonly RequestedSubscription[],
+    added: Set<string>,
     filter: string,
     room: number,
   ): DeniedReason | undefined {
@@ -104,10 +109,13 @@ export class Subscribing {
       return principal.type === 'device' ? 'filter-not-of-device' : 'filter-outside-grants';
     }
     const subscriptions = session.consumer?.subscriptions;
-    const isThere = subscriptions?.has(filter) === true;
-    const count = (subscriptions?.size ?? 0) + granted.length;
-    if (count >= this.#options.maxFiltersPerSession && !isThere) return 'too-many-filters';
-    if (granted.length < room || isThere) return undefined;
+    if (subscriptions?.has(filter) === true || added.has(filter)) return undefined;
+    const count = (subscriptions?.size ?? 0) + added.size;
+    if (count >= this.#options.maxFiltersPerSession) return 'too-many-filters';
+    if (added.size < room) {
+      added.add(filter);
+      return undefined;
+    }
     this.#options.watch.exceeded('subscriptions', owner);
     return 'too-many-subscriptions';
   }

@@ -10,6 +10,8 @@ import { Store } from '../harness/store.js';
 
 /** Interval at which Aedes looks for unpublished wills. */
 const SWEEP_MS = 240_000;
+/** Interval at which Aedes says that it is alive. */
+const HEARTBEAT_MS = 60_000;
 
 let home: Home<GatewayProcess>;
 let after: Gateway;
@@ -19,14 +21,16 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
+  vi.restoreAllMocks();
   vi.useRealTimers();
   await after.stop();
   await home.remove();
 });
 
 /** The built gateway in this process, so that the test can move the clock. */
-async function startAgain(): Promise<{ mqttPort: number; lines: string[] }> {
+async function startAgain(): Promise<{ mqttPort: number; lines: string[]; sweep: () => void }> {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  const intervals = vi.spyOn(globalThis, 'setInterval');
   const lines: string[] = [];
   const { dataDir } = home.gateway;
   after = new Gateway({
@@ -40,7 +44,9 @@ async function startAgain(): Promise<{ mqttPort: number; lines: string[] }> {
     elapsed: () => performance.now(),
   });
   const { mqtt } = await after.start();
-  return { mqttPort: mqtt.port, lines };
+  const [sweep] = intervals.mock.calls.find(([, ms]) => ms === SWEEP_MS) ?? [];
+  if (sweep === undefined) throw new Error('Aedes does not look for wills');
+  return { mqttPort: mqtt.port, lines, sweep };
 }
 
 function will(device: TestDevice) {
@@ -103,6 +109,28 @@ it('publishes the will that a token left only where the token may publish', asyn
   await returned.publish(command, 'last', 1);
   expect((await sensor.next('publish')).payload.toString()).toBe('last');
   for (const client of [nurse, sensor, returned, other]) client.vanish();
+});
+
+it('publishes no will of a client that is connected when the clock has jumped', async () => {
+  const device = await home.device();
+  await home.gateway.kill();
+  const { sweep, ...place } = await startAgain();
+  const sensor = await RawClient.connect(place, device, { will: will(device) });
+  const nurse = await RawClient.connect(place, home.viewer);
+  await nurse.subscribe([home.filter(device, 'gone')]);
+  vi.advanceTimersByTime(HEARTBEAT_MS);
+  await sensor.ping();
+  // Set right between two heartbeats, before the next sweep.
+  const dayAheadMs = Date.now() + 24 * 3_600_000;
+  vi.spyOn(Date, 'now').mockReturnValue(dayAheadMs);
+  sweep();
+  const store = await Store.of(home.gateway);
+  await store.redis.ping();
+  await sensor.publish(`devices/${device.id}/gone`, '"last"', 1);
+  expect((await nurse.next('publish')).payload.toString()).toContain('"data":"last"');
+  expect(await store.redis.llen('{site}:broker:will')).toBe(1);
+  store.close();
+  for (const client of [sensor, nurse]) client.vanish();
 });
 
 it('fault 7: logs an error of the store while looking for wills, and goes on', async () => {

@@ -206,6 +206,17 @@ describe('the subscriptions of one principal', () => {
     await expect.poll(() => two.subscribe(filters(4, 1))).toEqual([1]);
     for (const client of [one, two]) client.vanish();
   });
+
+  it('count once, though a client asks again for those it has, and twice for a new one', async () => {
+    const device = await home.device();
+    const filters = (...numbers: number[]) =>
+      numbers.map((number) => `devices/${device.id}/commands/${number}`);
+    const client = await RawClient.connect(home.gateway, device);
+    expect(await client.subscribe(filters(1, 2, 3))).toEqual([1, 1, 1]);
+    const again = await client.subscribe(filters(1, 2, 3, 4, 4, 5));
+    expect(again).toEqual([1, 1, 1, 1, 1, SUBACK_FAILURE]);
+    client.vanish();
+  });
 });
 
 describe('FINDINGS S6: when the gateway has few connections left', () => {

@@ -255,6 +255,17 @@ describe('many filters', () => {
     nurse.vanish();
   });
 
+  it('count once for a client that asks again for those of its session, and for one more', async () => {
+    const session = { clientId: 'asks-again', clean: false };
+    const before = await RawClient.connect(home.gateway, home.viewer, session);
+    await before.subscribe(filters(MAX_FILTERS / 2));
+    before.vanish();
+    const after = await RawClient.connect(home.gateway, home.viewer, session);
+    const more = filters(MAX_FILTERS / 2 + 1);
+    expect(await after.subscribe(more)).toEqual(more.map(() => 1));
+    after.vanish();
+  });
+
   it('fault 16: are bounded per SUBSCRIBE and UNSUBSCRIBE', async () => {
     const subscriptions = filters(MAX_FILTERS + 1).map((topic) => ({ topic, qos: 1 as const }));
     const nurse = await RawClient.connect(home.gateway, home.viewer);
