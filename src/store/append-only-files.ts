@@ -20,11 +20,12 @@ export interface AppendOnlyFile {
 /** A line of the manifest; files of type `h` are history, about to be removed. */
 const LINE = /^file (\S+) seq \d+ type ([bi])\b.*$/gm;
 
-/** The base and its increments in their order, by the manifest; undefined without one. */
+/** The base and its increments in their order, by the manifest; undefined without one, or with one that names none. */
 export async function readManifest(directory: string): Promise<AppendOnlyFile[] | undefined> {
   const text = await unlessMissing(readFile(join(directory, MANIFEST), 'utf8'));
   if (text === undefined) return undefined;
   const lines = [...text.matchAll(LINE)];
+  if (lines.length === 0) return undefined;
   return lines.map(([line, name = '', type]) => {
     return { name: basename(name), isBase: type === 'b', line };
   });

@@ -3,10 +3,14 @@ import { z } from 'zod';
 import type { DeadLetter, DeadLetterStore } from '../site/bridge-list.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';
-import { runAtOnce } from './transaction.js';
+import { Script } from './scripts.js';
+
+const push = new Script('push-bounded', z.number());
 
 /** People read dead letters one by one: more would only fill the store. */
 const MAX_PER_BRIDGE = 1_000;
+/** A thousand of the largest would leave no room for alarms. */
+const MAX_LIST_BYTES = 16 * 1024 * 1024;
 
 const letterSchema = z
   .object({ atMs: z.number(), topic: z.string(), reason: z.string(), base64: z.base64() })
@@ -25,12 +29,7 @@ export class DeadLetterStoreRedis implements DeadLetterStore {
   async add(bridge: string, { payload, ...letter }: DeadLetter): Promise<void> {
     const key = this.#keys.deadLetters(bridge);
     const text = JSON.stringify({ ...letter, base64: payload.toString('base64') });
-    await answering(() =>
-      runAtOnce(this.#redis, [
-        ['LPUSH', key, text],
-        ['LTRIM', key, '0', String(MAX_PER_BRIDGE - 1)],
-      ]),
-    );
+    await answering(() => push.run(this.#redis, [key], [MAX_PER_BRIDGE, MAX_LIST_BYTES, text]));
   }
 
   async list(bridge: string): Promise<DeadLetter[]> {

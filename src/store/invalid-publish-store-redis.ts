@@ -7,7 +7,7 @@ import { answering } from './failures.js';
 import type { Keys } from './keys.js';
 import { Script } from './scripts.js';
 
-const pushOfExisting = new Script('push-of-existing', z.number());
+const push = new Script('push-bounded', z.number());
 
 /** More of a payload than anyone reads; the list must not fill the store. */
 const MAX_KEPT_PAYLOAD_BYTES = 16 * 1024;
@@ -58,8 +58,8 @@ export class InvalidPublishStoreRedis implements InvalidPublishStore, InvalidPub
     const newest = listed.slice(-this.#maxPerLocation).map((one) => JSON.stringify(recordOf(one)));
     const bytes = newest.reduce((sum, text) => sum + text.length, 0);
     if (!this.#headroom.takes('invalid-publish', bytes)) return;
-    const keys = [this.#keys.record('location', locationId), this.#keys.rejected(locationId)];
-    await pushOfExisting
+    const keys = [this.#keys.rejected(locationId), this.#keys.record('location', locationId)];
+    await push
       .run(this.#redis, keys, [this.#maxPerLocation, MAX_LIST_BYTES, ...newest])
       .finally(() => this.#headroom.stored(bytes));
   }

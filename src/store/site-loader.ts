@@ -10,7 +10,7 @@ import { READ_RECORD } from './site-records.js';
 
 const fieldsSchema = z.record(z.string(), z.string());
 
-/** Records read at a time, so that other commands get between. */
+/** Records read at a time, and ids put back, so that other commands get between. */
 const SLICE_LENGTH = 500;
 /** A record's id is a UUID. */
 const ID_PATTERN = '????????-????-????-????-????????????';
@@ -94,7 +94,11 @@ export class SiteLoader {
     findings.push({ problem: 'record-missing', kind, ids: missing });
     findings.push({ problem: 'record-unreadable', kind, ids: unreadable });
     if (restored.length > 0) {
-      const isRestored = await this.#isDone('SADD', this.#keys.idsOf(kind), ...restored);
+      let isRestored = true;
+      for (let from = 0; isRestored && from < restored.length; from += SLICE_LENGTH) {
+        const slice = restored.slice(from, from + SLICE_LENGTH);
+        isRestored = await this.#isDone('SADD', this.#keys.idsOf(kind), ...slice);
+      }
       const problem = isRestored ? 'list-repaired' : 'list-incomplete';
       repairs.push({ problem, kind, ids: restored });
     }
@@ -127,7 +131,7 @@ export class SiteLoader {
   }
 
   /** Whether the store took the repair: one that is full, or a replica, answers that it does not. */
-  async #isDone(command: 'SADD' | 'DEL' | 'UNLINK', ...args: readonly string[]): Promise<boolean> {
+  async #isDone(command: 'SADD' | 'DEL', ...args: readonly string[]): Promise<boolean> {
     try {
       await this.#redis.call(command, ...args);
       return true;

@@ -1,4 +1,4 @@
-import { readdirSync, rmSync } from 'node:fs';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ask, embeddedRedis, temporaryDirectory } from './embedded-support.js';
@@ -74,3 +74,14 @@ test.each([
     expect(aside).toHaveLength(left === 0 ? 1 : 0);
   },
 );
+
+test.each([
+  ['is empty', ''],
+  ['holds zeros', '\0'.repeat(120)],
+])('starts with the files left when the manifest %s', async (_, content) => {
+  const dataDir = await writtenDirectory(3);
+  writeFileSync(join(dataDir, 'redis', 'appendonlydir', 'appendonly.aof.manifest'), content);
+  await withStore(dataDir, async (socketPath) => {
+    expect(await ask(socketPath, (redis) => redis.xlen('log'))).toBe(6);
+  });
+});

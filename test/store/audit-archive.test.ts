@@ -173,6 +173,14 @@ describe('the archive on the disk', () => {
     expect(await world.storedCount()).toBe(0);
   });
 
+  it('keeps what is moved while retention writes the rest of an old segment anew', async () => {
+    const world = open();
+    const record = (sequence: number) => ({ sequence, atMs: sequence, text: '[{}]' });
+    await Promise.all(upTo(50).map((number) => world.archive.write([record(number)])));
+    expect([...(await world.archivedCounts()).keys()].toSorted((a, b) => a - b)).toEqual(upTo(50));
+    expect(world.files()).toHaveLength(50);
+  });
+
   it('moves records completely when some of an earlier time are added meanwhile', async () => {
     const world = open({ segmentBytes: 100_000 });
     await world.trail.record(entries(20, 10));

@@ -4,6 +4,7 @@ import { newId } from '../../src/domain/notation.js';
 import { readPlace } from '../../src/store/alarm-records.js';
 import { AlarmRetention } from '../../src/store/alarm-retention.js';
 import { CarryOver } from '../../src/store/carry-over.js';
+import { SessionStoreRedis } from '../../src/store/session-store-redis.js';
 import { useRedis } from '../harness/shared-redis.js';
 import { AlarmWorld, type Where } from './alarm-world.js';
 
@@ -185,4 +186,25 @@ it('gives sessions of layout 2 the name space of their owners, with their QoS 2 
     expect(await redis.exists(keys.session('nurse'), keys.received('nurse'))).toBe(0);
     expect(await redis.get(keys.layout)).toBe('5');
   }
+});
+
+it('leaves the sessions of a store that was emptied, its layout with it, to their subscribers', async () => {
+  const world = new AlarmWorld(place);
+  const { redis, keys } = world;
+  await carryOver(world);
+  // As FLUSHALL beneath a gateway that runs does: what it stores from then on is of the present layout.
+  await redis.del(keys.layout);
+  const cursor = { ackFloor: 7, delivered: 7, expired: 0, dropped: 0 };
+  const session = {
+    ...{ key: 'token:1/nurse', owner: 'token:1', seenAtMs: 1 },
+    ...{ subscriptions: [], cursors: { alarms: cursor, messages: cursor } },
+  };
+  const store = new SessionStoreRedis(redis, keys);
+  await store.save(session);
+  await redis.hset(keys.received(session.key), '7', '');
+
+  await carryOver(world);
+  const { sessions, unreadable } = await store.load();
+  expect(sessions).toMatchObject([{ ...session, clientId: 'nurse', received: [7] }]);
+  expect(unreadable).toEqual([]);
 });

@@ -6,6 +6,7 @@ import { StoreHeadroom } from '../../src/site/store-headroom.js';
 import { CarryOver } from '../../src/store/carry-over.js';
 import { InvalidPublishStoreRedis } from '../../src/store/invalid-publish-store-redis.js';
 import { PresenceStoreRedis } from '../../src/store/presence-store-redis.js';
+import { guardWrites } from '../../src/store/write-guard.js';
 import { eventually } from '../chaos/faults.js';
 import { RedisServer } from '../harness/redis-server.js';
 import { SiteWorld } from './site-world.js';
@@ -48,6 +49,24 @@ describe('repairs', () => {
     ]);
     expect(await redis.scard(keys.idsOf('device'))).toBe(2);
     expect(await world.load()).toEqual({ records: world.records, findings: [] });
+  });
+
+  it('restores thousands of ids under a lease', async () => {
+    const world = await SiteWorld.create(server);
+    const { keys, redis } = world;
+    const more = Array.from({ length: 7_000 }, () => ({ ...world.device, id: newId() }));
+    await world.change(
+      ...more.map((after) => ({ kind: 'device', before: undefined, after }) as const),
+    );
+    await redis.del(keys.idsOf('device'));
+    await redis.hset(keys.lease, 'token', '1 box');
+    guardWrites(redis, { fence: { key: keys.lease, token: '1 box' } });
+    const { records, findings } = await world.load();
+    expect(records.devices).toHaveLength(7_002);
+    expect(findings.map(({ problem, ids }) => [problem, ids.length])).toEqual([
+      ['list-repaired', 7_002],
+    ]);
+    expect(await redis.scard(keys.idsOf('device'))).toBe(7_002);
   });
 
   it('restores a single id that a set lacks', async () => {

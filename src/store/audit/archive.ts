@@ -24,6 +24,8 @@ export class AuditArchive {
   /** By name. */
   readonly #segments = new Map<string, AuditSegment>();
   #loading: Promise<void> | undefined;
+  /** One at a time, as the archiver and retention share the draft. */
+  #writing: Promise<void> = Promise.resolve();
 
   constructor(directory: string, faults: AuditArchiveFaults) {
     this.#directory = directory;
@@ -82,7 +84,14 @@ export class AuditArchive {
    * @param records at least one
    * @throws GatewayError `insufficient-storage` when the disk does not take them
    */
-  async write(records: readonly StoredRecord[]): Promise<void> {
+  write(records: readonly StoredRecord[]): Promise<void> {
+    const written = this.#writing.then(() => this.#write(records));
+    // The caller gets the error; the next one goes ahead all the same.
+    this.#writing = written.catch(() => undefined);
+    return written;
+  }
+
+  async #write(records: readonly StoredRecord[]): Promise<void> {
     const name = segmentName(records);
     const path = this.#path(name);
     const content = await segmentContent(records);

@@ -5,9 +5,10 @@
 -- returns  how many sessions were given one
 local carried = 0
 for _, clientId in ipairs(redis.call('SMEMBERS', KEYS[1])) do
-  -- A session that cannot be read stays as it is, and is reported at the start.
+  -- A session that cannot be read stays as it is, and is reported at the start. So does one that has its owner's key: a
+  -- store that was emptied beneath a gateway has lost its layout, and holds what that gateway has stored since.
   local owner = redis.pcall('HGET', ARGV[1] .. clientId, 'owner')
-  if type(owner) == 'string' then
+  if type(owner) == 'string' and string.sub(clientId, 1, #owner + 1) ~= owner .. '/' then
     local session = owner .. '/' .. clientId
     redis.call('RENAME', ARGV[1] .. clientId, ARGV[1] .. session)
     if redis.call('EXISTS', ARGV[2] .. clientId) == 1 then

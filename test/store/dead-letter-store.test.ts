@@ -1,0 +1,24 @@
+import { expect, it } from 'vitest';
+import { DeadLetterStoreRedis } from '../../src/store/dead-letter-store-redis.js';
+import { Keys } from '../../src/store/keys.js';
+import { RedisServer } from '../harness/redis-server.js';
+
+const MIB = 1024 * 1024;
+/** As large as a packet may be by default. */
+const PAYLOAD = Buffer.alloc(256 * 1024, 'x');
+const COUNT = 100;
+
+it('keeps the newest of a bridge within 16 MiB when payloads are large', async () => {
+  const server = await RedisServer.start();
+  const { redis } = server;
+  const keys = new Keys('dead');
+  const store = new DeadLetterStoreRedis(redis, keys);
+  for (let atMs = 1; atMs <= COUNT; atMs++) {
+    await store.add('hq', { atMs, topic: 't', reason: 'Packet too large', payload: PAYLOAD });
+    expect(await redis.memory('USAGE', keys.deadLetters('hq'))).toBeLessThan(16.1 * MIB);
+  }
+  const kept = (await store.list('hq')).map(({ atMs }) => atMs);
+  expect(kept.length).toBeGreaterThan(20);
+  expect(kept).toEqual(kept.map((_, index) => COUNT - index));
+  await server.remove();
+});
