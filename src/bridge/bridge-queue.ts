@@ -35,9 +35,8 @@ export function bridgeOwner(options: BridgeOptions): SessionOwner {
 
 /**
  * Opens the bridge's queue where it stopped, or creates one.
- * New filters hold from now on; messages queued for others stay. Resolves once a change is stored,
- * with retries until the signal; without one nothing is written, so that a full disk keeps no gateway
- * from starting.
+ * New filters hold from now on; messages queued for others stay. Resolves once a change is stored, or
+ * could not be: that is retried until the signal, but a full disk keeps no gateway from starting.
  */
 export async function openQueue(
   { sessions, log }: { readonly sessions: Sessions; readonly log: Logger },
@@ -52,18 +51,16 @@ export async function openQueue(
   const removed = present.filter((filter) => !wanted.includes(filter));
   if (isSaved && isDeepStrictEqual(new Set(present), new Set(wanted))) return consumer;
   const requested = wanted.map((filter) => ({ filter, qos: 1 as const }));
-  await retry(
-    async () => {
-      // New filters first: a message that both match is then in the queue of one of them at least.
-      await sessions.subscribe(key, requested);
-      if (removed.length > 0) await sessions.unsubscribe(key, removed);
-    },
-    {
-      signal,
-      onFailure: (error) =>
-        log.warn({ err: error, bridge: options.name }, "failed to store the bridge's queue"),
-    },
-  );
+  // New filters first, in the same turn and write: no message that both match is missed.
+  const store = () =>
+    Promise.all([sessions.subscribe(key, requested), sessions.unsubscribe(key, removed)]);
+  await new Promise<void>((resolve) => {
+    const onFailure = (error: unknown) => {
+      log.warn({ err: error, bridge: options.name }, "failed to store the bridge's queue");
+      resolve();
+    };
+    void retry(store, { signal, onFailure }).then(() => resolve());
+  });
   return consumer;
 }
 

@@ -73,7 +73,8 @@ export class Sessions {
       const owner = ownerOf(record.owner);
       // A session that was connected when the gateway ended has been away since now.
       const seenAtMs = record.seenAtMs === CONNECTED ? now() : record.seenAtMs;
-      if (owner === undefined) await store.delete(record.key);
+      // A store that takes no writes must not keep the gateway from starting (CONTRACT 4.7).
+      if (owner === undefined) this.#inBackground(record.key, store.delete(record.key));
       else {
         this.#saver.noteStored(record);
         const session = this.#add({ ...record, seenAtMs }, owner, true, received);

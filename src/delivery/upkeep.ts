@@ -67,15 +67,17 @@ export class Upkeep {
 
   async #run(): Promise<void> {
     this.#isRunning = true;
-    try {
-      if (this.#isCheckpointDue()) await this.checkpoint();
-      await this.bound();
-      if (this.#intervals % INTERVALS_PER_KEEPING === 0) await this.keep();
-    } catch (error) {
+    if (this.#isCheckpointDue()) await this.#attempt(() => this.checkpoint());
+    await this.#attempt(() => this.bound());
+    if (this.#intervals % INTERVALS_PER_KEEPING === 0) await this.#attempt(() => this.keep());
+    this.#isRunning = false;
+  }
+
+  /** A full store takes no checkpoint, and must be trimmed all the same: it would stay full. */
+  async #attempt(work: () => Promise<void>): Promise<void> {
+    await work().catch((error: unknown) => {
       this.#options.log.warn({ err: error }, 'failed to trim the logs, retrying');
-    } finally {
-      this.#isRunning = false;
-    }
+    });
   }
 
   /** Keeps backlogs within their bytes; makes room at once when the log has too many. */

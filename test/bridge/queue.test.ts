@@ -14,10 +14,10 @@ it('queues an alarm that arrives while the selection changes, also when the stor
   store = async () => {
     alarms++;
     await parts.alarm('bed');
-    if (alarms === 1 || alarms === 3) throw new Error('the store is away');
+    if (alarms <= 2) throw new Error('the store is away');
   };
   await openQueue(parts.services, configured({ send: 'alarms' }), signal);
+  await expect.poll(() => alarms, { timeout: 5_000 }).toBe(3);
   expect(queue.cursors.alarms.accepted).toBe(alarms);
-  expect(alarms).toBe(5);
   expect(queue.subscriptions.list()).toHaveLength(1);
 });

@@ -18,9 +18,10 @@ beforeAll(async () => {
 });
 afterAll(() => server.remove());
 
-it('trims delivered entries from a full store, up to the stored ack floor', async () => {
+/** A subscriber that was sent all entries, with the upkeep of its delivery. */
+async function running(site: string, leftInStore: () => number) {
   const { redis } = server;
-  const keys = new Keys('full');
+  const keys = new Keys(site);
   const logs = new LogStore(redis, redis, keys);
   const deliveries = new Deliveries({
     onLost: () => undefined,
@@ -43,7 +44,7 @@ it('trims delivered entries from a full store, up to the stored ack floor', asyn
     now: Date.now,
   });
   const bounds = new BacklogBounds({
-    ...{ logs, maxLogBytes: 1e12, maxBytesOf: () => undefined, leftInStore: () => 1e12 },
+    ...{ logs, maxLogBytes: 1e12, maxBytesOf: () => undefined, leftInStore },
     byOwner: () => sessions.backlogsByOwner(),
   });
   const upkeep = new Upkeep({ logs, deliveries, sessions, bounds, log: silent });
@@ -64,7 +65,11 @@ it('trims delivered entries from a full store, up to the stored ack floor', asyn
       consumer.acknowledge(connection.unacknowledged.shift()?.messageId ?? 0);
     }
   };
+  return { redis, logs, sessions, upkeep, acknowledge };
+}
 
+it('trims delivered entries from a full store, up to the stored ack floor', async () => {
+  const { redis, logs, sessions, upkeep, acknowledge } = await running('full', () => 1e12);
   acknowledge(ENTRIES / 4);
   await sessions.saveCursors();
   acknowledge(ENTRIES / 2);
@@ -75,5 +80,18 @@ it('trims delivered entries from a full store, up to the stored ack floor', asyn
   await redis.config('SET', 'maxmemory', '0');
   await upkeep.keep();
   expect(await logs.messageCount()).toBe(ENTRIES / 2);
+  await sessions.stop();
+});
+
+it('makes room in a store that takes no checkpoint', async () => {
+  const { redis, logs, sessions, upkeep, acknowledge } = await running('no-checkpoint', () => -1);
+  acknowledge(ENTRIES);
+  await sessions.saveCursors();
+  await redis.config('SET', 'maxmemory', '1');
+  upkeep.start();
+  // The first checkpoint is due at once, and fails for as long as the store is full.
+  await expect.poll(() => logs.messageCount(), { timeout: 5_000 }).toBe(0);
+  await redis.config('SET', 'maxmemory', '0');
+  await upkeep.stop();
   await sessions.stop();
 });
