@@ -43,7 +43,8 @@ describe('the connection', { timeout: PATIENCE_MS }, () => {
     await connected(page).waitFor();
     await gateway.kill();
     await banner(page).waitFor();
-    expect(await page.title()).toMatch(/^Not connected/);
+    // The title follows what is drawn.
+    await expect.poll(() => page.title()).toMatch(/^Not connected/);
     expect(await accessibilityFaults(page)).toEqual([]);
     await gateway.start();
     await banner(page).waitFor({ state: 'detached' });

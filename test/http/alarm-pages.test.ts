@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import type { MqttClient } from 'mqtt';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { ALARM_KINDS } from '../../src/domain/alarms.js';
@@ -95,6 +96,8 @@ class World {
   readonly #gateway: TestGateway;
   readonly #locationId: string;
   readonly #devices: readonly string[];
+  /** The connections of the devices: one for each alarm would take most of the time. */
+  readonly #sensors: readonly MqttClient[];
   readonly #groups: readonly string[];
   readonly #rooms: readonly string[];
 
@@ -102,12 +105,14 @@ class World {
     gateway: TestGateway,
     locationId: string,
     devices: readonly string[],
+    sensors: readonly MqttClient[],
     groups: readonly string[],
     rooms: readonly string[],
   ) {
     this.#gateway = gateway;
     this.#locationId = locationId;
     this.#devices = devices;
+    this.#sensors = sensors;
     this.#groups = groups;
     this.#rooms = rooms;
   }
@@ -123,7 +128,12 @@ class World {
       groups.push(groupId);
       rooms.push(await gateway.createRoom(locationId, groupId));
     }
-    return new World(gateway, locationId, devices, groups, rooms);
+    const sensors = await Promise.all(devices.map((id) => gateway.connectDevice(id)));
+    return new World(gateway, locationId, devices, sensors, groups, rooms);
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.#sensors.map((sensor) => sensor.endAsync()));
   }
 
   async move({ device: number, to }: Move): Promise<void> {
@@ -134,8 +144,11 @@ class World {
   }
 
   async record(arriving: Arrival): Promise<void> {
-    const alarm = { kind: arriving.kind, detectedAt: at(arriving.at), id: crypto.randomUUID() };
-    const id = await this.#gateway.recordAlarm(this.#devices[arriving.device] ?? '', alarm);
+    const id = crypto.randomUUID();
+    const alarm = { kind: arriving.kind, detectedAt: at(arriving.at), id };
+    const topic = `devices/${this.#devices[arriving.device]}/alarms`;
+    // Acknowledged once it is in the history.
+    await this.#sensors[arriving.device]?.publishAsync(topic, JSON.stringify(alarm), { qos: 1 });
     this.model.alarms.push({ ...arriving, id, group: this.model.groupOf[arriving.device] });
   }
 
@@ -226,6 +239,7 @@ it('lists exactly the alarms as of the first page when cursors are followed, wha
             expect(await world.isForbidden(query)).toBe(true);
           }
         }
+        await world.end();
       },
     ),
     { numRuns: 100 },

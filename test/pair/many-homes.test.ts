@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { Home } from '../harness/home.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
 import { RedisCluster } from '../harness/redis-cluster.js';
@@ -66,7 +66,7 @@ describe('20 homes on one cluster', () => {
 });
 
 async function startSite(cluster: RedisCluster, site: string): Promise<Site> {
-  const gateway = await GatewayProcess.create();
+  const gateway = await GatewayHere.create();
   await gateway.configure({ site, redis: { ...cluster.settings, replicas: 1 } });
   await gateway.start();
   const home = await Home.at(gateway);

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { MqttClient } from 'mqtt';
 import type { TestDevice } from '../harness/api.js';
-import type { GatewayProcess } from '../harness/gateway-process.js';
+
 import { connectDevice } from '../harness/mqtt-clients.js';
+import type { RunningGateway } from '../harness/running-gateway.js';
 
 const PERIOD_MS = 100;
 
@@ -23,7 +24,7 @@ export class SteadySensor {
     this.#timer = setInterval(() => this.#alarm(), PERIOD_MS);
   }
 
-  static async start(gateway: GatewayProcess, device: TestDevice): Promise<SteadySensor> {
+  static async start(gateway: RunningGateway, device: TestDevice): Promise<SteadySensor> {
     return new SteadySensor(device, await connectDevice(gateway, device));
   }
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { becomesReady, Columns, Sensor } from '../chaos/faults.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { Home } from '../harness/home.js';
 import { RedisCluster } from '../harness/redis-cluster.js';
 import type { RedisProgram } from '../harness/redis-program.js';
@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => cluster.remove());
 
 async function homeOfCluster(site: string): Promise<Home> {
-  const gateway = await GatewayProcess.create();
+  const gateway = await GatewayHere.create();
   await gateway.configure({ site, redis: cluster.settings });
   onTestFinished(() => gateway.remove());
   await gateway.start();

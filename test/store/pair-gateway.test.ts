@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { becomesReady, Columns, eventually, Sensor, Watcher } from '../chaos/faults.js';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { Home } from '../harness/home.js';
 import { RedisPair } from '../harness/redis-pair.js';
@@ -16,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => pair.remove());
 
 async function homeOfPair(site: string): Promise<Home> {
-  const gateway = await GatewayProcess.create();
+  const gateway = await GatewayHere.create();
   await gateway.configure({ site, redis: pair.settings });
   onTestFinished(() => gateway.remove());
   await gateway.start();

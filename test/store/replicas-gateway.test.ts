@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { becomesReady, eventually, saysReady } from '../chaos/faults.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { Home } from '../harness/home.js';
 import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
 import { RedisPair } from '../harness/redis-pair.js';
@@ -14,7 +14,7 @@ const NEVER_MS = 3_000;
 
 /** A home in a built gateway whose store has one replica. */
 async function homeOn(redis: object): Promise<Home> {
-  const gateway = await GatewayProcess.create();
+  const gateway = await GatewayHere.create();
   onTestFinished(() => gateway.remove());
   await gateway.configure({ redis: { replicas: 1, ...redis } });
   await gateway.start();
