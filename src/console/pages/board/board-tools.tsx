@@ -1,6 +1,7 @@
-import { lazy, Suspense } from 'preact/compat';
+import { Suspense } from 'preact/compat';
 import { useState } from 'preact/hooks';
 import { useConsole, useWords } from '../../console-parts.js';
+import { lazyPage } from '../lazy-page.js';
 import { BOARD_WORDS } from './board-words.js';
 import { SoundControl } from './sound-control.js';
 import type { useBoard } from './use-board.js';
@@ -14,9 +15,7 @@ export const DEFAULT_PERIOD: Period = 'day';
 const PERIOD_NAMES = ['day', 'days', 'all'] as const;
 
 // With the drawing of QR codes, which only administrators need.
-const WallLinkDialog = lazy(async () => ({
-  default: (await import('./wall-link-dialog.js')).WallLinkDialog,
-}));
+const WallLinkDialog = lazyPage(async () => (await import('./wall-link-dialog.js')).WallLinkDialog);
 
 interface BoardToolsProps {
   readonly board: ReturnType<typeof useBoard>;
