@@ -209,6 +209,34 @@ describe('the board', () => {
     await page.getByText('New alarm: Noise, Room 12').waitFor({ state: 'attached' });
   });
 
+  it('drops the alarms of a home that was deleted, when they are to be acknowledged or after minutes', async () => {
+    const [one, other] = [await makeWard(gateway), await makeWard(gateway, 'Haus am Berg')];
+    const grants = [one, other].map(({ locationId: location }) => ({
+      location,
+      role: 'responder',
+    }));
+    const { token } = await one.api.createToken(grants);
+    const boards = [];
+    for (const isLeftAlone of [false, true]) {
+      const { page } = await openConsole(browser, gateway);
+      if (isLeftAlone) await page.clock.install();
+      await page.goto(`${gateway.httpUrl}/?again#/?token=${token}`);
+      await boardReady(page);
+      boards.push(page);
+    }
+    const [page, leftAlone] = boards;
+    for (const ward of [one, other]) await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    for (const board of boards) await alarmsOn(board).nth(1).waitFor();
+    await other.api.json('DELETE', `/care-homes/${other.locationId}/devices/${other.device.id}`);
+    await other.api.json('DELETE', `/care-homes/${other.locationId}`);
+    const gone = page?.locator('.board-alarm', { hasText: 'Haus am Berg' });
+    await gone?.getByRole('button', { name: 'Acknowledge' }).click();
+    await gone?.waitFor({ state: 'detached' });
+    await leftAlone?.clock.fastForward('05:00');
+    await leftAlone?.getByText('Haus am Berg').first().waitFor({ state: 'detached' });
+    for (const board of boards) expect(await alarmsOn(board).count()).toBe(1);
+  });
+
   it('offers a home that was created meanwhile once an alarm comes from it', async () => {
     const own = await GatewayHere.start();
     onTestFinished(() => own.remove());

@@ -1,6 +1,6 @@
 import { effect, type ReadonlySignal, signal } from '@preact/signals';
 import { type Failure, failureOf } from '../../api/failure.js';
-import type { Location } from '../../api/generated.js';
+import { type Location, listLocations } from '../../api/generated.js';
 import type { LiveFeed } from '../../live/live-feed.js';
 import type { LiveMessage } from '../../live/messages.js';
 import { alarmOfMessage, changeOfMessage, type OpenAlarm, type StateChange } from './open-alarm.js';
@@ -16,6 +16,8 @@ const DRAW_EVERY_MS = 200;
 /** How much longer than the last drawing took the next one waits: a slow tablet stays usable. */
 const PAUSE_FACTOR = 4;
 const READ_AGAIN_MS = 3_000;
+/** No message tells that a home was renamed or deleted. */
+const READ_HOMES_MS = 5 * 60 * 1000;
 /** The most alarms drawn: more cannot be read at a glance, and an old tablet cannot draw them. */
 const MAX_ROWS = 200;
 /** A screenful: in a burst every drawing replaces it, so the rest is drawn when the burst is over. */
@@ -92,7 +94,9 @@ export class BoardFeed {
     const endWatching = effect(() => {
       if (live.state.value === 'connected' && this.#mustRead) this.#read();
     });
+    const homesTimer = setInterval(() => void this.#readHomes(), READ_HOMES_MS);
     return () => {
+      clearInterval(homesTimer);
       endListening();
       endWatching();
       this.#reading?.abort();
@@ -145,6 +149,15 @@ export class BoardFeed {
     if (isKnown || this.#mustRead || this.#unknownHomes.has(locationId)) return;
     this.#unknownHomes.add(locationId);
     this.readAgain();
+  }
+
+  /** Reads the names of the homes, and the alarms anew when one is gone: its own are nobody's any more. */
+  async #readHomes(): Promise<void> {
+    const locations = await listLocations().catch(() => undefined);
+    if (locations === undefined || this.#mustRead) return;
+    const isThere = ({ id }: Location) => locations.some((one) => one.id === id);
+    if (this.#state.peek().locations.every(isThere)) this.#show({ locations });
+    else this.readAgain();
   }
 
   #fill(): void {

@@ -1,7 +1,7 @@
 import './board.css';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useConsole, useWords } from '../../console-parts.js';
-import { alarmChanges } from './alarm-changes.js';
+import { alarmChanges, isGone } from './alarm-changes.js';
 import { AlarmList } from './alarm-list.js';
 import { useAlarmTitle } from './alarm-title.js';
 import { Announcer } from './announcer.js';
@@ -32,7 +32,7 @@ export function BoardPage() {
         ({ alarm, state }) => setNotice(state === 'resolved' ? words.resolved(titleOf(alarm)) : ''),
         ({ code }) => {
           if (code === 'alarm-resolved') setNotice(words.wasResolved);
-          if (code === 'alarm-not-found') setNotice(words.isGone);
+          if (isGone(code)) setNotice(words.isGone);
         },
       ),
     [feed, words],
