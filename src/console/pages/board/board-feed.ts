@@ -23,8 +23,14 @@ const MAX_ROWS = 200;
 /** A screenful: in a burst every drawing replaces it, so the rest is drawn when the burst is over. */
 const BURST_ROWS = 40;
 
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** How old the alarms may be that are shown; those of all times may be the whole history of years. */
+const PERIODS_MS = { day: DAY_MS, days: 3 * DAY_MS, all: Number.POSITIVE_INFINITY };
+type Period = keyof typeof PERIODS_MS;
+
 /** The state of the board. */
 interface BoardState {
+  readonly period: Period;
   /** The newest first. */
   readonly alarms: readonly OpenAlarm[];
   /** How many of them to draw. */
@@ -41,6 +47,7 @@ interface BoardState {
 
 const NOTHING: BoardState = {
   ...{
+    period: 'day',
     alarms: [],
     maxRows: MAX_ROWS,
     isBurst: false,
@@ -63,7 +70,6 @@ export class BoardFeed {
   readonly #alarms = new OpenAlarms();
   readonly #state = signal<BoardState>(NOTHING);
   readonly state: ReadonlySignal<BoardState> = this.#state;
-  #periodMs: number | undefined;
   #mustRead = true;
   /** Whether an alarm that is read is one that was missed: what there was before has been read. */
   #hasBegun = false;
@@ -105,12 +111,10 @@ export class BoardFeed {
     };
   }
 
-  /** Shows the alarms of the last so many milliseconds; undefined: of all times. */
-  showPeriod(periodMs: number | undefined): void {
-    if (periodMs === this.#periodMs && this.#drawnAtMs > 0) return;
-    this.#periodMs = periodMs;
+  showPeriod(period: Period): void {
     this.#alarms.clear();
     this.#hasBegun = false;
+    this.#state.value = { ...this.#state.peek(), period };
     this.#show({ isRead: false });
     this.readAgain();
   }
@@ -173,11 +177,7 @@ export class BoardFeed {
     const before = this.#alarms.keys();
     const newestMs = this.#alarms.newestReceivedAtMs();
     this.#alarms.beginReading();
-    const { live } = this.#options;
-    const periodMs = this.#periodMs;
-    const after =
-      periodMs === undefined ? undefined : new Date(live.clock.now() - periodMs).toISOString();
-    readOpenAlarms(this.#alarms, after, reading.signal).then(
+    readOpenAlarms(this.#alarms, this.#fromMs(), reading.signal).then(
       ({ locations, readings }) => {
         if (reading.signal.aborted) return;
         this.#mustRead = false;
@@ -204,6 +204,11 @@ export class BoardFeed {
     }
   }
 
+  /** The time after which alarms are shown. */
+  #fromMs(): number {
+    return this.#options.live.clock.now() - PERIODS_MS[this.#state.peek().period];
+  }
+
   #draw(): void {
     if (this.#drawTimer !== undefined) return;
     const pauseMs = Math.max(DRAW_EVERY_MS, PAUSE_FACTOR * this.#drawingTookMs);
@@ -218,7 +223,7 @@ export class BoardFeed {
     const isBurst = this.#newSinceDrawn > BURST_ROWS;
     const maxRows = isBurst ? BURST_ROWS : MAX_ROWS;
     this.#newSinceDrawn = 0;
-    const fromMs = this.#options.live.clock.now() - (this.#periodMs ?? Number.POSITIVE_INFINITY);
+    const fromMs = this.#fromMs();
     const alarms = this.#alarms.newestFirst().filter(({ receivedAtMs }) => receivedAtMs > fromMs);
     const { notHeld, isHistoryCut } = this.#alarms;
     const drawn = { alarms, maxRows, isBurst, notHeld, isHistoryCut };
