@@ -71,8 +71,8 @@ export class BoardFeed {
   readonly #state = signal<BoardState>(NOTHING);
   readonly state: ReadonlySignal<BoardState> = this.#state;
   #mustRead = true;
-  /** Whether an alarm that is read is one that was missed: what there was before has been read. */
-  #hasBegun = false;
+  /** Receipt of the newest alarm that was there when the history had to be read: newer ones in it were missed. */
+  #newestMs = Number.POSITIVE_INFINITY;
   /** Homes of alarms that were in no list of homes, and were asked for. */
   readonly #unknownHomes = new Set<string>();
   #reading: AbortController | undefined;
@@ -113,7 +113,8 @@ export class BoardFeed {
 
   showPeriod(period: Period): void {
     this.#alarms.clear();
-    this.#hasBegun = false;
+    this.#mustRead = true;
+    this.#newestMs = Number.POSITIVE_INFINITY;
     this.#state.value = { ...this.#state.peek(), period };
     this.#show({ isRead: false });
     this.readAgain();
@@ -121,6 +122,7 @@ export class BoardFeed {
 
   /** Reads the history anew, as soon as the gateway is reached. */
   readAgain(): void {
+    if (!this.#mustRead) this.#newestMs = this.#alarms.newestReceivedAtMs();
     this.#mustRead = true;
     if (this.#options.live.state.peek() === 'connected') this.#read();
   }
@@ -175,15 +177,13 @@ export class BoardFeed {
     const reading = new AbortController();
     this.#reading = reading;
     const before = this.#alarms.keys();
-    const newestMs = this.#alarms.newestReceivedAtMs();
     this.#alarms.beginReading();
     readOpenAlarms(this.#alarms, this.#fromMs(), reading.signal).then(
       ({ locations, readings }) => {
         if (reading.signal.aborted) return;
         this.#mustRead = false;
         this.#alarms.endReading(before, readings);
-        if (this.#hasBegun) this.#tellMissed(before, newestMs);
-        this.#hasBegun = true;
+        this.#tellMissed();
         this.#show({ isRead: true, failure: undefined, locations });
       },
       (error: unknown) => {
@@ -195,10 +195,9 @@ export class BoardFeed {
   }
 
   /** Announces alarms that arrived while no one was listening. */
-  #tellMissed(before: ReadonlySet<string>, newestMs: number): void {
+  #tellMissed(): void {
     for (const alarm of this.#alarms.newestFirst()) {
-      const isMissed = alarm.receivedAtMs > newestMs && !alarm.isLive && !before.has(alarm.key);
-      if (!isMissed) continue;
+      if (alarm.receivedAtMs <= this.#newestMs || alarm.isLive) continue;
       this.#alarms.missed(alarm, this.#options.live.clock.now());
       this.#options.onNew(alarm);
     }

@@ -135,6 +135,8 @@ export class OpenAlarms {
   }
 
   #remember(change: StateChange): void {
+    // Behind those of other alarms: it is the newest.
+    this.#changes.delete(change.key);
     this.#changes.set(change.key, change);
     if (this.#changes.size <= MAX_CHANGES) return;
     const [oldest] = this.#changes.keys();
