@@ -93,7 +93,7 @@ async function takePictures({ boardUrl, id }) {
       viewport: { width: widthPx, height: heightPx },
     });
     await page.goto(boardUrl);
-    await page.locator('.connection.connected').waitFor();
+    await page.locator('.connection.good').waitFor();
     for (const { name, path } of PAGES) {
       await page.evaluate(
         (place) => {

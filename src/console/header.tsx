@@ -80,7 +80,7 @@ function Connection() {
   const words = useWords(SHELL_WORDS);
   const state = live.state.value;
   return (
-    <span class={`connection ${state}`} role="status">
+    <span class={state === 'connected' ? 'connection dot good' : 'connection dot'} role="status">
       {state === 'connected' ? words.connected : words.connecting}
     </span>
   );

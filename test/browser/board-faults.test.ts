@@ -138,6 +138,37 @@ describe('the board in trouble', () => {
     await page.getByRole('heading', { name: 'Open alarms: 1' }).waitFor();
   });
 
+  it('announces what it has missed when the history is read at the second attempt only', async () => {
+    const other = await makeWard(gateway, 'Haus am Berg');
+    const grants = [ward, other].map(({ locationId }) => ({
+      location: locationId,
+      role: 'viewer',
+    }));
+    const { token } = await ward.api.createToken(grants);
+    const { page } = await openConsole(browser, gateway, { token });
+    await boardReady(page);
+    await page.route('**/events?*', (route) => {
+      const headers = { ...route.request().headers(), 'last-event-id': 'deadbeef-1-' };
+      return route.continue({ headers });
+    });
+    await gateway.kill();
+    await page.locator('.lost-banner').waitFor();
+    await page.context().setOffline(true);
+    await gateway.start();
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    const isRead = page.waitForResponse((response) =>
+      response.url().includes(`/care-homes/${ward.locationId}/alarms?`),
+    );
+    await page.route(`**/care-homes/${other.locationId}/alarms?*`, async (route) => {
+      await isRead;
+      return route.abort();
+    });
+    await page.context().setOffline(false);
+    await page.getByText('The alarms from before could not be read').waitFor();
+    await page.unroute(`**/care-homes/${other.locationId}/alarms?*`);
+    await page.getByText('New alarm: Fall, Room 12').waitFor({ state: 'attached' });
+  });
+
   it('keeps an alarm that a full store has not recorded when the history is read anew', async () => {
     const { page } = await openBoard();
     const store = await Store.of(gateway);

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { GatewayHere } from '../harness/gateway-here.js';
+import { connectDevice } from '../harness/mqtt-clients.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import {
   alarmsOn,
@@ -207,6 +208,54 @@ describe('the board', () => {
     await alarm.waitFor();
     await publishAlarm(gateway, ward.device, { kind: 'noise' });
     await page.getByText('New alarm: Noise, Room 12').waitFor({ state: 'attached' });
+  });
+
+  it('does not count the alarms of other homes as those of the chosen one', async () => {
+    const [calm, busy] = [await makeWard(gateway), await makeWard(gateway, 'Haus am Berg')];
+    const grants = [calm, busy].map(({ locationId }) => ({ location: locationId, role: 'viewer' }));
+    const { token } = await calm.api.createToken(grants);
+    const { page } = await openConsole(browser, gateway, { token });
+    await boardReady(page);
+    const device = await connectDevice(gateway, busy.device);
+    const topic = `devices/${busy.device.id}/alarms`;
+    const alarms = Array.from({ length: 1_150 }, () =>
+      device.publishAsync(topic, '{"kind":"noise"}', { qos: 1 }),
+    );
+    await Promise.all(alarms);
+    await device.endAsync();
+    await publishAlarm(gateway, calm.device, { kind: 'fall' });
+    await page.getByRole('heading', { name: 'Open alarms: 1151' }).waitFor();
+    await page.getByRole('combobox', { name: 'Home', exact: true }).selectOption('Haus am See');
+    await page.getByRole('heading', { name: 'Open alarms: 1+' }).waitFor();
+    expect(await alarmsOn(page).count()).toBe(1);
+  });
+
+  it('drops the alarms of a home that was deleted, when they are to be acknowledged or after minutes', async () => {
+    const [one, other] = [await makeWard(gateway), await makeWard(gateway, 'Haus am Berg')];
+    const grants = [one, other].map(({ locationId: location }) => ({
+      location,
+      role: 'responder',
+    }));
+    const { token } = await one.api.createToken(grants);
+    const boards = [];
+    for (const isLeftAlone of [false, true]) {
+      const { page } = await openConsole(browser, gateway);
+      if (isLeftAlone) await page.clock.install();
+      await page.goto(`${gateway.httpUrl}/?again#/?token=${token}`);
+      await boardReady(page);
+      boards.push(page);
+    }
+    const [page, leftAlone] = boards;
+    for (const ward of [one, other]) await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    for (const board of boards) await alarmsOn(board).nth(1).waitFor();
+    await other.api.json('DELETE', `/care-homes/${other.locationId}/devices/${other.device.id}`);
+    await other.api.json('DELETE', `/care-homes/${other.locationId}`);
+    const gone = page?.locator('.board-alarm', { hasText: 'Haus am Berg' });
+    await gone?.getByRole('button', { name: 'Acknowledge' }).click();
+    await gone?.waitFor({ state: 'detached' });
+    await leftAlone?.clock.fastForward('05:00');
+    await leftAlone?.getByText('Haus am Berg').first().waitFor({ state: 'detached' });
+    for (const board of boards) expect(await alarmsOn(board).count()).toBe(1);
   });
 
   it('offers a home that was created meanwhile once an alarm comes from it', async () => {

@@ -133,6 +133,14 @@ describe('a gateway that was updated', { timeout: PATIENCE_MS }, () => {
   });
 });
 
+it('a part of the board that cannot be loaded is said to be newer there', async () => {
+  const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
+  await connected(page).waitFor();
+  await page.route('**/console/wall-link-dialog-*.js', (route) => route.fulfill({ status: 404 }));
+  await page.getByRole('button', { name: 'Link for a wall screen' }).click();
+  await page.getByText('or it was updated and has a newer page').waitFor();
+});
+
 it('a page that fails is said to, and the others are still there', async () => {
   const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
   await connected(page).waitFor();

@@ -141,7 +141,7 @@ describe.each(PAGES)('the page $en', ({ path, en, de }) => {
     const options = { token: ADMIN_TOKEN, path, language, ...NARROW };
     const { page, faults } = await openConsole(browser, gateway, options);
     await heading(page).waitFor();
-    await page.locator('.connection.connected').waitFor();
+    await page.locator('.connection.good').waitFor();
     expect(await page.locator('html').getAttribute('lang')).toBe(language.slice(0, 2));
     expect(await navigation(page).nth(PATHS.indexOf(path)).textContent()).toBe(name);
     await page.waitForFunction((title) => document.title.startsWith(title), name);

@@ -72,6 +72,17 @@ it('shows place, connection and messages of a device as they come, and can be pa
   expect(faults).toEqual([]);
 });
 
+it('dates what has no time of its own by the gateway’s clock, not by the tablet’s', async () => {
+  const { site, page } = await openDevice('Haus Uhr');
+  await page.clock.setSystemTime(Date.now() + 10 * 24 * 60 * 60 * 1000);
+  await page.reload();
+  const client = await connectDevice(gateway, site.bed);
+  const status = page.locator('.home-messages li').filter({ hasText: '"online": true' });
+  const at = await status.first().locator('time').getAttribute('datetime');
+  expect(Math.abs(Date.parse(at ?? '') - Date.now())).toBeLessThan(60_000);
+  await client.endAsync();
+});
+
 it('keeps custom data as it was typed, numbers beyond 2^53 included, and counts its bytes', async () => {
   const { site, page } = await openDevice('Haus Daten');
   const field = page.getByRole('textbox', { name: 'Custom data' });

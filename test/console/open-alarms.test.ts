@@ -45,6 +45,30 @@ it('keeps a state that was given while the page with the alarm was on its way', 
   expect(alarms.newestFirst()).toEqual([]);
 });
 
+it('remembers that an alarm was resolved for as long as any other change, also when it was acknowledged long before', () => {
+  const alarms = new OpenAlarms();
+  alarms.change(acknowledged);
+  for (let number = 0; number < 2_000; number++) {
+    alarms.change({ ...acknowledged, key: `d/x${number}` });
+    if (number === 1_998) alarms.change(resolved);
+  }
+  alarms.add(alarm());
+  expect(alarms.newestFirst()).toEqual([]);
+});
+
+it('counts an alarm that is not held as resolved once, however often it is told', () => {
+  const alarms = new OpenAlarms();
+  const numbers = Array.from({ length: 1_200 }, (_, number) => number);
+  for (const number of numbers) {
+    alarms.add({ ...alarm(), key: `d/${number}`, receivedAtMs: AT_MS + number });
+  }
+  const { notHeld } = alarms;
+  expect(alarms.size + notHeld).toBe(numbers.length);
+  // By the answer to a press of the button, and by the stream; the other is the newest, which is held.
+  for (const key of ['d/0', 'd/0', 'd/1199', 'd/1199']) alarms.change({ ...resolved, key });
+  expect(alarms.size + alarms.notHeld).toBe(numbers.length - 2);
+});
+
 it('is resolved for good when the acknowledgement comes after that', () => {
   const alarms = new OpenAlarms();
   alarms.change(resolved);

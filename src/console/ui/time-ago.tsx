@@ -51,7 +51,7 @@ export function dateTime(at: string, language: Language): string {
 }
 
 function agoFormat(locale: string): Intl.RelativeTimeFormat {
-  return new Intl.RelativeTimeFormat(locale, { numeric: 'auto', style: 'short' });
+  return new Intl.RelativeTimeFormat(locale, { style: 'short' });
 }
 
 function dateFormat(locale: string): Intl.DateTimeFormat {

@@ -40,9 +40,14 @@ export function alarmChanges(
   };
 }
 
+/** Whether the alarm is in no history any more, perhaps with its home. */
+export function isGone(code: string): boolean {
+  return code === 'alarm-not-found' || code === 'location-not-found';
+}
+
 /** Whether a change was refused because of what became of the alarm meanwhile. */
 function isOutdated({ code }: Failure): boolean {
-  return code === 'alarm-resolved' || code === 'alarm-not-found';
+  return code === 'alarm-resolved' || isGone(code);
 }
 
 function newestStep(states: AlarmStates): Omit<StateChange, 'key'> {

@@ -13,11 +13,15 @@ interface AlarmListProps {
   readonly board: ReturnType<typeof useBoard>;
   /** The newest first. */
   readonly shown: readonly OpenAlarm[];
+  /** How many more are known to be open. */
+  readonly rest: number;
+  /** Whether there are more than these. */
+  readonly isCut: boolean;
   readonly change: ChangeAlarm;
 }
 
 /** The newest of the open alarms; or that there are none, where that is known. */
-export function AlarmList({ board, shown, change }: AlarmListProps) {
+export function AlarmList({ board, shown, rest, isCut, change }: AlarmListProps) {
   const { live } = useConsole();
   const words = useWords(BOARD_WORDS);
   const { feed, isKnown, nowMs } = board;
@@ -44,7 +48,7 @@ export function AlarmList({ board, shown, change }: AlarmListProps) {
           />
         ))}
       </ol>
-      <More board={board} notShown={Math.max(0, shown.length - maxRows)} />
+      <More board={board} count={Math.max(0, shown.length - maxRows) + rest} isCut={isCut} />
     </>
   );
 }
@@ -62,16 +66,18 @@ function Nothing({ isKnown }: { readonly isKnown: boolean }) {
   );
 }
 
-function More({ board, notShown }: { readonly notShown: number } & Pick<AlarmListProps, 'board'>) {
+interface MoreProps extends Pick<AlarmListProps, 'board' | 'isCut'> {
+  readonly count: number;
+}
+
+function More({ board, count, isCut }: MoreProps) {
   const words = useWords(BOARD_WORDS);
-  const { notHeld, isHistoryCut } = board.feed.state.value;
-  const count = notShown + notHeld;
-  if (count === 0 && !isHistoryCut) return null;
+  if (count === 0 && !isCut) return null;
   const home = board.homeId.value;
   const query = { state: 'raised,acknowledged', ...(home === undefined ? {} : { location: home }) };
   return (
     <p class="board-more">
-      {isHistoryCut ? words.moreThan(count) : words.more(count)}{' '}
+      {isCut ? words.moreThan(count) : words.more(count)}{' '}
       <a href={hrefTo('/history', query)}>{words.inHistory}</a>
     </p>
   );

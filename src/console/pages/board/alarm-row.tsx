@@ -60,14 +60,14 @@ function AlarmSigns({ alarm, isNew }: Pick<AlarmRowProps, 'alarm' | 'isNew'>) {
         <TimeAgo at={alarm.detectedAt} />
       </p>
       <p class="board-badges">
-        <span class={`board-badge ${state}`}>{words.states[state]}</span>
-        {isNew && <span class="board-badge">{words.isNew}</span>}
+        <span class={`badge ${state}`}>{words.states[state]}</span>
+        {isNew && <span class="badge">{words.isNew}</span>}
         {alarm.isLate && (
-          <span class="board-badge" title={words.lateHint}>
+          <span class="badge" title={words.lateHint}>
             {words.late}
           </span>
         )}
-        {alarm.isTest && <span class="board-badge">{words.test}</span>}
+        {alarm.isTest && <span class="badge">{words.test}</span>}
       </p>
       {acknowledged !== undefined && (
         <p>

@@ -1,6 +1,6 @@
 import { effect, type ReadonlySignal, signal } from '@preact/signals';
 import { type Failure, failureOf } from '../../api/failure.js';
-import type { Location } from '../../api/generated.js';
+import { type Location, listLocations } from '../../api/generated.js';
 import type { LiveFeed } from '../../live/live-feed.js';
 import type { LiveMessage } from '../../live/messages.js';
 import { alarmOfMessage, changeOfMessage, type OpenAlarm, type StateChange } from './open-alarm.js';
@@ -16,13 +16,21 @@ const DRAW_EVERY_MS = 200;
 /** How much longer than the last drawing took the next one waits: a slow tablet stays usable. */
 const PAUSE_FACTOR = 4;
 const READ_AGAIN_MS = 3_000;
+/** No message tells that a home was renamed or deleted. */
+const READ_HOMES_MS = 5 * 60 * 1000;
 /** The most alarms drawn: more cannot be read at a glance, and an old tablet cannot draw them. */
 const MAX_ROWS = 200;
 /** A screenful: in a burst every drawing replaces it, so the rest is drawn when the burst is over. */
 const BURST_ROWS = 40;
 
+const DAY_MS = 24 * 60 * 60 * 1000;
+/** How old the alarms may be that are shown; those of all times may be the whole history of years. */
+const PERIODS_MS = { day: DAY_MS, days: 3 * DAY_MS, all: Number.POSITIVE_INFINITY };
+type Period = keyof typeof PERIODS_MS;
+
 /** The state of the board. */
 interface BoardState {
+  readonly period: Period;
   /** The newest first. */
   readonly alarms: readonly OpenAlarm[];
   /** How many of them to draw. */
@@ -39,6 +47,7 @@ interface BoardState {
 
 const NOTHING: BoardState = {
   ...{
+    period: 'day',
     alarms: [],
     maxRows: MAX_ROWS,
     isBurst: false,
@@ -61,10 +70,9 @@ export class BoardFeed {
   readonly #alarms = new OpenAlarms();
   readonly #state = signal<BoardState>(NOTHING);
   readonly state: ReadonlySignal<BoardState> = this.#state;
-  #periodMs: number | undefined;
   #mustRead = true;
-  /** Whether an alarm that is read is one that was missed: what there was before has been read. */
-  #hasBegun = false;
+  /** Receipt of the newest alarm that was there when the history had to be read: newer ones in it were missed. */
+  #newestMs = Number.POSITIVE_INFINITY;
   /** Homes of alarms that were in no list of homes, and were asked for. */
   readonly #unknownHomes = new Set<string>();
   #reading: AbortController | undefined;
@@ -92,7 +100,9 @@ export class BoardFeed {
     const endWatching = effect(() => {
       if (live.state.value === 'connected' && this.#mustRead) this.#read();
     });
+    const homesTimer = setInterval(() => void this.#readHomes(), READ_HOMES_MS);
     return () => {
+      clearInterval(homesTimer);
       endListening();
       endWatching();
       this.#reading?.abort();
@@ -101,18 +111,18 @@ export class BoardFeed {
     };
   }
 
-  /** Shows the alarms of the last so many milliseconds; undefined: of all times. */
-  showPeriod(periodMs: number | undefined): void {
-    if (periodMs === this.#periodMs && this.#drawnAtMs > 0) return;
-    this.#periodMs = periodMs;
+  showPeriod(period: Period): void {
     this.#alarms.clear();
-    this.#hasBegun = false;
+    this.#mustRead = true;
+    this.#newestMs = Number.POSITIVE_INFINITY;
+    this.#state.value = { ...this.#state.peek(), period };
     this.#show({ isRead: false });
     this.readAgain();
   }
 
   /** Reads the history anew, as soon as the gateway is reached. */
   readAgain(): void {
+    if (!this.#mustRead) this.#newestMs = this.#alarms.newestReceivedAtMs();
     this.#mustRead = true;
     if (this.#options.live.state.peek() === 'connected') this.#read();
   }
@@ -147,6 +157,15 @@ export class BoardFeed {
     this.readAgain();
   }
 
+  /** Reads the names of the homes, and the alarms anew when one is gone: its own are nobody's any more. */
+  async #readHomes(): Promise<void> {
+    const locations = await listLocations().catch(() => undefined);
+    if (locations === undefined || this.#mustRead) return;
+    const isThere = ({ id }: Location) => locations.some((one) => one.id === id);
+    if (this.#state.peek().locations.every(isThere)) this.#show({ locations });
+    else this.readAgain();
+  }
+
   #fill(): void {
     const { size, notHeld, isHistoryCut } = this.#alarms;
     if (size < MAX_ROWS && (notHeld > 0 || isHistoryCut) && !this.#mustRead) this.readAgain();
@@ -158,19 +177,13 @@ export class BoardFeed {
     const reading = new AbortController();
     this.#reading = reading;
     const before = this.#alarms.keys();
-    const newestMs = this.#alarms.newestReceivedAtMs();
     this.#alarms.beginReading();
-    const { live } = this.#options;
-    const periodMs = this.#periodMs;
-    const after =
-      periodMs === undefined ? undefined : new Date(live.clock.now() - periodMs).toISOString();
-    readOpenAlarms(this.#alarms, after, reading.signal).then(
+    readOpenAlarms(this.#alarms, this.#fromMs(), reading.signal).then(
       ({ locations, readings }) => {
         if (reading.signal.aborted) return;
         this.#mustRead = false;
         this.#alarms.endReading(before, readings);
-        if (this.#hasBegun) this.#tellMissed(before, newestMs);
-        this.#hasBegun = true;
+        this.#tellMissed();
         this.#show({ isRead: true, failure: undefined, locations });
       },
       (error: unknown) => {
@@ -182,13 +195,17 @@ export class BoardFeed {
   }
 
   /** Announces alarms that arrived while no one was listening. */
-  #tellMissed(before: ReadonlySet<string>, newestMs: number): void {
+  #tellMissed(): void {
     for (const alarm of this.#alarms.newestFirst()) {
-      const isMissed = alarm.receivedAtMs > newestMs && !alarm.isLive && !before.has(alarm.key);
-      if (!isMissed) continue;
+      if (alarm.receivedAtMs <= this.#newestMs || alarm.isLive) continue;
       this.#alarms.missed(alarm, this.#options.live.clock.now());
       this.#options.onNew(alarm);
     }
+  }
+
+  /** The time after which alarms are shown. */
+  #fromMs(): number {
+    return this.#options.live.clock.now() - PERIODS_MS[this.#state.peek().period];
   }
 
   #draw(): void {
@@ -205,7 +222,7 @@ export class BoardFeed {
     const isBurst = this.#newSinceDrawn > BURST_ROWS;
     const maxRows = isBurst ? BURST_ROWS : MAX_ROWS;
     this.#newSinceDrawn = 0;
-    const fromMs = this.#options.live.clock.now() - (this.#periodMs ?? Number.POSITIVE_INFINITY);
+    const fromMs = this.#fromMs();
     const alarms = this.#alarms.newestFirst().filter(({ receivedAtMs }) => receivedAtMs > fromMs);
     const { notHeld, isHistoryCut } = this.#alarms;
     const drawn = { alarms, maxRows, isBurst, notHeld, isHistoryCut };

@@ -1,11 +1,11 @@
 import './board.css';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useConsole, useWords } from '../../console-parts.js';
-import { alarmChanges } from './alarm-changes.js';
+import { alarmChanges, isGone } from './alarm-changes.js';
 import { AlarmList } from './alarm-list.js';
 import { useAlarmTitle } from './alarm-title.js';
 import { Announcer } from './announcer.js';
-import { BoardTools, DEFAULT_PERIOD, PERIODS } from './board-tools.js';
+import { BoardTools } from './board-tools.js';
 import { BOARD_WORDS } from './board-words.js';
 import { useBoard } from './use-board.js';
 
@@ -15,14 +15,15 @@ export function BoardPage() {
   const words = useWords(BOARD_WORDS);
   const board = useBoard();
   const { feed, homeId } = board;
-  const [period, setPeriod] = useState(DEFAULT_PERIOD);
   const [notice, setNotice] = useState('');
-  useEffect(() => feed.showPeriod(PERIODS[period]), [feed, period]);
   const { alarms, notHeld, isHistoryCut } = feed.state.value;
   const chosen = homeId.value;
   const shown =
     chosen === undefined ? alarms : alarms.filter(({ location }) => location.id === chosen);
-  const count = `${shown.length + notHeld}${isHistoryCut ? '+' : ''}`;
+  // Of which homes they are that are not held, nobody knows.
+  const [rest, isCut] =
+    chosen === undefined ? [notHeld, isHistoryCut] : [0, isHistoryCut || notHeld > 0];
+  const count = `${shown.length + rest}${isCut ? '+' : ''}`;
   useTabNote(count === '0' ? undefined : `(${count})`);
   const titleOf = useAlarmTitle();
   const change = useMemo(
@@ -32,7 +33,7 @@ export function BoardPage() {
         ({ alarm, state }) => setNotice(state === 'resolved' ? words.resolved(titleOf(alarm)) : ''),
         ({ code }) => {
           if (code === 'alarm-resolved') setNotice(words.wasResolved);
-          if (code === 'alarm-not-found') setNotice(words.isGone);
+          if (isGone(code)) setNotice(words.isGone);
         },
       ),
     [feed, words],
@@ -42,13 +43,13 @@ export function BoardPage() {
     <div class={isKiosk ? 'board kiosk' : 'board'}>
       <div class="board-head">
         <h1>{board.isKnown.value ? words.open(count) : words.title}</h1>
-        <BoardTools {...{ board, period, setPeriod, isKiosk }} />
+        <BoardTools {...{ board, isKiosk }} />
       </div>
       <p class="board-notice" role="status">
         {notice}
       </p>
       <Announcer announcements={board.announcements} />
-      <AlarmList {...{ board, shown, change }} />
+      <AlarmList {...{ board, shown, rest, isCut, change }} />
     </div>
   );
 }

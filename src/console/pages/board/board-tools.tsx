@@ -1,36 +1,27 @@
-import { lazy, Suspense } from 'preact/compat';
+import { Suspense } from 'preact/compat';
 import { useState } from 'preact/hooks';
 import { useConsole, useWords } from '../../console-parts.js';
+import { lazyPage } from '../lazy-page.js';
 import { BOARD_WORDS } from './board-words.js';
 import { SoundControl } from './sound-control.js';
 import type { useBoard } from './use-board.js';
 
-const DAY_MS = 24 * 60 * 60 * 1000;
-
-/** How old the alarms may be that are shown; those of all times may be the whole history of years. */
-export const PERIODS = { day: DAY_MS, days: 3 * DAY_MS, all: undefined } as const;
-type Period = keyof typeof PERIODS;
-export const DEFAULT_PERIOD: Period = 'day';
 const PERIOD_NAMES = ['day', 'days', 'all'] as const;
 
 // With the drawing of QR codes, which only administrators need.
-const WallLinkDialog = lazy(async () => ({
-  default: (await import('./wall-link-dialog.js')).WallLinkDialog,
-}));
+const WallLinkDialog = lazyPage(async () => (await import('./wall-link-dialog.js')).WallLinkDialog);
 
 interface BoardToolsProps {
   readonly board: ReturnType<typeof useBoard>;
-  readonly period: Period;
-  readonly setPeriod: (period: Period) => void;
   readonly isKiosk: boolean;
 }
 
 /** The filters, the sound switch, and the link for a wall screen. */
-export function BoardTools({ board, period, setPeriod, isKiosk }: BoardToolsProps) {
+export function BoardTools({ board, isKiosk }: BoardToolsProps) {
   const { session } = useConsole();
   const words = useWords(BOARD_WORDS);
   const [isLinking, setLinking] = useState(false);
-  const { locations } = board.feed.state.value;
+  const { locations, period } = board.feed.state.value;
   return (
     <div class="board-tools">
       <SoundControl sound={board.sound} />
@@ -41,7 +32,7 @@ export function BoardTools({ board, period, setPeriod, isKiosk }: BoardToolsProp
           value={period}
           onChange={({ currentTarget }) => {
             const chosen = PERIOD_NAMES.find((name) => name === currentTarget.value);
-            if (chosen !== undefined) setPeriod(chosen);
+            if (chosen !== undefined) board.feed.showPeriod(chosen);
           }}
         >
           {PERIOD_NAMES.map((name) => (

@@ -81,6 +81,8 @@ export class OpenAlarms {
   /** @returns whether that changes what is shown */
   change(change: StateChange): boolean {
     const { key, state } = change;
+    // It is told twice: by the answer to who gives the state, and by the stream.
+    if (this.#changes.get(key)?.state === 'resolved') return false;
     const held = this.#alarms.get(key);
     this.#remember(change);
     if (state === 'resolved') {
@@ -133,9 +135,9 @@ export class OpenAlarms {
   }
 
   #remember(change: StateChange): void {
-    const { key } = change;
-    if (this.#changes.get(key)?.state === 'resolved') return;
-    this.#changes.set(key, change);
+    // Behind those of other alarms: it is the newest.
+    this.#changes.delete(change.key);
+    this.#changes.set(change.key, change);
     if (this.#changes.size <= MAX_CHANGES) return;
     const [oldest] = this.#changes.keys();
     if (oldest !== undefined) this.#changes.delete(oldest);

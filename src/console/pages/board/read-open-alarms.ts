@@ -16,12 +16,12 @@ interface OpenHistory {
 /**
  * Reads the open alarms of every location that the token may see into `alarms`, the newest first.
  *
- * @param after of alarms detected after that; undefined: of all times
+ * @param fromMs of alarms detected after that
  * @throws what the API's client throws
  */
 export async function readOpenAlarms(
   alarms: OpenAlarms,
-  after: string | undefined,
+  fromMs: number,
   signal: AbortSignal,
 ): Promise<OpenHistory> {
   const locations = await listLocations({ signal });
@@ -31,7 +31,7 @@ export async function readOpenAlarms(
     for (;;) {
       const location = waiting.shift();
       if (location === undefined) return;
-      readings.push(await readLocation(alarms, location, after, signal));
+      readings.push(await readLocation(alarms, location, fromMs, signal));
     }
   };
   await Promise.all(Array.from({ length: MAX_AT_ONCE }, work));
@@ -41,9 +41,10 @@ export async function readOpenAlarms(
 async function readLocation(
   alarms: OpenAlarms,
   location: Location,
-  after: string | undefined,
+  fromMs: number,
   signal: AbortSignal,
 ): Promise<Reading> {
+  const after = Number.isFinite(fromMs) ? new Date(fromMs).toISOString() : undefined;
   const keys = new Set<string>();
   let cursor: string | undefined;
   let oldestMs = Number.POSITIVE_INFINITY;
@@ -61,10 +62,7 @@ async function readLocation(
       oldestMs = alarm.detectedAtMs;
       alarms.add(alarm);
     }
-    if (nextCursor === null) {
-      const fromMs = after === undefined ? Number.NEGATIVE_INFINITY : Date.parse(after);
-      return { locationId: location.id, keys, fromMs, isCut: false };
-    }
+    if (nextCursor === null) return { locationId: location.id, keys, fromMs, isCut: false };
     // What is older than all that can be held would only be read to be dropped.
     if (alarms.isFull && oldestMs <= alarms.oldestDetectedAtMs()) break;
     cursor = nextCursor;

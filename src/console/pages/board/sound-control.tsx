@@ -13,7 +13,10 @@ export function SoundControl({ sound }: SoundControlProps) {
   return (
     <fieldset class="board-sound">
       <legend class="visually-hidden">{words.sound}</legend>
-      <span class={`board-sound-state ${state}`} role="status">
+      <span
+        class={state === 'on' ? 'board-sound-state dot good' : 'board-sound-state dot'}
+        role="status"
+      >
         {words.soundStates[state]}
       </span>
       {state === 'off' ? (

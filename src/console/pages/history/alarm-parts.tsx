@@ -63,7 +63,7 @@ export function AlarmState({ alarm }: OfAlarm) {
   const author = resolvedBy ?? acknowledgedBy;
   return (
     <span class="history-state">
-      <span class={`history-badge ${state}`}>{words.stateNames[state]}</span>
+      <span class={`badge ${state}`}>{words.stateNames[state]}</span>
       {author !== undefined && <span class="hint">{author.name}</span>}
     </span>
   );

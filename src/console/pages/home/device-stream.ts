@@ -45,7 +45,8 @@ export class DeviceStream {
 
   #received(message: LiveMessage): void {
     this.#count += 1;
-    const shown = { ...message, number: this.#count, shownAt: new Date().toISOString() };
+    const shownAt = new Date(this.feed.clock.now()).toISOString();
+    const shown = { ...message, number: this.#count, shownAt };
     this.#newest = [shown, ...this.#newest.slice(0, MAX_MESSAGES - 1)];
     // Once a frame, however fast a device sends.
     this.#frame ??= requestAnimationFrame(() => this.#show());

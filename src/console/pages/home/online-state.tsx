@@ -14,11 +14,11 @@ export function OnlineState({ device, presence }: OnlineStateProps) {
   const words = useWords(HOME_WORDS);
   const status = presence.of(device.id).value;
   if (status?.online ?? device.online) {
-    return <span class="home-state home-online">{words.online}</span>;
+    return <span class="home-state dot good">{words.online}</span>;
   }
   const since = status?.since ?? device.lastSeenAt;
   return (
-    <span class="home-state home-offline">
+    <span class="home-state dot">
       {since === null ? (
         words.neverOnline
       ) : (
