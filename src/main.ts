@@ -204,7 +204,7 @@ function maxOpenFiles(): number {
 
 /** Where a browser finds the console, and below it the description of the interface; ends with a slash. */
 function browserUrl({ address, port }: GatewayAddresses['http'], publicUrl?: string): string {
-  if (publicUrl !== undefined) return `${publicUrl.replace(/\/$/, '')}/`;
+  if (publicUrl !== undefined) return `${publicUrl}/`;
   const url = new URL('http://localhost/');
   if (!ANY_ADDRESS.includes(address)) url.hostname = isIPv6(address) ? `[${address}]` : address;
   url.port = String(port);

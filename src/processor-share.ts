@@ -15,6 +15,9 @@ const MAX_TURNS_PER_ROUND = 32;
 const MAX_HELD = 1;
 /** After this long, what is waited for is slow, and costs the processor nothing meanwhile. */
 const MAX_HELD_MS = 250;
+/** For so long after that, each further request is waited for this long only. */
+const SLOW_FOR_MS = 1_000;
+const MAX_HELD_WHILE_SLOW_MS = 10;
 /** Longest pause: a wait for the store takes time but little of the processor. */
 const MAX_PAUSE_MS = 50;
 /** Strangers and handshakes get one turn in so many, alternately, however much known clients have to do. */
@@ -34,6 +37,7 @@ export class ProcessorShare {
   #roundStartedAtMs: number | undefined;
   #turns = 0;
   #held = 0;
+  #isSlowUntilMs = 0;
   #turn: { readonly line: string; readonly startedAtMs: number } | undefined;
   #usedMs = new Map<string, number>();
   #pausedMs = 0;
@@ -52,7 +56,8 @@ export class ProcessorShare {
   /**
    * Counts work that goes on after its turn, when the store has answered. No request has a turn while
    * there is any, up to a timeout, and its time counts, for nothing tells how much of it was the processor's.
-   * Handshakes go on: a device must be able to connect while the store is away.
+   * Handshakes go on: a device must be able to connect while the store is away. So does `/readyz`, by which a pair
+   * decides who has its address: of the requests to a slow store one a second has the whole timeout.
    *
    * @returns the function that ends it
    */
@@ -68,7 +73,12 @@ export class ProcessorShare {
       if (!this.#isIdle) this.#pause(startedAtMs);
       this.#schedule();
     };
-    const timer = setTimeout(release, MAX_HELD_MS);
+    const isSlow = startedAtMs < this.#isSlowUntilMs;
+    const giveUp = () => {
+      if (!isSlow) this.#isSlowUntilMs = performance.now() + SLOW_FOR_MS;
+      release();
+    };
+    const timer = setTimeout(giveUp, isSlow ? MAX_HELD_WHILE_SLOW_MS : MAX_HELD_MS);
     return release;
   }
 

@@ -99,6 +99,22 @@ it('gives no turns while a request waits for the store, but not for ever', async
   await until(() => done.length === 2);
 });
 
+it('keeps nobody waiting for each of many requests to a store that does not answer', async () => {
+  const turns = new ProcessorShare();
+  const done: string[] = [];
+  const startedAtMs = performance.now();
+  for (let index = 0; index < 20; index++) {
+    const takeTurn = () => {
+      turns.hold();
+      done.push('asks the store');
+    };
+    turns.want({ line: `client ${index}`, kind: 'known', takeTurn });
+  }
+  await until(() => done.length === 20);
+  // The address of a pair goes to the other box when `/readyz` has no answer within a second.
+  expect(performance.now() - startedAtMs).toBeLessThan(2_000);
+});
+
 it('forgets who leaves', async () => {
   const turns = new ProcessorShare();
   const done: string[] = [];

@@ -34,7 +34,9 @@ const adminToken = z
 
 const publicUrl = z
   .string()
-  .refine(isWebUrl, 'must be an http:// or https:// URL without credentials, query and fragment');
+  .refine(isWebUrl, 'must be an http:// or https:// URL without credentials, query and fragment')
+  // Paths follow it.
+  .transform((text) => text.replace(/\/+$/, ''));
 
 /** The URL of an S3 server, without a path: the bucket's name follows it. */
 const s3Endpoint = z

@@ -53,7 +53,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   app.use(wellFormedRequest());
   app.use(knownRoute(app));
 
-  // Files of the docs have a digest in their query, signed URLs a signature.
+  // A link to a page may have any query, and signed URLs have a signature.
   registerDocs(app, version, dependencies.console.directory);
   registerConsole(app, dependencies.console);
   if (dependencies.footageFiles !== undefined) {

@@ -10,6 +10,5 @@ export function createdHeaders(
   id: string,
   publicUrl: string | undefined,
 ): { readonly Location: string } {
-  const base = publicUrl?.replace(/\/$/, '') ?? '';
-  return { Location: `${base}${c.req.path}/${id}` };
+  return { Location: `${publicUrl ?? ''}${c.req.path}/${id}` };
 }

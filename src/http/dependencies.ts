@@ -77,7 +77,7 @@ export interface HttpDependencies {
   readonly footage: Footage;
   /** The recordings served under `/footage/`; undefined when another server serves them. */
   readonly footageFiles: FootageFiles | undefined;
-  /** The URL at which clients reach the gateway; undefined for the Host of each request. */
+  /** The URL at which clients reach the gateway, without a slash at its end; undefined for the Host of each request. */
   readonly publicUrl: string | undefined;
   readonly metrics: Metrics;
   readonly requestDurations: RequestDurations;

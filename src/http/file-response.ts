@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { GatewayError } from '../errors.js';
 import type { RecordingFile } from '../site/footage-store.js';
 import { whoAsks } from './actor.js';
+import { isNamed } from './entity-tag.js';
 import type { HttpEnv } from './http-env.js';
 
 /** A part of a representation; both ends are inclusive. */
@@ -69,8 +70,7 @@ function isKnown(c: Context<HttpEnv>, entityTag: string, lastModified: string): 
     const sinceMs = Date.parse(c.req.header('If-Modified-Since') ?? '');
     return Date.parse(lastModified) <= sinceMs;
   }
-  const known = tags.split(',').map((tag) => tag.trim());
-  return known.some((tag) => tag === '*' || tag.replace(/^W\//, '') === entityTag);
+  return isNamed(entityTag, tags);
 }
 
 /**

@@ -113,5 +113,8 @@ export function optionalJsonRequestBody<Schema extends z.ZodType>(schema: Schema
 
 export const noContent = { description: 'Done.' };
 
+/** The answer to a client that has the newest already. */
+export const notModified = { 304: { description: 'The client has it already.' } };
+
 /** `security` of an open route; all others need the bearer token. */
 export const NO_SECURITY: never[] = [];

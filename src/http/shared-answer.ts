@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { Context } from 'hono';
 import { accepts } from 'hono/accepts';
+import { isNamed } from './entity-tag.js';
 import type { HttpEnv } from './http-env.js';
 
 /** How much of a body is handed to a connection at a time. */
@@ -14,28 +16,41 @@ const PIECE_BYTES = 64 * 1024;
  * whole for every request, even for a client that reads nothing.
  */
 export class SharedAnswer {
-  readonly #bytes: Uint8Array;
+  readonly #make: () => Uint8Array;
   readonly #headers: Readonly<Record<string, string>>;
+  #content: { readonly bytes: Uint8Array; readonly tag: string } | undefined;
   #compressed: Promise<Uint8Array> | undefined;
 
-  /** @param bytes must not change any more */
-  constructor(bytes: Uint8Array, headers: Readonly<Record<string, string>>) {
-    this.#bytes = bytes;
-    this.#headers = { ...headers, Vary: 'Accept-Encoding' };
+  /** @param make makes the bytes at the first request, as a start need not wait for them */
+  constructor(make: () => Uint8Array, headers: Readonly<Record<string, string>>) {
+    this.#make = make;
+    this.#headers = { 'Cache-Control': 'no-cache', Vary: 'Accept-Encoding', ...headers };
   }
 
   async to(c: Context<HttpEnv>): Promise<Response> {
-    const length = (bytes: Uint8Array) => ({ 'Content-Length': String(bytes.length) });
+    const { bytes, tag } = this.#load();
+    const headers = { ...this.#headers, ETag: tag };
+    const known = c.req.header('If-None-Match');
+    if (known !== undefined && isNamed(tag, known)) return c.body(null, 304, headers);
     const supports = ['identity', 'gzip'];
     const coding = accepts(c, { header: 'Accept-Encoding', supports, default: 'identity' });
     if (coding === 'identity') {
-      return c.body(pieces(this.#bytes), 200, { ...this.#headers, ...length(this.#bytes) });
+      return c.body(pieces(bytes), 200, { ...headers, 'Content-Length': String(bytes.length) });
     }
     // In a thread of its own: it takes as long as dozens of alarms.
-    this.#compressed ??= promisify(gzip)(this.#bytes);
-    const bytes = await this.#compressed;
-    const headers = { ...this.#headers, ...length(bytes), 'Content-Encoding': 'gzip' };
-    return c.body(pieces(bytes), 200, headers);
+    this.#compressed ??= promisify(gzip)(bytes);
+    const compressed = await this.#compressed;
+    const coded = { 'Content-Length': String(compressed.length), 'Content-Encoding': 'gzip' };
+    return c.body(pieces(compressed), 200, { ...headers, ...coded });
+  }
+
+  #load() {
+    if (this.#content !== undefined) return this.#content;
+    const bytes = this.#make();
+    const digest = createHash('sha256').update(bytes).digest('hex').slice(0, 16);
+    // Weak: the same bytes, compressed or not.
+    this.#content = { bytes, tag: `W/"${digest}"` };
+    return this.#content;
   }
 }
 

@@ -10,6 +10,5 @@ import type { HttpEnv } from './http-env.js';
  * misleads only itself, as no response is cached. `X-Forwarded-…` is ignored: any client may send it.
  */
 export function urlReceiver(c: Context<HttpEnv>, publicUrl: string | undefined): UrlReceiver {
-  const gatewayUrl = publicUrl ?? new URL(c.req.url).origin;
-  return { actor: actorOf(c), gatewayUrl: gatewayUrl.replace(/\/+$/, '') };
+  return { actor: actorOf(c), gatewayUrl: publicUrl ?? new URL(c.req.url).origin };
 }

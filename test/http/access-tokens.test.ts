@@ -111,6 +111,7 @@ describe('access tokens', () => {
     ],
     ['an end in the past', { expiresAt: '2020-01-01T00:00:00Z' }, ['expiresAt']],
     ['an end without an offset', { expiresAt: '2099-01-01T00:00:00' }, ['expiresAt']],
+    ['an end in a year of five digits', { expiresAt: '9999-12-31T23:59:59-05:00' }, ['expiresAt']],
     ['an end that is a number', { expiresAt: 4e12 }, ['expiresAt']],
   ];
   for (const [what, part, paths] of wrong) {

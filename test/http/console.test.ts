@@ -52,6 +52,8 @@ describe('the console', () => {
       const answer = await gateway.call('GET', '/', { headers: { 'If-None-Match': tags } });
       expect([tags, answer.status, answer.text]).toEqual([tags, 304, '']);
       expect(answer.headers['etag']).toBe(tag);
+      // Whoever keeps answers must know that this one stands for both codings (RFC 9110, 15.4.5).
+      expect(answer.headers['vary']).toBe('Accept-Encoding');
     }
     const other = await gateway.call('GET', '/', { headers: { 'If-None-Match': '"other"' } });
     expect(other.status).toBe(200);

@@ -240,7 +240,7 @@ it('says where the gateway is, and under which licence', async () => {
   expect(document['servers']).toEqual([{ url: '/', description: 'This gateway.' }]);
   expect(document.info).toMatchObject({ license: { identifier: 'Apache-2.0' } });
   const proxied = await startGateway(redis, {
-    environment: { GATEWAY_HTTP_PUBLIC_URL: 'https://gateway.test/care' },
+    environment: { GATEWAY_HTTP_PUBLIC_URL: 'https://gateway.test/care/' },
   });
   const { json } = await proxied.call('GET', '/openapi.json');
   expect(json).toMatchObject({ servers: [{ url: 'https://gateway.test/care' }] });

@@ -8,7 +8,7 @@ import { SharedAnswer } from '../../src/http/shared-answer.js';
 const KIB = 1024;
 
 function appWith(bytes: Uint8Array) {
-  const answer = new SharedAnswer(bytes, { 'Content-Type': 'x/y' });
+  const answer = new SharedAnswer(() => bytes, { 'Content-Type': 'x/y' });
   return new Hono<HttpEnv>().get('/', (c) => answer.to(c));
 }
 

@@ -438,6 +438,8 @@ export function getDocs(opts?: Oazapfts.RequestOpts) {
         status: 200;
         data: string;
     } | {
+        status: 304;
+    } | {
         status: 400;
         data: Problem;
     } | {
@@ -454,6 +456,8 @@ export function getMqttDocs(opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: string;
+    } | {
+        status: 304;
     } | {
         status: 400;
         data: Problem;
@@ -473,6 +477,8 @@ export function getDocsFile({ file }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: string;
+    } | {
+        status: 304;
     } | {
         status: 400;
         data: Problem;
@@ -514,6 +520,8 @@ export function getConsoleFile({ file }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: string;
+    } | {
+        status: 304;
     } | {
         status: 400;
         data: Problem;
@@ -666,6 +674,8 @@ export function getOpenApiDocument(opts?: Oazapfts.RequestOpts) {
             [key: string]: unknown;
         };
     } | {
+        status: 304;
+    } | {
         status: 400;
         data: Problem;
     } | {
@@ -684,6 +694,8 @@ export function getAsyncApiDocument(opts?: Oazapfts.RequestOpts) {
         data: {
             [key: string]: unknown;
         };
+    } | {
+        status: 304;
     } | {
         status: 400;
         data: Problem;

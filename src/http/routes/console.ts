@@ -1,11 +1,10 @@
-import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { createRoute, z } from '@hono/zod-openapi';
 import { GatewayError } from '../../errors.js';
 import { readBuilt } from '../built-pages.js';
 import type { HttpApp } from '../http-env.js';
-import { NO_SECURITY, problems } from '../openapi.js';
+import { NO_SECURITY, notModified, problems } from '../openapi.js';
 import { SharedAnswer } from '../shared-answer.js';
 
 /**
@@ -48,7 +47,7 @@ const getPage = createRoute({
         },
       },
     },
-    304: { description: 'The page is the one that the client has.' },
+    ...notModified,
   },
 });
 
@@ -67,6 +66,7 @@ const getFile = createRoute({
         'image/svg+xml': { schema: text.openapi({ example: '<svg/>' }) },
       },
     },
+    ...notModified,
     404: problems.resource[404],
   },
 });
@@ -85,20 +85,13 @@ export interface ConsoleOptions {
  */
 export function registerConsole(app: HttpApp, { directory, footageOrigins }: ConsoleOptions): void {
   const { page, files } = readConsole(directory);
-  // Weak: the same page, compressed or not.
-  const tag = `W/"${createHash('sha256').update(page).digest('hex').slice(0, 16)}"`;
-  const answer = new SharedAnswer(page, {
+  const answer = new SharedAnswer(() => page, {
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Security-Policy': securityPolicy(footageOrigins),
     'Referrer-Policy': 'no-referrer',
-    'Cache-Control': 'no-cache',
-    ETag: tag,
   });
   const answers = new Map([...files].map(([name, bytes]) => [name, fileAnswer(name, bytes)]));
-  app.openapi(getPage, (c) => {
-    if (!isKnown(c.req.header('If-None-Match'), tag)) return answer.to(c);
-    return c.body(null, 304, { ETag: tag, 'Cache-Control': 'no-cache' });
-  });
+  app.openapi(getPage, (c) => answer.to(c));
   app.openapi(getFile, (c) => {
     const file = answers.get(c.req.valid('param').file);
     if (file === undefined) throw new GatewayError('not-found', 'There is nothing at this path.');
@@ -115,15 +108,9 @@ function readConsole(directory: string) {
   });
 }
 
-/** Whether the client has what the tag names (RFC 9110, 13.1.2). */
-function isKnown(tags: string | undefined, tag: string): boolean {
-  const opaque = (one: string) => one.trim().replace(/^W\//, '');
-  return tags?.split(',').some((one) => one.trim() === '*' || opaque(one) === opaque(tag)) ?? false;
-}
-
 /** Names carry a digest of the content: a browser need never ask again. */
 function fileAnswer(name: string, bytes: Buffer): SharedAnswer {
-  return new SharedAnswer(bytes, {
+  return new SharedAnswer(() => bytes, {
     'Content-Type': CONTENT_TYPES[extname(name)] ?? 'application/octet-stream',
     'Cache-Control': 'public, max-age=31536000, immutable',
   });

@@ -8,7 +8,7 @@ import type { SiteModel } from '../../site/site-model.js';
 import { fileResponse } from '../file-response.js';
 import type { HttpApp, HttpEnv } from '../http-env.js';
 import { askForBody } from '../json-body.js';
-import { NO_SECURITY, problem, problems } from '../openapi.js';
+import { NO_SECURITY, notModified, problem, problems } from '../openapi.js';
 import { footagePathSchema } from '../schemas/footage.js';
 
 const tags = ['Footage'];
@@ -41,7 +41,7 @@ const download = createRoute({
   responses: {
     200: { description: 'The recording.', content: media },
     206: { description: 'The requested range of the recording.', content: media },
-    304: { description: 'The client has it already.' },
+    ...notModified,
     ...problems.signed,
     416: problem('The recording has no such range.'),
   },

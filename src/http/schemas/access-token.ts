@@ -13,6 +13,8 @@ import {
 
 const anyLocation = z.literal('*');
 const roleSchema = z.enum(ROLES);
+/** The last year that a date-time can have (RFC 3339); an offset may lead beyond it. */
+const LAST_YEAR = 9999;
 
 /** A new grant; a contradictory one is rejected rather than read as a smaller or larger one. */
 const newGrantSchema = z
@@ -41,6 +43,10 @@ export const newAccessTokenSchema = z
     name: nameSchema,
     grants: z.array(newGrantSchema).min(1),
     expiresAt: instantSchema
+      .refine(
+        (timeMs) => new Date(timeMs).getUTCFullYear() <= LAST_YEAR,
+        `must be in the year ${LAST_YEAR} (UTC) at the latest`,
+      )
       .nullable()
       .optional()
       .openapi({

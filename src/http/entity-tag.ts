@@ -1,0 +1,5 @@
+/** Whether an `If-None-Match` names what the client has (RFC 9110, 13.1.2). */
+export function isNamed(tag: string, tags: string): boolean {
+  const opaque = (one: string) => one.trim().replace(/^W\//, '');
+  return tags.split(',').some((one) => one.trim() === '*' || opaque(one) === opaque(tag));
+}
