@@ -30,7 +30,8 @@ export interface BrokerPersistenceOptions {
  * The persistence of Aedes, which holds nothing but wills.
  *
  * Wills are with aedes-persistence-redis; sessions, queues, retained messages and packet
- * identifiers are ours, and Aedes finds none.
+ * identifiers are ours, and Aedes finds none. So there is no `cleanIncoming` here, which it would also call with
+ * any client id that was claimed (DEPENDENCY-FAULTS 24).
  *
  * Calls that a CONNECT waits for are answered without the store, so that a device can connect, and
  * its alarms reach the nurses, while the store is away (CONTRACT 4.4).
@@ -71,14 +72,6 @@ export class BrokerPersistence {
     return Promise.resolve();
   }
 
-  async subscriptionsByTopic(): Promise<never[]> {
-    return Promise.resolve([]);
-  }
-
-  async outgoingEnqueueCombi(): Promise<void> {
-    return Promise.resolve();
-  }
-
   /**
    * Never yields, and never ends.
    *
@@ -87,22 +80,6 @@ export class BrokerPersistence {
    */
   outgoingStream(): AsyncIterable<never> {
     return ENDLESS;
-  }
-
-  async storeRetained(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  createRetainedStreamCombi(): Readable {
-    return Readable.from([]);
-  }
-
-  /**
-   * Does nothing: Aedes also calls this after a connect error, with any client id that was claimed
-   * (DEPENDENCY-FAULTS 24).
-   */
-  async cleanIncoming(): Promise<void> {
-    return Promise.resolve();
   }
 
   async putWill(client: ClientRef, packet: object): Promise<void> {
