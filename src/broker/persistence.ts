@@ -20,6 +20,14 @@ const ENDLESS: AsyncIterable<never> = {
   [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => undefined) }),
 };
 
+/** The will of a session in the store. */
+interface StoredWill {
+  /** How many connections with a will the session has: two while one takes over from the other. */
+  connections: number;
+  /** Settled after the last call about it. */
+  stored: Promise<unknown>;
+}
+
 export interface BrokerPersistenceOptions {
   readonly sessions: Sessions;
   readonly stored: RedisPersistence;
@@ -40,6 +48,8 @@ export class BrokerPersistence {
   readonly #options: BrokerPersistenceOptions;
   /** The connection to the store keeps the order of calls, so that any answer is one for all before. */
   readonly #asking: SharedTurn;
+  /** By session. */
+  readonly #wills = new Map<string, StoredWill>();
   #brokerId = '';
 
   constructor(options: BrokerPersistenceOptions) {
@@ -83,20 +93,33 @@ export class BrokerPersistence {
   }
 
   async putWill(client: ClientRef, packet: object): Promise<void> {
-    this.#inBackground(client, this.#options.stored.putWill(client, packet));
+    const will = this.#wills.get(client.id) ?? { connections: 0, stored: Promise.resolve() };
+    this.#wills.set(client.id, will);
+    will.connections++;
+    this.#afterLast(client, will, () => this.#options.stored.putWill(client, packet));
     return Promise.resolve();
   }
 
   /**
-   * Deletes the will of a connection that has ended.
+   * Deletes the will of a connection that has ended, unless the session has another by now.
    *
    * Aedes also calls this at each CONNECT, without its id: the library would send three commands for a
    * will that was never stored.
    */
   async delWill(client: ClientRef): Promise<void> {
-    if (client.brokerId === undefined) return Promise.resolve();
-    this.#inBackground(client, this.#options.stored.delWill(client));
-    return Promise.resolve();
+    if (client.brokerId === undefined) return;
+    if (client.brokerId !== this.#brokerId) {
+      await this.#options.stored.delWill(client);
+      return;
+    }
+    const will = this.#wills.get(client.id);
+    if (will === undefined) return;
+    will.connections--;
+    this.#afterLast(client, will, async () => {
+      if (will.connections > 0) return;
+      await this.#options.stored.delWill(client);
+      if (will.connections === 0) this.#wills.delete(client.id);
+    });
   }
 
   /**
@@ -111,10 +134,10 @@ export class BrokerPersistence {
     return this.#options.stored.streamWill({ ...brokers, [this.#brokerId]: true });
   }
 
-  /** Runs a call without waiting. */
-  #inBackground({ id: clientId }: ClientRef, call: Promise<unknown>): void {
-    call.catch((error: unknown) =>
-      this.#options.log.warn({ clientId, err: error }, 'failed to store a will'),
-    );
+  /** Runs a call after the last one about the will, without waiting: a deletion takes the store two answers. */
+  #afterLast({ id: clientId }: ClientRef, will: StoredWill, call: () => Promise<unknown>): void {
+    will.stored = will.stored.then(call).catch((error: unknown) => {
+      this.#options.log.warn({ clientId, err: error }, 'failed to store a will');
+    });
   }
 }
