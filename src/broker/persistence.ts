@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import type { RedisPersistence } from 'aedes-persistence-redis';
 import type { Logger } from 'pino';
 import type { Sessions } from '../delivery/sessions.js';
