@@ -35,7 +35,8 @@ export class TlsHandshakes {
   readonly #options: TlsHandshakesOptions;
   readonly #context: SecureContext;
   readonly #logFailure: (error: Error, address: string) => void;
-  #laterCount = 0;
+  /** Those whose signature is made later. */
+  readonly #later = new Set<TLSSocket>();
 
   constructor(options: TlsHandshakesOptions) {
     this.#options = options;
@@ -49,7 +50,7 @@ export class TlsHandshakes {
     const { turns, admits, handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS } = this.#options;
     const timeout = setTimeout(() => socket.destroy(), handshakeTimeoutMs);
     const begin = (hello: Buffer, isLater: boolean) => {
-      if (isLater && this.#laterCount >= MAX_LATER) return false;
+      if (isLater && this.#later.size >= MAX_LATER) return false;
       if (!admits(address)) return false;
       // TLSSocket takes what the socket has read, and reads on by itself.
       socket.unshift(hello);
@@ -87,12 +88,8 @@ export class TlsHandshakes {
       onSecure(secured);
     });
     if (!isLater) return;
-    this.#laterCount++;
-    let isDone = false;
-    const done = () => {
-      if (!isDone) this.#laterCount--;
-      isDone = true;
-    };
+    this.#later.add(secured);
+    const done = () => this.#later.delete(secured);
     secured.once('secure', done);
     secured.once('close', done);
   }

@@ -160,7 +160,8 @@ function whenFramesBringNothing(connection: WebSocket, end: () => void): void {
     if (controlFrames.freeAtMs > nowMs) end();
   };
   connection.on('ping', takeControlFrame).on('pong', takeControlFrame);
-  connection.on('message', (data) => {
-    if (Buffer.isBuffer(data) && data.length === 0) end();
+  connection.on('message', (data, isBinary) => {
+    // [MQTT-6.0.0-1]
+    if (!isBinary || (Buffer.isBuffer(data) && data.length === 0)) end();
   });
 }

@@ -25,6 +25,8 @@ import type { Wills } from './wills.js';
 const CONNECT_TIMEOUT_MS = 10_000;
 /** The CONNACK code of success (MQTT 3.1.1, 3.2.2.3). */
 const ACCEPTED = 0;
+/** The topic of a will that the gateway has taken from Aedes. */
+const TAKEN_WILL = 'will';
 /** Memory of a connection until the store has answered, at its beginning and again at its end. */
 const BYTES_OF_CONNECTION = 24 * 1024;
 
@@ -180,6 +182,8 @@ export class MqttBroker {
         const connection = isLeft ? undefined : this.#connectionOf(client);
         if (connection === undefined) wills.takeLeft(will, client !== null);
         else wills.take(connection, will);
+        // Aedes publishes it to nobody: under `$SYS` it would be an order to Aedes, to end any connection.
+        will.topic = TAKEN_WILL;
         will.retain = false;
         will.qos = 0;
         done(null);

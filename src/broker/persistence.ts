@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import type { RedisPersistence } from 'aedes-persistence-redis';
 import type { Logger } from 'pino';
 import type { Sessions } from '../delivery/sessions.js';
@@ -20,6 +20,14 @@ const ENDLESS: AsyncIterable<never> = {
   [Symbol.asyncIterator]: () => ({ next: () => new Promise<never>(() => undefined) }),
 };
 
+/** The will of a session in the store. */
+interface StoredWill {
+  /** How many connections with a will the session has: two while one takes over from the other. */
+  connections: number;
+  /** Settled after the last call about it. */
+  stored: Promise<unknown>;
+}
+
 export interface BrokerPersistenceOptions {
   readonly sessions: Sessions;
   readonly stored: RedisPersistence;
@@ -30,7 +38,8 @@ export interface BrokerPersistenceOptions {
  * The persistence of Aedes, which holds nothing but wills.
  *
  * Wills are with aedes-persistence-redis; sessions, queues, retained messages and packet
- * identifiers are ours, and Aedes finds none.
+ * identifiers are ours, and Aedes finds none. So there is no `cleanIncoming` here, which it would also call with
+ * any client id that was claimed (DEPENDENCY-FAULTS 24).
  *
  * Calls that a CONNECT waits for are answered without the store, so that a device can connect, and
  * its alarms reach the nurses, while the store is away (CONTRACT 4.4).
@@ -39,6 +48,8 @@ export class BrokerPersistence {
   readonly #options: BrokerPersistenceOptions;
   /** The connection to the store keeps the order of calls, so that any answer is one for all before. */
   readonly #asking: SharedTurn;
+  /** By session. */
+  readonly #wills = new Map<string, StoredWill>();
   #brokerId = '';
 
   constructor(options: BrokerPersistenceOptions) {
@@ -71,14 +82,6 @@ export class BrokerPersistence {
     return Promise.resolve();
   }
 
-  async subscriptionsByTopic(): Promise<never[]> {
-    return Promise.resolve([]);
-  }
-
-  async outgoingEnqueueCombi(): Promise<void> {
-    return Promise.resolve();
-  }
-
   /**
    * Never yields, and never ends.
    *
@@ -89,37 +92,34 @@ export class BrokerPersistence {
     return ENDLESS;
   }
 
-  async storeRetained(): Promise<void> {
-    return Promise.resolve();
-  }
-
-  createRetainedStreamCombi(): Readable {
-    return Readable.from([]);
-  }
-
-  /**
-   * Does nothing: Aedes also calls this after a connect error, with any client id that was claimed
-   * (DEPENDENCY-FAULTS 24).
-   */
-  async cleanIncoming(): Promise<void> {
-    return Promise.resolve();
-  }
-
   async putWill(client: ClientRef, packet: object): Promise<void> {
-    this.#inBackground(client, this.#options.stored.putWill(client, packet));
+    const will = this.#wills.get(client.id) ?? { connections: 0, stored: Promise.resolve() };
+    this.#wills.set(client.id, will);
+    will.connections++;
+    this.#afterLast(client, will, () => this.#options.stored.putWill(client, packet));
     return Promise.resolve();
   }
 
   /**
-   * Deletes the will of a connection that has ended.
+   * Deletes the will of a connection that has ended, unless the session has another by now.
    *
    * Aedes also calls this at each CONNECT, without its id: the library would send three commands for a
    * will that was never stored.
    */
   async delWill(client: ClientRef): Promise<void> {
-    if (client.brokerId === undefined) return Promise.resolve();
-    this.#inBackground(client, this.#options.stored.delWill(client));
-    return Promise.resolve();
+    if (client.brokerId === undefined) return;
+    if (client.brokerId !== this.#brokerId) {
+      await this.#options.stored.delWill(client);
+      return;
+    }
+    const will = this.#wills.get(client.id);
+    if (will === undefined) return;
+    will.connections--;
+    this.#afterLast(client, will, async () => {
+      if (will.connections > 0) return;
+      await this.#options.stored.delWill(client);
+      if (will.connections === 0) this.#wills.delete(client.id);
+    });
   }
 
   /**
@@ -134,10 +134,10 @@ export class BrokerPersistence {
     return this.#options.stored.streamWill({ ...brokers, [this.#brokerId]: true });
   }
 
-  /** Runs a call without waiting. */
-  #inBackground({ id: clientId }: ClientRef, call: Promise<unknown>): void {
-    call.catch((error: unknown) =>
-      this.#options.log.warn({ clientId, err: error }, 'failed to store a will'),
-    );
+  /** Runs a call after the last one about the will, without waiting: a deletion takes the store two answers. */
+  #afterLast({ id: clientId }: ClientRef, will: StoredWill, call: () => Promise<unknown>): void {
+    will.stored = will.stored.then(call).catch((error: unknown) => {
+      this.#options.log.warn({ clientId, err: error }, 'failed to store a will');
+    });
   }
 }

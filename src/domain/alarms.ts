@@ -179,14 +179,15 @@ function instantName({ timeMs, finerDigits }: Instant): string {
 
 const NO_FOOTAGE: Alarm['footage'] = {};
 
-/** Parses `footage`; undefined when a recording is not the device's own. */
+/** Parses `footage`, where an empty key is none; undefined when a recording is not the device's own. */
 function parseFootage(sent: unknown, deviceId: string): Alarm['footage'] | undefined {
   if (sent === undefined || sent === null) return NO_FOOTAGE;
-  if (!isObject(sent)) return undefined;
+  // An empty array as well: PHP writes an empty object so.
+  if (typeof sent !== 'object') return undefined;
   const footage: Partial<Record<FootageType, string>> = {};
   for (const type of FOOTAGE_TYPES) {
     const key = own(sent, type);
-    if (key === undefined || key === null) continue;
+    if (key === undefined || key === null || key === '') continue;
     if (typeof key !== 'string' || !isOwnFootageKey(key, deviceId)) return undefined;
     footage[type] = key;
   }

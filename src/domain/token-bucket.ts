@@ -20,13 +20,17 @@ export class TokenBucket {
   #rate = UNLIMITED;
   #fullAtMs = 0;
 
-  /** Sets the limit; what is missing in the bucket remains missing. */
+  /**
+   * Sets the limit; what is missing in the bucket remains missing.
+   *
+   * A lower limit makes no debt: it would shut its holder out for what it took under the higher one.
+   */
   limit(rate: TokenRate, nowMs: number): void {
-    const { msPerToken } = this.#rate;
-    const missingMs = Math.max(0, this.#fullAtMs - nowMs);
-    const missing = msPerToken === 0 ? 0 : missingMs / msPerToken;
+    const factor = this.#rate.msPerToken === 0 ? 0 : rate.msPerToken / this.#rate.msPerToken;
+    const debtMs = Math.max(0, this.freeAtMs - nowMs);
+    const missingMs = Math.max(0, this.#fullAtMs - nowMs) - debtMs;
     this.#rate = rate;
-    this.#fullAtMs = nowMs + missing * rate.msPerToken;
+    this.#fullAtMs = nowMs + Math.min(missingMs * factor, rate.burstMs) + debtMs * factor;
   }
 
   take(tokens: number, nowMs: number): void {

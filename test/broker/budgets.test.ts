@@ -151,10 +151,34 @@ describe('a budget', () => {
     site.sendAll(budget);
     site.put('one', 'a', { messageBurst: 300 });
     expect(site.sendAll(budget)).toBe(100);
-    site.put('one', 'a', { messageBurst: 10 });
-    site.nowMs += 2_900;
+    site.nowMs += 1_000;
+    site.put('one', 'a', { messageBurst: 250 });
+    expect(site.sendAll(budget)).toBe(50);
+  });
+
+  it('makes no debt of a lower limit: a sensor that chattered is not mute for days', () => {
+    const site = new Site({ device: { ...device, alarmsPerDay: 200_000 } });
+    const budget = site.put('one');
+    for (let count = 0; count < 5_000; count++) budget.countAlarm(1);
+    budget.take(1, 1, site.nowMs);
+    site.put('one', 'a', { alarmsPerDay: 1_000 });
+    expect(site.limitOf(budget)).toBeUndefined();
+    budget.countAlarm(1);
+    budget.take(1, 1, site.nowMs);
+    expect(site.limitOf(budget)).toBe('device.alarmsPerDay');
+    site.nowMs += DAY_MS / 1_000;
+    expect(site.limitOf(budget)).toBeUndefined();
+  });
+
+  it('keeps a debt under another limit', () => {
+    const site = new Site({ device });
+    const budget = site.put('one');
+    budget.take(250, 1, site.nowMs);
+    site.put('one', 'a', { messagesPerSecond: 10, messageBurst: 10 });
     expect(site.limitOf(budget)).toBe('device.messagesPerSecond');
-    site.nowMs += 20;
+    site.nowMs += 4_900;
+    expect(site.limitOf(budget)).toBe('device.messagesPerSecond');
+    site.nowMs += 200;
     expect(site.limitOf(budget)).toBeUndefined();
   });
 

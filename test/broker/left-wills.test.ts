@@ -79,6 +79,35 @@ it('fault 11: publishes the wills of clients that are not back after a crash', a
   for (const client of [nurse, returned, other]) client.vanish();
 });
 
+it('fault 33: publishes the wills of clients that had come back before the crash, too', async () => {
+  const [half, quick] = [await home.device('half-open'), await home.device('quick')];
+  const open = (device: TestDevice) => {
+    return RawClient.connect(home.gateway, device, { clientId: device.id, will: will(device) });
+  };
+  const before = await open(half);
+  await (await open(half)).ping();
+  await before.closed();
+  for (let round = 0; round < 20; round++) {
+    const client = await open(quick);
+    client.send({ cmd: 'disconnect' });
+    await client.closed();
+  }
+  await (await open(quick)).ping();
+  const store = await Store.of(home.gateway);
+  await store.redis.ping();
+  store.close();
+  await home.gateway.kill();
+  const { sweep, ...place } = await startAgain();
+  const nurse = await RawClient.connect(place, home.viewer);
+  await nurse.subscribe([half, quick].map((device) => home.filter(device, 'gone')));
+  sweep();
+  const came = [await nurse.next('publish'), await nurse.next('publish')];
+  expect(came.map(({ topic }) => topic).toSorted()).toEqual(
+    [half, quick].map((device) => home.filter(device, 'gone')).toSorted(),
+  );
+  nurse.vanish();
+});
+
 it('publishes the will that a token left only where the token may publish', async () => {
   const [victim, bed] = [await (await Home.at(home.gateway)).device(), await home.device()];
   const command = home.filter(bed, 'commands/stop');

@@ -2,12 +2,13 @@ import { once } from 'node:events';
 import { get } from 'node:http';
 import { json } from 'node:stream/consumers';
 import mqtt from 'mqtt';
+import { generate } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createWebSocketStream, WebSocket } from 'ws';
 import { z } from 'zod';
 import type { TestDevice } from '../harness/api.js';
 import { Home } from '../harness/home.js';
-import { connectPacket, credentials, RawClient } from '../harness/raw-client.js';
+import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
 
 const healthSchema = z.object({ faults: z.array(z.string()) });
 const NAMED =
@@ -160,6 +161,15 @@ describe('MQTT over WebSocket', () => {
     socket.send(Buffer.alloc(0));
     await client.closed();
     expect(await namings()).toBe(before + 1);
+  });
+
+  it('closes at a text frame [MQTT-6.0.0-1]', async () => {
+    const { socket, client } = await open();
+    client.send(connectPacket(credentials(device)));
+    await client.next('connack');
+    // All of its bytes are ASCII.
+    socket.send(generate(publishPacket(`devices/${device.id}/x`, '1')).toString());
+    await client.closed();
   });
 
   it('answers ten pings in a row', async () => {

@@ -1,6 +1,7 @@
 import type { IConnectPacket } from 'mqtt-packet';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestDevice, TestToken } from '../harness/api.js';
+import { connectionListOf } from '../harness/connection-list.js';
 import { Home } from '../harness/home.js';
 import { RawClient } from '../harness/raw-client.js';
 
@@ -175,4 +176,26 @@ describe('the will of a device whose secret is replaced', () => {
     expect(nurse.messages('/gone')).toEqual([]);
     await nurse.end();
   });
+});
+
+it('fault 32: a will on a topic of the broker itself disconnects nobody', async () => {
+  const [nurse, sensor] = [home.viewer, await home.device()];
+  const clients = [
+    await RawClient.connect(home.gateway, nurse, { clientId: 'nurse' }),
+    await RawClient.connect(home.gateway, sensor, { clientId: sensor.id }),
+  ];
+  const attacker = await home.api.viewer(home.locationId);
+  for (const victim of [`token:${nurse.id}/nurse`, `device:${sensor.id}/${sensor.id}`]) {
+    const clientId = `attacker-of-${victim}`;
+    const options = { clientId };
+    const client = await withWill(attacker, '$SYS/other/new/clients', victim, {}, options);
+    client.vanish();
+    const isListed = async () =>
+      (await connectionListOf(home.gateway)).some((one) => one.clientId === clientId);
+    await expect.poll(isListed).toBe(false);
+  }
+  for (const client of clients) {
+    await client.ping();
+    client.vanish();
+  }
 });

@@ -52,6 +52,13 @@ describe('the payload of an alarm', () => {
     expect(parse(payload)).toEqual({ reason });
   });
 
+  it.each(['{"video":"","audio":""}', '[]', '{}', 'null'])(
+    'has no footage with %s: a camera without a recording must not cost an alarm',
+    (footage) => {
+      expect(alarmOf(`{"kind":"fall","footage":${footage}}`)).toMatchObject({ footage: {} });
+    },
+  );
+
   it('may be anything without an exception', () => {
     fc.assert(
       fc.property(fc.uint8Array(), (bytes) => {
