@@ -99,11 +99,9 @@ export async function openDelivery(
   releasers.every(BACKLOG_CHECK_MS, () => {
     health.reportElsewhere('backlogs', backlogFault(deliveries.consumers));
   });
-  const retained = new NewestRetained(
-    new RetainedRedis(storage.broker, storage.retainedTopics, storage.headroom),
-  );
+  const stored = new RetainedRedis(storage.broker, storage.retainedTopics, storage.headroom);
   const quota = new RetainedQuota({
-    retained,
+    retained: stored,
     watch: site.watch,
     quotasOfDevice: site.principalLimits.ofDevice,
     quotasOfLocation: config.limits.location,
@@ -111,12 +109,16 @@ export async function openDelivery(
   quota.load(storage.retainedTopics).catch((error: unknown) => {
     log.warn({ err: error }, 'failed to count retained messages');
   });
+  const retained = new NewestRetained({
+    store: quota.store.bind(quota),
+    matching: stored.matching.bind(stored),
+  });
   const forwarder = new Forwarder({
     deliveries,
     writer: messages,
     headroom: storage.headroom,
     log,
-    retained: { store: quota.store.bind(quota), matching: retained.matching.bind(retained) },
+    retained,
   });
   return { deliveries, sessions, alarms, messages, forwarder, retained };
 }

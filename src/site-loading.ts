@@ -55,8 +55,8 @@ export async function loadSite(foundation: Foundation, storage: Storage): Promis
     log,
     now,
   });
-  await changes.start();
   releasers.add(() => changes.stop());
+  await changes.start();
   const watch = new QuotaWatch({ health, model, log, now: elapsed });
   releasers.every(QUOTA_CHECK_MS, () => watch.check());
   return {

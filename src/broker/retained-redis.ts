@@ -45,16 +45,17 @@ export class RetainedRedis implements RetainedMessages {
     this.#headroom = headroom;
   }
 
+  /** Resolves to whether the message is retained: an expendable one is not when the store runs short. */
   async store(message: DirectMessage): Promise<boolean> {
     const isLooking =
       message.isExpendable === true && !this.#headroom.isAmpleForRetained(storedBytesOf(message));
     // What comes after one that is being looked at must not overtake it.
-    if (!isLooking && this.#looking === 0) await this.#put(message);
-    else await this.#putIfRoom(message);
+    if (isLooking || this.#looking > 0) return this.#putIfRoom(message);
+    await this.#put(message);
     return true;
   }
 
-  async #putIfRoom(message: DirectMessage): Promise<void> {
+  async #putIfRoom(message: DirectMessage): Promise<boolean> {
     const { topic, payload, isExpendable } = message;
     this.#looking++;
     const bytes = await this.#topics.bytesOf(topic).finally(() => this.#looking--);
@@ -62,10 +63,11 @@ export class RetainedRedis implements RetainedMessages {
     const isRoom = isAmple || bytes >= payload.length;
     if (isExpendable !== true || isRoom) {
       await this.#put(message);
-      return;
+      return true;
     }
     this.#headroom.notTaken('retained');
     await this.#put({ ...message, payload: NOTHING });
+    return false;
   }
 
   async #put(message: DirectMessage): Promise<void> {

@@ -19,6 +19,7 @@ interface Holder {
 }
 
 export interface RetainedQuotaOptions {
+  /** Its `store` resolves to whether the message is retained. */
   readonly retained: Pick<RetainedMessages, 'store'>;
   readonly quotasOfDevice: (deviceId: string) => RetainedQuotas;
   readonly quotasOfLocation: RetainedQuotas;
@@ -55,8 +56,8 @@ export class RetainedQuota {
     this.#isLoaded = true;
   }
 
-  /** `RetainedMessages.store`, within the quotas. */
-  store(message: DirectMessage): Promise<boolean> {
+  /** Stores a message within the quotas; resolves to whether it is retained. */
+  async store(message: DirectMessage): Promise<boolean> {
     const { topic, payload } = message;
     const { retained, watch } = this.#options;
     const holders = this.#holdersOf(topic);
@@ -65,12 +66,16 @@ export class RetainedQuota {
     const full = holders.find((holder) => !this.#hasRoom(holder, topic, bytes));
     if (full === undefined || bytes === 0) {
       this.#count(topic, bytes, holders);
-      return retained.store(message);
+      const isKept = await retained.store(message);
+      // A newer one of the topic may have been counted since.
+      if (!isKept && this.#topics.get(topic) === bytes) this.#count(topic, 0, holders);
+      return isKept;
     }
     watch.exceeded('retained', full.name);
     const isStored = this.#topics.has(topic) || !this.#isLoaded;
     this.#count(topic, 0, holders);
-    return isStored ? retained.store({ ...message, payload: NOTHING }) : Promise.resolve(true);
+    if (isStored) await retained.store({ ...message, payload: NOTHING });
+    return false;
   }
 
   #hasRoom({ name, quotas }: Holder, topic: string, bytes: number): boolean {

@@ -217,9 +217,13 @@ export class Presence {
         { deviceId, online, lastSeenAtMs, status: this.#statusOf(context, online, seen.sinceMs) },
       ];
     });
-    for (const { status } of announcements) this.#options.forwarder.noteRetained(status.topic);
-    await this.#options.store.save(announcements);
-    for (const { deviceId, status } of announcements) this.#forward(deviceId, status);
+    const { forwarder, model, store } = this.#options;
+    for (const { status } of announcements) forwarder.noteRetained(status.topic);
+    await store.save(announcements);
+    for (const { deviceId, status } of announcements) {
+      // One that has left meanwhile was announced offline there.
+      if (model.device(deviceId)?.locationId === status.locationId) this.#forward(deviceId, status);
+    }
   }
 
   #statusOf(context: DeviceContext, online: boolean, sinceMs: number): MessageToForward {

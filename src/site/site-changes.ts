@@ -119,13 +119,8 @@ export class SiteChanges {
     const resourceId = (main.before ?? main.after)?.id ?? null;
     const locationId = locationOf(main);
     const entry = { action, actor, atMs: atMs ?? now(), locationId, resourceId, details };
-    try {
-      const isMade = await this.#answered(store.change(records, entry, this.#revision));
-      if (!isMade) return false;
-    } catch (error) {
-      this.requestReload();
-      throw error;
-    }
+    const isMade = await this.#answered(store.change(records, entry, this.#revision));
+    if (!isMade) return false;
     this.#revision++;
     const before = noteConcerned(model, records);
     model.apply(records);
@@ -141,7 +136,6 @@ export class SiteChanges {
         await this.#inTurn(() => this.#load());
         log.info({ part: 'site' }, 'site reloaded');
       } catch (error) {
-        this.#isReloadWanted = true;
         log.warn({ part: 'site', err: error }, 'failed to reload the site, retrying');
         await delay(RETRY_AFTER_MS, undefined, { signal: this.#stopping.signal });
       }
@@ -162,12 +156,13 @@ export class SiteChanges {
     this.#recheck = setTimeout(() => this.requestReload(), recheckMs).unref();
   }
 
-  /** Waits for the store; when it gives no answer, nobody else waits for it either. */
+  /** Waits for the store; when it gives no answer, nobody else waits for it either, and the site is read again. */
   async #answered<Answer>(answer: Promise<Answer>): Promise<Answer> {
     try {
       return await answer;
     } catch (error) {
       this.#outages++;
+      this.requestReload();
       throw error;
     }
   }

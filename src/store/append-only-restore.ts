@@ -1,4 +1,4 @@
-import { readdir, rename } from 'node:fs/promises';
+import { readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   APPEND_ONLY_DIRECTORY,
@@ -9,6 +9,9 @@ import {
 import { unlessMissing, writeDurably } from './durable-file.js';
 
 const NAME = /^appendonly\.aof\.(\d+)\.(?:(base)\.(?:rdb|aof)|incr\.aof)$/;
+
+/** What a server writes anew, until it is whole. */
+const DRAFT = /^temp-.*\.(?:aof|rdb)$/;
 
 /** How incomplete append-only files were restored. */
 export interface RestoredFiles {
@@ -46,6 +49,16 @@ export async function restoreIncompleteFiles(
   const movedTo = join(directory, `${APPEND_ONLY_DIRECTORY}-incomplete-${Date.now()}`);
   await rename(join(directory, APPEND_ONLY_DIRECTORY), movedTo);
   return { kept: [], movedTo };
+}
+
+/**
+ * Removes what servers that were killed had begun to write anew, as large as all data.
+ *
+ * A server removes its own drafts only. No server may be running.
+ */
+export async function removeDrafts(directory: string): Promise<void> {
+  const drafts = (await readdir(directory)).filter((name) => DRAFT.test(name));
+  await Promise.all(drafts.map((name) => rm(join(directory, name), { force: true })));
 }
 
 /** The files as they would stand in the manifest: the base, then its increments by their numbers. */

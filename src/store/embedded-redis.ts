@@ -3,7 +3,7 @@ import { statfs } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { GatewayError } from '../errors.js';
-import { restoreIncompleteFiles } from './append-only-restore.js';
+import { removeDrafts, restoreIncompleteFiles } from './append-only-restore.js';
 import { createDataDirectory, lockDataDirectory } from './data-directory.js';
 import { OutputFollower } from './embedded-output.js';
 import {
@@ -185,6 +185,7 @@ export class EmbeddedRedis {
   }
 
   async #restoreFiles(): Promise<void> {
+    await removeDrafts(this.#place.directory);
     const restored = await restoreIncompleteFiles(this.#place.directory);
     if (restored === undefined) return;
     this.#log.error(restored, 'append-only files are missing, starting the store with those left');

@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { z } from 'zod';
+import { PresenceStoreRedis } from '../../src/store/presence-store-redis.js';
 import type { TestDevice } from '../harness/api.js';
 import { GatewayHere } from '../harness/gateway-here.js';
 import type { GatewayProcess } from '../harness/gateway-process.js';
@@ -158,6 +159,33 @@ it('tells subscribers that a device is gone when it is deleted, or moved to anot
     await sensor.endAsync(true);
     await watcher.end();
   }
+});
+
+it('tells no subscriber that a device is online that moved away while its status was being saved', async () => {
+  const there = await Home.at(await GatewayHere.start());
+  const { gateway, api } = there;
+  const elsewhere = await api.createLocation();
+  const device = await there.device();
+  const admin = await api.createToken([{ location: '*', role: 'admin' }]);
+  const watcher = await Subscriber.connect(gateway, admin);
+  await watcher.subscribe(`care-homes/+/devices/${device.id}/status`);
+  const { save } = PresenceStoreRedis.prototype;
+  const moving = vi
+    .spyOn(PresenceStoreRedis.prototype, 'save')
+    .mockImplementationOnce(async function (this: PresenceStoreRedis, announcements) {
+      await save.call(this, announcements);
+      // The store answers the gateway late.
+      const path = `${there.path}/devices/${device.id}/move`;
+      await api.json('POST', path, { targetLocationId: elsewhere.id });
+    });
+  const sensor = await connectDevice(gateway, device);
+  await watcher.until((received) => received.some(({ topic }) => topic.includes(elsewhere.id)));
+  expect(watcher.messages(elsewhere.id).at(-1)).toMatchObject({ online: true });
+  expect(watcher.messages(`${there.locationId}/devices`).at(-1)).toMatchObject({ online: false });
+  moving.mockRestore();
+  await sensor.endAsync();
+  await watcher.end();
+  await there.remove();
 });
 
 it('keeps nothing retained of a deleted device', async () => {

@@ -36,6 +36,17 @@ it('checks a change anew when another gateway has changed the site', async () =>
   expect((await world.load()).records.rooms).toContainEqual(created);
 });
 
+it('reads the site by itself when it could not after a change by another gateway', async () => {
+  const { world, locations } = await start();
+  const { location, model, redis } = world;
+  await world.change({ kind: 'location', before: location, after: { ...location, name: 'B' } });
+  await redis.acl('SETUSER', 'default', '-scan');
+  const renaming = locations.rename(GATEWAY_ACTOR, location.id, 'C');
+  await expect(renaming).rejects.toMatchObject({ code: 'store-unavailable' });
+  await redis.acl('SETUSER', 'default', '+scan');
+  await expect.poll(() => model.location(location.id)?.name).toBe('B');
+});
+
 it('finds that a store was emptied before it changes anything', async () => {
   const { world, locations } = await start();
   await world.redis.del(await world.redis.keys(`${world.keys.sitePrefix}*`));

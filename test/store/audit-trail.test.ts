@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { AuditAction } from '../../src/site/audit-trail.js';
 import { useRedis } from '../harness/shared-redis.js';
-import { AuditWorld, entry, query, readAll } from './audit-world.js';
+import { AuditWorld, entry, numbers, query, readAll } from './audit-world.js';
 
 const place = useRedis();
 const open = () => new AuditWorld(place.socketPath);
@@ -101,4 +101,15 @@ describe('pages of the audit trail', () => {
     const all = await trail.page(query());
     expect(all.records[0]?.details).toEqual({ path: 'cut \ufffd' });
   });
+});
+
+it('shows the URLs of a device among those of others, with or without devices/ before its keys', async () => {
+  const { trail } = open();
+  const keys = (...all: string[]) => ({ details: { keys: JSON.stringify(all) } });
+  await trail.record([
+    entry(1, keys('a/1.mp4', 'b/1.mp4')),
+    entry(2, keys('devices/a/2.mp4', 'b/2.mp4')),
+    entry(3, keys('b/devices/a/3.mp4', 'b/a/4.mp4')),
+  ]);
+  expect(await numbers(trail, query({ order: 'asc', resourceId: 'a' }))).toEqual([1, 2]);
 });

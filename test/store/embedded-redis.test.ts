@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { checkServer } from '../../src/store/server-check.js';
@@ -251,4 +251,23 @@ test('says in one line what to install when the program is missing', async () =>
     detail: expect.stringMatching(/^neither redis-server nor valkey-server is installed: .+$/),
   });
   await embeddedRedis(dataDir).embedded.start();
+});
+
+test('a power cut while its files are written anew leaves no part of them on the disk', async () => {
+  const { embedded } = embeddedRedis(temporaryDirectory());
+  await embedded.start();
+  const drafts = () =>
+    readdirSync(embedded.directory).filter((name) => name.startsWith('temp-rewriteaof'));
+  await ask(embedded.socketPath, async (redis) => {
+    await redis.mset(Object.fromEntries(Array.from({ length: 1_000 }, (_, key) => [key, 'kept'])));
+    await redis.config('SET', 'rdb-key-save-delay', 10_000);
+    await redis.bgrewriteaof();
+  });
+  await until(() => drafts().length > 0);
+  const writer = Number(/\d+/.exec(drafts().join())?.[0]);
+  for (const pid of [await pidOf(embedded.socketPath), writer]) process.kill(pid, 'SIGKILL');
+  await until(() => !embedded.running);
+  await until(() => embedded.running);
+  expect(await get(embedded.socketPath, '7')).toBe('kept');
+  expect(drafts()).toEqual([]);
 });

@@ -121,7 +121,8 @@ export class AuditPageBuilder {
       (actorId === undefined || actor.id === actorId) &&
       (resourceId === undefined ||
         record.resourceId === resourceId ||
-        (details['keys'] ?? '').includes(`"${resourceId}/`))
+        // With or without `devices/` before it (CONTRACT 3).
+        ['"', '"devices/'].some((begin) => details['keys']?.includes(`${begin}${resourceId}/`)))
     );
   }
 
