@@ -12,36 +12,36 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-it.each([
-  'new',
-  'removed',
-])('a gateway starts on a store that takes no writes, with a bridge that is %s', async (change) => {
-  const upstream = await ScriptedUpstream.start();
-  cleanups.push(() => upstream.remove());
-  const gateway = await GatewayProcess.create();
-  cleanups.push(() => gateway.remove());
-  const bridges = [{ name: 'region', url: upstream.url }];
-  await gateway.configure({ bridges: change === 'new' ? [] : bridges });
-  await gateway.start();
-  // The store runs on, and refuses writes as it does on a full disk.
-  await gateway.kill();
-  const store = await Store.of(gateway);
-  cleanups.push(async () => store.close());
-  await store.redis.config('SET', 'min-replicas-to-write', '1');
-  await gateway.configure({ bridges: change === 'new' ? bridges : [] });
-  await gateway.start(20_000);
+it.each(['new', 'removed'])(
+  'a gateway starts on a store that takes no writes, with a bridge that is %s',
+  async (change) => {
+    const upstream = await ScriptedUpstream.start();
+    cleanups.push(() => upstream.remove());
+    const gateway = await GatewayProcess.create();
+    cleanups.push(() => gateway.remove());
+    const bridges = [{ name: 'region', url: upstream.url }];
+    await gateway.configure({ bridges: change === 'new' ? [] : bridges });
+    await gateway.start();
+    // The store runs on, and refuses writes as it does on a full disk.
+    await gateway.kill();
+    const store = await Store.of(gateway);
+    cleanups.push(async () => store.close());
+    await store.redis.config('SET', 'min-replicas-to-write', '1');
+    await gateway.configure({ bridges: change === 'new' ? bridges : [] });
+    await gateway.start(20_000);
 
-  await store.redis.config('SET', 'min-replicas-to-write', '0');
-  if (change === 'new') {
-    await expect.poll(() => sessionsIn(store), { timeout: 10_000 }).toEqual([QUEUE]);
-    return;
-  }
-  // The next start finds it again.
-  expect(await sessionsIn(store)).toEqual([QUEUE]);
-  await gateway.kill();
-  await gateway.start();
-  await expect.poll(() => sessionsIn(store)).toEqual([]);
-});
+    await store.redis.config('SET', 'min-replicas-to-write', '0');
+    if (change === 'new') {
+      await expect.poll(() => sessionsIn(store), { timeout: 10_000 }).toEqual([QUEUE]);
+      return;
+    }
+    // The next start finds it again.
+    expect(await sessionsIn(store)).toEqual([QUEUE]);
+    await gateway.kill();
+    await gateway.start();
+    await expect.poll(() => sessionsIn(store)).toEqual([]);
+  },
+);
 
 async function sessionsIn({ redis }: Store): Promise<string[]> {
   return redis.smembers(new Keys(SITE).sessions);
