@@ -101,7 +101,9 @@ export async function openDelivery(
   });
   const retained = new NewestRetained(
     new RetainedRedis(storage.broker, storage.retainedTopics, storage.headroom),
+    log,
   );
+  releasers.add(() => retained.stop());
   const quota = new RetainedQuota({
     retained,
     watch: site.watch,
@@ -115,7 +117,6 @@ export async function openDelivery(
     deliveries,
     writer: messages,
     headroom: storage.headroom,
-    log,
     retained: { store: quota.store.bind(quota), matching: retained.matching.bind(retained) },
   });
   return { deliveries, sessions, alarms, messages, forwarder, retained };
