@@ -11,7 +11,7 @@ const UNIT = [
   'test/broker/{packet-writer,read-turns,unstored-publishes}.test.ts',
   'test/console/german-words.test.ts',
   'test/contract/{fault-matrix,specification-table}.test.ts',
-  'test/delivery/{backlog-bytes,backlog-count,backlog-fault,cursor,express-lanes}.test.ts',
+  'test/delivery/{backlog-bytes,backlog-count,backlog-fault,cursor,cursor-saver,express-lanes}.test.ts',
   'test/delivery/{gateway-status,going-back,going-back-account,in-flight,live-copies}.test.ts',
   'test/delivery/{log-writer,message-compaction,overload,received-identifiers}.test.ts',
   'test/delivery/{reply-code,retained-feed,routes,sent-entries,sessions,tally,waiting-items}.test.ts',

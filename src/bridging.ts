@@ -31,10 +31,10 @@ export async function openBridges(
     wallTimeOf: steady.wallTimeOf,
   });
   releasers.add(() => bridges.stop());
-  // Only of bridges that are no more: a start on a full disk must not wait for a write.
+  // In the background: a start on a full disk must not wait for a write.
   const kept = config.bridges.map(({ name }) => bridgeStatusTopic(name));
   const isFormer = ({ topic }: { topic: string }) => !kept.includes(topic);
-  await forwarder.forget(bridgeStatusTopic('+'), isFormer).catch((error: unknown) => {
+  forwarder.forget(bridgeStatusTopic('+'), isFormer).catch((error: unknown) => {
     log.warn({ err: error }, 'failed to remove the status of former bridges');
   });
   await bridges.apply(config.bridges);

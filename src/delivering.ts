@@ -109,15 +109,15 @@ export async function openDelivery(
   quota.load(storage.retainedTopics).catch((error: unknown) => {
     log.warn({ err: error }, 'failed to count retained messages');
   });
-  const retained = new NewestRetained({
-    store: quota.store.bind(quota),
-    matching: stored.matching.bind(stored),
-  });
+  const retained = new NewestRetained(
+    { store: quota.store.bind(quota), matching: stored.matching.bind(stored) },
+    log,
+  );
+  releasers.add(() => retained.stop());
   const forwarder = new Forwarder({
     deliveries,
     writer: messages,
     headroom: storage.headroom,
-    log,
     retained,
   });
   return { deliveries, sessions, alarms, messages, forwarder, retained };

@@ -89,7 +89,7 @@ export class Gateway {
     this.#startTokenExpiry(site);
     const installation = await Installation.load(config.dataDir, log);
     const bridges = await openBridges(foundation, storage, delivery, ingest, installation);
-    const status = new GatewayStatus(delivery.forwarder, health, version, log, now);
+    const status = new GatewayStatus(delivery.forwarder, health, version, now);
     releasers.add(() => status.stop());
     const footage = await openFootage(foundation, storage, site);
     const events = new EventStreaming(foundation, storage, site, delivery, brokers);

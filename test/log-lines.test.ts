@@ -77,7 +77,6 @@ const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
   // By a timer, or once a minute of their own accord, which name everybody concerned.
   'slowed clients over a limit',
   'quota exceeded',
-  'failed to store the gateway status',
   'failed to trim the logs, retrying',
   'failed to look for losses',
   'failed to read the output of the store',

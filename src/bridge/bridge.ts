@@ -209,19 +209,14 @@ export class Bridge {
     this.#report.lagging(oldestMs !== null && oldestMs < longAgoMs);
   }
 
-  #announce(): Promise<void> {
-    return this.status()
-      .then((status) =>
-        this.#services.forwarder.announce({
-          topic: bridgeStatusTopic(this.options.name),
-          payload: Buffer.from(JSON.stringify(describeBridge(status))),
-          receivedAtMs: this.#services.now(),
-          locationId: null,
-          groupId: null,
-        }),
-      )
-      .catch((error: unknown) =>
-        this.#log.warn({ err: error }, 'failed to store the bridge status'),
-      );
+  async #announce(): Promise<void> {
+    const status = await this.status();
+    await this.#services.forwarder.announce({
+      topic: bridgeStatusTopic(this.options.name),
+      payload: Buffer.from(JSON.stringify(describeBridge(status))),
+      receivedAtMs: this.#services.now(),
+      locationId: null,
+      groupId: null,
+    });
   }
 }

@@ -38,22 +38,26 @@ export class CursorSaver {
   readonly #saving = new SharedTurn(() => this.#save());
   #timer: NodeJS.Timeout | undefined;
   #hasFailed = false;
-  /** By `performance.now`. */
-  #notBeforeMs = 0;
 
   constructor(options: CursorSaverOptions) {
     this.#options = options;
   }
 
   start(): void {
-    this.#timer = setInterval(() => {
-      const mayTry = performance.now() >= this.#notBeforeMs;
-      if (mayTry && this.moved.size > 0) void this.#saveInBackground();
-    }, SAVE_INTERVAL_MS);
+    // Not an interval: a store that gives no answer would be asked for ever more.
+    const timer = setTimeout(
+      async () => {
+        if (this.moved.size > 0) await this.#saveInBackground();
+        if (this.#timer === timer) this.start();
+      },
+      this.#hasFailed ? RETRY_AFTER_MS : SAVE_INTERVAL_MS,
+    );
+    this.#timer = timer;
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
   }
 
   /** Notes the stored position of a session. */
@@ -91,7 +95,6 @@ export class CursorSaver {
     } catch (error) {
       if (!this.#hasFailed) this.#options.log.warn({ err: error }, FAILED);
       this.#hasFailed = true;
-      this.#notBeforeMs = performance.now() + RETRY_AFTER_MS;
     }
   }
 

@@ -29,16 +29,19 @@ export function directPublish(
  * without bound.
  */
 const MAX_WAITING = 1_000;
+const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 
 /** Queues messages beside the logs until a connection has room. */
 export class DirectQueue {
   readonly #queue = new Set<DirectMessage>();
+  #bytes = 0;
   #retained: RetainedFeed | undefined;
 
   /** Queues a message; drops the oldest when too many wait. */
   add(message: DirectMessage): void {
     this.#queue.add(message);
-    if (this.#queue.size > MAX_WAITING) this.take();
+    this.#bytes += message.payload.length;
+    while (this.#queue.size > MAX_WAITING || this.#bytes > MAX_WAITING_BYTES) this.take();
   }
 
   /** Has the retained messages follow that match these filters. */
@@ -62,11 +65,12 @@ export class DirectQueue {
     const [message] = this.#queue;
     if (message === undefined) return this.#retained?.take();
     this.#queue.delete(message);
+    this.#bytes -= message.payload.length;
     return message;
   }
 
-  clear(): void {
-    this.#queue.clear();
+  /** Ends it; what is being read is not used. */
+  close(): void {
     this.#retained?.close();
   }
 }

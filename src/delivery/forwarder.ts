@@ -1,4 +1,3 @@
-import type { Logger } from 'pino';
 import { type StoreHeadroom, storedBytesOf } from '../site/store-headroom.js';
 import type { Deliveries } from './deliveries.js';
 import type { DirectMessage } from './direct-queue.js';
@@ -27,7 +26,6 @@ export interface ForwarderOptions {
   readonly writer: LogWriter<NewMessage>;
   readonly retained: RetainedMessages;
   readonly headroom: Pick<StoreHeadroom, 'takes'>;
-  readonly log: Logger;
 }
 
 /** Forwards everything but alarms: telemetry, presence, commands, the gateway's status. */
@@ -54,16 +52,9 @@ export class Forwarder {
     }
     const payload = message.removesRetained === true ? NOTHING : message.payload;
     this.noteRetained(message.topic);
-    this.#options.retained.store({ ...message, payload }).then(
-      (isOfUse) => (isOfUse ? this.#send(message, done) : done(true)),
-      (error: unknown) => {
-        this.#options.log.warn(
-          { part: 'retained', err: error },
-          'failed to store a retained message',
-        );
-        done(false);
-      },
-    );
+    void this.#options.retained
+      .store({ ...message, payload })
+      .then((isOfUse) => (isOfUse ? this.#send(message, done) : done(true)));
   }
 
   /**

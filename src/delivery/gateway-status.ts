@@ -1,4 +1,3 @@
-import type { Logger } from 'pino';
 import { formatTime } from '../domain/notation.js';
 import { GATEWAY_STATUS_TOPIC } from '../domain/topics.js';
 import type { Health } from '../site/health.js';
@@ -13,22 +12,14 @@ export class GatewayStatus {
   readonly #forwarder: Forwarder;
   readonly #health: Health;
   readonly #version: string;
-  readonly #log: Logger;
   readonly #now: () => number;
   #timer: NodeJS.Timeout | undefined;
-  readonly #announceNow = () => this.#announceInBackground();
+  readonly #announceNow = () => void this.#announce(true);
 
-  constructor(
-    forwarder: Forwarder,
-    health: Health,
-    version: string,
-    log: Logger,
-    now: () => number,
-  ) {
+  constructor(forwarder: Forwarder, health: Health, version: string, now: () => number) {
     this.#forwarder = forwarder;
     this.#health = health;
     this.#version = version;
-    this.#log = log;
     this.#now = now;
   }
 
@@ -45,12 +36,6 @@ export class GatewayStatus {
       setTimeout(resolve, STOP_TIMEOUT_MS).unref();
     });
     await Promise.race([this.#announce(false), deadline]);
-  }
-
-  #announceInBackground(): void {
-    this.#announce(true).catch((error: unknown) => {
-      this.#log.warn({ err: error }, 'failed to store the gateway status');
-    });
   }
 
   async #announce(online: boolean): Promise<void> {

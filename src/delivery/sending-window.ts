@@ -75,7 +75,7 @@ export class SendingWindow {
     this.#inFlight.interrupt();
     this.replay?.end();
     this.replay = undefined;
-    this.#direct?.clear();
+    this.#direct?.close();
     this.#direct = undefined;
   }
 

@@ -36,10 +36,10 @@ beforeEach(async () => {
     onOutage: () => undefined,
   });
   const forwarder = new Forwarder({
-    ...{ deliveries, writer, retained, log: silent },
+    ...{ deliveries, writer, retained },
     headroom: new StoreHeadroom(),
   });
-  status = new GatewayStatus(forwarder, health, '1.2.3', silent, () => nowMs);
+  status = new GatewayStatus(forwarder, health, '1.2.3', () => nowMs);
 });
 
 afterEach(() => {

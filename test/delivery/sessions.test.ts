@@ -234,4 +234,24 @@ describe('direct messages', () => {
     expect(connection.sent).toHaveLength(1_005);
     expect(numbers().at(-1)).toBe(1_999);
   });
+
+  it('take no more memory than a few megabytes when a client acknowledges too few', async () => {
+    const { consumer } = sessions.open('nurse', owner, true);
+    await sessions.subscribe(keyOf('nurse'), [{ filter: 'a', qos: 1 }]);
+    const connection = new Connection();
+    consumer.connect(connection);
+    const message = { topic: 'a', qos: 1, retain: false, locationId: null, groupId: null } as const;
+    for (let n = 0; n < 100; n++) {
+      deliveries.publishDirect({ ...message, payload: Buffer.from(`${n}`.padEnd(256 * 1024)) });
+      await pumped();
+    }
+    expect(connection.sent).toHaveLength(5);
+    while (connection.unacknowledged.length > 0) {
+      consumer.acknowledge(connection.unacknowledged.shift()?.messageId ?? 0);
+      await pumped();
+    }
+    // Four megabytes of the newest.
+    const numbers = connection.sent.map(({ payload }) => Number(payload.toString()));
+    expect(numbers.slice(5)).toEqual(Array.from({ length: 16 }, (_, n) => 84 + n));
+  });
 });
