@@ -137,7 +137,7 @@ export async function openStorage(options: Foundation): Promise<Storage> {
   const archive = await startArchive(state, keys, options);
   const records = new AuditRecords(keys);
   const audit = new AuditTrailRedis({
-    ...{ redis: management, keys, records, archive },
+    ...{ redis: management, keys, records, archive, log },
     maxSegmentsPerPage: MAX_SEGMENTS_PER_PAGE,
   });
   const { losses, identity } = await watchForLosses(management, keys, audit, options);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { Cluster, Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { Script } from './scripts.js';
 import type { Fence } from './write-guard.js';
@@ -25,7 +25,7 @@ export interface LeaseState {
 }
 
 export interface LeaseOptions {
-  readonly redis: Redis | Cluster;
+  readonly redis: Redis;
   readonly key: string;
   /** The name of this gateway. */
   readonly holder: string;

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Cluster, Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import type { z } from 'zod';
 import { READS_ONLY } from './write-guard.js';
 
@@ -23,7 +23,7 @@ export class Script<Reply> {
    * this one (DEPENDENCY-FAULTS 19).
    */
   async run(
-    redis: Redis | Cluster,
+    redis: Redis,
     keys: readonly string[],
     args: readonly (string | number | Buffer)[],
   ): Promise<Reply> {
@@ -32,7 +32,7 @@ export class Script<Reply> {
 
   /** Runs a script whose answer holds bytes that are no text. */
   async runForBuffers(
-    redis: Redis | Cluster,
+    redis: Redis,
     keys: readonly string[],
     args: readonly (string | number | Buffer)[],
   ): Promise<Reply> {

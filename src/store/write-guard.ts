@@ -1,4 +1,4 @@
-import { type Cluster, Command, type Redis } from 'ioredis';
+import { Command, type Redis } from 'ioredis';
 import { FENCED, isFenced } from './fenced.js';
 
 /** The lease under which a gateway writes. */
@@ -73,12 +73,12 @@ const READS = new Set(
  *
  * Also the writes of libraries that use the connection. A transaction is refused: scripts do what it does.
  */
-export function guardWrites(connection: Redis | Cluster, guard: WriteGuard): void {
+export function guardWrites(connection: Redis, guard: WriteGuard): void {
   const plain = connection.sendCommand.bind(connection);
   // A command is sent anew through the connection when that was broken, or not yet open.
   const guarded = new WeakSet<Command>();
-  connection.sendCommand = (command: Command, stream?: Stream, ...node: unknown[]) => {
-    if (guarded.has(command) || isRead(command)) return plain(command, stream, ...node);
+  connection.sendCommand = (command: Command, stream?: Stream) => {
+    if (guarded.has(command) || isRead(command)) return plain(command, stream);
     refuseUncheckable(command);
     let isFirst = true;
     const send = () => {
@@ -88,7 +88,7 @@ export function guardWrites(connection: Redis | Cluster, guard: WriteGuard): voi
         isFirst = false;
         // A pipeline counts what is written into it.
         if (command.pipelineIndex !== undefined) checked.pipelineIndex = command.pipelineIndex;
-        plain(checked, stream, ...node);
+        plain(checked, stream);
       } else {
         plain(checked);
       }

@@ -22,10 +22,11 @@ const BEHIND_PROXY = { GATEWAY_HTTP_PUBLIC_URL: 'https://gateway.test' };
 
 /** The trail of the gateway's store, to have records of any time. */
 function trailOf({ redis: store, storeKeys: keys, running }: TestGateway): AuditTrailRedis {
-  const faults = new AuditArchiveFaults(new Health(), pino({ level: 'silent' }));
+  const log = pino({ level: 'silent' });
+  const faults = new AuditArchiveFaults(new Health(), log);
   const archive = new AuditArchive(join(running.dataDir, 'audit'), faults);
   const records = new AuditRecords(keys);
-  return new AuditTrailRedis({ redis: store, keys, records, archive, maxSegmentsPerPage: 1 });
+  return new AuditTrailRedis({ redis: store, keys, records, archive, log, maxSegmentsPerPage: 1 });
 }
 
 describe('every denied permission', () => {

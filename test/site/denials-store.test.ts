@@ -17,13 +17,13 @@ const place = useRedis();
 async function start() {
   const redis = new Redis({ path: place.socketPath });
   const keys = new Keys(newId());
+  const lines: string[] = [];
+  const log = pino({ level: 'info' }, { write: (line: string) => lines.push(line) });
   const trail = new AuditTrailRedis({
-    ...{ redis, keys, records: new AuditRecords(keys) },
+    ...{ redis, keys, log, records: new AuditRecords(keys) },
     archive: openArchive(place.socketPath).archive,
     maxSegmentsPerPage: 1,
   });
-  const lines: string[] = [];
-  const log = pino({ level: 'info' }, { write: (line: string) => lines.push(line) });
   let nowMs = 0;
   const now = () => nowMs;
   const denials = new Denials({

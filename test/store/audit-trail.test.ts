@@ -113,3 +113,18 @@ it('shows the URLs of a device among those of others, with or without devices/ b
   ]);
   expect(await numbers(trail, query({ order: 'asc', resourceId: 'a' }))).toEqual([1, 2]);
 });
+
+it('shows all records but those that it cannot read, as of an action of a later version', async () => {
+  const world = open();
+  const { trail, redis, keys, logged } = world;
+  await trail.record([entry(1), entry(2), entry(3)]);
+  const later = JSON.stringify([{ ...entry(4), action: 'tea.served' }]);
+  await redis.xadd(keys.auditLog, '4-0', 'at', 4, 'record', later);
+  await redis.xadd(keys.auditLog, '5-0', 'at', 5, 'record', 'no JSON');
+  await redis.set(keys.auditSequence, 5);
+  for (const _where of ['in the store', 'on the disk']) {
+    expect(await numbers(trail)).toEqual([1, 2, 3]);
+    await world.move();
+  }
+  expect(logged.filter((line) => line.includes('failed to read audit records'))).toHaveLength(2);
+});

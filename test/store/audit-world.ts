@@ -85,7 +85,7 @@ export class AuditWorld {
       ...{ intervalMs, maxKeptBytes, segmentBytes },
     });
     this.trail = new AuditTrailRedis({
-      ...{ redis, keys, archive, records: new AuditRecords(keys) },
+      ...{ redis, keys, archive, log, records: new AuditRecords(keys) },
       maxSegmentsPerPage: options.maxSegmentsPerPage ?? 1_000,
     });
   }

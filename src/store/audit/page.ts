@@ -12,6 +12,8 @@ export class AuditPageBuilder {
   readonly #actions: ReadonlySet<string>;
   readonly #upToSequence: number;
   #found: readonly AuditRecord[] = [];
+  /** Numbers of records that cannot be read: left out, as they must not hide the others. */
+  readonly unreadable = new Set<number>();
 
   constructor(query: AuditQuery, upToSequence: number) {
     this.#query = query;
@@ -29,7 +31,8 @@ export class AuditPageBuilder {
       if (matching.length > this.#query.limit) break;
       if (this.#mayMatch(stored)) {
         const record = parseRecord(stored);
-        if (this.#matches(record)) matching.push(record);
+        if (record === undefined) this.unreadable.add(stored.sequence);
+        else if (this.#matches(record)) matching.push(record);
       }
       if (at % RECORDS_AT_A_TIME === RECORDS_AT_A_TIME - 1) await setImmediate();
     }

@@ -1,6 +1,7 @@
 /** Writes records of the audit trail into the store and its files, and reads them again. */
 
 import { z } from 'zod';
+import { parseJson } from '../../domain/notation.js';
 import {
   ACTOR_TYPES,
   AUDIT_ACTIONS,
@@ -52,8 +53,11 @@ export class AuditRecords {
   }
 }
 
-export function parseRecord({ sequence, atMs, text }: StoredRecord): AuditRecord {
-  const [entry, further] = storedSchema.parse(JSON.parse(text));
+/** Parses a record; undefined when it is damaged, or a later version's. */
+export function parseRecord({ sequence, atMs, text }: StoredRecord): AuditRecord | undefined {
+  const stored = storedSchema.safeParse(parseJson(text)).data;
+  if (stored === undefined) return undefined;
+  const [entry, further] = stored;
   return { sequence, atMs, ...entry, details: { ...entry.details, ...further } };
 }
 

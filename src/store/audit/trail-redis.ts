@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
 import type {
   AuditEntry,
   AuditPage,
@@ -19,6 +20,7 @@ export interface AuditTrailOptions {
   readonly keys: Keys;
   readonly records: AuditRecords;
   readonly archive: AuditArchive;
+  readonly log: Logger;
   /** Bounds the wait for a filter that leaves out nearly everything. */
   readonly maxSegmentsPerPage: number;
 }
@@ -48,9 +50,17 @@ export class AuditTrailRedis implements AuditTrail, AuditReader {
    * found in both is shown once.
    */
   async page(query: AuditQuery): Promise<AuditPage> {
-    const { redis, keys, archive, maxSegmentsPerPage } = this.#options;
+    const { redis, keys, log } = this.#options;
     const newest = async () => Number((await redis.get(keys.auditSequence)) ?? 0);
-    const page = new AuditPageBuilder(query, query.upToSequence ?? (await answering(newest)));
+    const builder = new AuditPageBuilder(query, query.upToSequence ?? (await answering(newest)));
+    const page = await this.#build(builder);
+    const sequences = [...builder.unreadable];
+    if (sequences.length > 0) log.error({ sequences }, 'failed to read audit records');
+    return page;
+  }
+
+  async #build(page: AuditPageBuilder): Promise<AuditPage> {
+    const { redis, keys, archive, maxSegmentsPerPage } = this.#options;
     await answering(async () => {
       for await (const records of streamedRecords(redis, keys)) await page.add(records);
     });
