@@ -10,12 +10,13 @@ import { useConsole } from './console-parts.js';
 export function useNewerConsole(isKiosk: boolean): boolean {
   const { live } = useConsole();
   const [isNewer, setNewer] = useState(false);
-  const wasLost = useRef(false);
+  /** Whether it was connected, or lost, before. */
+  const hasBegun = useRef(false);
   const state = live.state.value;
   useEffect(() => {
-    if (state === 'lost') wasLost.current = true;
-    if (state !== 'connected' || !wasLost.current) return;
-    wasLost.current = false;
+    const isReconnect = hasBegun.current && state === 'connected';
+    hasBegun.current ||= state !== 'connecting';
+    if (!isReconnect) return;
     hasOtherScript().then(
       (isOther) => {
         if (isOther && isKiosk) location.reload();

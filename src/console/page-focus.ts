@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks';
  * Moves the focus to the heading of a page that was navigated to, so that a screen reader says where it is and
  * the keyboard goes on from there. The page that is shown first is left as the browser has it.
  *
- * @param page changes with the page; not with what is shown within it
+ * @param page changes with what has a heading of its own; not with what is shown within it
  */
 export function usePageFocus(page: string): void {
   const isFirst = useRef(true);
@@ -24,7 +24,8 @@ export function usePageFocus(page: string): void {
   }, [page]);
 }
 
-function focusHeading(): boolean {
+/** Moves the focus to the heading of the page. @returns whether it has one */
+export function focusHeading(): boolean {
   const heading = document.querySelector<HTMLElement>('main h1');
   if (heading === null) return false;
   heading.tabIndex = -1;

@@ -13,8 +13,10 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
   const { path, query } = routing.place.value;
   const isKiosk = query.has('kiosk');
   const isNewer = useNewerConsole(isKiosk);
-  usePageFocus(pageOf(path));
-  useTitle(pageOf(path));
+  const page = pageOf(path);
+  // The parts of the gateway's page have one heading, and the focus stays on the link that was followed.
+  usePageFocus(page === 'gateway' ? page : path);
+  useTitle(page);
   // Before the page is drawn, or it would show small letters first.
   useLayoutEffect(() => {
     // On the root, whose size of letters all others follow.

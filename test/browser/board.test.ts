@@ -136,6 +136,38 @@ describe('the board', () => {
     expect(await next.evaluate((element) => element === document.activeElement)).toBe(true);
   });
 
+  it('keeps the second tap of two off the alarm that moves up when the first one resolves', async () => {
+    const { page, ward } = await openBoard('responder');
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    await publishAlarm(gateway, ward.device, { kind: 'noise' });
+    await alarmsOn(page).nth(1).waitFor();
+    const first = page.getByRole('button', { name: 'Resolve' }).first();
+    const tapped = first.evaluate(async (button) => {
+      const { x, y, width, height } = button.getBoundingClientRect();
+      await new Promise<void>((resolve) => {
+        const observer = new MutationObserver(() => {
+          if (document.querySelectorAll('.board-alarm').length === 1) resolve();
+        });
+        observer.observe(document.body, { childList: true, subtree: true });
+      });
+      return document.elementFromPoint(x + width / 2, y + height / 2)?.tagName;
+    });
+    await first.click();
+    expect(await tapped).not.toBe('BUTTON');
+    await first.click();
+    await page.getByText('No open alarms').waitFor();
+  });
+
+  it('keeps the keyboard on a button that the gateway refuses', async () => {
+    const { page, ward } = await openBoard('responder');
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    await page.route('**/acknowledge', (route) => route.abort());
+    const acknowledge = page.getByRole('button', { name: 'Acknowledge' });
+    await acknowledge.press('Enter');
+    await page.getByText('The gateway does not answer.').waitFor();
+    expect(await acknowledge.evaluate((button) => button === document.activeElement)).toBe(true);
+  });
+
   it('says so when an alarm that it acknowledges has been resolved meanwhile', async () => {
     const { page, ward } = await openBoard('responder');
     const id = randomUUID();

@@ -61,6 +61,25 @@ describe('the connection', { timeout: PATIENCE_MS }, () => {
     await connected(page).waitFor();
   });
 
+  it('is not said to be lost when a proxy ends it and it is there again in a moment', async () => {
+    const { page } = await openConsole(browser, gateway);
+    await page.evaluate(() => {
+      const watch = () => {
+        const isLost = document.querySelector('.lost-banner') !== null;
+        if (isLost) Object.assign(globalThis, { wasLost: true });
+      };
+      new MutationObserver(watch).observe(document.body, { childList: true, subtree: true });
+    });
+    const body = 'event: open\ndata: {"position":"","missed":false}\n\n';
+    await page.route('**/events?*', (route) => route.fulfill({ body }), { times: 1 });
+    await page.getByLabel('Access token').fill(ADMIN_TOKEN);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.waitForResponse((answer) => answer.url().includes('/events'));
+    await page.waitForResponse((answer) => answer.url().includes('/events'));
+    await connected(page).waitFor();
+    expect(await page.evaluate(() => 'wasLost' in globalThis)).toBe(false);
+  });
+
   it('does not hold up a request for ever when the gateway says nothing; a download goes on', async () => {
     await new Api(gateway).createLocation();
     const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN, path: '/history' });

@@ -153,9 +153,9 @@ describe('the chart', () => {
 });
 
 describe('the CSV', () => {
-  async function downloaded(page: Page): Promise<string> {
+  async function downloaded(page: Page, name = 'Download as CSV'): Promise<string> {
     const download = page.waitForEvent('download');
-    await page.getByRole('button', { name: 'Download as CSV' }).click();
+    await page.getByRole('button', { name }).click();
     return readFile(await (await download).path(), 'utf8');
   }
 
@@ -165,7 +165,7 @@ describe('the CSV', () => {
     return (await fetch(gateway.httpUrl + path, { headers })).text();
   }
 
-  it('is the one of the gateway with the same filters', async () => {
+  it('is the one of the gateway with the same filters, marked as UTF-8', async () => {
     const [bed] = home.devices;
     const query = `&device=${bed.id}&kinds=outOfBed&from=2026-01-02T22:50:00Z`;
     const { page, faults } = await open(home, query);
@@ -173,18 +173,21 @@ describe('the CSV', () => {
       `device=${bed.id}&kinds=outOfBed&after=2026-01-02T22:49:59.999Z`,
     );
     expect(expected.split('\r\n')).toHaveLength(4);
-    expect(await downloaded(page)).toBe(expected);
+    expect(await downloaded(page)).toBe(`\uFEFF${expected}`);
     await page.getByText(/^Downloaded, /).waitFor();
     expect(faults).toEqual([]);
   });
 
-  it('has the alarms of a room alone, as the gateway wrote them', async () => {
+  it('has the alarms of a room alone, as the gateway wrote them; in German with semicolons', async () => {
     const [, roomId] = home.roomIds;
     const [, detector] = home.devices;
     const { page } = await open(home, `&room=${roomId}`);
     const expected = await fromApi(`device=${detector.id}`);
     expect(expected).toContain('""at \\""the\\""');
-    expect(await downloaded(page)).toBe(expected);
+    expect(await downloaded(page)).toBe(`\uFEFF${expected}`);
+    await page.getByRole('combobox', { name: 'Language' }).selectOption('Deutsch');
+    const german = await downloaded(page, 'Als CSV herunterladen');
+    expect(german).toContain('id;kind;detectedAt;');
   });
 
   it('can be cancelled, and then saves nothing', async () => {

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { csvText, decodeCsv, parseDeviceCsv } from '../../src/console/pages/home/device-csv.js';
+import { decodeCsv, parseDeviceCsv } from '../../src/console/pages/home/device-csv.js';
+import { csvText } from '../../src/console/ui/csv.js';
 
 function devices(text: string) {
   return parseDeviceCsv(text).lines.map(({ name, room }) => [name, room]);

@@ -168,6 +168,7 @@ describe('changing a home', () => {
     await page.getByRole('heading', { name: 'Set up the device' }).waitFor();
     await press(page, 'Done');
     await page.getByRole('link', { name: 'Door sensor' }).waitFor();
+    await headingFocused(page, 'Haus Tasten');
     await press(page, 'Actions for Door sensor');
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
@@ -178,6 +179,8 @@ describe('changing a home', () => {
     const rooms = await roomsOf(site);
     const moved = (await devicesOf(site)).find(({ name }) => name === 'Door sensor');
     expect(moved?.roomId).toBe(rooms.find(({ name }) => name === 'Room 9')?.id);
+    await page.getByRole('link', { name: 'Door sensor' }).press('Enter');
+    await headingFocused(page, 'Door sensor');
   });
 });
 
@@ -215,6 +218,14 @@ describe('what a token may not do', () => {
     expect(made?.groupId).toBe(site.groups.ground);
   });
 });
+
+/** Waits until the heading of the page has the focus, so that a screen reader says where one is. */
+async function headingFocused(page: Page, name: string): Promise<void> {
+  await page.waitForFunction((text) => {
+    const { activeElement } = document;
+    return activeElement?.matches('h1') === true && activeElement.textContent === text;
+  }, name);
+}
 
 /** Goes by Tab to a button and presses it. */
 async function press(page: Page, name: string): Promise<void> {

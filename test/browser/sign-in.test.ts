@@ -4,6 +4,7 @@ import { Api } from '../harness/api.js';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { accessibilityFaults } from './accessibility.js';
+import { boardReady, makeWard, publishAlarm } from './board-ward.js';
 import { openConsole, startBrowser } from './browser.js';
 
 let gateway: GatewayHere;
@@ -112,6 +113,23 @@ describe('signing in', () => {
     await refused;
     await page.getByRole('link', { name: 'History' }).click();
     await page.getByRole('heading', { name: 'History' }).waitFor();
+  });
+
+  it('shows what comes while the board of the next token is not connected yet', async () => {
+    const ward = await makeWard(gateway);
+    const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
+    await boardReady(page);
+    const held = new Promise<Route>((resolve) => {
+      void page.route('**/events?*', resolve, { times: 1 });
+    });
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Access token').fill(ADMIN_TOKEN);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    const stream = await held;
+    await page.getByText('Reading the open alarms').waitFor();
+    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    await stream.continue();
+    await page.getByRole('article', { name: 'Fall, Room 12' }).waitFor();
   });
 
   it('stays signed in when the link is opened again in the same tab', async () => {

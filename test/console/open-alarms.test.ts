@@ -56,17 +56,40 @@ it('remembers that an alarm was resolved for as long as any other change, also w
   expect(alarms.newestFirst()).toEqual([]);
 });
 
-it('counts an alarm that is not held as resolved once, however often it is told', () => {
+/** Open alarms that were received a millisecond apart: more than are held. */
+function manyAlarms(count: number): OpenAlarms {
   const alarms = new OpenAlarms();
-  const numbers = Array.from({ length: 1_200 }, (_, number) => number);
-  for (const number of numbers) {
+  for (let number = 0; number < count; number++) {
     alarms.add({ ...alarm(), key: `d/${number}`, receivedAtMs: AT_MS + number });
   }
-  const { notHeld } = alarms;
-  expect(alarms.size + notHeld).toBe(numbers.length);
+  return alarms;
+}
+
+function counted(alarms: OpenAlarms): number {
+  return alarms.newestFirst().length + alarms.notHeld(0);
+}
+
+it('counts an alarm that is not held as resolved once, however often it is told', () => {
+  const alarms = manyAlarms(1_200);
+  expect(counted(alarms)).toBe(1_200);
   // By the answer to a press of the button, and by the stream; the other is the newest, which is held.
   for (const key of ['d/0', 'd/0', 'd/1199', 'd/1199']) alarms.change({ ...resolved, key });
-  expect(alarms.size + alarms.notHeld).toBe(numbers.length - 2);
+  expect(counted(alarms)).toBe(1_198);
+});
+
+it('counts alarms that are not held only as long as they are new enough to be shown', () => {
+  const alarms = manyAlarms(1_500);
+  const held = alarms.newestFirst().length;
+  expect(alarms.notHeld(AT_MS + 99)).toBe(1_400 - held);
+  expect(alarms.notHeld(AT_MS + 1_499)).toBe(0);
+});
+
+it('says that older ones were not read only as long as they would be shown', () => {
+  const alarms = new OpenAlarms();
+  const reading = { locationId: 'l', keys: new Set<string>(), fromMs: AT_MS, isCut: true };
+  alarms.endReading(alarms.keys(), [reading, { ...reading, fromMs: AT_MS + 1, isCut: false }]);
+  expect(alarms.isHistoryCut(AT_MS - 1)).toBe(true);
+  expect(alarms.isHistoryCut(AT_MS)).toBe(false);
 });
 
 it('is resolved for good when the acknowledgement comes after that', () => {

@@ -15,8 +15,8 @@ interface EventStreamOptions {
   readonly signal: AbortSignal;
 }
 
-/** Why a stream ended: the gateway refused the token, or else it is worth another try. */
-type StreamEnd = 'refused' | 'ended';
+/** Why a stream ended: the gateway refused the token, nothing came for too long, or one of both sides ended it. */
+type StreamEnd = 'refused' | 'silent' | 'ended';
 
 /**
  * Reads server-sent events until the stream ends, falls silent, or is aborted.
@@ -49,7 +49,7 @@ export async function readEventStream(options: EventStreamOptions): Promise<Stre
     }
   } catch {
     // Without the network `fetch` and `read` throw; what follows is the same as after an orderly end.
-    return 'ended';
+    return silence.signal.aborted ? 'silent' : 'ended';
   } finally {
     silence.end();
   }

@@ -9,7 +9,7 @@ import {
   type ReceivedEvent,
 } from './messages.js';
 
-/** `lost` is shown large: a silent board is worse than none. */
+/** `connecting` is what it is for a moment only; `lost` is shown large: a silent board is worse than none. */
 type LiveState = 'connecting' | 'connected' | 'lost';
 
 interface LiveListener {
@@ -20,6 +20,8 @@ interface LiveListener {
 
 const MIN_RETRY_MS = 500;
 const MAX_RETRY_MS = 5_000;
+/** Until then a stream that has ended is not lost: proxies end those that last long, and the next begins at once. */
+const LOST_AFTER_MS = 2_000;
 /** Each wait is that much shorter or longer, so that a hundred screens do not come back in the same instant. */
 const RETRY_SPREAD = 0.3;
 
@@ -38,6 +40,7 @@ export class LiveFeed {
   #stopping: AbortController | undefined;
   /** Ends the wait for the next try. */
   #tryNow: (() => void) | undefined;
+  #lostTimer: ReturnType<typeof setTimeout> | undefined;
   #lastEventId: string | undefined;
 
   /**
@@ -60,7 +63,6 @@ export class LiveFeed {
     const stopping = new AbortController();
     const { signal } = stopping;
     this.#stopping = stopping;
-    this.#state.value = 'connecting';
     // A network that is back, or somebody who looks at the page again, must not wait.
     addEventListener('online', () => this.#tryNow?.(), { signal });
     document.addEventListener('visibilitychange', () => this.#tryNow?.(), { signal });
@@ -71,6 +73,9 @@ export class LiveFeed {
     this.#stopping?.abort();
     this.#stopping = undefined;
     this.#lastEventId = undefined;
+    clearTimeout(this.#lostTimer);
+    // Whoever listens for the next token must not take the old stream for its own.
+    this.#state.value = 'connecting';
   }
 
   async #run(token: string, stopping: AbortSignal): Promise<void> {
@@ -89,7 +94,7 @@ export class LiveFeed {
         },
       });
       if (stopping.aborted) return;
-      this.#state.value = 'lost';
+      this.#away(end === 'ended' && this.#state.peek() === 'connected');
       if (end === 'refused') {
         this.#onRefused(token);
         return;
@@ -97,6 +102,13 @@ export class LiveFeed {
       await this.#waitForRetry(retryMs);
       retryMs = Math.min(2 * retryMs, MAX_RETRY_MS);
     }
+  }
+
+  #away(mayBeBackSoon: boolean): void {
+    clearTimeout(this.#lostTimer);
+    this.#state.value = mayBeBackSoon ? 'connecting' : 'lost';
+    if (!mayBeBackSoon) return;
+    this.#lostTimer = setTimeout(() => this.#away(false), LOST_AFTER_MS);
   }
 
   #waitForRetry(retryMs: number): Promise<void> {
@@ -112,6 +124,7 @@ export class LiveFeed {
 
   #received(event: ReceivedEvent): void {
     if (event.event === 'open') {
+      clearTimeout(this.#lostTimer);
       this.#state.value = 'connected';
       // The first time there is nothing to miss: who listens has just read, or reads now.
       if (parseMissed(event.data)) this.#tell(({ missed }) => missed());

@@ -41,7 +41,8 @@ export function ChangeDialog<Result>(props: ChangeDialogProps<Result>) {
           <button
             type="submit"
             class={isDangerous ? 'danger' : 'primary'}
-            disabled={change.isPending || isIncomplete}
+            disabled={isIncomplete}
+            aria-disabled={change.isPending}
           >
             {submit}
           </button>

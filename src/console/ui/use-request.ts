@@ -64,7 +64,7 @@ export function useLoaded<Data>(
 interface Change {
   readonly isPending: boolean;
   readonly failure: Failure | undefined;
-  /** Sends it; `onDone` runs when the gateway has made it. */
+  /** Sends it, unless one is under way; `onDone` runs when the gateway has made it. */
   readonly send: <Result>(request: () => Promise<Result>, onDone: (result: Result) => void) => void;
 }
 

@@ -26,6 +26,7 @@ export function AlarmActions({ alarm, title, change }: AlarmActionsProps) {
   const [note, setNote] = useState<string>();
   if (!session.may('responder', alarm.location.id, alarm.group?.id ?? null)) return null;
   const give = async (state: StateChange['state']) => {
+    if (isPending) return;
     setPending(true);
     setFailure(undefined);
     const leave = focusNeighbour(element.current);
@@ -44,13 +45,13 @@ export function AlarmActions({ alarm, title, change }: AlarmActionsProps) {
         <button
           type="button"
           class="primary"
-          disabled={isPending}
+          aria-disabled={isPending}
           onClick={() => give('acknowledged')}
         >
           {words.acknowledge}
         </button>
       )}
-      <button type="button" disabled={isPending} onClick={() => give('resolved')}>
+      <button type="button" aria-disabled={isPending} onClick={() => give('resolved')}>
         {words.resolve}
       </button>
       {note === undefined && (

@@ -1,3 +1,4 @@
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { useConsole, useWords } from '../../console-parts.js';
 import { hrefTo } from '../../routing.js';
 import { FailureText } from '../../ui/failure-text.js';
@@ -8,6 +9,8 @@ import type { OpenAlarm } from './open-alarm.js';
 import type { useBoard } from './use-board.js';
 
 const NEW_FOR_MS = 60_000;
+/** Longer than it takes to see that a row has moved, and between the two taps of one who taps twice. */
+const SETTLES_IN_MS = 400;
 
 interface AlarmListProps {
   readonly board: ReturnType<typeof useBoard>;
@@ -28,6 +31,12 @@ export function AlarmList({ board, shown, rest, isCut, change }: AlarmListProps)
   const { locations, maxRows, isBurst, failure } = feed.state.value;
   const isConnected = live.state.value === 'connected';
   const hasHome = locations.length > 1;
+  const drawn = shown.slice(0, maxRows);
+  const list = useRef<HTMLOListElement>(null);
+  // A finger that is on its way would press the button of another alarm.
+  useLayoutEffect(() => {
+    list.current?.animate({ pointerEvents: ['none', 'none'] }, SETTLES_IN_MS);
+  }, [drawn.map(({ key, state }) => key + state).join()]);
   return (
     <>
       {isConnected && failure !== undefined && (
@@ -37,8 +46,8 @@ export function AlarmList({ board, shown, rest, isCut, change }: AlarmListProps)
         </div>
       )}
       {shown.length === 0 && <Nothing isKnown={isKnown.value} />}
-      <ol class={isBurst ? 'board-list burst' : 'board-list'}>
-        {shown.slice(0, maxRows).map((alarm) => (
+      <ol ref={list} class={isBurst ? 'board-list burst' : 'board-list'}>
+        {drawn.map((alarm) => (
           <AlarmRow
             key={alarm.key}
             alarm={alarm}

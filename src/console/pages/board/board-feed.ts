@@ -167,8 +167,9 @@ export class BoardFeed {
   }
 
   #fill(): void {
-    const { size, notHeld, isHistoryCut } = this.#alarms;
-    if (size < MAX_ROWS && (notHeld > 0 || isHistoryCut) && !this.#mustRead) this.readAgain();
+    const { alarms, notHeld, isHistoryCut } = this.#state.peek();
+    const isShort = alarms.length < MAX_ROWS && (notHeld > 0 || isHistoryCut);
+    if (isShort && !this.#mustRead) this.readAgain();
   }
 
   #read(): void {
@@ -224,7 +225,8 @@ export class BoardFeed {
     this.#newSinceDrawn = 0;
     const fromMs = this.#fromMs();
     const alarms = this.#alarms.newestFirst().filter(({ receivedAtMs }) => receivedAtMs > fromMs);
-    const { notHeld, isHistoryCut } = this.#alarms;
+    const notHeld = this.#alarms.notHeld(fromMs);
+    const isHistoryCut = this.#alarms.isHistoryCut(fromMs);
     const drawn = { alarms, maxRows, isBurst, notHeld, isHistoryCut };
     this.#state.value = { ...this.#state.peek(), ...drawn, ...change };
     if (isBurst) this.#draw();

@@ -11,7 +11,7 @@ import { useBoard } from './use-board.js';
 
 /** The open alarms of all homes that the token may see. */
 export function BoardPage() {
-  const { routing } = useConsole();
+  const { routing, session } = useConsole();
   const words = useWords(BOARD_WORDS);
   const board = useBoard();
   const { feed, homeId } = board;
@@ -45,9 +45,11 @@ export function BoardPage() {
         <h1>{board.isKnown.value ? words.open(count) : words.title}</h1>
         <BoardTools {...{ board, isKiosk }} />
       </div>
-      <p class="board-notice" role="status">
-        {notice}
-      </p>
+      {session.may('responder') && (
+        <p class="board-notice" role="status">
+          {notice}
+        </p>
+      )}
       <Announcer announcements={board.announcements} />
       <AlarmList {...{ board, shown, rest, isCut, change }} />
     </div>

@@ -22,21 +22,20 @@ export class OpenAlarms {
   readonly #alarms = new Map<string, OpenAlarm>();
   /** The newest change of each alarm. */
   readonly #changes = new Map<string, StateChange>();
-  #notHeld = 0;
-  #isHistoryCut = false;
+  /** When those open alarms were received that are not held. */
+  #notHeldAtMs: number[] = [];
+  /** Open alarms that are older are neither held nor counted: the history was not read to its end. */
+  #historyCutAtMs = Number.NEGATIVE_INFINITY;
 
-  get size(): number {
-    return this.#alarms.size;
+  /** How many open alarms that were received after this are not held; older ones are forgotten. */
+  notHeld(fromMs: number): number {
+    this.#notHeldAtMs = this.#notHeldAtMs.filter((atMs) => atMs > fromMs);
+    return this.#notHeldAtMs.length;
   }
 
-  /** How many open alarms are not held. */
-  get notHeld(): number {
-    return this.#notHeld;
-  }
-
-  /** Whether there are open alarms that are neither held nor counted: the history was not read to its end. */
-  get isHistoryCut(): boolean {
-    return this.#isHistoryCut;
+  /** Whether there may be more open alarms after this than are held and counted. */
+  isHistoryCut(fromMs: number): boolean {
+    return this.#historyCutAtMs > fromMs;
   }
 
   get isFull(): boolean {
@@ -86,7 +85,7 @@ export class OpenAlarms {
     const held = this.#alarms.get(key);
     this.#remember(change);
     if (state === 'resolved') {
-      if (held === undefined) this.#notHeld = Math.max(0, this.#notHeld - 1);
+      if (held === undefined) this.#notHeldAtMs.pop();
       return this.#alarms.delete(key);
     }
     if (held === undefined || held.acknowledged !== undefined) return false;
@@ -100,7 +99,7 @@ export class OpenAlarms {
 
   /** Counts anew what is not held; `endReading` follows. */
   beginReading(): void {
-    this.#notHeld = 0;
+    this.#notHeldAtMs = [];
   }
 
   /**
@@ -118,19 +117,20 @@ export class OpenAlarms {
       const wasCovered = reading === undefined || detectedAtMs > reading.fromMs;
       if (wasCovered && reading?.keys.has(key) !== true) this.#alarms.delete(key);
     }
-    this.#isHistoryCut = readings.some(({ isCut }) => isCut);
+    const cutAtMs = readings.filter(({ isCut }) => isCut).map(({ fromMs }) => fromMs);
+    this.#historyCutAtMs = Math.max(...cutAtMs);
   }
 
   /** Forgets what can be read again. */
   clear(): void {
     for (const [key, { isRecorded }] of this.#alarms) if (isRecorded) this.#alarms.delete(key);
-    this.#notHeld = 0;
+    this.#notHeldAtMs = [];
   }
 
   #dropOldest(): void {
-    for (const { key } of this.newestFirst().slice(MAX_HELD)) {
+    for (const { key, receivedAtMs } of this.newestFirst().slice(MAX_HELD)) {
       this.#alarms.delete(key);
-      this.#notHeld += 1;
+      this.#notHeldAtMs.push(receivedAtMs);
     }
   }
 

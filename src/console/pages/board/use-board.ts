@@ -35,7 +35,7 @@ export function useBoard() {
   // A list that is empty or short says nothing while there may be alarms that are not in it.
   const isKnown = useComputed(() => {
     const { isRead, failure } = feed.state.value;
-    return live.state.value === 'connected' && isRead && failure === undefined;
+    return live.state.value !== 'lost' && isRead && failure === undefined;
   });
   useEffect(() => {
     const timer = setInterval(() => {

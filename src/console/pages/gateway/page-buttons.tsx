@@ -18,14 +18,28 @@ export function PageButtons(props: PageButtonsProps) {
   const words = useWords(GATEWAY_WORDS);
   return (
     <div class="gateway-pages">
-      <button type="button" disabled={!hasPrevious} onClick={onPrevious}>
+      <PageButton isThere={hasPrevious} onPress={onPrevious}>
         {words.previous}
-      </button>
+      </PageButton>
       {children}
-      <button type="button" disabled={!hasNext} onClick={onNext}>
+      <PageButton isThere={hasNext} onPress={onNext}>
         {words.next}
-      </button>
+      </PageButton>
     </div>
+  );
+}
+
+interface PageButtonProps {
+  readonly isThere: boolean;
+  readonly onPress: () => void;
+  readonly children: ComponentChildren;
+}
+
+function PageButton({ isThere, onPress, children }: PageButtonProps) {
+  return (
+    <button type="button" aria-disabled={!isThere} onClick={isThere ? onPress : undefined}>
+      {children}
+    </button>
   );
 }
 
@@ -62,8 +76,7 @@ export function CursorButtons({ pages, nextCursor }: CursorButtonsProps) {
   return (
     <PageButtons
       hasPrevious={page > 0}
-      // Not disabled while the page is read: the button would lose the focus.
-      hasNext={nextCursor !== null}
+      hasNext={typeof nextCursor === 'string'}
       onPrevious={() => show(page - 1, cursors)}
       onNext={() => {
         if (typeof nextCursor === 'string') show(page + 1, [...cursors.slice(0, page), nextCursor]);

@@ -56,7 +56,13 @@ export function RejectedList() {
               forget();
             }}
           />
-          <button type="button" disabled={isReading} onClick={start}>
+          <button
+            type="button"
+            aria-disabled={isReading}
+            onClick={() => {
+              if (!isReading) start();
+            }}
+          >
             {words.show}
           </button>
         </>

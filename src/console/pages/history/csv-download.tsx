@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Failure, failureOf } from '../../api/failure.js';
 import { useConsole, useWords } from '../../console-parts.js';
+import { SEPARATORS } from '../../ui/csv.js';
 import { FailureText } from '../../ui/failure-text.js';
 import { formatBytes } from '../../ui/numbers.js';
 import { saveFile } from '../../ui/save-file.js';
@@ -13,7 +14,7 @@ type Download =
   | { readonly step: 'reading' | 'done'; readonly bytes: number }
   | { readonly step: 'failed'; readonly failure: Failure };
 
-/** Downloads all alarms of the search as one file, as the gateway writes it. */
+/** Downloads all alarms of the search as one file for a spreadsheet. */
 export function CsvDownload({ search }: { readonly search: AlarmSearch }) {
   const { language } = useConsole();
   const words = useWords(HISTORY_WORDS);
@@ -27,7 +28,8 @@ export function CsvDownload({ search }: { readonly search: AlarmSearch }) {
     setDownload({ step: 'reading', bytes: 0 });
     try {
       const onBytes = (bytes: number) => setDownload({ step: 'reading', bytes });
-      const file = await readCsv(search, signal, onBytes);
+      const separator = SEPARATORS[language.current.peek()];
+      const file = await readCsv(search, separator, signal, onBytes);
       saveFile('alarms.csv', file);
       setDownload({ step: 'done', bytes: file.size });
     } catch (error) {

@@ -1,20 +1,22 @@
 import { HttpError } from '@oazapfts/runtime';
 import { defaults } from '../../api/generated.js';
 import { searchParameters } from './alarm-pages.js';
-import { CsvRecordFilter } from './csv-records.js';
 import type { AlarmSearch } from './history-search.js';
+import { SpreadsheetCsv } from './spreadsheet-csv.js';
 
 /** Pieces are put together to a Blob, which a browser may keep on disk, whenever they are this many bytes. */
 const PIECES_BYTES = 4 * 1024 * 1024;
 
 /**
- * Reads the alarms of a search as CSV, with those of other rooms left out.
+ * Reads the alarms of a search as CSV for a spreadsheet, with those of other rooms left out.
  *
+ * @param separator between two cells
  * @param onBytes is told how many bytes were read so far
  * @throws HttpError what the gateway answered instead
  */
 export async function readCsv(
   search: AlarmSearch,
+  separator: string,
   signal: AbortSignal,
   onBytes: (bytes: number) => void,
 ): Promise<Blob> {
@@ -39,18 +41,12 @@ export async function readCsv(
       controller.enqueue(piece);
     },
   });
-  return collected(ofRoom(response.body.pipeThrough(counter), search.roomId));
-}
-
-function ofRoom(
-  body: ReadableStream<Uint8Array<ArrayBuffer>>,
-  roomId: string,
-): ReadableStream<Uint8Array<ArrayBuffer>> {
-  if (roomId === '') return body;
-  return body
+  const file = response.body
+    .pipeThrough(counter)
     .pipeThrough(new TextDecoderStream())
-    .pipeThrough(new CsvRecordFilter('roomId', roomId))
+    .pipeThrough(new SpreadsheetCsv(search.roomId, separator))
     .pipeThrough(new TextEncoderStream());
+  return collected(file);
 }
 
 async function collected(body: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<Blob> {

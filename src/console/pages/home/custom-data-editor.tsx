@@ -52,8 +52,10 @@ function Editor({ stored, keyOfDevice, onSaved }: EditorProps) {
   const change = useChange();
   const text = typed ?? stored;
   const fault = customDataFault(text);
+  const maySave = typed !== undefined && fault === undefined;
   const save = (event: Event) => {
     event.preventDefault();
+    if (!maySave) return;
     change.send(
       () => writeCustomData(keyOfDevice, text),
       (saved) => {
@@ -87,11 +89,7 @@ function Editor({ stored, keyOfDevice, onSaved }: EditorProps) {
       </p>
       <FailureText failure={change.failure} />
       <div class="buttons">
-        <button
-          type="submit"
-          class="primary"
-          disabled={typed === undefined || fault !== undefined || change.isPending}
-        >
+        <button type="submit" class="primary" aria-disabled={!maySave || change.isPending}>
           {words.save}
         </button>
         {typed !== undefined && (

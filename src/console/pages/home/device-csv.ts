@@ -133,19 +133,6 @@ function trimmed(cell: string | undefined): string {
   return (cell ?? '').trim();
 }
 
-/** Writes rows as CSV for a spreadsheet: RFC 4180, after a byte order mark, by which Excel knows UTF-8. */
-export function csvText(rows: readonly (readonly string[])[], separator: string): string {
-  const lines = rows.map((cells) => cells.map((cell) => csvCell(cell, separator)).join(separator));
-  return `\uFEFF${lines.join('\r\n')}\r\n`;
-}
-
-function csvCell(cell: string, separator: string): string {
-  // A spreadsheet would run these as formulas; behind an apostrophe they are text.
-  const text = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
-  const needsQuotes = text.includes(separator) || /["\r\n]/.test(text) || text !== cell;
-  return needsQuotes ? `"${text.replaceAll('"', '""')}"` : text;
-}
-
 /** Reads a file's bytes: UTF-8, or else Windows-1252, in which Excel saves a plain CSV. */
 export function decodeCsv(bytes: Uint8Array): string {
   try {

@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import { useWords } from '../../console-parts.js';
+import { csvText } from '../../ui/csv.js';
 import { FailureText } from '../../ui/failure-text.js';
 import { saveFile } from '../../ui/save-file.js';
-import { csvText } from './device-csv.js';
 import type { ImportRun, ImportState } from './import-run.js';
 import { IMPORT_WORDS } from './import-words.js';
 import type { IssuedDevice } from './issue-device.js';

@@ -1,5 +1,6 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { useWords } from '../../console-parts.js';
+import { focusHeading } from '../../page-focus.js';
 import { CopiedText } from '../../ui/copied-text.js';
 import { FailureText } from '../../ui/failure-text.js';
 import { QrCode } from '../../ui/qr-code.js';
@@ -21,15 +22,16 @@ export function IssuedDevices({ devices, homeName, onDownload, onDone }: IssuedD
   const words = useWords(ISSUED_WORDS);
   const [address, setAddress] = useState(location.hostname);
   const isOne = devices.length === 1;
-  const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => heading.current?.focus(), []);
+  useEffect(() => {
+    focusHeading();
+    // Once what was behind it is shown again.
+    return () => void setTimeout(focusHeading);
+  }, []);
   useKeptPage(words.leave);
   return (
     <>
       <div class="home-noprint form">
-        <h1 tabIndex={-1} ref={heading}>
-          {isOne ? words.titleOne : words.titleMany(devices.length)}
-        </h1>
+        <h1>{isOne ? words.titleOne : words.titleMany(devices.length)}</h1>
         <p role="status">
           <strong>{isOne ? words.once : words.onceMany}</strong>
         </p>

@@ -1,5 +1,6 @@
-import { useCallback, useMemo, useRef, useState } from 'preact/hooks';
+import { useCallback, useMemo, useState } from 'preact/hooks';
 import { useConsole, useWords } from '../../console-parts.js';
+import { focusHeading } from '../../page-focus.js';
 import { hrefTo } from '../../routing.js';
 import { FailureText } from '../../ui/failure-text.js';
 import { useChange } from '../../ui/use-request.js';
@@ -57,7 +58,6 @@ function HomeContent({ home, presence, again, onIssued }: HomeContentProps) {
   const words = useWords(HOME_WORDS);
   const [action, setAction] = useState<HomeAction>();
   const [said, setSaid] = useState('');
-  const heading = useRef<HTMLHeadingElement>(null);
   const change = useChange();
   const rights = useMemo(() => new HomeRights(session, home), [session, home]);
   const onAction = useCallback((wanted: HomeAction) => setAction(wanted), []);
@@ -68,7 +68,7 @@ function HomeContent({ home, presence, again, onIssued }: HomeContentProps) {
     const isRemoved = action?.type === 'remove';
     if (isRemoved && action.named.kind === 'location') routing.go('/home');
     // The button that had the focus goes with what was deleted.
-    else if (isRemoved) heading.current?.focus();
+    else if (isRemoved) focusHeading();
   };
   const drop = ({ kind, id }: Dragged, targetId: string | null) => {
     const device = kind === 'device' ? home.devices.find((one) => one.id === id) : undefined;
@@ -88,7 +88,7 @@ function HomeContent({ home, presence, again, onIssued }: HomeContentProps) {
   };
   return (
     <>
-      <HomeHead home={home} rights={rights} heading={heading} onAction={onAction} />
+      <HomeHead home={home} rights={rights} onAction={onAction} />
       <p role="status" class="home-said">
         {said}
       </p>
@@ -120,11 +120,10 @@ function HomeContent({ home, presence, again, onIssued }: HomeContentProps) {
 interface HomeHeadProps {
   readonly home: Home;
   readonly rights: HomeRights;
-  readonly heading: { current: HTMLHeadingElement | null };
   readonly onAction: (action: HomeAction) => void;
 }
 
-function HomeHead({ home, rights, heading, onAction }: HomeHeadProps) {
+function HomeHead({ home, rights, onAction }: HomeHeadProps) {
   const words = useWords(HOME_WORDS);
   const { id, name } = home.location;
   const named = { kind: 'location', id, name } as const;
@@ -137,9 +136,7 @@ function HomeHead({ home, rights, heading, onAction }: HomeHeadProps) {
   };
   return (
     <div class="home-head">
-      <h1 tabIndex={-1} ref={heading}>
-        {name}
-      </h1>
+      <h1>{name}</h1>
       <ActionMenu
         label={words.actions(name)}
         items={[
