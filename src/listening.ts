@@ -139,6 +139,12 @@ function listenersOf(
     takes: webSockets.takes.bind(webSockets),
     upgrade: webSockets.upgrade.bind(webSockets),
   };
+  const open: { readonly stop: (deadlineMs: number) => void | Promise<void> }[] = [];
+  // All at once: none accepts connections, or uses up the time, while another waits for requests in hand.
+  releasers.add(async () => {
+    webSockets.stop();
+    await Promise.all(open.map((listener) => listener.stop(HTTP_CLOSE_DEADLINE_MS)));
+  });
   return {
     mqtt: (host, port, tls) => {
       const listener = new TcpListener({
@@ -151,7 +157,7 @@ function listenersOf(
         handle,
         log,
       });
-      releasers.add(() => listener.stop());
+      open.push(listener);
       return listener.start();
     },
     http: (host, port, tls) => {
@@ -169,7 +175,7 @@ function listenersOf(
         watch,
         log,
       });
-      releasers.add(() => listener.stop(HTTP_CLOSE_DEADLINE_MS));
+      open.push(listener);
       return listener.start();
     },
   };

@@ -110,6 +110,11 @@ export class ConnectionQuota {
     for (const held of [...(this.#byOwner.get(owner)?.keys() ?? [])]) held.drop();
   }
 
+  /** Ends every connection. */
+  dropAll(): void {
+    for (const held of [...this.#newcomers, ...this.#owners.keys()]) held.drop();
+  }
+
   /** Forgets a connection that has ended. */
   left(connection: Held): void {
     this.#leaveNewcomers(connection);

@@ -54,7 +54,9 @@ export class TcpListener {
       } else {
         handshakes.accept(socket, (secured) => {
           listenToErrors(secured);
-          handle(secured);
+          // A handshake may end after `stop`, when nobody serves.
+          if (this.#server.listening) handle(secured);
+          else secured.destroy();
         });
       }
     });
@@ -115,6 +117,11 @@ export class WebSocketListener {
       handleProtocols: (offered) => SUBPROTOCOLS.find((name) => offered.has(name)) ?? false,
     });
     this.#server.on('wsClientError', refuse);
+  }
+
+  /** Ends every connection, for which its HTTP listener would wait at `stop`. */
+  stop(): void {
+    for (const connection of this.#server.clients) connection.terminate();
   }
 
   /** Whether the request asks for a WebSocket here (RFC 6455, 4.2.1). */

@@ -102,11 +102,11 @@ export class MqttBroker {
     this.#keepAlive.start();
   }
 
-  /** Ends every connection. */
+  /** Ends every connection, with and without a CONNACK. */
   async stop(): Promise<void> {
     this.#keepAlive.stop();
-    this.#unidentified.stop();
     for (const { client } of this.#open.all()) client.close();
+    this.#options.quota.dropAll();
     await new Promise<void>((resolve) => this.#aedes.close(resolve));
   }
 

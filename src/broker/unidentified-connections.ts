@@ -92,11 +92,6 @@ export class UnidentifiedConnections {
     this.#arrived(awaited);
   }
 
-  /** Ends the connections without a whole CONNECT. */
-  stop(): void {
-    for (const { drop } of this.#awaited) drop();
-  }
-
   #arrived(awaited: Awaited): void {
     this.#awaited.add(awaited);
     this.#countByNetwork.set(awaited.network, this.#countOf(awaited) + 1);

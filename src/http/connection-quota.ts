@@ -31,6 +31,7 @@ export class ConnectionQuota {
   readonly #idle = new Set<Socket>();
   /** Connections with all of their answers, which only wait for the client to close. */
   readonly #ending = new Set<Socket>();
+  #isClosing = false;
 
   constructor(options: ConnectionQuotaOptions) {
     this.#options = options;
@@ -62,13 +63,21 @@ export class ConnectionQuota {
   /** Notes whether a connection has a request. */
   setBusy(socket: Socket, isBusy: boolean): void {
     this.#idle.delete(socket);
-    if (!isBusy && this.#open.has(socket)) this.#idle.add(socket);
+    if (isBusy || !this.#open.has(socket)) return;
+    if (this.#isClosing) socket.destroy();
+    else this.#idle.add(socket);
   }
 
   /** Notes that a connection only waits for the client to close. */
   setEnding(socket: Socket): void {
     this.#idle.delete(socket);
     if (this.#open.has(socket)) this.#ending.add(socket);
+  }
+
+  /** Ends each connection as soon as it is without a request. */
+  close(): void {
+    this.#isClosing = true;
+    for (const socket of this.#idle) socket.destroy();
   }
 
   #makesRoom(network: string): boolean {

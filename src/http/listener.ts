@@ -184,10 +184,6 @@ function answerRequests(server: Server, options: HttpListenerOptions): void {
     if (connection.encrypted) {
       response.setHeader('Strict-Transport-Security', `max-age=${HSTS_SECONDS}`);
     }
-    response.once('close', () => {
-      // A kept-alive connection whose last request was in hand at `stop` becomes idle only now.
-      if (!server.listening) server.closeIdleConnections();
-    });
     // A stalled body is answered at its timeout; without a listener Node closes the connection.
     request.on('timeout', () => undefined);
     connection.queue(request, response, () => handle(request, response));
@@ -252,8 +248,8 @@ function limitBodyTime(
 /**
  * Closes the server, cutting every socket at the deadline.
  *
- * Node's `close` ends idle connections, but waits for silent ones (DEPENDENCY-FAULTS 17) and for upgraded
- * ones, which `closeAllConnections` does not know either.
+ * Node's `close` waits for connections that have sent nothing, or are in a handshake (DEPENDENCY-FAULTS 17), and
+ * for upgraded ones, which `closeAllConnections` does not know either.
  */
 function close(server: Server, quota: ConnectionQuota, deadlineMs: number): Promise<void> {
   return new Promise((resolve) => {
@@ -264,5 +260,6 @@ function close(server: Server, quota: ConnectionQuota, deadlineMs: number): Prom
       clearTimeout(deadline);
       resolve();
     });
+    quota.close();
   });
 }

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { generate, type IConnectPacket } from 'mqtt-packet';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Api, type TestDevice, type TestToken } from '../harness/api.js';
 import { GatewayHere } from '../harness/gateway-here.js';
+import { Home } from '../harness/home.js';
 import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 
@@ -399,4 +400,19 @@ describe('a SUBSCRIBE that is sent before CONNACK has come', () => {
       back.vanish();
     }
   });
+});
+
+it('a CONNECT that is held back is closed when the gateway stops', async () => {
+  const slow = await Home.start({
+    GATEWAY_LIMITS_DEVICE_CONNECTS_PER_SECOND: '1',
+    GATEWAY_LIMITS_DEVICE_CONNECT_BURST: '1',
+  });
+  onTestFinished(() => slow.remove());
+  const device = await slow.device();
+  const clients = await Promise.all(Array.from({ length: 5 }, () => RawClient.open(slow.gateway)));
+  for (const client of clients) client.send(connectPacket(credentials(device)));
+  const isHeldBack = () => slow.gateway.lines.some((line) => line.includes('slowed clients'));
+  await expect.poll(isHeldBack, { timeout: 5_000 }).toBe(true);
+  await slow.gateway.stop();
+  for (const client of clients) await client.closed();
 });

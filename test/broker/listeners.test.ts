@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
 import {
@@ -18,17 +19,18 @@ const TLS = {
 
 const NONE = { admits: () => false };
 
+const DEFAULTS: TcpListenerOptions = {
+  host: '127.0.0.1',
+  port: 0,
+  turns: new ProcessorShare(),
+  admitsHandshake: () => true,
+  rate: { admits: () => true },
+  handle: () => expect.unreachable(),
+  log: pino({ level: 'silent' }),
+};
+
 async function start(options: Partial<TcpListenerOptions>): Promise<number> {
-  const listener = new TcpListener({
-    host: '127.0.0.1',
-    port: 0,
-    turns: new ProcessorShare(),
-    admitsHandshake: () => true,
-    rate: { admits: () => true },
-    handle: () => expect.unreachable(),
-    log: pino({ level: 'silent' }),
-    ...options,
-  });
+  const listener = new TcpListener({ ...DEFAULTS, ...options });
   const { port } = await listener.start();
   onTestFinished(() => listener.stop());
   return port;
@@ -46,6 +48,20 @@ it('closes a connection on which no TLS handshake comes', async () => {
   const port = await start({ tls: TLS, handshakeTimeoutMs: 50 });
   const silent = [1, 2, 3].map(() => client(port));
   await Promise.all(silent.map((socket) => once(socket, 'close')));
+});
+
+it('serves nobody whose TLS handshake ends after it was stopped', async () => {
+  const listener = new TcpListener({
+    ...DEFAULTS,
+    tls: TLS,
+    admitsHandshake: () => {
+      listener.stop();
+      return true;
+    },
+  });
+  const { port } = await listener.start();
+  const socket = connectTls({ port, rejectUnauthorized: false }).on('error', () => undefined);
+  await once(socket.resume(), 'close');
 });
 
 it.each([undefined, TLS])('closes a connection whose address has opened too many', async (tls) => {

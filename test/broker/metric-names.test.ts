@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { PerformanceObserver } from 'node:perf_hooks';
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
 import { Home } from '../harness/home.js';
 import { RawClient } from '../harness/raw-client.js';
 
@@ -58,4 +59,13 @@ it('shows the version and the devices that are online', async () => {
   await expect.poll(online).toBe(before + 1);
   sensor.vanish();
   await expect.poll(online).toBe(before);
+});
+
+it('watches the process once, however often a gateway begins to serve in it', async () => {
+  const observe = vi.spyOn(PerformanceObserver.prototype, 'observe');
+  onTestFinished(() => observe.mockRestore());
+  await home.gateway.stop();
+  await home.gateway.start();
+  expect(await metrics()).toContain('nodejs_gc_duration_seconds');
+  expect(observe).not.toHaveBeenCalled();
 });

@@ -21,6 +21,7 @@ const NAMED =
 
 let server: Server;
 let unidentified: UnidentifiedConnections;
+let quota: ConnectionQuota;
 let health: Health;
 let timeoutMs: number;
 let served: Socket[];
@@ -34,12 +35,13 @@ beforeEach(async () => {
   const log = pino({ enabled: false });
   const now = () => performance.now();
   const watch = new QuotaWatch({ health, model: new SiteModel(), log, now });
+  quota = new ConnectionQuota({ total: 1_000, isExempt: () => true, watch });
   unidentified = new UnidentifiedConnections({
     get timeoutMs() {
       return timeoutMs;
     },
     maxPacketBytes: MAX_PACKET_BYTES,
-    ...{ watch, quota: new ConnectionQuota({ total: 1_000, isExempt: () => true, watch }) },
+    ...{ watch, quota },
     onTimeout: (address) => timedOut.push(address),
   });
   server = createServer((socket) => {
@@ -180,7 +182,7 @@ it.each([
 
 it('names nobody for connections that it ends itself', async () => {
   await open(4);
-  unidentified.stop();
+  quota.dropAll();
   await allClosed();
   expect(health.faults()).toEqual([]);
 });

@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { closeSync } from 'node:fs';
+import { once } from 'node:events';
+import { closeSync, readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import mqtt from 'mqtt';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { TestDevice } from '../harness/api.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
@@ -13,6 +16,9 @@ import { holdStoreDown } from './victim.js';
 
 /** CONTRACT 1, stop: ten seconds, with room for a machine that is busy. */
 const STOPPED_WITHIN_MS = 8_000;
+
+/** Less than an HTTP request in hand may take. */
+const AT_ONCE_MS = 2_000;
 
 /** Clean-ups, undone from the last one on. */
 const cleanups: (() => unknown)[] = [];
@@ -167,4 +173,31 @@ describe('SIGTERM, with an unsaved cursor,', () => {
     await eventually(() => expect(back.messages().map(({ id }) => id)).toEqual(ids.slice(1)));
     await nothingIsLost(home, device, ids);
   });
+});
+
+it('SIGTERM ends the gateway at once while clients are connected, and nothing is in hand', async () => {
+  const certificate = 'test/harness/tls/localhost.crt';
+  const home = await homeOf({
+    GATEWAY_TLS_HOST: '127.0.0.1',
+    GATEWAY_TLS_CERT_FILE: certificate,
+    GATEWAY_TLS_KEY_FILE: 'test/harness/tls/localhost.key',
+    GATEWAY_MQTT_TLS_PORT: '0',
+    GATEWAY_HTTP_TLS_PORT: '0',
+  });
+  const { id: username, secret: password } = await home.device();
+  const { http, mqtts, https } = home.gateway.addresses;
+  for (const url of [`mqtts://localhost:${mqtts?.port}`, `wss://localhost:${https?.port}/mqtt`]) {
+    const options = { ca: readFileSync(certificate), username, password, reconnectPeriod: 0 };
+    await mqtt.connectAsync(url, options);
+  }
+  for (const listener of [http, mqtts, https]) {
+    const silent = connect({ host: '127.0.0.1', port: listener?.port ?? 0 });
+    await once(
+      silent.on('error', () => undefined),
+      'connect',
+    );
+  }
+  const startedAt = performance.now();
+  expect(await home.gateway.stop()).toBe(0);
+  expect(performance.now() - startedAt).toBeLessThan(AT_ONCE_MS);
 });

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
-import { request as httpRequest } from 'node:http';
+import { Agent, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { text as readText } from 'node:stream/consumers';
 import { z } from 'zod';
@@ -8,6 +8,10 @@ import { describedAt } from '../harness/described-origins.js';
 
 /** Timeout of a request: no answer of the gateway takes this long. */
 const ANSWER_WITHIN_MS = 10_000;
+/** Less than a gateway waits for the next request. */
+const KEPT_FOR_MS = 1_000;
+/** Keeps connections, as clients do: opening one for each request takes a fifth of its processor time. */
+const AGENT = new Agent({ keepAlive: true, timeout: KEPT_FOR_MS });
 
 export interface CallOptions {
   readonly token?: string | undefined;
@@ -40,7 +44,7 @@ const problemSchema = z.strictObject({
 });
 export type Problem = z.infer<typeof problemSchema>;
 
-/** Sends one request over a connection of its own. */
+/** Sends one request. */
 export async function call(
   port: number,
   method: string,
@@ -53,7 +57,7 @@ export async function call(
     host: '127.0.0.1',
     method,
     path,
-    agent: false,
+    agent: AGENT,
     timeout: ANSWER_WITHIN_MS,
     headers: {
       ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),

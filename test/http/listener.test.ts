@@ -141,6 +141,24 @@ describe('stopping', () => {
     expect(await stopMs(listener, FAR_DEADLINE_MS)).toBeLessThan(SOON_MS);
   });
 
+  it.each([
+    ['a silent one', undefined, async () => undefined],
+    ['one with a part of a head', undefined, async (socket: Socket) => socket.write('GET /')],
+    ['one before its TLS handshake', TLS, async () => undefined],
+    ['one in its TLS handshake', TLS, async (socket: Socket) => socket.write('\x16\x03')],
+    [
+      'one after its TLS handshake',
+      TLS,
+      async (socket: Socket) =>
+        once(connectTls({ socket, rejectUnauthorized: false }), 'secureConnect'),
+    ],
+  ])('ends a connection without a request at once: %s', async (_which, tls, begin) => {
+    const { listener, port } = await start({ tls });
+    const socket = await connected(port);
+    await begin(socket);
+    expect(await stopMs(listener, FAR_DEADLINE_MS)).toBeLessThan(SOON_MS);
+  });
+
   it('waits for the request in hand, and no longer', async () => {
     const { app, arrived, release } = heldApp();
     const { listener, port } = await start({ app });
