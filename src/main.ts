@@ -12,6 +12,7 @@ import { findConfigFile } from './config/file.js';
 import { loadConfig } from './config/load.js';
 import type { Config } from './config/schema.js';
 import { configWarnings } from './config/warnings.js';
+import { isAnyAddress } from './domain/addresses.js';
 import { GatewayError, systemErrorCode } from './errors.js';
 import type { GatewayAddresses } from './listening.js';
 import { createLog, lostLines } from './log.js';
@@ -29,7 +30,6 @@ const LAST_LINES_TIMEOUT_MS = 500;
 /** So many signs of life in the time after which systemd misses them. */
 const WATCHDOG_PARTS = 3;
 const STANDARD_OUTPUT = 1;
-const ANY_ADDRESS = ['0.0.0.0', '::'];
 const USAGE = `usage: node dist/main.js [check-config] [--config FILE]
        node dist/main.js --help | --version
 
@@ -206,7 +206,7 @@ function maxOpenFiles(): number {
 function browserUrl({ address, port }: GatewayAddresses['http'], publicUrl?: string): string {
   if (publicUrl !== undefined) return `${publicUrl}/`;
   const url = new URL('http://localhost/');
-  if (!ANY_ADDRESS.includes(address)) url.hostname = isIPv6(address) ? `[${address}]` : address;
+  if (!isAnyAddress(address)) url.hostname = isIPv6(address) ? `[${address}]` : address;
   url.port = String(port);
   return url.href;
 }

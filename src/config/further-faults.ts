@@ -1,15 +1,23 @@
 import { z } from 'zod';
-import { isLoopbackHost } from '../domain/addresses.js';
+import { isAnyAddress, isLoopbackHost } from '../domain/addresses.js';
 import type { FieldFault } from '../errors.js';
 import { certificateFaults, clientTlsFaults, within } from './certificate-faults.js';
+import { type Config, configSchema, DEFAULT_TLS_HOST } from './schema.js';
 import { storeFaults } from './store-faults.js';
 
-const DEFAULT_LEASE_SECONDS = 5;
+const defaults = configSchema.parse({});
 /** A renewal that is late must not end the lease. */
 const RENEWALS_OF_LEASE = 2;
 
 const text = z.string().min(1).optional().catch(undefined);
-const listener = z.object({ host: z.string().catch('localhost') }).catch({ host: 'localhost' });
+const addresses = ({ host, port, tlsPort }: Config['mqtt' | 'http']) =>
+  z
+    .object({
+      host: z.string().catch(host),
+      port: z.int().catch(port),
+      tlsPort: z.int().catch(tlsPort),
+    })
+    .catch({ host, port, tlsPort });
 const certificate = { certFile: text, keyFile: text };
 const bridge = z.object({
   ...certificate,
@@ -24,12 +32,18 @@ const seconds = z.number().catch(0);
 
 const looked = z.object({
   lease: z
-    .object({ lengthSeconds: z.number().catch(DEFAULT_LEASE_SECONDS), renewSeconds: seconds })
-    .catch({ lengthSeconds: DEFAULT_LEASE_SECONDS, renewSeconds: 0 }),
+    .object({
+      lengthSeconds: z.number().catch(defaults.lease.lengthSeconds),
+      renewSeconds: seconds,
+    })
+    .catch({ lengthSeconds: defaults.lease.lengthSeconds, renewSeconds: 0 }),
   allowPlaintext: z.boolean().catch(false),
-  mqtt: listener,
-  http: listener,
-  tls: z.object(certificate).catch({}),
+  mqtt: addresses(defaults.mqtt),
+  http: addresses(defaults.http),
+  tls: z
+    .object({ ...certificate, host: z.string().catch(DEFAULT_TLS_HOST) })
+    .optional()
+    .catch(undefined),
   bridges: z.array(bridge.catch({})).catch([]),
   redis: z.unknown().optional(),
 });
@@ -44,10 +58,12 @@ type Bridge = Looked['bridges'][number];
  * @param cwd the base of relative file names
  */
 export function furtherFaults(values: unknown, cwd: string): FieldFault[] {
-  const { bridges, tls, lease, redis, ...exposure } = looked.parse(values);
+  const keys = looked.parse(values);
+  const { bridges, tls = {}, lease, redis } = keys;
   return [
     ...within('lease', leaseFaults(lease)),
-    ...plaintextFaults(exposure),
+    ...plaintextFaults(keys),
+    ...portFaults(keys),
     ...within('tls', certificateFaults(tls, cwd)),
     ...within('redis', storeFaults(redis, cwd)),
     ...bridges.flatMap((one, index) => {
@@ -67,11 +83,7 @@ function leaseFaults({ lengthSeconds, renewSeconds }: Looked['lease']): FieldFau
 }
 
 /** Plaintext beyond this machine must be allowed explicitly (CONTRACT 1, listeners). */
-function plaintextFaults({
-  allowPlaintext,
-  mqtt,
-  http,
-}: Omit<Looked, 'bridges' | 'tls' | 'lease' | 'redis'>) {
+function plaintextFaults({ allowPlaintext, mqtt, http }: Looked): FieldFault[] {
   if (allowPlaintext) return [];
   const hosts = [
     { path: 'mqtt.host', host: mqtt.host },
@@ -81,6 +93,28 @@ function plaintextFaults({
     'would take plaintext connections from other machines: configure tls and leave this at ' +
     '127.0.0.1, or set allowPlaintext: true';
   return hosts.filter(({ host }) => !isLoopbackHost(host)).map(({ path }) => ({ path, message }));
+}
+
+/** Two listeners cannot have the same address, and one of all addresses leaves none to another. */
+function portFaults({ mqtt, http, tls }: Looked): FieldFault[] {
+  const listeners = [
+    { path: 'mqtt.port', host: mqtt.host, port: mqtt.port },
+    { path: 'http.port', host: http.host, port: http.port },
+  ];
+  if (tls !== undefined) {
+    listeners.push(
+      { path: 'mqtt.tlsPort', host: tls.host, port: mqtt.tlsPort },
+      { path: 'http.tlsPort', host: tls.host, port: http.tlsPort },
+    );
+  }
+  return listeners.flatMap(({ path, host, port }, index) => {
+    const other = listeners.slice(0, index).find((one) => {
+      const isSameHost = one.host === host || isAnyAddress(one.host) || isAnyAddress(host);
+      // Each gets a port of its own for 0.
+      return port !== 0 && one.port === port && isSameHost;
+    });
+    return other === undefined ? [] : [{ path, message: `is the port of ${other.path}` }];
+  });
 }
 
 /** Checks a bridge's files, which it would read only when it connects, perhaps much later. */

@@ -11,6 +11,7 @@ import { storeSchema } from './store-schema.js';
 /** Every key of the configuration with its default (CONTRACT 1 and 5). Units are in the names. */
 
 const LOOPBACK = '127.0.0.1';
+export const DEFAULT_TLS_HOST = '0.0.0.0';
 const MAX_PORT = 65_535;
 /** The largest packet MQTT 3.1.1 can express, 2.2.3: a remaining length of 268,435,455 bytes. */
 const MAX_MQTT_PACKET_BYTES = 268_435_455;
@@ -47,7 +48,7 @@ const s3Endpoint = z
   );
 
 const tls = z.strictObject({
-  host: host.default('0.0.0.0'),
+  host: host.default(DEFAULT_TLS_HOST),
   certFile: filePath,
   keyFile: filePath,
 });

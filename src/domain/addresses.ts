@@ -13,6 +13,11 @@ export function isLoopbackAddress(address: string): boolean {
   return version === 6 && loopback.check(address, 'ipv6');
 }
 
+/** Whether a listener at this address listens at all addresses of the machine. */
+export function isAnyAddress(address: string): boolean {
+  return address === '0.0.0.0' || address === '::';
+}
+
 /** Whether a host name or address, as a URL has it, is of this machine. */
 export function isLoopbackHost(hostName: string): boolean {
   const name = hostName.toLowerCase().replace(/^\[(.*)\]$/, '$1');

@@ -370,3 +370,27 @@ describe('plaintext', () => {
     expect(load({ yaml: `mqtt: { host: "${host}" }` }).mqtt.host).toBe(host);
   });
 });
+
+describe('listeners', () => {
+  const tls = 'tls: { certFile: a, keyFile: b }';
+  test.each([
+    ['mqtt: { port: 8080 }', 'http.port: is the port of mqtt.port'],
+    [`mqtt: { port: 8443 }\n${tls}`, 'http.tlsPort: is the port of mqtt.port'],
+    [`mqtt: { tlsPort: 8443 }\n${tls}`, 'http.tlsPort: is the port of mqtt.tlsPort'],
+    [
+      'mqtt: { port: 1, host: "::" }\nhttp: { port: 1 }\nallowPlaintext: true',
+      'http.port: is the port of mqtt.port',
+    ],
+  ])('with one address are a fault: %s', (yaml, fault) => {
+    const faults = faultsOf({ yaml }).map(({ path, message }) => `${path}: ${message}`);
+    expect(faults).toContain(fault);
+  });
+
+  test.each([
+    'mqtt: { port: 0, tlsPort: 0 }\nhttp: { port: 0, tlsPort: 0 }',
+    'mqtt: { tlsPort: 8443 }',
+    'mqtt: { port: 1 }\nhttp: { port: 1, host: "127.0.0.2" }',
+  ])('with addresses of their own are none: %s', (yaml) => {
+    expect(load({ yaml }).tls).toBeUndefined();
+  });
+});
