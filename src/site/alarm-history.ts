@@ -56,6 +56,8 @@ export interface AlarmQuery {
   /** Alarms recorded after this one, and so after the first page was read, are left out. */
   readonly upToSequence: number | undefined;
   readonly position: AlarmPosition | undefined;
+  /** Whether anybody still waits for the page; asked before each further round trip. */
+  readonly isAwaited?: (() => boolean) | undefined;
 }
 
 export interface AlarmPage {
@@ -68,10 +70,11 @@ export interface AlarmPage {
 /** Reads the history. */
 export interface AlarmHistory {
   /**
-   * Reads a page, full unless it is the last, in one round trip to the store.
+   * Reads a page, full unless it is the last or nobody waits for it, in one round trip to the store.
    *
    * There is one round trip more for each thousand alarms in between that came after the first page, or are in
-   * other states.
+   * other states. Such further ones are made for one page after another: all of them at once would keep the store
+   * from everything else.
    *
    * @throws GatewayError `store-unavailable`
    */

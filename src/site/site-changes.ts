@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { RecordChange } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
+import { StoreTurns } from '../store-turns.js';
 import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
 import { announce, noteConcerned, noteSite } from './site-announcements.js';
 import type { SiteEvents } from './site-events.js';
@@ -46,15 +47,13 @@ export interface PlannedChange<Result> {
  * gateway, by an earlier write that got no answer, or by a restored backup. Then the site is read again,
  * and the change is checked anew.
  *
- * The site is read at start; again when a write got no answer, as it may have been made; and regularly while
+ * The site is read at start; again when a write that got no answer was made all the same; and regularly while
  * records are lost or unreadable, as somebody may restore them. What has changed is announced likewise.
  */
 export class SiteChanges {
   readonly #options: SiteChangesOptions;
   readonly #stopping = new AbortController();
-  #turn: Promise<unknown> = Promise.resolve();
-  /** Counts how often the store gave no answer. */
-  #outages = 0;
+  readonly #turns = new StoreTurns();
   #revision = 0;
   #recheck: NodeJS.Timeout | undefined;
   #isReloading = false;
@@ -66,7 +65,7 @@ export class SiteChanges {
 
   /** @throws GatewayError `store-unavailable` */
   async start(): Promise<void> {
-    await this.#inTurn(() => this.#load());
+    await this.#turns.take(() => this.#load());
   }
 
   /**
@@ -77,7 +76,7 @@ export class SiteChanges {
    *   whether the change was made
    */
   make<Result>(actor: Actor, plan: () => PlannedChange<Result>): Promise<Result> {
-    return this.#inTurn(async () => {
+    return this.#turns.take(async () => {
       for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
         const planned = plan();
         if (await this.#store(actor, planned)) return planned.result;
@@ -87,8 +86,8 @@ export class SiteChanges {
     });
   }
 
-  /** Requests a reload, which is made as soon as the store answers. */
-  requestReload(): void {
+  /** Requests a reload, which is made as soon as the store answers, if the site has changed. */
+  #requestReload(): void {
     this.#isReloadWanted = true;
     if (this.#isReloading) return;
     this.#isReloading = true;
@@ -133,14 +132,27 @@ export class SiteChanges {
     while (this.#isReloadWanted) {
       this.#isReloadWanted = false;
       try {
-        await this.#inTurn(() => this.#load());
-        log.info({ part: 'site' }, 'site reloaded');
+        const isRead = await this.#turns.take(() => this.#loadIfChanged());
+        if (isRead) log.info({ part: 'site' }, 'site reloaded');
       } catch (error) {
         log.warn({ part: 'site', err: error }, 'failed to reload the site, retrying');
         await delay(RETRY_AFTER_MS, undefined, { signal: this.#stopping.signal });
       }
     }
     this.#isReloading = false;
+  }
+
+  /**
+   * Reads the site if it is another than the one known, or one with faulty records, which somebody may restore.
+   *
+   * A store that is full refuses one write after the other, and none of them has changed anything.
+   */
+  async #loadIfChanged(): Promise<boolean> {
+    const isFaulty = this.#recheck !== undefined;
+    const { store } = this.#options;
+    if (!isFaulty && (await this.#answered(store.revision())) === this.#revision) return false;
+    await this.#load();
+    return true;
   }
 
   async #load(): Promise<void> {
@@ -152,30 +164,19 @@ export class SiteChanges {
     announce(before, model, events);
     faults.report(state.findings);
     clearTimeout(this.#recheck);
+    this.#recheck = undefined;
     if (this.#stopping.signal.aborted || state.findings.every(isRepaired)) return;
-    this.#recheck = setTimeout(() => this.requestReload(), recheckMs).unref();
+    this.#recheck = setTimeout(() => this.#requestReload(), recheckMs).unref();
   }
 
-  /** Waits for the store; when it gives no answer, nobody else waits for it either, and the site is read again. */
+  /** Waits for the store; when it gives no answer, it is asked later whether the site has changed. */
   async #answered<Answer>(answer: Promise<Answer>): Promise<Answer> {
     try {
-      return await answer;
+      return await this.#turns.answered(answer);
     } catch (error) {
-      this.#outages++;
-      this.requestReload();
+      this.#requestReload();
       throw error;
     }
-  }
-
-  /** Runs the work after all other, unless the store gives no answer meanwhile. */
-  #inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const outages = this.#outages;
-    const turn = this.#turn.then(() => {
-      if (outages === this.#outages) return work();
-      throw new GatewayError('store-unavailable', 'The store does not answer.');
-    });
-    this.#turn = turn.catch(() => undefined);
-    return turn;
   }
 }
 

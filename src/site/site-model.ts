@@ -16,7 +16,7 @@ import type { DeviceKey, GroupKey, RoomKey } from './site-store.js';
 type RecordsById = { readonly [K in RecordKind]: Map<string, RecordOfKind[K]> };
 
 /**
- * The whole site in memory.
+ * The whole site in memory, every kind of record in the order of creation.
  *
  * Messages are enriched and permissions decided from it, without a round trip to the store. The store is
  * the authority: a change is made here once it is stored there (SiteChanges).
@@ -50,7 +50,7 @@ export class SiteModel {
   }
 
   locations(): Location[] {
-    return inOrder(this.#records.location.values());
+    return [...this.#records.location.values()];
   }
 
   location(id: string): Location | undefined {
@@ -63,7 +63,7 @@ export class SiteModel {
   }
 
   groupsOf(locationId: string): Group[] {
-    return inOrder(this.#records.group.values()).filter((group) => group.locationId === locationId);
+    return allWithin(locationId, this.#records.group.values());
   }
 
   group(id: string): Group | undefined {
@@ -77,7 +77,7 @@ export class SiteModel {
   }
 
   roomsOf(locationId: string): Room[] {
-    return inOrder(this.#records.room.values()).filter((room) => room.locationId === locationId);
+    return allWithin(locationId, this.#records.room.values());
   }
 
   room(id: string): Room | undefined {
@@ -113,11 +113,11 @@ export class SiteModel {
   }
 
   devices(): Device[] {
-    return inOrder(this.#records.device.values());
+    return [...this.#records.device.values()];
   }
 
   devicesOf(locationId: string): Device[] {
-    return this.devices().filter((device) => device.locationId === locationId);
+    return allWithin(locationId, this.#records.device.values());
   }
 
   /** The devices in any of these locations, groups or rooms. */
@@ -149,7 +149,7 @@ export class SiteModel {
   }
 
   accessTokens(): AccessToken[] {
-    return inOrder(this.#records['access-token'].values());
+    return [...this.#records['access-token'].values()];
   }
 
   accessToken(id: string): AccessToken | undefined {
@@ -215,8 +215,21 @@ function recordsById(
   };
 }
 
-function byId<T extends { readonly id: string }>(records: readonly T[]): Map<string, T> {
-  return new Map(records.map((record) => [record.id, record]));
+/** The records by id. The map keeps them in the order of creation: what is created later is put behind. */
+function byId<T extends { readonly id: string; readonly order: number }>(
+  records: readonly T[],
+): Map<string, T> {
+  const inOrder = records.toSorted((one, other) => one.order - other.order);
+  return new Map(inOrder.map((record) => [record.id, record]));
+}
+
+function allWithin<T extends { readonly locationId: string }>(
+  locationId: string,
+  records: Iterable<T>,
+): T[] {
+  const found: T[] = [];
+  for (const record of records) if (record.locationId === locationId) found.push(record);
+  return found;
 }
 
 function within<T extends { readonly locationId: string }>(
@@ -249,8 +262,4 @@ function idsBy<T extends { readonly id: string }>(
     else ids.push(record.id);
   }
   return idsByKey;
-}
-
-function inOrder<T extends { readonly order: number }>(records: Iterable<T>): T[] {
-  return [...records].sort((one, other) => one.order - other.order);
 }

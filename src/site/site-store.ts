@@ -12,6 +12,12 @@ export interface SiteStore {
    */
   load(): Promise<SiteState>;
   /**
+   * How many changes the site has had, by any gateway.
+   *
+   * @throws GatewayError `store-unavailable`
+   */
+  revision(): Promise<number>;
+  /**
    * Writes the records and the audit entry of one change, in one atomic call.
    *
    * @param revision the number of changes that the site has had, as the caller knows it

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { uuidBytes } from '../domain/notation.js';
 import type { AlarmFinder } from '../site/alarm-states.js';
+import { StoreTurns } from '../store-turns.js';
 import { alarmIdPlace } from './alarm-records.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';
@@ -23,6 +24,7 @@ export class AlarmFinderRedis implements AlarmFinder {
   readonly #redis: Redis;
   readonly #keys: Keys;
   readonly #devicesOf: (locationId: string) => readonly string[];
+  readonly #turns = new StoreTurns();
 
   /** @param devicesOf the ids of the devices that are in a location */
   constructor(redis: Redis, keys: Keys, devicesOf: (locationId: string) => readonly string[]) {
@@ -36,7 +38,11 @@ export class AlarmFinderRedis implements AlarmFinder {
       const present = new Set(this.#devicesOf(locationId));
       const found = await this.#newestOf([...present], locationId, alarmId);
       if (found !== undefined) return found;
-      const former = (await this.#recordedIn(locationId)).filter((id) => !present.has(id));
+      // Looking through all keys takes long: many at once would keep the store from everything else.
+      const recorded = await this.#turns.take(() =>
+        this.#turns.answered(this.#recordedIn(locationId)),
+      );
+      const former = recorded.filter((id) => !present.has(id));
       return this.#newestOf(former, locationId, alarmId);
     });
   }

@@ -9,6 +9,7 @@ import type {
   AlarmQuery,
   AlarmRecord,
 } from '../site/alarm-history.js';
+import { StoreTurns } from '../store-turns.js';
 import {
   kindNumber,
   type ReadPlace,
@@ -54,6 +55,7 @@ export class AlarmHistoryRedis implements AlarmHistory {
   readonly #redis: Redis;
   readonly #keys: Keys;
   readonly #log: Logger | undefined;
+  readonly #turns = new StoreTurns();
 
   constructor(redis: Redis, keys: Keys, log?: Logger) {
     this.#redis = redis;
@@ -63,10 +65,11 @@ export class AlarmHistoryRedis implements AlarmHistory {
 
   async page(query: AlarmQuery): Promise<AlarmPage> {
     let page = await this.#read(query);
-    while (page.isPaused) {
+    while (page.isPaused && query.isAwaited?.() !== false) {
       const { alarms, upToSequence, reached = query.position } = page;
       const limit = query.limit - alarms.length;
-      const rest = await this.#read({ ...query, limit, upToSequence, position: reached });
+      const further = { ...query, limit, upToSequence, position: reached };
+      const rest = await this.#turns.take(() => this.#turns.answered(this.#read(further)));
       page = { ...rest, alarms: [...alarms, ...rest.alarms], reached: rest.reached ?? reached };
     }
     const { alarms, upToSequence, isEnd, reached } = page;

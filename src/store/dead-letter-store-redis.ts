@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
+import { parseJson } from '../domain/notation.js';
 import type { DeadLetter, DeadLetterStore } from '../site/bridge-list.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';
@@ -34,7 +35,8 @@ export class DeadLetterStoreRedis implements DeadLetterStore {
 
   async list(bridge: string): Promise<DeadLetter[]> {
     const texts = await answering(() => this.#redis.lrange(this.#keys.deadLetters(bridge), 0, -1));
-    return texts.map((text) => letterSchema.parse(JSON.parse(text)));
+    // One that cannot be read must not hide the others.
+    return texts.flatMap((text) => letterSchema.safeParse(parseJson(text)).data ?? []);
   }
 
   async clear(bridge: string): Promise<void> {

@@ -1,3 +1,4 @@
+import { replyCode } from '../delivery/reply-code.js';
 import { GatewayError } from '../errors.js';
 
 /**
@@ -13,5 +14,19 @@ export async function answering<T>(call: () => Promise<T>): Promise<T> {
   } catch (error) {
     if (error instanceof GatewayError) throw error;
     throw new GatewayError('store-unavailable', 'The store does not answer.', { cause: error });
+  }
+}
+
+/**
+ * What is read of a key; undefined when it has another type, for somebody has overwritten it.
+ *
+ * Any other refusal says nothing about the key: the store may be busy with a script of somebody else.
+ */
+export async function unlessOfAnotherType<T>(reading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (replyCode(error) === 'WRONGTYPE') return undefined;
+    throw error;
   }
 }

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { z } from 'zod';
+import { parseJson } from '../domain/notation.js';
 import type { InvalidPublishStore, ListedInvalidPublish } from '../ingest/invalid-publishes.js';
 import type { InvalidPublishList, InvalidPublishRecord } from '../site/invalid-publish-list.js';
 import type { StoreHeadroom } from '../site/store-headroom.js';
@@ -68,7 +69,8 @@ export class InvalidPublishStoreRedis implements InvalidPublishStore, InvalidPub
     const texts = await answering(() =>
       this.#management.lrange(this.#keys.rejected(locationId), 0, -1),
     );
-    return texts.map((text) => recordSchema.parse(JSON.parse(text)));
+    // One that cannot be read must not hide the others.
+    return texts.flatMap((text) => recordSchema.safeParse(parseJson(text)).data ?? []);
   }
 }
 

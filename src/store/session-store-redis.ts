@@ -9,6 +9,7 @@ import type {
   SessionStore,
   StoredSessions,
 } from '../delivery/session-store.js';
+import { unlessOfAnotherType } from './failures.js';
 import type { Keys } from './keys.js';
 import { execute, runAtOnce } from './transaction.js';
 
@@ -140,16 +141,16 @@ export class SessionStoreRedis implements SessionStore {
 
   /** Reads one session; undefined, and that one left out, when its record is unreadable. */
   async #read(key: string): Promise<StoredSessions['sessions'][number] | undefined> {
-    const [fields, received] = await Promise.allSettled([
-      this.#redis.hgetall(this.#keys.session(key)),
-      this.#redis.hkeys(this.#keys.received(key)),
-    ]);
     // A key of another type is as unreadable as one with other fields.
-    const parsed = record.safeParse(fields.status === 'fulfilled' ? fields.value : undefined);
+    const [fields, received] = await Promise.all([
+      unlessOfAnotherType(this.#redis.hgetall(this.#keys.session(key))),
+      unlessOfAnotherType(this.#redis.hkeys(this.#keys.received(key))),
+    ]);
+    const parsed = record.safeParse(fields);
     if (!parsed.success) return undefined;
     const prefix = sessionKey(parsed.data.owner, '');
     if (!key.startsWith(prefix)) return undefined;
-    const known = identifiers.safeParse(received.status === 'fulfilled' ? received.value : []);
+    const known = identifiers.safeParse(received);
     const clientId = key.slice(prefix.length);
     return { key, clientId, ...parsed.data, received: known.data ?? [] };
   }

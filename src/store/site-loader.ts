@@ -46,7 +46,7 @@ export class SiteLoader {
    */
   load(): Promise<SiteState> {
     return answering(async () => {
-      const revision = Number(await this.#redis.get(this.#keys.siteRevision));
+      const revision = await this.revision();
       const found = new Set<string>();
       const pattern = this.#keys.sitePrefix + RECORD_PATTERN;
       for await (const keys of scannedKeys(this.#redis, pattern)) {
@@ -64,6 +64,11 @@ export class SiteLoader {
       };
       return withSoundReferences({ records, findings: [...findings, ...repairs], revision });
     });
+  }
+
+  /** @throws GatewayError `store-unavailable` */
+  revision(): Promise<number> {
+    return answering(async () => Number(await this.#redis.get(this.#keys.siteRevision)));
   }
 
   /** Loads the records of one kind, and puts ids that its set lacks back. */

@@ -33,6 +33,10 @@ export class SiteStoreRedis implements SiteStore {
     return ahead ?? this.#loader.load();
   }
 
+  revision(): Promise<number> {
+    return this.#loader.revision();
+  }
+
   change(changes: readonly RecordChange[], entry: AuditEntry, revision: number): Promise<boolean> {
     const writes = changes.flatMap((change) => this.#writesOf(change));
     const records = [this.#records.of(entry)];

@@ -47,6 +47,22 @@ it('reads the site by itself when it could not after a change by another gateway
   await expect.poll(() => model.location(location.id)?.name).toBe('B');
 });
 
+it('does not read the site again after a write that the store refused', async () => {
+  const { world, locations } = await start();
+  const { location, redis } = world;
+  const scans = async () => {
+    const [, calls = '0'] = /cmdstat_scan:calls=(\d+)/.exec(await redis.info('commandstats')) ?? [];
+    return Number(calls);
+  };
+  const before = await scans();
+  await redis.config('SET', 'maxmemory', 1);
+  const refused = locations.rename(GATEWAY_ACTOR, location.id, 'B');
+  await expect(refused).rejects.toMatchObject({ code: 'store-unavailable' });
+  await redis.config('SET', 'maxmemory', 0);
+  expect(await locations.rename(GATEWAY_ACTOR, location.id, 'C')).toMatchObject({ name: 'C' });
+  expect(await scans()).toBe(before);
+});
+
 it('finds that a store was emptied before it changes anything', async () => {
   const { world, locations } = await start();
   await world.redis.del(await world.redis.keys(`${world.keys.sitePrefix}*`));

@@ -88,3 +88,29 @@ it('keeps pages full and scripts short when thousands of alarms came after the f
   expect(alarms.map(({ detectedAtMs }) => detectedAtMs - START_MS)).toEqual([1, 0]);
   expect(next).toBeUndefined();
 });
+
+it('passes over alarms for one page after another, and for none that nobody waits for', async () => {
+  const world = new AlarmWorld(place);
+  const { redis } = world;
+  const sent = Array.from({ length: 2_500 }, (_, at) => world.alarm(fall(at), START_MS + at));
+  await world.logs.alarms.append(sent);
+  const send = redis.sendCommand.bind(redis);
+  let [underWay, most, left] = [0, 0, 20];
+  redis.sendCommand = (command, stream) => {
+    most = Math.max(most, ++underWay);
+    const ended = () => underWay--;
+    command.promise.then(ended, ended);
+    return send(command, stream);
+  };
+  // All have had their first thousand when the last of them asks.
+  const isAwaited = () => {
+    if (--left === 0) most = underWay;
+    return true;
+  };
+  const pages = Array.from({ length: left }, () => world.page({ states: ['resolved'], isAwaited }));
+  for (const { alarms, next } of await Promise.all(pages))
+    expect([alarms, next]).toEqual([[], undefined]);
+  expect(most).toBe(1);
+  const unwanted = () => world.page({ states: ['resolved'], isAwaited: () => false });
+  expect(await world.scriptsDuring(unwanted)).toBe(1);
+});

@@ -82,6 +82,11 @@ function accepted({ data, customData, footage: types, ...some }: SomeAlarm): New
   return { ...alarm, receivedAtMs: receivedAtMs - STEADY_BEHIND_MS };
 }
 
+/** The entry with a character for each byte of its payload: comparing buffers takes Vitest most of the time. */
+function readable<Entry extends { readonly payload: Buffer }>(entry: Entry) {
+  return { ...entry, payload: entry.payload.toString('latin1') };
+}
+
 it('renders stored alarms byte for byte as they were forwarded live', async () => {
   const world = new AlarmWorld(place);
   const batches = fc.array(someAlarm, { minLength: 1, maxLength: 10 });
@@ -94,12 +99,12 @@ it('renders stored alarms byte for byte as they were forwarded live', async () =
       const live = sent.flatMap(({ topic, payload, receivedAtMs, locationId, groupId }, at) => {
         const { sequence = 0, isNew = false } = appended[at] ?? {};
         const entry = { topic, payload, receivedAtMs, locationId, groupId };
-        return isNew ? [{ log: 'alarms', sequence, ...entry }] : [];
+        return isNew ? [readable({ log: 'alarms', sequence, ...entry })] : [];
       });
       expect(live.length).toBe(sent.length);
       // Read first without the places in memory, then with them.
-      expect(await logs.read('alarms', 0, 100)).toEqual(live);
-      expect(await logs.pick('alarms', [live.length])).toEqual(live.slice(-1));
+      expect((await logs.read('alarms', 0, 100)).map(readable)).toEqual(live);
+      expect((await logs.pick('alarms', [live.length])).map(readable)).toEqual(live.slice(-1));
     }),
     { numRuns: 300 },
   );

@@ -20,5 +20,8 @@ it('keeps the newest of a bridge within 16 MiB when payloads are large', async (
   const kept = (await store.list('hq')).map(({ atMs }) => atMs);
   expect(kept.length).toBeGreaterThan(20);
   expect(kept).toEqual(kept.map((_, index) => COUNT - index));
+  // What cannot be read hides nothing else.
+  await redis.lset(keys.deadLetters('hq'), 1, '{"atMs":1}');
+  expect(await store.list('hq')).toHaveLength(kept.length - 1);
   await server.remove();
 });

@@ -256,9 +256,9 @@ it('ends a credential, but nothing else, when a record turns out unreadable', as
   events.on('principalRemoved', (principal) => removed.push(principal));
   await redis.hset(keys.record('access-token', token.id), 'grants', 'x');
   await redis.del(keys.record('device', device.id));
-  world.changes.requestReload();
+  await world.changes.start();
   const principals = [`device:${device.id}`, principalKey({ type: 'token', ...token })];
-  await eventually(() => expect(ended).toEqual(principals));
+  expect(ended).toEqual(principals);
   expect(removed).toEqual([]);
   expect(principals.map((principal) => world.model.isUnreadable(principal))).toEqual([true, true]);
   await redis.srem(keys.idsOf('device'), device.id);
@@ -271,8 +271,8 @@ it('announces changes that a reload finds', async () => {
   const changed: string[] = [];
   world.events.on('deviceChanged', (id) => changed.push(id));
   await world.redis.hset(world.keys.record('room', world.room.id), 'name', 'Süd');
-  world.changes.requestReload();
-  await eventually(() => expect(changed).toEqual([world.placed.id]));
+  await world.changes.start();
+  expect(changed).toEqual([world.placed.id]);
 });
 
 describe('what belongs to the deleted goes with them', () => {

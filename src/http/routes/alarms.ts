@@ -146,6 +146,7 @@ async function readPage(
     limit,
     upToSequence: start?.upToSequence,
     position: start && { detectedAtMs: start.timeMs, sequence: start.sequence },
+    isAwaited: () => !c.env.outgoing.closed,
   });
   const urls = await footage.links(alarms, locationId, urlReceiver(c, publicUrl));
   const position = next && { timeMs: next.detectedAtMs, sequence: next.sequence, upToSequence };

@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest';
+import { Keys } from '../../src/store/keys.js';
+import { SessionStoreRedis } from '../../src/store/session-store-redis.js';
+import { RedisServer } from '../harness/redis-server.js';
+
+const CURSOR = { ackFloor: 7, deadLetters: 0, delivered: 7, expired: 0, dropped: 0 };
+const SESSION = {
+  ...{ key: 'token:1/nurse', clientId: 'nurse', owner: 'token:1', seenAtMs: 1 },
+  ...{ subscriptions: [], cursors: { alarms: CURSOR, messages: CURSOR } },
+};
+
+it('takes a session for unreadable when its key has another type, and not when the store refuses to read', async () => {
+  const server = await RedisServer.start();
+  const { redis } = server;
+  const keys = new Keys('sessions');
+  const store = new SessionStoreRedis(redis, keys);
+  await store.save(SESSION);
+  await store.save({ ...SESSION, key: 'token:1/overwritten' });
+  await redis.set(keys.session('token:1/overwritten'), 'x');
+  const { sessions, unreadable } = await store.load();
+  expect(sessions).toMatchObject([SESSION]);
+  expect(unreadable).toEqual(['token:1/overwritten']);
+  const permitted = [keys.sessions, keys.countedUpTo].map((key) => `~${key}`);
+  await redis.acl('SETUSER', 'default', 'resetkeys', ...permitted);
+  await expect(store.load()).rejects.toThrow('NOPERM');
+  await server.remove();
+});
