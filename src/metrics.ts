@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Histogram } from 'prom-client';
+import { Histogram } from 'prom-client';
 import type { Deliveries, Durations } from './delivery/deliveries.js';
 import { LOG_NAMES } from './delivery/log-entry.js';
 import type { ConsumingSession } from './delivery/session.js';
@@ -34,8 +34,6 @@ export interface MetricsSources {
 
 type Counted = readonly [value: string, count: number];
 
-/** Metrics of the process that are gauges by a counter's name; the same numbers are there by kind. */
-const MISNAMED = ['handles', 'requests', 'resources'].map((of) => `nodejs_active_${of}_total`);
 /** Of an HTTP request, in seconds: from a look into memory to a page of a long history. */
 const REQUEST_BUCKETS = [0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
 /** Consumers with series of their own; a scrape must not hold up alarms (FINDINGS S7). */
@@ -49,8 +47,7 @@ export class Metrics extends Scraped {
 
   constructor(sources: MetricsSources) {
     super();
-    collectDefaultMetrics({ register: this.registry });
-    for (const name of MISNAMED) this.registry.removeSingleMetric(name);
+    this.addProcess();
     this.#addConsumers(sources);
     this.#addAlarms(sources.deliveries);
     this.#addLimits(sources);

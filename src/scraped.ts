@@ -1,4 +1,4 @@
-import { Counter, Gauge, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 
 export type Labels = Readonly<Record<string, string>>;
 /** A value of a metric, and its labels. */
@@ -12,6 +12,12 @@ export interface Buckets {
   readonly bounds: readonly number[];
   readonly sum: number;
 }
+
+/** Once for the process, which may serve many times: their observers are never removed. */
+const processMetrics = new Registry();
+collectDefaultMetrics({ register: processMetrics });
+/** Gauges by a counter's name; the same numbers are there by kind. */
+const MISNAMED = ['handles', 'requests', 'resources'].map((of) => `nodejs_active_${of}_total`);
 
 /**
  * Metrics whose values are read when they are asked for.
@@ -31,6 +37,14 @@ export class Scraped {
   async metrics(): Promise<string> {
     const histograms = this.#histograms.map((render) => render());
     return [await this.registry.metrics(), ...histograms].join('\n');
+  }
+
+  /** Adds the metrics of the process: memory, processor time, event loop, garbage collection. */
+  addProcess(): void {
+    for (const { name } of processMetrics.getMetricsAsArray()) {
+      const metric = processMetrics.getSingleMetric(name);
+      if (metric !== undefined && !MISNAMED.includes(name)) this.registry.registerMetric(metric);
+    }
   }
 
   /** Adds a value that may rise and fall. */

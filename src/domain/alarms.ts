@@ -72,7 +72,7 @@ export type AlarmResult = { readonly alarm: Alarm } | { readonly reason: Invalid
  * Parses the payload of `devices/<deviceId>/alarms`.
  *
  * Lenient, because no alarm must be lost over a detail: a wrong time is replaced, an `id` that is
- * no UUID is kept in `data` and one is derived from it.
+ * no UUID is kept in `data`.
  */
 export function parseAlarm(
   payload: Uint8Array,
@@ -140,15 +140,19 @@ function believedTime(sent: unknown, receivedAtMs: number): Instant | undefined 
   return instant.timeMs < PLAUSIBLE_FROM_MS ? undefined : instant;
 }
 
+/** Nil and max (RFC 9562, 5.9 and 5.10) are what firmware sends that has none. */
+const NO_ID = /^(?:[0-]+|[f-]+)$/i;
+
 function isUuidText(value: unknown): value is string {
-  return typeof value === 'string' && isUuid(value);
+  return typeof value === 'string' && isUuid(value) && !NO_ID.test(value);
 }
 
 /**
  * Takes the id as sent, derives one, or makes a new one.
  *
  * A derived id must never make two alarms one. Without a plausible time there is nothing to derive
- * from: a device whose clock stands still would have a single alarm for ever.
+ * from: a device whose clock stands still would have a single alarm for ever, and so would one that
+ * sends the same text as its id each time, or counts from one again after a restart.
  * @param sentText JSON text of an `id` that is no UUID
  */
 function identify(
@@ -159,11 +163,10 @@ function identify(
   sentText: string | undefined,
 ): { readonly id: string; readonly isStable: boolean } {
   if (isUuidText(sent)) return { id: sent.toLowerCase(), isStable: true };
-  if (sent !== undefined && sent !== null) {
-    return { id: derivedId(deviceId, `id/${sentText}`), isStable: true };
-  }
   if (believed === undefined) return { id: newId(), isStable: false };
-  return { id: derivedId(deviceId, `${kind}/${instantName(believed)}`), isStable: true };
+  const event = `${kind}/${instantName(believed)}`;
+  const name = sent === undefined || sent === null ? event : `id/${sentText}/${event}`;
+  return { id: derivedId(deviceId, name), isStable: true };
 }
 
 /**

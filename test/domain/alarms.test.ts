@@ -173,12 +173,28 @@ describe('the id of an alarm', () => {
     }
   });
 
-  it('is derived from a sent one that is no UUID, which stays in the data', () => {
-    const alarm = alarmOf({ kind: 'fall', id: 'event-7' });
+  it('is derived from kind, time and a sent one that is no UUID, which stays in the data', () => {
+    const sent = { kind: 'fall', detectedAt, id: 'event-7' };
+    const alarm = alarmOf(sent);
     expect(isUuid(alarm.id)).toBe(true);
-    expect(alarm.data).toBe('{"id":"event-7"}');
-    expect(alarmOf({ kind: 'fall', id: 'event-7', x: 1 }).id).toBe(alarm.id);
-    expect(alarmOf({ kind: 'fall', id: 'event-8' }).id).not.toBe(alarm.id);
+    expect(alarm).toMatchObject({ data: '{"id":"event-7"}', idIsStable: true });
+    expect(alarmOf({ ...sent, x: 1 }).id).toBe(alarm.id);
+    expect(alarmOf({ ...sent, id: 'event-8' }).id).not.toBe(alarm.id);
+  });
+
+  it.each([
+    'bed-3',
+    '',
+    1,
+    '00000000-0000-0000-0000-000000000000',
+    'FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF',
+  ])('makes no two alarms one when a device sends %j with each', (id) => {
+    const alarm = alarmOf({ kind: 'fall', detectedAt, id });
+    expect(alarm.id).not.toBe(id);
+    expect(alarmOf({ kind: 'noise', detectedAt, id }).id).not.toBe(alarm.id);
+    const later = { kind: 'fall', detectedAt: '2026-11-21T09:59:59.001Z', id };
+    expect(alarmOf(later).id).not.toBe(alarm.id);
+    expect(alarmOf({ kind: 'fall', id }).id).not.toBe(alarmOf({ kind: 'fall', id }).id);
   });
 });
 
