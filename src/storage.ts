@@ -53,6 +53,7 @@ const ARCHIVE_INTERVAL_MS = 60_000;
 const DISK_INTERVAL_MS = 250;
 const RETAINED_INTERVAL_MS = 1_000;
 const FILES_INTERVAL_MS = 1_000;
+const LOSSES_INTERVAL_MS = 1_000;
 const SETTINGS_INTERVAL_MS = 30_000;
 const MIB = 1024 * 1024;
 /** Sizes of the audit trail: in the store's memory, and of a file before it is compressed. */
@@ -210,7 +211,10 @@ async function watchForLosses(
   const losses = new Losses({ store, audit, health, log, now });
   await losses.load();
   const file = new WitnessFile(join(config.dataDir, 'store-witness.json'), config.site, log);
-  const watch = new LossWatch({ redis, keys, file, losses, log, now });
+  const watch = new LossWatch({
+    ...{ redis, keys, file, losses, log, now },
+    intervalMs: LOSSES_INTERVAL_MS,
+  });
   await watch.start();
   releasers.add(() => watch.stop());
   return { losses, identity: () => watch.identity };

@@ -49,7 +49,7 @@ export interface ConnectionOptions extends StorePlace {
   readonly name: string;
   /** Prefix of every key, for a library whose own key names know none. */
   readonly keyPrefix?: string | undefined;
-  /** Timeout for a sign of life from a server on another machine. */
+  /** Timeout for a sign of life from a server on another machine, and for any command of the management. */
   readonly maxSilenceMs?: number | undefined;
 }
 
@@ -69,14 +69,15 @@ export function connectRedis(options: ConnectionOptions): StoreConnection {
  * Connects the management interface, whose commands fail soon and are never sent twice.
  */
 export function connectManagementRedis(options: ConnectionOptions): StoreConnection {
+  const timeoutMs = options.maxSilenceMs ?? MANAGEMENT_TIMEOUT_MS;
   const specific = {
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
-    commandTimeout: MANAGEMENT_TIMEOUT_MS,
+    commandTimeout: timeoutMs,
   };
   const redis = connect(options, specific, false);
-  breakOnTimeout(redis, options, MANAGEMENT_TIMEOUT_MS);
+  breakOnTimeout(redis, options, timeoutMs);
   return redis;
 }
 

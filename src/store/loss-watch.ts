@@ -8,8 +8,6 @@ import { Script } from './scripts.js';
 import { lossesOf } from './store-losses.js';
 import type { Witness, WitnessFile } from './store-witness.js';
 
-const INTERVAL_MS = 1_000;
-
 const number = z.coerce.number();
 const reply = z
   .tuple([z.string(), number, number, number, z.string(), z.enum(['0', '1']), number])
@@ -34,13 +32,14 @@ export interface LossWatchOptions {
   readonly log: Logger;
   /** The wall clock, as people read these times. */
   readonly now: () => number;
+  readonly intervalMs: number;
 }
 
 /**
  * Detects a store that was emptied, replaced or set back (FINDINGS R7, R9, R12).
  *
  * A file beside the store holds its identity, its numbers and its newest alarm. A short script that only
- * reads compares them at the start, after a reconnect, and every second.
+ * reads compares them at the start, after a reconnect, and at intervals.
  */
 export class LossWatch {
   readonly #options: LossWatchOptions;
@@ -67,7 +66,7 @@ export class LossWatch {
     this.#written = this.#known;
     await this.#attempt();
     this.#options.redis.on('ready', this.#onReady);
-    this.#timer = setInterval(this.#onReady, INTERVAL_MS);
+    this.#timer = setInterval(this.#onReady, this.#options.intervalMs);
   }
 
   /** Stops the watch and writes the newest numbers to the file. */
@@ -78,7 +77,7 @@ export class LossWatch {
     if (!this.#hasFailed) await this.#attempt();
   }
 
-  /** Compares once, logging the first failure of an outage; the next attempt is a second later. */
+  /** Compares once, logging the first failure of an outage. */
   #attempt(): Promise<void> {
     this.#checking ??= this.#check()
       .then(() => {

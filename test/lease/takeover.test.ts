@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Api, type TestDevice } from '../harness/api.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
@@ -15,6 +15,7 @@ const LEASE_SECONDS = 2;
 /** With room for a machine that is busy. */
 const HANDED_OVER_WITHIN_MS = 2_000;
 
+const TOOK_LEASE = 'took the lease of the store';
 const leaseLine = z.object({ epoch: z.number(), holder: z.string() });
 
 /** The ids of the alarms, by their names in these tests. */
@@ -31,22 +32,35 @@ let second: GatewayProcess;
 let home: Home;
 let device: TestDevice;
 let secondMqttUrl: string;
+/** Where the second answers HTTP while it stands by. */
+let secondUrl: string;
 
-async function openWorld(): Promise<void> {
+beforeAll(async () => {
   redis = await RedisServer.start('--appendonly', 'yes');
   first = await newGateway(await unusedPort());
   await first.start();
   home = await Home.at(first);
-  device = await home.device();
   const port = await unusedPort();
   secondMqttUrl = `mqtt://127.0.0.1:${port}`;
   second = await newGateway(port);
-}
+  secondUrl = await second.startStandingBy();
+});
 
-async function closeWorld(): Promise<void> {
-  first.signal('SIGCONT');
+afterAll(async () => {
   await Promise.all([first.remove(), second.remove()]);
   await redis.remove();
+});
+
+/**
+ * Has one gateway serve and the other stand by, with a device that has sent nothing yet.
+ *
+ * @returns how many lines the one that stands by has logged
+ */
+async function assign(serving: GatewayProcess, standingBy: GatewayProcess): Promise<number> {
+  if (!serving.isRunning) await serving.start();
+  if (!standingBy.isRunning) await standingBy.startStandingBy();
+  device = await new Api(serving).createDevice(home.locationId);
+  return standingBy.lines.length;
 }
 
 function newGateway(mqttPort: number): Promise<GatewayProcess> {
@@ -78,8 +92,16 @@ async function history(gateway: GatewayProcess): Promise<unknown[]> {
 }
 
 async function leaseOf(gateway: GatewayProcess, from = 0): Promise<z.infer<typeof leaseLine>> {
-  const line = await gateway.logged('took the lease of the store', from);
+  const line = await gateway.logged(TOOK_LEASE, from);
   return leaseLine.parse(JSON.parse(line));
+}
+
+/** The lease that the gateway took last. */
+async function lastLeaseOf(gateway: GatewayProcess): Promise<z.infer<typeof leaseLine>> {
+  return leaseOf(
+    gateway,
+    gateway.lines.findLastIndex((line) => line.includes(TOOK_LEASE)),
+  );
 }
 
 async function takesConnections(url: string): Promise<boolean> {
@@ -92,118 +114,38 @@ async function takesConnections(url: string): Promise<boolean> {
 }
 
 describe('two gateways on one external store', () => {
-  let url: string;
-
-  beforeAll(async () => {
-    await openWorld();
-    url = await second.startStandingBy();
-  });
-
-  afterAll(closeWorld);
-
   it('serves with the first, and the second stands by and says whose lease it is', async () => {
     const { epoch, holder } = await leaseOf(first);
     expect(epoch).toBe(1);
     const line = await second.logged('another gateway serves the site of this store');
     expect(leaseLine.parse(JSON.parse(line))).toEqual({ epoch, holder });
-    const ready = await fetch(`${url}/readyz`);
+    const ready = await fetch(`${secondUrl}/readyz`);
     expect(ready.status).toBe(503);
     expect(ready.headers.get('content-type')).toBe('application/problem+json');
     expect(await ready.json()).toMatchObject({
       ...{ code: 'standing-by', ready: false, instance: '/readyz' },
       faults: [expect.stringContaining(holder)],
     });
-    await raise(first, 'one');
-    expect(await history(first)).toEqual(['one']);
     const metrics = await new Api(first).request('GET', '/metrics');
     expect(await metrics.text()).toContain('gateway_lease_epoch 1');
   });
 
   it('answers over HTTP only that it lives and stands by, and closes MQTT, when it stands by', async () => {
-    const live = await fetch(`${url}/healthz`);
+    const live = await fetch(`${secondUrl}/healthz`);
     expect([live.status, await live.json()]).toEqual([200, { status: 'ok' }]);
     for (const path of ['/', '/care-homes', '/metrics', '/healthz/x']) {
-      const answer = await fetch(url + path, { method: path === '/' ? 'GET' : 'POST' });
+      const answer = await fetch(secondUrl + path, { method: path === '/' ? 'GET' : 'POST' });
       expect(answer.status).toBe(503);
       expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
       expect(await answer.json()).toMatchObject({ code: 'standing-by' });
     }
     expect(await takesConnections(secondMqttUrl)).toBe(false);
   });
-
-  it('ends at once when it is told to while it stands by, and leaves the lease to the other', async () => {
-    device = await home.device();
-    expect(await second.stop()).toBe(0);
-
-    await raise(first, 'after');
-    expect(await history(first)).toEqual(['after']);
-  });
-});
-
-describe('a takeover', () => {
-  beforeEach(openWorld);
-  afterEach(closeWorld);
-
-  it('is done at once when the gateway that serves is stopped, and nothing is lost or twice', async () => {
-    const clientId = 'durable';
-    const nurse = await RawClient.connect(first, home.viewer, { clientId, clean: false });
-    await nurse.subscribe([home.filter(device, 'alarms/#')]);
-    nurse.vanish();
-    await second.startStandingBy();
-    await raise(first, 'before');
-    const stoppedAtMs = performance.now();
-    const stopped = first.stop();
-    await second.ready();
-    await raise(second, 'after');
-    const tookMs = performance.now() - stoppedAtMs;
-
-    expect(await stopped).toBe(0);
-    expect(tookMs).toBeLessThan(HANDED_OVER_WITHIN_MS);
-    expect((await leaseOf(second)).epoch).toBe(2);
-    expect(await history(second)).toEqual(['before', 'after']);
-    const again = await RawClient.connect(second, home.viewer, { clientId, clean: false });
-    again.acknowledgeAll();
-    await again.until(
-      (packets) => packets.filter(({ cmd }) => cmd === 'publish').length === 2,
-      'the alarms did not come',
-    );
-  });
-
-  it('is done when the lease of a killed gateway has ended', async () => {
-    await second.startStandingBy();
-    await raise(first, 'before');
-    const killedAtMs = performance.now();
-    await first.kill();
-    await second.ready();
-
-    expect(performance.now() - killedAtMs).toBeLessThan(
-      LEASE_SECONDS * 1000 + HANDED_OVER_WITHIN_MS,
-    );
-    await raise(second, 'after');
-    expect(await history(second)).toEqual(['before', 'after']);
-    // The other stands by in its turn, and gives way no sooner than it must.
-    await first.startStandingBy();
-    await raise(second, 'at last');
-  });
-
-  it('waits for nothing when a killed gateway is started again on its data directory', async () => {
-    await raise(first, 'before');
-    await first.kill();
-    const from = first.lines.length;
-    await first.start();
-
-    expect((await leaseOf(first, from)).epoch).toBe(2);
-    expect(first.lines.slice(from).join()).not.toContain('standing by');
-    expect(await history(first)).toEqual(['before']);
-  });
 });
 
 describe('a store that is silent for longer than the lease', () => {
-  beforeEach(openWorld);
-  afterEach(closeWorld);
-
   it('leaves the lease where it is, and alarms go live meanwhile', async () => {
-    await second.startStandingBy();
+    await assign(first, second);
     const nurse = await home.nurse(device, 'alarms/#');
     const sensor = await RawClient.connect(first, device);
     process.kill(redis.processId, 'SIGSTOP');
@@ -221,35 +163,33 @@ describe('a store that is silent for longer than the lease', () => {
     expect(first.lines.join()).not.toContain('lost the lease');
     expect(second.lines.join()).not.toContain('took the lease');
     await nurse.end();
+    sensor.vanish();
   });
 });
 
 describe('a gateway that was paused while another took over', () => {
-  beforeEach(openWorld);
-  afterEach(closeWorld);
-
   it('stores and acknowledges nothing, closes its listeners and stands by', async () => {
-    await second.startStandingBy();
+    const from = await assign(first, second);
     const sensor = await RawClient.connect(first, device);
     sensor.send(alarm('before', 1));
     await sensor.next('puback');
     const { mqttUrl } = first;
     first.signal('SIGSTOP');
-    await second.ready();
+    await second.ready(from);
     sensor.send(alarm('while paused', 2));
     await raise(second, 'at the other');
-    const from = first.lines.length;
+    const pausedAt = first.lines.length;
     first.signal('SIGCONT');
     await sensor.closed();
 
     expect(sensor.packets.filter(({ cmd }) => cmd === 'puback')).toHaveLength(1);
-    await first.standingBy(from);
+    await first.standingBy(pausedAt);
     const { holder, epoch } = await leaseOf(second);
     const line = await first.logged('lost the lease to another gateway');
     expect(leaseLine.parse(JSON.parse(line))).toEqual({ holder, epoch });
     expect(epoch).toBe(2);
     // Said once, and not by each of its parts.
-    const loud = first.lines.slice(from).filter((each) => !each.includes('"level":30'));
+    const loud = first.lines.slice(pausedAt).filter((each) => !each.includes('"level":30'));
     expect(loud).toEqual([line]);
     expect(await takesConnections(mqttUrl)).toBe(false);
     expect(await history(second)).toEqual(['before', 'at the other']);
@@ -261,5 +201,72 @@ describe('a gateway that was paused while another took over', () => {
     await raise(first, 'while paused');
     await raise(first, 'at the other');
     expect(await history(first)).toEqual(['before', 'at the other', 'while paused']);
+  });
+});
+
+describe('a takeover', () => {
+  it('is done at once when the gateway that serves is stopped, and nothing is lost or twice', async () => {
+    const from = await assign(first, second);
+    const clientId = 'durable';
+    const nurse = await RawClient.connect(first, home.viewer, { clientId, clean: false });
+    await nurse.subscribe([home.filter(device, 'alarms/#')]);
+    nurse.vanish();
+    await raise(first, 'before');
+    const { epoch } = await lastLeaseOf(first);
+    const stoppedAtMs = performance.now();
+    const stopped = first.stop();
+    await second.ready(from);
+    await raise(second, 'after');
+    const tookMs = performance.now() - stoppedAtMs;
+
+    expect(await stopped).toBe(0);
+    expect(tookMs).toBeLessThan(HANDED_OVER_WITHIN_MS);
+    expect((await leaseOf(second, from)).epoch).toBe(epoch + 1);
+    expect(await history(second)).toEqual(['before', 'after']);
+    const again = await RawClient.connect(second, home.viewer, { clientId, clean: false });
+    again.acknowledgeAll();
+    await again.until(
+      (packets) => packets.filter(({ cmd }) => cmd === 'publish').length === 2,
+      'the alarms did not come',
+    );
+    again.vanish();
+  });
+
+  it('is done when the lease of a killed gateway has ended', async () => {
+    const from = await assign(second, first);
+    await raise(second, 'before');
+    const killedAtMs = performance.now();
+    await second.kill();
+    await first.ready(from);
+
+    expect(performance.now() - killedAtMs).toBeLessThan(
+      LEASE_SECONDS * 1000 + HANDED_OVER_WITHIN_MS,
+    );
+    await raise(first, 'after');
+    expect(await history(first)).toEqual(['before', 'after']);
+    // The other stands by in its turn, and gives way no sooner than it must.
+    await second.startStandingBy();
+    await raise(first, 'at last');
+  });
+
+  it('ends at once when it is told to while it stands by, and leaves the lease to the other', async () => {
+    await assign(first, second);
+    expect(await second.stop()).toBe(0);
+
+    await raise(first, 'after');
+    expect(await history(first)).toEqual(['after']);
+  });
+
+  it('waits for nothing when a killed gateway is started again on its data directory', async () => {
+    device = await new Api(first).createDevice(home.locationId);
+    await raise(first, 'before');
+    const { epoch } = await lastLeaseOf(first);
+    await first.kill();
+    const from = first.lines.length;
+    await first.start();
+
+    expect((await leaseOf(first, from)).epoch).toBe(epoch + 1);
+    expect(first.lines.slice(from).join()).not.toContain('standing by');
+    expect(await history(first)).toEqual(['before']);
   });
 });

@@ -2,12 +2,14 @@ import { readFile } from 'node:fs/promises';
 import { fillIn } from '../harness/fill-in.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import type { RedisPair } from '../harness/redis-pair.js';
+import type { Environment } from '../harness/running-gateway.js';
 
 /** The gateway of a box, from the very config/pair/gateway.yaml; not started yet. */
 export async function pairGateway(
   pair: Pick<RedisPair, 'sentinels' | 'password' | 'sentinelPassword'>,
+  environment: Environment = {},
 ): Promise<GatewayProcess> {
-  const gateway = await GatewayProcess.create();
+  const gateway = await GatewayProcess.create(environment);
   const sentinels = pair.sentinels.map((address) => `    - ${address}`).join('\n');
   await gateway.configure(
     fillIn(await readFile('config/pair/gateway.yaml', 'utf8'), [

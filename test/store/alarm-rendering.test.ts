@@ -106,7 +106,7 @@ it('renders stored alarms byte for byte as they were forwarded live', async () =
       expect((await logs.read('alarms', 0, 100)).map(readable)).toEqual(live);
       expect((await logs.pick('alarms', [live.length])).map(readable)).toEqual(live.slice(-1));
     }),
-    { numRuns: 300 },
+    { numRuns: 60 },
   );
 });
 
@@ -127,6 +127,6 @@ it('shows an alarm in the history with the names as of its receipt', async () =>
         ...{ receivedAtMs: wallReceivedAtMs, customData: some.customData },
       });
     }),
-    { numRuns: 200 },
+    { numRuns: 40 },
   );
 });

@@ -80,9 +80,9 @@ describe('the archive on the disk', () => {
         expect(await readAll(world.trail, query(chosen))).toEqual(expected);
         for (const { redis } of [stored, moved, world, hasty]) redis.disconnect();
       }),
-      { numRuns: 200 },
+      { numRuns: 40 },
     );
-  }, 120_000);
+  });
 
   it('is readable for the gateway’s own user only', async () => {
     const world = open();

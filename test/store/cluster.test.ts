@@ -96,7 +96,7 @@ describe('in a cluster', () => {
       changes.push(changed.catch(() => unavailable++));
     }, 1);
     await until(() => sent > 50, 'nothing was sent');
-    for (const target of [to, from, to, from, to]) {
+    for (const target of [to, from, to]) {
       const before = sent;
       await cluster.moveSlot(slot, target);
       await until(async () => (await portOf(redis)) === target.port, 'it does not go along');
@@ -139,20 +139,15 @@ describe('in a cluster', () => {
     expect(await redis.hget(key, 'holder')).toBe('');
   });
 
-  test.each(['killed', 'frozen'])('goes on at the replica when the primary is %s', async (how) => {
-    const site = `taken-over-${how}`;
+  // Last: it leaves the cluster with a primary that is frozen.
+  test('goes on at the replica when the primary is frozen', async () => {
+    const site = 'taken-over';
     const redis = connected(connectRedis, site);
     await redis.set(`{${site}}:before`, '1');
     await redis.wait(1, 5_000);
     const former = await primaryOf(site);
     const since = performance.now();
-    if (how === 'killed') await former.kill();
-    else former.freeze();
-    onTestFinished(async () => {
-      if (how === 'killed') await former.start();
-      else former.thaw();
-      await cluster.untilWhole();
-    });
+    former.freeze();
     expect(await redis.set(`{${site}}:during`, '1')).toBe('OK');
     expect(performance.now() - since).toBeLessThan(TAKEOVER_MS);
     expect(await redis.get(`{${site}}:before`)).toBe('1');

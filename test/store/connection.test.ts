@@ -15,6 +15,9 @@ import { StoreOutages } from '../../src/store/store-outages.js';
 import { CutProxy } from '../harness/cut-proxy.js';
 import { ask, recordingLog, temporaryDirectory, until } from './embedded-support.js';
 
+/** At least as long as the product waits between two attempts to connect. */
+const MAX_RETRY_DELAY_MS = 1_000;
+
 /** A server of the test's own, which can be ended, frozen and started again. */
 class Server {
   readonly directory = temporaryDirectory();
@@ -88,12 +91,20 @@ describe('the message path', () => {
   });
 
   test('keeps waiting after the 20 attempts at which ioredis gives up by default', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
     const server = new Server();
     const { redis } = connected(connectRedis, { socketPath: server.socketPath });
     const early = redis.set('a', '1').catch((error: unknown) => error);
     let attempts = 0;
-    redis.on('reconnecting', () => attempts++);
-    await vi.waitFor(() => expect(attempts).toBeGreaterThan(21), { timeout: 20_000 });
+    await new Promise<void>((resolve) => {
+      redis.on('reconnecting', () => {
+        vi.advanceTimersByTime(MAX_RETRY_DELAY_MS);
+        if (++attempts > 21) resolve();
+      });
+    });
+    redis.removeAllListeners('reconnecting');
+    vi.useRealTimers();
     await server.start();
     expect(await early).toBe('OK');
   });
@@ -222,7 +233,7 @@ describe('the management interface', () => {
     const network = await CutProxy.start({ port });
     onTestFinished(() => network.close());
     const url = `redis://127.0.0.1:${network.port}`;
-    const { redis, messages } = connected(connectManagementRedis, { url });
+    const { redis, messages } = connected(connectManagementRedis, { url, maxSilenceMs: 300 });
     await untilReady(redis, 5000);
     network.swallow();
     const unanswered = [redis.set('a', '1'), redis.set('b', '1')];
@@ -238,11 +249,11 @@ describe('the management interface', () => {
     const port = await freePort();
     await new Server(port).start();
     const url = `redis://127.0.0.1:${port}`;
-    const { redis, messages } = connected(connectManagementRedis, { url });
+    const { redis, messages } = connected(connectManagementRedis, { url, maxSilenceMs: 300 });
     await untilReady(redis, 5000);
     const id = await redis.client('ID');
-    const inTime = redis.blpop('nothing', 2);
-    const tooLate = expect(redis.blpop('nothing', 2)).rejects.toThrow('timed out');
+    const inTime = redis.blpop('nothing', 0.2);
+    const tooLate = expect(redis.blpop('nothing', 0.2)).rejects.toThrow('timed out');
     expect(await inTime).toBeNull();
     await tooLate;
     expect(await redis.client('ID')).toBe(id);

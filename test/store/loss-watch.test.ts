@@ -47,7 +47,7 @@ class World {
     const file = new WitnessFile(join(this.dataDir, 'store-witness.json'), site, log);
     const { losses } = this;
     const watch = new LossWatch({
-      ...{ redis, keys: new Keys(site), file, losses, log, now: Date.now },
+      ...{ redis, keys: new Keys(site), file, losses, log, now: Date.now, intervalMs: 50 },
     });
     await watch.start();
     this.#end = async () => {
