@@ -10,12 +10,14 @@ import {
 
 const ALONE = /on one machine only/;
 const REFUSAL = /nothing is acknowledged/;
+/** More than the timeout of the store, and two judgements of what is held. */
+const PENDING_MS = 1_000;
 /** A replica may be slow on a busy machine. */
 const PATIENT = { timeoutMs: 20_000 };
 
 /** Whether the promise is still pending after the store has answered others several times. */
-async function isPending(promise: Promise<unknown>, ms = 1_000): Promise<boolean> {
-  const later = new Promise<true>((resolve) => setTimeout(resolve, ms, true));
+async function isPending(promise: Promise<unknown>): Promise<boolean> {
+  const later = new Promise<true>((resolve) => setTimeout(resolve, PENDING_MS, true));
   return Promise.race([promise.then(() => false as const), later]);
 }
 
@@ -50,7 +52,7 @@ describe('a write', () => {
 
     const write = redis.set('{home}:one', 'during');
 
-    expect(await isPending(write, 1_500)).toBe(true);
+    expect(await isPending(write)).toBe(true);
     expect(store.faults.own.get('replicas-refusal')).toMatch(REFUSAL);
     // Others are read meanwhile.
     expect(await redis.get('{home}:one')).toBe('during');
@@ -63,7 +65,7 @@ describe('a write', () => {
   test('is answered after the timeout when it may go on alone', async () => {
     const primary = await startServer();
     const replica = await startReplica(primary);
-    const store = new ConfirmedStore(primary).start();
+    const store = new ConfirmedStore(primary, { timeoutMs: 1_000 }).start();
     const redis = store.repeating();
     await redis.set('{home}:one', 'before');
     replica.freeze();
@@ -71,12 +73,12 @@ describe('a write', () => {
     const startedMs = performance.now();
     await redis.set('{home}:one', 'during');
 
-    expect(performance.now() - startedMs).toBeGreaterThan(350);
+    expect(performance.now() - startedMs).toBeGreaterThan(950);
     expect(store.faults.elsewhere.get('replicas')).toMatch(ALONE);
     expect(store.faults.own.size).toBe(0);
     const aloneMs = performance.now();
     await redis.set('{home}:one', 'alone');
-    expect(performance.now() - aloneMs).toBeLessThan(200);
+    expect(performance.now() - aloneMs).toBeLessThan(950);
     replica.thaw();
     await vi.waitFor(() => expect(store.faults.all).toEqual([]), 5_000);
     await redis.set('{home}:one', 'after');
