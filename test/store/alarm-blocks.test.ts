@@ -60,7 +60,7 @@ async function expectListings(world: AlarmWorld, alarms: readonly Recorded[]): P
   const sorted = [...alarms].sort((one, other) => one.atMs - other.atMs);
   const [afterMs, beforeMs] = [sorted[300]?.atMs, sorted.at(-300)?.atMs];
   for (const deviceId of [undefined, world.deviceId]) {
-    for (const bounds of [{}, { afterMs }, { beforeMs }, { afterMs, beforeMs }]) {
+    for (const bounds of [{}, { afterMs, beforeMs }]) {
       for (const kinds of [['fall', 'noise'], ['noise']] satisfies AlarmKind[][]) {
         const { afterMs: after = 0, beforeMs: before = Number.POSITIVE_INFINITY } = bounds;
         const ids = sorted
@@ -132,7 +132,7 @@ it('reads the indexes of layout 3, and packs them as alarms come', async () => {
 
 it('packs an index into blocks as fast as large batches fill it', async () => {
   const world = new AlarmWorld(place);
-  for (let at = 0; at < 5_000; at += 250) {
+  for (let at = 0; at < 2_000; at += 250) {
     const batch = Array.from({ length: 250 }, (_, number) => {
       const detectedAt = new Date(START_MS + at + number).toISOString();
       return world.alarm({ id: newId(), kind: 'fall', detectedAt }, START_MS + at + number);
@@ -148,7 +148,7 @@ it('packs an index into blocks as fast as large batches fill it', async () => {
 
 it('takes at most 30 bytes for an alarm in each index of a long history', async () => {
   const world = new AlarmWorld(place);
-  const count = 10_000;
+  const count = 3_000;
   const alarms = Array.from({ length: count }, (_, number): Recorded => {
     return { id: newId(), kind: 'fall', atMs: START_MS + number };
   });

@@ -108,7 +108,7 @@ it('leaves nothing behind when the converted alarms have expired', async () => {
 
 it('continues after an interruption, and leaves present places alone', async () => {
   const world = new AlarmWorld(place);
-  const wheres = Array.from({ length: 2_500 }, (_, number) => ({ customData: `{"n":${number}}` }));
+  const wheres = Array.from({ length: 300 }, (_, number) => ({ customData: `{"n":${number}}` }));
   await world.logs.alarms.append(
     wheres.map((where, at) => world.alarm({ kind: 'fall', id: newId() }, START_MS + at, where)),
   );
@@ -118,7 +118,7 @@ it('continues after an interruption, and leaves present places alone', async () 
   const { redis, keys, deviceId, locationId } = world;
   await redis.hset(keys.record('device', deviceId), { name: 'Bett 1' });
   await redis.hset(keys.record('location', locationId), { name: 'Haus' });
-  for (const count of [2_500, 1_000]) {
+  for (const count of [300, 150]) {
     await downgrade(world, count);
     await carryOver(world);
     expect(await placesOf(world)).toEqual(present);

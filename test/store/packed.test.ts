@@ -55,7 +55,10 @@ it('passes text, bytes and numbers to a script unchanged', async () => {
     fc.double({ noDefaultInfinity: true, noNaN: true }).filter((one) => !Object.is(one, -0)),
   );
   const rows = fc.array(fc.array(value, { maxLength: 30 }), { maxLength: 20 });
-  await fc.assert(fc.asyncProperty(rows, (some) => expectUnpacked(redis, some)));
+  await fc.assert(
+    fc.asyncProperty(rows, (some) => expectUnpacked(redis, some)),
+    { numRuns: 40 },
+  );
   redis.disconnect();
 });
 
