@@ -6,12 +6,7 @@ import { GatewayError } from '../errors.js';
 import { removeDrafts, restoreIncompleteFiles } from './append-only-restore.js';
 import { createDataDirectory, lockDataDirectory } from './data-directory.js';
 import { OutputFollower } from './embedded-output.js';
-import {
-  createDirectories,
-  type EmbeddedPlace,
-  embeddedPlace,
-  removeSocketDirectory,
-} from './embedded-place.js';
+import { createStoreDirectory, type EmbeddedPlace, embeddedPlace } from './embedded-place.js';
 import { cutDamagedTail } from './embedded-repair.js';
 import { hasLoaded, obtainServer, type StoreServer, stopServer } from './embedded-server.js';
 
@@ -91,7 +86,7 @@ export class EmbeddedRedis {
     try {
       await createDataDirectory(dataDir);
       this.#unlock = lockDataDirectory(dataDir);
-      await createDirectories(this.#place);
+      await createStoreDirectory(this.#place);
       await this.#output.start();
       const server = await this.#bringUp();
       this.#supervision = this.#supervise(server);
@@ -105,10 +100,7 @@ export class EmbeddedRedis {
 
   async #shutDown(): Promise<void> {
     this.#running = false;
-    if (this.#server) {
-      await stopServer(this.#server, STOP_TIMEOUT_MS);
-      await removeSocketDirectory(this.#place);
-    }
+    if (this.#server) await stopServer(this.#server, STOP_TIMEOUT_MS);
     this.#server = undefined;
     await this.#output.stop();
     this.#unlock?.();

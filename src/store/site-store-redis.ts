@@ -5,9 +5,7 @@ import type { SiteState } from '../site/site-findings.js';
 import type { SiteStore } from '../site/site-store.js';
 import type { AuditRecords } from './audit/records.js';
 import { makeChange, type Write } from './change.js';
-import { answering } from './failures.js';
 import type { Keys } from './keys.js';
-import type { SiteAhead } from './site-ahead.js';
 import { SiteLoader } from './site-loader.js';
 import { recordFields } from './site-records.js';
 
@@ -17,20 +15,16 @@ export class SiteStoreRedis implements SiteStore {
   readonly #keys: Keys;
   readonly #records: AuditRecords;
   readonly #loader: SiteLoader;
-  readonly #ahead: SiteAhead | undefined;
 
-  /** @param ahead the site as it was read before the start */
-  constructor(redis: Redis, keys: Keys, records: AuditRecords, ahead?: SiteAhead) {
+  constructor(redis: Redis, keys: Keys, records: AuditRecords) {
     this.#redis = redis;
     this.#keys = keys;
     this.#records = records;
     this.#loader = new SiteLoader(redis, keys);
-    this.#ahead = ahead;
   }
 
-  async load(): Promise<SiteState> {
-    const ahead = await answering(async () => this.#ahead?.take(this.#redis));
-    return ahead ?? this.#loader.load();
+  load(): Promise<SiteState> {
+    return this.#loader.load();
   }
 
   revision(): Promise<number> {
