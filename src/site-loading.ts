@@ -16,9 +16,6 @@ import { SiteModel } from './site/site-model.js';
 import type { Storage } from './storage.js';
 import { loadSecret } from './store/secret-file.js';
 
-/** Interval of rereading a site with faulty records; reading 20,000 devices delays other work. */
-const RECHECK_MS = 300_000;
-
 /** The site in memory, its changes, and what is remembered about its clients. */
 export interface SiteParts {
   readonly model: SiteModel;
@@ -51,7 +48,6 @@ export async function loadSite(foundation: Foundation, storage: Storage): Promis
     events,
     faults,
     headroom,
-    recheckMs: RECHECK_MS,
     log,
     now,
   });

@@ -7,7 +7,6 @@ import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
 import { announce, noteConcerned, noteSite } from './site-announcements.js';
 import type { SiteEvents } from './site-events.js';
 import type { SiteFaults } from './site-faults.js';
-import { isRepaired } from './site-findings.js';
 import type { SiteModel } from './site-model.js';
 import type { SiteStore } from './site-store.js';
 import type { StoreHeadroom } from './store-headroom.js';
@@ -22,8 +21,6 @@ export interface SiteChangesOptions {
   readonly events: SiteEvents;
   readonly faults: SiteFaults;
   readonly headroom: StoreHeadroom;
-  /** Interval of rereading the site while the store has an inconsistency that it cannot repair. */
-  readonly recheckMs: number;
   readonly log: Logger;
   readonly now: () => number;
 }
@@ -47,15 +44,14 @@ export interface PlannedChange<Result> {
  * gateway, by an earlier write that got no answer, or by a restored backup. Then the site is read again,
  * and the change is checked anew.
  *
- * The site is read at start; again when a write that got no answer was made all the same; and regularly while
- * records are lost or unreadable, as somebody may restore them. What has changed is announced likewise.
+ * The site is read at start, and again when a write that got no answer was made all the same. What has changed
+ * is announced likewise.
  */
 export class SiteChanges {
   readonly #options: SiteChangesOptions;
   readonly #stopping = new AbortController();
   readonly #turns = new StoreTurns();
   #revision = 0;
-  #recheck: NodeJS.Timeout | undefined;
   #isReloading = false;
   #isReloadWanted = false;
 
@@ -98,7 +94,6 @@ export class SiteChanges {
   }
 
   stop(): void {
-    clearTimeout(this.#recheck);
     this.#stopping.abort();
   }
 
@@ -142,31 +137,22 @@ export class SiteChanges {
     this.#isReloading = false;
   }
 
-  /**
-   * Reads the site if it is another than the one known, or one with faulty records, which somebody may restore.
-   *
-   * A store that is full refuses one write after the other, and none of them has changed anything.
-   */
+  /** A store that is full refuses one write after the other, and none of them has changed anything. */
   async #loadIfChanged(): Promise<boolean> {
-    const isFaulty = this.#recheck !== undefined;
-    const { store } = this.#options;
-    if (!isFaulty && (await this.#answered(store.revision())) === this.#revision) return false;
+    const revision = await this.#answered(this.#options.store.revision());
+    if (revision === this.#revision) return false;
     await this.#load();
     return true;
   }
 
   async #load(): Promise<void> {
-    const { store, model, events, faults, recheckMs } = this.#options;
+    const { store, model, events, faults } = this.#options;
     const state = await this.#answered(store.load());
     const before = noteSite(model);
     model.load(state);
     this.#revision = state.revision;
     announce(before, model, events);
     faults.report(state.findings);
-    clearTimeout(this.#recheck);
-    this.#recheck = undefined;
-    if (this.#stopping.signal.aborted || state.findings.every(isRepaired)) return;
-    this.#recheck = setTimeout(() => this.#requestReload(), recheckMs).unref();
   }
 
   /** Waits for the store; when it gives no answer, it is asked later whether the site has changed. */

@@ -31,7 +31,7 @@ it('works again when a clock that was ahead is set back, though the expiry is re
     const now = () => nowMs;
     const changes = new SiteChanges({
       ...{ store, model, events: new SiteEvents(), faults: new SiteFaults(new Health(), log) },
-      ...{ headroom: new StoreHeadroom(), recheckMs: 60_000, log, now },
+      ...{ headroom: new StoreHeadroom(), log, now },
     });
     await changes.start();
     return new AccessTokens(changes, model, 'admin-token', now);

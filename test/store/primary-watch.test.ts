@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createLog } from '../../src/log.js';
-import { parseClusterNodes } from '../../src/store/cluster-nodes.js';
+import { parseClusterNodes } from '../../src/store/cluster-source.js';
 import { type Claim, PrimaryWatch } from '../../src/store/primary-watch.js';
 
 const log = createLog({ level: 'silent', destination: { write: () => undefined } });

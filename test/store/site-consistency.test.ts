@@ -7,7 +7,6 @@ import { CarryOver } from '../../src/store/carry-over.js';
 import { InvalidPublishStoreRedis } from '../../src/store/invalid-publish-store-redis.js';
 import { PresenceStoreRedis } from '../../src/store/presence-store-redis.js';
 import { guardWrites } from '../../src/store/write-guard.js';
-import { eventually } from '../chaos/faults.js';
 import { RedisServer } from '../harness/redis-server.js';
 import { SiteWorld } from './site-world.js';
 
@@ -199,7 +198,7 @@ describe('leaves out only unusable records', () => {
 });
 
 describe('faults', () => {
-  it('stay while a record is unreadable, and end once it is restored', async () => {
+  it('stay while a record is unreadable, and end with the start after it was restored', async () => {
     const world = await SiteWorld.create(server);
     const { redis, keys, device, placed, health } = world;
     const customData = async (text: string) => {
@@ -217,7 +216,8 @@ describe('faults', () => {
     expect(health.ready()).toBe(true);
     expect(world.logged.filter((line) => line.includes('"level":50'))).toHaveLength(1);
     await customData('{}');
-    await eventually(() => expect(health.faults()).toEqual([]));
+    await world.changes.start();
+    expect(health.faults()).toEqual([]);
     expect(world.model.device(device.id)?.customData).toBe('{}');
   });
 
@@ -241,7 +241,8 @@ describe('faults', () => {
     await world.changes.start();
     expect(world.health.faults()).toHaveLength(2);
     await world.redis.srem(world.keys.idsOf('room'), missing);
-    await eventually(() => expect(world.health.faults()).toHaveLength(1));
+    await world.changes.start();
+    expect(world.health.faults()).toHaveLength(1);
     expect(world.health.faults()[0]).toMatch(/^The store's list of devices lacked 2 devices, put/);
   });
 });
@@ -262,7 +263,8 @@ it('ends a credential, but nothing else, when a record turns out unreadable', as
   expect(removed).toEqual([]);
   expect(principals.map((principal) => world.model.isUnreadable(principal))).toEqual([true, true]);
   await redis.srem(keys.idsOf('device'), device.id);
-  await eventually(() => expect(world.model.isUnreadable(`device:${device.id}`)).toBe(false));
+  await world.changes.start();
+  expect(world.model.isUnreadable(`device:${device.id}`)).toBe(false);
 });
 
 it('announces changes that a reload finds', async () => {

@@ -21,8 +21,6 @@ import { AuditRecords } from '../../src/store/audit/records.js';
 import { Keys } from '../../src/store/keys.js';
 import { SiteStoreRedis } from '../../src/store/site-store-redis.js';
 
-const RECHECK_MS = 20;
-
 /** A site of its own in a real Redis: a location with a group, a room, two devices and a token. */
 export class SiteWorld {
   readonly redis: Redis;
@@ -55,7 +53,7 @@ export class SiteWorld {
     const faults = new SiteFaults(this.health, log);
     const { store, model, events } = this;
     this.changes = new SiteChanges({
-      ...{ store, model, events, faults, recheckMs: RECHECK_MS, log, now: () => 1 },
+      ...{ store, model, events, faults, log, now: () => 1 },
       headroom: new StoreHeadroom(),
     });
     onTestFinished(() => this.changes.stop());
