@@ -6,11 +6,7 @@ import { Gateway } from './gateway.js';
 import type { GatewayAddresses } from './listening.js';
 import { Releasers } from './releasers.js';
 import { StandingBy } from './standing-by.js';
-import {
-  connectManagementRedis,
-  connectRedis,
-  untilReady,
-} from './store/connection.js';
+import { connectManagementRedis, connectRedis, untilReady } from './store/connection.js';
 import { claimDataDirectory, createDataDirectory } from './store/data-directory.js';
 import { Keys } from './store/keys.js';
 import { holderName, Lease } from './store/lease.js';
