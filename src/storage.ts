@@ -144,7 +144,7 @@ export async function openStorage(options: Foundation): Promise<Storage> {
   const { losses, identity } = await watchForLosses(management, keys, audit, options);
   return {
     ...{ headroom, memory },
-    site: new SiteStoreRedis(management, keys, records),
+    site: new SiteStoreRedis(management, keys, records, options.store?.ahead),
     logs: new LogStore(writer, reader, keys, log, headroom),
     history: new AlarmHistoryRedis(management, keys, log),
     alarmFinder: (devicesOf) => new AlarmFinderRedis(management, keys, devicesOf),

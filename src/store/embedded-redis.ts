@@ -6,7 +6,12 @@ import { GatewayError } from '../errors.js';
 import { removeDrafts, restoreIncompleteFiles } from './append-only-restore.js';
 import { createDataDirectory, lockDataDirectory } from './data-directory.js';
 import { OutputFollower } from './embedded-output.js';
-import { createStoreDirectory, type EmbeddedPlace, embeddedPlace } from './embedded-place.js';
+import {
+  createDirectories,
+  type EmbeddedPlace,
+  embeddedPlace,
+  removeSocketDirectory,
+} from './embedded-place.js';
 import { cutDamagedTail } from './embedded-repair.js';
 import { hasLoaded, obtainServer, type StoreServer, stopServer } from './embedded-server.js';
 
@@ -86,7 +91,7 @@ export class EmbeddedRedis {
     try {
       await createDataDirectory(dataDir);
       this.#unlock = lockDataDirectory(dataDir);
-      await createStoreDirectory(this.#place);
+      await createDirectories(this.#place);
       await this.#output.start();
       const server = await this.#bringUp();
       this.#supervision = this.#supervise(server);
@@ -100,7 +105,10 @@ export class EmbeddedRedis {
 
   async #shutDown(): Promise<void> {
     this.#running = false;
-    if (this.#server) await stopServer(this.#server, STOP_TIMEOUT_MS);
+    if (this.#server) {
+      await stopServer(this.#server, STOP_TIMEOUT_MS);
+      await removeSocketDirectory(this.#place);
+    }
     this.#server = undefined;
     await this.#output.stop();
     this.#unlock?.();

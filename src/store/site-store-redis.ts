@@ -5,7 +5,9 @@ import type { SiteState } from '../site/site-findings.js';
 import type { SiteStore } from '../site/site-store.js';
 import type { AuditRecords } from './audit/records.js';
 import { makeChange, type Write } from './change.js';
+import { answering } from './failures.js';
 import type { Keys } from './keys.js';
+import type { SiteAhead } from './site-ahead.js';
 import { SiteLoader } from './site-loader.js';
 import { recordFields } from './site-records.js';
 
@@ -15,16 +17,20 @@ export class SiteStoreRedis implements SiteStore {
   readonly #keys: Keys;
   readonly #records: AuditRecords;
   readonly #loader: SiteLoader;
+  readonly #ahead: SiteAhead | undefined;
 
-  constructor(redis: Redis, keys: Keys, records: AuditRecords) {
+  /** @param ahead the site as it was read before the start */
+  constructor(redis: Redis, keys: Keys, records: AuditRecords, ahead?: SiteAhead) {
     this.#redis = redis;
     this.#keys = keys;
     this.#records = records;
     this.#loader = new SiteLoader(redis, keys);
+    this.#ahead = ahead;
   }
 
-  load(): Promise<SiteState> {
-    return this.#loader.load();
+  async load(): Promise<SiteState> {
+    const ahead = await answering(async () => this.#ahead?.take(this.#redis));
+    return ahead ?? this.#loader.load();
   }
 
   revision(): Promise<number> {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { checkServer } from '../../src/store/server-check.js';
@@ -223,13 +223,34 @@ describe('one data directory', () => {
   });
 });
 
-test('says that the data directory is too long when the path of its socket is', async () => {
-  const dataDir = join(temporaryDirectory(), 'long'.repeat(30));
-  await expect(embeddedRedis(dataDir).embedded.start()).rejects.toMatchObject({
-    code: 'start-failed',
-    detail: expect.stringMatching(
-      /^the path of the store's socket is longer than .* choose a shorter dataDir$/,
-    ),
+describe('a data directory whose socket path would be too long', () => {
+  const longDirectory = () => join(temporaryDirectory(), 'long'.repeat(30));
+
+  test('gets its socket elsewhere, for its own user only', async () => {
+    const dataDir = longDirectory();
+    const { embedded } = embeddedRedis(dataDir);
+    const directory = dirname(embedded.socketPath);
+    expect(directory.startsWith(dataDir)).toBe(false);
+    await embedded.start();
+    await set(embedded.socketPath, 'a');
+    expect(await get(embedded.socketPath, 'a')).toBe('kept');
+    expect(statSync(directory).mode & 0o777).toBe(0o700);
+    await embedded.stop();
+    expect(existsSync(directory)).toBe(false);
+    expect(embeddedRedis(longDirectory()).embedded.socketPath).not.toBe(embedded.socketPath);
+  });
+
+  test('is refused when others may write where the socket would be', async () => {
+    const { embedded } = embeddedRedis(longDirectory());
+    const directory = dirname(embedded.socketPath);
+    mkdirSync(directory);
+    onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+    chmodSync(directory, 0o777);
+    await expect(embedded.start()).rejects.toMatchObject({
+      code: 'start-failed',
+      detail: expect.stringContaining(directory),
+    });
+    expect(existsSync(directory)).toBe(true);
   });
 });
 
