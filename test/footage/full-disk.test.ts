@@ -76,37 +76,6 @@ it('refuses an upload unread when it would use the reserve', async ({ skip }) =>
   expect(filesIn(directory)).toHaveLength(1);
 });
 
-it('claims no more than the actual size for an upload of unknown length', async ({ skip }) => {
-  const opened = folderOnSmallDisk(8 * MIB);
-  if (opened === undefined) return skip('mounting a small file system is not permitted here');
-  const { folder } = opened;
-  let end = (): void => undefined;
-  const started = new Promise<void>((resolve) => {
-    end = resolve;
-  });
-  async function* slow(): AsyncGenerator<Uint8Array> {
-    yield Buffer.alloc(1024, 1);
-    await started;
-  }
-  const recording = newRecording(randomUUID(), 'video', 'video/mp4');
-  const kept = folder.receive({ recording, announcedBytes: undefined, chunks: slow() });
-  expect(await upload(folder, 3 * MIB, 3 * MIB)).toBe('kept');
-  end();
-  await kept;
-});
-
-it('counts the announced bytes of other uploads', async ({ skip }) => {
-  const opened = folderOnSmallDisk(8 * MIB);
-  if (opened === undefined) return skip('mounting a small file system is not permitted here');
-  const { folder } = opened;
-  const several = Array.from({ length: 4 }, () => upload(folder, 3 * MIB, 3 * MIB));
-  const results = await Promise.all(several);
-  expect(results.toSorted()).toEqual([
-    ...Array(2).fill('insufficient-storage'),
-    ...Array(2).fill('kept'),
-  ]);
-});
-
 it('ends an upload of more than the announced bytes when it reaches the reserve', async ({
   skip,
 }) => {

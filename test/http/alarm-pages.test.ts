@@ -242,6 +242,6 @@ it('lists exactly the alarms as of the first page when cursors are followed, wha
         await world.end();
       },
     ),
-    { numRuns: 100 },
+    { numRuns: 20 },
   );
 }, 120_000);

@@ -16,18 +16,31 @@ const WHITE_SPACE = [
   ...['\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff'],
 ].join('');
 
+let created: ReturnType<typeof createWorld> | undefined;
+
+/** A resource of each kind, for all tests: no request here moves or deletes any. */
+function world(gateway: TestGateway) {
+  created ??= createWorld(gateway);
+  return created;
+}
+
+async function createWorld(gateway: TestGateway) {
+  const locationId = await gateway.createLocation();
+  const { id: deviceId, secret } = await gateway.createCamera(locationId);
+  const place = await gateway.placeInGroup(locationId, deviceId);
+  return { secret, ids: { locationId, deviceId, ...place } };
+}
+
 /** Sends the same to every route that takes JSON, as a permitted caller; returns the answers. */
 async function everywhere(
   gateway: TestGateway,
   options: CallOptions,
   routes = routesOf().filter(takesJson),
 ): Promise<[name: string, answer: Answer][]> {
-  const locationId = await gateway.createLocation();
-  const { id: deviceId, secret } = await gateway.createCamera(locationId);
-  const ids = { locationId, deviceId, ...(await gateway.placeInGroup(locationId, deviceId)) };
+  const { ids, secret } = await world(gateway);
   const answers: [string, Answer][] = [];
   for (const { method, path } of routes) {
-    const own = DEVICE_PATHS.includes(path) ? basic(deviceId, secret) : {};
+    const own = DEVICE_PATHS.includes(path) ? basic(ids.deviceId, secret) : {};
     const headers = { ...options.headers, ...own };
     const answer = await gateway.admin(method, fill(path, ids), { ...options, headers });
     answers.push([`${method} ${path}`, answer]);
