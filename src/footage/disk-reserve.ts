@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises';
-import { GatewayError } from '../errors.js';
+import { diskFull } from './file-failures.js';
 
 /**
  * Keeps uploads from filling the disk.
@@ -26,10 +26,4 @@ export class DiskReserve {
     const { bavail, bsize } = await statfs(this.#directory);
     return bavail * bsize - this.#minFreeBytes;
   }
-}
-
-export function diskFull(cause?: unknown): GatewayError {
-  return new GatewayError('insufficient-storage', 'There is no room for this recording.', {
-    cause,
-  });
 }

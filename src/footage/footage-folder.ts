@@ -3,10 +3,10 @@ import { access, type FileHandle, link, mkdir, open, realpath, rm } from 'node:f
 import { dirname, join } from 'node:path';
 import { parseRecordingKey, type Recording } from '../domain/footage.js';
 import { newId } from '../domain/notation.js';
-import { GatewayError } from '../errors.js';
+import { GatewayError, systemErrorCode } from '../errors.js';
 import type { FootageFiles, RecordingFile, SignedRequest, Upload } from '../site/footage-store.js';
 import type { DiskReserve } from './disk-reserve.js';
-import { fileFailure, footageNotFound, isAbsent, systemCode } from './file-failures.js';
+import { fileFailure, footageNotFound, isAbsent } from './file-failures.js';
 import type { FootageQuota, Taken } from './footage-quota.js';
 import type { UrlSignatures } from './url-signatures.js';
 
@@ -185,7 +185,7 @@ async function publish(draft: string, path: string): Promise<void> {
   try {
     await link(draft, path);
   } catch (error) {
-    throw systemCode(error) === 'EEXIST' ? alreadyUploaded() : error;
+    throw systemErrorCode(error) === 'EEXIST' ? alreadyUploaded() : error;
   }
   const directory = await open(dirname(path), constants.O_RDONLY);
   try {

@@ -424,9 +424,9 @@ describe('pipelined requests', () => {
       },
     };
     const { port } = await start({ app });
-    const socket = await connected(port, requests(1_000));
+    const socket = await connected(port, requests(500));
     let received = '';
-    while (!received.includes('answer 999.')) received += (await once(socket, 'data'))[0];
+    while (!received.includes('answer 499.')) received += (await once(socket, 'data'))[0];
     const answers = [...received.matchAll(/answer (\d+)\./g)].map(([, number]) => Number(number));
     expect(answers).toEqual(answers.map((_, index) => index));
     expect(mostAtOnce).toBe(1);
@@ -575,7 +575,7 @@ describe('a slow body', () => {
         return new Response(await asked.text().catch(() => 'broken off'));
       },
     };
-    const { port } = await start({ app, bodyTimeoutMs: 300, stalledAfterMs: 20 });
+    const { port } = await start({ app, bodyTimeoutMs: 400, stalledAfterMs: 200 });
     const patient = await connected(port, request('/long'));
     const received = text(patient);
     expect(failure(await rawExchange(port, request('/short')))).toBe('408 request-timeout');

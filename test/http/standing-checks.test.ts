@@ -25,8 +25,12 @@ interface Sent {
 async function heldBack(port: number, { method, path, headers, body = BODY }: Sent) {
   const length = { 'Content-Length': Buffer.byteLength(body), 'Content-Type': 'application/json' };
   const options = { port, host: '127.0.0.1', method, path, agent: false };
-  const request = httpRequest({ ...options, headers: { ...length, ...headers } });
-  await new Promise((resolve) => request.write(body.slice(0, -1), resolve));
+  const waiting = { ...length, ...headers, Expect: '100-continue' };
+  const request = httpRequest({ ...options, headers: waiting });
+  request.flushHeaders();
+  // The gateway asks for the body once the guards have let the request pass.
+  await once(request, 'continue');
+  request.write(body.slice(0, -1));
   return async (): Promise<string> => {
     request.end(body.slice(-1));
     const [response] = await once(request, 'response');

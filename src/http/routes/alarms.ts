@@ -6,7 +6,9 @@ import { permittedGroups } from '../../domain/grants.js';
 import type { AlarmRecord } from '../../site/alarm-history.js';
 import type { FootageUrls } from '../../site/footage.js';
 import { CSV_CONTENT_TYPE, CSV_HEADER, CSV_MEDIA_TYPE, csvLine } from '../alarm-csv.js';
+import { bodyStream } from '../body-stream.js';
 import type { RouteServices } from '../dependencies.js';
+import { connectionOf } from '../http-connection.js';
 import { callerOf, checkAgain, type HttpApp, type HttpEnv } from '../http-env.js';
 import { JSON_MEDIA_TYPE } from '../json-body.js';
 import { jsonResponse, preparedJson, problems } from '../openapi.js';
@@ -19,7 +21,6 @@ import {
   placedAlarmText,
 } from '../schemas/alarm.js';
 import { devicePathSchema, locationPathSchema } from '../schemas/common.js';
-import { textStream } from '../text-stream.js';
 import { urlReceiver } from '../url-receiver.js';
 
 type Parameters = z.infer<typeof alarmQuerySchema>;
@@ -98,7 +99,9 @@ export function registerAlarms(app: HttpApp, services: RouteServices): void {
       checkAgain(c);
       return readPage(services, c, scope, { ...query, cursor });
     };
-    const body = textStream(c, csvLines(page, following), services.log);
+    const body = bodyStream(c, csvLines(page, following), services.log, () =>
+      connectionOf(c.env.incoming)?.turn(),
+    );
     return c.body(body, 200, { 'Content-Type': CSV_CONTENT_TYPE });
   });
 }
@@ -117,10 +120,10 @@ function pageText({ nextCursor, alarms }: Page): string {
 async function* csvLines(
   first: Page,
   following: (cursor: string) => Promise<Page>,
-): AsyncGenerator<string> {
-  yield CSV_HEADER;
+): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(CSV_HEADER);
   for (let page = first; ; page = await following(page.nextCursor)) {
-    yield page.alarms.map(({ record, urls }) => csvLine(record, urls)).join('');
+    yield Buffer.from(page.alarms.map(({ record, urls }) => csvLine(record, urls)).join(''));
     if (page.nextCursor === null) return;
   }
 }

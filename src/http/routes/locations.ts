@@ -7,8 +7,25 @@ import { createdHeaders } from '../created.js';
 import type { RouteServices } from '../dependencies.js';
 import { callerOf, type HttpApp, type HttpEnv } from '../http-env.js';
 import { createdResponse, jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
-import { locationPathSchema, nameBodySchema } from '../schemas/common.js';
-import { locationSchema, locationView } from '../schemas/location.js';
+import { idSchema, locationPathSchema, nameBodySchema } from '../schemas/common.js';
+
+const locationSchema = z
+  .object({
+    id: idSchema,
+    name: z.string().openapi({ example: 'Haus Birke' }),
+    devices: z.array(idSchema).openapi({
+      description: 'Ids of the assigned devices, as far as the access token covers them.',
+    }),
+  })
+  .openapi('Location');
+
+/** A location in a response. */
+function locationView(
+  location: Location,
+  deviceIds: readonly string[],
+): z.infer<typeof locationSchema> {
+  return { id: location.id, name: location.name, devices: [...deviceIds] };
+}
 
 const tags = ['Locations'];
 const collection = '/care-homes';
