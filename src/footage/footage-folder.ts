@@ -7,8 +7,8 @@ import { GatewayError, systemErrorCode } from '../errors.js';
 import type { FootageFiles, RecordingFile, SignedRequest, Upload } from '../site/footage-store.js';
 import type { DiskReserve } from './disk-reserve.js';
 import { fileFailure, footageNotFound, isAbsent } from './file-failures.js';
+import type { FolderFootageStore } from './folder-footage-store.js';
 import type { FootageQuota, Taken } from './footage-quota.js';
-import type { UrlSignatures } from './url-signatures.js';
 
 /** Access for the gateway's own user only. */
 export const DIRECTORY_MODE = 0o700;
@@ -23,7 +23,8 @@ const SYNC_EVERY_BYTES = 4 * 1024 * 1024;
 
 export interface FootageFolderOptions {
   readonly directory: string;
-  readonly signatures: UrlSignatures;
+  /** Signs the URLs. */
+  readonly store: Pick<FolderFootageStore, 'check'>;
   readonly reserve: DiskReserve;
   readonly quota: FootageQuota;
   /** Whether there is such a device: it may be deleted during an upload. */
@@ -46,7 +47,7 @@ export class FootageFolder implements FootageFiles {
   }
 
   authorize(request: SignedRequest): void {
-    this.#options.signatures.check(request);
+    this.#options.store.check(request);
   }
 
   async open(key: string): Promise<RecordingFile> {

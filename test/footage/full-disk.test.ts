@@ -7,8 +7,8 @@ import { expect, it, onTestFinished } from 'vitest';
 import { newRecording } from '../../src/domain/footage.js';
 import { GatewayError } from '../../src/errors.js';
 import { DiskReserve } from '../../src/footage/disk-reserve.js';
+import { FolderFootageStore } from '../../src/footage/folder-footage-store.js';
 import { FootageFolder } from '../../src/footage/footage-folder.js';
-import { UrlSignatures } from '../../src/footage/url-signatures.js';
 import { quotaOf } from './quota.js';
 
 const MIB = 1024 * 1024;
@@ -26,13 +26,13 @@ function folderOnSmallDisk(minFreeBytes: number) {
   if (!isMounted) return undefined;
   const directory = join(disk, 'footage');
   const reserve = new DiskReserve(disk, minFreeBytes);
-  const signatures = new UrlSignatures(Buffer.from('key'), Date.now);
+  const store = new FolderFootageStore(Buffer.from('key'), Date.now);
   const maxUploadBytes = DISK_BYTES * 2;
   return {
     disk,
     directory,
     folder: new FootageFolder({
-      ...{ directory, signatures, reserve, maxUploadBytes },
+      ...{ directory, store, reserve, maxUploadBytes },
       quota: quotaOf(directory),
       isKnown: () => true,
       steadyNow: Date.now,

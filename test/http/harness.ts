@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { FolderFootageStore } from '../../src/footage/folder-footage-store.js';
-import { UrlSignatures } from '../../src/footage/url-signatures.js';
 import type { FootageStore } from '../../src/site/footage-store.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
 import { Keys } from '../../src/store/keys.js';
@@ -130,7 +129,7 @@ export class TestGateway extends AskedGateway {
   get footageStore(): FootageStore {
     const key = readFileSync(join(this.running.dataDir, 'footage.key'), 'utf8');
     const now = () => Date.now() + this.aheadMs;
-    return new FolderFootageStore(new UrlSignatures(Buffer.from(key.trim()), now));
+    return new FolderFootageStore(Buffer.from(key.trim()), now);
   }
 
   async stop(): Promise<void> {

@@ -185,6 +185,6 @@ it('leaves nothing in two places, or in none, whatever the interleaving of reque
         expect(left.filter((key) => !before.includes(key))).toEqual([]);
       },
     ),
-    { numRuns: 15 },
+    { numRuns: 10 },
   );
 }, 120_000);

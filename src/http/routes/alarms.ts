@@ -12,6 +12,7 @@ import { connectionOf } from '../http-connection.js';
 import { callerOf, checkAgain, type HttpApp, type HttpEnv } from '../http-env.js';
 import { JSON_MEDIA_TYPE } from '../json-body.js';
 import { jsonResponse, preparedJson, problems } from '../openapi.js';
+import { urlReceiver } from '../public-url.js';
 import {
   alarmQuerySchema,
   alarmView,
@@ -21,7 +22,6 @@ import {
   placedAlarmText,
 } from '../schemas/alarm.js';
 import { devicePathSchema, locationPathSchema } from '../schemas/common.js';
-import { urlReceiver } from '../url-receiver.js';
 
 type Parameters = z.infer<typeof alarmQuerySchema>;
 

@@ -4,10 +4,10 @@ import { formatTime } from '../../domain/notation.js';
 import type { Device } from '../../domain/site.js';
 import type { PresenceView } from '../../site/presence-view.js';
 import { actorOf } from '../actor.js';
-import { createdHeaders } from '../created.js';
 import type { RouteServices } from '../dependencies.js';
 import type { HttpApp } from '../http-env.js';
 import { createdResponse, jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
+import { createdHeaders } from '../public-url.js';
 import {
   devicePathSchema,
   idSchema,

@@ -3,10 +3,10 @@ import type { Context } from 'hono';
 import { touchesLocation } from '../../domain/grants.js';
 import type { Location } from '../../domain/site.js';
 import { actorOf } from '../actor.js';
-import { createdHeaders } from '../created.js';
 import type { RouteServices } from '../dependencies.js';
 import { callerOf, type HttpApp, type HttpEnv } from '../http-env.js';
 import { createdResponse, jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
+import { createdHeaders } from '../public-url.js';
 import { idSchema, locationPathSchema, nameBodySchema } from '../schemas/common.js';
 
 const locationSchema = z
