@@ -1,6 +1,5 @@
 /** Problem details (RFC 9457), the shape of every failure; made only here. */
 
-import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { ERRORS, type ErrorCode, type FieldFault, GatewayError } from '../errors.js';
 
@@ -66,12 +65,6 @@ function faultsOf({ faults, detail }: GatewayError): readonly FieldFault[] {
 /** The caller's error for a thrown value; an unforeseen one is `internal-error`. */
 export function toGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown;
-  if (thrown instanceof HTTPException && thrown.status === 415) {
-    return new GatewayError('unsupported-media-type', 'The content type is not supported here.');
-  }
-  if (thrown instanceof HTTPException && thrown.status === 400) {
-    return new GatewayError('invalid-request', 'The request is malformed.');
-  }
   return new GatewayError('internal-error', SILENT_DETAIL, { cause: thrown });
 }
 

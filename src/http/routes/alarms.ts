@@ -5,7 +5,6 @@ import { ALARM_STATES } from '../../domain/alarm-states.js';
 import { permittedGroups } from '../../domain/grants.js';
 import type { AlarmRecord } from '../../site/alarm-history.js';
 import type { FootageUrls } from '../../site/footage.js';
-import { CSV_CONTENT_TYPE, CSV_HEADER, CSV_MEDIA_TYPE, csvLine } from '../alarm-csv.js';
 import { bodyStream } from '../body-stream.js';
 import type { RouteServices } from '../dependencies.js';
 import { connectionOf } from '../http-connection.js';
@@ -20,6 +19,7 @@ import {
   locationAlarmPageSchema,
   locationAlarmQuerySchema,
   placedAlarmText,
+  placedAlarmView,
 } from '../schemas/alarm.js';
 import { devicePathSchema, locationPathSchema } from '../schemas/common.js';
 
@@ -33,6 +33,19 @@ interface Scope {
 const tags = ['Alarms'];
 const NO_FOOTAGE: FootageUrls = { video: null, audio: null };
 
+const CSV_MEDIA_TYPE = 'text/csv';
+const CSV_CONTENT_TYPE = `${CSV_MEDIA_TYPE}; charset=utf-8; header=present`;
+
+const COLUMNS = [
+  ...['id', 'kind', 'detectedAt', 'receivedAt', 'deviceId', 'deviceName', 'roomId', 'roomName'],
+  ...['groupId', 'groupName', 'data', 'customData', 'video', 'audio'],
+  ...['state', 'acknowledgedById', 'acknowledgedByName', 'acknowledgedAt'],
+  ...['resolvedById', 'resolvedByName', 'resolvedAt', 'note'],
+];
+const LINE_END = '\r\n';
+const NEEDS_QUOTES = /[",\r\n]/;
+
+const CSV_HEADER = line(COLUMNS);
 const csvSchema = z.string().openapi({ example: CSV_HEADER });
 
 /** Adds CSV to the media types of a response. */
@@ -157,4 +170,25 @@ async function readPage(
     nextCursor: position === undefined ? null : cursors.encode(position, scope),
     alarms: alarms.map((record, index) => ({ record, urls: urls[index] ?? NO_FOOTAGE })),
   };
+}
+
+/** The line of an alarm, in the order of the columns; missing values are empty. */
+function csvLine(record: AlarmRecord, urls: FootageUrls): string {
+  const { id, kind, detectedAt, receivedAt, footage, ...view } = placedAlarmView(record, urls);
+  const { state, acknowledgedBy, acknowledgedAt, resolvedBy, resolvedAt, note } = view;
+  const { device, room, group, data, customData } = record;
+  return line([
+    ...[id, kind, detectedAt, receivedAt, device.id, device.name, room?.id, room?.name],
+    ...[group?.id, group?.name, data, customData, footage.video, footage.audio],
+    ...[state, acknowledgedBy?.id, acknowledgedBy?.name, acknowledgedAt],
+    ...[resolvedBy?.id, resolvedBy?.name, resolvedAt, note],
+  ]);
+}
+
+function line(fields: readonly (string | null | undefined)[]): string {
+  return fields.map((field) => quoted(field ?? '')).join(',') + LINE_END;
+}
+
+function quoted(field: string): string {
+  return NEEDS_QUOTES.test(field) ? `"${field.replaceAll('"', '""')}"` : field;
 }
