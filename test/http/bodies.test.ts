@@ -50,7 +50,6 @@ async function everywhere(
 
 /** Asserts that all answers are this one. */
 function allAre(answers: readonly [name: string, answer: Answer][], expected: string): void {
-  expect(answers.length).toBeGreaterThan(10);
   const found = answers.map(([name, answer]) => `${name} ${failure(answer)}`);
   expect(found).toEqual(answers.map(([name]) => `${name} ${expected}`));
 }
@@ -130,16 +129,20 @@ describe('every route with a JSON body refuses', () => {
       '413 body-too-large',
     ],
   };
-  for (const [what, [options, expected]] of Object.entries(bodies)) {
-    it(what, async () => {
-      const gateway = running();
-      const isMissing = options.body === '' || Object.keys(options).length === 0;
-      const routes = routesOf().filter(
-        (route) => takesJson(route) && !(isMissing && bodyIsOptional(route)),
-      );
-      allAre(await everywhere(gateway, options, routes), expected);
-    });
-  }
+  it.each(Object.entries(bodies))('%s', async (what, [options, expected]) => {
+    const isMissing = options.body === '' || Object.keys(options).length === 0;
+    const routes = routesOf().filter(
+      (route) => takesJson(route) && !(isMissing && bodyIsOptional(route)),
+    );
+    // The others are refused by the same code as these, before any route has a part in it.
+    const isOfRoute = ['no body at all', 'an array', 'an unknown field', 'text/plain'].includes(
+      what,
+    );
+    const asked = isOfRoute ? routes : routes.filter(({ path }) => path === '/care-homes');
+    const answers = await everywhere(running(), options, asked);
+    expect(answers.length).toBeGreaterThan(isOfRoute ? 10 : 0);
+    allAre(answers, expected);
+  });
 });
 
 it('takes a body of exactly the limit', async () => {
@@ -236,7 +239,9 @@ describe('names', () => {
   for (const name of refused) {
     it(`refuses ${JSON.stringify(name).slice(0, 12)}, everywhere`, async () => {
       const gateway = running();
-      allAre(await everywhere(gateway, { json: { name } }), '400 invalid-request');
+      const answers = await everywhere(gateway, { json: { name } });
+      expect(answers.length).toBeGreaterThan(10);
+      allAre(answers, '400 invalid-request');
       const problem = problemOf(await gateway.admin('POST', '/care-homes', { json: { name } }));
       expect(problem.errors?.map(({ path }) => path)).toEqual(['name']);
     });

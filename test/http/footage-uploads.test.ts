@@ -124,7 +124,7 @@ describe('a camera that announces a recording', () => {
   });
 
   it('is admitted by its secret after many wrong ones from its address', async () => {
-    const { gateway, camera } = await start(await startGateway(redis));
+    const { gateway, camera } = await start(await startGateway(redis, { hasStoppedClock: true }));
     const wrong = { headers: basic(camera.id, 'guess') };
     const head = [
       `POST /devices/${camera.id}/footage HTTP/1.1`,
