@@ -31,7 +31,6 @@ const WAITING = [
   'test/store/pair-gateway.test.ts',
   'test/store/cluster-gateway.test.ts',
   'test/chaos/pair/pair.test.ts',
-  'test/http/every-route.test.ts',
 ];
 
 /** Tests that measure time, or load the machine so that what others measure would be wrong. */

@@ -1,41 +1,44 @@
-/** The stable, public code of every way in which a request can fail. */
-export type ErrorCode =
-  | 'invalid-request'
-  | 'invalid-custom-data'
-  | 'invalid-cursor'
-  | 'unauthenticated'
-  | 'forbidden'
-  | 'not-found'
-  | 'location-not-found'
-  | 'device-not-found'
-  | 'room-not-found'
-  | 'group-not-found'
-  | 'access-token-not-found'
-  | 'bridge-not-found'
-  | 'loss-not-found'
-  | 'footage-not-found'
-  | 'method-not-allowed'
-  | 'upgrade-required'
-  | 'alarm-not-found'
-  | 'alarm-resolved'
-  | 'device-id-in-use'
-  | 'location-has-devices'
-  | 'room-has-devices'
-  | 'group-has-rooms'
-  | 'footage-already-uploaded'
-  | 'body-too-large'
-  | 'unsupported-media-type'
-  | 'headers-too-large'
-  | 'request-timeout'
-  | 'too-many-requests'
-  | 'range-not-satisfiable'
-  | 'insufficient-storage'
-  | 'store-unavailable'
-  | 'not-ready'
-  | 'standing-by'
-  | 'invalid-config'
-  | 'start-failed'
-  | 'internal-error';
+/** The status and title of every way in which a request can fail, by its stable, public code. */
+export const ERRORS = {
+  'invalid-request': { status: 400, title: 'Invalid request' },
+  'invalid-custom-data': { status: 400, title: 'Invalid custom data' },
+  'invalid-cursor': { status: 400, title: 'Invalid cursor' },
+  unauthenticated: { status: 401, title: 'Not authenticated' },
+  forbidden: { status: 403, title: 'Not permitted' },
+  'not-found': { status: 404, title: 'Not found' },
+  'location-not-found': { status: 404, title: 'Location not found' },
+  'device-not-found': { status: 404, title: 'Device not found' },
+  'room-not-found': { status: 404, title: 'Room not found' },
+  'group-not-found': { status: 404, title: 'Group not found' },
+  'access-token-not-found': { status: 404, title: 'Access token not found' },
+  'bridge-not-found': { status: 404, title: 'Bridge not found' },
+  'loss-not-found': { status: 404, title: 'Loss not found' },
+  'footage-not-found': { status: 404, title: 'Footage not found' },
+  'alarm-not-found': { status: 404, title: 'Alarm not found' },
+  'method-not-allowed': { status: 405, title: 'Method not allowed' },
+  'device-id-in-use': { status: 409, title: 'Device id in use' },
+  'location-has-devices': { status: 409, title: 'Location has devices' },
+  'room-has-devices': { status: 409, title: 'Room has devices' },
+  'group-has-rooms': { status: 409, title: 'Group has rooms' },
+  'alarm-resolved': { status: 409, title: 'Alarm resolved' },
+  'footage-already-uploaded': { status: 409, title: 'Footage already uploaded' },
+  'body-too-large': { status: 413, title: 'Body too large' },
+  'unsupported-media-type': { status: 415, title: 'Unsupported media type' },
+  'range-not-satisfiable': { status: 416, title: 'Range not satisfiable' },
+  'upgrade-required': { status: 426, title: 'Upgrade required' },
+  'headers-too-large': { status: 431, title: 'Headers too large' },
+  'request-timeout': { status: 408, title: 'Request timeout' },
+  'too-many-requests': { status: 429, title: 'Too many requests' },
+  'store-unavailable': { status: 503, title: 'Store unavailable' },
+  'not-ready': { status: 503, title: 'Not ready' },
+  'standing-by': { status: 503, title: 'Standing by' },
+  'insufficient-storage': { status: 507, title: 'Insufficient storage' },
+  'invalid-config': { status: 500, title: 'Internal error' },
+  'start-failed': { status: 500, title: 'Internal error' },
+  'internal-error': { status: 500, title: 'Internal error' },
+} as const;
+
+export type ErrorCode = keyof typeof ERRORS;
 
 /** A fault of an input: its dotted path (`name`, `grants.0.role`) and a message. */
 export interface FieldFault {

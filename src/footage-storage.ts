@@ -8,7 +8,6 @@ import { FootageQuota } from './footage/footage-quota.js';
 import { FootageRetention } from './footage/footage-retention.js';
 import { FOOTAGE_CHECK_MS, FootageWatch } from './footage/footage-watch.js';
 import { S3FootageStore } from './footage/s3-footage-store.js';
-import { UrlSignatures } from './footage/url-signatures.js';
 import type { Foundation } from './foundation.js';
 import { runRetention } from './retention-schedule.js';
 import { Footage } from './site/footage.js';
@@ -43,7 +42,7 @@ export async function openFootage(
     return { footage, footageFiles: undefined, origins: [store.origin] };
   }
   const directory = join(config.dataDir, 'footage');
-  const signatures = new UrlSignatures(await signingKey(config.dataDir, log), now);
+  const store = new FolderFootageStore(await signingKey(config.dataDir, log), now);
   const maxAgeMs = config.history.retentionDays * DAY_MS;
   const maxBytesOf = (deviceId: string) => principalLimits.ofDevice(deviceId).footageBytes;
   const steadyNow = steady.now;
@@ -62,7 +61,7 @@ export async function openFootage(
   const isKnown = (deviceId: string) => model.device(deviceId) !== undefined;
   const footageFiles = new FootageFolder({
     directory,
-    signatures,
+    store,
     reserve,
     quota,
     isKnown,
@@ -79,7 +78,7 @@ export async function openFootage(
   });
   const { publicUrl } = config.http;
   const origins = publicUrl === undefined ? [] : [new URL(publicUrl).origin];
-  const footage = new Footage(new FolderFootageStore(signatures), audit, now);
+  const footage = new Footage(store, audit, now);
   return { footage, footageFiles, origins };
 }
 

@@ -1,18 +1,5 @@
 import { statfs } from 'node:fs/promises';
-import { GatewayError } from '../errors.js';
-
-/** Disk space reserved for one upload. */
-export interface Claim {
-  /**
-   * Reserves this much more.
-   *
-   * @throws GatewayError `insufficient-storage`
-   */
-  extend(bytes: number): Promise<void>;
-  /** Notes how many bytes are on the disk now. */
-  use(bytes: number): void;
-  release(): void;
-}
+import { diskFull } from './file-failures.js';
 
 /**
  * Keeps uploads from filling the disk.
@@ -22,39 +9,16 @@ export interface Claim {
 export class DiskReserve {
   readonly #directory: string;
   readonly #minFreeBytes: number;
-  /** Bytes claimed by the uploads under way and not yet on the disk. */
-  #claimedBytes = 0;
 
-  /** @param directory must exist when `claim` or `check` is first called */
+  /** @param directory must exist when the disk is first asked */
   constructor(directory: string, minFreeBytes: number) {
     this.#directory = directory;
     this.#minFreeBytes = minFreeBytes;
   }
 
-  /** @throws GatewayError `insufficient-storage` */
-  async claim(bytes: number): Promise<Claim> {
-    let openBytes = 0;
-    const extend = async (more: number) => {
-      await this.#requireFree(more);
-      openBytes += more;
-      this.#claimedBytes += more;
-    };
-    await extend(bytes);
-    const use = (used: number) => {
-      const settled = Math.min(used, openBytes);
-      openBytes -= settled;
-      this.#claimedBytes -= settled;
-    };
-    return { extend, use, release: () => use(openBytes) };
-  }
-
-  /**
-   * Checks that the reserve is still free, whatever fills the disk.
-   *
-   * @throws GatewayError `insufficient-storage`
-   */
-  check(): Promise<void> {
-    return this.#requireFree(0);
+  /** @throws GatewayError `insufficient-storage` when so much more would use the reserve */
+  async require(bytes: number): Promise<void> {
+    if ((await this.roomBytes()) < bytes) throw diskFull();
   }
 
   /** How much more may be written. */
@@ -62,16 +26,4 @@ export class DiskReserve {
     const { bavail, bsize } = await statfs(this.#directory);
     return bavail * bsize - this.#minFreeBytes;
   }
-
-  async #requireFree(bytes: number): Promise<void> {
-    const roomBytes = await this.roomBytes();
-    const claimedBytes = bytes === 0 ? 0 : this.#claimedBytes;
-    if (roomBytes < claimedBytes + bytes) throw diskFull();
-  }
-}
-
-export function diskFull(cause?: unknown): GatewayError {
-  return new GatewayError('insufficient-storage', 'There is no room for this recording.', {
-    cause,
-  });
 }

@@ -1,14 +1,32 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Recording } from '../domain/footage.js';
-import { FOOTAGE_URL_VALID_MS, type FootageStore, type UrlTerms } from '../site/footage-store.js';
+import { GatewayError } from '../errors.js';
+import {
+  FOOTAGE_URL_VALID_MS,
+  type FootageStore,
+  type SignedRequest,
+  type UrlTerms,
+} from '../site/footage-store.js';
 import { objectPath } from './object-path.js';
-import type { UrlSignatures } from './url-signatures.js';
 
-/** Recordings in the gateway's own folder, received and served under `/footage/`. */
+type SignedMethod = SignedRequest['method'];
+
+/** The query exactly as issued: nothing added, repeated or reordered. */
+const QUERY = /^expires=([1-9]\d{0,11})&signature=([A-Za-z0-9_-]{43})$/;
+
+/**
+ * Recordings in the gateway's own folder, received and served under `/footage/`.
+ *
+ * URLs are signed with an HMAC-SHA256 over method, expiry and key.
+ */
 export class FolderFootageStore implements FootageStore {
-  readonly #signatures: UrlSignatures;
+  readonly #key: Buffer;
+  readonly #now: () => number;
 
-  constructor(signatures: UrlSignatures) {
-    this.#signatures = signatures;
+  /** @param key URLs stay valid over a restart with the same key; another key ends them all */
+  constructor(key: Buffer, now: () => number) {
+    this.#key = key;
+    this.#now = now;
   }
 
   async downloadUrl(key: string, terms: UrlTerms): Promise<string> {
@@ -19,8 +37,25 @@ export class FolderFootageStore implements FootageStore {
     return this.#url('PUT', key, terms);
   }
 
-  #url(method: 'GET' | 'PUT', key: string, { gatewayUrl, fromMs }: UrlTerms): string {
-    const query = this.#signatures.queryFor(method, key, fromMs + FOOTAGE_URL_VALID_MS);
+  /** @throws GatewayError `forbidden`, always the same, whatever is wrong */
+  check({ method, key, query }: SignedRequest): void {
+    const [, expires = '', signature = ''] = QUERY.exec(query) ?? [];
+    const given = Buffer.from(signature);
+    const expected = Buffer.from(this.#sign(method, key, expires));
+    const isOurs = given.length === expected.length && timingSafeEqual(given, expected);
+    if (!isOurs || Number(expires) * 1000 <= this.#now()) {
+      throw new GatewayError('forbidden', 'The URL is invalid or has expired.');
+    }
+  }
+
+  #url(method: SignedMethod, key: string, { gatewayUrl, fromMs }: UrlTerms): string {
+    const expires = String((fromMs + FOOTAGE_URL_VALID_MS) / 1000);
+    const query = `expires=${expires}&signature=${this.#sign(method, key, expires)}`;
     return `${gatewayUrl}/footage/${objectPath(key)}?${query}`;
+  }
+
+  #sign(method: SignedMethod, key: string, expires: string): string {
+    const bound = JSON.stringify([method, expires, key]);
+    return createHmac('sha256', this.#key).update(bound).digest('base64url');
   }
 }

@@ -3,12 +3,12 @@ import { access, type FileHandle, link, mkdir, open, realpath, rm } from 'node:f
 import { dirname, join } from 'node:path';
 import { parseRecordingKey, type Recording } from '../domain/footage.js';
 import { newId } from '../domain/notation.js';
-import { GatewayError } from '../errors.js';
+import { GatewayError, systemErrorCode } from '../errors.js';
 import type { FootageFiles, RecordingFile, SignedRequest, Upload } from '../site/footage-store.js';
-import type { Claim, DiskReserve } from './disk-reserve.js';
-import { fileFailure, footageNotFound, isAbsent, systemCode } from './file-failures.js';
+import type { DiskReserve } from './disk-reserve.js';
+import { fileFailure, footageNotFound, isAbsent } from './file-failures.js';
+import type { FolderFootageStore } from './folder-footage-store.js';
 import type { FootageQuota, Taken } from './footage-quota.js';
-import type { UrlSignatures } from './url-signatures.js';
 
 /** Access for the gateway's own user only. */
 export const DIRECTORY_MODE = 0o700;
@@ -20,12 +20,11 @@ export const DRAFTS = '.uploads';
  * which every alarm waits for.
  */
 const SYNC_EVERY_BYTES = 4 * 1024 * 1024;
-/** Bytes claimed at a time for an upload that does not announce its length. */
-const CLAIM_BYTES = 4 * 1024 * 1024;
 
 export interface FootageFolderOptions {
   readonly directory: string;
-  readonly signatures: UrlSignatures;
+  /** Signs the URLs. */
+  readonly store: Pick<FolderFootageStore, 'check'>;
   readonly reserve: DiskReserve;
   readonly quota: FootageQuota;
   /** Whether there is such a device: it may be deleted during an upload. */
@@ -48,7 +47,7 @@ export class FootageFolder implements FootageFiles {
   }
 
   authorize(request: SignedRequest): void {
-    this.#options.signatures.check(request);
+    this.#options.store.check(request);
   }
 
   async open(key: string): Promise<RecordingFile> {
@@ -88,20 +87,15 @@ export class FootageFolder implements FootageFiles {
       if (await exists(path)) throw alreadyUploaded();
       await mkdir(dirname(draft), { recursive: true, mode: DIRECTORY_MODE });
       await mkdir(dirname(path), { recursive: true, mode: DIRECTORY_MODE });
-      const claim = await reserve.claim(announcedBytes ?? 0);
+      await reserve.require(announcedBytes ?? 0);
       try {
-        await this.#write(
-          draft,
-          announcedBytes === undefined ? claimed(chunks, claim) : chunks,
-          claim,
-        );
+        await this.#write(draft, chunks);
         await publish(draft, path);
         if (!isKnown(recording.deviceId)) {
           await this.removeAllOf(recording.deviceId);
           throw footageNotFound();
         }
       } finally {
-        claim.release();
         await rm(draft, { force: true });
       }
     } catch (error) {
@@ -117,7 +111,7 @@ export class FootageFolder implements FootageFiles {
     return open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   }
 
-  async #write(draft: string, chunks: Upload['chunks'], claim: Claim): Promise<void> {
+  async #write(draft: string, chunks: Upload['chunks']): Promise<void> {
     const { reserve, maxUploadBytes, steadyNow } = this.#options;
     const handle = await open(draft, 'wx', FILE_MODE);
     try {
@@ -127,11 +121,11 @@ export class FootageFolder implements FootageFiles {
         totalBytes += chunk.length;
         unsyncedBytes += chunk.length;
         if (totalBytes > maxUploadBytes) throw this.#tooLarge();
+        // Whatever fills the disk: this upload, others, or something else.
+        await reserve.require(chunk.length);
         await handle.writeFile(chunk);
-        claim.use(chunk.length);
         if (unsyncedBytes < SYNC_EVERY_BYTES) continue;
         await handle.datasync();
-        await reserve.check();
         unsyncedBytes = 0;
       }
       // A recording's age counts from the end of the upload, by the retention's clock.
@@ -156,20 +150,6 @@ export class FootageFolder implements FootageFiles {
 async function* counted(chunks: Upload['chunks'], taken: Taken): AsyncGenerator<Uint8Array> {
   for await (const chunk of chunks) {
     taken.take(chunk.length);
-    yield chunk;
-  }
-}
-
-/** Claims space for an upload of unannounced length, a piece in advance. */
-async function* claimed(chunks: Upload['chunks'], claim: Claim): AsyncGenerator<Uint8Array> {
-  let leftBytes = 0;
-  for await (const chunk of chunks) {
-    if (chunk.length > leftBytes) {
-      const moreBytes = Math.max(CLAIM_BYTES, chunk.length);
-      await claim.extend(moreBytes);
-      leftBytes += moreBytes;
-    }
-    leftBytes -= chunk.length;
     yield chunk;
   }
 }
@@ -206,7 +186,7 @@ async function publish(draft: string, path: string): Promise<void> {
   try {
     await link(draft, path);
   } catch (error) {
-    throw systemCode(error) === 'EEXIST' ? alreadyUploaded() : error;
+    throw systemErrorCode(error) === 'EEXIST' ? alreadyUploaded() : error;
   }
   const directory = await open(dirname(path), constants.O_RDONLY);
   try {

@@ -2,9 +2,8 @@ import { OpenAPIHono } from '@hono/zod-openapi';
 import { isLoopbackAddress } from '../domain/addresses.js';
 import { FailedLogins } from '../site/failed-logins.js';
 import { Access } from './access.js';
-import { authentication } from './authentication.js';
+import { authentication, deviceAuthentication } from './authentication.js';
 import type { HttpDependencies, RouteServices } from './dependencies.js';
-import { deviceAuthentication } from './device-authentication.js';
 import type { HttpApp, HttpEnv } from './http-env.js';
 import { jsonBody } from './json-body.js';
 import { PageCursors } from './page-cursor.js';
@@ -45,8 +44,7 @@ const FREE_FAILURES = 100;
  * routes above `refuseUnknownParameters` have rules of their own for their query.
  */
 export function createHttpApp(dependencies: HttpDependencies): HttpApp {
-  const { accessTokens, denials, health, log, maxBodyBytes, model, elapsed, version } =
-    dependencies;
+  const { denials, health, log, maxBodyBytes, model, elapsed, version } = dependencies;
   const app: HttpApp = new OpenAPIHono<HttpEnv>({ defaultHook: rejectInvalid });
   app.onError(errorResponder(log, denials));
   app.use(requestContext(dependencies));
@@ -69,7 +67,8 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   const { watch } = dependencies;
   const counted = { free: FREE_FAILURES, isBehindProxy, watch };
   const failedLogins = new FailedLogins({ ...counted, now: elapsed });
-  const authenticate = authentication(accessTokens, failedLogins, denials);
+  const authenticators = { ...dependencies, failedLogins };
+  const authenticate = authentication(authenticators);
   const access = new Access(model);
   registerMetrics(app, {
     metrics: dependencies.metrics,
@@ -80,8 +79,7 @@ export function createHttpApp(dependencies: HttpDependencies): HttpApp {
   });
   const readsJson = jsonBody(maxBodyBytes);
   const readsOptionalJson = jsonBody(maxBodyBytes, '{}');
-  const { devices } = dependencies;
-  const authenticateDevice = deviceAuthentication(devices, failedLogins, denials);
+  const authenticateDevice = deviceAuthentication(authenticators);
   registerFootageUploads(app, { ...dependencies, readsJson, authenticateDevice });
   app.use(authenticate);
 

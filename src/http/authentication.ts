@@ -3,12 +3,23 @@ import { looksGenerated } from '../domain/credentials.js';
 import { GatewayError } from '../errors.js';
 import { type AccessTokens, ADMIN_TOKEN_ID } from '../site/access-tokens.js';
 import type { Denials } from '../site/denials.js';
-import type { FailedLogins } from '../site/failed-logins.js';
+import type { Devices } from '../site/devices.js';
+import type { FailedLogins, LoginAttempt } from '../site/failed-logins.js';
 import { actorOf, addressOf, requestDetails } from './actor.js';
 import { addStandingCheck, type HttpEnv } from './http-env.js';
 
 /** RFC 6750, 2.1; the scheme is case-insensitive (RFC 9110, 11.1). */
 const BEARER = /^Bearer +(\S+)$/i;
+const CHALLENGE = 'Basic realm="care-home-gateway", charset="UTF-8"';
+/** RFC 7617, 2; the scheme is case-insensitive (RFC 9110, 11.1). */
+const BASIC = /^Basic +([A-Za-z0-9+/]+={0,2})$/i;
+
+export interface Authenticators {
+  readonly accessTokens: AccessTokens;
+  readonly devices: Devices;
+  readonly failedLogins: FailedLogins;
+  readonly denials: Denials;
+}
 
 /**
  * Requires a valid access token. Who has one that the gateway generated never waits (`FailedLogins`).
@@ -16,27 +27,16 @@ const BEARER = /^Bearer +(\S+)$/i;
  * Any other can only be meant for the admin token. A request without a token guesses nothing and is
  * not counted.
  */
-export function authentication(
-  accessTokens: AccessTokens,
-  failedLogins: FailedLogins,
-  denials: Denials,
-): MiddlewareHandler<HttpEnv> {
+export function authentication(services: Authenticators): MiddlewareHandler<HttpEnv> {
+  const { accessTokens } = services;
   return async (c, next) => {
     const token = BEARER.exec(c.req.header('Authorization') ?? '')?.[1];
-    if (token === undefined) {
-      throw new GatewayError('unauthenticated', 'An access token is required.');
-    }
+    if (token === undefined) throw unauthenticated('An access token is required.');
     const principal = accessTokens.authenticateBearer(token);
-    const { result, waitMs } = failedLogins.judge({
-      ...{ address: addressOf(c) ?? '', secret: token },
-      name: looksGenerated(token) ? undefined : ADMIN_TOKEN_ID,
-      isValid: principal?.type === 'token',
-    });
-    if (principal?.type !== 'token' || result !== 'admitted') {
-      denials.addFailedLogin(actorOf(c), requestDetails(c));
-      if (result === 'ignored') throw tooManyFailures(c, waitMs);
-      throw invalidToken();
-    }
+    const name = looksGenerated(token) ? undefined : ADMIN_TOKEN_ID;
+    const isValid = principal?.type === 'token';
+    const isAdmitted = judge(c, services, { name, secret: token, isValid });
+    if (!isValid || !isAdmitted) throw invalidToken();
     c.set('caller', { id: principal.id, grants: principal.grants });
     addStandingCheck(c, () => {
       if (accessTokens.principal(principal.id) === undefined) throw invalidToken();
@@ -45,12 +45,66 @@ export function authentication(
   };
 }
 
-/** The answer to a login that is ignored (`LoginVerdict`). */
-export function tooManyFailures(c: Context<HttpEnv>, waitMs: number): GatewayError {
+/**
+ * Lets only a device through that shows its id and its secret by HTTP Basic, and only on a path of its
+ * own: any other id is 403, whether or not there is such a device.
+ */
+export function deviceAuthentication(services: Authenticators): MiddlewareHandler<HttpEnv> {
+  const { devices } = services;
+  return async (c, next) => {
+    c.set('challenge', CHALLENGE);
+    const encoded = BASIC.exec(c.req.header('Authorization') ?? '')?.[1];
+    if (encoded === undefined) throw unauthenticated("A device's id and secret are required.");
+    const { id, secret } = credentialsOf(encoded);
+    const device = devices.authenticate(id, secret);
+    const name = devices.has(id) ? id : undefined;
+    const isAdmitted = judge(c, services, { name, secret, isValid: device !== undefined });
+    if (device === undefined || !isAdmitted) throw invalidCredentials();
+    c.set('device', device);
+    addStandingCheck(c, () => {
+      if (devices.authenticate(device.id, secret) === undefined) throw invalidCredentials();
+    });
+    if (c.req.param('deviceId')?.toLowerCase() !== device.id) {
+      throw new GatewayError('forbidden', 'A device may do this for itself only.');
+    }
+    await next();
+  };
+}
+
+/**
+ * Whether the login is admitted; one that is not is noted for the audit trail.
+ *
+ * @throws GatewayError `too-many-requests` to a login that is ignored (`LoginVerdict`)
+ */
+function judge(
+  c: Context<HttpEnv>,
+  { failedLogins, denials }: Authenticators,
+  attempt: Omit<LoginAttempt, 'address'>,
+): boolean {
+  const { result, waitMs } = failedLogins.judge({ address: addressOf(c) ?? '', ...attempt });
+  if (result === 'admitted') return true;
+  denials.addFailedLogin(actorOf(c), requestDetails(c));
+  if (result === 'failed') return false;
   c.header('Retry-After', String(Math.ceil(waitMs / 1000)));
-  return new GatewayError('too-many-requests', 'Too many invalid credentials; wait.');
+  throw new GatewayError('too-many-requests', 'Too many invalid credentials; wait.');
 }
 
 function invalidToken(): GatewayError {
-  return new GatewayError('unauthenticated', 'The access token is not valid.');
+  return unauthenticated('The access token is not valid.');
+}
+
+function invalidCredentials(): GatewayError {
+  return unauthenticated('The id or the secret is not valid.');
+}
+
+function unauthenticated(detail: string): GatewayError {
+  return new GatewayError('unauthenticated', detail);
+}
+
+/** The id, in lower case, ends at the first colon (RFC 7617, 2); the secret is compared as bytes. */
+function credentialsOf(encoded: string): { id: string; secret: Uint8Array } {
+  const bytes = Buffer.from(encoded, 'base64');
+  const colon = bytes.indexOf(':');
+  const end = colon === -1 ? bytes.length : colon;
+  return { id: bytes.toString('utf8', 0, end).toLowerCase(), secret: bytes.subarray(end + 1) };
 }

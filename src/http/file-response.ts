@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { GatewayError } from '../errors.js';
 import type { RecordingFile } from '../site/footage-store.js';
 import { whoAsks } from './actor.js';
+import { bodyStream } from './body-stream.js';
 import { isNamed } from './entity-tag.js';
 import type { HttpEnv } from './http-env.js';
 
@@ -53,7 +54,7 @@ export function fileResponse(c: Context<HttpEnv>, file: RecordingFile, log: Logg
   c.header('Content-Length', String(last - first + 1));
   const status = range === undefined ? 200 : 206;
   if (c.req.method === 'HEAD') return c.body(null, status);
-  return c.body(stream(c, file, { first, last }, log), status);
+  return c.body(bodyStream(c, chunksOf(file, { first, last }), log), status);
 }
 
 function fileName(key: string): string {
@@ -120,32 +121,12 @@ function closeWithResponse(c: Context<HttpEnv>, file: RecordingFile, log: Logger
   outgoing.setTimeout(STALLED_AFTER_MS, () => outgoing.destroy());
 }
 
-/** Streams the file, read no faster than the client takes it. */
-function stream(
-  c: Context<HttpEnv>,
-  file: RecordingFile,
-  { first, last }: ByteRange,
-  log: Logger,
-): ReadableStream<Uint8Array> {
-  let position = first;
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const buffer = new Uint8Array(Math.min(CHUNK_BYTES, last - position + 1));
-        try {
-          const bytesRead = buffer.length === 0 ? 0 : await file.read(buffer, position);
-          if (bytesRead > 0) controller.enqueue(buffer.subarray(0, bytesRead));
-          position += bytesRead;
-          if (bytesRead === 0 || position > last) controller.close();
-        } catch (error) {
-          // The status is out, so ending the body early is the only sign left.
-          if (!c.env.outgoing.closed) {
-            log.error({ ...whoAsks(c), err: error }, 'failed to read a recording');
-          }
-          c.env.outgoing.destroy();
-        }
-      },
-    },
-    { highWaterMark: 0 },
-  );
+async function* chunksOf(file: RecordingFile, { first, last }: ByteRange) {
+  for (let position = first; position <= last; ) {
+    const buffer = new Uint8Array(Math.min(CHUNK_BYTES, last - position + 1));
+    const bytesRead = await file.read(buffer, position);
+    if (bytesRead === 0) return;
+    yield buffer.subarray(0, bytesRead);
+    position += bytesRead;
+  }
 }

@@ -1,5 +1,5 @@
 import type { EventEmitter } from 'node:events';
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import { createServer, IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { getRequestListener, RequestError } from '@hono/node-server';
@@ -11,8 +11,7 @@ import type { QuotaWatch } from '../site/quota-watch.js';
 import { TlsHandshakes } from '../tls-handshakes.js';
 import { ConnectionQuota } from './connection-quota.js';
 import { connectionOf, HttpConnection } from './http-connection.js';
-import { answerClientError, BodyTimeout, problemResponse } from './unroutable.js';
-import { requestClass } from './upgrade-offer.js';
+import { answerClientError, problemResponse } from './unroutable.js';
 
 /** Timeouts for clients that are slow, on purpose or not. */
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -100,7 +99,7 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
     else answer();
   });
   // The gateway is no proxy, and Node would close the connection without an answer.
-  server.on('connect', (_request, socket) => answerClientError(new Error('CONNECT'), socket));
+  server.on('connect', (_request, socket) => answerClientError({}, socket));
   // An expectation that is not understood may be ignored (RFC 9110, 10.1.1).
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   // The app asks for the body itself, unless the head decides the answer.
@@ -119,6 +118,30 @@ export function createHttpListener(options: HttpListenerOptions): HttpListener {
       return listen(server, { ...options, protocol });
     },
     stop: (deadlineMs) => close(server, quota, deadlineMs),
+  };
+}
+
+/**
+ * The class of a server's requests, which reports an `Upgrade` only if it is taken.
+ *
+ * Node hands every request with an `Upgrade` to the listeners of `upgrade`, and no longer treats it as a
+ * request. So an offer of HTTP/2, which curl and Java's client add to ordinary requests, would cost them
+ * their answer. An offer may be ignored (RFC 9110, 7.8).
+ *
+ * @param isTaken whether the request switches protocols; called when the header fields are there
+ */
+function requestClass(isTaken: (request: IncomingMessage) => boolean): typeof IncomingMessage {
+  return class extends IncomingMessage {
+    /** No initial value: `upgrade` is set before this class is constructed. */
+    declare hasOffer: boolean;
+
+    get upgrade(): boolean {
+      return this.hasOffer && (this.method === 'CONNECT' || isTaken(this));
+    }
+
+    set upgrade(value: boolean | null) {
+      this.hasOffer = value === true;
+    }
   };
 }
 
@@ -235,7 +258,7 @@ function limitBodyTime(
   const timer = setTimeout(() => {
     if (incoming.complete) return;
     if (outgoing.headersSent) incoming.socket.destroy();
-    else answerClientError(new BodyTimeout(), incoming.socket);
+    else answerClientError({ code: 'ERR_HTTP_REQUEST_TIMEOUT' }, incoming.socket);
   }, bodyTimeoutMs);
   const lift = () => clearTimeout(timer);
   // A client that is answered before its body has arrived must not hold the connection with the rest.

@@ -90,14 +90,8 @@ export function jsonResponse<Schema extends z.ZodType>(description: string, sche
 }
 
 /** A response with JSON rendered before, typed so that a handler may answer with bytes. */
-export function preparedJson(description: string, schema: z.ZodType) {
-  const content: Record<string, { schema: z.ZodType }> = { [JSON_MEDIA_TYPE]: { schema } };
-  return { description, content };
-}
-
-/** Like `preparedJson`, for a problem that a handler answers itself. */
-export function preparedProblem(description: string, schema: z.ZodType) {
-  const content: Record<string, { schema: z.ZodType }> = { [PROBLEM_MEDIA_TYPE]: { schema } };
+export function preparedJson(description: string, schema: z.ZodType, mediaType = JSON_MEDIA_TYPE) {
+  const content: Record<string, { schema: z.ZodType }> = { [mediaType]: { schema } };
   return { description, content };
 }
 

@@ -13,14 +13,9 @@ export function problemResponse(code: ErrorCode, detail: string): Response {
   return new Response(body, { status, headers });
 }
 
-/** A body that took too long, as Node's own error for a slow request. */
-export class BodyTimeout extends Error {
-  readonly code = 'ERR_HTTP_REQUEST_TIMEOUT';
-}
-
 /** Answers a request that Node's parser rejects, unless the peer is gone. */
 export function answerClientError(
-  error: Error,
+  error: object,
   socket: Duplex & { readonly isHead?: boolean },
 ): void {
   const cause = 'code' in error ? error.code : undefined;

@@ -7,8 +7,8 @@ import { expect, it, onTestFinished } from 'vitest';
 import { newRecording } from '../../src/domain/footage.js';
 import { GatewayError } from '../../src/errors.js';
 import { DiskReserve } from '../../src/footage/disk-reserve.js';
+import { FolderFootageStore } from '../../src/footage/folder-footage-store.js';
 import { FootageFolder } from '../../src/footage/footage-folder.js';
-import { UrlSignatures } from '../../src/footage/url-signatures.js';
 import { quotaOf } from './quota.js';
 
 const MIB = 1024 * 1024;
@@ -26,13 +26,13 @@ function folderOnSmallDisk(minFreeBytes: number) {
   if (!isMounted) return undefined;
   const directory = join(disk, 'footage');
   const reserve = new DiskReserve(disk, minFreeBytes);
-  const signatures = new UrlSignatures(Buffer.from('key'), Date.now);
+  const store = new FolderFootageStore(Buffer.from('key'), Date.now);
   const maxUploadBytes = DISK_BYTES * 2;
   return {
     disk,
     directory,
     folder: new FootageFolder({
-      ...{ directory, signatures, reserve, maxUploadBytes },
+      ...{ directory, store, reserve, maxUploadBytes },
       quota: quotaOf(directory),
       isKnown: () => true,
       steadyNow: Date.now,
@@ -74,37 +74,6 @@ it('refuses an upload unread when it would use the reserve', async ({ skip }) =>
   expect(await upload(folder, 6 * MIB, 6 * MIB)).toBe('kept');
   expect(await upload(folder, 6 * MIB, 6 * MIB)).toBe('insufficient-storage');
   expect(filesIn(directory)).toHaveLength(1);
-});
-
-it('claims no more than the actual size for an upload of unknown length', async ({ skip }) => {
-  const opened = folderOnSmallDisk(8 * MIB);
-  if (opened === undefined) return skip('mounting a small file system is not permitted here');
-  const { folder } = opened;
-  let end = (): void => undefined;
-  const started = new Promise<void>((resolve) => {
-    end = resolve;
-  });
-  async function* slow(): AsyncGenerator<Uint8Array> {
-    yield Buffer.alloc(1024, 1);
-    await started;
-  }
-  const recording = newRecording(randomUUID(), 'video', 'video/mp4');
-  const kept = folder.receive({ recording, announcedBytes: undefined, chunks: slow() });
-  expect(await upload(folder, 3 * MIB, 3 * MIB)).toBe('kept');
-  end();
-  await kept;
-});
-
-it('counts the announced bytes of other uploads', async ({ skip }) => {
-  const opened = folderOnSmallDisk(8 * MIB);
-  if (opened === undefined) return skip('mounting a small file system is not permitted here');
-  const { folder } = opened;
-  const several = Array.from({ length: 4 }, () => upload(folder, 3 * MIB, 3 * MIB));
-  const results = await Promise.all(several);
-  expect(results.toSorted()).toEqual([
-    ...Array(2).fill('insufficient-storage'),
-    ...Array(2).fill('kept'),
-  ]);
 });
 
 it('ends an upload of more than the announced bytes when it reaches the reserve', async ({

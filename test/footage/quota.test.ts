@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { newRecording, type Recording } from '../../src/domain/footage.js';
 import { DiskReserve } from '../../src/footage/disk-reserve.js';
+import { FolderFootageStore } from '../../src/footage/folder-footage-store.js';
 import { FootageFolder } from '../../src/footage/footage-folder.js';
-import { UrlSignatures } from '../../src/footage/url-signatures.js';
 import { quotaOf } from './quota.js';
 
 async function* chunks(): AsyncGenerator<Uint8Array> {
@@ -24,7 +24,7 @@ it('keeps nothing of a device that was deleted before the upload had its directo
   const directory = join(root, 'footage');
   const folder = new FootageFolder({
     ...{ directory, quota: quotaOf(directory), isKnown: () => false },
-    signatures: new UrlSignatures(Buffer.from('key'), Date.now),
+    store: new FolderFootageStore(Buffer.from('key'), Date.now),
     reserve: new DiskReserve(root, 0),
     maxUploadBytes: 1024 * 1024,
     steadyNow: Date.now,

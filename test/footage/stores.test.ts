@@ -8,10 +8,10 @@ import {
   type UrlTerms,
 } from '../../src/site/footage-store.js';
 import { useRedis } from '../harness/shared-redis.js';
-import { startGateway } from '../http/harness.js';
+import { useGateway } from '../http/harness.js';
 import { S3Server } from './s3-server.js';
 
-const redis = useRedis();
+const running = useGateway(useRedis());
 const s3 = new S3Server();
 beforeAll(() => s3.start());
 afterAll(() => s3.stop());
@@ -31,7 +31,7 @@ const STORES: Readonly<Record<string, () => Promise<Opened>>> = {
     deviceId: randomUUID(),
   }),
   "the gateway's own folder": async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     return {
       store: gateway.footageStore,
       gatewayUrl: `http://127.0.0.1:${gateway.port}`,
@@ -108,9 +108,7 @@ describe.each(Object.entries(STORES))('%s', (_, open) => {
   });
 
   it.each([
-    ['bytes=0-1', 0, 1],
     ['bytes=100000-199999', 100_000, 199_999],
-    ['bytes=299999-', 299_999, 299_999],
     ['bytes=299000-999999', 299_000, 299_999],
   ])('returns %s of a recording', async (range, first, last) => {
     const { url } = await uploaded(await open());

@@ -61,6 +61,8 @@ export class DescribedHttp {
   readonly #document: z.infer<typeof documentSchema>;
   readonly #ajv = new Ajv2020({ strict: false, allErrors: true });
   readonly #validators = new Map<unknown, ValidateFunction>();
+  /** By their text: most answers have the schema of problems. */
+  readonly #compiled = new Map<string, ValidateFunction>();
 
   constructor(document: unknown) {
     const parsed = documentSchema.parse(document);
@@ -164,7 +166,9 @@ export class DescribedHttp {
   #validator(schema: unknown): ValidateFunction {
     const known = this.#validators.get(schema);
     if (known !== undefined) return known;
-    const compiled = this.#ajv.compile(closed(schema));
+    const text = JSON.stringify(schema);
+    const compiled = this.#compiled.get(text) ?? this.#ajv.compile(closed(schema));
+    this.#compiled.set(text, compiled);
     this.#validators.set(schema, compiled);
     return compiled;
   }

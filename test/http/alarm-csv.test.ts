@@ -7,7 +7,7 @@ import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { useRedis } from '../harness/shared-redis.js';
 import { page } from './audit-pages.js';
 import { failure } from './client.js';
-import { type HarnessOptions, startGateway, type TestGateway } from './harness.js';
+import { type HarnessOptions, startGateway, type TestGateway, useGateway } from './harness.js';
 
 const redis = useRedis();
 const NAMES = [
@@ -18,8 +18,10 @@ const NAMES = [
 ];
 const eventsSchema = z.object({ events: z.array(z.object({ id: z.string() })) });
 
-async function start(options: HarnessOptions = {}) {
-  const gateway = await startGateway(redis, options);
+const running = useGateway(redis);
+
+async function start(options?: HarnessOptions) {
+  const gateway = options === undefined ? running() : await startGateway(redis, options);
   const locationId = await gateway.createLocation();
   const deviceId = await gateway.createDevice(locationId, 'Bett "am Fenster", 1');
   const path = `/care-homes/${locationId}/alarms`;
@@ -99,11 +101,10 @@ it('shows the alarms of a location as CSV, each field as of the alarm', async ()
 
 it('sends all pages at once, with the same filters, permissions and order', async () => {
   const { gateway, locationId, deviceId, path, get, rows } = await start();
-  const ids: string[] = [];
-  for (let second = 1; second <= 25; second++) {
-    const kind = second % 5 === 0 ? 'fall' : 'noise';
-    ids.push(await gateway.recordAlarm(deviceId, { kind, detectedAt: at(second) }));
-  }
+  const alarms = Array.from({ length: 25 }, (_, index) => {
+    return { kind: (index + 1) % 5 === 0 ? 'fall' : 'noise', detectedAt: at(index + 1) };
+  });
+  const ids = await gateway.recordAlarms(deviceId, alarms);
   const idsOf = async (query: string) => (await rows(query)).map(({ id }) => id);
   for (const limit of ['', '&limit=1', '&limit=7', '&limit=25']) {
     expect(await idsOf(`?order=asc${limit}`)).toEqual(ids);
@@ -135,17 +136,12 @@ it('sends all pages at once, with the same filters, permissions and order', asyn
 
 it.each([
   ['text/csv', 'csv'],
-  ['text/*', 'csv'],
   ['TEXT/CSV', 'csv'],
   ['text/csv;q=0.8, application/json;q=0.5', 'csv'],
-  ['*/*;q=0.1, text/csv;q=0.2', 'csv'],
-  ['*/*, text/csv', 'csv'],
   ['text/csv;q=0.5, */*', 'csv'],
-  ['application/json', 'json'],
   ['application/json, text/plain, */*', 'json'],
   ['application/json, text/csv', 'json'],
   ['text/csv;q=0', 'json'],
-  ['text/*, text/csv;q=0', 'json'],
   ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', 'json'],
   ['image/png', 'json'],
   ['', 'json'],

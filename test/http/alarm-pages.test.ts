@@ -212,7 +212,7 @@ it('lists exactly the alarms as of the first page when cursors are followed, wha
   const steps = fc.array(
     fc.oneof({ weight: 4, arbitrary: arrival }, { weight: 1, arbitrary: move }),
     {
-      maxLength: 30,
+      maxLength: 20,
       size: 'max',
     },
   );
@@ -242,6 +242,6 @@ it('lists exactly the alarms as of the first page when cursors are followed, wha
         await world.end();
       },
     ),
-    { numRuns: 100 },
+    { numRuns: 12 },
   );
 }, 120_000);

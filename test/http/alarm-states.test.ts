@@ -4,15 +4,15 @@ import { z } from 'zod';
 import { useRedis } from '../harness/shared-redis.js';
 import { recordsOf } from './audit-pages.js';
 import { failure, problemOf } from './client.js';
-import { type HarnessOptions, startGateway } from './harness.js';
+import { useGateway } from './harness.js';
 
-const redis = useRedis();
+const running = useGateway(useRedis());
 const statesSchema = z.looseObject({ id: z.string(), state: z.string() });
 const pageSchema = z.object({ nextCursor: z.string().nullable(), events: z.array(statesSchema) });
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-async function start(options: HarnessOptions = {}) {
-  const gateway = await startGateway(redis, options);
+async function start() {
+  const gateway = running();
   const locationId = await gateway.createLocation();
   const deviceId = await gateway.createDevice(locationId);
   const alarms = `/care-homes/${locationId}/alarms`;
@@ -175,11 +175,4 @@ it('lists by state, page by page, with a cursor for the same states only', async
     const answer = await gateway.admin('GET', `${alarms}?state=${state}`);
     expect(failure(answer)).toBe('400 invalid-request');
   }
-});
-
-it('answers 503 while the store is away', async () => {
-  const { gateway, raise, give } = await start({ losesStore: true });
-  const id = await raise();
-  gateway.loseStore();
-  expect(failure(await give(id, 'acknowledge'))).toBe('503 store-unavailable');
 });

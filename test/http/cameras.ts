@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Camera } from './answer-bodies.js';
 import { type Answer, type CallOptions, call } from './client.js';
-import { type HarnessOptions, startGateway, type TestGateway } from './harness.js';
+import type { TestGateway } from './harness.js';
 
 const preparedSchema = z.strictObject({
   key: z.string(),
@@ -59,20 +59,15 @@ export function downloadUrl(gateway: TestGateway, key: string): Promise<string> 
   return gateway.footageStore.downloadUrl(key, { fromMs, gatewayUrl });
 }
 
-export async function startWithCamera(
-  redis: Parameters<typeof startGateway>[0],
-  options: HarnessOptions = {},
+export async function withCamera(
+  gateway: TestGateway,
 ): Promise<{ gateway: TestGateway; camera: Camera }> {
-  const gateway = await startGateway(redis, options);
   return { gateway, camera: await gateway.createCamera(await gateway.createLocation()) };
 }
 
-/** Starts a gateway with a recording and a URL to download it. */
-export async function startWithRecording(
-  redis: Parameters<typeof startGateway>[0],
-  content: Buffer,
-) {
-  const { gateway, camera } = await startWithCamera(redis);
+/** Uploads a recording of a new camera, and makes a URL to download it. */
+export async function withRecording(running: TestGateway, content: Buffer) {
+  const { gateway, camera } = await withCamera(running);
   const { key, uploadUrl } = await prepare(gateway, camera);
   const { status, text } = await put(uploadUrl, content);
   if (status !== 200) throw new Error(`${status} ${text}`);

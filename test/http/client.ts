@@ -125,6 +125,13 @@ export async function rawText(
   return readText(socket);
 }
 
+/** Sends the request so many times over one connection; returns the statuses of the answers. */
+export async function statusesOf(port: number, head: string, count: number): Promise<number[]> {
+  const last = `${head}\r\nConnection: close\r\n\r\n`;
+  const received = await rawText(port, `${head}\r\n\r\n`.repeat(count - 1) + last);
+  return Array.from(received.matchAll(/HTTP\/1\.1 (\d{3}) /g), ([, status]) => Number(status));
+}
+
 /** Sends raw bytes, and reads one answer, which must match the OpenAPI document. */
 export async function rawExchange(
   port: number,

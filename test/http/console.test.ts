@@ -8,9 +8,9 @@ import type { HttpEnv } from '../../src/http/http-env.js';
 import { registerConsole } from '../../src/http/routes/console.js';
 import { useRedis } from '../harness/shared-redis.js';
 import { failure } from './client.js';
-import { startGateway, type TestGateway } from './harness.js';
+import { type TestGateway, useGateway } from './harness.js';
 
-const redis = useRedis();
+const running = useGateway(useRedis());
 
 /** The addresses of the page's own files, relative to it. */
 async function filesOf(gateway: TestGateway): Promise<readonly string[]> {
@@ -20,7 +20,7 @@ async function filesOf(gateway: TestGateway): Promise<readonly string[]> {
 
 describe('the console', () => {
   it('may load and send nothing but from and to its own origin, and is in no frame', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     const { headers, text } = await gateway.call('GET', '/');
     expect(headers['content-security-policy']).toBe(
       "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -43,7 +43,7 @@ describe('the console', () => {
   });
 
   it('is asked for anew each time, and sent only when it is another', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     const { headers } = await gateway.call('GET', '/');
     expect(headers['cache-control']).toBe('no-cache');
     const tag = String(headers['etag']);
@@ -60,7 +60,7 @@ describe('the console', () => {
   });
 
   it('has files that browsers keep, compressed, named by what is in them', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     const files = await filesOf(gateway);
     // Of scripts there may be several, which are fetched at the same time.
     const kinds = new Set(files.map((path) => path.split('.').at(-1)));
@@ -79,7 +79,7 @@ describe('the console', () => {
   });
 
   it('has nothing at other paths below it', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     for (const path of [
       '/console/other.js',
       '/console/..%2findex.html',

@@ -2,13 +2,16 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { useRedis } from '../harness/shared-redis.js';
 import { failure } from './client.js';
-import { startGateway } from './harness.js';
+import { useGateway } from './harness.js';
 
 const redis = useRedis();
+const running = useGateway(redis);
 const shown = z.looseObject({ id: z.string() });
 
-async function start(options = {}) {
-  const gateway = await startGateway(redis, options);
+const publicUrl = 'https://proxy.example/gateway';
+const proxied = useGateway(redis, { environment: { GATEWAY_HTTP_PUBLIC_URL: `${publicUrl}/` } });
+
+async function start(gateway = running()) {
   const locationId = await gateway.createLocation();
   return { gateway, locationId, path: `/care-homes/${locationId}` };
 }
@@ -33,10 +36,7 @@ describe.each(COLLECTIONS)('creating %s', (_what, rest) => {
   });
 
   it('says where it is behind a proxy that adds a path', async () => {
-    const publicUrl = 'https://proxy.example/gateway';
-    const { gateway, path } = await start({
-      environment: { GATEWAY_HTTP_PUBLIC_URL: `${publicUrl}/` },
-    });
+    const { gateway, path } = await start(proxied());
     const collection = rest === '' ? '/care-homes' : `${path}${rest}`;
     const { headers, json } = await gateway.admin('POST', collection, { json: { name: 'Nord' } });
     expect(headers.location).toBe(`${publicUrl}${collection}/${shown.parse(json).id}`);

@@ -1,14 +1,22 @@
 import { describe, expect, it } from 'vitest';
 import { DescribedHttp, type Exchange } from '../harness/described-http.js';
 import { useRedis } from '../harness/shared-redis.js';
-import { startGateway } from './harness.js';
+import { type TestGateway, useGateway } from './harness.js';
 
-const redis = useRedis();
+const running = useGateway(useRedis());
+
+let compiled: DescribedHttp | undefined;
+
+/** The document of the gateway; compiled once, which is dear. */
+async function describedBy(gateway: TestGateway): Promise<DescribedHttp> {
+  compiled ??= new DescribedHttp((await gateway.call('GET', '/openapi.json')).json);
+  return compiled;
+}
 
 /** An exchange that took place, and the document of the gateway with which it did. */
 async function createdDevice() {
-  const gateway = await startGateway(redis);
-  const described = new DescribedHttp((await gateway.call('GET', '/openapi.json')).json);
+  const gateway = running();
+  const described = await describedBy(gateway);
   const path = `/care-homes/${await gateway.createLocation()}/devices`;
   const sent = { name: 'Bett 1' };
   const { status, headers, text } = await gateway.admin('POST', path, { json: sent });
@@ -74,8 +82,8 @@ describe('every answer in the tests is held against the OpenAPI document, and fa
   });
 
   it('when it is a problem that no route has, in another shape', async () => {
-    const gateway = await startGateway(redis);
-    const described = new DescribedHttp((await gateway.call('GET', '/openapi.json')).json);
+    const gateway = running();
+    const described = await describedBy(gateway);
     const { status, headers, text } = await gateway.call('PUT', '/care-homes');
     const request = { mediaType: undefined, text: undefined };
     const exchange = { method: 'PUT', path: '/care-homes', request, status, headers, text };

@@ -72,6 +72,21 @@ it('is not ended while its client takes what waits, however slowly', async () =>
   expect([stream.isWritable, unread]).toEqual([false, 1]);
 });
 
+it('has a heartbeat at least every five seconds when nothing happens', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance', 'Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const reader = openStream().body.getReader();
+  const heartbeat = async () => {
+    const reading = reader.read();
+    vi.advanceTimersByTime(5_000);
+    const text = Buffer.from((await reading).value ?? []).toString();
+    return /^event: heartbeat\ndata: {"at":"(.+)"}\n\n$/.exec(text)?.[1] ?? '';
+  };
+  const [at, next] = [await heartbeat(), await heartbeat()].map((time) => Date.parse(time));
+  expect((next ?? 0) - (at ?? 0)).toBeGreaterThan(0);
+  expect((next ?? 0) - (at ?? 0)).toBeLessThanOrEqual(5_000);
+});
+
 it('ends without what waits, and is closed once', async () => {
   const stream = openStream();
   let closed = 0;

@@ -106,16 +106,6 @@ describe('an event stream', () => {
     expect(reader.messages()[0]).toMatchObject({ retained: true, payload: { online: true } });
   });
 
-  it('has a heartbeat at least every five seconds, when nothing happens', async () => {
-    const reader = await liveReader();
-    const heartbeats = () => reader.events.filter(({ event }) => event === 'heartbeat');
-    const startedAtMs = performance.now();
-    await reader.until(() => heartbeats().length === 2, 12_000);
-    expect(performance.now() - startedAtMs).toBeLessThan(10_000);
-    const [at, next] = heartbeats().map(({ data }) => Date.parse(JSON.parse(data).at));
-    expect((next ?? 0) - (at ?? 0)).toBeLessThanOrEqual(5_000);
-  });
-
   it('is not opened for a HEAD', async () => {
     const response = await api.request('HEAD', '/events');
     expect([response.status, response.headers.get('content-type')]).toEqual([

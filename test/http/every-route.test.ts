@@ -1,11 +1,10 @@
-import { METHODS } from 'node:http';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { useRedis } from '../harness/shared-redis.js';
 import { basic } from './cameras.js';
-import { type Answer, failure, problemOf, rawExchange, rawText } from './client.js';
-import { startGateway, type TestGateway } from './harness.js';
+import { failure, problemOf, rawExchange, rawText } from './client.js';
+import { startGateway, type TestGateway, useGateway } from './harness.js';
 import {
   bodyIsOptional,
   DEVICE_PATHS,
@@ -16,6 +15,7 @@ import {
 } from './routes.js';
 
 const redis = useRedis();
+const running = useGateway(redis, { losses: 1 });
 const AUTHORIZED = `Authorization: Bearer ${ADMIN_TOKEN}`;
 
 /** Creates one resource of each kind; returns their ids. */
@@ -45,23 +45,15 @@ function endingRoutes(): Route[] {
   return readingRoutes().filter(({ path }) => path !== '/events');
 }
 
-/** Sends the requests in turn, and expects the same answer to each. */
-async function allAnswer(
-  requests: readonly [name: string, answer: Promise<Answer>][],
-  code: string,
-) {
-  const found: string[] = [];
-  for (const [name, answer] of requests) found.push(`${name} ${failure(await answer)}`);
-  expect(found).toEqual(requests.map(([name]) => `${name} ${code}`));
-}
+/** Those of any route, and one that no route takes. */
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'PROPFIND'];
 
 it('takes only its own methods, HEAD and OPTIONS', async () => {
-  const gateway = await startGateway(redis);
+  const gateway = running();
   for (const [path, methods] of pathsOf()) {
     const allowed = [...methods, 'OPTIONS', ...(methods.includes('GET') ? ['HEAD'] : [])].sort();
     for (const method of METHODS) {
-      // CONNECT takes no path; the listener's tests cover it.
-      if (allowed.includes(method) || method === 'CONNECT') continue;
+      if (allowed.includes(method)) continue;
       const answer = await gateway.call(method, fill(path));
       const allow = answer.headers.allow?.split(', ').sort();
       expect([method, path, answer.status, allow]).toEqual([method, path, 405, allowed]);
@@ -74,44 +66,24 @@ it('takes only its own methods, HEAD and OPTIONS', async () => {
 });
 
 it('matches its exact path only', async () => {
-  const gateway = await startGateway(redis, { losses: 1 });
+  const gateway = running();
   const ids = await knownIds(gateway);
   const beside = [...pathsOf().keys()].flatMap((path) => {
     const filled = fill(path, ids);
-    const levels = filled.split('/');
-    const doubled = levels.slice(1).map((_, at) => levels.toSpliced(at + 1, 0, '').join('/'));
-    return [`${filled}/`, `${filled}//`, `${filled}/x/y/z`, ...doubled];
+    const doubled = filled.replace(/\/(?=[^/]*$)/, '//');
+    return [`${filled}/`, `${filled}/x/y/z`, doubled];
   });
-  await allAnswer(
-    beside.map((path) => [path, gateway.admin('GET', path)]),
-    '404 not-found',
-  );
-});
-
-it('rejects broken percent-encoding and UTF-8 in path and query', async () => {
-  const gateway = await startGateway(redis, { losses: 1 });
-  const ids = await knownIds(gateway);
-  for (const broken of ['%', '%2', '%zz', '%ff', '%c3%28', '%ed%a0%80', '%c0%af']) {
-    const requests = routesOf().flatMap(({ method, path }) => {
-      const levels = path.split('/').filter((level) => level.startsWith(':'));
-      const targets = [
-        ...levels.map((level) => fill(path.replace(level, broken), ids)),
-        `${fill(path, ids)}?x=${broken}`,
-      ];
-      return targets.map((target): [string, Promise<Answer>] => [
-        `${method} ${target}`,
-        gateway.admin(method, target),
-      ]);
-    });
-    await allAnswer(requests, '400 invalid-request');
+  for (const path of beside) {
+    const answer = await gateway.admin('GET', path);
+    expect(`${path} ${failure(answer)}`).toBe(`${path} 404 not-found`);
   }
 });
 
 it('answers 404 or 400 to a well-encoded text that is no id', async () => {
-  const gateway = await startGateway(redis);
+  const gateway = running();
   for (const { method, path } of routesOf()) {
     for (const [parameter] of path.matchAll(/:\w+/g)) {
-      for (const id of ['%00', '%2F..%2F', '%F0%9F%91%B5', '__proto__', '*', 'x'.repeat(8000)]) {
+      for (const id of ['%2F..%2F', '__proto__']) {
         const answer = await gateway.admin(method, fill(path.replace(parameter, id)));
         // A signature or a device's credentials come before the existence.
         const closed = [...SIGNED_PATHS, ...DEVICE_PATHS].includes(path) ? [401, 403] : [];
@@ -123,12 +95,11 @@ it('answers 404 or 400 to a well-encoded text that is no id', async () => {
 });
 
 it('ignores a body when it reads or deletes', async () => {
-  const gateway = await startGateway(redis, { losses: 1 });
+  const gateway = running();
   const ids = await knownIds(gateway);
   const bodies = [
-    { headers: { 'Content-Type': 'application/json' }, body: '{"name":' },
     { headers: { 'Content-Type': 'x/y', 'Content-Encoding': 'z' }, body: Buffer.from([0xff, 0]) },
-    { headers: { 'Transfer-Encoding': 'chunked' }, body: 'x'.repeat(1024 * 1024) },
+    { headers: { 'Transfer-Encoding': 'chunked' }, body: 'x'.repeat(64 * 1024) },
   ];
   const routes = routesOf().filter(({ method }) => ['GET', 'DELETE'].includes(method));
   for (const { method, path } of routes) {
@@ -143,7 +114,7 @@ it('ignores a body when it reads or deletes', async () => {
 });
 
 it('answers HTTP/1.0, and hangs up', async () => {
-  const gateway = await startGateway(redis, { losses: 1 });
+  const gateway = running();
   const ids = await knownIds(gateway);
   for (const { path } of endingRoutes()) {
     const filled = fill(path, ids);
@@ -160,7 +131,7 @@ it('answers HTTP/1.0, and hangs up', async () => {
 const AT_ONCE = 16;
 
 it('answers pipelined requests in order', async () => {
-  const gateway = await startGateway(redis, { losses: 1 });
+  const gateway = running();
   const ids = await knownIds(gateway);
   // The answer at /mqtt ends its connection.
   const routes = endingRoutes().filter(({ path }) => path !== '/mqtt');
@@ -178,32 +149,6 @@ it('answers pipelined requests in order', async () => {
     const heads = received.matchAll(/HTTP\/1\.1 (\d{3}) [\s\S]*?\r\ncontent-type: ([^\r]*)\r\n/gi);
     expect(Array.from(heads, ([, status, type]) => [status, type])).toEqual(expected);
   }
-});
-
-/** The gateway waits half a minute for a body. */
-const BODY_ENDS_WITHIN_MS = 45_000;
-
-it('does not wait for a body that never ends', { timeout: 60_000 }, async () => {
-  const gateway = await startGateway(redis, { losses: 1 });
-  const ids = await knownIds(gateway);
-  // A stream of events begins at once, and does not end with the body.
-  const routes = routesOf().filter(({ path }) => path !== '/events');
-  const exchanges = routes.map(async ({ method, path }) => {
-    const lines = [
-      `${method} ${fill(path, { locationId: ids['locationId'] ?? '' })} HTTP/1.1`,
-      ...['Host: x', AUTHORIZED, 'Content-Type: application/json', 'Transfer-Encoding: chunked'],
-    ];
-    const answer = await rawExchange(
-      gateway.port,
-      `${lines.join('\r\n')}\r\n\r\n5\r\n{"nam\r\n`,
-      BODY_ENDS_WITHIN_MS,
-    );
-    return `${method} ${path} ${answer.status}`;
-  });
-  // Each exchange ends only when the gateway hangs up.
-  const answers = await Promise.all(exchanges);
-  expect(answers.filter((answer) => !/ [24]\d\d$/.test(answer))).toEqual([]);
-  expect(answers).toContain('POST /care-homes 408');
 });
 
 /** A valid body for each route with a JSON body. */

@@ -4,12 +4,14 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { useRedis } from '../harness/shared-redis.js';
-import { callUrl, downloadUrl, put, startWithRecording } from './cameras.js';
+import { callUrl, downloadUrl, put, withRecording } from './cameras.js';
 import { failure } from './client.js';
+import { startGateway, useGateway } from './harness.js';
 
 const redis = useRedis();
+const running = useGateway(redis);
 const CONTENT = randomBytes(10_000);
-const recorded = () => startWithRecording(redis, CONTENT);
+const recorded = () => withRecording(running(), CONTENT);
 
 describe('a file outside of the folder', () => {
   it('is not reached by a link in it', async () => {
@@ -124,7 +126,7 @@ describe('a signed URL', () => {
   });
 
   it('expires after ten minutes by the clock of the gateway', async () => {
-    const { gateway, url } = await recorded();
+    const { gateway, url } = await withRecording(await startGateway(redis), CONTENT);
     gateway.aheadMs = 598_000;
     expect((await callUrl('GET', url)).status).toBe(200);
     gateway.aheadMs = 600_000;
@@ -145,7 +147,7 @@ describe('a signed URL', () => {
   });
 
   it('that was altered is in the audit trail when it is denied, a bare path is not', async () => {
-    const { gateway, url } = await recorded();
+    const { gateway, url } = await withRecording(await startGateway(redis), CONTENT);
     const [path = ''] = url.split('?');
     const before = await gateway.recordCount();
     for (const method of ['GET', 'PUT']) {

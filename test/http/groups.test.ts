@@ -2,14 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { useRedis } from '../harness/shared-redis.js';
 import { failure } from './client.js';
-import { startGateway } from './harness.js';
+import { startGateway, useGateway } from './harness.js';
 
 const redis = useRedis();
+const running = useGateway(redis);
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 describe('groups', () => {
   it('are created, listed in order of creation, renamed and deleted', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     const path = `/care-homes/${await gateway.createLocation()}/groups`;
     expect((await gateway.admin('GET', path)).json).toEqual([]);
     const created = await gateway.admin('POST', path, { json: { name: ' Station 2 ' } });
@@ -34,7 +35,7 @@ describe('groups', () => {
   });
 
   it('show their rooms in order of creation, even after a rename', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     const locationId = await gateway.createLocation();
     const path = `/care-homes/${locationId}/groups`;
     const [one, other] = [
@@ -56,7 +57,7 @@ describe('groups', () => {
   });
 
   it('are not deleted while they have rooms', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     const locationId = await gateway.createLocation();
     const groupId = await gateway.createGroup(locationId);
     const path = `/care-homes/${locationId}/groups/${groupId}`;
@@ -74,7 +75,7 @@ describe('groups', () => {
   });
 
   it('are shown and renamed only if the grants cover them', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     const locationId = await gateway.createLocation();
     const [own, other] = [
       await gateway.createGroup(locationId, 'own'),

@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { FolderFootageStore } from '../../src/footage/folder-footage-store.js';
-import { UrlSignatures } from '../../src/footage/url-signatures.js';
 import type { FootageStore } from '../../src/site/footage-store.js';
 import { AuditRecords } from '../../src/store/audit/records.js';
 import { Keys } from '../../src/store/keys.js';
@@ -25,6 +24,8 @@ export interface HarnessOptions {
   readonly environment?: Environment;
   /** How many losses of 200 alarms it has found at an earlier start. */
   readonly losses?: number;
+  /** Whether its clock that does not jump goes on only with `aheadMs`. */
+  readonly hasStoppedClock?: boolean;
   /** Whether `loseStore` can take its store away. */
   readonly losesStore?: boolean;
 }
@@ -81,6 +82,8 @@ export class TestGateway extends AskedGateway {
   static async start({ socketPath }: RedisPlace, options: HarnessOptions): Promise<TestGateway> {
     const site = randomUUID();
     const clock = { aheadMs: 0 };
+    const startedAtMs = performance.now();
+    const elapsedMs = () => (options.hasStoppedClock ? startedAtMs : performance.now());
     const ownPath = `${socketPath}.${site}`;
     const proxy = options.losesStore ? await SocketProxy.start(ownPath, socketPath) : undefined;
     const running = await GatewayHere.create(
@@ -97,7 +100,7 @@ export class TestGateway extends AskedGateway {
       {
         // Time that passes, and not a clock that is set.
         now: () => Date.now() + clock.aheadMs,
-        elapsed: () => performance.now() + clock.aheadMs,
+        elapsed: () => elapsedMs() + clock.aheadMs,
       },
     );
     const lossIds = await writeLosses(running.dataDir, options.losses ?? 0);
@@ -130,7 +133,7 @@ export class TestGateway extends AskedGateway {
   get footageStore(): FootageStore {
     const key = readFileSync(join(this.running.dataDir, 'footage.key'), 'utf8');
     const now = () => Date.now() + this.aheadMs;
-    return new FolderFootageStore(new UrlSignatures(Buffer.from(key.trim()), now));
+    return new FolderFootageStore(Buffer.from(key.trim()), now);
   }
 
   async stop(): Promise<void> {

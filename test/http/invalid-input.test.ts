@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
 import { useRedis } from '../harness/shared-redis.js';
 import { type Answer, problemOf, rawExchange } from './client.js';
-import { startGateway, type TestGateway } from './harness.js';
+import { type TestGateway, useGateway } from './harness.js';
 
-const redis = useRedis();
+const running = useGateway(useRedis());
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 
 async function start() {
-  const gateway = await startGateway(redis);
+  const gateway = running();
   const locationId = await gateway.createLocation();
   const deviceId = await gateway.createDevice(locationId);
   return { gateway, device: `/care-homes/${locationId}/devices/${deviceId}` };

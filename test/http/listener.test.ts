@@ -24,7 +24,7 @@ import { FAIRNESS } from './fairness.js';
 /** Much shorter than the timeout of an idle connection, much longer than a prompt end. */
 const SOON_MS = 3_000;
 const FAR_DEADLINE_MS = 60_000;
-const MORE_THAN_SOCKETS_BUFFER = 'x'.repeat(64 * 1024 * 1024);
+const MORE_THAN_SOCKETS_BUFFER = 'x'.repeat(16 * 1024 * 1024);
 const TLS = {
   cert: readFileSync('test/harness/tls/localhost.crt'),
   key: readFileSync('test/harness/tls/localhost.key'),
@@ -424,9 +424,9 @@ describe('pipelined requests', () => {
       },
     };
     const { port } = await start({ app });
-    const socket = await connected(port, requests(3_000));
+    const socket = await connected(port, requests(500));
     let received = '';
-    while (!received.includes('answer 2999.')) received += (await once(socket, 'data'))[0];
+    while (!received.includes('answer 499.')) received += (await once(socket, 'data'))[0];
     const answers = [...received.matchAll(/answer (\d+)\./g)].map(([, number]) => Number(number));
     expect(answers).toEqual(answers.map((_, index) => index));
     expect(mostAtOnce).toBe(1);
@@ -575,7 +575,7 @@ describe('a slow body', () => {
         return new Response(await asked.text().catch(() => 'broken off'));
       },
     };
-    const { port } = await start({ app, bodyTimeoutMs: 300, stalledAfterMs: 20 });
+    const { port } = await start({ app, bodyTimeoutMs: 400, stalledAfterMs: 200 });
     const patient = await connected(port, request('/long'));
     const received = text(patient);
     expect(failure(await rawExchange(port, request('/short')))).toBe('408 request-timeout');

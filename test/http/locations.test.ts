@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { useRedis } from '../harness/shared-redis.js';
 import { failure } from './client.js';
-import { startGateway } from './harness.js';
+import { startGateway, useGateway } from './harness.js';
 
 const redis = useRedis();
+const running = useGateway(redis);
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 describe('locations', () => {
@@ -49,7 +50,7 @@ describe('locations', () => {
   });
 
   it('are not deleted while they have devices', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     const locationId = await gateway.createLocation();
     const deviceId = await gateway.createDevice(locationId);
     const path = `/care-homes/${locationId}`;
@@ -60,7 +61,7 @@ describe('locations', () => {
   });
 
   it('are neither renamed nor deleted when they do not exist', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     const path = `/care-homes/${randomUUID()}`;
     const renamed = await gateway.admin('PATCH', path, { json: { name: 'x' } });
     expect(failure(renamed)).toBe('404 location-not-found');
@@ -68,7 +69,7 @@ describe('locations', () => {
   });
 
   it('are listed only if the grants cover them', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     const [seen, partly, hidden] = [
       await gateway.createLocation('seen'),
       await gateway.createLocation('partly'),
@@ -102,6 +103,7 @@ describe('when the store cannot be reached', () => {
       await gateway.admin('DELETE', `/care-homes/${locationId}`),
       await gateway.admin('GET', `/care-homes/${locationId}/alarms`),
       await gateway.admin('GET', `/care-homes/${locationId}/rejected`),
+      await gateway.admin('GET', '/audit'),
     ];
     for (const answer of answers) {
       expect(failure(answer)).toBe('503 store-unavailable');

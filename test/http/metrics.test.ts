@@ -2,18 +2,19 @@ import { networkInterfaces } from 'node:os';
 import { expect, it } from 'vitest';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { SAFE_SETTINGS, useRedis } from '../harness/shared-redis.js';
-import { startGateway } from './harness.js';
+import { startGateway, useGateway } from './harness.js';
 
 const redis = useRedis(SAFE_SETTINGS);
+const running = useGateway(redis);
 
 it('/metrics is open to loopback', async () => {
-  const { status, text } = await (await startGateway(redis)).call('GET', '/metrics');
+  const { status, text } = await running().call('GET', '/metrics');
   expect(status).toBe(200);
   expect(text).toContain('\ngateway_faults 0\n');
 });
 
 it('/metrics names the version of the Prometheus format', async () => {
-  const { headers } = await (await startGateway(redis)).call('GET', '/metrics');
+  const { headers } = await running().call('GET', '/metrics');
   expect(headers['content-type']).toBe('text/plain; version=0.0.4; charset=utf-8');
 });
 
@@ -48,7 +49,7 @@ it('/metrics needs the administrator from loopback too, where a proxy may be', a
 it.each(['attacker.example', 'attacker.example:8080', '192.0.2.1', 'localhost.attacker.example'])(
   '/metrics needs the administrator when a page of %s leads a browser to loopback',
   async (host) => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     expect((await gateway.call('GET', '/metrics', { headers: { Host: host } })).status).toBe(401);
   },
 );
@@ -56,7 +57,7 @@ it.each(['attacker.example', 'attacker.example:8080', '192.0.2.1', 'localhost.at
 it.each(['localhost', 'LOCALHOST:8080', '127.0.0.1:8080', '127.1.2.3', '[::1]:8080'])(
   '/metrics is open to loopback under the name %s',
   async (host) => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     expect((await gateway.call('GET', '/metrics', { headers: { Host: host } })).status).toBe(200);
   },
 );

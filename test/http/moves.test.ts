@@ -5,13 +5,13 @@ import type { Grant } from '../../src/domain/grants.js';
 import { EventReader } from '../harness/event-reader.js';
 import { useRedis } from '../harness/shared-redis.js';
 import { failure, problemOf } from './client.js';
-import { startGateway, type TestGateway } from './harness.js';
+import { type TestGateway, useGateway } from './harness.js';
 
-const redis = useRedis();
+const running = useGateway(useRedis());
 
 /** A location with a device, two groups, and a room in each of them. */
 async function start() {
-  const gateway = await startGateway(redis);
+  const gateway = running();
   const locationId = await gateway.createLocation();
   const deviceId = await gateway.createDevice(locationId);
   const [one, other] = [
@@ -73,10 +73,12 @@ describe('a device', () => {
     await statuses.until(() => topics().some((topic) => topic.includes(target)));
     await client.endAsync();
     expect(await placeOf(gateway, deviceId)).toEqual({ locationId: target, roomId: null });
-    expect((await gateway.admin('GET', '/care-homes')).json).toMatchObject([
-      { id: locationId, devices: [] },
-      { id: target, devices: [deviceId] },
-    ]);
+    for (const [id, devices] of [
+      [locationId, []],
+      [target, [deviceId]],
+    ]) {
+      expect((await gateway.admin('GET', `/care-homes/${id}`)).json).toMatchObject({ id, devices });
+    }
     const again = await gateway.moveDevice(locationId, deviceId, json);
     expect(failure(again)).toBe('404 device-not-found');
     const remove = (id: string) => gateway.admin('DELETE', `/care-homes/${id}`);

@@ -2,10 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { useRedis } from '../harness/shared-redis.js';
 import { failure, problemOf } from './client.js';
-import { startGateway } from './harness.js';
+import { useGateway } from './harness.js';
 import { DEVICE_PATHS, fill, routesOf, SIGNED_PATHS } from './routes.js';
 
-const redis = useRedis();
+const running = useGateway(useRedis());
 
 /** Pages, whose files have a digest in the query, take any. */
 const PAGES = ['/', '/docs', '/docs/mqtt', '/docs/:file'];
@@ -14,7 +14,7 @@ const OWN_RULES = [...PAGES, '/console/:file', '/mqtt', ...SIGNED_PATHS];
 
 describe('a query parameter that a route does not have', () => {
   it('is answered 400 with its name on every route', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     const locationId = await gateway.createLocation();
     const groupId = await gateway.createGroup(locationId);
     const roomId = await gateway.createRoom(locationId, groupId);
@@ -38,7 +38,7 @@ describe('a query parameter that a route does not have', () => {
   });
 
   it('is not taken for a known one', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     for (const query of ['action=device.created', 'limit=1&Limit=2', '=1', 'kinds=fall', '=']) {
       expect(failure(await gateway.admin('GET', `/audit?${query}`))).toBe('400 invalid-request');
     }
@@ -47,14 +47,14 @@ describe('a query parameter that a route does not have', () => {
   });
 
   it('is checked after the permission', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     const token = await gateway.createToken([{ location: randomUUID(), role: 'viewer' }]);
     expect(failure(await gateway.call('GET', '/audit?action=a', { token }))).toBe('403 forbidden');
     expect(failure(await gateway.call('GET', '/audit?action=a'))).toBe('401 unauthenticated');
   });
 
   it('is ignored by the documentation', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     for (const path of PAGES) {
       expect((await gateway.call('GET', `${fill(path)}?1234`)).status).toBe(200);
     }

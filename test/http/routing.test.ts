@@ -6,10 +6,11 @@ import { z } from 'zod';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { useRedis } from '../harness/shared-redis.js';
 import { failure, rawExchange, rawText } from './client.js';
-import { startGateway } from './harness.js';
+import { startGateway, useGateway } from './harness.js';
 import { fill, routesOf, SIGNED_PATHS } from './routes.js';
 
 const redis = useRedis();
+const running = useGateway(redis);
 const UUID = /^[0-9a-f-]{36}$/;
 
 const lineSchema = z.looseObject({ msg: z.string(), clientRequestId: z.string().optional() });
@@ -26,21 +27,21 @@ function rawGet(target: string, lines: readonly string[] = ['Host: gateway']): s
 
 describe('paths', () => {
   it('without a route are 404', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     for (const path of ['/nowhere', '/care-homes/', '/care-homes//devices', '/access-tokens/a/b']) {
       expect(`${path} ${failure(await gateway.admin('GET', path))}`).toBe(`${path} 404 not-found`);
     }
   });
 
   it('without a route are 404 whatever the method', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     for (const method of ['OPTIONS', 'PUT', 'TRACE']) {
       expect(failure(await gateway.call(method, '/nowhere'))).toBe('404 not-found');
     }
   });
 
   it('answer HEAD like GET, without the body', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     const locationId = await gateway.createLocation();
     const deviceId = await gateway.createDevice(locationId);
     for (const { method, path } of routesOf()) {
@@ -56,7 +57,7 @@ describe('paths', () => {
 
 describe('the request target', () => {
   it('is 400 with broken percent-encoding or UTF-8', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     const targets = ['/%zz', '/care-homes/%', '/care-homes?x=%ff', '/care-homes/%c3%28/devices'];
     for (const target of targets) {
       expect(`${target} ${failure(await gateway.admin('GET', target))}`).toBe(
@@ -66,13 +67,13 @@ describe('the request target', () => {
   });
 
   it('may be absolute', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     const answer = await rawExchange(gateway.port, rawGet('http://gateway/healthz'));
     expect(answer.status).toBe(200);
   });
 
   it('is 400 when malformed, as is a malformed Host', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     const requests = [
       rawGet('*'),
       rawGet('/care-homes\\x'),
@@ -94,19 +95,19 @@ describe('the request target', () => {
   });
 
   it('needs no Host in HTTP/1.0', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     expect((await rawExchange(gateway.port, 'GET /healthz HTTP/1.0\r\n\r\n')).status).toBe(200);
   });
 
   it('is 431 when huge', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     const answer = await rawExchange(gateway.port, rawGet(`/${'x'.repeat(20_000)}`));
     expect(failure(answer)).toBe('431 headers-too-large');
   });
 });
 
 it('ignores an unknown expectation', async () => {
-  const gateway = await startGateway(redis);
+  const gateway = running();
   const request = rawGet('/healthz', ['Host: gateway', 'Expect: the-spanish-inquisition']);
   expect((await rawExchange(gateway.port, request)).status).toBe(200);
 });
@@ -121,14 +122,14 @@ describe('a client that waits for 100 Continue', () => {
     ['413 Payload Too Large', [...authorized, 'Content-Length: 100000']],
     ['415 Unsupported Media Type', [authorized[0] ?? '', 'Content-Length: 15']],
   ])('is answered at once when the head decides: %s', async (status, more) => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     const received = await rawText(gateway.port, waiting(more));
     expect(received.split('\r\n')[0]).toBe(`HTTP/1.1 ${status}`);
     expect(received).toMatch(/\r\nconnection: close\r\n/i);
   });
 
   it('is told to send its body, and answered, when the head is well', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     const socket = connect({ port: gateway.port, host: '127.0.0.1' });
     onTestFinished(() => {
       socket.destroy();
@@ -141,7 +142,7 @@ describe('a client that waits for 100 Continue', () => {
 });
 
 it('closes a connection with an unread body, and keeps it after a body that has arrived', async () => {
-  const gateway = await startGateway(redis);
+  const gateway = running();
   const head = 'POST /care-homes HTTP/1.1\r\nHost: x\r\nContent-Length: 15\r\n';
   const unread = await rawText(gateway.port, `${head}\r\n{"nam`);
   expect(unread).toMatch(/^HTTP\/1\.1 401 .*\r\nconnection: close\r\n/is);
@@ -154,7 +155,7 @@ it('closes a connection with an unread body, and keeps it after a body that has 
 });
 
 it('asks for a WebSocket when MQTT over WebSocket is opened as a page', async () => {
-  const gateway = await startGateway(redis);
+  const gateway = running();
   const answer = await gateway.call('GET', '/mqtt');
   expect(failure(answer)).toBe('426 upgrade-required');
   expect(answer.headers).toMatchObject({ upgrade: 'websocket', connection: 'close, Upgrade' });
@@ -163,7 +164,7 @@ it('asks for a WebSocket when MQTT over WebSocket is opened as a page', async ()
 
 describe('every response', () => {
   it('has an id of its own and the security headers', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     const answers = [
       await gateway.admin('GET', '/care-homes'),
       await gateway.admin('POST', '/care-homes', { json: { name: 'Haus Buche' } }),

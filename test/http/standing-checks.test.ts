@@ -4,11 +4,12 @@ import { json as readJson } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { useRedis } from '../harness/shared-redis.js';
-import { basic, startWithCamera } from './cameras.js';
-import { startGateway, type TestGateway } from './harness.js';
+import { basic, withCamera } from './cameras.js';
+import { startGateway, type TestGateway, useGateway } from './harness.js';
 import { DEVICE_PATHS, fill, protectedRoutesOf, takesJson } from './routes.js';
 
 const redis = useRedis();
+const running = useGateway(redis);
 const tokenBody = z.looseObject({ id: z.string(), token: z.string() });
 const problemBody = z.looseObject({ code: z.string().optional() });
 const BODY = '{"name":"x"}';
@@ -24,8 +25,12 @@ interface Sent {
 async function heldBack(port: number, { method, path, headers, body = BODY }: Sent) {
   const length = { 'Content-Length': Buffer.byteLength(body), 'Content-Type': 'application/json' };
   const options = { port, host: '127.0.0.1', method, path, agent: false };
-  const request = httpRequest({ ...options, headers: { ...length, ...headers } });
-  await new Promise((resolve) => request.write(body.slice(0, -1), resolve));
+  const waiting = { ...length, ...headers, Expect: '100-continue' };
+  const request = httpRequest({ ...options, headers: waiting });
+  request.flushHeaders();
+  // The gateway asks for the body once the guards have let the request pass.
+  await once(request, 'continue');
+  request.write(body.slice(0, -1));
   return async (): Promise<string> => {
     request.end(body.slice(-1));
     const [response] = await once(request, 'response');
@@ -43,7 +48,7 @@ async function adminToken(gateway: TestGateway, expiresAt: string | null = null)
 
 describe('a body whose last byte arrives after', () => {
   it('its token was deleted changes nothing, on any route', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     const locationId = await gateway.createLocation();
     const deviceId = await gateway.createDevice(locationId);
     const ids = { locationId, deviceId, ...(await gateway.placeInGroup(locationId, deviceId)) };
@@ -78,7 +83,7 @@ describe('a body whose last byte arrives after', () => {
   });
 
   it('its device has left the group of the token changes nothing', async () => {
-    const gateway = await startGateway(redis);
+    const gateway = running();
     const locationId = await gateway.createLocation();
     const deviceId = await gateway.createDevice(locationId);
     const { groupId, roomId } = await gateway.placeInGroup(locationId, deviceId);
@@ -98,7 +103,7 @@ describe('a body whose last byte arrives after', () => {
   });
 
   it('its device got a new secret gets no upload', async () => {
-    const { gateway, camera } = await startWithCamera(redis);
+    const { gateway, camera } = await withCamera(running());
     const [path = ''] = DEVICE_PATHS;
     const sent = {
       method: 'POST',

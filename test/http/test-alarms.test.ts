@@ -2,14 +2,14 @@ import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { useRedis } from '../harness/shared-redis.js';
-import { startGateway } from './harness.js';
+import { useGateway } from './harness.js';
 
-const redis = useRedis();
+const running = useGateway(useRedis());
 const token = ADMIN_TOKEN;
 const idBody = z.object({ id: z.string() });
 
 it('raises an alarm of the device that is in the history with "test": true', async () => {
-  const gateway = await startGateway(redis);
+  const gateway = running();
   const locationId = await gateway.createLocation('Haus Birke');
   const deviceId = await gateway.createDevice(locationId, 'Bett 1');
   const path = `/care-homes/${locationId}/devices/${deviceId}/test-alarm`;
@@ -23,7 +23,7 @@ it('raises an alarm of the device that is in the history with "test": true', asy
 });
 
 it('raises a call for help when no kind or no body is given, and refuses a kind that does not exist', async () => {
-  const gateway = await startGateway(redis);
+  const gateway = running();
   const locationId = await gateway.createLocation('Haus Birke');
   const deviceId = await gateway.createDevice(locationId, 'Bett 1');
   const path = `/care-homes/${locationId}/devices/${deviceId}/test-alarm`;

@@ -1,10 +1,10 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { actorOf } from '../actor.js';
-import { createdHeaders } from '../created.js';
 import type { RouteServices } from '../dependencies.js';
 import { callerOf, type HttpApp } from '../http-env.js';
 import { createdResponse, jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
 import { invalidRequest } from '../problem.js';
+import { createdHeaders } from '../public-url.js';
 import {
   accessTokenSchema,
   accessTokenView,

@@ -5,11 +5,13 @@ import { ALARM_STATES } from '../../domain/alarm-states.js';
 import { permittedGroups } from '../../domain/grants.js';
 import type { AlarmRecord } from '../../site/alarm-history.js';
 import type { FootageUrls } from '../../site/footage.js';
-import { CSV_CONTENT_TYPE, CSV_HEADER, CSV_MEDIA_TYPE, csvLine } from '../alarm-csv.js';
+import { bodyStream } from '../body-stream.js';
 import type { RouteServices } from '../dependencies.js';
+import { connectionOf } from '../http-connection.js';
 import { callerOf, checkAgain, type HttpApp, type HttpEnv } from '../http-env.js';
 import { JSON_MEDIA_TYPE } from '../json-body.js';
 import { jsonResponse, preparedJson, problems } from '../openapi.js';
+import { urlReceiver } from '../public-url.js';
 import {
   alarmQuerySchema,
   alarmView,
@@ -17,10 +19,9 @@ import {
   locationAlarmPageSchema,
   locationAlarmQuerySchema,
   placedAlarmText,
+  placedAlarmView,
 } from '../schemas/alarm.js';
 import { devicePathSchema, locationPathSchema } from '../schemas/common.js';
-import { textStream } from '../text-stream.js';
-import { urlReceiver } from '../url-receiver.js';
 
 type Parameters = z.infer<typeof alarmQuerySchema>;
 
@@ -32,6 +33,19 @@ interface Scope {
 const tags = ['Alarms'];
 const NO_FOOTAGE: FootageUrls = { video: null, audio: null };
 
+const CSV_MEDIA_TYPE = 'text/csv';
+const CSV_CONTENT_TYPE = `${CSV_MEDIA_TYPE}; charset=utf-8; header=present`;
+
+const COLUMNS = [
+  ...['id', 'kind', 'detectedAt', 'receivedAt', 'deviceId', 'deviceName', 'roomId', 'roomName'],
+  ...['groupId', 'groupName', 'data', 'customData', 'video', 'audio'],
+  ...['state', 'acknowledgedById', 'acknowledgedByName', 'acknowledgedAt'],
+  ...['resolvedById', 'resolvedByName', 'resolvedAt', 'note'],
+];
+const LINE_END = '\r\n';
+const NEEDS_QUOTES = /[",\r\n]/;
+
+const CSV_HEADER = line(COLUMNS);
 const csvSchema = z.string().openapi({ example: CSV_HEADER });
 
 /** Adds CSV to the media types of a response. */
@@ -98,7 +112,9 @@ export function registerAlarms(app: HttpApp, services: RouteServices): void {
       checkAgain(c);
       return readPage(services, c, scope, { ...query, cursor });
     };
-    const body = textStream(c, csvLines(page, following), services.log);
+    const body = bodyStream(c, csvLines(page, following), services.log, () =>
+      connectionOf(c.env.incoming)?.turn(),
+    );
     return c.body(body, 200, { 'Content-Type': CSV_CONTENT_TYPE });
   });
 }
@@ -117,10 +133,10 @@ function pageText({ nextCursor, alarms }: Page): string {
 async function* csvLines(
   first: Page,
   following: (cursor: string) => Promise<Page>,
-): AsyncGenerator<string> {
-  yield CSV_HEADER;
+): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(CSV_HEADER);
   for (let page = first; ; page = await following(page.nextCursor)) {
-    yield page.alarms.map(({ record, urls }) => csvLine(record, urls)).join('');
+    yield Buffer.from(page.alarms.map(({ record, urls }) => csvLine(record, urls)).join(''));
     if (page.nextCursor === null) return;
   }
 }
@@ -154,4 +170,25 @@ async function readPage(
     nextCursor: position === undefined ? null : cursors.encode(position, scope),
     alarms: alarms.map((record, index) => ({ record, urls: urls[index] ?? NO_FOOTAGE })),
   };
+}
+
+/** The line of an alarm, in the order of the columns; missing values are empty. */
+function csvLine(record: AlarmRecord, urls: FootageUrls): string {
+  const { id, kind, detectedAt, receivedAt, footage, ...view } = placedAlarmView(record, urls);
+  const { state, acknowledgedBy, acknowledgedAt, resolvedBy, resolvedAt, note } = view;
+  const { device, room, group, data, customData } = record;
+  return line([
+    ...[id, kind, detectedAt, receivedAt, device.id, device.name, room?.id, room?.name],
+    ...[group?.id, group?.name, data, customData, footage.video, footage.audio],
+    ...[state, acknowledgedBy?.id, acknowledgedBy?.name, acknowledgedAt],
+    ...[resolvedBy?.id, resolvedBy?.name, resolvedAt, note],
+  ]);
+}
+
+function line(fields: readonly (string | null | undefined)[]): string {
+  return fields.map((field) => quoted(field ?? '')).join(',') + LINE_END;
+}
+
+function quoted(field: string): string {
+  return NEEDS_QUOTES.test(field) ? `"${field.replaceAll('"', '""')}"` : field;
 }

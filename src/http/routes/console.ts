@@ -2,7 +2,6 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { createRoute, z } from '@hono/zod-openapi';
 import { GatewayError } from '../../errors.js';
-import { readBuilt } from '../built-pages.js';
 import type { HttpApp } from '../http-env.js';
 import { NO_SECURITY, notModified, problems } from '../openapi.js';
 import { SharedAnswer } from '../shared-answer.js';
@@ -97,6 +96,20 @@ export function registerConsole(app: HttpApp, { directory, footageOrigins }: Con
     if (file === undefined) throw new GatewayError('not-found', 'There is nothing at this path.');
     return file.to(c);
   });
+}
+
+/**
+ * Reads what `npm run build` has put into a directory for browsers.
+ *
+ * @throws GatewayError `start-failed` when it is not there
+ */
+export function readBuilt<Pages>(directory: string, read: () => Pages): Pages {
+  try {
+    return read();
+  } catch (cause) {
+    const detail = `the console in ${directory} cannot be read: npm ci && npm run build`;
+    throw new GatewayError('start-failed', detail, { cause });
+  }
 }
 
 function readConsole(directory: string) {

@@ -4,13 +4,13 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { html } from 'hono/html';
 import { GatewayError } from '../../errors.js';
 import { asyncApiDocument } from '../asyncapi-document.js';
-import { readBuilt } from '../built-pages.js';
 import type { HttpApp } from '../http-env.js';
 import { JSON_MEDIA_TYPE } from '../json-body.js';
 import { NO_SECURITY, notModified, preparedJson, problems } from '../openapi.js';
 import { openApiDocument } from '../openapi-document.js';
 import { mqttPage, PLAIN_STYLE, plainPage } from '../plain-pages.js';
 import { SharedAnswer } from '../shared-answer.js';
+import { readBuilt } from './console.js';
 
 /** Typed so that the handlers may answer with bytes. */
 type Content = Record<string, { readonly schema: z.ZodString }>;

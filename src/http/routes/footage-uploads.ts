@@ -4,9 +4,9 @@ import { formatTime } from '../../domain/notation.js';
 import type { RouteServices } from '../dependencies.js';
 import { deviceOf, type HttpApp, type HttpEnv } from '../http-env.js';
 import { createdResponse, jsonRequestBody, problems } from '../openapi.js';
+import { urlReceiver } from '../public-url.js';
 import { deviceIdPathSchema } from '../schemas/common.js';
 import { newFootageSchema, preparedUploadSchema } from '../schemas/footage.js';
-import { urlReceiver } from '../url-receiver.js';
 
 const prepare = createRoute({
   method: 'post',

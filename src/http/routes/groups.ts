@@ -1,11 +1,29 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import type { Group } from '../../domain/site.js';
 import { actorOf } from '../actor.js';
-import { createdHeaders } from '../created.js';
 import type { RouteServices } from '../dependencies.js';
 import type { HttpApp } from '../http-env.js';
 import { createdResponse, jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
-import { groupPathSchema, locationPathSchema, nameBodySchema } from '../schemas/common.js';
-import { groupSchema, groupView } from '../schemas/group.js';
+import { createdHeaders } from '../public-url.js';
+import {
+  groupPathSchema,
+  idSchema,
+  locationPathSchema,
+  nameBodySchema,
+} from '../schemas/common.js';
+
+const groupSchema = z
+  .object({
+    id: idSchema,
+    name: z.string().openapi({ example: 'Ground floor' }),
+    rooms: z.array(idSchema).openapi({ description: 'Ids of the rooms in the group.' }),
+  })
+  .openapi('Group');
+
+/** A group in a response. */
+function groupView(group: Group, roomIds: readonly string[] = []): z.infer<typeof groupSchema> {
+  return { id: group.id, name: group.name, rooms: [...roomIds] };
+}
 
 const tags = ['Groups'];
 const collection = '/care-homes/{locationId}/groups';

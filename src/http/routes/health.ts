@@ -2,8 +2,8 @@ import { createRoute, z } from '@hono/zod-openapi';
 import { GatewayError } from '../../errors.js';
 import type { Health } from '../dependencies.js';
 import { type HttpApp, pathOf } from '../http-env.js';
-import { jsonResponse, NO_SECURITY, preparedProblem } from '../openapi.js';
-import { exampleProblem, problemReply } from '../problem.js';
+import { jsonResponse, NO_SECURITY, preparedJson } from '../openapi.js';
+import { exampleProblem, PROBLEM_MEDIA_TYPE, problemReply } from '../problem.js';
 import { problemSchema } from '../schemas/problem.js';
 
 const liveSchema = z.object({ status: z.literal('ok') }).openapi('Live');
@@ -41,7 +41,11 @@ const ready = createRoute({
   security: NO_SECURITY,
   responses: {
     200: jsonResponse('The gateway is ready; `faults` has those for others to mend.', readySchema),
-    503: preparedProblem('The gateway is not ready; `faults` says why.', notReadySchema),
+    503: preparedJson(
+      'The gateway is not ready; `faults` says why.',
+      notReadySchema,
+      PROBLEM_MEDIA_TYPE,
+    ),
   },
 });
 

@@ -3,12 +3,29 @@ import type { Context } from 'hono';
 import { touchesLocation } from '../../domain/grants.js';
 import type { Location } from '../../domain/site.js';
 import { actorOf } from '../actor.js';
-import { createdHeaders } from '../created.js';
 import type { RouteServices } from '../dependencies.js';
 import { callerOf, type HttpApp, type HttpEnv } from '../http-env.js';
 import { createdResponse, jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
-import { locationPathSchema, nameBodySchema } from '../schemas/common.js';
-import { locationSchema, locationView } from '../schemas/location.js';
+import { createdHeaders } from '../public-url.js';
+import { idSchema, locationPathSchema, nameBodySchema } from '../schemas/common.js';
+
+const locationSchema = z
+  .object({
+    id: idSchema,
+    name: z.string().openapi({ example: 'Haus Birke' }),
+    devices: z.array(idSchema).openapi({
+      description: 'Ids of the assigned devices, as far as the access token covers them.',
+    }),
+  })
+  .openapi('Location');
+
+/** A location in a response. */
+function locationView(
+  location: Location,
+  deviceIds: readonly string[],
+): z.infer<typeof locationSchema> {
+  return { id: location.id, name: location.name, devices: [...deviceIds] };
+}
 
 const tags = ['Locations'];
 const collection = '/care-homes';

@@ -1,10 +1,35 @@
-import { createRoute } from '@hono/zod-openapi';
+import { createRoute, z } from '@hono/zod-openapi';
 import { actorOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';
 import type { HttpApp } from '../http-env.js';
 import { jsonRequestBody, noContent, problems } from '../openapi.js';
-import { devicePathSchema, roomOfGroupPathSchema } from '../schemas/common.js';
-import { deviceMoveSchema, roomMoveSchema } from '../schemas/move.js';
+import {
+  devicePathSchema,
+  nullableUuidSchema,
+  roomOfGroupPathSchema,
+  uuidSchema,
+} from '../schemas/common.js';
+
+/** The target of a move: exactly one of two fields (specification 4, "Devices"). */
+const deviceMoveSchema = z
+  .strictObject({
+    targetLocationId: uuidSchema.optional(),
+    targetRoomId: nullableUuidSchema
+      .optional()
+      .openapi({ description: 'A room of the location; null takes the device out of its room.' }),
+  })
+  .refine(
+    ({ targetLocationId, targetRoomId }) =>
+      (targetLocationId === undefined) !== (targetRoomId === undefined),
+    'must have exactly one of targetLocationId and targetRoomId',
+  )
+  .openapi('DeviceMove', {
+    description: 'Exactly one of the two.',
+    minProperties: 1,
+    maxProperties: 1,
+  });
+
+const roomMoveSchema = z.strictObject({ targetGroupId: uuidSchema }).openapi('RoomMove');
 
 const responses = { 204: noContent, ...problems.change };
 

@@ -1,10 +1,27 @@
 import { createRoute, z } from '@hono/zod-openapi';
 import { permits } from '../../domain/grants.js';
+import { formatTime } from '../../domain/notation.js';
+import type { InvalidPublishRecord } from '../../site/invalid-publish-list.js';
 import type { RouteServices } from '../dependencies.js';
 import { callerOf, type HttpApp } from '../http-env.js';
 import { jsonResponse, problems } from '../openapi.js';
-import { locationPathSchema } from '../schemas/common.js';
-import { invalidPublishSchema, invalidPublishView } from '../schemas/invalid-publish.js';
+import { EXAMPLE_ID, idSchema, locationPathSchema, timestampSchema } from '../schemas/common.js';
+
+const invalidPublishSchema = z
+  .object({
+    deviceId: idSchema,
+    reason: z.string().openapi({ example: 'unknown-kind' }),
+    topic: z.string().openapi({ example: `devices/${EXAMPLE_ID}/alarms` }),
+    base64: z.base64().openapi({ example: 'eyJraW5kIjoiZmVsbCJ9' }),
+    receivedAt: timestampSchema,
+  })
+  .openapi('RejectedPublish');
+
+/** Renders an invalid publish for responses, with the field names of the `rejected` topics. */
+function invalidPublishView(record: InvalidPublishRecord): z.infer<typeof invalidPublishSchema> {
+  const { deviceId, reason, topic, base64, receivedAtMs } = record;
+  return { deviceId, reason, topic, base64, receivedAt: formatTime(receivedAtMs) };
+}
 
 const list = createRoute({
   method: 'get',

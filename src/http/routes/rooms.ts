@@ -1,11 +1,47 @@
 import { createRoute, z } from '@hono/zod-openapi';
+import type { Room } from '../../domain/site.js';
 import { actorOf } from '../actor.js';
-import { createdHeaders } from '../created.js';
 import type { RouteServices } from '../dependencies.js';
 import type { HttpApp } from '../http-env.js';
 import { createdResponse, jsonRequestBody, jsonResponse, noContent, problems } from '../openapi.js';
-import { locationPathSchema, roomPathSchema } from '../schemas/common.js';
-import { newRoomSchema, roomChangeSchema, roomSchema, roomView } from '../schemas/room.js';
+import { createdHeaders } from '../public-url.js';
+import {
+  idSchema,
+  locationPathSchema,
+  nameSchema,
+  nullableUuidSchema,
+  roomPathSchema,
+} from '../schemas/common.js';
+
+const roomSchema = z
+  .object({
+    id: idSchema,
+    name: z.string().openapi({ example: 'Room 7' }),
+    groupId: idSchema.nullable(),
+    devices: z.array(idSchema).openapi({ description: 'Ids of the devices in the room.' }),
+  })
+  .openapi('Room');
+
+/** The group of a new room: none with `null` or without the field. */
+const newGroupId = nullableUuidSchema.optional();
+
+const newRoomSchema = z.strictObject({ name: nameSchema, groupId: newGroupId }).openapi('NewRoom');
+
+const roomChangeSchema = z
+  .strictObject({
+    name: nameSchema.optional(),
+    groupId: newGroupId.openapi({ description: 'Null takes the room out of its group.' }),
+  })
+  .refine(
+    ({ name, groupId }) => name !== undefined || groupId !== undefined,
+    'must have at least one of name and groupId',
+  )
+  .openapi('RoomChange', { minProperties: 1 });
+
+/** A room in a response. */
+function roomView(room: Room, deviceIds: readonly string[] = []): z.infer<typeof roomSchema> {
+  return { id: room.id, name: room.name, groupId: room.groupId, devices: [...deviceIds] };
+}
 
 const tags = ['Rooms'];
 const collection = '/care-homes/{locationId}/rooms';

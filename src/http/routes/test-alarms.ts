@@ -1,10 +1,19 @@
-import { createRoute } from '@hono/zod-openapi';
+import { createRoute, z } from '@hono/zod-openapi';
+import { ALARM_KINDS } from '../../domain/alarms.js';
 import { actorOf } from '../actor.js';
 import type { RouteServices } from '../dependencies.js';
 import type { HttpApp } from '../http-env.js';
 import { jsonResponse, optionalJsonRequestBody, problems } from '../openapi.js';
-import { devicePathSchema } from '../schemas/common.js';
-import { newTestAlarmSchema, testAlarmSchema } from '../schemas/test-alarm.js';
+import { devicePathSchema, idSchema } from '../schemas/common.js';
+
+/** Unknown fields are rejected: they are typos. */
+const newTestAlarmSchema = z
+  .strictObject({
+    kind: z.enum(ALARM_KINDS).default('helpCall').openapi({ example: 'helpCall' }),
+  })
+  .openapi('NewTestAlarm');
+
+const testAlarmSchema = z.object({ id: idSchema }).openapi('TestAlarm');
 
 const raise = createRoute({
   method: 'post',
