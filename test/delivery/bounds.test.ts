@@ -49,9 +49,9 @@ describe('guarantee 6: a queue that is full', () => {
       await end();
       for (const [clientId, home] of homes) {
         const nurse = await home.nurse(clientId);
-        await nurse.untilCount(MAX_QUEUED + alarms);
+        await nurse.untilRecords(MAX_QUEUED + alarms);
         await home.sensor.alarm();
-        await nurse.untilCount(MAX_QUEUED + alarms + 1);
+        await nurse.untilRecords(MAX_QUEUED + alarms + 1);
         await nurse.end();
         const of = (rest: string) => nurse.received.filter(({ topic }) => topic.endsWith(rest));
         expect(numbersOf(of('/fall'))).toEqual(range(0, alarms + 1));
