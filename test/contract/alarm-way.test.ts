@@ -9,7 +9,7 @@ import { GatewayProcess } from '../harness/gateway-process.js';
 import { NumberedHome } from '../harness/numbered-home.js';
 
 /** More often than anything runs at a start. */
-const ALARMS = 1_000;
+const ALARMS = 700;
 const MAX_FILES = 28;
 
 /** The file that `NODE_V8_COVERAGE` writes when the process ends. */

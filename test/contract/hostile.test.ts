@@ -18,7 +18,7 @@ const MAX_BODY_BYTES = 1024 * 1024;
 const HOSTILE_BODY_BYTES = 4096;
 /** Of which HTTP has 50 connections and MQTT 260. */
 const MAX_OPEN_FILES = 400;
-const RUNS = 600;
+const RUNS = 250;
 /** Timeout of an exchange; a longer one hangs. */
 const HANG_MS = 10_000;
 const DEPTH = 100_000;

@@ -36,7 +36,9 @@ describe.each(ENDS)('the data of version 1, whose gateway was %s', (end) => {
 
   afterAll(() => world.remove());
 
-  describe.each(['when it starts on them', 'when it starts again'])('%s', () => {
+  // What one start has carried over, the next one finds: the same for either end.
+  const starts = ['when it starts on them', ...(end === 'killed' ? ['when it starts again'] : [])];
+  describe.each(starts)('%s', () => {
     beforeAll(() => world.restart());
 
     it('shows locations, rooms, groups, devices, tokens and invalid publishes', async () => {

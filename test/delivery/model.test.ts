@@ -24,10 +24,10 @@ async function saveSome(run: Run, writes: number): Promise<void> {
   run.store.writesLeft = Number.POSITIVE_INFINITY;
 }
 
-const RUNS = Number(process.env['MODEL_RUNS'] ?? 150);
+const RUNS = Number(process.env['MODEL_RUNS'] ?? 60);
 /** Backlog of a slow bridge, before it connects. */
 const BACKLOG = 30;
-const RUNS_OVER_REDIS = 15;
+const RUNS_OVER_REDIS = 8;
 
 const log = fc.constantFrom(...LOG_NAMES, 'alarms' as const);
 const device = fc.constantFrom(...DEVICES, 'both', 'none');
