@@ -7,7 +7,7 @@ import { bridgeTo, isAlarmKey, reconciled, useWorld } from './world.js';
 
 const world = useWorld();
 
-const MESSAGES = 20;
+const MESSAGES = 10;
 
 /** Whether an arrival is a device's own message, and not its presence. */
 function isMessage({ topic, key }: Arrival): boolean {

@@ -156,7 +156,10 @@ export async function reconciled(
   }
   const alarms = alarmsOf(sensors);
   await expect
-    .poll(() => accountOf(home.gateway, `bridge/${name}`, 'alarms'), { timeout: WAIT_MS })
+    .poll(() => accountOf(home.gateway, `bridge/${name}`, 'alarms'), {
+      timeout: WAIT_MS,
+      interval: 100,
+    })
     .toEqual({ accepted: alarms, delivered: alarms, queued: 0, expired: 0, dropped: 0 });
 }
 

@@ -1,4 +1,5 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
 import {
@@ -14,13 +15,13 @@ import { acknowledge, publishesOf, textsOf, untilPublishes } from './raw-nurse.j
 
 const MAX_IN_FLIGHT = 100;
 /** Pages of 500 entries, several of them. */
-const BACKLOG = 2_000;
+const BACKLOG = 1_500;
 
-let gateway: GatewayProcess;
+let gateway: GatewayHere;
 let home: NumberedHome;
 
 beforeAll(async () => {
-  gateway = await GatewayProcess.start();
+  gateway = await GatewayHere.start();
 });
 
 afterEach(() => home.close());
@@ -28,7 +29,7 @@ afterAll(() => gateway.remove());
 
 /** A persistent session over bare packets, which acknowledges nothing by itself. */
 async function rawNurse(clientId: string): Promise<RawClient> {
-  return RawClient.connect(gateway, home.viewer, { clientId, clean: false });
+  return RawClient.connect(home.home.gateway, home.viewer, { clientId, clean: false });
 }
 
 describe('guarantee 3: a backlog', () => {
@@ -64,7 +65,7 @@ describe('guarantee 3: a backlog', () => {
   it('continues in order when the subscriber reconnects in the middle of it, again and again, at each QoS', async () => {
     home = await NumberedHome.open(gateway, 3, EACH_QOS);
     await home.absentNurse('restless');
-    await home.alarm(1_200);
+    await home.alarm(900);
     await home.recorded();
     const parts: Subscriber[] = [];
     const came = () => new Set(parts.flatMap(({ records }) => records.map(({ text }) => text)));
@@ -72,7 +73,7 @@ describe('guarantee 3: a backlog', () => {
       const nurse = await home.nurse('restless');
       parts.push(nurse);
       const missing = home.alarmCount - came().size;
-      await nurse.untilRecords(Math.min(missing, 250));
+      await nurse.untilRecords(Math.min(missing, 190));
       // A cut cable, with messages in flight.
       await nurse.client.endAsync(true);
       if (parts.length < 3) await home.alarm(30);
@@ -122,7 +123,7 @@ describe('guarantee 2: a subscriber that was away', () => {
 
 /** Resolves when the store knows that so many alarms are delivered to the session. */
 async function untilSaved(clientId: string, delivered: number): Promise<void> {
-  const store = await Store.of(gateway);
+  const store = await Store.of(home.home.gateway);
   const saved = async () => {
     const text = await store.redis.hget(
       `{site}:session:token:${home.viewer.id}/${clientId}`,
@@ -134,18 +135,26 @@ async function untilSaved(clientId: string, delivered: number): Promise<void> {
   store.close();
 }
 
+/** A gateway of its own, and how it is killed. */
+async function killable() {
+  const killed = await GatewayProcess.start();
+  onTestFinished(() => killed.remove());
+  return [killed, () => killed.kill()] as const;
+}
+
 describe('guarantee 2: the gateway ending in the middle of a drain', () => {
   it.each([
-    ['stopped', () => gateway.stop()],
-    ['killed with SIGKILL', () => gateway.kill()],
+    ['stopped', async () => [gateway, () => gateway.stop()] as const],
+    ['killed with SIGKILL', killable],
   ])(
     '%s and started again, loses nothing and keeps the order, at each QoS',
-    async (_how, end) => {
+    async (_how, running) => {
+      const [drained, end] = await running();
       const acknowledged = 3 * MAX_IN_FLIGHT;
-      home = await NumberedHome.open(gateway, 3, EACH_QOS);
+      home = await NumberedHome.open(drained, 3, EACH_QOS);
       const clientId = `outlives-${_how.length}`;
       await home.absentNurse(clientId);
-      await home.alarm(1_200);
+      await home.alarm(1_000);
       await home.recorded();
       const before = await rawNurse(clientId);
       for (let from = 0; from < acknowledged; from += MAX_IN_FLIGHT) {
@@ -156,7 +165,7 @@ describe('guarantee 2: the gateway ending in the middle of a drain', () => {
       await untilPublishes(before, acknowledged + MAX_IN_FLIGHT);
       await untilSaved(clientId, acknowledged);
       await end();
-      await gateway.start();
+      await drained.start();
 
       const after = await home.nurse(clientId);
       await home.alarm(30);
@@ -326,7 +335,7 @@ describe('a persistent session', () => {
     nurse.vanish();
 
     // The entries are still queued after a restart, although the filter is gone.
-    await gateway.kill();
+    await gateway.stop();
     await gateway.start();
     const again = await home.nurse('leaving');
     await home.alarm(1);

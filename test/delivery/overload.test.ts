@@ -4,7 +4,7 @@ import { ArrayLogs } from './array-logs.js';
 import { Connection, LIMITS, numbered, RunningDelivery } from './running-delivery.js';
 
 const PAGE_ENTRIES = 500;
-const STEPS = 40;
+const STEPS = 30;
 /** Steps that fill the backlog at the beginning, before any is counted. */
 const WARM_UP_STEPS = 10;
 
