@@ -119,7 +119,7 @@ it('retries a full upstream ever less often, and delivers everything when it has
   const sensor = await world.sensor(home);
   await untilBridge(home, 'region', { connected: true });
   const { attempts } = proxy;
-  for (let one = 0; one < 80; one++) sensor.alarm('fall', { much: 'x'.repeat(10_000) });
+  for (let one = 0; one < 50; one++) sensor.alarm('fall', { much: 'x'.repeat(10_000) });
   await sensor.settled();
   await proxy.untilAttempts(attempts + 3);
   const [first = 0, , third = 0] = proxy.attemptsMs.slice(attempts);

@@ -205,13 +205,11 @@ describe('the gateway process', () => {
     expect(output).toContain('  tls.keyFile: GATEWAY_TLS_KEY_FILE: cannot be read (ENOENT)\n');
   });
 
-  it('prints help and version', () => {
+  it('prints its version', () => {
     const { version } = z
       .object({ version: z.string() })
       .parse(JSON.parse(readFileSync('package.json', 'utf8')));
     expect(run(['--version'])).toEqual({ status: 0, output: `${version}\n` });
-    const { status, output } = run(['--help']);
-    expect([status, output]).toEqual([0, expect.stringMatching(/^usage: node dist\/main\.js /)]);
   });
 });
 
@@ -236,17 +234,16 @@ describe('a second gateway', () => {
     });
   });
 
-  it.each([
-    ['mqtt', 'GATEWAY_MQTT_PORT', 'broker'],
-    ['http', 'GATEWAY_HTTP_PORT', 'server'],
-  ] as const)('says in one line which port is in use: %s', (name, variable, other) => {
-    const { port } = first.addresses[name];
-    const { status, output } = started({ GATEWAY_DATA_DIR: directory, [variable]: String(port) });
+  it('says in one line which port is in use', () => {
+    const { port } = first.addresses.mqtt;
+    const { status, output } = started({
+      ...{ GATEWAY_DATA_DIR: directory, GATEWAY_MQTT_PORT: String(port) },
+    });
     expect(status).toBe(1);
     expect(fatalLine(output)).toEqual({
       msg:
         `failed to start the gateway: port ${port} on 127.0.0.1 is in use (EADDRINUSE): ` +
-        `is another ${other} running? End it, or set ${name}.port`,
+        'is another broker running? End it, or set mqtt.port',
     });
   });
 });

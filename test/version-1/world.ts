@@ -19,7 +19,7 @@ import {
 
 const LOGS = ['alarms', 'messages'] as const;
 /** Smaller than the histories, so that they are read over pages. */
-const PAGE = 7;
+const PAGE = 10;
 const ACCOUNTED_WITHIN_MS = 5_000;
 
 const eventSchema = z.looseObject({
