@@ -1,6 +1,5 @@
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import { z } from 'zod';
-import { eventually } from '../chaos/faults.js';
 import { Api, type TestToken } from '../harness/api.js';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { accountIn } from '../harness/metrics.js';
@@ -112,11 +111,13 @@ export class VersionOneWorld {
     { alarms, messages }: Consumer['accounts'],
     withinMs = ACCOUNTED_WITHIN_MS,
   ): Promise<void> {
-    await eventually(async () => {
+    const check = async () => {
       const text = await (await fetch(`${this.gateway.httpUrl}/metrics`)).text();
       const found = LOGS.map((log) => accountIn(text, name, log));
       expect([name, ...found]).toEqual([name, alarms, messages]);
-    }, withinMs);
+    };
+    // Each look has the gateway render all of its metrics.
+    await vi.waitFor(check, { timeout: withinMs, interval: 100 });
   }
 
   /**
