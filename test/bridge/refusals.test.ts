@@ -56,7 +56,7 @@ it.each(['keeps', 'ends'])(
       sensor.alarm('noise');
     }
     await sensor.settled();
-    await subscriber.untilKeys(sensor.device.id, taken);
+    await subscriber.untilRecords(sensor.device.id, taken.length);
     expect(subscriber.firstOf(sensor.device.id)).toEqual(taken);
     const dropped = { refused: REFUSED, tooMany: 0, tooOld: 0 };
     await untilBridge(home, 'region', { connected: true, queued: 0, delivered: REFUSED, dropped });
@@ -95,7 +95,7 @@ it.each(['max_packet_size', 'message_size_limit'])(
       sensor.alarm('noise', { much: 'x'.repeat(4_000) });
     }
     await sensor.settled();
-    await subscriber.untilKeys(sensor.device.id, taken);
+    await subscriber.untilRecords(sensor.device.id, taken.length);
     expect(subscriber.firstOf(sensor.device.id)).toEqual(taken);
     const dropped = { refused: REFUSED, tooMany: 0, tooOld: 0 };
     await untilBridge(home, 'region', { connected: true, queued: 0, delivered: REFUSED, dropped });

@@ -151,7 +151,7 @@ export async function reconciled(
   for (const sensor of sensors) {
     const { device, published } = sensor;
     await sensor.settled();
-    await subscriber.untilKeys(device.id, published);
+    await subscriber.untilRecords(device.id, published.length);
     expect(subscriber.firstOf(device.id)).toEqual(published);
   }
   const alarms = alarmsOf(sensors);
