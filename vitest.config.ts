@@ -62,7 +62,11 @@ function project(
   groupOrder: number,
   test: TestProjectInlineConfiguration['test'],
 ): TestProjectInlineConfiguration {
-  const common = { testTimeout: 30_000, hookTimeout: 60_000, sequence: { groupOrder } };
+  const common = {
+    ...{ testTimeout: 30_000, hookTimeout: 60_000, sequence: { groupOrder } },
+    // What is awaited comes late on a busy machine, and is no bound.
+    expect: { poll: { timeout: 10_000 } },
+  };
   return { test: { ...common, ...test } };
 }
 

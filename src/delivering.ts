@@ -21,11 +21,11 @@ import { RetainedQuota } from './delivery/retained-quota.js';
 import type { SessionOwner } from './delivery/session.js';
 import { Sessions } from './delivery/sessions.js';
 import { Upkeep } from './delivery/upkeep.js';
-import type { Principal } from './domain/grants.js';
+import { mayReceive, type Principal } from './domain/grants.js';
 import type { Foundation } from './foundation.js';
-import { heldOwner } from './held-sessions.js';
 import type { Health } from './site/health.js';
 import { Principals } from './site/principals.js';
+import type { SiteModel } from './site/site-model.js';
 import { storedBytesOf } from './site/store-headroom.js';
 import type { SiteParts } from './site-loading.js';
 import type { Storage } from './storage.js';
@@ -185,6 +185,29 @@ function ownersOf({ config, log }: Foundation, { model, accessTokens }: SitePart
 
 function ownerOf(principal: Principal | undefined): SessionOwner | undefined {
   return principal && sessionOwner(principal);
+}
+
+/**
+ * The owner of a session whose device or token has an unreadable record (FINDINGS R8).
+ *
+ * A broken record must not discard a session with its backlog. Nobody can read the backlog meanwhile, as
+ * there is no credential to connect with.
+ */
+function heldOwner(
+  key: string,
+  model: SiteModel,
+  principals: Principals,
+): SessionOwner | undefined {
+  if (!model.isUnreadable(key)) return undefined;
+  return {
+    key,
+    mayReceive: (audience) => {
+      const restored = principals.byKey(key);
+      return restored === undefined || mayReceive(restored, audience);
+    },
+    // In a selection of its own, as its permission to receive changes with the record.
+    audienceKey: `held/${key}`,
+  };
 }
 
 function reportUnreadable(clientIds: readonly string[], health: Health, log: Logger): void {

@@ -10,7 +10,6 @@ import { type FootageParts, openFootage } from './footage-storage.js';
 import type { Foundation, GatewayOptions } from './foundation.js';
 import { createHttpApp } from './http/app.js';
 import type { HttpApp } from './http/http-env.js';
-import { forgetLeftBehind } from './ingest/left-behind.js';
 import { type IngestParts, openIngest } from './ingesting.js';
 import { Installation } from './installation.js';
 import { type GatewayAddresses, openListeners } from './listening.js';
@@ -110,7 +109,6 @@ export class Gateway {
       return bridges.apply(configured);
     });
     ingest.presence.start();
-    this.#tidyUp(storage, site, delivery, ingest);
     health.started();
     status.start();
     return addresses;
@@ -122,23 +120,6 @@ export class Gateway {
     const expiry = new TokenExpiry({ accessTokens, events, isSureSince, log });
     expiry.start();
     releasers.add(() => expiry.stop());
-  }
-
-  /** Finishes in the background the work that an earlier process left undone. */
-  #tidyUp(
-    { retainedTopics }: Storage,
-    { model }: SiteParts,
-    { retained, forwarder }: DeliveryParts,
-    { presence }: IngestParts,
-  ): void {
-    const work = Promise.all([
-      presence.renewOutdated(retained),
-      forgetLeftBehind(model, forwarder, retainedTopics),
-    ]);
-    work.catch((error: unknown) => {
-      const { log } = this.#foundation;
-      log.warn({ err: error }, 'failed to tidy up after an earlier process');
-    });
   }
 
   #openHttp(parts: {

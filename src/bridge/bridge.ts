@@ -10,6 +10,7 @@ import type { RateLimits } from '../domain/limits.js';
 import { bridgeStatusTopic } from '../domain/topics.js';
 import { type BridgeStatus, type DeadLetterStore, describeBridge } from '../site/bridge-list.js';
 import type { Health } from '../site/health.js';
+import { within } from '../site/pause.js';
 import { openQueue } from './bridge-queue.js';
 import { BridgeReport } from './bridge-report.js';
 import { DeadLetters } from './dead-letters.js';
@@ -168,8 +169,7 @@ export class Bridge {
     for (const timer of this.#timers) clearInterval(timer);
     await this.#link.stop();
     this.#report.clear();
-    const deadline = new Promise((resolve) => setTimeout(resolve, LAST_STATUS_TIMEOUT_MS).unref());
-    await Promise.race([this.#announce(), deadline]);
+    await within(this.#announce(), LAST_STATUS_TIMEOUT_MS);
   }
 
   #connected(upstream: Upstream): void {

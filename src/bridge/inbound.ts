@@ -43,8 +43,6 @@ export class Inbound {
   readonly #options: BridgeOptions;
   readonly #services: InboundServices;
   readonly #filters = new FilterTree<string>();
-  /** Commands being stored: the last of each topic and payload. */
-  readonly #pending = new Map<string, Promise<void>>();
   readonly #messages = new TokenBucket();
   readonly #bytes = new TokenBucket();
   #slowedAtMs = Number.NEGATIVE_INFINITY;
@@ -69,35 +67,7 @@ export class Inbound {
   }
 
   /** Resolves when the packet may be acknowledged; rejects when the upstream is to send it again. */
-  async accept(packet: IPublishPacket): Promise<void> {
-    const { topic, payload, qos, dup } = packet;
-    if (qos === 0) return this.#take(packet);
-    const key = `${topic}\n${Buffer.from(payload).toString('base64')}`;
-    // A repetition after the connection broke: the device must not act on the command twice.
-    const present = dup ? this.#pending.get(key) : undefined;
-    if (present !== undefined) return present;
-    const taking = this.#take(packet);
-    this.#pending.set(key, taking);
-    return taking.finally(() => {
-      if (this.#pending.get(key) === taking) this.#pending.delete(key);
-    });
-  }
-
-  /** Waits for the message's turn: while a hundred wait, the upstream is read no further. */
-  #inTurn(bytes: number): Promise<void> {
-    this.#turn = this.#turn.then(async () => {
-      const nowMs = performance.now();
-      this.#messages.take(1, nowMs);
-      this.#bytes.take(bytes, nowMs);
-      const freeAtMs = Math.max(this.#messages.freeAtMs, this.#bytes.freeAtMs);
-      if (freeAtMs <= nowMs) return;
-      this.#slowedAtMs = freeAtMs;
-      await delay(freeAtMs - nowMs, undefined, { ref: false });
-    });
-    return this.#turn;
-  }
-
-  async #take({ topic, payload, qos, retain }: IPublishPacket): Promise<void> {
+  async accept({ topic, payload, qos, retain }: IPublishPacket): Promise<void> {
     await this.#inTurn(payload.length);
     const { locations } = this.#options;
     const { commands, maxPacketBytes, log } = this.#services;
@@ -125,5 +95,19 @@ export class Inbound {
       qos,
       retain: false,
     });
+  }
+
+  /** Waits for the message's turn: while a hundred wait, the upstream is read no further. */
+  #inTurn(bytes: number): Promise<void> {
+    this.#turn = this.#turn.then(async () => {
+      const nowMs = performance.now();
+      this.#messages.take(1, nowMs);
+      this.#bytes.take(bytes, nowMs);
+      const freeAtMs = Math.max(this.#messages.freeAtMs, this.#bytes.freeAtMs);
+      if (freeAtMs <= nowMs) return;
+      this.#slowedAtMs = freeAtMs;
+      await delay(freeAtMs - nowMs, undefined, { ref: false });
+    });
+    return this.#turn;
   }
 }

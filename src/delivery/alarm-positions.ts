@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { within } from '../site/pause.js';
 import type { LogEntry, LogReader, Tail } from './log-entry.js';
 
 /** Store, sequence and alarm. */
@@ -78,9 +78,9 @@ export class AlarmPositions {
     const [here, next] = [tail.entryAfter(sequence - 1), tail.entryAfter(sequence)];
     const isKnown = (here !== undefined || !needsHere) && (next !== undefined || !needsNext);
     if (isKnown) return [here, next];
-    const reading = reader.read('alarms', sequence - 1, 2).catch(() => []);
-    const entries = await Promise.race([reading, delay(ANSWER_WITHIN_MS, [])]);
-    const at = (wanted: number) => entries.find((entry) => entry.sequence === wanted);
+    const reading = reader.read('alarms', sequence - 1, 2).catch(() => undefined);
+    const entries = await within(reading, ANSWER_WITHIN_MS);
+    const at = (wanted: number) => entries?.find((entry) => entry.sequence === wanted);
     return [at(sequence), at(sequence + 1)];
   }
 }

@@ -1,18 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Deliveries } from './deliveries.js';
 import { spacingFor } from './limits.js';
-import {
-  LOG_NAMES,
-  type LogEntry,
-  type LogName,
-  type LogPositions,
-  type LogReader,
-} from './log-entry.js';
+import { LOG_NAMES, type LogEntry, type LogPositions, type LogReader } from './log-entry.js';
 import type { Member, Routes, Selection } from './routes.js';
+import { entriesBetween, retrying } from './stored-entries.js';
 import { Tally } from './tally.js';
-
-const PAGE_ENTRIES = 1_000;
-const RETRY_AFTER_MS = 250;
 
 /**
  * Counts, at start, what every session accepted since its stored state was counted.
@@ -38,7 +29,7 @@ export async function countBacklogs(
     const withEnded = new Set<Member>(
       [...deliveries.consumers].filter((one) => one.subscriptions.hasEnded),
     );
-    for await (const entry of entriesAfter(reader, log, from, last)) {
+    for await (const entry of entriesBetween(reader, log, from, last)) {
       for (const { selection, qos } of deliveries.routes.match(entry.topic)) {
         if (qos === 0 || !selection.rule.mayReceive(entry)) continue;
         for (const member of selection.members) {
@@ -61,6 +52,8 @@ export async function markBacklogs(
   reader: LogReader,
   signal: AbortSignal,
 ): Promise<void> {
+  // `StoreMonitor` tells of a store that does not answer.
+  const patient = retrying(reader, signal, () => undefined);
   // Selections created from now on begin to count later.
   const selections = new Set(deliveries.routes.selections());
   for (const log of LOG_NAMES) {
@@ -68,7 +61,7 @@ export async function markBacklogs(
     do {
       upTo = deliveries.newestAtStart[log];
       const floors = [...deliveries.consumers].map(({ cursors }) => cursors[log].ackFloor);
-      const entries = entriesAfter(retrying(reader, signal), log, Math.min(upTo, ...floors), upTo);
+      const entries = entriesBetween(patient, log, Math.min(upTo, ...floors), upTo);
       counted = await countBySelection(deliveries.routes, selections, entries, signal);
       if (signal.aborted) return;
       // The store has lost entries meanwhile; what has their numbers now is in the tallies already.
@@ -99,36 +92,4 @@ function tallyOf(counted: Map<Selection, Tally>, selection: Selection): Tally {
   const tally = counted.get(selection) ?? new Tally(spacingFor(selection.rule.limits));
   counted.set(selection, tally);
   return tally;
-}
-
-/** Reads until the store answers, or the gateway stops. */
-function retrying(reader: LogReader, signal: AbortSignal): Pick<LogReader, 'read'> {
-  return {
-    async read(log, afterSequence, count) {
-      for (;;) {
-        try {
-          return await reader.read(log, afterSequence, count);
-        } catch (error) {
-          if (signal.aborted) throw error;
-          await delay(RETRY_AFTER_MS);
-        }
-      }
-    },
-  };
-}
-
-async function* entriesAfter(
-  reader: Pick<LogReader, 'read'>,
-  log: LogName,
-  sequence: number,
-  last: number,
-): AsyncGenerator<LogEntry> {
-  let after = sequence;
-  while (after < last) {
-    const page = await reader.read(log, after, PAGE_ENTRIES);
-    for (const entry of page) if (entry.sequence <= last) yield entry;
-    const newest = page.at(-1);
-    if (newest === undefined) return;
-    after = newest.sequence;
-  }
 }

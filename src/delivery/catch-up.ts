@@ -1,6 +1,7 @@
-import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { FilterTree } from '../domain/filter-tree.js';
 import type { Audience } from '../domain/grants.js';
+import { within } from '../site/pause.js';
 import type { ConsumerServices } from './consumer-options.js';
 import type { LogEntry, LogReader, Tail } from './log-entry.js';
 import { payloadOf } from './sending-window.js';
@@ -90,15 +91,8 @@ export class CatchUp {
       await nextTurn();
       return inMemory;
     }
-    const stopping = new AbortController();
-    const tooLate = delay(ANSWER_WITHIN_MS, undefined, { signal: stopping.signal }).then(() => {
-      throw new Error('the store does not answer');
-    });
-    try {
-      return await Promise.race([reader.read('alarms', sequence, PAGE_ENTRIES), tooLate]);
-    } finally {
-      tooLate.catch(() => undefined);
-      stopping.abort();
-    }
+    const page = await within(reader.read('alarms', sequence, PAGE_ENTRIES), ANSWER_WITHIN_MS);
+    if (page === undefined) throw new Error('the store does not answer');
+    return page;
   }
 }

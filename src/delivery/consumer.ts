@@ -139,7 +139,7 @@ export class Consumer implements Member {
   }
 
   offer(entry: LogEntry): void {
-    this.cursors[entry.log].offer(entry);
+    this.cursors[entry.log].position.offer(entry);
     if (entry.log === 'alarms') this.#window.replay?.accepted(entry);
     this.#services.pumpLater(this);
   }
@@ -172,7 +172,7 @@ export class Consumer implements Member {
     let isMoved = false;
     for (const log of LOG_NAMES) {
       if (this.cursors[log].expireBefore(oldestMs)) isMoved = true;
-      this.cursors[log].followEnd();
+      this.cursors[log].position.followEnd();
     }
     if (isMoved) this.#options.moved.add(this);
     if (this.isConnected) this.wake();

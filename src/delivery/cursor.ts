@@ -25,8 +25,8 @@ export class Cursor {
   dropped: number;
   /** The dropped entries that the receiver never takes. */
   deadLetterCount: number;
+  readonly position: ReadPosition;
   readonly #options: CursorOptions;
-  readonly #position: ReadPosition;
   readonly #sent: SentEntries;
   readonly #unread: Unread;
   #expired: number;
@@ -42,17 +42,13 @@ export class Cursor {
     this.#sent = new SentEntries(state);
     this.#unread = new Unread(state.unread ?? 0, state.unreadBytes ?? 0);
     const parts = { sent: this.#sent, unread: this.#unread };
-    this.#position = new ReadPosition({ ...options, ...parts, offset: state.ackFloor });
+    this.position = new ReadPosition({ ...options, ...parts, offset: state.ackFloor });
     this.delivered = state.delivered;
     this.dropped = state.dropped;
     this.deadLetterCount = state.deadLetters ?? 0;
     this.#expired = state.expired;
     this.#toSkip = state.toSkip ?? 0;
     this.#countedUpTo = state.countedUpTo ?? state.ackFloor;
-  }
-
-  get offset(): number {
-    return this.#position.offset;
   }
 
   /** Entries accepted and not read yet. */
@@ -87,7 +83,7 @@ export class Cursor {
   get ackFloor(): number {
     const { oldest } = this.#sent;
     if (oldest !== undefined) return oldest - 1;
-    return this.#position.isCaughtUp ? this.#options.tail.last : this.#position.offset;
+    return this.position.isCaughtUp ? this.#options.tail.last : this.position.offset;
   }
 
   get state(): CursorState {
@@ -97,7 +93,7 @@ export class Cursor {
       unread: this.queued,
       unreadBytes: this.queuedBytes,
       countedUpTo: this.#options.tail.last,
-      ...this.#sent.stateAt(ackFloor, this.#position.offset, this.#position.isCaughtUp),
+      ...this.#sent.stateAt(ackFloor, this.position.offset, this.position.isCaughtUp),
     };
   }
 
@@ -111,19 +107,14 @@ export class Cursor {
     this.#unread.marked();
   }
 
-  /** Hands over the newest accepted entry while the consumer is connected. */
-  offer(entry: LogEntry): void {
-    this.#position.offer(entry);
-  }
-
   /** Goes live at the start of a connection, unless entries are queued. */
   start(): void {
-    if (this.#position.isCaughtUp) this.#position.goLive();
+    if (this.position.isCaughtUp) this.position.goLive();
   }
 
   /** The next entry to send; `not-loaded` when more must be loaded from the store first. */
   next(expiredBeforeMs: number): LogEntry | 'caught-up' | 'not-loaded' {
-    const position = this.#position;
+    const position = this.position;
     while (!position.isCaughtUp) {
       if (position.isHeldUp) return 'not-loaded';
       const next = position.next();
@@ -142,21 +133,6 @@ export class Cursor {
     return 'caught-up';
   }
 
-  /** Whether to load the next page now, so that sending need not wait. */
-  get wantsPage(): boolean {
-    return this.#position.wantsPage;
-  }
-
-  /** Whether a page is being loaded. */
-  get isLoading(): boolean {
-    return this.#position.isLoading;
-  }
-
-  /** Loads the next page from the store. */
-  async load(): Promise<void> {
-    await this.#position.load();
-  }
-
   /** Whether the entry concerns the consumer and is neither in flight nor done with. */
   isPending(entry: LogEntry): boolean {
     return this.#sent.isOpen(entry.sequence) && this.#options.concerns(entry);
@@ -164,7 +140,7 @@ export class Cursor {
 
   /** Whether the entry may still be read, or sent again after a broken connection. */
   needs(entry: LogEntry): boolean {
-    if (this.#position.isCaughtUp && this.#sent.inTurnCount === 0) return false;
+    if (this.position.isCaughtUp && this.#sent.inTurnCount === 0) return false;
     return entry.sequence > this.ackFloor && this.#options.concerns(entry);
   }
 
@@ -193,7 +169,7 @@ export class Cursor {
   /** Drops a sent entry that the receiver never takes, also after a rewind. */
   deadLetter(sequence: number): void {
     if (!this.#sent.complete(sequence)) {
-      if (sequence <= this.#position.offset || !this.#sent.cancelResend(sequence)) return;
+      if (sequence <= this.position.offset || !this.#sent.cancelResend(sequence)) return;
       this.#unread.read(0);
     }
     this.dropped++;
@@ -211,37 +187,32 @@ export class Cursor {
     const inFlight = this.#sent.amount;
     const [count, bytes] = [maxCount - inFlight.count, maxBytes - inFlight.bytes];
     const isWithin = this.#unread.count <= count && this.#unread.bytes <= bytes;
-    if (isWithin || this.#position.isLoading) return false;
-    const dropped = this.#position.passBeyond(count, bytes);
+    if (isWithin || this.position.isLoading) return false;
+    const dropped = this.position.passBeyond(count, bytes);
     this.dropped += dropped;
     return dropped > 0;
   }
 
   /** Expires entries received before this time. Returns whether there were any. */
   expireBefore(timeMs: number): boolean {
-    const unread = this.#position.passOlder(timeMs);
+    const unread = this.position.passOlder(timeMs);
     // A client that never acknowledges must not hold the log.
     const inFlight = this.#sent.expireBefore(timeMs);
     this.#expired += unread + inFlight;
     return unread + inFlight > 0;
   }
 
-  /** Follows the end of the log while nothing in it concerns the consumer. */
-  followEnd(): void {
-    this.#position.followEnd();
-  }
-
   /** Goes back to the ack floor; unacknowledged entries are sent again. */
   rewind(): void {
     const { ackFloor } = this;
-    const { count, bytes } = this.#sent.rewind(this.#position.offset);
+    const { count, bytes } = this.#sent.rewind(this.position.offset);
     this.#unread.add(count, bytes);
-    this.#position.goTo(ackFloor);
+    this.position.goTo(ackFloor);
   }
 
   /** Follows a store that lost its newest entries and numbers anew from here. */
   storeWentBack(sequence: number): void {
-    const hadReadMore = this.#position.offset >= sequence;
+    const hadReadMore = this.position.offset >= sequence;
     const hasCompleted = this.#sent.knownUpTo > sequence;
     this.#cutAt(sequence, this.#sent.aheadAfter(sequence), hasCompleted);
     if (hadReadMore) this.#expired += this.#forgetUnread();
@@ -264,7 +235,7 @@ export class Cursor {
     if (this.#countedUpTo <= last) return false;
     // Nothing that was lost has been counted yet by a tally.
     this.#cutAt(last, 0, false);
-    this.#countedUpTo = this.#position.offset;
+    this.#countedUpTo = this.position.offset;
     this.#missing = this.#forgetUnread();
     return true;
   }
@@ -287,7 +258,7 @@ export class Cursor {
   #cutAt(sequence: number, aheadCount: number, hasCompleted: boolean): void {
     this.#unread.cutAt(sequence, aheadCount, hasCompleted);
     this.#expired += this.#sent.cutAt(sequence);
-    this.#position.goTo(Math.min(this.#position.offset, sequence));
+    this.position.goTo(Math.min(this.position.offset, sequence));
   }
 
   /** Returns how many entries were unread. */

@@ -14,8 +14,8 @@ import {
   type NewAlarm,
   type Tail,
 } from './log-entry.js';
-import { MissingEntries } from './missing-entries.js';
 import { Routes } from './routes.js';
+import { entriesBetween, retrying } from './stored-entries.js';
 
 /** Bounds of a tail, which is then cut in half: the lag of a reading consumer stays in memory. */
 const MAX_ENTRIES = 20_000;
@@ -44,12 +44,16 @@ export class Deliveries {
   readonly #options: DeliveriesOptions;
   readonly #consumers = new Set<Consumer>();
   readonly #toPump = new Set<Consumer>();
-  readonly #missing: MissingEntries;
+  readonly #stopping = new AbortController();
+  /** Waits for the store: later entries must not overtake those that it was not heard to have taken. */
+  readonly #missing: Pick<LogReader, 'read'>;
 
   constructor(options: DeliveriesOptions) {
     this.#options = options;
     const { newest, reader, log, now, elapsedSinceMs } = options;
-    this.#missing = new MissingEntries(reader, log);
+    this.#missing = retrying(reader, this.#stopping.signal, (err) => {
+      log.warn({ err }, 'failed to read missing log entries, retrying');
+    });
     this.#newestAtStart = { ...newest };
     this.alarmFigures = new AlarmFigures(now);
     this.tails = { alarms: new LogTail(newest.alarms), messages: new LogTail(newest.messages) };
@@ -118,7 +122,7 @@ export class Deliveries {
 
   /** Waits for the store no longer. */
   stop(): void {
-    this.#missing.stop();
+    this.#stopping.abort();
   }
 
   /** Sends a message beside the logs to every connected subscriber. */
@@ -153,7 +157,8 @@ export class Deliveries {
 
   async #announceMissing({ log, sequence }: LogEntry): Promise<void> {
     const { last } = this.tails[log];
-    for await (const entry of this.#missing.between(log, last, sequence)) this.#accept(entry);
+    const missing = entriesBetween(this.#missing, log, last, sequence - 1);
+    for await (const entry of missing) this.#accept(entry);
   }
 
   /**

@@ -93,7 +93,7 @@ export class ExpressLanes {
     const { cursor, reader, tail } = this.#options;
     const { last } = tail;
     this.#waiting.clear();
-    for (let after = cursor.offset; after < last; ) {
+    for (let after = cursor.position.offset; after < last; ) {
       const page = await reader.read(cursor.log, after, PAGE_ENTRIES);
       for (const entry of page) {
         if (entry.sequence <= last && cursor.isPending(entry)) this.#append(entry);
@@ -117,7 +117,7 @@ export class ExpressLanes {
 
   #waitingOf(lane: string): number[] {
     const waiting = this.#waiting.get(lane) ?? [];
-    const { offset } = this.#options.cursor;
+    const { offset } = this.#options.cursor.position;
     const passed = waiting.findIndex((sequence) => sequence > offset);
     waiting.splice(0, passed < 0 ? waiting.length : passed);
     return waiting;

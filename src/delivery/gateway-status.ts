@@ -1,6 +1,7 @@
 import { formatTime } from '../domain/notation.js';
 import { GATEWAY_STATUS_TOPIC } from '../domain/topics.js';
 import type { Health } from '../site/health.js';
+import { within } from '../site/pause.js';
 import type { Forwarder } from './forwarder.js';
 
 const INTERVAL_MS = 30_000;
@@ -32,10 +33,7 @@ export class GatewayStatus {
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     this.#health.off('changed', this.#announceNow);
-    const deadline = new Promise<void>((resolve) => {
-      setTimeout(resolve, STOP_TIMEOUT_MS).unref();
-    });
-    await Promise.race([this.#announce(false), deadline]);
+    await within(this.#announce(false), STOP_TIMEOUT_MS);
   }
 
   async #announce(online: boolean): Promise<void> {

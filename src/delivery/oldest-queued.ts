@@ -1,4 +1,4 @@
-import { pause } from '../site/pause.js';
+import { within } from '../site/pause.js';
 import type { Consumer } from './consumer.js';
 import { LOG_NAMES } from './log-entry.js';
 
@@ -19,12 +19,11 @@ export class OldestQueued {
     this.#reading ??= this.#read().finally(() => {
       this.#reading = undefined;
     });
-    const deadline = new AbortController();
-    const { signal } = deadline;
-    const late = pause(DEADLINE_MS, signal).then(() => undefined);
     // StoreMonitor reports a failing store; here the time is just unknown.
-    const known = this.#reading.catch(() => undefined);
-    return Promise.race([known, late]).finally(() => deadline.abort());
+    return within(
+      this.#reading.catch(() => undefined),
+      DEADLINE_MS,
+    );
   }
 
   async #read(): Promise<number | null> {

@@ -108,10 +108,14 @@ export interface SelectionRule {
   readonly limits: ConsumerLimits;
 }
 
+type MemberCursor = Pick<Cursor, 'needs' | 'recount'> & {
+  readonly position: Pick<Cursor['position'], 'offset'>;
+};
+
 /** A consumer, as far as its selection deals with it. */
 export interface Member {
   readonly isConnected: boolean;
-  readonly cursors: Readonly<Record<LogName, Pick<Cursor, 'offset' | 'needs' | 'recount'>>>;
+  readonly cursors: Readonly<Record<LogName, MemberCursor>>;
   /** Offers a QoS 1 entry that concerns the member, at the end of its log. */
   offer(entry: LogEntry): void;
   /** Offers an entry at QoS 0. */
@@ -159,7 +163,8 @@ export class Selection {
   forgetOldMarks(): void {
     for (const log of LOG_NAMES) {
       let oldest = Number.POSITIVE_INFINITY;
-      for (const member of this.members) oldest = Math.min(oldest, member.cursors[log].offset);
+      for (const member of this.members)
+        oldest = Math.min(oldest, member.cursors[log].position.offset);
       this.tallies[log].forgetBefore(oldest);
     }
   }

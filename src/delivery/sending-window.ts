@@ -119,7 +119,7 @@ export class SendingWindow {
     if (this.#direct !== undefined) this.#sendDirect(this.#direct, half);
     const hasRoom = () => this.#inFlight.size < window && messages.inFlightCount < half;
     // While alarms are being read or are paced, telemetry does not go before them.
-    const mustWait = this.replay?.holdsAlarms === true || alarms.isLoading;
+    const mustWait = this.replay?.holdsAlarms === true || alarms.position.isLoading;
     if (!mustWait) this.#sendFrom(messages, oldestMs, hasRoom);
   }
 
@@ -155,7 +155,7 @@ export class SendingWindow {
       }
       replay?.sent(cursor);
       this.#send(this.#receiver, cursor, entry, cursor.sent(entry));
-      if (cursor.wantsPage) this.#load(cursor);
+      if (cursor.position.wantsPage) this.#load(cursor);
     }
   }
 
@@ -191,8 +191,9 @@ export class SendingWindow {
   }
 
   #load(cursor: Cursor): void {
-    if (cursor.isLoading) return;
-    cursor
+    const { position } = cursor;
+    if (position.isLoading) return;
+    position
       .load()
       .finally(this.#options.onLoaded)
       .then(this.#options.onReady, this.#options.onReadFailure);

@@ -6,14 +6,19 @@ const GIB = 1024 * MIB;
 /** A limit. 0 is none: what may send nothing at all is to be deleted instead. */
 const limit = z.int().min(1);
 
-/** The limits of one device with their defaults, which the configuration may change for all. */
-export const deviceLimitsSchema = z.strictObject({
+/** What any MQTT client may send, and how often connect. */
+const clientLimits = {
   messagesPerSecond: limit.default(2_000),
   messageBurst: limit.default(20_000),
   bytesPerSecond: limit.default(2 * MIB),
   byteBurst: limit.default(32 * MIB),
   connectsPerSecond: limit.default(100),
   connectBurst: limit.default(1_000),
+};
+
+/** The limits of one device with their defaults, which the configuration may change for all. */
+export const deviceLimitsSchema = z.strictObject({
+  ...clientLimits,
   alarmsPerDay: limit.default(200_000),
   alarmBytesPerDay: limit.default(128 * MIB),
   connections: limit.default(128),
@@ -70,12 +75,7 @@ export function changedLimits(before: OwnLimits, change: LimitsChange): OwnLimit
 
 /** The limits of one access token over MQTT, with their defaults. */
 export const tokenLimitsSchema = z.strictObject({
-  messagesPerSecond: limit.default(2_000),
-  messageBurst: limit.default(20_000),
-  bytesPerSecond: limit.default(2 * MIB),
-  byteBurst: limit.default(32 * MIB),
-  connectsPerSecond: limit.default(100),
-  connectBurst: limit.default(1_000),
+  ...clientLimits,
   connections: limit.default(1_000),
   persistentSessions: limit.default(1_000),
   subscriptions: limit.default(10_000),

@@ -8,6 +8,7 @@ import { GatewayError } from '../errors.js';
 import type { AccessTokens } from '../site/access-tokens.js';
 import type { AlarmFinder, AlarmStateChanges, AlarmStateRequest } from '../site/alarm-states.js';
 import type { Actor } from '../site/audit-trail.js';
+import { within } from '../site/pause.js';
 import type { SiteModel } from '../site/site-model.js';
 import type { InvalidPublishes } from './invalid-publishes.js';
 
@@ -118,19 +119,17 @@ export class AlarmStates implements AlarmStateChanges {
     );
   }
 
-  #appendAndWait(requested: Requested): Promise<StateOutcome> {
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(noAnswer()), TIMEOUT_MS);
+  async #appendAndWait(requested: Requested): Promise<StateOutcome> {
+    const appended = new Promise<StateOutcome | undefined>((resolve) => {
       let outcome: StateOutcome | undefined;
       const onOutcome = (made: StateOutcome) => {
         outcome = made;
       };
-      this.#append(requested, undefined, onOutcome, () => {
-        clearTimeout(timer);
-        if (outcome === undefined) reject(noAnswer());
-        else resolve(outcome);
-      });
+      this.#append(requested, undefined, onOutcome, () => resolve(outcome));
     });
+    const outcome = await within(appended, TIMEOUT_MS);
+    if (outcome === undefined) throw noAnswer();
+    return outcome;
   }
 
   /** The device of an alarm on its way to the store: its live copy may have been seen. */

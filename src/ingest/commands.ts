@@ -54,7 +54,6 @@ export class Commands {
         receivedAtMs: this.#now(),
         locationId: null,
         groupId: null,
-        givenIn: device.locationId,
       },
       done,
     );

@@ -2,6 +2,7 @@ import { formatTime, newId } from '../domain/notation.js';
 import { deviceTopic } from '../domain/topics.js';
 import { GatewayError } from '../errors.js';
 import type { AuditTrail } from '../site/audit-trail.js';
+import { within } from '../site/pause.js';
 import type { TestAlarmRequest, TestAlarms } from '../site/test-alarms.js';
 import type { DevicePublish, DevicePublishes } from './device-publishes.js';
 
@@ -23,7 +24,7 @@ export class TestAlarmPublishes implements TestAlarms {
   }
 
   async raise({ locationId, deviceId, kind, actor }: TestAlarmRequest): Promise<string> {
-    const { audit, now } = this.#options;
+    const { publishes, audit, now } = this.#options;
     const id = newId();
     const atMs = now();
     // First, so that no test alarm is without a record of who asked for it.
@@ -32,26 +33,13 @@ export class TestAlarmPublishes implements TestAlarms {
     ]);
     const alarm = { id, kind, detectedAt: formatTime(atMs), test: true };
     const topic = deviceTopic(deviceId, 'alarms');
-    await this.#publish({
+    const publish: DevicePublish = {
       ...{ deviceId, topic, target: { type: 'alarm', deviceId } },
       payload: Buffer.from(JSON.stringify(alarm)),
       ...{ qos: 1, retain: false, packet: undefined, received: undefined },
-    });
-    return id;
+    };
+    const stored = new Promise<boolean>((resolve) => publishes.accept(publish, resolve));
+    if ((await within(stored, TIMEOUT_MS)) === true) return id;
+    throw new GatewayError('store-unavailable', 'The store does not answer.');
   }
-
-  #publish(publish: DevicePublish): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(notStored()), TIMEOUT_MS);
-      this.#options.publishes.accept(publish, (isStored) => {
-        clearTimeout(timer);
-        if (isStored) resolve();
-        else reject(notStored());
-      });
-    });
-  }
-}
-
-function notStored(): GatewayError {
-  return new GatewayError('store-unavailable', 'The store does not answer.');
 }

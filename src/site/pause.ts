@@ -6,3 +6,10 @@ export async function pause(durationMs: number, signal: AbortSignal): Promise<vo
     if (!signal.aborted) throw error;
   });
 }
+
+/** The answer, or undefined once this time is over: a store that is away lets nobody wait for longer. */
+export async function within<T>(answer: Promise<T>, durationMs: number): Promise<T | undefined> {
+  const waiting = new AbortController();
+  const late = pause(durationMs, waiting.signal).then(() => undefined);
+  return Promise.race([answer, late]).finally(() => waiting.abort());
+}

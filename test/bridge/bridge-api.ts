@@ -38,7 +38,7 @@ export async function untilBridge(
   status: Partial<BridgeStatus> | object,
 ): Promise<void> {
   await expect
-    .poll(() => bridgeOf(home, name), { timeout: WAIT_MS, interval: 25 })
+    .poll(() => bridgeOf(home, name), { timeout: WAIT_MS, interval: 100 })
     .toMatchObject(status);
 }
 

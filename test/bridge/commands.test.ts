@@ -1,23 +1,14 @@
 import { expect, it } from 'vitest';
-import type { GatewayHere } from '../harness/gateway-here.js';
-import type { GatewayProcess } from '../harness/gateway-process.js';
-import type { Home } from '../harness/home.js';
 import { RawClient } from '../harness/raw-client.js';
-import type { RunningGateway } from '../harness/running-gateway.js';
 import { deadLettersOf, untilBridge } from './bridge-api.js';
 import { bridgeTo, useWorld } from './world.js';
 
 const world = useWorld();
 
-/** Starts a home with these bridges. */
-type Start<Gateway extends RunningGateway> = (bridges: readonly object[]) => Promise<Home<Gateway>>;
-const here: Start<GatewayHere> = (bridges) => world.home(bridges);
-const asProcess: Start<GatewayProcess> = (bridges) => world.homeOfProcess(bridges);
-
-async function commanded<Gateway extends RunningGateway>(start: Start<Gateway>, keys: object = {}) {
+async function commanded(keys: object = {}) {
   const mosquitto = await world.mosquitto();
   const subscriber = await world.subscriber(mosquitto);
-  const home = await start([bridgeTo(mosquitto, { commands: ['#'], ...keys })]);
+  const home = await world.home([bridgeTo(mosquitto, { commands: ['#'], ...keys })]);
   const device = await home.device();
   const session = { clientId: device.id, clean: false };
   const sensor = await RawClient.connect(home.gateway, device, session);
@@ -40,7 +31,7 @@ async function commanded<Gateway extends RunningGateway>(start: Start<Gateway>, 
 }
 
 it('a command from upstream reaches the device as one of a manager', async () => {
-  const { subscriber, home, device, received } = await commanded(here);
+  const { subscriber, home, device, received } = await commanded();
   const { id: elsewhere } = await home.api.createLocation('Elsewhere');
   await subscriber.publish(home.filter(device, 'commands/light/2'), 'on');
   await subscriber.publish(`site-7/devices/${device.id}/commands/door`, 'shut');
@@ -55,8 +46,8 @@ it('a command from upstream reaches the device as one of a manager', async () =>
 });
 
 it('a command that is sent while the gateway is down is not lost', async () => {
-  const { subscriber, home, device, session } = await commanded(asProcess);
-  await home.gateway.kill();
+  const { subscriber, home, device, session } = await commanded();
+  await home.gateway.stop();
   await subscriber.publish(home.filter(device, 'commands/light'), 'on');
   await home.gateway.start();
   const sensor = await RawClient.connect(home.gateway, device, session);
@@ -69,7 +60,7 @@ it('a command that is sent while the gateway is down is not lost', async () => {
 it.each(['3.1.1', 5])(
   'messages that the bridge sent do not come back, with protocol %s',
   async (protocol) => {
-    const { subscriber, home, device, received } = await commanded(here, { protocol });
+    const { subscriber, home, device, received } = await commanded({ protocol });
     const sensor = world.sensorOf(home, await home.device());
     sensor.alarms(5);
     await sensor.settled();
@@ -89,14 +80,14 @@ it.each(['3.1.1', 5])(
 );
 
 it('a command from one upstream does not go to another', async () => {
-  const { mosquitto, subscriber, home, device, received } = await commanded(asProcess);
+  const { mosquitto, subscriber, home, device, received } = await commanded();
   const other = await world.mosquitto();
   const otherSubscriber = await world.subscriber(other);
   const commands = ['#'];
   await home.gateway.configure({
     bridges: [bridgeTo(mosquitto, { commands }), bridgeTo(other, { name: 'other', commands })],
   });
-  home.gateway.reload();
+  await home.gateway.reload();
   await expect.poll(() => home.api.json('GET', '/bridges')).toHaveLength(2);
   await untilBridge(home, 'other', { connected: true });
   await subscriber.publish(home.filter(device, 'commands/light'), 'on');

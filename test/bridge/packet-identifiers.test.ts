@@ -1,10 +1,10 @@
 import type { IPublishPacket } from 'mqtt-packet';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { configured, useParts } from './parts.js';
 
 const world = useParts();
 
-const IDENTIFIERS = 65_535;
+const MESSAGES = 30;
 
 it('sends unacknowledged messages again with DUP under their packet identifiers', async () => {
   // [MQTT-4.4.0-1], [MQTT-3.3.1-1]
@@ -38,15 +38,15 @@ it('gives no message the packet identifier of the SUBSCRIBE, which the upstream 
     },
   });
   const parts = world.parts();
-  await parts.bridges.apply([
-    configured({ url: upstream.url, commands: ['#'], maxInFlight: 1_000 }),
-  ]);
+  // Where the identifiers of messages begin; those of mqtt.js do a little further on.
+  const random = vi.spyOn(Math, 'random').mockReturnValue(0.5).mockReturnValueOnce(0.4999);
+  await parts.bridges.apply([configured({ url: upstream.url, commands: ['#'] })]);
   await expect.poll(() => parts.status()).toMatchObject({ connected: true });
-  for (let number = 0; number < IDENTIFIERS; number++) await parts.alarm('bed', '{}');
-  await expect
-    .poll(() => parts.status(), { timeout: 20_000 })
-    .toMatchObject({ delivered: IDENTIFIERS });
+  random.mockRestore();
+  for (let number = 0; number < MESSAGES; number++) await parts.alarm('bed', '{}');
+  await expect.poll(() => parts.status()).toMatchObject({ delivered: MESSAGES });
   const [subscribe] = upstream.packets.filter(({ cmd }) => cmd === 'subscribe');
+  expect(subscribe?.messageId).toBeGreaterThan(Math.min(...given));
+  expect(subscribe?.messageId).toBeLessThan(Math.max(...given));
   expect(given).not.toContain(subscribe?.messageId);
-  expect(given.size).toBe(IDENTIFIERS - 1);
-}, 30_000);
+});

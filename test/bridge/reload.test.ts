@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { accountOf } from '../harness/metrics.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
 import { bridgeOf, bridgesOf, untilBridge } from './bridge-api.js';
@@ -10,14 +10,14 @@ import { bridgeThrough, bridgeTo, reconciled, useWorld } from './world.js';
 
 const world = useWorld();
 
-it('guarantee 5: SIGHUP adds, changes and removes bridges, and disturbs nobody else', async () => {
+it('guarantee 5: a reload adds, changes and removes bridges, and disturbs nobody else', async () => {
   const mosquitto = await world.mosquitto();
   const kept = await world.proxy(mosquitto);
   const subscriber = await world.subscriber(mosquitto);
   const keptBridge = bridgeThrough(kept, mosquitto, { name: 'kept', topic: 'kept/{topic}' });
   const changing = (keys: object) => bridgeTo(mosquitto, { name: 'changing', ...keys });
   const before = [keptBridge, changing({ topic: 'before/{topic}' })];
-  const home = await world.homeOfProcess([...before, bridgeTo(mosquitto, { name: 'leaving' })]);
+  const home = await world.home([...before, bridgeTo(mosquitto, { name: 'leaving' })]);
   const sensor = await world.sensor(home);
   const nurse = await Subscriber.connect(home.gateway, home.viewer);
   await nurse.subscribe(home.filter(sensor.device, 'alarms/#'));
@@ -46,7 +46,7 @@ it('guarantee 5: SIGHUP adds, changes and removes bridges, and disturbs nobody e
   await home.gateway.configure({
     bridges: [added, keptBridge, changing({ topic: 'after/{topic}' })],
   });
-  home.gateway.reload();
+  await home.gateway.reload();
   await expect
     .poll(async () => (await bridgesOf(home)).map(({ name }) => name))
     .toEqual(['added', 'kept', 'changing']);
@@ -75,12 +75,12 @@ it('messages queued for a bridge reach its new upstream after a change', async (
   const dead = await world.deadMosquitto();
   const mosquitto = await world.mosquitto();
   const subscriber = await world.subscriber(mosquitto);
-  const home = await world.homeOfProcess([bridgeTo(dead)]);
+  const home = await world.home([bridgeTo(dead)]);
   const sensors = await world.sensors(home, 2);
   for (const sensor of sensors) sensor.alarms(50);
   await Promise.all(sensors.map((sensor) => sensor.settled()));
   await home.gateway.configure({ bridges: [bridgeTo(mosquitto)] });
-  home.gateway.reload();
+  await home.gateway.reload();
   await reconciled(home, subscriber, sensors);
 });
 
@@ -119,7 +119,7 @@ it('a gateway whose port is taken connects no bridge', async () => {
   const taken = createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');
   const { port } = z.object({ port: z.number() }).parse(taken.address());
-  const gateway = await GatewayProcess.create({ GATEWAY_MQTT_PORT: String(port) });
+  const gateway = await GatewayHere.create({ GATEWAY_MQTT_PORT: String(port) });
   world.onEnd(() => gateway.remove());
   await gateway.configure({ bridges: [bridgeThrough(proxy, mosquitto)] });
   await expect(gateway.start()).rejects.toThrow();

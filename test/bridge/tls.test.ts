@@ -36,7 +36,7 @@ it('sends nothing to an upstream with a certificate of a foreign authority', asy
   const mosquitto = await world.mosquitto({ tls: { name: ADDRESS } });
   const proxy = await world.proxy(mosquitto);
   const wrong = { caFile: foreign.certFile };
-  const home = await world.homeOfProcess([bridgeThrough(proxy, mosquitto, wrong)]);
+  const home = await world.home([bridgeThrough(proxy, mosquitto, wrong)]);
   const sensor = await world.sensor(home);
   sensor.alarms(5);
   await untilBridge(home, 'region', TLS_FAILURE);
@@ -50,7 +50,7 @@ it('sends nothing to an upstream with a certificate of a foreign authority', asy
   // The option is corrected while the gateway runs: the backlog is not lost.
   const right = { caFile: mosquitto.authority.certFile };
   await home.gateway.configure({ bridges: [bridgeThrough(proxy, mosquitto, right)] });
-  home.gateway.reload();
+  await home.gateway.reload();
   const ca = await readFile(mosquitto.authority.certFile);
   const subscriber = await world.subscriber(mosquitto, { ca });
   await reconciled(home, subscriber, [sensor]);

@@ -22,7 +22,7 @@ describe('an upstream that sends a packet far over the limit', () => {
     await parts.bridges.apply([options]);
     await expect.poll(() => upstream.connections).toBe(1);
     const before = process.memoryUsage().rss;
-    const packet = publishOf(200 * MIB);
+    const packet = publishOf(100 * MIB);
     const own = process.memoryUsage().rss - before;
     upstream.sendBytes(packet);
     await expect.poll(() => parts.health.faults()).toEqual([expect.stringMatching(TOO_LARGE)]);

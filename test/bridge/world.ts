@@ -151,12 +151,15 @@ export async function reconciled(
   for (const sensor of sensors) {
     const { device, published } = sensor;
     await sensor.settled();
-    await subscriber.untilKeys(device.id, published);
+    await subscriber.untilRecords(device.id, published.length);
     expect(subscriber.firstOf(device.id)).toEqual(published);
   }
   const alarms = alarmsOf(sensors);
   await expect
-    .poll(() => accountOf(home.gateway, `bridge/${name}`, 'alarms'), { timeout: WAIT_MS })
+    .poll(() => accountOf(home.gateway, `bridge/${name}`, 'alarms'), {
+      timeout: WAIT_MS,
+      interval: 100,
+    })
     .toEqual({ accepted: alarms, delivered: alarms, queued: 0, expired: 0, dropped: 0 });
 }
 

@@ -166,15 +166,16 @@ describe('a state that a responder publishes', () => {
     const device = await home.device();
     const id = await raise(device);
     const client = await RawClient.connect(home.gateway, responder);
+    const anyText = fc.string({ unit: fc.nat(0x10ffff).map((one) => String.fromCodePoint(one)) });
     const text = fc.oneof(
       fc.json(),
-      fc.string({ unit: 'binary' }),
+      anyText,
       fc
         .record(
           {
             id: fc.oneof(fc.constant(id), fc.uuid(), fc.anything()),
             state: fc.oneof(fc.constantFrom('acknowledged', 'raised', '__proto__'), fc.anything()),
-            note: fc.oneof(fc.string({ unit: 'binary' }), fc.anything()),
+            note: fc.oneof(anyText, fc.anything()),
           },
           { requiredKeys: [] },
         )
@@ -188,7 +189,7 @@ describe('a state that a responder publishes', () => {
       fc.asyncProperty(bytes, async (payload) => {
         await client.publish(home.filter(device, 'alarm-states'), payload, 1);
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
     await client.publish(home.filter(device, 'alarm-states'), textOf(id, 'resolved'), 1);
     expect((await statesOf(device))[id]).toBe('resolved');
@@ -225,7 +226,7 @@ describe('guarantee 2: a state', () => {
       },
     ];
     for (const kill of kills) {
-      for (let count = 0; count < 5; count++) {
+      for (let count = 0; count < 2; count++) {
         const id = await raise(device, 'fall', own);
         const manager = await Subscriber.connect(own.gateway, own.manager);
         for (const state of ['acknowledged', 'resolved']) {

@@ -57,10 +57,10 @@ it('keeps the record of an answered change, whatever is killed then', async () =
 });
 
 it('records the expiry of a token once, with its time, even after the gateway was away', async () => {
-  const gateway = await GatewayProcess.start();
+  const gateway = await GatewayHere.start();
   onTestFinished(() => gateway.remove());
   const first = await shortLivedToken(new Api(gateway), 1_000);
-  await gateway.kill();
+  await gateway.stop();
   await gateway.start();
   expect(await expiredUntil(new Api(gateway), first)).toEqual([first]);
   await gateway.stop();
@@ -75,7 +75,7 @@ it('records the expiry of a token once, with its time, even after the gateway wa
 });
 
 it('records the expiry of a token once when the store gave no answer', async () => {
-  const gateway = await GatewayProcess.start();
+  const gateway = await GatewayHere.start();
   onTestFinished(() => gateway.remove());
   const api = new Api(gateway);
   const first = await shortLivedToken(api, 2_000);
@@ -95,7 +95,7 @@ it('records the expiry of a token once when the store gave no answer', async () 
 }, 40_000);
 
 it('records added, changed and removed bridges without credentials, even if the gateway was stopped meanwhile', async () => {
-  const gateway = await GatewayProcess.create();
+  const gateway = await GatewayHere.create();
   onTestFinished(() => gateway.remove());
   await gateway.configure({ bridges: [] });
   await gateway.start();
@@ -109,12 +109,12 @@ it('records added, changed and removed bridges without credentials, even if the 
   const created = ['one', 'two', 'three'].map((name) => ['bridge.created', name]);
   const first = ['one', 'two', 'three'].map((name) => bridge(name, 'first-secret'));
   await gateway.configure({ bridges: first });
-  gateway.reload();
+  await gateway.reload();
   await expect.poll(recorded, { timeout: 10_000 }).toEqual(created);
   await gateway.configure({
     bridges: [bridge('one', 'first-secret'), bridge('two', 'second-secret')],
   });
-  gateway.reload();
+  await gateway.reload();
   await expect
     .poll(recorded, { timeout: 10_000 })
     .toEqual([...created, ['bridge.removed', 'three'], ['bridge.changed', 'two']]);

@@ -18,7 +18,7 @@ const MAX_BODY_BYTES = 1024 * 1024;
 const HOSTILE_BODY_BYTES = 4096;
 /** Of which HTTP has 50 connections and MQTT 260. */
 const MAX_OPEN_FILES = 400;
-const RUNS = 600;
+const RUNS = 150;
 /** Timeout of an exchange; a longer one hangs. */
 const HANG_MS = 10_000;
 const DEPTH = 100_000;
@@ -160,12 +160,7 @@ describe('the built gateway', () => {
   it('answers JSON nested a hundred thousand levels deep, on every route', async () => {
     const [open, close] = ['['.repeat(DEPTH), ']'.repeat(DEPTH)];
     const objects = '{"a":'.repeat(DEPTH);
-    const bodies = [
-      open,
-      open + close,
-      `{"name":${open}${close}}`,
-      `${objects}1${'}'.repeat(DEPTH)}`,
-    ];
+    const bodies = [`{"name":${open}${close}}`, `${objects}1${'}'.repeat(DEPTH)}`];
     const ownCredentials = (path: string) => path.startsWith('/devices/');
     for (const { method, path } of target.routes.filter(takesJson)) {
       const own = ownCredentials(path);

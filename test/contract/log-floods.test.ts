@@ -9,7 +9,7 @@ import { connectPacket, credentials, publishPacket, RawClient } from '../harness
 const lineSchema = z.looseObject({ msg: z.string(), repeated: z.number().optional() });
 type Line = z.infer<typeof lineSchema>;
 
-const TIMES = 200;
+const TIMES = 60;
 const FLOODS = {
   'invalid publish': async () => {
     const sensor = await connectDevice(home.gateway, device);

@@ -1,15 +1,14 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Api } from '../harness/api.js';
-import type { GatewayProcess } from '../harness/gateway-process.js';
 import { Home } from '../harness/home.js';
 import { connect } from '../harness/mqtt-clients.js';
 import { Store } from '../harness/store.js';
 
-let home: Home<GatewayProcess>;
+let home: Home;
 let store: Store;
 
 beforeAll(async () => {
-  home = await Home.startProcess();
+  home = await Home.start();
   store = await Store.of(home.gateway);
 });
 

@@ -1,36 +1,51 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { EACH_QOS, NumberedHome, numbersOf, range } from '../harness/numbered-home.js';
 import { RawClient } from '../harness/raw-client.js';
+import type { RunningGateway } from '../harness/running-gateway.js';
 import { acknowledge, textsOf, untilPublishes } from './raw-nurse.js';
 
 const MAX_QUEUED = 50;
 
-let gateway: GatewayProcess;
+const ENVIRONMENT = { GATEWAY_SESSIONS_MAX_QUEUED_MESSAGES: String(MAX_QUEUED) };
+
+let gateway: GatewayHere;
 
 beforeAll(async () => {
-  gateway = await GatewayProcess.start({
-    GATEWAY_SESSIONS_MAX_QUEUED_MESSAGES: String(MAX_QUEUED),
-  });
+  gateway = await GatewayHere.start(ENVIRONMENT);
 });
 
 afterAll(() => gateway.remove());
 
-const ENDS: [string, () => Promise<unknown>][] = [
-  ['', async () => undefined],
-  [', also after a restart', () => gateway.stop().then(() => gateway.start())],
-  [', also after a kill', () => gateway.kill().then(() => gateway.start())],
+interface Running {
+  readonly full: RunningGateway;
+  readonly end: () => Promise<unknown>;
+}
+
+const ENDS: [string, () => Promise<Running>][] = [
+  ['', async () => ({ full: gateway, end: async () => undefined })],
+  [', also after a restart', async () => ({ full: gateway, end: () => gateway.stop() })],
+  [', also after a kill', killable],
 ];
+
+/** A gateway of its own, which can be killed. */
+async function killable(): Promise<Running> {
+  const full = await GatewayProcess.start(ENVIRONMENT);
+  onTestFinished(() => full.remove());
+  return { full, end: () => full.kill() };
+}
 
 /** A home for each QoS of alarms, each with an absent session that has this backlog. */
 async function filled(
+  full: RunningGateway,
   name: string,
   messages: number,
   alarms: number,
 ): Promise<Map<string, NumberedHome>> {
   const homes = new Map<string, NumberedHome>();
   for (const qos of EACH_QOS) {
-    const home = await NumberedHome.open(gateway, 1, [qos]);
+    const home = await NumberedHome.open(full, 1, [qos]);
     homes.set(`${name}-${qos}`, home);
     await home.absentNurse(`${name}-${qos}`, home.filter('alarms/#'), home.filter('x'));
     await home.sensor.message(messages);
@@ -43,15 +58,17 @@ async function filled(
 describe('guarantee 6: a queue that is full', () => {
   it.each(ENDS)(
     'drops the oldest telemetry and never an alarm%s, at each QoS',
-    async (what, end) => {
+    async (what, running) => {
+      const { full, end } = await running();
       const [messages, alarms] = [MAX_QUEUED + 30, MAX_QUEUED + 20];
-      const homes = await filled(`full${what.length}`, messages, alarms);
+      const homes = await filled(full, `full${what.length}`, messages, alarms);
       await end();
+      if (what !== '') await full.start();
       for (const [clientId, home] of homes) {
         const nurse = await home.nurse(clientId);
-        await nurse.untilCount(MAX_QUEUED + alarms);
+        await nurse.untilRecords(MAX_QUEUED + alarms);
         await home.sensor.alarm();
-        await nurse.untilCount(MAX_QUEUED + alarms + 1);
+        await nurse.untilRecords(MAX_QUEUED + alarms + 1);
         await nurse.end();
         const of = (rest: string) => nurse.received.filter(({ topic }) => topic.endsWith(rest));
         expect(numbersOf(of('/fall'))).toEqual(range(0, alarms + 1));

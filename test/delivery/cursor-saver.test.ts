@@ -5,7 +5,7 @@ import { MemorySessions } from './memory-sessions.js';
 import { Connection, RunningDelivery } from './running-delivery.js';
 
 const MIB = 1024 * 1024;
-const OUTAGE_MS = 300_000;
+const OUTAGE_MS = 60_000;
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'] });

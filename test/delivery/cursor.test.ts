@@ -91,7 +91,7 @@ it('sends the page that was being read when it dropped entries, then the entries
   tail.restart(tail.last);
   const cursor = fresh();
   expect(cursor.next(0)).toBe('not-loaded');
-  await cursor.load();
+  await cursor.position.load();
   expect([send(cursor), send(cursor)]).toEqual([1, 2]);
   expect(cursor.dropBeyond(100, 1e9)).toBe(true);
   // More than half of the bound was in memory: it is dropped with the rest.
@@ -104,7 +104,7 @@ it('keeps the page in memory when it drops, also after a rewind and a restart', 
   tail.restart(tail.last);
   const cursor = fresh();
   expect(cursor.next(0)).toBe('not-loaded');
-  await cursor.load();
+  await cursor.position.load();
   expect([send(cursor), send(cursor)]).toEqual([1, 2]);
   expect(cursor.dropBeyond(1_200, 1e9)).toBe(true);
   expect([cursor.accepted, cursor.unread <= 1_200]).toEqual([2_000, true]);
@@ -114,7 +114,7 @@ it('keeps the page in memory when it drops, also after a rewind and a restart', 
   for (const one of [cursor, restarted(state)]) {
     const seen: number[] = [];
     for (let entry = one.next(0); entry !== 'caught-up'; entry = one.next(0)) {
-      if (entry === 'not-loaded') await one.load();
+      if (entry === 'not-loaded') await one.position.load();
       else {
         one.sent(entry);
         seen.push(entry.sequence);
@@ -132,7 +132,7 @@ it('drops nothing while a page is being loaded', async () => {
   tail.restart(tail.last);
   const cursor = fresh();
   cursor.next(0);
-  const loaded = cursor.load();
+  const loaded = cursor.position.load();
   expect(cursor.dropBeyond(100, 1e9)).toBe(false);
   await loaded;
   expect(cursor.dropBeyond(100, 1e9)).toBe(true);

@@ -5,7 +5,7 @@ import { MemorySessions } from './memory-sessions.js';
 import { Connection, LIMITS, numbered, numberIn, RunningDelivery } from './running-delivery.js';
 
 const QUIET = 3;
-const BUSY = 225_000;
+const BUSY = 36_000;
 const BATCH = 500;
 const limits = { ...LIMITS, maxQueued: 10_000 };
 

@@ -2,12 +2,13 @@
 
 import type { RawClient } from '../harness/raw-client.js';
 
+/** What it was sent from the log at QoS 1; a slow store's alarms have live copies as well (CONTRACT 4.4). */
 export function publishesOf(client: RawClient) {
-  return client.packets.filter((packet) => packet.cmd === 'publish');
+  return client.packets.filter((packet) => packet.cmd === 'publish').filter(({ qos }) => qos > 0);
 }
 
-export function textsOf(client: RawClient): { text: string }[] {
-  return publishesOf(client).map(({ payload }) => ({ text: payload.toString() }));
+export function textsOf(client: RawClient): { text: string; qos: number }[] {
+  return publishesOf(client).map(({ payload, qos }) => ({ text: payload.toString(), qos }));
 }
 
 export function acknowledge(client: RawClient, from: number, to: number): void {

@@ -6,7 +6,7 @@ import { LIMITS } from './running-delivery.js';
 const nothing = () => undefined;
 
 function member(isConnected = false): Member {
-  const cursor = { offset: 0, needs: () => true, recount: nothing };
+  const cursor = { position: { offset: 0 }, needs: () => true, recount: nothing };
   return {
     isConnected,
     cursors: { alarms: cursor, messages: cursor },

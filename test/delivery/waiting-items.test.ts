@@ -73,6 +73,7 @@ describe('items that wait to be stored', () => {
         while (waiting.size > 0) take();
         expect(stored).toEqual(new Map([...sent].filter(([, n]) => n > 0)));
       }),
+      { numRuns: 25 },
     );
   });
 });

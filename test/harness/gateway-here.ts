@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { loadConfig } from '../../src/config/load.js';
+import type { Config } from '../../src/config/schema.js';
 import type { GatewayAddresses } from '../../src/listening.js';
 import { createLog } from '../../src/log.js';
 import { RepeatedLines } from '../../src/repeated-lines.js';
@@ -60,14 +61,7 @@ export class GatewayHere extends RunningGateway {
 
   /** Starts the gateway; after `stop` on the same ports, as a box does. */
   async start(): Promise<void> {
-    const { dataDir } = this;
-    const env = this.variables;
-    const config = loadConfig({
-      file: this.#configFile,
-      env,
-      programDir: dataDir,
-      cwd: process.cwd(),
-    });
+    const config = this.#loadConfig();
     this.#repeated.start();
     const addresses = await new Promise<GatewayAddresses>((resolve, reject) => {
       const service = new Service({
@@ -79,7 +73,7 @@ export class GatewayHere extends RunningGateway {
         }),
         version: '1.2.3',
         consoleDirectory: 'dist/console',
-        searchPath: env['PATH'],
+        searchPath: this.variables['PATH'],
         maxOpenFiles: MAX_OPEN_FILES,
         ...this.#clocks,
         onReady: resolve,
@@ -91,10 +85,20 @@ export class GatewayHere extends RunningGateway {
     this.readyAt(addresses);
   }
 
-  /** Writes its configuration file for the next start. */
+  /** Writes its configuration file for the next start or `reload`. */
   async configure(content: object): Promise<void> {
     this.#configFile = join(this.dataDir, 'gateway.yaml');
     await writeFile(this.#configFile, stringify(content));
+  }
+
+  /** Makes the gateway follow its configuration file, as SIGHUP does. */
+  async reload(): Promise<void> {
+    await this.#service?.reload(this.#loadConfig());
+  }
+
+  #loadConfig(): Config {
+    const [env, programDir] = [this.variables, this.dataDir];
+    return loadConfig({ file: this.#configFile, env, programDir, cwd: process.cwd() });
   }
 
   async stop(): Promise<void> {

@@ -18,7 +18,11 @@ export async function accountOf(
   clientId: string,
   log?: 'alarms' | 'messages',
 ): Promise<Account> {
-  const text = await (await fetch(`${gateway.httpUrl}/metrics`)).text();
+  return accountIn(await (await fetch(`${gateway.httpUrl}/metrics`)).text(), clientId, log);
+}
+
+/** The same in the text of `/metrics`. */
+export function accountIn(text: string, clientId: string, log?: 'alarms' | 'messages'): Account {
   const sums = new Map<string, number>();
   for (const line of text.split('\n')) {
     const [, state = '', consumer, of, count] = SAMPLE.exec(line) ?? [];

@@ -33,6 +33,8 @@ export function connectDevice(
 export class Subscriber {
   readonly client: MqttClient;
   readonly received: Received[] = [];
+  /** Those of QoS 1: a slow store's alarms come at QoS 0 as well, as live copies (CONTRACT 4.4). */
+  readonly records: Received[] = [];
   #waiting: (() => void)[] = [];
   #fault: unknown;
 
@@ -42,6 +44,7 @@ export class Subscriber {
       const { qos, retain, dup } = packet;
       const message = { topic, text: payload.toString(), qos, retain, dup };
       this.received.push(message);
+      if (qos > 0) this.records.push(message);
       this.#hold(message);
       for (const check of [...this.#waiting]) check();
     });
@@ -93,6 +96,10 @@ export class Subscriber {
 
   async untilCount(count: number, timeoutMs?: number): Promise<void> {
     await this.until((received) => received.length >= count, timeoutMs);
+  }
+
+  async untilRecords(count: number, timeoutMs?: number): Promise<void> {
+    await this.until(() => this.records.length >= count, timeoutMs);
   }
 
   /** The parsed messages on topics that contain the text. */

@@ -143,7 +143,7 @@ export class NumberedHome {
   }
 
   /** Expects each alarm of each sensor, for the first time in the order of publishing. */
-  expectAllInOrder(...received: readonly (readonly { readonly text: string }[])[]): void {
+  expectAllInOrder(...received: readonly (readonly Message[])[]): void {
     for (const sensor of this.sensors) {
       const numbers = numbersOf(received.flat(), sensor.device.id);
       expect([...new Set(numbers)]).toEqual(range(0, sensor.alarms));
@@ -151,9 +151,21 @@ export class NumberedHome {
   }
 }
 
-/** The numbers of the messages, in order of arrival; of one device or of all. */
-export function numbersOf(received: readonly { text: string }[], deviceId?: string): number[] {
-  return received
+type Message = Pick<Received, 'text' | 'qos'>;
+
+/**
+ * The messages without live copies (CONTRACT 4.4): those of QoS 0 that come at QoS 1 as well.
+ *
+ * A store that is slow for 400 ms, as on a busy machine, has new alarms sent ahead of their records.
+ */
+export function withoutLiveCopies<M extends Message>(received: readonly M[]): M[] {
+  const records = new Set(received.filter(({ qos }) => qos > 0).map(({ text }) => text));
+  return received.filter(({ text, qos }) => qos > 0 || !records.has(text));
+}
+
+/** The numbers of the messages but live copies, in order of arrival; of one device or of all. */
+export function numbersOf(received: readonly Message[], deviceId?: string): number[] {
+  return withoutLiveCopies(received)
     .map(({ text }) => numbered.parse(JSON.parse(text)))
     .filter(({ device }) => deviceId === undefined || device.id === deviceId)
     .map(({ data }) => data.n);
@@ -161,11 +173,4 @@ export function numbersOf(received: readonly { text: string }[], deviceId?: stri
 
 export function range(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, index) => from + index);
-}
-
-/** Whether all numbers that the sensors published have come. */
-export function hasAll(home: NumberedHome, received: readonly Received[]): boolean {
-  if (received.length < home.alarmCount) return false;
-  const ids = new Set(received.map(({ text }) => text));
-  return ids.size >= home.alarmCount;
 }

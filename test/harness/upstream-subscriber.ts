@@ -32,6 +32,8 @@ export class UpstreamSubscriber {
   onArrival: ((topic: string, payload: Buffer, qos: number) => void) | undefined;
   readonly #client: MqttClient;
   readonly #firstByDevice = new Map<string, Set<string>>();
+  /** The same without live copies, which a slow store's alarms have at QoS 0 (CONTRACT 4.4). */
+  readonly #recordsByDevice = new Map<string, Set<string>>();
   readonly #ownTopic = `upstream-subscriber/${randomUUID()}`;
   #waiting: (() => void)[] = [];
   #marks = 0;
@@ -67,9 +69,16 @@ export class UpstreamSubscriber {
     return subscriber;
   }
 
-  /** The keys of a device's messages, in the order of their first arrival. */
+  /** The keys of a device's messages but live copies, in the order of their first arrival. */
   firstOf(deviceId: string): string[] {
-    return [...(this.#firstByDevice.get(deviceId) ?? [])];
+    return [...(this.#recordsByDevice.get(deviceId) ?? [])];
+  }
+
+  /** Resolves when so many of them have arrived. */
+  async untilRecords(deviceId: string, count: number, timeoutMs = WAIT_MS): Promise<void> {
+    const came = () => this.#recordsByDevice.get(deviceId)?.size ?? 0;
+    const complaint = () => `${came()} of ${count} of ${deviceId} came`;
+    await this.until(() => came() >= count, complaint, timeoutMs);
   }
 
   /** The number of different messages of devices. */
@@ -175,6 +184,9 @@ export class UpstreamSubscriber {
     if (deviceId === undefined || key === undefined) return;
     const first = this.#firstByDevice.get(deviceId) ?? new Set();
     this.#firstByDevice.set(deviceId, first.add(key));
+    if (received.qos === 0) return;
+    const records = this.#recordsByDevice.get(deviceId) ?? new Set();
+    this.#recordsByDevice.set(deviceId, records.add(key));
   }
 
   #changed(): void {

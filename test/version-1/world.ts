@@ -1,9 +1,8 @@
-import { expect } from 'vitest';
+import { expect, vi } from 'vitest';
 import { z } from 'zod';
-import { eventually } from '../chaos/faults.js';
 import { Api, type TestToken } from '../harness/api.js';
 import { GatewayHere } from '../harness/gateway-here.js';
-import { accountOf } from '../harness/metrics.js';
+import { accountIn } from '../harness/metrics.js';
 import { Mosquitto } from '../harness/mosquitto.js';
 import {
   byDevice,
@@ -19,7 +18,7 @@ import {
 
 const LOGS = ['alarms', 'messages'] as const;
 /** Smaller than the histories, so that they are read over pages. */
-const PAGE = 7;
+const PAGE = 10;
 const ACCOUNTED_WITHIN_MS = 5_000;
 
 const eventSchema = z.looseObject({
@@ -112,10 +111,13 @@ export class VersionOneWorld {
     { alarms, messages }: Consumer['accounts'],
     withinMs = ACCOUNTED_WITHIN_MS,
   ): Promise<void> {
-    await eventually(async () => {
-      const found = await Promise.all(LOGS.map((log) => accountOf(this.gateway, name, log)));
+    const check = async () => {
+      const text = await (await fetch(`${this.gateway.httpUrl}/metrics`)).text();
+      const found = LOGS.map((log) => accountIn(text, name, log));
       expect([name, ...found]).toEqual([name, alarms, messages]);
-    }, withinMs);
+    };
+    // Each look has the gateway render all of its metrics.
+    await vi.waitFor(check, { timeout: withinMs, interval: 100 });
   }
 
   /**
