@@ -1,6 +1,7 @@
-import { setImmediate as nextImmediate } from 'node:timers/promises';
+import { setImmediate as nextImmediate, setTimeout } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { ProcessorShare, type ShareUser } from '../src/processor-share.js';
+import { ProcessorShare, type ShareUser, shareFault } from '../src/processor-share.js';
+import { SiteModel } from '../src/site/site-model.js';
 
 /** Works for this long in each turn, as often as told; notes its name. */
 function worker(turns: ProcessorShare, line: string, times: number, done: string[], workMs = 0) {
@@ -20,7 +21,7 @@ function worker(turns: ProcessorShare, line: string, times: number, done: string
 }
 
 async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await nextImmediate();
+  while (!condition()) await setTimeout(1);
 }
 
 it('gives a network of one connection as many turns as one of a hundred', async () => {
@@ -138,4 +139,25 @@ it('tells who used how much', async () => {
   expect(usedMs.get('light')).toBeLessThan(15);
   expect(pausedMs).toBeGreaterThan(10);
   expect(turns.takeUsage().usedMs.size).toBe(0);
+});
+
+const usedMs = (tokenMs: number) =>
+  new Map([
+    ['address:192.0.2.1', 600],
+    ['token:t-1', tokenMs],
+  ]);
+
+it.each([
+  ['uses a quarter of the processor, though nobody waits', 1_300, 0],
+  ['asks for most of it, when work had to pause', 700, 1_300],
+])('names who %s', (_what, tokenMs, pausedMs) => {
+  const takeUsage = () => ({ pausedMs, usedMs: usedMs(tokenMs) });
+  const fault = shareFault({ takeUsage }, new SiteModel());
+  expect(fault).toMatch(/much of the processor, most of all access token t-1\.$/);
+});
+
+it('names nobody while there is enough for all', () => {
+  const takeUsage = () => ({ pausedMs: 700, usedMs: usedMs(700) });
+  expect(shareFault({ takeUsage }, new SiteModel())).toBeUndefined();
+  expect(shareFault(new ProcessorShare(), new SiteModel())).toBeUndefined();
 });
