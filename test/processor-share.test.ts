@@ -1,5 +1,5 @@
 import { setImmediate as nextImmediate, setTimeout } from 'node:timers/promises';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { ProcessorShare, type ShareUser, shareFault } from '../src/processor-share.js';
 import { SiteModel } from '../src/site/site-model.js';
 
@@ -130,13 +130,27 @@ it('forgets who leaves', async () => {
 it('tells who used how much', async () => {
   const turns = new ProcessorShare();
   const done: string[] = [];
-  turns.want(worker(turns, 'heavy', 10, done, 3));
-  turns.want(worker(turns, 'light', 10, done, 0));
-  await until(() => done.length === 20);
+  let nowMs = 0;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  onTestFinished(() => clock.mockRestore());
+  for (const [line, workMs] of [
+    ['heavy', 3],
+    ['light', 1],
+  ] as const) {
+    const user: ShareUser = {
+      ...{ line, kind: 'known' },
+      takeTurn() {
+        done.push(line);
+        nowMs += workMs;
+        if (done.length < 20) turns.want(user);
+      },
+    };
+    turns.want(user);
+  }
+  await until(() => done.length >= 20);
   await nextImmediate();
   const { pausedMs, usedMs } = turns.takeUsage();
-  expect(usedMs.get('heavy')).toBeGreaterThan(29);
-  expect(usedMs.get('light')).toBeLessThan(15);
+  expect(Object.fromEntries(usedMs)).toEqual({ heavy: 30, light: 10 });
   expect(pausedMs).toBeGreaterThan(10);
   expect(turns.takeUsage().usedMs.size).toBe(0);
 });

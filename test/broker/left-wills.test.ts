@@ -11,11 +11,12 @@ import { Store } from '../harness/store.js';
 
 /** Interval at which Aedes looks for unpublished wills. */
 const SWEEP_MS = 240_000;
+const WAIT = { timeout: 10_000, interval: 20 };
 /** Interval at which Aedes says that it is alive. */
 const HEARTBEAT_MS = 60_000;
 
 let home: Home<GatewayProcess>;
-let after: Gateway;
+let after: Gateway | undefined;
 let place: Awaited<ReturnType<typeof startAgain>>;
 /** What the location's subscriber, and the bed, have got when the wills left before the crash were published. */
 let subscriber: RawClient;
@@ -47,13 +48,21 @@ beforeAll(async () => {
     client.send({ cmd: 'disconnect' });
     await client.closed();
   }
-  await leave(quick, quick.id, will(quick));
+  await leave(quick, quick.id, will(quick, 'left in the end'));
   const [alarms, command] = [`devices/${victim.id}/alarms`, home.filter(bed, 'commands/stop')];
   await leave(viewer, 'forger', { topic: alarms, payload: '{"kind":"inactivity"}', qos: 1 });
   await leave(viewer, 'viewer', { topic: command, payload: 'by a viewer', qos: 1 });
   await leave(manager, 'back', { topic: command, payload: 'by one that is back', qos: 1 });
   await leave(manager, 'gone', { topic: command, payload: 'by a manager', qos: 1 });
   const admin = await api.createToken([{ location: '*', role: 'admin' }]);
+  const store = await Store.of(gateway);
+  // CONNECT does not wait until the will is stored.
+  await vi.waitFor(async () => {
+    expect(await store.keys('*will:*')).toHaveLength(9);
+    const [key = ''] = await store.keys(`*will:*${quick.id}`);
+    expect(await store.redis.get(key)).toContain('left in the end');
+  }, WAIT);
+  store.close();
   await gateway.kill();
 
   place = await startAgain();
@@ -78,14 +87,14 @@ beforeAll(async () => {
   const isLast = (all: readonly Packet[]) =>
     publishes(all).some(({ payload }) => payload.toString().includes('last'));
   await Promise.all([subscriber, bedClient].map((one) => one.until(isLast, 'no last message')));
-  for (const client of [returned, other, returnedManager, sensor]) client.vanish();
+  for (const client of [subscriber, bedClient, returned, other]) client.vanish();
+  for (const client of [returnedManager, sensor]) client.vanish();
 });
 
 afterAll(async () => {
   vi.restoreAllMocks();
   vi.useRealTimers();
-  for (const client of [subscriber, bedClient]) client.vanish();
-  await after.stop();
+  await after?.stop();
   await home.remove();
 });
 
@@ -113,8 +122,8 @@ async function startAgain(): Promise<{ mqttPort: number; lines: string[]; sweep:
 
 type Will = NonNullable<IConnectPacket['will']>;
 
-function will(device: TestDevice): Will {
-  const payload = Buffer.from('"left"');
+function will(device: TestDevice, text = 'left'): Will {
+  const payload = Buffer.from(`"${text}"`);
   return { topic: `devices/${device.id}/gone`, payload, qos: 1, retain: false };
 }
 
