@@ -9,7 +9,7 @@ const SUPPORTED_VERSIONS = 43;
 const KEY_SHARE = 51;
 const RANDOM_BYTES = 32;
 const VERSION_BYTES = 2;
-/** The named groups of `KEY_EXCHANGE_GROUPS`: secp256r1 and x25519. */
+/** The named groups of `SECURE_TLS.ecdhCurve`: secp256r1 and x25519. */
 const ACCEPTED_GROUPS: readonly number[] = [23, 29];
 
 /**

@@ -11,8 +11,7 @@ import { createHttpListener } from './http/listener.js';
 import { answerClientError } from './http/unroutable.js';
 import type { BoundAddress } from './listen.js';
 import { connectionShares } from './open-files.js';
-import { ProcessorShare } from './processor-share.js';
-import { SHARE_CHECK_MS, shareFault } from './share-fault.js';
+import { ProcessorShare, SHARE_CHECK_MS, shareFault } from './processor-share.js';
 import type { SiteParts } from './site-loading.js';
 
 /** Part of the ten seconds for a stop (CONTRACT 1, stop). */

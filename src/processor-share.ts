@@ -1,3 +1,6 @@
+import { describeHolder } from './site/holder-names.js';
+import type { SiteModel } from './site/site-model.js';
+
 /** Who has work within the share: a connection with bytes or requests, a TLS handshake. */
 export interface ShareUser {
   /** Who it works for: a client with a valid credential, or else a network. They share their turns. */
@@ -22,6 +25,10 @@ const MAX_HELD_WHILE_SLOW_MS = 10;
 const MAX_PAUSE_MS = 50;
 /** Strangers and handshakes get one turn in so many, alternately, however much known clients have to do. */
 const STRANGERS_TURN = 4;
+
+export const SHARE_CHECK_MS = 5_000;
+/** What one client may use, and how long work may pause: under constant load it pauses half of the time. */
+const BUSY_MS = SHARE_CHECK_MS / 4;
 
 /**
  * Gives HTTP and TLS handshakes, which anybody can ask for, a bounded share of the processor (FINDINGS S4).
@@ -166,6 +173,21 @@ export class ProcessorShare {
     this.#pause(this.#roundStartedAtMs ?? nowMs);
     this.#schedule();
   }
+}
+
+/**
+ * The fault of HTTP and TLS clients that take much of the processor, or ask for more than their share.
+ *
+ * To be asked for every `SHARE_CHECK_MS`: what they used since then is forgotten.
+ */
+export function shareFault(
+  turns: Pick<ProcessorShare, 'takeUsage'>,
+  model: SiteModel,
+): string | undefined {
+  const { pausedMs, usedMs } = turns.takeUsage();
+  const [busiest] = [...usedMs].sort(([, one], [, other]) => other - one);
+  if (busiest === undefined || Math.max(busiest[1], pausedMs) < BUSY_MS) return undefined;
+  return `HTTP and TLS clients take much of the processor, most of all ${describeHolder(model, busiest[0])}.`;
 }
 
 /** Lines that get their turns in a circle. */

@@ -1,6 +1,7 @@
-import { setImmediate as nextImmediate } from 'node:timers/promises';
-import { expect, it } from 'vitest';
-import { ProcessorShare, type ShareUser } from '../src/processor-share.js';
+import { setImmediate as nextImmediate, setTimeout } from 'node:timers/promises';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { ProcessorShare, type ShareUser, shareFault } from '../src/processor-share.js';
+import { SiteModel } from '../src/site/site-model.js';
 
 /** Works for this long in each turn, as often as told; notes its name. */
 function worker(turns: ProcessorShare, line: string, times: number, done: string[], workMs = 0) {
@@ -20,7 +21,7 @@ function worker(turns: ProcessorShare, line: string, times: number, done: string
 }
 
 async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await nextImmediate();
+  while (!condition()) await setTimeout(1);
 }
 
 it('gives a network of one connection as many turns as one of a hundred', async () => {
@@ -129,13 +130,48 @@ it('forgets who leaves', async () => {
 it('tells who used how much', async () => {
   const turns = new ProcessorShare();
   const done: string[] = [];
-  turns.want(worker(turns, 'heavy', 10, done, 3));
-  turns.want(worker(turns, 'light', 10, done, 0));
-  await until(() => done.length === 20);
+  let nowMs = 0;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  onTestFinished(() => clock.mockRestore());
+  for (const [line, workMs] of [
+    ['heavy', 3],
+    ['light', 1],
+  ] as const) {
+    const user: ShareUser = {
+      ...{ line, kind: 'known' },
+      takeTurn() {
+        done.push(line);
+        nowMs += workMs;
+        if (done.length < 20) turns.want(user);
+      },
+    };
+    turns.want(user);
+  }
+  await until(() => done.length >= 20);
   await nextImmediate();
   const { pausedMs, usedMs } = turns.takeUsage();
-  expect(usedMs.get('heavy')).toBeGreaterThan(29);
-  expect(usedMs.get('light')).toBeLessThan(15);
+  expect(Object.fromEntries(usedMs)).toEqual({ heavy: 30, light: 10 });
   expect(pausedMs).toBeGreaterThan(10);
   expect(turns.takeUsage().usedMs.size).toBe(0);
+});
+
+const usedMs = (tokenMs: number) =>
+  new Map([
+    ['address:192.0.2.1', 600],
+    ['token:t-1', tokenMs],
+  ]);
+
+it.each([
+  ['uses a quarter of the processor, though nobody waits', 1_300, 0],
+  ['asks for most of it, when work had to pause', 700, 1_300],
+])('names who %s', (_what, tokenMs, pausedMs) => {
+  const takeUsage = () => ({ pausedMs, usedMs: usedMs(tokenMs) });
+  const fault = shareFault({ takeUsage }, new SiteModel());
+  expect(fault).toMatch(/much of the processor, most of all access token t-1\.$/);
+});
+
+it('names nobody while there is enough for all', () => {
+  const takeUsage = () => ({ pausedMs: 700, usedMs: usedMs(700) });
+  expect(shareFault({ takeUsage }, new SiteModel())).toBeUndefined();
+  expect(shareFault(new ProcessorShare(), new SiteModel())).toBeUndefined();
 });

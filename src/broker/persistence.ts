@@ -118,7 +118,6 @@ export class BrokerPersistence {
     this.#afterLast(client, will, async () => {
       if (will.connections > 0) return;
       await this.#options.stored.delWill(client);
-      if (will.connections === 0) this.#wills.delete(client.id);
     });
   }
 
@@ -136,8 +135,16 @@ export class BrokerPersistence {
 
   /** Runs a call after the last one about the will, without waiting: a deletion takes the store two answers. */
   #afterLast({ id: clientId }: ClientRef, will: StoredWill, call: () => Promise<unknown>): void {
-    will.stored = will.stored.then(call).catch((error: unknown) => {
+    const failed = (error: unknown) => {
       this.#options.log.warn({ clientId, err: error }, 'failed to store a will');
-    });
+    };
+    const stored = will.stored
+      .then(call)
+      .catch(failed)
+      .then(() => {
+        // Calls that wait hold on to this record: with another one their order would be lost.
+        if (will.stored === stored && will.connections === 0) this.#wills.delete(clientId);
+      });
+    will.stored = stored;
   }
 }

@@ -11,8 +11,6 @@ export interface Slowed {
   readonly budget: Budget;
   readonly limit: ReachedLimit;
   readonly sinceMs: number;
-  /** How often one of its connections was held back. */
-  readonly times: number;
 }
 
 /** Finds the limit for which a connection of a principal waits. */
@@ -22,7 +20,7 @@ const ofTraffic: ReachedOf = (budget, nowMs) => budget.reachedLimit(nowMs);
 const ofConnects: ReachedOf = (budget, nowMs) => budget.reachedConnectLimit(nowMs);
 
 interface Entry {
-  readonly slowed: { budget: Budget; limit: ReachedLimit; readonly sinceMs: number; times: number };
+  readonly slowed: { readonly budget: Budget; limit: ReachedLimit; readonly sinceMs: number };
   /** Its connections that wait, each with the limit that is looked at. */
   readonly waiting: Map<() => void, ReachedOf>;
   heldAtMs: number;
@@ -67,13 +65,12 @@ export class Slowing {
     proceed: () => void,
   ): () => void {
     const entry = this.#entries.get(budget) ?? {
-      slowed: { budget, limit, sinceMs: this.#now(), times: 0 },
+      slowed: { budget, limit, sinceMs: this.#now() },
       waiting: new Map(),
       heldAtMs: 0,
     };
     this.#entries.set(budget, entry);
     entry.slowed.limit = limit;
-    entry.slowed.times++;
     entry.heldAtMs = performance.now();
     entry.waiting.set(proceed, reachedOf);
     this.#times++;

@@ -92,9 +92,9 @@ describe('S12: guessing', () => {
     expect(sixth).toBeGreaterThan(950);
   });
 
-  it('over many connections at once is hardly heard, and hardly answered', async () => {
+  it.concurrent('over many connections at once is hardly heard, and hardly answered', async () => {
     const stranger = '127.0.12.2';
-    const answers = await guessAt(stranger, 'admin', 100);
+    const answers = await guessAt(stranger, 'admin', 60);
     const codes = answers.map(({ returnCode }) => returnCode);
     expect(new Set(codes)).toEqual(new Set([4, undefined]));
     // The free ones, and then one every half second for five seconds.
@@ -103,12 +103,12 @@ describe('S12: guessing', () => {
     expect(heard).toBeGreaterThanOrEqual(4);
     // More than four only where the machine needs more than 250 ms for all of them.
     expect(heard).toBeLessThanOrEqual(6);
-    expect(others).toEqual({ 'too-many-failed-logins': 100 - (heard ?? 0) });
+    expect(others).toEqual({ 'too-many-failed-logins': 60 - (heard ?? 0) });
   });
 
-  it('at one name from many addresses is heard once from each', async () => {
+  it.concurrent('at one name from many addresses is heard once from each', async () => {
     const device = await home.device();
-    const addresses = Array.from({ length: 40 }, (_, number) => `127.0.13.${number + 1}`);
+    const addresses = Array.from({ length: 15 }, (_, number) => `127.0.13.${number + 1}`);
     await Promise.all(addresses.map((address) => guessAt(address, device.id, 2)));
     const counts = await Promise.all(addresses.map(denialsOf));
     const heard = counts.map((count) => count['wrong-password'] ?? 0);
@@ -117,30 +117,30 @@ describe('S12: guessing', () => {
     expect(sum).toBeLessThanOrEqual(addresses.length + 2);
   });
 
+  it.concurrent('at the admin token finds nothing out during the backoff', async () => {
+    const stranger = '127.0.12.6';
+    guesses.push(guessAt(stranger, 'admin', 20));
+    const right = await login(stranger, 'admin', ADMIN_TOKEN);
+    expect(right.returnCode).not.toBe(0);
+  });
+
   it.each([
     ['another address', '127.0.12.7', OWNER],
     ['the same address', '127.0.12.3', '127.0.12.3'],
   ])('at the name of a sensor does not keep it from its alarm, at %s', async (_where, ...from) => {
     const [stranger, address] = from;
     const device = await home.device();
-    guesses.push(guessAt(stranger, device.id, 50));
+    guesses.push(guessAt(stranger, device.id, 20));
     const startedAtMs = performance.now();
     await alarmFrom(device, address);
     expect(performance.now() - startedAtMs).toBeLessThan(1_000);
   });
 
   it('at the admin token does not keep its owner out, who is elsewhere', async () => {
-    guesses.push(guessAt('127.0.12.4', 'admin', 50));
+    guesses.push(guessAt('127.0.12.4', 'admin', 20));
     const answer = await login('127.0.12.5', 'admin', ADMIN_TOKEN);
     expect(answer).toMatchObject({ returnCode: 0 });
     expect(answer.tookMs).toBeLessThan(1_000);
-  });
-
-  it('at the admin token finds nothing out during the backoff', async () => {
-    const stranger = '127.0.12.6';
-    guesses.push(guessAt(stranger, 'admin', 50));
-    const right = await login(stranger, 'admin', ADMIN_TOKEN);
-    expect(right.returnCode).not.toBe(0);
   });
 });
 

@@ -1,5 +1,6 @@
+import type { IConnectPacket, Packet } from 'mqtt-packet';
 import { pino } from 'pino';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
 import { configSchema } from '../../src/config/schema.js';
 import { Gateway } from '../../src/gateway.js';
 import type { TestDevice, TestToken } from '../harness/api.js';
@@ -10,20 +11,90 @@ import { Store } from '../harness/store.js';
 
 /** Interval at which Aedes looks for unpublished wills. */
 const SWEEP_MS = 240_000;
+const WAIT = { timeout: 10_000, interval: 20 };
 /** Interval at which Aedes says that it is alive. */
 const HEARTBEAT_MS = 60_000;
 
 let home: Home<GatewayProcess>;
-let after: Gateway;
+let after: Gateway | undefined;
+let place: Awaited<ReturnType<typeof startAgain>>;
+/** What the location's subscriber, and the bed, have got when the wills left before the crash were published. */
+let subscriber: RawClient;
+let bedClient: RawClient;
+let devices: Record<
+  'back' | 'elsewhere' | 'gone' | 'half' | 'quick' | 'bed' | 'victim',
+  TestDevice
+>;
 
-beforeEach(async () => {
+/** Leaves wills behind a crash, then starts a gateway that publishes them. */
+beforeAll(async () => {
   home = await Home.startProcess();
+  const { gateway, api, viewer, manager } = home;
+  const [back, elsewhere, gone] = [await home.device(), await home.device(), await home.device()];
+  const [half, quick, bed] = [await home.device(), await home.device(), await home.device()];
+  const victim = await (await Home.at(gateway)).device();
+  devices = { back, elsewhere, gone, half, quick, bed, victim };
+  const leave = async (who: TestDevice | TestToken, clientId: string, left: Will) => {
+    const client = await RawClient.connect(gateway, who, { clientId, will: left });
+    await client.ping();
+    return client;
+  };
+  for (const device of [back, elsewhere, gone]) await leave(device, device.id, will(device));
+  const before = await leave(half, half.id, will(half));
+  await leave(half, half.id, will(half));
+  await before.closed();
+  for (let round = 0; round < 5; round++) {
+    const client = await leave(quick, quick.id, will(quick));
+    client.send({ cmd: 'disconnect' });
+    await client.closed();
+  }
+  await leave(quick, quick.id, will(quick, 'left in the end'));
+  const [alarms, command] = [`devices/${victim.id}/alarms`, home.filter(bed, 'commands/stop')];
+  await leave(viewer, 'forger', { topic: alarms, payload: '{"kind":"inactivity"}', qos: 1 });
+  await leave(viewer, 'viewer', { topic: command, payload: 'by a viewer', qos: 1 });
+  await leave(manager, 'back', { topic: command, payload: 'by one that is back', qos: 1 });
+  await leave(manager, 'gone', { topic: command, payload: 'by a manager', qos: 1 });
+  const admin = await api.createToken([{ location: '*', role: 'admin' }]);
+  const store = await Store.of(gateway);
+  // CONNECT does not wait until the will is stored.
+  await vi.waitFor(async () => {
+    expect(await store.keys('*will:*')).toHaveLength(9);
+    const [key = ''] = await store.keys(`*will:*${quick.id}`);
+    expect(await store.redis.get(key)).toContain('left in the end');
+  }, WAIT);
+  store.close();
+  await gateway.kill();
+
+  place = await startAgain();
+  subscriber = await RawClient.connect(place, admin);
+  await subscriber.subscribe(['care-homes/+/devices/+/gone', 'care-homes/+/devices/+/alarms/#']);
+  bedClient = await RawClient.connect(place, bed);
+  await bedClient.subscribe([`devices/${bed.id}/commands/#`]);
+  const returned = await RawClient.connect(place, back, { clientId: back.id });
+  const other = await RawClient.connect(place, elsewhere, { clientId: `${elsewhere.id}-2` });
+  const returnedManager = await RawClient.connect(place, manager, { clientId: 'back' });
+  place.sweep();
+  await bedClient.next('publish');
+  for (const device of [gone, half, quick]) {
+    const isOf = (topic: string) => topic === home.filter(device, 'gone');
+    await subscriber.until((all) => publishes(all).some((one) => isOf(one.topic)), 'no will');
+  }
+  // What is published now comes after all that the sweep passed on.
+  const sensor = await RawClient.connect(place, victim);
+  await sensor.publish(alarms, '{"kind":"fall"}', 1);
+  await returned.publish(`devices/${back.id}/gone`, '"last"', 1);
+  await returnedManager.publish(command, 'last', 1);
+  const isLast = (all: readonly Packet[]) =>
+    publishes(all).some(({ payload }) => payload.toString().includes('last'));
+  await Promise.all([subscriber, bedClient].map((one) => one.until(isLast, 'no last message')));
+  for (const client of [subscriber, bedClient, returned, other]) client.vanish();
+  for (const client of [returnedManager, sensor]) client.vanish();
 });
 
-afterEach(async () => {
+afterAll(async () => {
   vi.restoreAllMocks();
   vi.useRealTimers();
-  await after.stop();
+  await after?.stop();
   await home.remove();
 });
 
@@ -49,101 +120,48 @@ async function startAgain(): Promise<{ mqttPort: number; lines: string[]; sweep:
   return { mqttPort: mqtt.port, lines, sweep };
 }
 
-function will(device: TestDevice) {
-  return { topic: `devices/${device.id}/gone`, payload: `"${device.name}"`, qos: 1 as const };
+type Will = NonNullable<IConnectPacket['will']>;
+
+function will(device: TestDevice, text = 'left'): Will {
+  const payload = Buffer.from(`"${text}"`);
+  return { topic: `devices/${device.id}/gone`, payload, qos: 1, retain: false };
 }
 
-it('fault 11: publishes the wills of clients that are not back after a crash', async () => {
-  const [back, elsewhere, gone] = [
-    await home.device('back'),
-    await home.device('back under another client id'),
-    await home.device('gone'),
-  ];
-  for (const device of [back, elsewhere, gone]) {
-    const options = { clientId: device.id, will: will(device) };
-    await (await RawClient.connect(home.gateway, device, options)).ping();
-  }
-  await home.gateway.kill();
-  const place = await startAgain();
+function publishes(packets: readonly Packet[]) {
+  return packets.flatMap((packet) => (packet.cmd === 'publish' ? [packet] : []));
+}
 
-  const nurse = await RawClient.connect(place, home.viewer);
-  await nurse.subscribe([back, elsewhere, gone].map((device) => home.filter(device, 'gone')));
-  const returned = await RawClient.connect(place, back, { clientId: back.id });
-  const other = await RawClient.connect(place, elsewhere, { clientId: `${elsewhere.id}-2` });
-  vi.advanceTimersByTime(SWEEP_MS);
-  expect((await nurse.next('publish')).payload.toString()).toContain('"data":"gone"');
+/** Topics of the messages of the topic's last level that the subscriber has got, in order. */
+function topicsTo(level: string): string[] {
+  const topics = publishes(subscriber.packets).map(({ topic }) => topic);
+  return topics.filter((topic) => topic.split('/')[4] === level);
+}
 
-  // A message published now comes after all that the sweep passed on.
-  await returned.publish(`devices/${back.id}/gone`, '"last"', 1);
-  expect((await nurse.next('publish')).payload.toString()).toContain('"data":"last"');
-  for (const client of [nurse, returned, other]) client.vanish();
-});
-
-it('fault 33: publishes the wills of clients that had come back before the crash, too', async () => {
-  const [half, quick] = [await home.device('half-open'), await home.device('quick')];
-  const open = (device: TestDevice) => {
-    return RawClient.connect(home.gateway, device, { clientId: device.id, will: will(device) });
-  };
-  const before = await open(half);
-  await (await open(half)).ping();
-  await before.closed();
-  for (let round = 0; round < 20; round++) {
-    const client = await open(quick);
-    client.send({ cmd: 'disconnect' });
-    await client.closed();
-  }
-  await (await open(quick)).ping();
-  const store = await Store.of(home.gateway);
-  await store.redis.ping();
-  store.close();
-  await home.gateway.kill();
-  const { sweep, ...place } = await startAgain();
-  const nurse = await RawClient.connect(place, home.viewer);
-  await nurse.subscribe([half, quick].map((device) => home.filter(device, 'gone')));
-  sweep();
-  const came = [await nurse.next('publish'), await nurse.next('publish')];
-  expect(came.map(({ topic }) => topic).toSorted()).toEqual(
-    [half, quick].map((device) => home.filter(device, 'gone')).toSorted(),
+it('fault 11: publishes the wills of clients that are not back after a crash', () => {
+  const [back, elsewhere, gone] = [devices.back, devices.elsewhere, devices.gone].map((device) =>
+    home.filter(device, 'gone'),
   );
-  nurse.vanish();
+  const topics = topicsTo('gone');
+  expect(topics).toContain(gone);
+  expect(topics).not.toContain(elsewhere);
+  // The one that it has published itself.
+  expect(topics.filter((topic) => topic === back)).toHaveLength(1);
 });
 
-it('publishes the will that a token left only where the token may publish', async () => {
-  const [victim, bed] = [await (await Home.at(home.gateway)).device(), await home.device()];
-  const command = home.filter(bed, 'commands/stop');
-  const leave = async (who: TestToken, clientId: string, topic: string, payload: string) => {
-    const options = { clientId, will: { topic, payload, qos: 1 as const } };
-    await (await RawClient.connect(home.gateway, who, options)).ping();
-  };
-  await leave(home.viewer, 'forger', `devices/${victim.id}/alarms`, '{"kind":"inactivity"}');
-  await leave(home.viewer, 'viewer', command, 'by a viewer');
-  await leave(home.manager, 'back', command, 'by one that is back');
-  await leave(home.manager, 'gone', command, 'by a manager');
-  const admin = await home.api.createToken([{ location: '*', role: 'admin' }]);
-  await home.gateway.kill();
-  const place = await startAgain();
+it('fault 33: publishes the wills of clients that had come back before the crash, too', () => {
+  for (const device of [devices.half, devices.quick]) {
+    expect(topicsTo('gone')).toContain(home.filter(device, 'gone'));
+  }
+});
 
-  const nurse = await RawClient.connect(place, admin);
-  await nurse.subscribe([`care-homes/+/devices/${victim.id}/alarms/#`]);
-  const sensor = await RawClient.connect(place, bed);
-  await sensor.subscribe([`devices/${bed.id}/commands/#`]);
-  const returned = await RawClient.connect(place, home.manager, { clientId: 'back' });
-  vi.advanceTimersByTime(SWEEP_MS);
-  expect((await sensor.next('publish')).payload.toString()).toBe('by a manager');
-
-  // What is published now comes after all that the sweep passed on.
-  const other = await RawClient.connect(place, victim);
-  await other.publish(`devices/${victim.id}/alarms`, '{"kind":"fall"}', 1);
-  expect((await nurse.next('publish')).topic).toMatch(/\/alarms\/fall$/);
-  await returned.publish(command, 'last', 1);
-  expect((await sensor.next('publish')).payload.toString()).toBe('last');
-  for (const client of [nurse, sensor, returned, other]) client.vanish();
+it('publishes the will that a token left only where the token may publish', () => {
+  const payloads = publishes(bedClient.packets).map(({ payload }) => payload.toString());
+  expect(payloads).toEqual(['by a manager', 'last']);
+  expect(topicsTo('alarms')).toEqual([expect.stringMatching(/\/alarms\/fall$/)]);
 });
 
 it('publishes no will of a client that is connected when the clock has jumped', async () => {
-  const device = await home.device();
-  await home.gateway.kill();
-  const { sweep, ...place } = await startAgain();
+  const device = devices.gone;
   const sensor = await RawClient.connect(place, device, { will: will(device) });
   const nurse = await RawClient.connect(place, home.viewer);
   await nurse.subscribe([home.filter(device, 'gone')]);
@@ -151,27 +169,27 @@ it('publishes no will of a client that is connected when the clock has jumped', 
   await sensor.ping();
   // Set right between two heartbeats, before the next sweep.
   const dayAheadMs = Date.now() + 24 * 3_600_000;
-  vi.spyOn(Date, 'now').mockReturnValue(dayAheadMs);
-  sweep();
+  const clock = vi.spyOn(Date, 'now').mockReturnValue(dayAheadMs);
+  onTestFinished(() => clock.mockRestore());
+  place.sweep();
   const store = await Store.of(home.gateway);
   await store.redis.ping();
   await sensor.publish(`devices/${device.id}/gone`, '"last"', 1);
   expect((await nurse.next('publish')).payload.toString()).toContain('"data":"last"');
-  expect(await store.redis.llen('{site}:broker:will')).toBe(1);
+  const left = await store.redis.lrange('{site}:broker:will', 0, -1);
+  expect(left).toContainEqual(expect.stringContaining(device.id));
   store.close();
   for (const client of [sensor, nurse]) client.vanish();
 });
 
 it('fault 7: logs an error of the store while looking for wills, and goes on', async () => {
-  const device = await home.device();
-  await home.gateway.kill();
-  const { mqttPort, lines } = await startAgain();
+  const { mqttPort, lines } = place;
   const store = await Store.of(home.gateway);
   await store.redis.set('{site}:broker:will', 'not a list');
-  vi.advanceTimersByTime(SWEEP_MS);
+  place.sweep();
   await expect.poll(() => lines.filter((line) => line.includes('WRONGTYPE'))).toHaveLength(1);
   await store.redis.del('{site}:broker:will');
-  const client = await RawClient.connect({ mqttPort }, device);
+  const client = await RawClient.connect({ mqttPort }, devices.gone);
   await client.ping();
   client.vanish();
   store.close();

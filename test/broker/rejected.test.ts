@@ -1,15 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { TestDevice } from '../harness/api.js';
-import type { GatewayProcess } from '../harness/gateway-process.js';
 import { Home } from '../harness/home.js';
 import { publishPacket, RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
 
-let home: Home<GatewayProcess>;
+let home: Home;
 
 beforeAll(async () => {
-  home = await Home.startProcess();
+  home = await Home.start();
 });
 
 afterAll(() => home.remove());
@@ -60,8 +59,15 @@ const useless: Useless[] = [
   topic('a trailing slash', 'invalid-topic', 'a/'),
 ];
 
-describe.each([1, 2] as const)('an invalid publish at QoS %i', (qos) => {
-  it.each(useless)('$what is acknowledged and reported on both topics', async (one) => {
+const oneOfEachReason = useless.filter(
+  ({ reason }, index) => useless.findIndex((one) => one.reason === reason) === index,
+);
+
+describe.each([
+  [1, useless],
+  [2, oneOfEachReason],
+] as const)('an invalid publish at QoS %i', (qos, cases) => {
+  it.each(cases)('$what is acknowledged and reported on both topics', async (one) => {
     const { reason, rest, payload } = one;
     const device = await home.device();
     const nurse = await home.nurse(device, '+', 'alarms/#', 'commands/#');

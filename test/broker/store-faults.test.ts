@@ -8,11 +8,13 @@ import { publishPacket, RawClient } from '../harness/raw-client.js';
 import { RemoteStore } from '../harness/remote-store.js';
 import { Store } from '../harness/store.js';
 
-let home: Home<GatewayProcess>;
+let home: Home;
+/** A gateway that is other, or whose process must hold. */
+let other: Home<GatewayProcess>;
 let store: Store;
 
 beforeAll(async () => {
-  home = await Home.startProcess();
+  [home, other] = await Promise.all([Home.start(), Home.startProcess()]);
   store = await Store.of(home.gateway);
 });
 
@@ -23,20 +25,20 @@ afterEach(async () => {
 
 afterAll(async () => {
   store.close();
-  await home.remove();
+  await Promise.all([home.remove(), other.remove()]);
 });
 
 /** Makes every write fail, as in a full store. */
-async function fillStore(): Promise<void> {
-  await store.redis.config('SET', 'maxmemory', '1');
+async function fillStore({ redis } = store): Promise<void> {
+  await redis.config('SET', 'maxmemory', '1');
 }
 
-async function emptyStore(): Promise<void> {
-  await store.redis.config('SET', 'maxmemory', '0');
+async function emptyStore({ redis } = store): Promise<void> {
+  await redis.config('SET', 'maxmemory', '0');
 }
 
 /** Creates an absent session subscribed to the device's alarms. Returns its client id. */
-async function absentNurse(of: Home<GatewayProcess>, device: TestDevice): Promise<string> {
+async function absentNurse(of: Home, device: TestDevice): Promise<string> {
   const clientId = `absent-${device.id}`;
   const session = { clientId, clean: false };
   const nurse = await Subscriber.connect(of.gateway, of.viewer, session);
@@ -45,11 +47,7 @@ async function absentNurse(of: Home<GatewayProcess>, device: TestDevice): Promis
   return clientId;
 }
 
-async function backlogOf(
-  of: Home<GatewayProcess>,
-  clientId: string,
-  count: number,
-): Promise<Subscriber> {
+async function backlogOf(of: Home, clientId: string, count: number): Promise<Subscriber> {
   const nurse = await Subscriber.connect(of.gateway, of.viewer, { clientId, clean: false });
   await nurse.untilCount(count);
   return nurse;
@@ -78,21 +76,20 @@ describe('guarantee 1, fault 2: the acknowledgement of an alarm', () => {
   });
 
   it('means that the alarm survives the end of the gateway at that very moment', async () => {
-    const device = await home.device();
-    const clientId = await absentNurse(home, device);
-    const ids: string[] = [];
-    for (let round = 0; round < 5; round++) {
-      const id = randomUUID();
-      const sensor = await RawClient.connect(home.gateway, device);
-      const alarm = JSON.stringify({ kind: 'fall', id });
-      await sensor.publish(`devices/${device.id}/alarms`, alarm, round % 2 === 0 ? 1 : 2);
-      ids.push(id);
-      await home.gateway.kill();
-      await home.gateway.start();
+    const device = await other.device();
+    const clientId = await absentNurse(other, device);
+    const ids = [randomUUID(), randomUUID()];
+    const sensor = await RawClient.connect(other.gateway, device);
+    for (const [index, id] of ids.entries()) {
+      const alarm = publishPacket(`devices/${device.id}/alarms`, `{"kind":"fall","id":"${id}"}`);
+      sensor.send({ ...alarm, qos: index === 0 ? 2 : 1, messageId: index + 1 });
     }
-    const { events } = await home.api.alarms(device, '?order=asc');
+    await Promise.all([sensor.next('pubrec'), sensor.next('puback')]);
+    await other.gateway.kill();
+    await other.gateway.start();
+    const { events } = await other.api.alarms(device, '?order=asc');
     expect(events.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
-    const nurse = await backlogOf(home, clientId, ids.length);
+    const nurse = await backlogOf(other, clientId, ids.length);
     expect(nurse.messages().map(({ id }) => id)).toEqual(ids);
     await nurse.end();
   });
@@ -259,22 +256,22 @@ describe('what waits for the store beside publishes', () => {
 
 describe('fault 7: the will of a client', () => {
   it.each([1, 2] as const)('does not end the gateway on a full store (QoS %i)', async (qos) => {
-    const device = await home.device();
-    const nurse = await home.nurse(device, 'alarms/#');
-    const processId = home.gateway.processId;
+    const { gateway } = other;
+    const [device, full] = [await other.device(), await Store.of(gateway)];
+    const nurse = await other.nurse(device, 'alarms/#');
     const will = { topic: `devices/${device.id}/alarms`, payload: ALARM, qos };
-    await fillStore();
+    await fillStore(full);
     for (let round = 0; round < 3; round++) {
-      (await RawClient.connect(home.gateway, device, { will })).vanish();
+      (await RawClient.connect(gateway, device, { will })).vanish();
     }
-    const refused = () => home.gateway.lines.filter((line) => line.includes('OOM')).length;
+    const refused = () => gateway.lines.filter((line) => line.includes('OOM')).length;
     await expect.poll(refused).toBeGreaterThan(2);
-    await emptyStore();
-    const sensor = await RawClient.connect(home.gateway, device, { will });
-    sensor.vanish();
+    await emptyStore(full);
+    (await RawClient.connect(gateway, device, { will })).vanish();
     await nurse.untilCount(1);
-    expect(home.gateway.processId).toBe(processId);
-    expect((await home.api.request('GET', '/healthz')).status).toBe(200);
+    expect(gateway.isRunning).toBe(true);
+    expect((await other.api.request('GET', '/healthz')).status).toBe(200);
+    full.close();
     await nurse.end();
   });
 });
@@ -284,11 +281,11 @@ describe('fault 7: a store that is unreachable for more than 20 attempts', () =>
   const ATTEMPTS = 21;
   const CONNECTIONS = 5;
   let remote: RemoteStore;
-  let away: Home<GatewayProcess>;
+  let away: Home;
 
   beforeAll(async () => {
     remote = await RemoteStore.start();
-    away = await Home.startProcess({ GATEWAY_REDIS_URL: remote.url });
+    away = await Home.start({ GATEWAY_REDIS_URL: remote.url });
   });
 
   afterAll(async () => {
@@ -299,11 +296,11 @@ describe('fault 7: a store that is unreachable for more than 20 attempts', () =>
 
   it('costs no alarm, no telemetry and no will', async () => {
     const device = await away.device();
-    const other = await away.device('Bett 2');
+    const second = await away.device('Bett 2');
     const clientId = await absentNurse(away, device);
     const sensor = await connectDevice(away.gateway, device);
-    const will = { topic: `devices/${other.id}/alarms`, payload: ALARM, qos: 1 as const };
-    const vanishing = await RawClient.connect(away.gateway, other, { will });
+    const will = { topic: `devices/${second.id}/alarms`, payload: ALARM, qos: 1 as const };
+    const vanishing = await RawClient.connect(away.gateway, second, { will });
 
     remote.cut();
     vanishing.vanish();
@@ -329,7 +326,7 @@ describe('fault 7: a store that is unreachable for more than 20 attempts', () =>
     // The connection for HTTP may be back a second later than that of the alarms.
     const recorded = await vi.waitFor(() => away.api.allAlarms(device), { timeout: 5_000 });
     expect(recorded).toHaveLength(50);
-    expect(await away.api.allAlarms(other)).toHaveLength(1);
+    expect(await away.api.allAlarms(second)).toHaveLength(1);
     await Promise.all([nurse.end(), sensor.endAsync()]);
   }, 60_000);
 });
