@@ -66,8 +66,6 @@ type Make = (number: number) => IPublishPacket;
 const VALUES: readonly (readonly [name: string, make: Make])[] = [
   ['values at QoS 1', (number) => value('x', number, 1, false)],
   ['values at QoS 0', (number) => value('x', number, 0, false)],
-  ['retained values at QoS 0', (number) => value('state', number, 0, true)],
-  ['retained values at QoS 0 of many topics', (number) => value(`x/${number}`, number, 0, true)],
   ['retained values at QoS 1', (number) => value('state', number, 1, true)],
   ['alarms at QoS 0', () => alarm(randomUUID(), 0, 0)],
 ];
