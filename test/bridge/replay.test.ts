@@ -6,7 +6,7 @@ import { bridgeTo, isAlarmKey, queuedAlarms, reconciled, useWorld } from './worl
 
 const world = useWorld();
 
-const BACKLOG = 6_000;
+const BACKLOG = 10_000;
 const BACKLOG_DEVICES = 40;
 const REPLAY_PER_SECOND = 1_000;
 /** CONTRACT 4.4. */
