@@ -140,8 +140,8 @@ it('keeps the newest of the retained values that wait for the store', async () =
 });
 
 describe('beyond the bound of one client', () => {
-  // 18 MB by the gateway's account, of 12 MiB.
-  const COUNT = 1_000;
+  // 14 MB by the gateway's account, of 12 MiB.
+  const COUNT = 800;
   const payload = JSON.stringify('x'.repeat(4_000));
   const long = (packet: IPublishPacket) => ({ ...packet, payload });
 
