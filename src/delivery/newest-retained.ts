@@ -95,11 +95,14 @@ export class NewestRetained implements RetainedMessages {
     this.#retained
       .store(newest)
       .then(
-        () => {
+        (isRetained) => {
           this.#hasFailed = false;
+          // A message beyond a quota is not sent to the store, and says nothing about it.
+          if (isRetained) this.#answeredAtMs = performance.now();
           for (const { resolve } of [...lane.refused.splice(0), ...callers]) resolve(true);
         },
         (error: unknown) => {
+          this.#answeredAtMs = performance.now();
           lane.refused.push(...(newest === lane.newest ? callers : ofUseWith(callers)));
           this.#failed(error);
         },
@@ -107,7 +110,6 @@ export class NewestRetained implements RetainedMessages {
       .finally(() => {
         lane.underWay--;
         this.#underWay--;
-        this.#answeredAtMs = performance.now();
         if (lane.underWay + lane.refused.length + lane.waiting.length === 0)
           this.#lanes.delete(topic);
         else this.#sendNext(topic, lane);

@@ -101,6 +101,7 @@ function show(measured: readonly Measured[], seconds: number): void {
     all.every((one) => one.probe.p99Ms < MAX_PROBE_P99_MS),
   );
   verdict('back to normal a second after the end', all.every(isSoonOver));
+  verdict('everything in order, and every alarm received', measured.every(isComplete));
 }
 
 function ratesRow({ name, result }: Measured): string[] {
@@ -144,6 +145,18 @@ function ratioOf({ readers, saturationPerSecond }: OverloadResult): number {
 function isSoonOver({ recovery: { levelMs, quickMs } }: OverloadResult): boolean {
   if (levelMs === null || quickMs === null) return false;
   return Math.max(levelMs, quickMs) < RECOVERED_WITHIN_MS;
+}
+
+/** Telemetry may be dropped. */
+function isComplete({ name, result: { report, missingProbes } }: Measured): boolean {
+  const mayDrop = name.startsWith('telemetry');
+  return (
+    missingProbes === 0 &&
+    report.readers.every(
+      ({ outOfOrder, isLevel, missing }) =>
+        outOfOrder === 0 && (mayDrop || (isLevel && missing === 0)),
+    )
+  );
 }
 
 function verdict(target: string, isMet: boolean): void {

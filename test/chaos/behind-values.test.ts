@@ -12,8 +12,11 @@ import { eventually } from './faults.js';
 /** CONTRACT 4.4. */
 const LIVE_WITHIN_MS = 1_000;
 
-/** Memory for unstored publishes of all clients, except alarms (`broker/back-pressure.ts`). */
+/** Memory for unstored publishes of all clients, except alarms (`broker/unstored-publishes.ts`). */
 const MAX_UNSTORED_BYTES = 64 * 1024 * 1024;
+
+/** More than fit in one turn of reading, and fewer than are kept for one client. */
+const SENT_BEFORE = 700;
 
 let home: Home<GatewayProcess>;
 let store: Store;
@@ -63,8 +66,6 @@ type Make = (number: number) => IPublishPacket;
 const VALUES: readonly (readonly [name: string, make: Make])[] = [
   ['values at QoS 1', (number) => value('x', number, 1, false)],
   ['values at QoS 0', (number) => value('x', number, 0, false)],
-  ['retained values at QoS 0', (number) => value('state', number, 0, true)],
-  ['retained values at QoS 0 of many topics', (number) => value(`x/${number}`, number, 0, true)],
   ['retained values at QoS 1', (number) => value('state', number, 1, true)],
   ['alarms at QoS 0', () => alarm(randomUUID(), 0, 0)],
 ];
@@ -75,14 +76,13 @@ async function isLiveBehind(
   packets: IPublishPacket[],
   id: string,
   messageId = packets.length + 1,
-  withinMs = LIVE_WITHIN_MS,
 ): Promise<void> {
   sensor.send(...packets);
   // The publishes have been sent, read or not, when the alarm is.
   const sentAt = performance.now();
   sensor.send(alarm(id, 1, messageId));
   await nurse.until((received) => received.some(({ text }) => text.includes(id)));
-  expect(performance.now() - sentAt).toBeLessThan(withinMs);
+  expect(performance.now() - sentAt).toBeLessThan(LIVE_WITHIN_MS);
 }
 
 function acknowledged(sensor: RawClient): unknown[] {
@@ -94,11 +94,11 @@ async function recordedIds(): Promise<string[]> {
   return events.map(({ id }) => id);
 }
 
-describe.each([150, 700])('guarantee 4: while the store is silent, an alarm after %i', (count) => {
+describe('guarantee 4: while the store is silent, an alarm after many publishes of its device', () => {
   it.each(VALUES)(
     'delivers %s live within a second, and stores all of it once',
     async (_name, make) => {
-      const packets = Array.from({ length: count }, (_, index) => make(index + 1));
+      const packets = Array.from({ length: SENT_BEFORE }, (_, index) => make(index + 1));
       const sensor = await RawClient.connect(home.gateway, device);
       const id = randomUUID();
       store.freeze();
@@ -140,16 +140,19 @@ it('keeps the newest of the retained values that wait for the store', async () =
 });
 
 describe('beyond the bound of one client', () => {
-  const COUNT = 6_000;
+  // 14 MB by the gateway's account, of 12 MiB.
+  const COUNT = 800;
+  const payload = JSON.stringify('x'.repeat(4_000));
+  const long = (packet: IPublishPacket) => ({ ...packet, payload });
 
   it.each([
-    ['values at QoS 1', (number: number) => value('x', number, 1, false)],
+    ['values at QoS 1', (number: number) => long(value('x', number, 1, false))],
     [
       'retained values at QoS 0 of many topics',
-      (number: number) => value(`x/${number}`, number, 0, true),
+      (number: number) => long(value(`x/${number}`, number, 0, true)),
     ],
   ] as const)(
-    'an alarm comes live behind thousands of %s; nothing is lost',
+    'an alarm comes live behind more %s than are kept; nothing is lost',
     async (_name, make) => {
       const packets = Array.from({ length: COUNT }, (_, index) => make(index + 1));
       const session = { clientId: `sensor-${device.id}`, clean: false };
@@ -193,7 +196,7 @@ describe('beyond the bound of one client', () => {
 it('serves a device as before when its neighbours have filled all the room', async () => {
   const payload = JSON.stringify('x'.repeat(200_000));
   const floods = await Promise.all(
-    Array.from({ length: 30 }, async () => {
+    Array.from({ length: 8 }, async () => {
       const other = await home.device();
       const client = await RawClient.connect(home.gateway, other);
       return { other, client };
@@ -202,7 +205,7 @@ it('serves a device as before when its neighbours have filled all the room', asy
   const sensor = await RawClient.connect(home.gateway, device);
   store.freeze();
   for (const { other, client } of floods) {
-    for (let messageId = 1; messageId <= 20; messageId++) {
+    for (let messageId = 1; messageId <= 16; messageId++) {
       const dump = publishPacket(`devices/${other.id}/dump`, payload);
       client.send({ ...dump, qos: 1, messageId });
     }
@@ -217,11 +220,11 @@ it('serves a device as before when its neighbours have filled all the room', asy
   sensor.vanish();
 });
 
-// Neither kind says anything about the store: one is not stored, the other is invalid.
+// None of them says anything about the store: they are not stored.
 it.each([
-  ['values at QoS 0', 20, 6_000, 'x', JSON.stringify('x'), 0],
+  ['values at QoS 0', 20, 2_000, 'x', JSON.stringify('x'), 0],
   ['long values at QoS 0', 10, 300, 'x', JSON.stringify('x'.repeat(60_000)), 0],
-  ['alarms that are none', 20, 6_000, 'alarms', 'none', 1],
+  ['alarms that are none', 20, 2_000, 'alarms', 'none', 1],
 ] as const)(
   'guarantee 4: %s of a neighbour do not hide that the store is silent',
   async (_name, intervalMs, count, rest, payload, qos) => {
@@ -236,8 +239,7 @@ it.each([
       neighbour.send(qos === 0 ? packet : { ...packet, qos, messageId });
     }, intervalMs);
     const packets = Array.from({ length: count }, (_, index) => value('x', index + 1, 1, false));
-    // Reading thousands takes time too: 0.7 s without a neighbour.
-    await isLiveBehind(sensor, packets, randomUUID(), count + 1, 2 * LIVE_WITHIN_MS);
+    await isLiveBehind(sensor, packets, randomUUID());
     clearInterval(sending);
     neighbour.vanish();
     sensor.vanish();

@@ -7,8 +7,8 @@ const SECOND_MS = 1000;
 it('guarantees 2 and 3: loses nothing and keeps the order through kills of the gateway, of the store and of an upstream', async () => {
   const report = await runChaos(
     {
-      durationMs: 12 * SECOND_MS,
-      kills: 6,
+      durationMs: 9 * SECOND_MS,
+      kills: 5,
       upstreamKills: 3,
       minAlarms: 0,
       seed: 20_261_121,

@@ -5,8 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ScriptedUpstream } from '../bridge/scripted-upstream.js';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { Home } from '../harness/home.js';
+import type { RunningGateway } from '../harness/running-gateway.js';
 import { storeProcessId } from '../harness/store-process.js';
 import { becomesReady, Columns, eventually, isRecorded, saysOverHttp, Watcher } from './faults.js';
 
@@ -53,13 +55,8 @@ function fillWith(file: string, chunk: Buffer): void {
 }
 
 /** A home with its data directory on a small disk. */
-async function homeOn(
-  dataDir: string,
-  bridges: readonly object[] = [],
-): Promise<Home<GatewayProcess>> {
-  const gateway = await GatewayProcess.create({ GATEWAY_DATA_DIR: dataDir });
+async function homeOn<Gateway extends RunningGateway>(gateway: Gateway): Promise<Home<Gateway>> {
   cleanups.push(() => gateway.remove());
-  await gateway.configure({ bridges });
   await gateway.start();
   return Home.at(gateway);
 }
@@ -80,7 +77,8 @@ describe('guarantee 7: a full disk', () => {
   it('delays acknowledgements, not live alarms, and loses nothing at any QoS', async ({ skip }) => {
     const dataDir = smallDisk();
     if (dataDir === undefined) return skip(NO_MOUNT);
-    const columns = await Columns.of(await homeOn(dataDir));
+    const gateway = await GatewayHere.create({ GATEWAY_DATA_DIR: dataDir });
+    const columns = await Columns.of(await homeOn(gateway));
     for (let count = 0; count < 20; count++) columns.alarm();
     await columns.loseNothing();
     const free = await fillUp(dataDir, columns);
@@ -104,7 +102,9 @@ describe('guarantee 7: a full disk', () => {
     if (dataDir === undefined) return skip(NO_MOUNT);
     const upstream = await ScriptedUpstream.start();
     cleanups.push(() => upstream.remove());
-    const home = await homeOn(dataDir, [{ name: 'region', url: upstream.url }]);
+    const gateway = await GatewayProcess.create({ GATEWAY_DATA_DIR: dataDir });
+    await gateway.configure({ bridges: [{ name: 'region', url: upstream.url }] });
+    const home = await homeOn(gateway);
     const devices = await Columns.devices(home);
     const before = await Columns.of(home);
     before.alarm();

@@ -14,8 +14,11 @@ const MAX_BYTES = 32 * MIB;
 const PADDING = 'x'.repeat(12_000);
 const MESSAGE_LOG = '{site}:log:messages';
 const DUMP_BYTES = 200_000;
-/** Of each of four connections: 160 MB in all, into a store of 32 MiB. */
-const FLOOD_DUMPS = 200;
+/** The part of the store that alarms of the test fill before it takes a look. */
+const FILLED_BY_ALARMS = 0.02;
+const FILLER = 'x'.repeat(100_000);
+/** Of each of four connections: 80 MB in all, into a store of 32 MiB. */
+const FLOOD_DUMPS = 100;
 
 /** Clean-ups, undone from the last one on. */
 const cleanups: (() => unknown)[] = [];
@@ -79,6 +82,10 @@ async function flooder(home: Home<GatewayProcess>, store: Store) {
   cleanups.push(() => sensor.endAsync(true));
   const acknowledged: string[] = [];
   const fillTo = async (part: number) => {
+    // As if it had been filled for long; the last part is alarms.
+    while ((await storedPart(store)) < part - FILLED_BY_ALARMS) {
+      await store.redis.set(`filler:${randomUUID()}`, FILLER);
+    }
     while ((await storedPart(store)) < part) {
       for (let count = 0; count < 5; count++) {
         const id = randomUUID();

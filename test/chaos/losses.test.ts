@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { z } from 'zod';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { Home } from '../harness/home.js';
 import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
@@ -27,6 +28,8 @@ const losses = z.array(
   }),
 );
 
+const events = z.object({ events: z.array(z.unknown()) });
+
 /** Clean-ups, undone from the last one on. */
 const cleanups: (() => unknown)[] = [];
 
@@ -34,18 +37,14 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-async function homeWith(environment: Record<string, string> = {}): Promise<Home<GatewayProcess>> {
-  const gateway = await GatewayProcess.start(environment);
+async function homeWith(environment: Record<string, string> = {}): Promise<Home> {
+  const gateway = await GatewayHere.start(environment);
   cleanups.push(() => gateway.remove());
   return Home.at(gateway);
 }
 
 /** Records alarms of a device, and waits until the gateway has noted their number. */
-async function recordAlarms(
-  home: Home<GatewayProcess>,
-  count: number,
-  total = count,
-): Promise<void> {
+async function recordAlarms(home: Home, count: number, total = count): Promise<void> {
   const device = await home.device();
   const sensor = await connectDevice(home.gateway, device);
   for (let sent = 0; sent < count; sent++) {
@@ -60,7 +59,7 @@ async function recordAlarms(
 }
 
 /** Checks that losses are listed and are faults until acknowledged, also after a restart. */
-async function areFaultsUntilSeen(home: Home<GatewayProcess>, alarms: number): Promise<void> {
+async function areFaultsUntilSeen(home: Home, alarms: number): Promise<void> {
   const list = async () => losses.parse(await home.api.json('GET', '/losses'));
   await eventually(async () => expect((await list()).length).toBeGreaterThanOrEqual(2));
   expect(await list()).toContainEqual(
@@ -96,8 +95,9 @@ it("reports the loss when the operator's store is flushed while running", async 
 });
 
 it('loses nothing when the append-only files are removed while running and both are killed', async () => {
-  const home = await homeWith();
+  const home = await Home.startProcess();
   const { gateway } = home;
+  cleanups.push(() => gateway.remove());
   await recordAlarms(home, 3);
   await rm(join(gateway.dataDir, 'redis', 'appendonlydir'), { recursive: true });
   await gateway.logged('files of the store are missing or cut short');
@@ -109,7 +109,6 @@ it('loses nothing when the append-only files are removed while running and both 
   await dead;
   await gateway.start();
   expect(await home.api.json('GET', '/losses')).toEqual([]);
-  const events = z.object({ events: z.array(z.unknown()) });
   const page = await home.api.json('GET', `/care-homes/${home.locationId}/alarms`);
   expect(events.parse(page).events).toHaveLength(5);
 });
@@ -126,7 +125,7 @@ it('acknowledges alarms again when their counter was set back', async () => {
   expect(await home.api.json('GET', '/losses')).toEqual([]);
 });
 
-it('reports number and range of missing alarms after the store was a replica of an older one', async () => {
+it('reports number and range of the alarms that the store has lost as a replica of an older one, and records those again that memory has', async () => {
   const [store, older] = [await OwnRedis.create(), await OwnRedis.create()];
   for (const one of [store, older]) {
     cleanups.push(() => one.remove());
@@ -134,6 +133,10 @@ it('reports number and range of missing alarms after the store was a replica of 
     await one.redis.config('SET', 'repl-diskless-sync-delay', 0);
   }
   const home = await homeWith({ GATEWAY_REDIS_URL: store.url });
+  const session = { clientId: 'absent', clean: false };
+  const absent = await Subscriber.connect(home.gateway, home.viewer, session);
+  await absent.subscribe(`care-homes/${home.locationId}/devices/+/alarms/#`);
+  await absent.end();
   await older.redis.replicaof('127.0.0.1', store.port);
   await recordAlarms(home, 3);
   await eventually(async () => expect(await older.redis.get(SEQUENCE)).toBe('3'));
@@ -148,6 +151,15 @@ it('reports number and range of missing alarms after the store was a replica of 
     expect(alarms).toEqual([expect.objectContaining({ from: 4, to: 7, count: 4 })]);
   });
   expect(await saysReady(home)).toMatch(/lost up to 4 alarms .numbers 4 to 7/);
+  // The first alarm after the loss shows how far back the store is.
+  await recordAlarms(home, 1, 8);
+  await eventually(async () => {
+    const page = await home.api.json('GET', `/care-homes/${home.locationId}/alarms`);
+    expect(events.parse(page).events).toHaveLength(8);
+  });
+  const back = await Subscriber.connect(home.gateway, home.viewer, session);
+  await back.until(() => new Set(back.messages().map(({ id }) => id)).size === 8);
+  await back.end();
 });
 
 it('reports a Sentinel in one line when redis.url has its port', async () => {
@@ -167,41 +179,4 @@ it('reports a Sentinel in one line when redis.url has its port', async () => {
   const last = gateway.lines.at(-1) ?? '';
   expect(last).toMatch(/failed to start the gateway: the store cannot be used: it is a Sentinel/);
   expect(last).not.toContain('stack');
-});
-
-it('records alarms again when the store has lost them and memory still has them', async () => {
-  const [store, older] = [await OwnRedis.create(), await OwnRedis.create()];
-  for (const one of [store, older]) {
-    cleanups.push(() => one.remove());
-    await one.start();
-    await one.redis.config('SET', 'repl-diskless-sync-delay', 0);
-  }
-  const home = await homeWith({ GATEWAY_REDIS_URL: store.url });
-  const absent = await Subscriber.connect(home.gateway, home.viewer, {
-    clientId: 'absent',
-    clean: false,
-  });
-  await absent.subscribe(`care-homes/${home.locationId}/devices/+/alarms/#`);
-  await absent.end();
-  await older.redis.replicaof('127.0.0.1', store.port);
-  await recordAlarms(home, 3);
-  await eventually(async () => expect(await older.redis.get(SEQUENCE)).toBe('3'));
-  await older.redis.replicaof('NO', 'ONE');
-  await recordAlarms(home, 4, 7);
-  await store.redis.replicaof('127.0.0.1', older.port);
-  await eventually(async () => expect(await store.redis.get(SEQUENCE)).toBe('3'));
-  await store.redis.replicaof('NO', 'ONE');
-  // The first alarm after the loss shows how far back the store is.
-  await recordAlarms(home, 1, 8);
-  const events = z.object({ events: z.array(z.unknown()) });
-  await eventually(async () => {
-    const page = await home.api.json('GET', `/care-homes/${home.locationId}/alarms`);
-    expect(events.parse(page).events).toHaveLength(8);
-  });
-  const back = await Subscriber.connect(home.gateway, home.viewer, {
-    clientId: 'absent',
-    clean: false,
-  });
-  await back.until(() => new Set(back.messages().map(({ id }) => id)).size === 8);
-  await back.end();
 });

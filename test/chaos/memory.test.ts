@@ -2,14 +2,17 @@ import { readFileSync } from 'node:fs';
 import type { IPublishPacket } from 'mqtt-packet';
 import { afterEach, expect, it } from 'vitest';
 import type { TestDevice } from '../harness/api.js';
+import { times } from '../harness/at-a-time.js';
 import type { GatewayProcess } from '../harness/gateway-process.js';
 import { Home } from '../harness/home.js';
 import { connectPacket, credentials, publishPacket, RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
 import { eventually } from './faults.js';
 
+/** CONTRACT 4.4. */
+const LIVE_WITHIN_MS = 1_000;
 const MIB = 1024 * 1024;
-/** Memory for unstored publishes of all clients (`broker/back-pressure.ts`). */
+/** Memory for unstored publishes of all clients (`broker/unstored-publishes.ts`). */
 const MAX_UNSTORED_BYTES = 64 * MIB;
 /** Bounds of values, and of values and alarms together. */
 const MAX_UNSTORED_VALUES_BYTES = 2 * MAX_UNSTORED_BYTES;
@@ -60,7 +63,7 @@ async function sendAll(device: TestDevice, client: RawClient, packets: IPublishP
 }
 
 it('an outage of the store costs bounded memory, and everything is stored after it', async () => {
-  const [devices, messages, messageBytes] = [20, 40, 200_000];
+  const [devices, messages, messageBytes] = [12, 25, 200_000];
   await start();
   const sensors = await Promise.all(
     Array.from({ length: devices }, async () => {
@@ -94,12 +97,11 @@ it('an outage of the store costs bounded memory, and everything is stored after 
   await eventually(async () => expect(await unstoredBytes()).toBe(0));
 }, 90_000);
 
-it('a thousand hostile connections take bounded memory while the store is silent', async () => {
-  const [devices, connectionsEach, packetsEach] = [250, 4, 100];
+it('hundreds of hostile connections take bounded memory while the store is silent', async () => {
+  const [devices, connectionsEach, packetsEach] = [100, 4, 100];
   await start();
   const hostile: { device: TestDevice; client: RawClient }[] = [];
-  for (let number = 0; number < devices; number++) {
-    const device = await home.device();
+  for (const device of await times(devices, () => home.device())) {
     for (let connection = 0; connection < connectionsEach; connection++) {
       hostile.push({ device, client: await RawClient.connect(home.gateway, device) });
     }
@@ -124,19 +126,18 @@ it('a thousand hostile connections take bounded memory while the store is silent
   await eventually(async () => {
     most = Math.max(most, await unstoredBytes());
     expect(most).toBeGreaterThan(MAX_UNSTORED_BYTES);
-  });
+  }, 30_000);
   const sentAt = performance.now();
   const alarm = publishPacket(`devices/${honest.id}/alarms`, '{"kind":"fall"}');
   sensor.send({ ...alarm, qos: 1, messageId: 1 });
   await nurse.untilCount(1);
-  // Measured: 0.4 s. The thousand clients of this very test keep the machine busy.
-  expect(performance.now() - sentAt).toBeLessThan(2_000);
+  expect(performance.now() - sentAt).toBeLessThan(LIVE_WITHIN_MS);
   most = Math.max(most, await unstoredBytes());
   expect(most).toBeLessThanOrEqual(
     MAX_UNSTORED_WITH_ALARMS_BYTES + devices * (MAX_RESERVED_BYTES + ANY_PUBLISH_BYTES),
   );
-  // Without the bound: 400,000 publishes of 8 KB.
-  expect(residentBytes() - before).toBeLessThan(700 * MIB);
+  // Without the bound: 160,000 publishes of 8 KB.
+  expect(residentBytes() - before).toBeLessThan(300 * MIB);
   store.thaw();
   await sensor.next('puback');
   for (const { client } of hostile) client.vanish();
@@ -146,7 +147,7 @@ it('a thousand hostile connections take bounded memory while the store is silent
 }, 120_000);
 
 it('a device that connects over and over while the store is silent takes bounded memory', async () => {
-  const [connections, maxBytes] = [4_000, 24 * MIB];
+  const [connections, maxBytes] = [1_500, 24 * MIB];
   // Nothing but the store's silence slows it.
   await start({ GATEWAY_LIMITS_DEVICE_CONNECT_BURST: String(connections) });
   const [restless, honest] = [await home.device(), await home.device()];
@@ -167,7 +168,7 @@ it('a device that connects over and over while the store is silent takes bounded
   expect(answers.get(3)).toBe(connections - (answers.get(0) ?? 0));
   expect(await unstoredBytes()).toBeLessThan(maxBytes + 100_000);
   // Without the bound: 45 KB for each connection.
-  expect(residentBytes() - before).toBeLessThan(120 * MIB);
+  expect(residentBytes() - before).toBeLessThan(50 * MIB);
 
   const sensor = await RawClient.connect(home.gateway, honest);
   const alarm = publishPacket(`devices/${honest.id}/alarms`, '{"kind":"fall"}');

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { closeSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import mqtt from 'mqtt';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describe, type ExpectStatic, expect, it, type TestContext } from 'vitest';
 import type { TestDevice } from '../harness/api.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { Home } from '../harness/home.js';
@@ -11,7 +11,7 @@ import { Subscriber } from '../harness/mqtt-clients.js';
 import { publishPacket, RawClient } from '../harness/raw-client.js';
 import { Store } from '../harness/store.js';
 import { storeProcessId } from '../harness/store-process.js';
-import { eventually, OwnRedis } from './faults.js';
+import { OwnRedis } from './faults.js';
 import { holdStoreDown } from './victim.js';
 
 /** CONTRACT 1, stop: ten seconds, with room for a machine that is busy. */
@@ -20,16 +20,12 @@ const STOPPED_WITHIN_MS = 8_000;
 /** Less than an HTTP request in hand may take. */
 const AT_ONCE_MS = 2_000;
 
-/** Clean-ups, undone from the last one on. */
-const cleanups: (() => unknown)[] = [];
-
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
-});
-
-async function homeOf(environment?: Record<string, string>): Promise<Home<GatewayProcess>> {
+async function homeOf(
+  { onTestFinished }: TestContext,
+  environment?: Record<string, string>,
+): Promise<Home<GatewayProcess>> {
   const gateway = await GatewayProcess.start(environment);
-  cleanups.push(() => gateway.remove());
+  onTestFinished(() => gateway.remove());
   return Home.at(gateway);
 }
 
@@ -63,6 +59,7 @@ async function alarmInHand(
   home: Home<GatewayProcess>,
   device: TestDevice,
   nurse: Subscriber,
+  expect: ExpectStatic,
 ): Promise<void> {
   const sensor = await RawClient.connect(home.gateway, device);
   sensor.send(alarmOf(device, randomUUID(), 2));
@@ -70,7 +67,7 @@ async function alarmInHand(
   expect(sensor.packets.map(({ cmd }) => cmd)).toEqual(['connack']);
 }
 
-async function endsInTime({ gateway }: Home<GatewayProcess>): Promise<void> {
+async function endsInTime({ gateway }: Home<GatewayProcess>, expect: ExpectStatic) {
   const startedAt = performance.now();
   expect(await gateway.stop()).toBe(0);
   expect(performance.now() - startedAt).toBeLessThan(STOPPED_WITHIN_MS);
@@ -83,6 +80,7 @@ async function nothingIsLost(
   home: Home<GatewayProcess>,
   device: TestDevice,
   ids: string[],
+  expect: ExpectStatic,
 ): Promise<void> {
   const sensor = await RawClient.connect(home.gateway, device);
   const inHand = randomUUID();
@@ -93,91 +91,76 @@ async function nothingIsLost(
   sensor.vanish();
 }
 
-describe('SIGTERM, with an unstored alarm,', () => {
-  it('ends the gateway with 0 while its own store is frozen, and logs what is given up', async () => {
-    const home = await homeOf();
-    const { device, ids } = await deviceOf(home);
-    const nurse = await durableNurse(home, device);
-    const store = await Store.of(home.gateway);
-    cleanups.push(() => store.close());
-    store.freeze();
-    await alarmInHand(home, device, nurse);
-    await endsInTime(home);
-    const log = home.gateway.lines.join('\n');
-    expect(log).toContain('giving up unstored messages; none of them was acknowledged');
-    expect(home.gateway.lines.at(-1)).toContain('"msg":"gateway stopped"');
-    expect(storeProcessId(home.gateway.dataDir)).toBeUndefined();
-    await home.gateway.start();
-    await nothingIsLost(home, device, ids);
-  });
-
-  it('ends the gateway with 0 while its own store cannot be restarted', async () => {
-    const home = await homeOf();
-    const { device, ids } = await deviceOf(home);
-    const nurse = await durableNurse(home, device);
-    const lock = holdStoreDown(home.gateway);
-    await alarmInHand(home, device, nurse);
-    await endsInTime(home);
-    closeSync(lock);
-    await home.gateway.start();
-    await nothingIsLost(home, device, ids);
-  });
-
-  it.each([
-    ['frozen', (redis: OwnRedis) => redis.freeze()],
-    ['gone', (redis: OwnRedis) => redis.kill()],
-  ] as const)('ends it with 0 while the server of redis.url is %s', async (_how, disturb) => {
-    const redis = await OwnRedis.create();
-    cleanups.push(() => redis.remove());
-    await redis.start();
-    const home = await homeOf({ GATEWAY_REDIS_URL: redis.url });
-    const { device, ids } = await deviceOf(home);
-    const nurse = await durableNurse(home, device);
-    await disturb(redis);
-    await alarmInHand(home, device, nurse);
-    await endsInTime(home);
-    // The thawed store takes the commands sent before, of a gateway that has ended.
-    await redis.kill();
-    await redis.start();
-    await home.gateway.start();
-    await nothingIsLost(home, device, ids);
-  });
-});
-
-describe('SIGTERM, with an unsaved cursor,', () => {
-  it('ends the gateway with 0; acknowledged alarms may be repeated', async () => {
-    const home = await homeOf();
+// They wait for the same limits of time, which none of them can shorten.
+describe.concurrent('SIGTERM, with an unstored alarm,', () => {
+  it('and an unsaved cursor, ends the gateway with 0 while its own store is frozen, and logs what is given up', async (context) => {
+    const { expect } = context;
+    const home = await homeOf(context);
     const { device, ids } = await deviceOf(home);
     const session = { clientId: 'durable', clean: false };
     const nurse = await RawClient.connect(home.gateway, home.viewer, session);
     await nurse.subscribe([home.filter(device, 'alarms/#')]);
     const sensor = await RawClient.connect(home.gateway, device);
-    for (const messageId of [2, 3]) {
-      const id = randomUUID();
-      ids.push(id);
-      sensor.send(alarmOf(device, id, messageId));
-      await sensor.next('puback');
-    }
-    const first = await nurse.next('publish');
-    const second = await nurse.next('publish');
+    const id = randomUUID();
+    sensor.send(alarmOf(device, id, 2));
+    await sensor.next('puback');
+    const { messageId = 0 } = await nurse.next('publish');
     const store = await Store.of(home.gateway);
-    cleanups.push(() => store.close());
+    context.onTestFinished(() => store.close());
     store.freeze();
-    for (const { messageId = 0 } of [first, second]) nurse.send({ cmd: 'puback', messageId });
+    nurse.send({ cmd: 'puback', messageId });
     await nurse.ping();
-    await endsInTime(home);
+    sensor.send(alarmOf(device, randomUUID(), 3));
+    await nurse.next('publish');
+    expect(sensor.packets.filter(({ cmd }) => cmd === 'puback')).toHaveLength(1);
+    await endsInTime(home, expect);
+    const log = home.gateway.lines.join('\n');
+    expect(log).toContain('giving up unstored messages; none of them was acknowledged');
+    expect(home.gateway.lines.at(-1)).toContain('"msg":"gateway stopped"');
+    expect(storeProcessId(home.gateway.dataDir)).toBeUndefined();
 
     await home.gateway.start();
+    // What was acknowledged may be repeated.
     const back = await Subscriber.connect(home.gateway, home.viewer, session);
-    cleanups.push(() => back.end());
-    await eventually(() => expect(back.messages().map(({ id }) => id)).toEqual(ids.slice(1)));
-    await nothingIsLost(home, device, ids);
+    await back.untilCount(1);
+    expect(back.messages().map((message) => message['id'])).toEqual([id]);
+    await back.end();
+    await nothingIsLost(home, device, [...ids, id], expect);
+  });
+
+  it('ends the gateway with 0 while its own store cannot be restarted', async (context) => {
+    const { expect } = context;
+    const home = await homeOf(context);
+    const { device, ids } = await deviceOf(home);
+    const nurse = await durableNurse(home, device);
+    const lock = holdStoreDown(home.gateway);
+    await alarmInHand(home, device, nurse, expect);
+    await endsInTime(home, expect);
+    closeSync(lock);
+    await home.gateway.start();
+    await nothingIsLost(home, device, ids, expect);
+  });
+
+  it('ends it with 0 while the server of redis.url is gone', async (context) => {
+    const { expect } = context;
+    const redis = await OwnRedis.create();
+    context.onTestFinished(() => redis.remove());
+    await redis.start();
+    const home = await homeOf(context, { GATEWAY_REDIS_URL: redis.url });
+    const { device, ids } = await deviceOf(home);
+    const nurse = await durableNurse(home, device);
+    await redis.kill();
+    await alarmInHand(home, device, nurse, expect);
+    await endsInTime(home, expect);
+    await redis.start();
+    await home.gateway.start();
+    await nothingIsLost(home, device, ids, expect);
   });
 });
 
-it('SIGTERM ends the gateway at once while clients are connected, and nothing is in hand', async () => {
+it('SIGTERM ends the gateway at once while clients are connected, and nothing is in hand', async (context) => {
   const certificate = 'test/harness/tls/localhost.crt';
-  const home = await homeOf({
+  const home = await homeOf(context, {
     GATEWAY_TLS_HOST: '127.0.0.1',
     GATEWAY_TLS_CERT_FILE: certificate,
     GATEWAY_TLS_KEY_FILE: 'test/harness/tls/localhost.key',

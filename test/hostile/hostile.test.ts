@@ -3,16 +3,10 @@ import { Cleanups } from '../bench/speed/cleanups.js';
 import { ATTACKS } from './attacks/index.js';
 import { Scene } from './scene.js';
 
-/** Attacks that delayed everybody's alarms by seconds, or lost some of them. */
-const NAMES = [
-  ...['tiny-values-20', 'invalid-alarms-20', 'ping-flood', 'pipelined-health'],
-  ...['handshakes-ecdsa-mqtts', 'websocket-empty'],
-];
-/** Beyond its burst within the two seconds. */
-const NAMED_SOON = 'tiny-values-20';
-const NAMED_WITHIN_MS = 2_000;
-const SHORT = { seconds: 2, quietMs: 200, maxRecoveryMs: 5_000, calmSeconds: 1 };
-/** Other tests run beside it on the same cores; without a defence it is seconds. */
+/** Attacks with what costs processor time before anybody is known; broker/fair-reading.test.ts has a flood. */
+const NAMES = ['pipelined-health', 'handshakes-ecdsa-mqtts'];
+const SHORT = { seconds: 2, quietMs: 200, maxRecoveryMs: 5_000, calmSeconds: 0, namedWithinMs: 0 };
+/** The machine may do other work; without a defence it is seconds. */
 const MAX_P99_MS = 1_000;
 
 const cleanups = new Cleanups();
@@ -26,12 +20,9 @@ afterAll(() => cleanups.run());
 it.each(NAMES)('delivers the alarms of another home during %s', async (name) => {
   const attack = ATTACKS.find((one) => one.name === name);
   expect(attack, name).toBeDefined();
-  const isNamedSoon = name === NAMED_SOON;
-  const namedWithinMs = isNamedSoon ? NAMED_WITHIN_MS : 0;
-  const result = await scene.try(attack, { ...SHORT, namedWithinMs });
+  const result = await scene.try(attack, SHORT);
   const text = JSON.stringify(result, undefined, 2);
   expect(result.published, text).toBeGreaterThan(SHORT.seconds * 50);
   expect([result.lost, result.unacknowledged], text).toEqual([0, 0]);
   expect(result.p99Ms, text).toBeLessThan(MAX_P99_MS);
-  if (isNamedSoon) expect(result.namedBy, text).toBeDefined();
 });

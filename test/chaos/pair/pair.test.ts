@@ -6,7 +6,7 @@ import type { Fault, PlannedFault } from './schedule.js';
 const FAULTS: readonly [Fault, forMs: number][] = [
   [{ kind: 'stop', role: 'serving' }, 1_000],
   [{ kind: 'kill', role: 'primary' }, 3_000],
-  [{ kind: 'kill', role: 'serving' }, 8_000],
+  [{ kind: 'kill', role: 'serving' }, 6_500],
 ];
 
 it('guarantees 2 and 3 in a pair: loses nothing, keeps the order and acknowledges in one epoch at a time', async () => {

@@ -1,3 +1,4 @@
+import { NO_LIMITS } from '../../harness/no-limits.js';
 import type { Attack } from '../attack.js';
 import type { Field } from '../attacker/field.js';
 import { connectDevice, publishOf, repeated } from './packets.js';
@@ -108,6 +109,18 @@ const manyTopics: Attack = {
     }),
 };
 
+/** The same attack on a gateway whose budgets slow nobody: fair reading alone must hold. */
+function unlimited(attack: Attack): Attack {
+  return {
+    ...attack,
+    name: `${attack.name}-unlimited`,
+    what: `${attack.what}; no budget slows it`,
+    needs: () => ({ environment: NO_LIMITS }),
+    isForMosquitto: false,
+    isUnnamed: true,
+  };
+}
+
 export const FLOODS: readonly Attack[] = [
   tinyValues(5),
   tinyValues(20),
@@ -117,4 +130,7 @@ export const FLOODS: readonly Attack[] = [
   validAlarms,
   longTopics,
   manyTopics,
+  unlimited(tinyValues(20)),
+  unlimited(invalidAlarms(20, 'S3')),
+  unlimited(validAlarms),
 ];

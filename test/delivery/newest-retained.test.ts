@@ -1,0 +1,29 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import pino from 'pino';
+import { expect, it } from 'vitest';
+import type { DirectMessage } from '../../src/delivery/direct-queue.js';
+import { NewestRetained } from '../../src/delivery/newest-retained.js';
+
+const PENDING_MS = 20;
+
+function messageOf(topic: string): DirectMessage {
+  return { topic, payload: Buffer.from('1'), qos: 1, retain: true, locationId: 'l', groupId: null };
+}
+
+it('takes no message beyond a quota for an answer of the store', async () => {
+  const retained = new NewestRetained(
+    {
+      store: ({ topic }) =>
+        topic === 'stored' ? new Promise<boolean>(() => undefined) : Promise.resolve(false),
+      async *matching() {
+        yield [];
+      },
+    },
+    pino({ enabled: false }),
+  );
+  retained.store(messageOf('stored'));
+  await delay(PENDING_MS);
+  await retained.store(messageOf('beyond'));
+  expect(retained.unansweredMs).toBeGreaterThan(PENDING_MS / 2);
+  retained.stop();
+});
