@@ -13,7 +13,7 @@ import {
   publishAlarm,
   type Ward,
 } from './board-ward.js';
-import { installClock, loseConnection, openConsole } from './browser.js';
+import { installClock, Network, openConsole } from './browser.js';
 
 let gateway: GatewayProcess;
 let ward: Ward;
@@ -33,9 +33,10 @@ const READ_AGAIN_MS = 3_000;
 
 async function openBoard(role: 'viewer' | 'responder' = 'viewer') {
   const issued = await ward.api.createToken([{ location: ward.locationId, role }]);
-  const opened = await openConsole(gateway, { token: issued.token, prepare: installClock });
+  const network = await Network.to(gateway);
+  const opened = await openConsole(network, { token: issued.token });
   await boardReady(opened.page);
-  return { ...opened, tokenId: issued.id };
+  return { ...opened, network, tokenId: issued.id };
 }
 
 describe('the board in trouble', () => {
@@ -73,9 +74,9 @@ describe('the board in trouble', () => {
   });
 
   it('does not say that there are no alarms when it is not connected', async () => {
-    const { page } = await openBoard();
+    const { page, network } = await openBoard();
     await page.getByText('No open alarms').waitFor();
-    await loseConnection(page);
+    await network.cut(page);
     await page.getByText('Whether there are open alarms is not known at the moment.').waitFor();
     expect(await page.getByText('No open alarms').count()).toBe(0);
     await page.getByRole('heading', { name: 'Open alarms', exact: true }).waitFor();
@@ -105,7 +106,7 @@ describe('the board in trouble', () => {
   });
 
   it('does not say that there are no alarms while it reads what it has missed', async () => {
-    const { page } = await openBoard();
+    const { page, network } = await openBoard();
     await page.getByText('No open alarms').waitFor();
     // The gateway cannot tell what came after that, as after a backup was restored.
     await page.route('**/events?*', (route) => {
@@ -115,9 +116,9 @@ describe('the board in trouble', () => {
     const held = new Promise<Route>((resolve) => {
       void page.route('**/alarms?*', resolve);
     });
-    await loseConnection(page);
+    await network.cut(page);
     await publishAlarm(gateway, ward.device, { kind: 'fall' });
-    await page.context().setOffline(false);
+    await network.mend(page);
     const reading = await held;
     await page.getByText('Connected', { exact: true }).waitFor();
     expect(await page.getByText('No open alarms').count()).toBe(0);
@@ -134,13 +135,14 @@ describe('the board in trouble', () => {
       role: 'viewer',
     }));
     const { token } = await ward.api.createToken(grants);
-    const { page } = await openConsole(gateway, { token, prepare: installClock });
+    const network = await Network.to(gateway);
+    const { page } = await openConsole(network, { token, prepare: installClock });
     await boardReady(page);
     await page.route('**/events?*', (route) => {
       const headers = { ...route.request().headers(), 'last-event-id': 'deadbeef-1-' };
       return route.continue({ headers });
     });
-    await loseConnection(page);
+    await network.cut(page);
     await publishAlarm(gateway, ward.device, { kind: 'fall' });
     const isRead = page.waitForResponse((response) =>
       response.url().includes(`/care-homes/${ward.locationId}/alarms?`),
@@ -149,7 +151,7 @@ describe('the board in trouble', () => {
       await isRead;
       return route.abort();
     });
-    await page.context().setOffline(false);
+    await network.mend(page);
     await page.getByText('The alarms from before could not be read').waitFor();
     await page.unroute(`**/care-homes/${other.locationId}/alarms?*`);
     await page.clock.fastForward(READ_AGAIN_MS);

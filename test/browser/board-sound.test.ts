@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { GatewayHere } from '../harness/gateway-here.js';
+import type { RunningGateway } from '../harness/running-gateway.js';
 import { boardReady, changeState, makeWard, publishAlarm, type Ward } from './board-ward.js';
-import { type ConsoleOptions, installClock, loseConnection, openConsole } from './browser.js';
+import { type ConsoleOptions, Network, openConsole } from './browser.js';
 
 let gateway: GatewayHere;
 let ward: Ward;
@@ -14,21 +15,17 @@ beforeAll(async () => {
 
 afterAll(() => gateway.remove());
 
-async function openBoard(options: ConsoleOptions = {}, of = gateway) {
+async function openBoard(options: ConsoleOptions = {}, of: RunningGateway = gateway) {
   ward = await makeWard(of);
   const { token } = await ward.api.viewer(ward.locationId);
-  const opened = await openConsole(of, { token, prepare: listen, ...options });
+  const network = await Network.to(of);
+  const opened = await openConsole(network, { token, prepare: listen, ...options });
   await boardReady(opened.page);
-  return opened;
+  return { ...opened, network };
 }
 
-/**
- * Keeps the frequencies of the tones that the page plays, in their order.
- *
- * They come again after a second, not after 20. The page's clock can be set forward.
- */
+/** Keeps the frequencies of the tones that the page plays, in their order; they come again in one second, not 20. */
 async function listen(page: Page): Promise<void> {
-  await installClock(page);
   await page.addInitScript(() => {
     const heard: number[] = [];
     Object.assign(globalThis, { heard });
@@ -76,7 +73,7 @@ describe('the sound of the board', () => {
   });
 
   it('sounds for a new alarm until it is acknowledged, and otherwise when the gateway is lost', async () => {
-    const { page } = await openBoard();
+    const { page, network } = await openBoard();
     await page.getByRole('button', { name: 'Switch sound on' }).click();
     await page.getByText('Sound is on').waitFor();
     const id = randomUUID();
@@ -86,7 +83,7 @@ describe('the sound of the board', () => {
     await changeState(ward, id, 'acknowledge');
     await page.getByText('Acknowledged by admin').waitFor();
     const { length } = await heard(page);
-    await loseConnection(page);
+    await network.cut(page);
     expect((await tones(page, length + 6)).slice(length, length + 6)).toEqual([...LOST, ...LOST]);
   });
 
@@ -131,13 +128,13 @@ describe('the sound of the board', () => {
     let behindMs = 2.5 * 60 * 60 * 1000;
     const away = await GatewayHere.start({}, { now: () => Date.now() - behindMs });
     onTestFinished(() => away.remove());
-    const { page } = await openBoard({}, away);
+    const { page, network } = await openBoard({}, away);
     await page.getByRole('button', { name: 'Switch sound on' }).click();
     await page.getByText('Sound is on').waitFor();
-    await loseConnection(page);
+    await network.cut(page);
     await publishAlarm(away, ward.device, { kind: 'fall' });
     behindMs = 0;
-    await page.context().setOffline(false);
+    await network.mend(page);
     await page.getByText('2 hr. ago').waitFor();
     const before = (await heard(page)).filter((hertz) => hertz === 240).length;
     const all = await tones(page, before + 8);

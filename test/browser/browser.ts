@@ -6,6 +6,8 @@ import {
   type Page,
 } from 'playwright-core';
 import { onTestFinished } from 'vitest';
+import { CutProxy } from '../harness/cut-proxy.js';
+import type { RunningGateway } from '../harness/running-gateway.js';
 
 /** Debian's package, which draws to no screen, and needs half the time of the one for a desktop. */
 const PROGRAM = '/usr/bin/chromium-headless-shell';
@@ -121,11 +123,35 @@ export function installClock(page: Page): Promise<void> {
   return page.clock.install();
 }
 
-/** Takes the network away from a page with such a clock: what is silent for 11 s is lost. */
-export async function loseConnection(page: Page): Promise<void> {
-  await page.context().setOffline(true);
-  await page.clock.fastForward(12_000);
-  await page.locator('.lost-banner').waitFor();
+/** A way to the gateway that a test can cut, and that ends with the test. */
+export class Network implements Reachable {
+  readonly #proxy: CutProxy;
+
+  private constructor(proxy: CutProxy) {
+    this.#proxy = proxy;
+  }
+
+  static async to(gateway: RunningGateway): Promise<Network> {
+    const proxy = await CutProxy.start(gateway.addresses.http);
+    onTestFinished(() => proxy.close());
+    return new Network(proxy);
+  }
+
+  get httpUrl(): string {
+    return `http://127.0.0.1:${this.#proxy.port}`;
+  }
+
+  /** Breaks all connections; resolves when the pages say so. */
+  async cut(...pages: readonly Page[]): Promise<void> {
+    this.#proxy.refuse();
+    for (const page of pages) await page.locator('.lost-banner').waitFor();
+  }
+
+  /** Lets the pages through again, which hear of it as from a network that is back. */
+  async mend(...pages: readonly Page[]): Promise<void> {
+    this.#proxy.pass();
+    for (const page of pages) await page.evaluate(() => dispatchEvent(new Event('online')));
+  }
 }
 
 /** Sets the clock of the tablet ten days ahead. */

@@ -5,7 +5,7 @@ import { Api } from '../harness/api.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { accessibilityFaults } from './accessibility.js';
-import { installClock, loseConnection, openConsole } from './browser.js';
+import { installClock, Network, openConsole } from './browser.js';
 
 /** The gateway is silent for 11 s before it counts as lost. */
 const SILENCE_MS = 12_000;
@@ -109,14 +109,14 @@ describe('the connection', () => {
 
 describe('a gateway that was updated', () => {
   it('is noticed when it is back; a screen on a wall loads the new console by itself', async () => {
-    const options = { token: ADMIN_TOKEN, prepare: installClock };
-    const { page } = await openConsole(gateway, options);
-    const wall = await openConsole(gateway, { ...options, path: '/?kiosk' });
+    const network = await Network.to(gateway);
+    const { page } = await openConsole(network, { token: ADMIN_TOKEN });
+    const wall = await openConsole(network, { token: ADMIN_TOKEN, path: '/?kiosk' });
     await connected(page).waitFor();
     for (const open of [page, wall.page]) await serveOtherConsole(open);
-    for (const open of [page, wall.page]) await loseConnection(open);
+    await network.cut(page, wall.page);
     const loaded = wall.page.waitForEvent('load');
-    for (const open of [page, wall.page]) await open.context().setOffline(false);
+    await network.mend(page, wall.page);
     await page.getByText('The gateway was updated.').waitFor();
     await loaded;
   });
