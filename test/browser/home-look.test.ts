@@ -1,5 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { each } from '../harness/at-a-time.js';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { accessibilityFaults } from './accessibility.js';
@@ -81,9 +82,7 @@ it.each(LOOKS)(
 it('draws a home of 300 devices at once, and searches it as fast as one types', async () => {
   const site = await makeHomeSite(gateway, 'Haus Groß');
   const numbers = Array.from({ length: 300 }, (_, number) => number);
-  await Promise.all(
-    numbers.map((number) => site.api.createDevice(site.locationId, `Sensor ${number}`)),
-  );
+  await each(numbers, (number) => site.api.createDevice(site.locationId, `Sensor ${number}`));
   const path = `/home/${site.locationId}`;
   const { page } = await openConsole(gateway, { token: ADMIN_TOKEN, path });
   await page.getByRole('link', { name: 'Sensor 299' }).waitFor();
