@@ -1,7 +1,7 @@
 // Writes the client of the HTTP interface that the console uses, from the OpenAPI document of the program as
 // built: after a change of the interface, `npm run build && npm run api`. A test fails when it was forgotten.
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -28,7 +28,7 @@ for await (const line of createInterface({ input: gateway.stdout })) {
   const { address, port } = entry.addresses.http;
   const answer = await fetch(`http://${address}:${port}/openapi.json`);
   const file = join(directory, 'openapi.json');
-  writeFileSync(file, await answer.text());
+  writeFileSync(file, JSON.stringify(forConsole(await answer.json())));
   const generator = join(root, 'node_modules/oazapfts/dist/cli.js');
   const options = ['--optimistic', '--useUnknown', '--argumentStyle=object'];
   const { status } = spawnSync(process.execPath, [generator, file, output, ...options], {
@@ -41,3 +41,21 @@ gateway.kill('SIGTERM');
 await ended;
 rmSync(directory, { recursive: true });
 process.exit(isWritten ? 0 : 1);
+
+/** The operations that the console calls, without answers that its client throws: it reads them as problems. */
+function forConsole(document) {
+  const sources = join(root, 'src/console');
+  const text = readdirSync(sources, { recursive: true })
+    .filter((name) => /\.tsx?$/.test(name) && name !== join('api', 'generated.ts'))
+    .map((name) => readFileSync(join(sources, name), 'utf8'))
+    .join();
+  const called = new Set(text.match(/\w+/g));
+  const kept = (entries, isKept) => Object.fromEntries(Object.entries(entries).filter(isKept));
+  for (const [path, operations] of Object.entries(document.paths)) {
+    document.paths[path] = kept(operations, ([, { operationId }]) => called.has(operationId));
+    for (const operation of Object.values(document.paths[path])) {
+      operation.responses = kept(operation.responses, ([status]) => Number(status) < 400);
+    }
+  }
+  return document;
+}

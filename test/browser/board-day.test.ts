@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { MqttClient } from 'mqtt';
-import type { Browser, CDPSession, Page } from 'playwright-core';
+import type { CDPSession, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { TestDevice } from '../harness/api.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { connectDevice } from '../harness/mqtt-clients.js';
 import { alarmsOn, boardReady, makeWard, publishAlarm, type Ward } from './board-ward.js';
-import { openConsole, startBrowser } from './browser.js';
+import { openConsole } from './browser.js';
 
 /** A day with GATEWAY_TEST_LONG=1; a fifth of one otherwise. */
 const ALARMS = process.env['GATEWAY_TEST_LONG'] === undefined ? 4_000 : 20_000;
@@ -24,17 +24,12 @@ const TIMEOUT_MS = 120_000;
 const heapUsage = z.object({ usedSize: z.number() });
 
 let gateway: GatewayProcess;
-let browser: Browser;
 
 beforeAll(async () => {
   gateway = await GatewayProcess.start();
-  browser = await startBrowser();
 });
 
-afterAll(async () => {
-  await browser.close();
-  await gateway.remove();
-});
+afterAll(() => gateway.remove());
 
 /** What the page keeps when nothing is garbage any more. */
 async function heapBytes(session: CDPSession): Promise<number> {
@@ -91,7 +86,7 @@ describe('a board that is left open', () => {
     async () => {
       const ward = await makeWard(gateway);
       const { token } = await ward.api.viewer(ward.locationId);
-      const { page, faults } = await openConsole(browser, gateway, { token });
+      const { page, faults } = await openConsole(gateway, { token });
       await boardReady(page);
       const session = await page.context().newCDPSession(page);
       const before = await heapBytes(session);

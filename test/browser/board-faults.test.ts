@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Browser, Route } from 'playwright-core';
+import type { Route } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { connectDevice } from '../harness/mqtt-clients.js';
@@ -13,77 +13,70 @@ import {
   publishAlarm,
   type Ward,
 } from './board-ward.js';
-import { openConsole, startBrowser } from './browser.js';
-
-/** A gateway that was killed starts anew, and the browser's attempts are seconds apart. */
-const TIMEOUT_MS = 60_000;
+import { installClock, Network, openConsole } from './browser.js';
 
 let gateway: GatewayProcess;
-let browser: Browser;
 let ward: Ward;
 
 beforeAll(async () => {
   gateway = await GatewayProcess.start();
-  browser = await startBrowser();
 });
 
-afterAll(async () => {
-  await browser.close();
-  await gateway.remove();
-});
+afterAll(() => gateway.remove());
 
 beforeEach(async () => {
-  // Some tests kill it.
-  if (!gateway.isRunning) await gateway.start();
   ward = await makeWard(gateway);
 });
 
+/** The board reads again what it could not read when so much has passed. */
+const READ_AGAIN_MS = 3_000;
+
 async function openBoard(role: 'viewer' | 'responder' = 'viewer') {
   const issued = await ward.api.createToken([{ location: ward.locationId, role }]);
-  const opened = await openConsole(browser, gateway, { token: issued.token });
+  const network = await Network.to(gateway);
+  const opened = await openConsole(network, { token: issued.token });
   await boardReady(opened.page);
-  return { ...opened, tokenId: issued.id };
+  return { ...opened, network, tokenId: issued.id };
 }
 
 describe('the board in trouble', () => {
-  it(
-    'says large that it is not connected when the gateway is killed, and misses nothing when it is back',
-    async () => {
-      const { page, faults } = await openBoard();
-      const acknowledged = randomUUID();
-      await publishAlarm(gateway, ward.device, { id: acknowledged, kind: 'fall' });
-      await alarmsOn(page).waitFor();
+  it('says large that it is not connected when the gateway is killed, and misses nothing when it is back', async () => {
+    const { page, faults } = await openBoard();
+    const acknowledged = randomUUID();
+    await publishAlarm(gateway, ward.device, { id: acknowledged, kind: 'fall' });
+    await alarmsOn(page).waitFor();
 
-      await gateway.kill();
-      const banner = page.locator('.lost-banner');
-      await banner.waitFor();
-      expect(
-        await banner.evaluate((element) => parseFloat(getComputedStyle(element).fontSize)),
-      ).toBeGreaterThanOrEqual(24);
-      expect(await accessibilityFaults(page)).toEqual([]);
+    await gateway.kill();
+    const banner = page.locator('.lost-banner');
+    await banner.waitFor();
+    // The title follows what is drawn.
+    await expect.poll(() => page.title()).toMatch(/^Not connected/);
+    expect(
+      await banner.evaluate((element) => parseFloat(getComputedStyle(element).fontSize)),
+    ).toBeGreaterThanOrEqual(24);
+    expect(await accessibilityFaults(page)).toEqual([]);
 
-      // The board comes back when it may: what happens before that, it must learn.
-      await page.context().setOffline(true);
-      await gateway.start();
-      await publishAlarm(gateway, ward.device, { kind: 'helpCall' });
-      await changeState(ward, acknowledged, 'acknowledge');
-      await publishAlarm(gateway, ward.device, { kind: 'noise' });
-      await page.context().setOffline(false);
+    // The board comes back when it may: what happens before that, it must learn.
+    await page.context().setOffline(true);
+    await gateway.start();
+    await publishAlarm(gateway, ward.device, { kind: 'helpCall' });
+    await changeState(ward, acknowledged, 'acknowledge');
+    await publishAlarm(gateway, ward.device, { kind: 'noise' });
+    await page.context().setOffline(false);
 
-      await banner.waitFor({ state: 'hidden' });
-      await page.getByRole('article', { name: 'Noise, Room 12' }).waitFor();
-      await page.getByRole('article', { name: 'Help call, Room 12' }).waitFor();
-      await page.getByText('Acknowledged by admin').waitFor();
-      expect(await alarmsOn(page).count()).toBe(3);
-      expect(faults).toEqual([]);
-    },
-    TIMEOUT_MS,
-  );
+    await banner.waitFor({ state: 'detached' });
+    await page.getByText('Connected', { exact: true }).waitFor();
+    await page.getByRole('article', { name: 'Noise, Room 12' }).waitFor();
+    await page.getByRole('article', { name: 'Help call, Room 12' }).waitFor();
+    await page.getByText('Acknowledged by admin').waitFor();
+    expect(await alarmsOn(page).count()).toBe(3);
+    expect(faults).toEqual([]);
+  });
 
   it('does not say that there are no alarms when it is not connected', async () => {
-    const { page } = await openBoard();
+    const { page, network } = await openBoard();
     await page.getByText('No open alarms').waitFor();
-    await gateway.kill();
+    await network.cut(page);
     await page.getByText('Whether there are open alarms is not known at the moment.').waitFor();
     expect(await page.getByText('No open alarms').count()).toBe(0);
     await page.getByRole('heading', { name: 'Open alarms', exact: true }).waitFor();
@@ -113,7 +106,7 @@ describe('the board in trouble', () => {
   });
 
   it('does not say that there are no alarms while it reads what it has missed', async () => {
-    const { page } = await openBoard();
+    const { page, network } = await openBoard();
     await page.getByText('No open alarms').waitFor();
     // The gateway cannot tell what came after that, as after a backup was restored.
     await page.route('**/events?*', (route) => {
@@ -123,12 +116,9 @@ describe('the board in trouble', () => {
     const held = new Promise<Route>((resolve) => {
       void page.route('**/alarms?*', resolve);
     });
-    await gateway.kill();
-    await page.locator('.lost-banner').waitFor();
-    await page.context().setOffline(true);
-    await gateway.start();
+    await network.cut(page);
     await publishAlarm(gateway, ward.device, { kind: 'fall' });
-    await page.context().setOffline(false);
+    await network.mend(page);
     const reading = await held;
     await page.getByText('Connected', { exact: true }).waitFor();
     expect(await page.getByText('No open alarms').count()).toBe(0);
@@ -145,16 +135,14 @@ describe('the board in trouble', () => {
       role: 'viewer',
     }));
     const { token } = await ward.api.createToken(grants);
-    const { page } = await openConsole(browser, gateway, { token });
+    const network = await Network.to(gateway);
+    const { page } = await openConsole(network, { token, prepare: installClock });
     await boardReady(page);
     await page.route('**/events?*', (route) => {
       const headers = { ...route.request().headers(), 'last-event-id': 'deadbeef-1-' };
       return route.continue({ headers });
     });
-    await gateway.kill();
-    await page.locator('.lost-banner').waitFor();
-    await page.context().setOffline(true);
-    await gateway.start();
+    await network.cut(page);
     await publishAlarm(gateway, ward.device, { kind: 'fall' });
     const isRead = page.waitForResponse((response) =>
       response.url().includes(`/care-homes/${ward.locationId}/alarms?`),
@@ -163,9 +151,10 @@ describe('the board in trouble', () => {
       await isRead;
       return route.abort();
     });
-    await page.context().setOffline(false);
+    await network.mend(page);
     await page.getByText('The alarms from before could not be read').waitFor();
     await page.unroute(`**/care-homes/${other.locationId}/alarms?*`);
+    await page.clock.fastForward(READ_AGAIN_MS);
     await page.getByText('New alarm: Fall, Room 12').waitFor({ state: 'attached' });
   });
 
@@ -204,11 +193,12 @@ describe('the board in trouble', () => {
     onTestFinished(() => store.close());
     store.freeze();
     onTestFinished(() => store.thaw());
-    const { page } = await openConsole(browser, gateway, { token });
+    const { page } = await openConsole(gateway, { token, prepare: installClock });
     await page.getByText('The alarms from before could not be read').waitFor();
     expect(await page.getByText('No open alarms').count()).toBe(0);
     expect(await accessibilityFaults(page)).toEqual([]);
     store.thaw();
+    await page.clock.fastForward(READ_AGAIN_MS);
     await page.getByRole('article', { name: 'Fall, Room 12' }).waitFor();
     await page.getByText('The alarms from before could not be read').waitFor({ state: 'hidden' });
   });

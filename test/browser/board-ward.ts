@@ -1,7 +1,7 @@
 import type { Locator, Page } from 'playwright-core';
 import type { Api, TestDevice } from '../harness/api.js';
-import { mosquittoPub } from '../harness/commands.js';
 import { Home } from '../harness/home.js';
+import { connectDevice } from '../harness/mqtt-clients.js';
 import type { RunningGateway } from '../harness/running-gateway.js';
 
 /** A room with a device in a home, as boards show it. */
@@ -32,14 +32,9 @@ export async function publishAlarm(
   device: TestDevice,
   alarm: Readonly<Record<string, unknown>>,
 ): Promise<void> {
-  const status = await mosquittoPub(
-    gateway,
-    device,
-    'alarms',
-    JSON.stringify(alarm),
-    ...['-q', '1'],
-  ).exit();
-  if (status !== 0) throw new Error(`mosquitto_pub ended with ${status}`);
+  const client = await connectDevice(gateway, device);
+  await client.publishAsync(`devices/${device.id}/alarms`, JSON.stringify(alarm), { qos: 1 });
+  await client.endAsync();
 }
 
 /** Gives an alarm a state, as another client does. */

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Browser } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { mosquittoPub } from '../harness/commands.js';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { connectDevice } from '../harness/mqtt-clients.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
@@ -12,27 +13,22 @@ import {
   publishAlarm,
   type Ward,
 } from './board-ward.js';
-import { openConsole, setClockAhead, startBrowser } from './browser.js';
+import { openConsole, setClockAhead } from './browser.js';
 
 let gateway: GatewayHere;
-let browser: Browser;
 
 beforeAll(async () => {
   gateway = await GatewayHere.start();
-  browser = await startBrowser();
 });
 
-afterAll(async () => {
-  await browser.close();
-  await gateway.remove();
-});
+afterAll(() => gateway.remove());
 
 /** A board of a token with one role over a home of its own. */
 async function openBoard(role: 'viewer' | 'responder', ward?: Ward) {
   const home = ward ?? (await makeWard(gateway));
   const grants = [{ location: home.locationId, role }];
   const { token } = await home.api.createToken(grants, 'Nurses');
-  const opened = await openConsole(browser, gateway, { token });
+  const opened = await openConsole(gateway, { token });
   await boardReady(opened.page);
   return { ...opened, ward: home };
 }
@@ -52,7 +48,8 @@ describe('the board', () => {
         }),
     );
     const publishedAt = Date.now();
-    await publishAlarm(gateway, ward.device, { kind: 'fall' });
+    const alarms = [ward.device, 'alarms', '{"kind":"fall"}'] as const;
+    expect(await mosquittoPub(gateway, ...alarms, '-q', '1').exit()).toBe(0);
     expect((await shownAt) - publishedAt).toBeLessThan(1_000);
 
     const alarm = page.getByRole('article', { name: 'Fall, Room 12' });
@@ -196,7 +193,7 @@ describe('the board', () => {
     await publishAlarm(gateway, elsewhere, { kind: 'noise' });
     const grants = [{ location: ward.locationId, group: ward.groupId, role: 'responder' }];
     const { token } = await ward.api.createToken(grants);
-    const { page } = await openConsole(browser, gateway, { token });
+    const { page } = await openConsole(gateway, { token });
     await boardReady(page);
     await publishAlarm(gateway, elsewhere, { kind: 'noise' });
     await publishAlarm(gateway, ward.device, { kind: 'fall' });
@@ -210,7 +207,7 @@ describe('the board', () => {
     const [lake, hill] = [await makeWard(gateway), await makeWard(gateway, 'Haus am Berg')];
     const grants = [lake, hill].map(({ locationId }) => ({ location: locationId, role: 'viewer' }));
     const { token } = await lake.api.createToken(grants);
-    const { page } = await openConsole(browser, gateway, { token });
+    const { page } = await openConsole(gateway, { token });
     await boardReady(page);
     await publishAlarm(gateway, lake.device, { kind: 'fall' });
     await publishAlarm(gateway, hill.device, { kind: 'noise' });
@@ -226,7 +223,7 @@ describe('the board', () => {
     const { id: goneId } = await ward.api.createLocation('Haus am Berg');
     const grants = [ward.locationId, goneId].map((location) => ({ location, role: 'viewer' }));
     const { token } = await ward.api.createToken(grants);
-    const { page } = await openConsole(browser, gateway, { token });
+    const { page } = await openConsole(gateway, { token });
     await boardReady(page);
     await publishAlarm(gateway, ward.device, { kind: 'fall' });
     const alarm = page.getByRole('article', { name: 'Fall, Room 12' });
@@ -246,7 +243,7 @@ describe('the board', () => {
     const [calm, busy] = [await makeWard(gateway), await makeWard(gateway, 'Haus am Berg')];
     const grants = [calm, busy].map(({ locationId }) => ({ location: locationId, role: 'viewer' }));
     const { token } = await calm.api.createToken(grants);
-    const { page } = await openConsole(browser, gateway, { token });
+    const { page } = await openConsole(gateway, { token });
     await boardReady(page);
     const device = await connectDevice(gateway, busy.device);
     const topic = `devices/${busy.device.id}/alarms`;
@@ -271,9 +268,8 @@ describe('the board', () => {
     const { token } = await one.api.createToken(grants);
     const boards = [];
     for (const isLeftAlone of [false, true]) {
-      const { page } = await openConsole(browser, gateway);
-      if (isLeftAlone) await page.clock.install();
-      await page.goto(`${gateway.httpUrl}/?again#/?token=${token}`);
+      const prepare = isLeftAlone ? (page: Page) => page.clock.install() : undefined;
+      const { page } = await openConsole(gateway, { token, prepare });
       await boardReady(page);
       boards.push(page);
     }
@@ -295,7 +291,7 @@ describe('the board', () => {
     onTestFinished(() => own.remove());
     const ward = await makeWard(own);
     const { token } = await ward.api.createToken([{ location: '*', role: 'viewer' }]);
-    const { page } = await openConsole(browser, own, { token });
+    const { page } = await openConsole(own, { token });
     await boardReady(page);
     const added = await makeWard(own, 'Haus am Berg');
     await publishAlarm(own, added.device, { kind: 'fall' });
@@ -306,9 +302,8 @@ describe('the board', () => {
 
   it('shows alarms on a tablet whose clock is days ahead, live and after a reload', async () => {
     const ward = await makeWard(gateway);
-    const { page } = await openBoard('viewer', ward);
-    await setClockAhead(page);
-    await page.reload();
+    const { token } = await ward.api.viewer(ward.locationId);
+    const { page } = await openConsole(gateway, { token, prepare: setClockAhead });
     await page.getByText('No open alarms').waitFor();
     await publishAlarm(gateway, ward.device, { kind: 'fall' });
     const alarm = page.getByRole('article', { name: 'Fall, Room 12' });
@@ -374,7 +369,7 @@ describe('the board', () => {
   it('speaks German', async () => {
     const ward = await makeWard(gateway, 'Haus am See', 'Zimmer 12');
     const language = 'de-DE' as const;
-    const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN, language });
+    const { page } = await openConsole(gateway, { token: ADMIN_TOKEN, language });
     await page.getByText('Verbunden', { exact: true }).waitFor();
     await publishAlarm(gateway, ward.device, { kind: 'outOfBed' });
     await page.getByRole('article', { name: 'Bett verlassen, Zimmer 12' }).waitFor();

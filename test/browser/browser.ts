@@ -1,8 +1,19 @@
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from 'playwright-core';
 import { onTestFinished } from 'vitest';
+import { CutProxy } from '../harness/cut-proxy.js';
+import type { RunningGateway } from '../harness/running-gateway.js';
 
 /** Debian's package, which draws to no screen, and needs half the time of the one for a desktop. */
 const PROGRAM = '/usr/bin/chromium-headless-shell';
+
+/** Less than a test has, so that what was not there is told. */
+const WAIT_TIMEOUT_MS = 20_000;
 
 export interface ConsoleOptions {
   /** Signs in by a link; without one the sign-in page is shown. */
@@ -15,6 +26,8 @@ export interface ConsoleOptions {
   readonly colorScheme?: 'light' | 'dark';
   readonly timeZone?: string;
   readonly hasTouch?: boolean;
+  /** Done to the page before the console is loaded, such as a script or clock of its own. */
+  readonly prepare?: ((page: Page) => Promise<unknown>) | undefined;
 }
 
 /** Where a browser reaches a gateway; without a slash at its end. */
@@ -30,37 +43,118 @@ export interface OpenConsole {
   readonly faults: readonly string[];
 }
 
-/** Starts a Chromium; the test or hook that called this closes it. */
+let started: Promise<Browser> | undefined;
+
+/** The Chromium of this process, for the tests of all its files; it ends with the process. */
 export function startBrowser(): Promise<Browser> {
   // Without its sandbox, which the tests' user, root, cannot have.
   // As everywhere but in this package, sound needs a gesture.
   const args = ['--no-sandbox', '--autoplay-policy=document-user-activation-required'];
-  return chromium.launch({ executablePath: PROGRAM, args });
+  started ??= chromium.launch({ executablePath: PROGRAM, args });
+  return started;
 }
 
-/** Opens the console in a profile of its own, which ends with the test. */
+/** A page in a profile of its own, and who asks what of it. */
+interface Tab {
+  readonly page: Page;
+  faults: string[];
+  origin: string;
+}
+
+/** Tabs that no test uses, by what a profile keeps: to open one takes twice as long as to load the console. */
+const idleTabs = new Map<string, Tab[]>();
+
+/** Opens the console in a profile that has nothing of other tests; the tab ends with the test. */
 export async function openConsole(
-  browser: Browser,
   gateway: Reachable,
   options: ConsoleOptions = {},
 ): Promise<OpenConsole> {
-  const { token, path = '/', language = 'en-GB', colorScheme = 'light' } = options;
-  const context = await browser.newContext({
-    locale: language,
-    colorScheme,
-    timezoneId: options.timeZone ?? 'UTC',
-    viewport: { width: options.widthPx ?? 1280, height: options.heightPx ?? 800 },
-    hasTouch: options.hasTouch ?? false,
+  const { token, path = '/', language = 'en-GB', colorScheme = 'light', prepare } = options;
+  const { timeZone = 'UTC', hasTouch = false, widthPx = 1280, heightPx = 800 } = options;
+  const kept = { locale: language, timezoneId: timeZone, hasTouch };
+  const idle = idleTabs.get(JSON.stringify(kept)) ?? [];
+  idleTabs.set(JSON.stringify(kept), idle);
+  // What prepares a page stays in it.
+  const tab = (prepare === undefined ? idle.pop() : undefined) ?? (await newTab(kept));
+  const { page } = tab;
+  onTestFinished(async ({ task }) => {
+    const isUsable = prepare === undefined && task.result?.state !== 'fail' && (await clear(page));
+    if (isUsable) idle.push(tab);
+    else await page.context().close();
   });
-  onTestFinished(() => context.close());
-  const page = await context.newPage();
-  const faults = watchFaults(page, gateway);
+  tab.faults = [];
+  tab.origin = new URL(gateway.httpUrl).origin;
+  await page.setViewportSize({ width: widthPx, height: heightPx });
+  await page.emulateMedia({ colorScheme, media: null });
+  await prepare?.(page);
   const query = token === undefined ? '' : `${path.includes('?') ? '&' : '?'}token=${token}`;
   await page.goto(`${gateway.httpUrl}/#${path}${query}`);
-  return { page, context, faults };
+  return { page, context: page.context(), faults: tab.faults };
 }
 
-/** Sets the clock of the tablet ten days ahead, from the next load on. */
+async function newTab(kept: BrowserContextOptions): Promise<Tab> {
+  const context = await (await startBrowser()).newContext(kept);
+  context.setDefaultTimeout(WAIT_TIMEOUT_MS);
+  const tab: Tab = { page: await context.newPage(), faults: [], origin: '' };
+  watchFaults(tab);
+  return tab;
+}
+
+/** Takes from a tab what the test left in it. Returns whether that was possible. */
+async function clear(page: Page): Promise<boolean> {
+  const context = page.context();
+  try {
+    for (const other of context.pages()) if (other !== page) await other.close();
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+    await context.setOffline(false);
+    await page.evaluate(() => {
+      sessionStorage.clear();
+      localStorage.clear();
+    });
+    await page.goto('about:blank');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Has the page go by a clock that the test can set forward. */
+export function installClock(page: Page): Promise<void> {
+  return page.clock.install();
+}
+
+/** A way to the gateway that a test can cut, and that ends with the test. */
+export class Network implements Reachable {
+  readonly #proxy: CutProxy;
+
+  private constructor(proxy: CutProxy) {
+    this.#proxy = proxy;
+  }
+
+  static async to(gateway: RunningGateway): Promise<Network> {
+    const proxy = await CutProxy.start(gateway.addresses.http);
+    onTestFinished(() => proxy.close());
+    return new Network(proxy);
+  }
+
+  get httpUrl(): string {
+    return `http://127.0.0.1:${this.#proxy.port}`;
+  }
+
+  /** Breaks all connections; resolves when the pages say so. */
+  async cut(...pages: readonly Page[]): Promise<void> {
+    this.#proxy.refuse();
+    for (const page of pages) await page.locator('.lost-banner').waitFor();
+  }
+
+  /** Lets the pages through again, which hear of it as from a network that is back. */
+  async mend(...pages: readonly Page[]): Promise<void> {
+    this.#proxy.pass();
+    for (const page of pages) await page.evaluate(() => dispatchEvent(new Event('online')));
+  }
+}
+
+/** Sets the clock of the tablet ten days ahead. */
 export async function setClockAhead(page: Page): Promise<void> {
   await page.addInitScript(() => {
     const rightNow = Date.now.bind(Date);
@@ -68,20 +162,17 @@ export async function setClockAhead(page: Page): Promise<void> {
   });
 }
 
-function watchFaults(page: Page, gateway: Reachable): readonly string[] {
-  const faults: string[] = [];
-  const { origin } = new URL(gateway.httpUrl);
-  page.on('pageerror', (error) => faults.push(String(error)));
-  page.on('console', (message) => {
+function watchFaults(tab: Tab): void {
+  tab.page.on('pageerror', (error) => tab.faults.push(String(error)));
+  tab.page.on('console', (message) => {
     const text = message.text();
     if (text.includes('Content Security Policy') || text.includes('Content-Security-Policy')) {
-      faults.push(text);
+      tab.faults.push(text);
     }
   });
-  page.on('request', (request) => {
+  tab.page.on('request', (request) => {
     const url = new URL(request.url());
-    const isOwn = url.origin === origin || url.protocol === 'blob:';
-    if (!isOwn) faults.push(`request to ${url.origin}`);
+    const isOwn = url.origin === tab.origin || ['blob:', 'about:'].includes(url.protocol);
+    if (!isOwn) tab.faults.push(`request to ${url.origin}`);
   });
-  return faults;
 }

@@ -1,68 +1,50 @@
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { Api } from '../harness/api.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { accessibilityFaults } from './accessibility.js';
-import { openConsole, startBrowser } from './browser.js';
+import { installClock, Network, openConsole } from './browser.js';
 
-/** The gateway is silent for 11 s before it counts as lost; and this is about people, not about milliseconds. */
-const SILENCE_NOTICED_MS = 13_000;
-/** Requests are given 15 s. */
-const UNANSWERED_NOTICED_MS = 17_000;
-/** A gateway is started twice in some of these. */
-const PATIENCE_MS = 60_000;
+/** The gateway is silent for 11 s before it counts as lost. */
+const SILENCE_MS = 12_000;
+/** A token that could not be asked about is asked about again after that. */
+const RETRY_MS = 5_000;
 const LOST = 'Not connected. Alarms are not shown here';
-
-let browser: Browser;
 
 let gateway: GatewayProcess;
 
 beforeAll(async () => {
   gateway = await GatewayProcess.start();
-  browser = await startBrowser();
 });
 
-afterAll(async () => {
-  await browser.close();
-  await gateway.remove();
-});
+afterAll(() => gateway.remove());
 
-/** A test that failed may have left the gateway killed. */
-beforeEach(async () => {
-  if (!gateway.isRunning) await gateway.start();
-});
+/** Lets requests wait for an answer for a tenth of the time that the console gives them, which is 15 s. */
+const hurryTimeouts = (page: Page) =>
+  page.addInitScript(() => {
+    const timeout = AbortSignal.timeout.bind(AbortSignal);
+    AbortSignal.timeout = (ms) => timeout(ms / 10);
+  });
 
 const banner = (page: Page) => page.getByRole('alert').filter({ hasText: LOST });
 const connected = (page: Page) => page.getByText('Connected', { exact: true });
 
-describe('the connection', { timeout: PATIENCE_MS }, () => {
-  it('is seen to be lost when the gateway is killed, and is there again with it', async () => {
-    const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
-    await connected(page).waitFor();
-    await gateway.kill();
-    await banner(page).waitFor();
-    // The title follows what is drawn.
-    await expect.poll(() => page.title()).toMatch(/^Not connected/);
-    expect(await accessibilityFaults(page)).toEqual([]);
-    await gateway.start();
-    await banner(page).waitFor({ state: 'detached' });
-    await connected(page).waitFor();
-  });
-
+describe('the connection', () => {
   it('is seen to be lost when the gateway says nothing', async () => {
-    const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
+    const { page } = await openConsole(gateway, { token: ADMIN_TOKEN, prepare: installClock });
     await connected(page).waitFor();
     process.kill(gateway.processId, 'SIGSTOP');
     onTestFinished(() => void process.kill(gateway.processId, 'SIGCONT'));
-    await banner(page).waitFor({ timeout: SILENCE_NOTICED_MS });
+    await page.clock.fastForward(SILENCE_MS);
+    await banner(page).waitFor();
     process.kill(gateway.processId, 'SIGCONT');
     await connected(page).waitFor();
   });
 
   it('is not said to be lost when a proxy ends it and it is there again in a moment', async () => {
-    const { page } = await openConsole(browser, gateway);
+    const { page } = await openConsole(gateway);
     await page.evaluate(() => {
       const watch = () => {
         const isLost = document.querySelector('.lost-banner') !== null;
@@ -82,7 +64,8 @@ describe('the connection', { timeout: PATIENCE_MS }, () => {
 
   it('does not hold up a request for ever when the gateway says nothing; a download goes on', async () => {
     await new Api(gateway).createLocation();
-    const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN, path: '/history' });
+    const options = { token: ADMIN_TOKEN, path: '/history', prepare: hurryTimeouts };
+    const { page } = await openConsole(gateway, options);
     const download = page.getByRole('button', { name: 'Download as CSV' });
     await download.waitFor();
     await connected(page).waitFor();
@@ -93,7 +76,7 @@ describe('the connection', { timeout: PATIENCE_MS }, () => {
     // Other requests of the page, as that of the homes to choose from, may have had no answer either.
     const chart = page.getByRole('region', { name: 'Chart' });
     const answered = chart.getByRole('alert').filter({ hasText: 'The gateway does not answer.' });
-    await answered.waitFor({ timeout: UNANSWERED_NOTICED_MS });
+    await answered.waitFor();
     process.kill(gateway.processId, 'SIGCONT');
     await page.getByText(/^Downloaded/).waitFor();
     await answered.getByRole('button', { name: 'Try again' }).click();
@@ -103,7 +86,7 @@ describe('the connection', { timeout: PATIENCE_MS }, () => {
   it('is listened for no longer when the page of a device, with a connection of its own, is left', async () => {
     const api = new Api(gateway);
     const { id, locationId } = await api.createDevice((await api.createLocation()).id);
-    const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
+    const { page } = await openConsole(gateway, { token: ADMIN_TOKEN });
     await connected(page).waitFor();
     const before = await connectionListeners(page);
     await page.goto(`${gateway.httpUrl}/#/home/${locationId}/devices/${id}`);
@@ -116,7 +99,7 @@ describe('the connection', { timeout: PATIENCE_MS }, () => {
   it('ends with the access token, and the console asks for another', async () => {
     const api = new Api(gateway);
     const { id, token } = await api.createToken([{ location: '*', role: 'admin' }]);
-    const { page } = await openConsole(browser, gateway, { token });
+    const { page } = await openConsole(gateway, { token });
     await connected(page).waitFor();
     await api.request('DELETE', `/access-tokens/${id}`);
     await page.getByRole('alert').filter({ hasText: 'does not know this token' }).waitFor();
@@ -124,23 +107,22 @@ describe('the connection', { timeout: PATIENCE_MS }, () => {
   });
 });
 
-describe('a gateway that was updated', { timeout: PATIENCE_MS }, () => {
+describe('a gateway that was updated', () => {
   it('is noticed when it is back; a screen on a wall loads the new console by itself', async () => {
-    const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
-    const wall = await openConsole(browser, gateway, { token: ADMIN_TOKEN, path: '/?kiosk' });
+    const network = await Network.to(gateway);
+    const { page } = await openConsole(network, { token: ADMIN_TOKEN });
+    const wall = await openConsole(network, { token: ADMIN_TOKEN, path: '/?kiosk' });
     await connected(page).waitFor();
     for (const open of [page, wall.page]) await serveOtherConsole(open);
-    await gateway.kill();
-    await banner(page).waitFor();
-    await banner(wall.page).waitFor();
+    await network.cut(page, wall.page);
     const loaded = wall.page.waitForEvent('load');
-    await gateway.start();
+    await network.mend(page, wall.page);
     await page.getByText('The gateway was updated.').waitFor();
     await loaded;
   });
 
   it('has other files for a page: the page can be loaded anew', async () => {
-    const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
+    const { page } = await openConsole(gateway, { token: ADMIN_TOKEN });
     await connected(page).waitFor();
     await page.route('**/console/history-page-*.js', (route) => route.fulfill({ status: 404 }));
     await page.getByRole('link', { name: 'History' }).click();
@@ -153,7 +135,7 @@ describe('a gateway that was updated', { timeout: PATIENCE_MS }, () => {
 });
 
 it('a part of the board that cannot be loaded is said to be newer there', async () => {
-  const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
+  const { page } = await openConsole(gateway, { token: ADMIN_TOKEN });
   await connected(page).waitFor();
   await page.route('**/console/wall-link-dialog-*.js', (route) => route.fulfill({ status: 404 }));
   await page.getByRole('button', { name: 'Link for a wall screen' }).click();
@@ -161,7 +143,7 @@ it('a part of the board that cannot be loaded is said to be newer there', async 
 });
 
 it('a page that fails is said to, and the others are still there', async () => {
-  const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN });
+  const { page } = await openConsole(gateway, { token: ADMIN_TOKEN });
   await connected(page).waitFor();
   const body = 'export function HistoryPage() { throw new Error("broken"); }';
   await page.route('**/console/history-page-*.js', (route) =>
@@ -174,13 +156,14 @@ it('a page that fails is said to, and the others are still there', async () => {
 });
 
 it('a gateway that does not answer is asked again until it does', async () => {
-  const { page } = await openConsole(browser, gateway);
+  const { page } = await openConsole(gateway, { prepare: installClock });
   await page.getByLabel('Access token').fill(ADMIN_TOKEN);
-  await gateway.kill();
+  await page.context().setOffline(true);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('alert').filter({ hasText: 'does not answer' }).waitFor();
   expect(await accessibilityFaults(page)).toEqual([]);
-  await gateway.start();
+  await page.context().setOffline(false);
+  await page.clock.fastForward(RETRY_MS);
   await connected(page).waitFor();
 });
 

@@ -1,5 +1,5 @@
 import type { Api, TestDevice, TestToken } from '../harness/api.js';
-import { GatewayProcess } from '../harness/gateway-process.js';
+import { GatewayHere } from '../harness/gateway-here.js';
 import { Home } from '../harness/home.js';
 import { Mosquitto } from '../harness/mosquitto.js';
 import { Subscriber } from '../harness/mqtt-clients.js';
@@ -11,13 +11,13 @@ export const HERE = 'nurse-call-here';
 
 /** A gateway with something to show on each part of its page. */
 export class GatewayHome {
-  readonly #home: Home<GatewayProcess>;
+  readonly #home: Home<GatewayHere>;
   readonly mosquitto: Mosquitto;
   readonly device: TestDevice;
   readonly #here: Subscriber;
 
   private constructor(
-    home: Home<GatewayProcess>,
+    home: Home<GatewayHere>,
     mosquitto: Mosquitto,
     device: TestDevice,
     here: Subscriber,
@@ -31,7 +31,7 @@ export class GatewayHome {
   /** A bridge that is up, a session that is away with an alarm, one that is connected, and a wrong password. */
   static async start(): Promise<GatewayHome> {
     const mosquitto = await Mosquitto.start();
-    const gateway = await GatewayProcess.create();
+    const gateway = await GatewayHere.create();
     await gateway.configure({ bridges: [{ name: BRIDGE, url: mosquitto.url }] });
     await gateway.start();
     const home = await Home.at(gateway);
@@ -49,7 +49,7 @@ export class GatewayHome {
     return new GatewayHome(home, mosquitto, device, here);
   }
 
-  get gateway(): GatewayProcess {
+  get gateway(): GatewayHere {
     return this.#home.gateway;
   }
 
@@ -73,7 +73,7 @@ export class GatewayHome {
 }
 
 async function persistent(
-  gateway: GatewayProcess,
+  gateway: GatewayHere,
   token: TestToken,
   clientId: string,
 ): Promise<Subscriber> {

@@ -1,26 +1,21 @@
-import type { Browser, Page } from 'playwright-core';
+import type { Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { storeProcessId } from '../harness/store-process.js';
 import { accessibilityFaults } from './accessibility.js';
-import { type ConsoleOptions, openConsole, setClockAhead, startBrowser } from './browser.js';
+import { type ConsoleOptions, openConsole, setClockAhead } from './browser.js';
 import { AWAY, BRIDGE, GatewayHome, HERE } from './gateway-home.js';
 
 let home: GatewayHome;
-let browser: Browser;
 
 beforeAll(async () => {
   home = await GatewayHome.start();
-  browser = await startBrowser();
 });
 
-afterAll(async () => {
-  await browser.close();
-  await home.remove();
-});
+afterAll(() => home.remove());
 
 async function open(path: string, options: ConsoleOptions = {}): Promise<Page> {
-  const { page } = await openConsole(browser, home.gateway, {
+  const { page } = await openConsole(home.gateway, {
     ...{ token: ADMIN_TOKEN, path },
     ...options,
   });
@@ -142,13 +137,13 @@ describe('the gateway page', () => {
     const page = await open('/gateway/audit');
     const created = row(page, 'Who did what', 'Device created');
     await created.waitFor();
-    home.gateway.signal('SIGSTOP');
-    try {
-      await page.getByRole('combobox', { name: /^Action/ }).selectOption({ label: 'Home created' });
-      await created.waitFor({ state: 'detached', timeout: 5_000 });
-    } finally {
-      home.gateway.signal('SIGCONT');
-    }
+    const held = new Promise<Route>((resolve) => {
+      void page.route('**/audit?*', resolve, { times: 1 });
+    });
+    await page.getByRole('combobox', { name: /^Action/ }).selectOption({ label: 'Home created' });
+    const search = await held;
+    await created.waitFor({ state: 'detached' });
+    await search.continue();
     await row(page, 'Who did what', 'Home created').waitFor();
   });
 
@@ -185,9 +180,7 @@ describe('the gateway page', () => {
     const expiresAt = new Date(Date.now() + 24 * 60 * 60 * 1000).toISOString();
     const grants = [{ location: home.locationId, role: 'viewer' }];
     await home.api.createToken(grants, 'Until tomorrow', expiresAt);
-    const { page } = await openConsole(browser, home.gateway, { token: ADMIN_TOKEN });
-    await setClockAhead(page);
-    await page.reload();
+    const page = await open('/', { prepare: setClockAhead });
     await page.getByText('Connected', { exact: true }).waitFor();
     await page.getByRole('link', { name: 'Gateway', exact: true }).click();
     await page.getByRole('link', { name: 'Access tokens' }).click();
@@ -210,7 +203,7 @@ describe('the gateway page', () => {
     ['/gateway/audit', 'light'],
     ['/gateway/losses', 'dark'],
   ] as const)('fits a phone at %s in %s colours, in German', async (path, colorScheme) => {
-    const { page, faults } = await openConsole(browser, home.gateway, {
+    const { page, faults } = await openConsole(home.gateway, {
       ...{ token: ADMIN_TOKEN, path, colorScheme, widthPx: 360, language: 'de-DE' },
     });
     await page.getByRole('heading', { level: 2 }).first().waitFor();

@@ -1,17 +1,16 @@
 import { readFile } from 'node:fs/promises';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { accessibilityFaults } from './accessibility.js';
-import { type ConsoleOptions, openConsole, setClockAhead, startBrowser } from './browser.js';
+import { type ConsoleOptions, openConsole, setClockAhead } from './browser.js';
 import { HistoryHome } from './history-home.js';
 
 const COUNT = 400;
 const TWO_DAYS = '&view=chart&from=2026-01-02T20:00:00Z&to=2026-01-03T08:00:00Z';
 
 let gateway: GatewayHere;
-let browser: Browser;
 /** With alarms on two days, as Berlin counts them. */
 let home: HistoryHome;
 /** With enough alarms for several answers of the gateway. */
@@ -19,7 +18,6 @@ let large: HistoryHome;
 
 beforeAll(async () => {
   gateway = await GatewayHere.start();
-  browser = await startBrowser();
   home = await HistoryHome.create(gateway);
   const [bed, detector] = home.devices;
   await home.publish(bed, [
@@ -40,23 +38,21 @@ beforeAll(async () => {
   await large.publish(large.devices[0], alarms);
 });
 
-afterAll(async () => {
-  await browser.close();
-  await gateway.remove();
-});
+afterAll(() => gateway.remove());
 
 function open({ locationId }: HistoryHome, query: string, options: ConsoleOptions = {}) {
   const path = `/history?location=${locationId}${query}`;
   const common = { token: ADMIN_TOKEN, timeZone: 'Europe/Berlin' };
-  return openConsole(browser, gateway, { ...common, path, ...options });
+  return openConsole(gateway, { ...common, path, ...options });
 }
 
 /** Makes every answer come slowly, as over a bad connection. */
-async function slowDown(page: Page, latency: number, bytesPerSecond: number): Promise<void> {
+async function slowDown(page: Page, bytesPerSecond: number): Promise<void> {
   const session = await page.context().newCDPSession(page);
+  onTestFinished(() => session.detach());
   await session.send('Network.enable');
   await session.send('Network.emulateNetworkConditions', {
-    ...{ offline: false, latency },
+    ...{ offline: false, latency: 0 },
     ...{ downloadThroughput: bytesPerSecond, uploadThroughput: bytesPerSecond },
   });
 }
@@ -69,9 +65,7 @@ async function tableOf(page: Page): Promise<string[][]> {
 it('goes by the gateway’s clock, not by that of a tablet that is days ahead', async () => {
   const today = await HistoryHome.create(gateway, 'Haus am Tag');
   await today.publish(today.devices[0], [{ kind: 'fall' }]);
-  const { page } = await open(today, '');
-  await setClockAhead(page);
-  await page.reload();
+  const { page } = await open(today, '', { prepare: setClockAhead });
   await page.getByText('Connected', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Last 24 hours' }).click();
   await page.locator('.history-table tbody tr').waitFor();
@@ -126,25 +120,31 @@ describe('the chart', () => {
   it('can be cancelled while it reads, and shows what it has', async () => {
     const { page } = await open(large, '');
     await page.getByText(/100 alarms shown/).waitFor();
-    await slowDown(page, 4_000, 10_000_000);
+    let pages = 0;
+    await page.route('**/alarms?*', (route) => {
+      pages += 1;
+      // The second one is on its way for as long as the test lasts.
+      return pages === 1 ? route.continue() : undefined;
+    });
     await page.getByRole('button', { name: 'Chart' }).click();
     await page.getByText(/^100 of at most 5,000 alarms read/).waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
     await page.getByRole('button', { name: 'Cancel' }).click();
     await page.getByText('Reading was cancelled').waitFor();
-    await page.getByRole('img', { name: /^Stacked bars: [123]00 alarms/ }).waitFor();
+    await page.getByRole('img', { name: /^Stacked bars: [12]00 alarms/ }).waitFor();
   });
 
   it.each([
-    ['en-GB', 'light', 1280],
-    ['en-GB', 'dark', 1280],
-    ['de-DE', 'dark', 360],
+    ['en-GB', 1280],
+    ['de-DE', 360],
   ] as const)(
-    'has no accessibility fault in %s, in %s colours, %i px wide',
-    async (language, colorScheme, widthPx) => {
-      const { page } = await open(home, '&view=chart', { language, colorScheme, widthPx });
+    'has no accessibility fault in %s, in light and dark colours, %i px wide',
+    async (language, widthPx) => {
+      const { page } = await open(home, '&view=chart', { language, widthPx });
       await page.getByRole('img').first().waitFor();
       await page.locator('.history-chart summary').click();
+      expect(await accessibilityFaults(page)).toEqual([]);
+      await page.emulateMedia({ colorScheme: 'dark' });
       expect(await accessibilityFaults(page)).toEqual([]);
       const overflowPx: unknown = await page.evaluate('document.body.scrollWidth - innerWidth');
       expect(overflowPx).toBe(0);
@@ -193,7 +193,7 @@ describe('the CSV', () => {
   it('can be cancelled, and then saves nothing', async () => {
     const { page } = await open(large, '');
     await page.getByText(/100 alarms shown/).waitFor();
-    await slowDown(page, 0, 20_000);
+    await slowDown(page, 20_000);
     const downloads: unknown[] = [];
     page.on('download', (download) => downloads.push(download));
     await page.getByRole('button', { name: 'Download as CSV' }).click();

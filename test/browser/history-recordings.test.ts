@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { S3Server } from '../footage/s3-server.js';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
@@ -9,17 +9,13 @@ import { accessibilityFaults } from './accessibility.js';
 import { openConsole, startBrowser } from './browser.js';
 import { HistoryHome, wavFile, webmFile } from './history-home.js';
 
-let browser: Browser;
 let film: Uint8Array<ArrayBuffer>;
 
 beforeAll(async () => {
-  browser = await startBrowser();
-  film = await webmFile(browser, 3);
+  film = await webmFile(await startBrowser(), 2);
 });
 
-afterAll(() => browser.close());
-
-/** Starts a gateway with an alarm that has a sound of 20 s and a film of 3 s. */
+/** Starts a gateway with an alarm that has a sound of 20 s and a film of 2 s. */
 async function startWithRecordings(
   environment: Record<string, string> = {},
   path: '/' | '/history' = '/history',
@@ -31,7 +27,7 @@ async function startWithRecordings(
   const audio = await home.record(device, 'audio', 'audio/wav', wavFile(20));
   const video = await home.record(device, 'video', 'video/webm', film);
   await home.publish(device, [{ kind: 'fall', footage: { audio, video } }]);
-  const { page, faults } = await openConsole(browser, gateway, { token: ADMIN_TOKEN, path });
+  const { page, faults } = await openConsole(gateway, { token: ADMIN_TOKEN, path });
   return { gateway, home, page, faults };
 }
 

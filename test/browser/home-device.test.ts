@@ -1,4 +1,4 @@
-import type { Browser, Page, Request } from 'playwright-core';
+import type { Page, Request } from 'playwright-core';
 import { encode } from 'uqr';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -6,26 +6,21 @@ import { setupText } from '../../src/console/pages/home/setup-text.js';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { connect, connectDevice, Subscriber } from '../harness/mqtt-clients.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
-import { openConsole, startBrowser } from './browser.js';
+import { openConsole } from './browser.js';
 import { makeHomeSite } from './home-site.js';
 
 let gateway: GatewayHere;
-let browser: Browser;
 
 beforeAll(async () => {
   gateway = await GatewayHere.start();
-  browser = await startBrowser();
 });
 
-afterAll(async () => {
-  await browser.close();
-  await gateway.remove();
-});
+afterAll(() => gateway.remove());
 
 async function openDevice(name: string) {
   const site = await makeHomeSite(gateway, name);
   const path = `/home/${site.locationId}/devices/${site.bed.id}`;
-  const { page, faults } = await openConsole(browser, gateway, { token: ADMIN_TOKEN, path });
+  const { page, faults } = await openConsole(gateway, { token: ADMIN_TOKEN, path });
   await page.getByRole('heading', { level: 1, name: site.bed.name }).waitFor();
   return { site, page, faults };
 }

@@ -1,30 +1,25 @@
 import { readFile } from 'node:fs/promises';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parseDeviceCsv } from '../../src/console/pages/home/device-csv.js';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { connect } from '../harness/mqtt-clients.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
-import { openConsole, startBrowser } from './browser.js';
+import { openConsole } from './browser.js';
 import { devicesOf, makeHomeSite, roomsOf } from './home-site.js';
 
 let gateway: GatewayHere;
-let browser: Browser;
 
 beforeAll(async () => {
   gateway = await GatewayHere.start();
-  browser = await startBrowser();
 });
 
-afterAll(async () => {
-  await browser.close();
-  await gateway.remove();
-});
+afterAll(() => gateway.remove());
 
 async function openImport(name: string) {
   const site = await makeHomeSite(gateway, name);
   const path = `/home/${site.locationId}/import`;
-  const { page } = await openConsole(browser, gateway, { token: ADMIN_TOKEN, path });
+  const { page } = await openConsole(gateway, { token: ADMIN_TOKEN, path });
   await page.getByRole('heading', { level: 1 }).waitFor();
   return { site, page };
 }

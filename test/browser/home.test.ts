@@ -1,29 +1,24 @@
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { GatewayHere } from '../harness/gateway-here.js';
 import { connectDevice } from '../harness/mqtt-clients.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
-import { openConsole, startBrowser } from './browser.js';
+import { openConsole } from './browser.js';
 import { devicesOf, type HomeSite, makeHomeSite, roomsOf } from './home-site.js';
 
 let gateway: GatewayHere;
-let browser: Browser;
 
 beforeAll(async () => {
   gateway = await GatewayHere.start();
-  browser = await startBrowser();
 });
 
-afterAll(async () => {
-  await browser.close();
-  await gateway.remove();
-});
+afterAll(() => gateway.remove());
 
 /** A new home, and its page. */
 async function openHome(name: string, token?: (site: HomeSite) => Promise<string>) {
   const site = await makeHomeSite(gateway, name);
   const options = { token: (await token?.(site)) ?? ADMIN_TOKEN, path: `/home/${site.locationId}` };
-  const { page, faults } = await openConsole(browser, gateway, options);
+  const { page, faults } = await openConsole(gateway, options);
   await page.getByRole('heading', { level: 1, name }).waitFor();
   return { site, page, faults };
 }
@@ -85,7 +80,7 @@ describe('the tree of a home', () => {
 describe('changing a home', () => {
   it('creates a home, a group and a room, renames and deletes them', async () => {
     const options = { token: ADMIN_TOKEN, path: '/home' };
-    const { page } = await openConsole(browser, gateway, options);
+    const { page } = await openConsole(gateway, options);
     await page.getByRole('button', { name: 'New home' }).click();
     await page.getByRole('textbox', { name: 'Name' }).fill('Haus Neu');
     await page.getByRole('button', { name: 'Create' }).click();

@@ -2,7 +2,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import type { TestContext } from 'vitest';
 
 /** The demo as a process without a terminal, with temporary files of its own. */
 export class DemoRun {
@@ -12,7 +12,11 @@ export class DemoRun {
   errors = '';
   readonly #child: ChildProcess;
 
-  constructor(args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
+  constructor(
+    { onTestFinished }: TestContext,
+    args: readonly string[],
+    environment: Readonly<Record<string, string>> = {},
+  ) {
     const child = spawn(process.execPath, ['scripts/demo/main.mjs', ...args], {
       env: { PATH: process.env['PATH'] ?? '', TMPDIR: this.directory, ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],

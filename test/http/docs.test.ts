@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { asyncApiDocument } from '../../src/http/asyncapi-document.js';
 import type { HttpEnv } from '../../src/http/http-env.js';
 import { registerDocs } from '../../src/http/routes/docs.js';
@@ -21,8 +21,6 @@ let browser: Browser;
 beforeAll(async () => {
   browser = await startBrowser();
 });
-
-afterAll(() => browser.close());
 
 /** Opens the page in a browser, and notes everything it requests and complains about. */
 async function open(gateway: TestGateway) {

@@ -14,46 +14,9 @@ const oazapfts = Oazapfts.runtime(defaults);
 export const servers = {
     thisGateway: "/"
 };
-export type Problem = {
-    "type": string;
-    title: string;
-    status: number;
-    detail: string;
-    /** The path of the request, if readable. */
-    instance?: string;
-    /** Stable, kebab-case. */
-    code: string;
-    /** The value of `X-Request-Id`. */
-    requestId: string;
-    /** The faults of the input; present with status 400 only. */
-    errors?: {
-        /** Dotted; empty for the request or its body as a whole. */
-        path: string;
-        message: string;
-    }[];
-};
-export type Live = {
-    status: "ok";
-};
 export type Readiness = {
     ready: true;
     faults: string[];
-};
-export type NotReady = Problem & {
-    ready: false;
-    faults: string[];
-};
-export type NewFootage = {
-    "type": "video" | "audio";
-    /** A media type of `type`, without parameters. */
-    contentType: string;
-};
-export type FootageUpload = {
-    /** The key for the device to name as `footage` of its alarm. */
-    key: string;
-    /** The signed URL to PUT the recording to, once, with its `Content-Type`. */
-    uploadUrl: string;
-    expiresAt: string;
 };
 export type Location = {
     id: string;
@@ -153,9 +116,6 @@ export type DeviceMove = {
     targetLocationId?: string;
     /** A room of the location; null takes the device out of its room. */
     targetRoomId?: string | null;
-};
-export type RoomMove = {
-    targetGroupId: string;
 };
 export type AlarmState = "raised" | "acknowledged" | "resolved";
 export type Alarm = {
@@ -431,235 +391,12 @@ export type Sessions = {
     sessions: Session[];
 };
 /**
- * This document as a page, which needs no other host
- */
-export function getDocs(opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 200;
-        data: string;
-    } | {
-        status: 304;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    }>("/docs", {
-        ...opts
-    }));
-}
-/**
- * The MQTT side as a page
- */
-export function getMqttDocs(opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 200;
-        data: string;
-    } | {
-        status: 304;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    }>("/docs/mqtt", {
-        ...opts
-    }));
-}
-/**
- * A script or style sheet of these pages
- */
-export function getDocsFile({ file }: {
-    file: string;
-}, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 200;
-        data: string;
-    } | {
-        status: 304;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    }>(`/docs/${encodeURIComponent(file)}`, {
-        ...opts
-    }));
-}
-/**
- * The console: what happens in the home, in a browser
- */
-export function getConsole(opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 200;
-        data: string;
-    } | {
-        status: 304;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    }>("/", {
-        ...opts
-    }));
-}
-/**
- * A script, style sheet or picture of the console
- */
-export function getConsoleFile({ file }: {
-    file: string;
-}, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 200;
-        data: string;
-    } | {
-        status: 304;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    }>(`/console/${encodeURIComponent(file)}`, {
-        ...opts
-    }));
-}
-/**
- * Download a recording, by the signed URL of its alarm
- */
-export function downloadFootage({ expires, signature, deviceId, $type, file }: {
-    expires: string;
-    signature: string;
-    deviceId: string;
-    $type: string;
-    file: string;
-}, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 200;
-        data: Blob;
-    } | {
-        status: 206;
-        data: Blob;
-    } | {
-        status: 304;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 416;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
-    }>(`/footage/${encodeURIComponent(deviceId)}/${encodeURIComponent($type)}/${encodeURIComponent(file)}${QS.query(QS.explode({
-        expires,
-        signature
-    }))}`, {
-        ...opts
-    }));
-}
-/**
- * Upload a recording, by the device's signed URL
- */
-export function uploadFootage({ expires, signature, deviceId, $type, file, body }: {
-    expires: string;
-    signature: string;
-    deviceId: string;
-    $type: string;
-    file: string;
-    body: Blob;
-}, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 200;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 409;
-        data: Problem;
-    } | {
-        status: 413;
-        data: Problem;
-    } | {
-        status: 415;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
-    } | {
-        status: 507;
-        data: Problem;
-    }>(`/footage/${encodeURIComponent(deviceId)}/${encodeURIComponent($type)}/${encodeURIComponent(file)}${QS.query(QS.explode({
-        expires,
-        signature
-    }))}`, {
-        ...opts,
-        method: "PUT",
-        body
-    }));
-}
-/**
- * Whether the process answers
- */
-export function getLiveness(opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 200;
-        data: Live;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    }>("/healthz", {
-        ...opts
-    }));
-}
-/**
  * Whether the gateway is ready
  */
 export function getReadiness(opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Readiness;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: NotReady;
     }>("/readyz", {
         ...opts
     }));
@@ -675,102 +412,9 @@ export function getOpenApiDocument(opts?: Oazapfts.RequestOpts) {
         };
     } | {
         status: 304;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
     }>("/openapi.json", {
         ...opts
     }));
-}
-/**
- * The MQTT side, described
- */
-export function getAsyncApiDocument(opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 200;
-        data: {
-            [key: string]: unknown;
-        };
-    } | {
-        status: 304;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    }>("/asyncapi.json", {
-        ...opts
-    }));
-}
-/**
- * Counters and gauges for Prometheus; from another machine for administrators only
- */
-export function getMetrics(opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 200;
-        data: string;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    }>("/metrics", {
-        ...opts
-    }));
-}
-/**
- * Announce a recording as the device itself, and get the URL to upload it to
- */
-export function prepareFootageUpload({ deviceId, newFootage }: {
-    deviceId: string;
-    newFootage: NewFootage;
-}, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 201;
-        data: FootageUpload;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 413;
-        data: Problem;
-    } | {
-        status: 415;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
-    }>(`/devices/${encodeURIComponent(deviceId)}/footage`, oazapfts.json({
-        ...opts,
-        method: "POST",
-        body: newFootage
-    })));
 }
 /**
  * List the locations that the access token covers
@@ -779,18 +423,6 @@ export function listLocations(opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Location[];
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
     }>("/care-homes", {
         ...opts
     }));
@@ -804,30 +436,6 @@ export function createLocation({ name }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 201;
         data: Location;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 413;
-        data: Problem;
-    } | {
-        status: 415;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
     }>("/care-homes", oazapfts.json({
         ...opts,
         method: "POST",
@@ -843,24 +451,6 @@ export function getLocation({ locationId }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Location;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}`, {
         ...opts
     }));
@@ -875,33 +465,6 @@ export function updateLocation({ locationId, name }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Location;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 413;
-        data: Problem;
-    } | {
-        status: 415;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}`, oazapfts.json({
         ...opts,
         method: "PATCH",
@@ -914,33 +477,7 @@ export function updateLocation({ locationId, name }: {
 export function deleteLocation({ locationId }: {
     locationId: string;
 }, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 204;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 409;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
-    }>(`/care-homes/${encodeURIComponent(locationId)}`, {
+    return oazapfts.ok(oazapfts.fetchText(`/care-homes/${encodeURIComponent(locationId)}`, {
         ...opts,
         method: "DELETE"
     }));
@@ -954,24 +491,6 @@ export function listGroups({ locationId }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Group[];
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/groups`, {
         ...opts
     }));
@@ -986,70 +505,11 @@ export function createGroup({ locationId, name }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 201;
         data: Group;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 413;
-        data: Problem;
-    } | {
-        status: 415;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/groups`, oazapfts.json({
         ...opts,
         method: "POST",
         body: name
     })));
-}
-/**
- * Get a group
- */
-export function getGroup({ locationId, groupId }: {
-    locationId: string;
-    groupId: string;
-}, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 200;
-        data: Group;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    }>(`/care-homes/${encodeURIComponent(locationId)}/groups/${encodeURIComponent(groupId)}`, {
-        ...opts
-    }));
 }
 /**
  * Rename a group
@@ -1062,33 +522,6 @@ export function updateGroup({ locationId, groupId, name }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Group;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 413;
-        data: Problem;
-    } | {
-        status: 415;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/groups/${encodeURIComponent(groupId)}`, oazapfts.json({
         ...opts,
         method: "PATCH",
@@ -1102,33 +535,7 @@ export function deleteGroup({ locationId, groupId }: {
     locationId: string;
     groupId: string;
 }, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 204;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 409;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
-    }>(`/care-homes/${encodeURIComponent(locationId)}/groups/${encodeURIComponent(groupId)}`, {
+    return oazapfts.ok(oazapfts.fetchText(`/care-homes/${encodeURIComponent(locationId)}/groups/${encodeURIComponent(groupId)}`, {
         ...opts,
         method: "DELETE"
     }));
@@ -1142,24 +549,6 @@ export function listRooms({ locationId }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Room[];
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/rooms`, {
         ...opts
     }));
@@ -1174,70 +563,11 @@ export function createRoom({ locationId, newRoom }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 201;
         data: Room;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 413;
-        data: Problem;
-    } | {
-        status: 415;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/rooms`, oazapfts.json({
         ...opts,
         method: "POST",
         body: newRoom
     })));
-}
-/**
- * Get a room
- */
-export function getRoom({ locationId, roomId }: {
-    locationId: string;
-    roomId: string;
-}, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 200;
-        data: Room;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    }>(`/care-homes/${encodeURIComponent(locationId)}/rooms/${encodeURIComponent(roomId)}`, {
-        ...opts
-    }));
 }
 /**
  * Rename a room, or change its group
@@ -1250,33 +580,6 @@ export function updateRoom({ locationId, roomId, roomChange }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Room;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 413;
-        data: Problem;
-    } | {
-        status: 415;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/rooms/${encodeURIComponent(roomId)}`, oazapfts.json({
         ...opts,
         method: "PATCH",
@@ -1290,33 +593,7 @@ export function deleteRoom({ locationId, roomId }: {
     locationId: string;
     roomId: string;
 }, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 204;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 409;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
-    }>(`/care-homes/${encodeURIComponent(locationId)}/rooms/${encodeURIComponent(roomId)}`, {
+    return oazapfts.ok(oazapfts.fetchText(`/care-homes/${encodeURIComponent(locationId)}/rooms/${encodeURIComponent(roomId)}`, {
         ...opts,
         method: "DELETE"
     }));
@@ -1330,24 +607,6 @@ export function listDevices({ locationId }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Device[];
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/devices`, {
         ...opts
     }));
@@ -1362,73 +621,11 @@ export function createDevice({ locationId, newDevice }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 201;
         data: CreatedDevice;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 409;
-        data: Problem;
-    } | {
-        status: 413;
-        data: Problem;
-    } | {
-        status: 415;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/devices`, oazapfts.json({
         ...opts,
         method: "POST",
         body: newDevice
     })));
-}
-/**
- * Get a device
- */
-export function getDevice({ locationId, deviceId }: {
-    locationId: string;
-    deviceId: string;
-}, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 200;
-        data: Device;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}`, {
-        ...opts
-    }));
 }
 /**
  * Rename a device, or set limits of its own
@@ -1441,33 +638,6 @@ export function updateDevice({ locationId, deviceId, deviceChange }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Device;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 413;
-        data: Problem;
-    } | {
-        status: 415;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}`, oazapfts.json({
         ...opts,
         method: "PATCH",
@@ -1481,30 +651,7 @@ export function deleteDevice({ locationId, deviceId }: {
     locationId: string;
     deviceId: string;
 }, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 204;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
-    }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}`, {
+    return oazapfts.ok(oazapfts.fetchText(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}`, {
         ...opts,
         method: "DELETE"
     }));
@@ -1519,27 +666,6 @@ export function replaceDeviceSecret({ locationId, deviceId }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: DeviceSecret;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}/secret`, {
         ...opts,
         method: "POST"
@@ -1553,156 +679,10 @@ export function moveDevice({ locationId, deviceId, deviceMove }: {
     deviceId: string;
     deviceMove: DeviceMove;
 }, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 204;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 413;
-        data: Problem;
-    } | {
-        status: 415;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
-    }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}/move`, oazapfts.json({
+    return oazapfts.ok(oazapfts.fetchText(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}/move`, oazapfts.json({
         ...opts,
         method: "POST",
         body: deviceMove
-    })));
-}
-/**
- * Move a room from its group to another
- */
-export function moveRoom({ locationId, groupId, roomId, roomMove }: {
-    locationId: string;
-    groupId: string;
-    roomId: string;
-    roomMove: RoomMove;
-}, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 204;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 413;
-        data: Problem;
-    } | {
-        status: 415;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
-    }>(`/care-homes/${encodeURIComponent(locationId)}/groups/${encodeURIComponent(groupId)}/rooms/${encodeURIComponent(roomId)}/move`, oazapfts.json({
-        ...opts,
-        method: "POST",
-        body: roomMove
-    })));
-}
-/**
- * Get a device's custom data
- */
-export function getCustomData({ locationId, deviceId }: {
-    locationId: string;
-    deviceId: string;
-}, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 200;
-        data: object;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}/custom-data`, {
-        ...opts
-    }));
-}
-/**
- * Replace a device's custom data, or merge into it (RFC 7396)
- */
-export function setCustomData({ locationId, deviceId, body }: {
-    locationId: string;
-    deviceId: string;
-    body: object;
-}, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 200;
-        data: object;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 415;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
-    }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}/custom-data`, oazapfts.json({
-        ...opts,
-        method: "PATCH",
-        body
     })));
 }
 /**
@@ -1722,27 +702,6 @@ export function listDeviceAlarms({ locationId, deviceId, before, after, order, l
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: AlarmPage;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}/alarms${QS.query(QS.explode({
         before,
         after,
@@ -1773,27 +732,6 @@ export function listLocationAlarms({ locationId, before, after, order, limit, ki
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: LocationAlarmPage;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/alarms${QS.query(QS.explode({
         before,
         after,
@@ -1819,36 +757,6 @@ export function acknowledgeAlarm({ locationId, alarmId, alarmStateChange }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: AlarmStates;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 409;
-        data: Problem;
-    } | {
-        status: 413;
-        data: Problem;
-    } | {
-        status: 415;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/alarms/${encodeURIComponent(alarmId)}/acknowledge`, oazapfts.json({
         ...opts,
         method: "POST",
@@ -1866,33 +774,6 @@ export function resolveAlarm({ locationId, alarmId, alarmStateChange }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: AlarmStates;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 413;
-        data: Problem;
-    } | {
-        status: 415;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/alarms/${encodeURIComponent(alarmId)}/resolve`, oazapfts.json({
         ...opts,
         method: "POST",
@@ -1910,33 +791,6 @@ export function raiseTestAlarm({ locationId, deviceId, newTestAlarm }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 202;
         data: TestAlarm;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 413;
-        data: Problem;
-    } | {
-        status: 415;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}/test-alarm`, oazapfts.json({
         ...opts,
         method: "POST",
@@ -1952,27 +806,6 @@ export function listRejectedPublishes({ locationId }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: RejectedPublish[];
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/rejected`, {
         ...opts
     }));
@@ -1984,21 +817,6 @@ export function listAccessTokens(opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: AccessToken[];
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
     }>("/access-tokens", {
         ...opts
     }));
@@ -2012,30 +830,6 @@ export function createAccessToken({ newAccessToken }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 201;
         data: IssuedAccessToken;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 413;
-        data: Problem;
-    } | {
-        status: 415;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
     }>("/access-tokens", oazapfts.json({
         ...opts,
         method: "POST",
@@ -2049,18 +843,6 @@ export function getCurrentAccessToken(opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: CurrentAccessToken;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
     }>("/access-tokens/current", {
         ...opts
     }));
@@ -2071,30 +853,7 @@ export function getCurrentAccessToken(opts?: Oazapfts.RequestOpts) {
 export function deleteAccessToken({ tokenId }: {
     tokenId: string;
 }, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 204;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
-    }>(`/access-tokens/${encodeURIComponent(tokenId)}`, {
+    return oazapfts.ok(oazapfts.fetchText(`/access-tokens/${encodeURIComponent(tokenId)}`, {
         ...opts,
         method: "DELETE"
     }));
@@ -2116,24 +875,6 @@ export function listAuditRecords({ before, after, order, limit, actions, locatio
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: AuditPage;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
     }>(`/audit${QS.query(QS.explode({
         before,
         after,
@@ -2156,21 +897,6 @@ export function listBridges(opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Bridge[];
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
     }>("/bridges", {
         ...opts
     }));
@@ -2184,27 +910,6 @@ export function listDeadLetters({ name }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: DeadLetter[];
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
     }>(`/bridges/${encodeURIComponent(name)}/dead-letters`, {
         ...opts
     }));
@@ -2216,21 +921,6 @@ export function listLosses(opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Loss[];
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
     }>("/losses", {
         ...opts
     }));
@@ -2244,27 +934,6 @@ export function acknowledgeLoss({ lossId }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Loss;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 404;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
     }>(`/losses/${encodeURIComponent(lossId)}/acknowledge`, {
         ...opts,
         method: "POST"
@@ -2280,21 +949,6 @@ export function listConnections({ limit, cursor }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: ConnectionPage;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
     }>(`/connections${QS.query(QS.explode({
         limit,
         cursor
@@ -2309,21 +963,6 @@ export function listDeniedConnections(opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: DeniedConnection[];
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
     }>("/connections/denied", {
         ...opts
     }));
@@ -2337,63 +976,9 @@ export function listSessions({ limit }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Sessions;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
     }>(`/sessions${QS.query(QS.explode({
         limit
     }))}`, {
         ...opts
-    }));
-}
-/**
- * Receive forwarded messages as server-sent events, as they come
- */
-export function streamEvents({ filter, lastEventId, lastEventIdHeader }: {
-    filter?: string[];
-    lastEventId?: string;
-    lastEventIdHeader?: string;
-}, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchJson<{
-        status: 200;
-        data: string;
-    } | {
-        status: 400;
-        data: Problem;
-    } | {
-        status: 401;
-        data: Problem;
-    } | {
-        status: 403;
-        data: Problem;
-    } | {
-        status: 429;
-        data: Problem;
-    } | {
-        status: 500;
-        data: Problem;
-    } | {
-        status: 503;
-        data: Problem;
-    }>(`/events${QS.query(QS.explode({
-        filter,
-        lastEventId
-    }))}`, {
-        ...opts,
-        headers: oazapfts.mergeHeaders(opts?.headers, {
-            "last-event-id": lastEventIdHeader
-        })
     }));
 }

@@ -3,12 +3,14 @@ import { useConsole, useWords } from '../../console-parts.js';
 import { hrefTo } from '../../routing.js';
 import { AuditPart } from './audit-part.js';
 import { BridgesPart } from './bridges-part.js';
-import { ConnectionsPart } from './connections-part.js';
+import { DeniedList } from './denied-list.js';
 import './gateway.css';
 import { GATEWAY_WORDS } from './gateway-words.js';
 import { LossesPart } from './losses-part.js';
 import { Names, NamesContext } from './names.js';
+import { OpenConnectionList } from './open-connection-list.js';
 import { OverviewPart } from './overview-part.js';
+import { SessionList } from './session-list.js';
 import { TokensPart } from './tokens-part.js';
 
 const PARTS = [
@@ -35,6 +37,17 @@ export function GatewayPage() {
         </p>
       )}
     </div>
+  );
+}
+
+/** For whom something waits, who is connected, and who was denied something. */
+function ConnectionsPart() {
+  return (
+    <>
+      <SessionList />
+      <OpenConnectionList />
+      <DeniedList />
+    </>
   );
 }
 
