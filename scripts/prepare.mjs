@@ -30,7 +30,6 @@ const TEST_PROGRAMS = [
     isThere: () => isInstalled('chromium-headless-shell'),
   },
   { package: 'openssl', isThere: () => isInstalled('openssl') },
-  { package: 'faketime', isThere: () => isInstalled('faketime') },
   { package: 'mosquitto-clients', isThere: () => isInstalled('mosquitto_pub') },
   {
     package: 'python3-paho-mqtt',

@@ -164,7 +164,6 @@ describe('the store', () => {
     expect(prepare(env)).toEqual(NOTHING);
     program('mosquitto', '');
     program('mosquitto_pub', '');
-    program('faketime', '');
     program('openssl', '');
     program('chromium-headless-shell', '');
     expect(prepare(env, '--for-tests')).toMatchObject({ status: 1 });
@@ -195,7 +194,6 @@ test('installs the programs of the tests for the tests only', () => {
   expect(said).toContain('mosquitto-clients');
   program('mosquitto', '');
   program('mosquitto_pub', '');
-  program('faketime', '');
   program('openssl', '');
   program('chromium-headless-shell', '');
   expect(prepare({}, '--for-tests')).toEqual(NOTHING);
