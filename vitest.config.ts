@@ -6,7 +6,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const UNIT = [
   'test/{config,domain}/**/*.test.ts',
   'test/chaos/pair/acknowledgements.test.ts',
-  'test/{fair-turns,log,log-lines,repeated-lines,retention-schedule}.test.ts',
+  'test/logging/{log,log-lines,repeated-lines}.test.ts',
+  'test/retention-schedule.test.ts',
   'test/broker/{back-pressure,budgets,connection-quota,connection-rate}.test.ts',
   'test/broker/{packet-writer,read-turns,unstored-publishes}.test.ts',
   'test/console/german-words.test.ts',

@@ -1,11 +1,12 @@
 import type { Logger } from 'pino';
+import type { ExternalStore, GatewayOptions } from './composition/foundation.js';
+import type { GatewayAddresses } from './composition/listening.js';
+import { StandingBy } from './composition/standing-by.js';
+import { addressOfStore, type StoreAddress } from './composition/store-place.js';
 import type { Config } from './config/schema.js';
 import { isEmbeddedStore } from './config/store-schema.js';
-import type { ExternalStore, GatewayOptions } from './foundation.js';
 import { Gateway } from './gateway.js';
-import type { GatewayAddresses } from './listening.js';
 import { Releasers } from './releasers.js';
-import { StandingBy } from './standing-by.js';
 import {
   connectManagementRedis,
   connectRedis,
@@ -19,7 +20,6 @@ import { type HeldLease, LeaseKeeper } from './store/lease-keeper.js';
 import { checkServer } from './store/server-check.js';
 import { SiteAhead } from './store/site-ahead.js';
 import { guardWrites } from './store/write-guard.js';
-import { addressOfStore, type StoreAddress } from './store-place.js';
 
 const RELEASE_TIMEOUT_MS = 1_000;
 /** The store takes no more of a gateway that has lost the lease: nothing is worth waiting for. */

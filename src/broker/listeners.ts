@@ -6,10 +6,10 @@ import type { Logger } from 'pino';
 import { createWebSocketStream, type WebSocket, WebSocketServer } from 'ws';
 import { networkOf } from '../domain/addresses.js';
 import { TokenBucket, TokenRate } from '../domain/token-bucket.js';
-import { type BoundAddress, listen } from '../listen.js';
-import type { ProcessorShare } from '../processor-share.js';
+import { type BoundAddress, listen } from '../network/listen.js';
+import type { ProcessorShare } from '../network/processor-share.js';
+import { TlsHandshakes } from '../network/tls-handshakes.js';
 import type { QuotaWatch } from '../site/quota-watch.js';
-import { TlsHandshakes } from '../tls-handshakes.js';
 import type { ConnectionRate } from './connection-rate.js';
 import { SocketPieces } from './socket-pieces.js';
 

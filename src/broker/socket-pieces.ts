@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import { SocketFront } from '../socket-front.js';
+import { SocketFront } from '../network/socket-front.js';
 
 /** As much as a client is read of in one turn (packet-reader.ts); 170 frames without a payload. */
 const PIECE_BYTES = 1_024;

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
+import { fieldFaults } from '../domain/field-faults.js';
 import { type FieldFault, GatewayError } from '../errors.js';
-import { fieldFaults } from '../field-faults.js';
 import type { ClientTls } from './certificate-faults.js';
 import { type Assignment, configKeys, readEnvironment } from './environment.js';
 import { type FilePlace, findConfigFile, isRecord, readConfigFile } from './file.js';

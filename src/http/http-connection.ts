@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import type { ProcessorShare, ShareUser } from '../processor-share.js';
-import { SocketFront } from '../socket-front.js';
+import type { ProcessorShare, ShareUser } from '../network/processor-share.js';
+import { SocketFront } from '../network/socket-front.js';
 
 /** Bytes parsed in one turn: a dozen of the smallest requests at most. */
 const BYTES_PER_TURN = 512;

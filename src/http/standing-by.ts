@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { GatewayError } from '../errors.js';
-import { ProcessorShare } from '../processor-share.js';
+import { ProcessorShare } from '../network/processor-share.js';
 import { createHttpListener, type HttpListener } from './listener.js';
 import { problemReply } from './problem.js';
 import { commonHeaders } from './request-context.js';

@@ -1,6 +1,6 @@
 import { type Hook, type RouteConfig, z } from '@hono/zod-openapi';
 import type { MiddlewareHandler } from 'hono';
-import { fieldFaults } from '../field-faults.js';
+import { fieldFaults } from '../domain/field-faults.js';
 import type { HttpApp, HttpEnv } from './http-env.js';
 import { invalidRequest } from './problem.js';
 

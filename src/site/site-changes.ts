@@ -2,7 +2,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { RecordChange } from '../domain/site.js';
 import { GatewayError } from '../errors.js';
-import { StoreTurns } from '../store-turns.js';
 import type { Actor, AuditAction, AuditEntry } from './audit-trail.js';
 import { announce, noteConcerned, noteSite } from './site-announcements.js';
 import type { SiteEvents } from './site-events.js';
@@ -10,6 +9,7 @@ import type { SiteFaults } from './site-faults.js';
 import type { SiteModel } from './site-model.js';
 import type { SiteStore } from './site-store.js';
 import type { StoreHeadroom } from './store-headroom.js';
+import { StoreTurns } from './store-turns.js';
 
 const RETRY_AFTER_MS = 500;
 /** How often a change starts anew when another gateway changes the same site at the same moment. */

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { uuidBytes } from '../domain/notation.js';
 import type { AlarmFinder } from '../site/alarm-states.js';
-import { StoreTurns } from '../store-turns.js';
+import { StoreTurns } from '../site/store-turns.js';
 import { alarmIdPlace } from './alarm-records.js';
 import { answering } from './failures.js';
 import type { Keys } from './keys.js';

@@ -9,7 +9,7 @@ import type {
   AlarmQuery,
   AlarmRecord,
 } from '../site/alarm-history.js';
-import { StoreTurns } from '../store-turns.js';
+import { StoreTurns } from '../site/store-turns.js';
 import {
   kindNumber,
   type ReadPlace,

@@ -9,7 +9,7 @@ import type { SessionStore } from '../../src/delivery/session-store.js';
 import { Sessions } from '../../src/delivery/sessions.js';
 import type { BridgeOptions } from '../../src/domain/bridge-schema.js';
 import type { RateLimits } from '../../src/domain/limits.js';
-import { createLog } from '../../src/log.js';
+import { createLog } from '../../src/logging/log.js';
 import type { BridgeStatus, DeadLetter, DeadLetterStore } from '../../src/site/bridge-list.js';
 import { Health } from '../../src/site/health.js';
 import { MemoryLogs } from './memory-logs.js';

@@ -10,7 +10,7 @@ import {
   type TcpListenerOptions,
   WebSocketListener,
 } from '../../src/broker/listeners.js';
-import { ProcessorShare } from '../../src/processor-share.js';
+import { ProcessorShare } from '../../src/network/processor-share.js';
 
 const TLS = {
   cert: readFileSync('test/harness/tls/localhost.crt', 'utf8'),

@@ -18,7 +18,7 @@ import {
 import type { SessionStore } from '../../src/delivery/session-store.js';
 import { Sessions } from '../../src/delivery/sessions.js';
 import { Upkeep } from '../../src/delivery/upkeep.js';
-import { createLog } from '../../src/log.js';
+import { createLog } from '../../src/logging/log.js';
 import { ArrayLogs, type TestLogs } from './array-logs.js';
 import { MemorySessions } from './memory-sessions.js';
 

@@ -5,7 +5,7 @@ import { codeIn, PAGES, Page, rowsOf } from './page.js';
 import { codeOf, textsIn } from './program-texts.js';
 
 it('docs/http.md has every metric of the gateway, and no other', () => {
-  const metrics = textsIn(codeOf('src/metrics.ts')).filter((text) =>
+  const metrics = textsIn(codeOf('src/metrics/metrics.ts')).filter((text) =>
     /^gateway_[a-z_]+$/.test(text),
   );
   const rows = rowsOf(new Page('docs/http.md').section('Metrics'));

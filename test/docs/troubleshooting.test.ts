@@ -21,7 +21,7 @@ const DEBUG_CALL = /\blog\.debug\(/g;
 const SPEAKERS: readonly string[] = [
   ...['src/broker', 'src/bridge', 'src/config'].flatMap(sourcesIn),
   ...[
-    'src/field-faults.ts',
+    'src/domain/field-faults.ts',
     'src/site/clock-doubt.ts',
     'src/site/connection-list.ts',
     'src/store/failures.ts',
@@ -79,7 +79,7 @@ describe('docs/troubleshooting.md', () => {
     expect(messages.length).toBeGreaterThan(100);
     expect(missing(messages)).toEqual([]);
     // The one line that is not written through the log.
-    const [, lost = ''] = /msg: '([^']+)'/.exec(codeOf('src/log.ts')) ?? [];
+    const [, lost = ''] = /msg: '([^']+)'/.exec(codeOf('src/logging/log.ts')) ?? [];
     expect(shown).toContain(lost);
   });
 

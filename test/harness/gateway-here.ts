@@ -2,11 +2,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
+import type { GatewayAddresses } from '../../src/composition/listening.js';
 import { loadConfig } from '../../src/config/load.js';
 import type { Config } from '../../src/config/schema.js';
-import type { GatewayAddresses } from '../../src/listening.js';
-import { createLog } from '../../src/log.js';
-import { RepeatedLines } from '../../src/repeated-lines.js';
+import { createLog } from '../../src/logging/log.js';
+import { RepeatedLines } from '../../src/logging/repeated-lines.js';
 import { Service } from '../../src/service.js';
 import { type Environment, RunningGateway } from './running-gateway.js';
 

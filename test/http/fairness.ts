@@ -1,4 +1,4 @@
-import { ProcessorShare } from '../../src/processor-share.js';
+import { ProcessorShare } from '../../src/network/processor-share.js';
 
 /** What a listener needs beside its app: limits that no test reaches by itself. */
 export const FAIRNESS = {

@@ -3,7 +3,7 @@ import { createServer as createHttpServer } from 'node:http';
 import { connect, createServer } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { HttpConnection } from '../../src/http/http-connection.js';
-import { ProcessorShare } from '../../src/processor-share.js';
+import { ProcessorShare } from '../../src/network/processor-share.js';
 
 /** What one turn reads of the smallest requests. */
 const MAX_PARSED = 20;

@@ -17,7 +17,7 @@ import {
   type HttpListener,
   type HttpListenerOptions,
 } from '../../src/http/listener.js';
-import { ProcessorShare } from '../../src/processor-share.js';
+import { ProcessorShare } from '../../src/network/processor-share.js';
 import { failure, rawExchange } from './client.js';
 import { FAIRNESS } from './fairness.js';
 

@@ -3,8 +3,8 @@ import { connect, createServer, type Server } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { StandingBy } from '../../src/composition/standing-by.js';
 import { loadConfig } from '../../src/config/load.js';
-import { StandingBy } from '../../src/standing-by.js';
 import { GatewayProcess } from '../harness/gateway-process.js';
 import { unusedPort } from '../harness/unused-port.js';
 

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
 import { newId } from '../../src/domain/notation.js';
-import { createLog } from '../../src/log.js';
+import { createLog } from '../../src/logging/log.js';
 import { AccessTokens } from '../../src/site/access-tokens.js';
 import { GATEWAY_ACTOR } from '../../src/site/audit-trail.js';
 import { Health } from '../../src/site/health.js';

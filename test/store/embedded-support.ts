@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { onTestFinished, vi } from 'vitest';
-import { createLog } from '../../src/log.js';
+import { createLog } from '../../src/logging/log.js';
 import { EmbeddedRedis } from '../../src/store/embedded-redis.js';
 import { Lines } from '../harness/lines.js';
 

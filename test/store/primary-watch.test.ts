@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createLog } from '../../src/log.js';
+import { createLog } from '../../src/logging/log.js';
 import { parseClusterNodes } from '../../src/store/cluster-source.js';
 import { type Claim, PrimaryWatch } from '../../src/store/primary-watch.js';
 

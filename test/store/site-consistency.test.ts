@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { principalKey } from '../../src/domain/grants.js';
 import { newId } from '../../src/domain/notation.js';
-import { createLog } from '../../src/log.js';
+import { createLog } from '../../src/logging/log.js';
 import { StoreHeadroom } from '../../src/site/store-headroom.js';
 import { CarryOver } from '../../src/store/carry-over.js';
 import { InvalidPublishStoreRedis } from '../../src/store/invalid-publish-store-redis.js';

@@ -1,0 +1,123 @@
+import { Authentication } from '../broker/authentication.js';
+import { Budgets } from '../broker/budgets.js';
+import { ClientIds } from '../broker/client-ids.js';
+import { ConnectionDenials } from '../broker/connection-denials.js';
+import { ConnectionQuota } from '../broker/connection-quota.js';
+import { MqttBroker } from '../broker/mqtt-broker.js';
+import { ReadTurns } from '../broker/packet-reader.js';
+import { BrokerPersistence } from '../broker/persistence.js';
+import { Publishing } from '../broker/publishing.js';
+import { Releasing } from '../broker/releasing.js';
+import { SLOWED_CHECK_MS, SlowedFaults } from '../broker/slowed-faults.js';
+import { Slowing } from '../broker/slowing.js';
+import { Subscribing } from '../broker/subscribing.js';
+import { BackPressure } from '../broker/unstored-publishes.js';
+import { Wills } from '../broker/wills.js';
+import { isLoopbackAddress } from '../domain/addresses.js';
+import { connectionShares } from '../network/open-files.js';
+import { FailedLogins } from '../site/failed-logins.js';
+import { Principals } from '../site/principals.js';
+import type { DeliveryParts } from './delivering.js';
+import type { Foundation } from './foundation.js';
+import type { IngestParts } from './ingesting.js';
+import type { SiteParts } from './site-loading.js';
+import type { Storage } from './storage.js';
+
+/** Of MQTT, where the answer to a failed login is only delayed. */
+const FREE_FAILURES = 3;
+
+/** The broker, and the parts of it that others read or tell. */
+export interface BrokerParts {
+  readonly broker: MqttBroker;
+  readonly backPressure: BackPressure;
+  readonly budgets: Budgets;
+  readonly slowing: Slowing;
+  readonly quota: ConnectionQuota;
+  /** Forgets a principal (`principalKey`) that is gone. */
+  readonly forget: (owner: string) => void;
+}
+
+/** Opens the broker, which has no listener yet. */
+export async function openBroker(
+  { config, log, health, releasers, maxOpenFiles, now, elapsed }: Foundation,
+  storage: Storage,
+  site: SiteParts,
+  { deliveries, sessions, retained, alarms, messages }: DeliveryParts,
+  { publishes, commands, alarmStates, presence }: IngestParts,
+): Promise<BrokerParts> {
+  const { model, devices, accessTokens, watch, knownNetworks } = site;
+  const { maxPacketBytes, maxKeepAliveSeconds, maxFiltersPerSession } = config.mqtt;
+  const quotasOf = site.principalLimits.of;
+  const isKnown = (id: string) =>
+    model.device(id) !== undefined || accessTokens.owner(id) !== undefined;
+  const denials = new ConnectionDenials({ denials: site.denials, isKnown, log, now });
+  const backPressure = new BackPressure(() =>
+    Math.max(alarms.unansweredMs, messages.unansweredMs, retained.unansweredMs),
+  );
+  const budgets = new Budgets(config.limits, model);
+  const slowing = new Slowing(now);
+  const slowedFaults = new SlowedFaults(slowing, { model, health, log });
+  const quota = new ConnectionQuota({
+    total: Math.min(config.limits.total.connections, connectionShares(maxOpenFiles).mqtt),
+    watch,
+    isExempt: isLoopbackAddress,
+  });
+  const principals = new Principals(model, accessTokens);
+  const clientIds = new ClientIds({ sessions, principals, model });
+  const isBehindProxy = config.http.publicUrl !== undefined;
+  const authentication = new Authentication({
+    devices,
+    accessTokens,
+    sessions,
+    failedLogins: new FailedLogins({ free: FREE_FAILURES, isBehindProxy, watch, now: elapsed }),
+    knownNetworks,
+    backPressure,
+    budgets,
+    slowing,
+    isKnown,
+    clientIds,
+    connections: quota,
+    watch,
+    quotasOf,
+    maxKeepAliveSeconds,
+  });
+  const publishing = new Publishing({ publishes, commands, alarmStates, model, denials });
+  const broker = new MqttBroker({
+    authentication,
+    persistence: new BrokerPersistence({ sessions, stored: storage.broker, log }),
+    wills: new Wills({ publishing, presence, principals, log }),
+    clientParts: {
+      maxPacketBytes,
+      turns: new ReadTurns(deliveries),
+      publishing,
+      subscribing: new Subscribing({
+        sessions,
+        retained,
+        denials,
+        maxFiltersPerSession,
+        quotasOf,
+        watch,
+        log,
+      }),
+      releasing: new Releasing(sessions, log),
+    },
+    quota,
+    watch,
+    denials,
+    sessions,
+    presence,
+    log,
+    now,
+  });
+  await broker.start();
+  releasers.add(() => broker.stop());
+  releasers.every(SLOWED_CHECK_MS, () => slowedFaults.check());
+  releasers.add(() => {
+    backPressure.stop();
+    slowing.stop();
+  });
+  const forget = (owner: string) => {
+    for (const part of [budgets, backPressure, clientIds]) part.forget(owner);
+  };
+  return { broker, backPressure, budgets, slowing, quota, forget };
+}

@@ -1,0 +1,233 @@
+import type { Logger } from 'pino';
+import { bridgeNameOf, bridgeOwner } from '../bridge/bridge-queue.js';
+import { sessionOwner } from '../broker/authentication.js';
+import { RetainedRedis } from '../broker/retained-redis.js';
+import { BacklogBounds } from '../delivery/backlog-bounds.js';
+import { countBacklogs, markBacklogs } from '../delivery/backlog-count.js';
+import { BACKLOG_CHECK_MS, backlogFault } from '../delivery/backlog-fault.js';
+import { Deliveries } from '../delivery/deliveries.js';
+import { Forwarder } from '../delivery/forwarder.js';
+import { LiveCopies } from '../delivery/live-copies.js';
+import {
+  type AlarmLogItem,
+  isAlarm,
+  isStateChange,
+  type LogReader,
+  type NewMessage,
+} from '../delivery/log-entry.js';
+import { LogWriter } from '../delivery/log-writer.js';
+import { NewestRetained } from '../delivery/newest-retained.js';
+import { RetainedQuota } from '../delivery/retained-quota.js';
+import type { SessionOwner } from '../delivery/session.js';
+import { Sessions } from '../delivery/sessions.js';
+import { Upkeep } from '../delivery/upkeep.js';
+import { mayReceive, type Principal } from '../domain/grants.js';
+import type { Health } from '../site/health.js';
+import { Principals } from '../site/principals.js';
+import type { SiteModel } from '../site/site-model.js';
+import { storedBytesOf } from '../site/store-headroom.js';
+import type { Foundation } from './foundation.js';
+import type { SiteParts } from './site-loading.js';
+import type { Storage } from './storage.js';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const MAX_NAMED_SESSIONS = 3;
+
+/** The two logs' writers, and everyone who is fed from the logs. */
+export interface DeliveryParts {
+  readonly deliveries: Deliveries;
+  readonly sessions: Sessions;
+  readonly alarms: LogWriter<AlarmLogItem>;
+  readonly messages: LogWriter<NewMessage>;
+  readonly forwarder: Forwarder;
+  readonly retained: NewestRetained;
+}
+
+/** Opens the delivery: its writers, its sessions, and what looks after both. */
+export async function openDelivery(
+  foundation: Foundation,
+  storage: Storage,
+  site: SiteParts,
+): Promise<DeliveryParts> {
+  const { config, log, health, releasers, steady } = foundation;
+  const { logs } = storage;
+  const deliveries = new Deliveries({
+    newest: {
+      alarms: await logs.lastSequence('alarms'),
+      messages: await logs.lastSequence('messages'),
+    },
+    reader: logs,
+    log,
+    now: steady.now,
+    elapsedSinceMs: steady.elapsedSinceMs,
+    // Entries still in memory are recorded again, alarms under their old ids (FINDINGS R7).
+    onLost: (_log, entries) => {
+      for (const { source } of entries) {
+        if (source === undefined) continue;
+        if (isAlarm(source) || isStateChange(source)) alarms.restore(source);
+        else {
+          storage.headroom.reserve(storedBytesOf(source));
+          messages.restore(source);
+        }
+      }
+    },
+  });
+  const alarms = new LogWriter<AlarmLogItem>({
+    log: 'alarms',
+    store: logs.alarms,
+    deliveries,
+    logger: log,
+    onOutage: (reason) => health.report('alarm-log', reason),
+  });
+  const messages = new LogWriter<NewMessage>({
+    log: 'messages',
+    store: logs.messages,
+    deliveries,
+    logger: log,
+    onOutage: (reason) => health.report('message-log', reason),
+  });
+  const sessions = await openSessions(deliveries, foundation, storage, site);
+  const liveCopies = new LiveCopies(alarms, deliveries);
+  liveCopies.start();
+  releasers.add(() => {
+    liveCopies.stop();
+    alarms.stop();
+    messages.stop();
+    deliveries.stop();
+  });
+  releasers.every(BACKLOG_CHECK_MS, () => {
+    health.reportElsewhere('backlogs', backlogFault(deliveries.consumers));
+  });
+  const stored = new RetainedRedis(storage.broker, storage.retainedTopics, storage.headroom);
+  const quota = new RetainedQuota({
+    retained: stored,
+    watch: site.watch,
+    quotasOfDevice: site.principalLimits.ofDevice,
+    quotasOfLocation: config.limits.location,
+  });
+  quota.load(storage.retainedTopics).catch((error: unknown) => {
+    log.warn({ err: error }, 'failed to count retained messages');
+  });
+  const retained = new NewestRetained(
+    { store: quota.store.bind(quota), matching: stored.matching.bind(stored) },
+    log,
+  );
+  releasers.add(() => retained.stop());
+  const forwarder = new Forwarder({
+    deliveries,
+    writer: messages,
+    headroom: storage.headroom,
+    retained,
+  });
+  return { deliveries, sessions, alarms, messages, forwarder, retained };
+}
+
+/** Loads the sessions and counts their backlogs; only afterwards may anything be appended. */
+async function openSessions(
+  deliveries: Deliveries,
+  foundation: Foundation,
+  storage: Storage,
+  site: SiteParts,
+): Promise<Sessions> {
+  const { config, log, health, releasers, steady } = foundation;
+  const { logs } = storage;
+  const sessions = new Sessions({
+    store: storage.sessions,
+    deliveries,
+    log,
+    ownerOf: ownersOf(foundation, site),
+    limits: {
+      maxInFlight: config.mqtt.maxInFlight,
+      maxQueued: config.sessions.maxQueuedMessages,
+      maxQueuedBytes: config.sessions.maxQueuedBytes,
+      maxAgeMs: config.sessions.maxQueuedHours * HOUR_MS,
+    },
+    forgetAfterMs: config.sessions.forgetAfterDays * DAY_MS,
+    now: steady.now,
+  });
+  const { unreadable, countedUpTo } = await sessions.start();
+  releasers.add(() => sessions.stop());
+  reportUnreadable(unreadable, health, log);
+  await countBacklogs(deliveries, logs, countedUpTo);
+  markInBackground(deliveries, logs, foundation);
+  storage.startRetention(
+    () => Math.min(deliveries.floor('alarms'), sessions.storedFloor('alarms')) + 1,
+  );
+  const { token, total } = config.limits;
+  const bounds = new BacklogBounds({
+    logs,
+    byOwner: () => sessions.backlogsByOwner(),
+    maxBytesOf: (owner) => (bridgeNameOf(owner) === undefined ? token.backlogBytes : undefined),
+    maxLogBytes: total.backlogBytes,
+    leftInStore: () => storage.memory.leftForOthers,
+  });
+  const upkeep = new Upkeep({ logs, deliveries, sessions, bounds, log });
+  upkeep.start();
+  releasers.add(() => upkeep.stop());
+  return sessions;
+}
+
+/** Finds the owner of a stored session: a bridge, a principal, or one whose record is unreadable. */
+function ownersOf({ config, log }: Foundation, { model, accessTokens }: SiteParts) {
+  const principals = new Principals(model, accessTokens);
+  const bridgeOwnerOf = (key: string): SessionOwner | undefined => {
+    const name = bridgeNameOf(key);
+    const configured = config.bridges.find((bridge) => bridge.name === name);
+    if (name !== undefined && configured === undefined) {
+      log.warn({ bridge: name }, 'discarding the queue of a bridge that is no longer configured');
+    }
+    return configured && bridgeOwner(configured);
+  };
+  return (key: string): SessionOwner | undefined =>
+    bridgeOwnerOf(key) ?? ownerOf(principals.byKey(key)) ?? heldOwner(key, model, principals);
+}
+
+function ownerOf(principal: Principal | undefined): SessionOwner | undefined {
+  return principal && sessionOwner(principal);
+}
+
+/**
+ * The owner of a session whose device or token has an unreadable record (FINDINGS R8).
+ *
+ * A broken record must not discard a session with its backlog. Nobody can read the backlog meanwhile, as
+ * there is no credential to connect with.
+ */
+function heldOwner(
+  key: string,
+  model: SiteModel,
+  principals: Principals,
+): SessionOwner | undefined {
+  if (!model.isUnreadable(key)) return undefined;
+  return {
+    key,
+    mayReceive: (audience) => {
+      const restored = principals.byKey(key);
+      return restored === undefined || mayReceive(restored, audience);
+    },
+    // In a selection of its own, as its permission to receive changes with the record.
+    audienceKey: `held/${key}`,
+  };
+}
+
+function reportUnreadable(clientIds: readonly string[], health: Health, log: Logger): void {
+  if (clientIds.length === 0) return;
+  log.error({ clientIds }, 'failed to read stored sessions');
+  const names = clientIds.slice(0, MAX_NAMED_SESSIONS).join(', ');
+  const fault = `${clientIds.length} stored sessions cannot be read, their backlogs are lost: ${names}`;
+  health.reportElsewhere('sessions', fault);
+}
+
+/** Sets the marks for jumping: a start does not wait for a scan of the logs. */
+function markInBackground(
+  deliveries: Deliveries,
+  reader: LogReader,
+  { releasers, log }: Foundation,
+): void {
+  const stopping = new AbortController();
+  releasers.add(() => stopping.abort());
+  const marked = markBacklogs(deliveries, reader, stopping.signal);
+  marked.catch((error: unknown) => {
+    log.warn({ err: error }, 'failed to scan the logs for marks');
+  });
+}

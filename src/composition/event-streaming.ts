@@ -1,0 +1,162 @@
+import { randomUUID } from 'node:crypto';
+import { sessionOwner } from '../broker/authentication.js';
+import { ConnectError } from '../broker/connect-errors.js';
+import type { Held } from '../broker/connection-quota.js';
+import { paidBy } from '../broker/subscribing.js';
+import { AlarmPositions } from '../delivery/alarm-positions.js';
+import { Feed } from '../delivery/feed.js';
+import { sessionKey } from '../delivery/session.js';
+import type { Principal } from '../domain/grants.js';
+import { GatewayError } from '../errors.js';
+import type { ConnectionView } from '../site/connection-list.js';
+import type {
+  EventStreams,
+  EventSubscription,
+  StreamOutlet,
+  StreamRequest,
+} from '../site/event-streams.js';
+import type { BrokerParts } from './brokering.js';
+import type { DeliveryParts } from './delivering.js';
+import type { Foundation } from './foundation.js';
+import type { SiteParts } from './site-loading.js';
+import type { Storage } from './storage.js';
+
+/** The client ids of streams; the rest is random, and nobody's by chance. */
+const CLIENT_ID_PREFIX = 'events-';
+
+/** A stream as a connection that may be counted. It owes no keep-alive: the outlet sees that it is read. */
+interface OpenStream extends Held {
+  readonly owner: string;
+  readonly sessionKey: string;
+  readonly outlet: StreamOutlet;
+  readonly feed: Feed;
+}
+
+/** Opens event streams as clean sessions, within the limits of MQTT connections. */
+export class EventStreaming implements EventStreams {
+  readonly #log: Foundation['log'];
+  readonly #positions: AlarmPositions;
+  readonly #site: SiteParts;
+  readonly #storage: Storage;
+  readonly #delivery: DeliveryParts;
+  readonly #brokers: BrokerParts;
+  readonly #streams = new Set<OpenStream>();
+  #isStopped = false;
+
+  constructor(
+    { log }: Foundation,
+    storage: Storage,
+    site: SiteParts,
+    delivery: DeliveryParts,
+    brokers: BrokerParts,
+  ) {
+    this.#log = log;
+    this.#storage = storage;
+    this.#site = site;
+    this.#delivery = delivery;
+    this.#brokers = brokers;
+    this.#positions = new AlarmPositions({
+      tail: delivery.deliveries.tails.alarms,
+      reader: storage.logs,
+      storeIdentity: storage.identity,
+    });
+  }
+
+  open(request: StreamRequest, outlet: StreamOutlet): EventSubscription {
+    if (this.#isStopped) throw new GatewayError('not-ready', 'The gateway is stopping.');
+    const { principal, address, filters, after } = request;
+    this.#requireRoom(principal, filters.length);
+    const { sessions, deliveries, retained } = this.#delivery;
+    const owner = sessionOwner(principal);
+    const clientId = CLIENT_ID_PREFIX + randomUUID();
+    const feed = new Feed({
+      ...{ sessions, deliveries, owner, clientId, filters, outlet },
+      reader: this.#storage.logs,
+      retained: paidBy(this.#brokers.budgets.of(principal), retained),
+      positions: this.#positions,
+      log: this.#log,
+    });
+    const end = () => outlet.end();
+    const held = { address, keepAliveMs: Number.POSITIVE_INFINITY, silentMs: 0 };
+    const key = sessionKey(owner.key, clientId);
+    const claims = { owner: owner.key, sessionKey: key };
+    const stream = { ...held, ...claims, timeOut: end, drop: end, outlet, feed };
+    this.#admit(stream, principal);
+    this.#streams.add(stream);
+    this.#brokers.broker.streams.addStream(key, () => viewOf(clientId, request, feed));
+    void feed.start(after);
+    return {
+      taken: (messages) => feed.taken(messages),
+      wake: () => feed.wake(),
+      unread: () => this.#site.watch.exceeded('unread-bytes', owner.key),
+      close: () => this.#closed(stream),
+    };
+  }
+
+  /** Ends every stream, and opens no more. */
+  stop(): void {
+    this.#isStopped = true;
+    for (const { outlet } of this.#streams) outlet.end();
+  }
+
+  #closed(stream: OpenStream): void {
+    if (!this.#streams.delete(stream)) return;
+    stream.feed.close();
+    this.#brokers.broker.streams.removeStream(stream.sessionKey);
+    this.#brokers.quota.left(stream);
+  }
+
+  /** Counts the stream as a connection of its token. */
+  #admit(stream: OpenStream, principal: Principal): void {
+    const { quota } = this.#brokers;
+    const quotas = this.#site.principalLimits.of(principal);
+    quota.arrived(stream);
+    try {
+      quota.admit(stream, { ...stream, quotas });
+    } catch (error) {
+      quota.left(stream);
+      if (!(error instanceof ConnectError)) throw error;
+      throw new GatewayError('too-many-requests', error.message);
+    }
+  }
+
+  /** Holds the token to its rate of connecting, and to its subscriptions. */
+  #requireRoom(principal: Principal, filterCount: number): void {
+    const { key } = sessionOwner(principal);
+    const { watch, principalLimits } = this.#site;
+    const held = this.#delivery.sessions
+      .ofOwner(key)
+      .reduce((sum, { consumer }) => sum + (consumer?.subscriptions.heldCount ?? 0), 0);
+    if (held + filterCount > principalLimits.of(principal).subscriptions) {
+      watch.exceeded('subscriptions', key);
+      throw new GatewayError(
+        'too-many-requests',
+        'The access token has as many subscriptions as it may have (limits.token.subscriptions).',
+      );
+    }
+    const budget = this.#brokers.budgets.of(principal);
+    if (budget.reachedConnectLimit(performance.now()) !== undefined) {
+      throw new GatewayError(
+        'too-many-requests',
+        'The access token connects more often than it may (limits.token.connectsPerSecond).',
+      );
+    }
+    budget.takeConnect(0, performance.now());
+  }
+}
+
+/** A stream as the list of connections shows it. */
+function viewOf(
+  clientId: string,
+  { principal, address }: StreamRequest,
+  { consumer }: Feed,
+): Omit<ConnectionView, 'sinceMs'> {
+  const { alarms, messages } = consumer?.cursors ?? {};
+  return {
+    clientId,
+    principal: { type: 'access-token', id: principal.id },
+    ...{ address, protocol: 'sse', mqttVersion: null, keepAliveSeconds: null },
+    backlog: { alarms: alarms?.queued ?? 0, messages: messages?.queued ?? 0 },
+    slowed: null,
+  };
+}

@@ -1,0 +1,97 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import { DiskReserve } from '../footage/disk-reserve.js';
+import { FolderFootageStore } from '../footage/folder-footage-store.js';
+import { FootageFolder } from '../footage/footage-folder.js';
+import { FootageQuota } from '../footage/footage-quota.js';
+import { FootageRetention } from '../footage/footage-retention.js';
+import { FOOTAGE_CHECK_MS, FootageWatch } from '../footage/footage-watch.js';
+import { S3FootageStore } from '../footage/s3-footage-store.js';
+import { runRetention } from '../retention-schedule.js';
+import { Footage } from '../site/footage.js';
+import type { FootageFiles } from '../site/footage-store.js';
+import { loadSecret } from '../store/secret-file.js';
+import type { Foundation } from './foundation.js';
+import type { SiteParts } from './site-loading.js';
+import type { Storage } from './storage.js';
+
+const DAY_MS = 24 * 3_600_000;
+const RETENTION_INTERVAL_MS = DAY_MS;
+const KEY_BYTES = 32;
+
+/** The parts that handle the footage of alarms. */
+export interface FootageParts {
+  readonly footage: Footage;
+  /** The recordings that the gateway serves itself; undefined when another server serves them. */
+  readonly footageFiles: FootageFiles | undefined;
+  /** Where recordings are, besides the address at which the gateway was asked. */
+  readonly origins: readonly string[];
+}
+
+/** Opens the configured S3-compatible server, or else a folder in the data directory. */
+export async function openFootage(
+  { config, log, health, releasers, steady, now }: Foundation,
+  { audit }: Storage,
+  { model, events, watch, principalLimits }: SiteParts,
+): Promise<FootageParts> {
+  const { s3, maxUploadBytes, minFreeBytes } = config.footage;
+  if (s3 !== undefined) {
+    const store = new S3FootageStore(s3);
+    const footage = new Footage(store, audit, now);
+    return { footage, footageFiles: undefined, origins: [store.origin] };
+  }
+  const directory = join(config.dataDir, 'footage');
+  const store = new FolderFootageStore(await signingKey(config.dataDir, log), now);
+  const maxAgeMs = config.history.retentionDays * DAY_MS;
+  const maxBytesOf = (deviceId: string) => principalLimits.ofDevice(deviceId).footageBytes;
+  const steadyNow = steady.now;
+  const quota = new FootageQuota({ directory, watch, maxBytesOf });
+  const retention = new FootageRetention({ directory, maxAgeMs, quota, now: steadyNow, log });
+  // Alarms matter more than footage, and are forwarded without its folder, too.
+  await retention.prepare().catch((error: unknown) => {
+    log.error({ err: error }, 'failed to prepare the folder for recordings');
+  });
+  const intervalMs = RETENTION_INTERVAL_MS;
+  releasers.add(runRetention(retention, { what: 'recordings', intervalMs, log }));
+  const reserve = new DiskReserve(config.dataDir, minFreeBytes);
+  const room = new FootageWatch({ directory, reserve, quota, maxUploadBytes, model, health });
+  room.check();
+  releasers.every(FOOTAGE_CHECK_MS, () => room.check());
+  const isKnown = (deviceId: string) => model.device(deviceId) !== undefined;
+  const footageFiles = new FootageFolder({
+    directory,
+    store,
+    reserve,
+    quota,
+    isKnown,
+    maxUploadBytes,
+    steadyNow,
+  });
+  events.on('deviceDeleted', ({ id }) => {
+    footageFiles.removeAllOf(id).then(
+      () => room.check(),
+      (error: unknown) => {
+        log.warn({ deviceId: id, err: error }, 'failed to remove the recordings of a device');
+      },
+    );
+  });
+  const { publicUrl } = config.http;
+  const origins = publicUrl === undefined ? [] : [new URL(publicUrl).origin];
+  const footage = new Footage(store, audit, now);
+  return { footage, footageFiles, origins };
+}
+
+/**
+ * Loads the signing key, or makes one for this run: a full disk must not stop the gateway.
+ *
+ * Its file lets URLs outlive a restart. Removing it ends them all with the next start.
+ */
+async function signingKey(dataDir: string, log: Logger): Promise<Buffer> {
+  try {
+    return Buffer.from(await loadSecret(join(dataDir, 'footage.key')));
+  } catch (error) {
+    log.error({ err: error }, 'failed to keep the key of footage URLs, a restart ends them');
+    return randomBytes(KEY_BYTES);
+  }
+}

@@ -1,0 +1,45 @@
+import type { Logger } from 'pino';
+import type { Config } from '../config/schema.js';
+import type { Releasers } from '../releasers.js';
+import type { Health } from '../site/health.js';
+import type { SteadyClock } from '../site/steady-clock.js';
+import type { Tenure } from '../store/lease-keeper.js';
+import type { SiteAhead } from '../store/site-ahead.js';
+import type { StoreAddress } from './store-place.js';
+
+export interface ExternalStore {
+  readonly address: StoreAddress;
+  /** The lease under which all is written. */
+  readonly tenure: Tenure;
+  /** What was read of the site while this gateway stood by. */
+  readonly ahead?: SiteAhead | undefined;
+}
+
+export interface GatewayOptions {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly version: string;
+  /** The built console (http/routes/console.ts). */
+  readonly consoleDirectory: string;
+  /** The `PATH` for programs that the gateway runs, the only part of the environment that is passed on. */
+  readonly searchPath: string | undefined;
+  /** How many files the process may open, sockets among them. */
+  readonly maxOpenFiles: number;
+  /** The external store, which outlives a gateway that loses the lease; none with the embedded one. */
+  readonly store?: ExternalStore | undefined;
+  /** Frees the addresses of the listeners. */
+  readonly beforeListening?: (() => Promise<void>) | undefined;
+  /** The wall clock. */
+  readonly now: () => number;
+  /** Milliseconds since an arbitrary moment; never jumps. */
+  readonly elapsed: () => number;
+}
+
+/** What every part of the gateway is built on. */
+export interface Foundation extends GatewayOptions {
+  readonly health: Health;
+  /** Stops what was started. */
+  readonly releasers: Releasers;
+  /** The clock for ages. */
+  readonly steady: SteadyClock;
+}

@@ -1,0 +1,58 @@
+import { AlarmStates } from '../ingest/alarm-states.js';
+import { Commands } from '../ingest/commands.js';
+import { DevicePublishes } from '../ingest/device-publishes.js';
+import { InvalidPublishes } from '../ingest/invalid-publishes.js';
+import { Presence } from '../ingest/presence.js';
+import { TestAlarmPublishes } from '../ingest/test-alarms.js';
+import type { TestAlarms } from '../site/test-alarms.js';
+import type { DeliveryParts } from './delivering.js';
+import type { Foundation } from './foundation.js';
+import type { SiteParts } from './site-loading.js';
+import type { Storage } from './storage.js';
+
+/** What becomes of publishes, and of devices that come and go. */
+export interface IngestParts {
+  readonly publishes: DevicePublishes;
+  readonly commands: Commands;
+  readonly alarmStates: AlarmStates;
+  readonly testAlarms: TestAlarms;
+  readonly presence: Presence;
+  readonly invalid: InvalidPublishes;
+}
+
+/** Opens what takes publishes, and loads who was last heard when. */
+export async function openIngest(
+  { config, log, releasers, steady, now }: Foundation,
+  storage: Storage,
+  { model, accessTokens }: SiteParts,
+  { deliveries, alarms, forwarder }: DeliveryParts,
+): Promise<IngestParts> {
+  const steadyNow = steady.now;
+  const store = storage.presence;
+  const presence = new Presence({ model, forwarder, store, log, now, steadyNow });
+  await presence.load();
+  releasers.add(() => presence.stop());
+  const invalid = new InvalidPublishes(deliveries, storage.invalidPublishes, log);
+  const { maxAlarmBytes } = config.mqtt;
+  const publishes = new DevicePublishes({
+    model,
+    alarms,
+    forwarder,
+    invalid,
+    maxAlarmBytes,
+    now,
+    steadyNow,
+  });
+  return {
+    presence,
+    invalid,
+    commands: new Commands(model, forwarder, steadyNow),
+    alarmStates: new AlarmStates({
+      ...{ model, accessTokens, alarms, invalid, now, steadyNow },
+      finder: storage.alarmFinder((locationId) => model.devicesOf(locationId).map(({ id }) => id)),
+      maxBytes: maxAlarmBytes,
+    }),
+    testAlarms: new TestAlarmPublishes({ publishes, audit: storage.audit, now }),
+    publishes,
+  };
+}

@@ -1,0 +1,201 @@
+import { X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { Logger } from 'pino';
+import { ConnectionRate } from '../broker/connection-rate.js';
+import { TcpListener, WebSocketListener } from '../broker/listeners.js';
+import type { MqttBroker } from '../broker/mqtt-broker.js';
+import { GatewayError, systemErrorCode } from '../errors.js';
+import type { HttpApp } from '../http/http-env.js';
+import { createHttpListener } from '../http/listener.js';
+import { answerClientError } from '../http/unroutable.js';
+import type { BoundAddress } from '../network/listen.js';
+import { connectionShares } from '../network/open-files.js';
+import { ProcessorShare, SHARE_CHECK_MS, shareFault } from '../network/processor-share.js';
+import type { Foundation } from './foundation.js';
+import type { SiteParts } from './site-loading.js';
+
+/** Part of the ten seconds for a stop (CONTRACT 1, stop). */
+const HTTP_CLOSE_DEADLINE_MS = 2_000;
+
+/** A handshake with a longer key takes a small box several milliseconds. */
+const MAX_RSA_KEY_BITS = 2_048;
+
+/** The addresses of the listeners, by their names in the ready line. */
+export interface GatewayAddresses {
+  readonly mqtt: BoundAddress;
+  readonly http: BoundAddress;
+  readonly mqtts?: BoundAddress;
+  readonly https?: BoundAddress;
+}
+
+interface TlsMaterial {
+  readonly cert: string;
+  readonly key: string;
+}
+
+type Listen = (host: string, port: number, tls?: TlsMaterial) => Promise<BoundAddress>;
+
+/** The keys of the configuration with a listener's address. */
+interface AddressKeys {
+  readonly host: string;
+  readonly port: string;
+}
+
+/**
+ * Opens every listener: MQTT and HTTP, and with a certificate both over TLS.
+ *
+ * MQTT over WebSocket comes with HTTP.
+ *
+ * @throws GatewayError `start-failed` when an address is not available or the certificate unreadable
+ */
+export async function openListeners(
+  foundation: Foundation,
+  site: SiteParts,
+  broker: MqttBroker,
+  app: HttpApp,
+): Promise<GatewayAddresses> {
+  const { config, log } = foundation;
+  const listeners = listenersOf(foundation, site, broker, app);
+  const mqtt = explained(listeners.mqtt, 'mqtt');
+  const http = explained(listeners.http, 'http');
+  const plain = {
+    mqtt: await mqtt(config.mqtt.host, config.mqtt.port),
+    http: await http(config.http.host, config.http.port),
+  };
+  if (config.tls === undefined) return plain;
+  const { host } = config.tls;
+  const tls = await readTls(config.tls.certFile, config.tls.keyFile);
+  warnOfSlowKey(tls, log);
+  return {
+    ...plain,
+    mqtts: await mqtt(host, config.mqtt.tlsPort, tls),
+    https: await http(host, config.http.tlsPort, tls),
+  };
+}
+
+/** Explains a failure to listen by the keys to change. */
+export function explained(listen: Listen, section: 'mqtt' | 'http'): Listen {
+  return async (host, port, tls) => {
+    try {
+      return await listen(host, port, tls);
+    } catch (error) {
+      const isTls = tls !== undefined;
+      const keys = {
+        host: isTls ? 'tls.host' : `${section}.host`,
+        port: `${section}.${isTls ? 'tlsPort' : 'port'}`,
+      };
+      const code = error instanceof GatewayError ? systemErrorCode(error.cause) : undefined;
+      const advice = code === undefined ? undefined : adviceFor(code, host, port, keys);
+      if (advice === undefined) throw error;
+      throw new GatewayError('start-failed', advice);
+    }
+  };
+}
+
+function adviceFor(
+  code: string,
+  host: string,
+  port: number,
+  keys: AddressKeys,
+): string | undefined {
+  const other = keys.port.startsWith('mqtt') ? 'broker' : 'server';
+  switch (code) {
+    case 'EADDRINUSE':
+      return `port ${port} on ${host} is in use (${code}): is another ${other} running? End it, or set ${keys.port}`;
+    case 'EACCES':
+      return `port ${port} on ${host} must not be opened (${code}): run with CAP_NET_BIND_SERVICE, or set ${keys.port}`;
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return `this machine has no address ${host} (${code}): set ${keys.host}`;
+    default:
+      return undefined;
+  }
+}
+
+function listenersOf(
+  { config, health, releasers, log, elapsed, maxOpenFiles }: Foundation,
+  { knownNetworks, watch, model }: SiteParts,
+  broker: MqttBroker,
+  app: HttpApp,
+): { mqtt: Listen; http: Listen } {
+  const { connectionsPerSecond, connectionBurst, handshakesPerSecond, handshakeBurst } =
+    config.limits;
+  const rate = new ConnectionRate(connectionsPerSecond, connectionBurst, elapsed);
+  const handshakeRate = new ConnectionRate(handshakesPerSecond, handshakeBurst, elapsed);
+  const admitsHandshake = handshakeRate.admits.bind(handshakeRate);
+  const isKnown = knownNetworks.has;
+  const turns = new ProcessorShare();
+  releasers.every(SHARE_CHECK_MS, () => {
+    health.reportElsewhere('web-share', shareFault(turns, model));
+  });
+  const handle = broker.handle.bind(broker);
+  const { maxPacketBytes } = config.mqtt;
+  const { maxConnectionsPerAddress } = config.http;
+  const maxConnections = Math.min(config.http.maxConnections, connectionShares(maxOpenFiles).http);
+  const refuse = answerClientError;
+  const webSockets = new WebSocketListener({ maxPacketBytes, rate, handle, watch, refuse });
+  const protocolSwitch = {
+    takes: webSockets.takes.bind(webSockets),
+    upgrade: webSockets.upgrade.bind(webSockets),
+  };
+  const open: { readonly stop: (deadlineMs: number) => void | Promise<void> }[] = [];
+  // All at once: none accepts connections, or uses up the time, while another waits for requests in hand.
+  releasers.add(async () => {
+    webSockets.stop();
+    await Promise.all(open.map((listener) => listener.stop(HTTP_CLOSE_DEADLINE_MS)));
+  });
+  return {
+    mqtt: (host, port, tls) => {
+      const listener = new TcpListener({
+        host,
+        port,
+        tls,
+        rate,
+        turns,
+        admitsHandshake,
+        handle,
+        log,
+      });
+      open.push(listener);
+      return listener.start();
+    },
+    http: (host, port, tls) => {
+      const listener = createHttpListener({
+        host,
+        port,
+        tls,
+        app,
+        protocolSwitch,
+        maxConnections,
+        maxConnectionsPerAddress,
+        turns,
+        admitsHandshake,
+        isKnown,
+        watch,
+        log,
+      });
+      open.push(listener);
+      return listener.start();
+    },
+  };
+}
+
+/** @throws GatewayError `start-failed` */
+export async function readTls(certFile: string, keyFile: string): Promise<TlsMaterial> {
+  try {
+    return { cert: await readFile(certFile, 'utf8'), key: await readFile(keyFile, 'utf8') };
+  } catch (cause) {
+    throw new GatewayError('start-failed', 'The TLS certificate or key cannot be read.', { cause });
+  }
+}
+
+/** Warns of an RSA key whose every handshake costs the processor milliseconds. */
+function warnOfSlowKey({ cert }: TlsMaterial, log: Logger): void {
+  const { asymmetricKeyType, asymmetricKeyDetails } = new X509Certificate(cert).publicKey;
+  const keyBits = asymmetricKeyDetails?.modulusLength ?? 0;
+  if (asymmetricKeyType?.startsWith('rsa') !== true || keyBits <= MAX_RSA_KEY_BITS) return;
+  log.warn(
+    { keyBits },
+    'the TLS key is a long RSA one, which slows every handshake: use ECDSA P-256',
+  );
+}

@@ -1,0 +1,41 @@
+import type { Logger } from 'pino';
+import type { Device } from '../domain/site.js';
+import { deviceTopic, forwardedTopic } from '../domain/topics.js';
+import type { BrokerParts } from './brokering.js';
+import type { DeliveryParts } from './delivering.js';
+import type { IngestParts } from './ingesting.js';
+import type { SiteParts } from './site-loading.js';
+
+/** Ends or renews connections, sessions and retained messages after a change of the site. */
+export function followSite(
+  { events }: SiteParts,
+  { sessions, forwarder }: DeliveryParts,
+  { presence }: IngestParts,
+  { broker, forget }: BrokerParts,
+  log: Logger,
+): void {
+  events.on('credentialEnded', (principal) => broker.disconnect(principal));
+  events.on('principalRemoved', (principal) => {
+    forget(principal);
+    sessions.discardAllOf(principal).catch((error: unknown) => {
+      log.warn({ principal, err: error }, 'failed to tidy up after a change');
+    });
+  });
+  const forgetRetainedOf = ({ id, locationId }: Device) => {
+    // A command given at the old place must not be carried out at another.
+    const filters = [deviceTopic(id, 'commands/#'), forwardedTopic(locationId, id, '#')];
+    Promise.all(filters.map((filter) => forwarder.forget(filter))).catch((error: unknown) => {
+      log.warn({ deviceId: id, err: error }, 'failed to tidy up after a device');
+    });
+  };
+  events.on('deviceDeleted', (device) => {
+    presence.removed(device);
+    forgetRetainedOf(device);
+  });
+  events.on('deviceMoved', ({ before, after }) => {
+    presence.left(before);
+    forgetRetainedOf(before);
+    presence.changed(after.id);
+  });
+  events.on('deviceChanged', (deviceId) => presence.changed(deviceId));
+}

@@ -1,0 +1,88 @@
+import { join } from 'node:path';
+import { AccessTokens, firstTokenEntry } from '../site/access-tokens.js';
+import { Denials } from '../site/denials.js';
+import { Devices } from '../site/devices.js';
+import { Groups } from '../site/groups.js';
+import { KnownNetworks } from '../site/known-networks.js';
+import { Locations } from '../site/locations.js';
+import { PrincipalLimits } from '../site/principal-limits.js';
+import { QUOTA_CHECK_MS, QuotaWatch } from '../site/quota-watch.js';
+import { Rooms } from '../site/rooms.js';
+import { SiteChanges } from '../site/site-changes.js';
+import { SiteEvents } from '../site/site-events.js';
+import { SiteFaults } from '../site/site-faults.js';
+import { SiteModel } from '../site/site-model.js';
+import { loadSecret } from '../store/secret-file.js';
+import type { Foundation } from './foundation.js';
+import type { Storage } from './storage.js';
+
+/** The site in memory, its changes, and what is remembered about its clients. */
+export interface SiteParts {
+  readonly model: SiteModel;
+  readonly events: SiteEvents;
+  readonly locations: Locations;
+  readonly groups: Groups;
+  readonly rooms: Rooms;
+  readonly devices: Devices;
+  readonly accessTokens: AccessTokens;
+  readonly principalLimits: PrincipalLimits;
+  readonly watch: QuotaWatch;
+  readonly knownNetworks: KnownNetworks;
+  readonly denials: Denials;
+}
+
+/** Loads the site. */
+export async function loadSite(foundation: Foundation, storage: Storage): Promise<SiteParts> {
+  const { config, log, health, releasers, steady, now, elapsed } = foundation;
+  const { site: store, audit, headroom } = storage;
+  const adminToken = await firstAdminToken(foundation, storage);
+  const denials = new Denials({ audit, headroom, log, now, steadyNow: steady.now });
+  denials.start();
+  releasers.add(() => denials.stop());
+  const model = new SiteModel();
+  const events = new SiteEvents();
+  const faults = new SiteFaults(health, log);
+  const changes = new SiteChanges({
+    store,
+    model,
+    events,
+    faults,
+    headroom,
+    log,
+    now,
+  });
+  releasers.add(() => changes.stop());
+  await changes.start();
+  const watch = new QuotaWatch({ health, model, log, now: elapsed });
+  releasers.every(QUOTA_CHECK_MS, () => watch.check());
+  return {
+    model,
+    events,
+    locations: new Locations(changes, model),
+    groups: new Groups(changes, model),
+    rooms: new Rooms(changes, model),
+    devices: new Devices(changes, model, now),
+    accessTokens: new AccessTokens(changes, model, adminToken, now),
+    principalLimits: new PrincipalLimits(config.limits, model),
+    watch,
+    knownNetworks: new KnownNetworks(),
+    denials,
+  };
+}
+
+/**
+ * The first administrator's token, configured or generated at the first start (CONTRACT 1, first admin).
+ *
+ * The log names its file, and never shows the token.
+ */
+async function firstAdminToken(
+  { config, log, now }: Foundation,
+  { audit }: Storage,
+): Promise<string> {
+  if (config.adminToken !== undefined) return config.adminToken;
+  const file = join(config.dataDir, 'admin.token');
+  return loadSecret(file, async () => {
+    await audit.record([firstTokenEntry(now())]);
+    log.info({ file }, "generated the first administrator's token");
+  });
+}

@@ -1,0 +1,87 @@
+import type { Logger } from 'pino';
+import type { Config } from '../config/schema.js';
+import type { HttpListener } from '../http/listener.js';
+import { createStandingByListener } from '../http/standing-by.js';
+import type { BoundAddress } from '../network/listen.js';
+import type { LeaseState } from '../store/lease.js';
+import { explained, readTls } from './listening.js';
+
+const STORE_IS_AWAY =
+  'This gateway stands by: the store does not answer, so that it cannot know whether another serves.';
+
+/** What a gateway shows the world while another serves. */
+export class StandingBy {
+  readonly #config: Config;
+  readonly #log: Logger;
+  readonly #listeners: HttpListener[] = [];
+  #opening: Promise<void> | undefined;
+  #reason = STORE_IS_AWAY;
+  #holder: string | undefined;
+
+  constructor(config: Config, log: Logger) {
+    this.#config = config;
+    this.#log = log;
+  }
+
+  /**
+   * Opens the listeners of HTTP, unless they are open.
+   *
+   * @throws GatewayError `start-failed` when an address cannot be bound
+   */
+  async open(): Promise<void> {
+    this.#opening ??= this.#open();
+    await this.#opening;
+  }
+
+  /** Says who serves, and logs it when it is another than before. */
+  tell(state: LeaseState | undefined): void {
+    if (state === undefined) {
+      this.#reason = STORE_IS_AWAY;
+      return;
+    }
+    const { holder, epoch } = state;
+    this.#reason = `This gateway stands by: ${holder} serves the site.`;
+    if (holder === this.#holder) return;
+    this.#holder = holder;
+    this.#log.info({ holder, epoch }, 'another gateway serves the site of this store');
+  }
+
+  /** Frees the addresses for the gateway. */
+  async close(): Promise<void> {
+    // A failed opening has freed them, and whoever opened knows why.
+    await this.#opening?.catch(() => undefined);
+    await this.#free();
+  }
+
+  async #open(): Promise<void> {
+    const { http, tls } = this.#config;
+    const listen = explained(this.#listen, 'http');
+    try {
+      const addresses: Record<string, BoundAddress> = { http: await listen(http.host, http.port) };
+      if (tls !== undefined) {
+        const texts = await readTls(tls.certFile, tls.keyFile);
+        addresses['https'] = await listen(tls.host, http.tlsPort, texts);
+      }
+      this.#log.info({ addresses }, 'gateway standing by');
+    } catch (error) {
+      await this.#free();
+      throw error;
+    }
+  }
+
+  async #free(): Promise<void> {
+    await Promise.all(this.#listeners.splice(0).map((listener) => listener.stop(0)));
+    this.#opening = undefined;
+  }
+
+  readonly #listen = (
+    host: string,
+    port: number,
+    tls?: { readonly cert: string; readonly key: string },
+  ): Promise<BoundAddress> => {
+    const reason = () => this.#reason;
+    const listener = createStandingByListener({ host, port, tls, reason, log: this.#log });
+    this.#listeners.push(listener);
+    return listener.start();
+  };
+}

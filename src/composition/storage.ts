@@ -1,0 +1,289 @@
+import { join } from 'node:path';
+import createBrokerStorage, { type RedisPersistence } from 'aedes-persistence-redis';
+import type { Redis } from 'ioredis';
+import { isEmbeddedStore } from '../config/store-schema.js';
+import { repeat } from '../repeat.js';
+import { runRetention } from '../retention-schedule.js';
+import type { AlarmFinder } from '../site/alarm-states.js';
+import { Losses } from '../site/losses.js';
+import { StoreHeadroom } from '../site/store-headroom.js';
+import { AlarmFinderRedis } from '../store/alarm-finder-redis.js';
+import { AlarmHistoryRedis } from '../store/alarm-history-redis.js';
+import { AlarmRetention } from '../store/alarm-retention.js';
+import { AppendOnlyWatch } from '../store/append-only-watch.js';
+import { AuditArchive } from '../store/audit/archive.js';
+import { AuditArchiver } from '../store/audit/archiver.js';
+import { AuditArchiveFaults } from '../store/audit/faults.js';
+import { AuditRecords } from '../store/audit/records.js';
+import { AuditRetention } from '../store/audit/retention.js';
+import { AuditTrailRedis } from '../store/audit/trail-redis.js';
+import { BridgeRegisterRedis } from '../store/bridge-register-redis.js';
+import { CarryOver } from '../store/carry-over.js';
+import { ClockStoreRedis } from '../store/clock-store-redis.js';
+import { connectManagementRedis, connectRedis, untilReady } from '../store/connection.js';
+import { DeadLetterStoreRedis } from '../store/dead-letter-store-redis.js';
+import { DiskMonitor } from '../store/disk-monitor.js';
+import { defaultMaxMemoryBytes } from '../store/embedded-memory.js';
+import { EmbeddedRedis } from '../store/embedded-redis.js';
+import { InvalidPublishStoreRedis } from '../store/invalid-publish-store-redis.js';
+import { Keys } from '../store/keys.js';
+import { LogStore } from '../store/log-store.js';
+import { LossFile } from '../store/loss-file.js';
+import { LossWatch } from '../store/loss-watch.js';
+import { MemoryMonitor } from '../store/memory-monitor.js';
+import { PresenceStoreRedis } from '../store/presence-store-redis.js';
+import { RetainedMonitor } from '../store/retained-monitor.js';
+import { RetainedTopicsRedis } from '../store/retained-topics-redis.js';
+import { checkServer, checkSettings } from '../store/server-check.js';
+import { SessionStoreRedis } from '../store/session-store-redis.js';
+import { SiteStoreRedis } from '../store/site-store-redis.js';
+import { StoreMonitor } from '../store/store-monitor.js';
+import { WitnessFile } from '../store/store-witness.js';
+import { guardWrites } from '../store/write-guard.js';
+import type { Foundation } from './foundation.js';
+import { openReplicas } from './replicating.js';
+import { addressOfStore } from './store-place.js';
+
+const MANAGEMENT_READY_TIMEOUT_MS = 10_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const RETENTION_INTERVAL_MS = HOUR_MS;
+const ARCHIVE_INTERVAL_MS = 60_000;
+/** In less time than telemetry can fill what the last check left for alarms alone. */
+const DISK_INTERVAL_MS = 250;
+const RETAINED_INTERVAL_MS = 1_000;
+const FILES_INTERVAL_MS = 1_000;
+const LOSSES_INTERVAL_MS = 1_000;
+const SETTINGS_INTERVAL_MS = 30_000;
+const MIB = 1024 * 1024;
+/** Sizes of the audit trail: in the store's memory, and of a file before it is compressed. */
+const MAX_KEPT_BYTES = MIB / 2;
+const SEGMENT_BYTES = MIB / 4;
+/** A second's work, with parsing, on a slow box. */
+const MAX_SEGMENTS_PER_PAGE = 24;
+
+/** What to do about a store whose memory is nearly full. */
+const ADVICE_OF_EMBEDDED =
+  'give the machine more memory, or raise redis.maxMemoryBytes, or shorten history.retentionDays';
+const ADVICE_OF_SERVER = 'raise maxmemory of the server, or shorten history.retentionDays';
+
+/** Everything stored, over as many connections as must not wait for each other. */
+export interface Storage {
+  readonly site: SiteStoreRedis;
+  readonly headroom: StoreHeadroom;
+  readonly memory: MemoryMonitor;
+  readonly logs: LogStore;
+  readonly history: AlarmHistoryRedis;
+  /** @param devicesOf the ids of the devices that are in a location */
+  readonly alarmFinder: (devicesOf: (locationId: string) => readonly string[]) => AlarmFinder;
+  readonly audit: AuditTrailRedis;
+  readonly losses: Losses;
+  /** Tells the store from one that was emptied or replaced; empty while that is unknown. */
+  readonly identity: () => string;
+  readonly sessions: SessionStoreRedis;
+  readonly presence: PresenceStoreRedis;
+  readonly invalidPublishes: InvalidPublishStoreRedis;
+  readonly deadLetters: DeadLetterStoreRedis;
+  readonly bridgeRegister: BridgeRegisterRedis;
+  /** Wills, retained messages and incoming QoS 2, as Aedes' own Redis persistence keeps them. */
+  readonly broker: RedisPersistence;
+  readonly retainedTopics: RetainedTopicsRedis;
+  /**
+   * Starts removing old alarms and audit records.
+   *
+   * @param unackedFrom the first alarm above the lowest ack floor
+   */
+  readonly startRetention: (unackedFrom: () => number) => void;
+  /** Has each write wait for `redis.replicas` from now on: before, nothing is acknowledged to anybody. */
+  readonly startConfirming: () => void;
+}
+
+/** Connects to the configured store, or else starts the embedded one. */
+export async function openStorage(options: Foundation): Promise<Storage> {
+  const { config, log, health, releasers, elapsed, steady } = options;
+  const headroom = new StoreHeadroom();
+  const embedded = await startEmbedded(options);
+  const keys = new Keys(config.site);
+  const socketPath = embedded?.socketPath;
+  const place = options.store?.address ?? addressOfStore({ ...options, keys, socketPath });
+  const guard = options.store?.tenure;
+  const connections: Redis[] = [];
+  const replicas = openReplicas(options, keys);
+  const opened = (redis: Redis, isRepeating = true): Redis => {
+    connections.push(redis);
+    const confirmed = replicas?.confirmation(redis, isRepeating);
+    if (guard !== undefined || confirmed !== undefined) guardWrites(redis, { ...guard, confirmed });
+    return redis;
+  };
+  releasers.add(() => {
+    for (const redis of connections) redis.disconnect();
+  });
+  const writer = opened(connectRedis({ ...place, name: 'alarms' }));
+  const monitor = new StoreMonitor(writer, health, elapsed);
+  monitor.start();
+  releasers.add(() => monitor.stop());
+  for (const warning of await checkServer(writer, config.redis.cluster !== undefined))
+    log.warn(warning);
+  const reader = opened(connectRedis({ ...place, name: 'backlog' }));
+  const state = opened(connectRedis({ ...place, name: 'state' }));
+  const broker = opened(connectRedis({ ...place, name: 'broker', keyPrefix: keys.brokerPrefix }));
+  const management = opened(connectManagementRedis({ ...place, name: 'management' }), false);
+  await untilReady(management, MANAGEMENT_READY_TIMEOUT_MS);
+  // The carry-over comes before any other read or write.
+  await new CarryOver(state, keys, log).run();
+  const memory = await startServerWatches(management, keys, headroom, options);
+  if (embedded !== undefined) watchEmbedded(embedded, management, headroom, options);
+  await steady.resume(new ClockStoreRedis(state, management, keys, log));
+  releasers.add(() => steady.suspend());
+  const archive = await startArchive(state, keys, options);
+  const records = new AuditRecords(keys);
+  const audit = new AuditTrailRedis({
+    ...{ redis: management, keys, records, archive, log },
+    maxSegmentsPerPage: MAX_SEGMENTS_PER_PAGE,
+  });
+  const { losses, identity } = await watchForLosses(management, keys, audit, options);
+  return {
+    ...{ headroom, memory },
+    site: new SiteStoreRedis(management, keys, records, options.store?.ahead),
+    logs: new LogStore(writer, reader, keys, log, headroom),
+    history: new AlarmHistoryRedis(management, keys, log),
+    alarmFinder: (devicesOf) => new AlarmFinderRedis(management, keys, devicesOf),
+    audit,
+    losses,
+    identity,
+    sessions: new SessionStoreRedis(state, keys),
+    presence: new PresenceStoreRedis(state, broker, keys),
+    invalidPublishes: new InvalidPublishStoreRedis({
+      ...{ redis: state, management, keys, headroom },
+      maxPerLocation: config.rejected.maxPerLocation,
+    }),
+    deadLetters: new DeadLetterStoreRedis(management, keys),
+    bridgeRegister: new BridgeRegisterRedis(management, keys, records),
+    broker: createBrokerStorage({ conn: broker }),
+    retainedTopics: new RetainedTopicsRedis(broker),
+    startRetention: (unackedFrom) => startRetention(state, keys, archive, unackedFrom, options),
+    startConfirming: () => {
+      if (replicas === undefined) return;
+      const trial = connectManagementRedis({ ...place, name: 'replicas' });
+      if (guard !== undefined) guardWrites(trial, guard);
+      releasers.add(() => trial.disconnect());
+      releasers.add(replicas.start(trial));
+    },
+  };
+}
+
+/** Starts watching for later changes to a suitable server. */
+async function startServerWatches(
+  redis: Redis,
+  keys: Keys,
+  headroom: StoreHeadroom,
+  { config, log, health, releasers }: Foundation,
+): Promise<MemoryMonitor> {
+  releasers.add(repeat(() => checkSettings(redis, health), SETTINGS_INTERVAL_MS));
+  const isOurs = isEmbeddedStore(config.redis);
+  const advice = isOurs ? ADVICE_OF_EMBEDDED : ADVICE_OF_SERVER;
+  const memory = new MemoryMonitor({ redis, health, headroom, log, advice });
+  // A store that has gone away again does not keep the gateway from starting.
+  await memory.check().catch(() => undefined);
+  releasers.add(
+    repeat(
+      () => memory.check(),
+      () => memory.pauseMs,
+    ),
+  );
+  const retained = new RetainedMonitor({
+    ...{ redis, key: keys.retained, health, headroom },
+    maxBytes: config.limits.total.retainedBytes,
+    storeBytes: () => memory.memory.maxBytes,
+  });
+  releasers.add(repeat(() => retained.check(), RETAINED_INTERVAL_MS));
+  return memory;
+}
+
+/** Starts watching for losses, after finding those from before the start. */
+async function watchForLosses(
+  redis: Redis,
+  keys: Keys,
+  audit: AuditTrailRedis,
+  { config, log, health, releasers, now }: Foundation,
+): Promise<Pick<Storage, 'losses' | 'identity'>> {
+  const store = new LossFile(join(config.dataDir, 'losses.json'), log);
+  const losses = new Losses({ store, audit, health, log, now });
+  await losses.load();
+  const file = new WitnessFile(join(config.dataDir, 'store-witness.json'), config.site, log);
+  const watch = new LossWatch({
+    ...{ redis, keys, file, losses, log, now },
+    intervalMs: LOSSES_INTERVAL_MS,
+  });
+  await watch.start();
+  releasers.add(() => watch.stop());
+  return { losses, identity: () => watch.identity };
+}
+
+/** Starts moving audit records to the disk before they take too much memory. */
+async function startArchive(
+  redis: Redis,
+  keys: Keys,
+  { config, log, health, releasers }: Foundation,
+): Promise<AuditArchive> {
+  const faults = new AuditArchiveFaults(health, log);
+  const archive = new AuditArchive(join(config.dataDir, 'audit'), faults);
+  const archiver = new AuditArchiver({
+    ...{ redis, keys, archive, faults, log },
+    intervalMs: ARCHIVE_INTERVAL_MS,
+    maxKeptBytes: MAX_KEPT_BYTES,
+    segmentBytes: SEGMENT_BYTES,
+  });
+  await archiver.start();
+  releasers.add(() => archiver.stop());
+  return archive;
+}
+
+/** Starts removing old alarms and audit records. */
+function startRetention(
+  redis: Redis,
+  keys: Keys,
+  archive: AuditArchive,
+  unackedFrom: () => number,
+  options: Foundation,
+): void {
+  const { config, log, releasers, steady } = options;
+  const { now } = steady;
+  const alarms = new AlarmRetention({
+    ...{ redis, keys, now, unackedFrom },
+    maxAgeMs: config.history.retentionDays * DAY_MS,
+  });
+  const records = new AuditRetention({
+    ...{ redis, keys, archive, now },
+    maxAgeMs: config.audit.retentionDays * DAY_MS,
+  });
+  const intervalMs = RETENTION_INTERVAL_MS;
+  releasers.add(runRetention(alarms, { what: 'alarms', intervalMs, log }));
+  releasers.add(runRetention(records, { what: 'audit records', intervalMs, log }));
+}
+
+async function startEmbedded(options: Foundation): Promise<EmbeddedRedis | undefined> {
+  const { config, log, releasers, searchPath } = options;
+  if (!isEmbeddedStore(config.redis)) return undefined;
+  const embedded = new EmbeddedRedis({
+    dataDir: config.dataDir,
+    maxMemoryBytes: config.redis.maxMemoryBytes ?? defaultMaxMemoryBytes(),
+    ...{ log, searchPath },
+  });
+  releasers.addLimited(() => embedded.stop());
+  await embedded.start();
+  return embedded;
+}
+
+/** Starts watching what the embedded store has on the disk. */
+function watchEmbedded(
+  { directory }: EmbeddedRedis,
+  redis: Redis,
+  headroom: StoreHeadroom,
+  { config, log, health, releasers }: Foundation,
+): void {
+  const disk = new DiskMonitor(config.dataDir, health, headroom);
+  releasers.add(repeat(() => disk.check(), DISK_INTERVAL_MS));
+  const files = new AppendOnlyWatch({ redis, directory, health, log });
+  releasers.add(repeat(() => files.check(), FILES_INTERVAL_MS));
+}

@@ -1,0 +1,297 @@
+import { Histogram } from 'prom-client';
+import type { Deliveries, Durations } from '../delivery/deliveries.js';
+import { LOG_NAMES } from '../delivery/log-entry.js';
+import type { ConsumingSession } from '../delivery/session.js';
+import type { Sessions } from '../delivery/sessions.js';
+import type { InvalidPublishes } from '../ingest/invalid-publishes.js';
+import type { BridgeStatus } from '../site/bridge-list.js';
+import type { Health } from '../site/health.js';
+import type { StoreHeadroom } from '../site/store-headroom.js';
+import type { StoreMemory } from '../store/memory-monitor.js';
+import { type Labels, labelValue, oncePerScrape, type Sample, Scraped } from './scraped.js';
+
+export interface MetricsSources {
+  readonly deliveries: Deliveries;
+  /** `withConsumers`: the sessions whose consumers have metrics. */
+  readonly sessions: Pick<Sessions, 'count' | 'withConsumers'>;
+  readonly exceededQuotas: () => readonly Counted[];
+  readonly invalid: InvalidPublishes;
+  readonly version: string;
+  /** Undefined where there is no lease. */
+  readonly leaseEpoch: number | undefined;
+  readonly devicesOnline: () => number;
+  readonly health: Health;
+  readonly connections: () => number;
+  readonly unstoredBytes: () => number;
+  readonly unkeptPublishes: () => number;
+  readonly slowedPrincipals: () => number;
+  readonly heldBack: () => number;
+  readonly lostDenials: () => number;
+  readonly storeMemory: () => StoreMemory;
+  readonly notStored: Pick<StoreHeadroom, 'notStored'>;
+  readonly bridges: () => Promise<BridgeStatus[]>;
+}
+
+type Counted = readonly [value: string, count: number];
+
+/** Of an HTTP request, in seconds: from a look into memory to a page of a long history. */
+const REQUEST_BUCKETS = [0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
+/** Consumers with series of their own; a scrape must not hold up alarms (FINDINGS S7). */
+const MAX_CONSUMERS = 250;
+/** What became of an accepted message: each is in one of these states. */
+const STATES = ['delivered', 'queued', 'expired', 'dropped'] as const;
+
+/** The metrics of `/metrics`, read where they are counted, when they are asked for. */
+export class Metrics extends Scraped {
+  readonly requestDurations: Histogram<'method' | 'route' | 'status'>;
+
+  constructor(sources: MetricsSources) {
+    super();
+    this.addProcess();
+    this.#addConsumers(sources);
+    this.#addAlarms(sources.deliveries);
+    this.#addLimits(sources);
+    this.#addGateway(sources);
+    this.#addBridges(sources);
+    this.requestDurations = new Histogram({
+      name: 'gateway_http_request_duration_seconds',
+      help: 'From the head of a request to the beginning of its answer',
+      labelNames: ['method', 'route', 'status'],
+      buckets: REQUEST_BUCKETS,
+      registers: [this.registry],
+    });
+  }
+
+  /** For every consumer and log `accepted = delivered + queued + expired + dropped` (CONTRACT 4.6). */
+  #addConsumers({ sessions }: MetricsSources): void {
+    const all = oncePerScrape(() => rankedConsumers(sessions.withConsumers()));
+    const of = (state: (typeof STATES)[number] | 'accepted') => () =>
+      all().shown.flatMap(({ session: { clientId, consumer }, principal }) =>
+        LOG_NAMES.map((log): Sample => {
+          return [consumer.cursors[log][state], { consumer: clientId, log, ...principal }];
+        }),
+      );
+    const labels = ['consumer', 'log', 'principal'];
+    this.counter(
+      'gateway_consumer_accepted_total',
+      'Messages accepted for a consumer',
+      of('accepted'),
+      labels,
+    );
+    this.counter(
+      'gateway_consumer_delivered_total',
+      'Messages that a consumer has acknowledged',
+      of('delivered'),
+      labels,
+    );
+    this.gauge(
+      'gateway_consumer_queued',
+      'Messages that wait for a consumer or are in flight to it',
+      of('queued'),
+      labels,
+    );
+    this.counter(
+      'gateway_consumer_expired_total',
+      'Messages that left the backlog of a consumer because of their age',
+      of('expired'),
+      labels,
+    );
+    this.counter(
+      'gateway_consumer_dropped_total',
+      'Messages that left the backlog of a consumer because of its bounds, or as dead letters',
+      of('dropped'),
+      labels,
+    );
+    // A gauge: whose messages are in the sum changes with the backlogs.
+    this.gauge(
+      'gateway_other_consumers_messages',
+      `Messages accepted for all consumers but the ${MAX_CONSUMERS} with the largest backlogs`,
+      () =>
+        LOG_NAMES.flatMap((log) =>
+          STATES.map((state): Sample => {
+            const counts = all().others.map(({ consumer }) => consumer.cursors[log][state]);
+            return [counts.reduce((sum, count) => sum + count, 0), { log, state }];
+          }),
+        ),
+      ['log', 'state'],
+    );
+  }
+
+  #addAlarms({ alarmFigures, tails }: Deliveries): void {
+    const { counts, untilRecorded, untilSent } = alarmFigures;
+    this.counter(
+      'gateway_alarms_total',
+      'Alarms recorded, by kind',
+      () => byLabel('kind', counts),
+      ['kind'],
+    );
+    this.#durations(
+      'gateway_alarm_record_duration_seconds',
+      'From the receipt of an alarm to its record',
+      untilRecorded,
+    );
+    this.#durations(
+      'gateway_alarm_first_delivery_duration_seconds',
+      'From the receipt of an alarm until it was first sent to a subscriber or bridge',
+      untilSent,
+    );
+    this.gauge(
+      'gateway_log_last_sequence',
+      'The number of the newest entry of a log',
+      () => LOG_NAMES.map((log): Sample => [tails[log].last, { log }]),
+      ['log'],
+    );
+  }
+
+  #durations(name: string, help: string, durations: Durations): void {
+    const bounds = durations.counts.slice(1).map((_, exponent) => 2 ** exponent / 1000);
+    this.histogram(name, help, () => ({
+      counts: durations.counts,
+      bounds,
+      sum: durations.sumMs / 1000,
+    }));
+  }
+
+  #addGateway(sources: MetricsSources): void {
+    const { health, sessions, version, storeMemory, leaseEpoch } = sources;
+    this.gauge(
+      'gateway_build_info',
+      'Always 1; the version is a label',
+      () => [[1, { version, node_version: process.version }]],
+      ['version', 'node_version'],
+    );
+    this.gauge('gateway_devices_online', 'Devices with a connection', sources.devicesOnline);
+    this.gauge('gateway_connections', 'MQTT connections and event streams', sources.connections);
+    this.gauge('gateway_sessions', 'Sessions, persistent or not', () => sessions.count);
+    this.gauge('gateway_faults', 'Present faults', () => health.faults().length);
+    this.#addStore(storeMemory, leaseEpoch);
+  }
+
+  #addStore(memory: () => StoreMemory, leaseEpoch: number | undefined): void {
+    const used = "The store's memory, as it counts against its limit";
+    this.gauge('gateway_store_memory_bytes', used, () => memory().usedBytes);
+    const limit = "The limit of the store's memory (maxmemory), 0 without one";
+    this.gauge('gateway_store_memory_limit_bytes', limit, () => memory().maxBytes);
+    if (leaseEpoch === undefined) return;
+    this.gauge('gateway_lease_epoch', 'How often the lease was taken', () => leaseEpoch);
+  }
+
+  #addLimits(sources: MetricsSources): void {
+    this.gauge(
+      'gateway_unstored_bytes',
+      'Estimated memory of publishes on their way to the store',
+      sources.unstoredBytes,
+    );
+    this.counter(
+      'gateway_unkept_publishes_total',
+      'Publishes that found no room while the store was away',
+      sources.unkeptPublishes,
+    );
+    this.gauge(
+      'gateway_slowed_principals',
+      'Devices and access tokens that are read later than they send, because a limit is reached',
+      sources.slowedPrincipals,
+    );
+    this.counter(
+      'gateway_held_back_total',
+      'How often a connection was not read at once because a limit was reached',
+      sources.heldBack,
+    );
+    this.counter(
+      'gateway_lost_denials_total',
+      'Denials and failed logins whose record found no room while the store was away',
+      sources.lostDenials,
+    );
+    this.counter(
+      'gateway_quota_exceeded_total',
+      'How often a quota was exceeded',
+      () => byLabel('quota', sources.exceededQuotas()),
+      ['quota'],
+    );
+    this.counter(
+      'gateway_not_stored_total',
+      'What was not stored, to leave the room to alarms, by kind',
+      () => byLabel('kind', sources.notStored.notStored),
+      ['kind'],
+    );
+    this.counter(
+      'gateway_invalid_publishes_total',
+      'Invalid publishes, by reason',
+      () => byLabel('reason', sources.invalid.counts),
+      ['reason'],
+    );
+  }
+
+  /** Metrics of bridges beside the counts of their consumers, which are above. */
+  #addBridges(sources: MetricsSources): void {
+    const bridges = oncePerScrape(sources.bridges);
+    const each = (samplesOf: (bridge: BridgeStatus) => readonly Sample[]) => async () =>
+      (await bridges()).flatMap((bridge) =>
+        samplesOf(bridge).map(
+          ([value, labels]): Sample => [value, { bridge: bridge.name, ...labels }],
+        ),
+      );
+    const time = (timeMs: number | null, labels?: Labels): Sample[] =>
+      timeMs === null ? [] : [[timeMs / 1000, labels]];
+    this.gauge(
+      'gateway_bridge_connected',
+      '1 while the bridge is connected',
+      each(({ connected }) => [[connected ? 1 : 0]]),
+      ['bridge'],
+    );
+    this.gauge(
+      'gateway_bridge_connected_timestamp_seconds',
+      'Unix time of the connection',
+      each(({ connectedSinceMs }) => time(connectedSinceMs)),
+      ['bridge'],
+    );
+    this.gauge(
+      'gateway_bridge_last_acknowledged_timestamp_seconds',
+      'Unix time at which the upstream last acknowledged a message',
+      each(({ lastAcknowledgedAtMs }) => time(lastAcknowledgedAtMs)),
+      ['bridge'],
+    );
+    this.gauge(
+      'gateway_bridge_oldest_queued_timestamp_seconds',
+      'Unix time at which the oldest queued message was received',
+      each(({ oldestQueuedAtMs }) => time(oldestQueuedAtMs)),
+      ['bridge'],
+    );
+    this.counter(
+      'gateway_bridge_dropped_total',
+      'Expired and dropped messages, by reason',
+      each(({ dropped }) => byLabel('reason', Object.entries(dropped))),
+      ['bridge', 'reason'],
+    );
+    this.gauge(
+      'gateway_bridge_last_error_timestamp_seconds',
+      'Unix time of the last failure, by kind, even if it is over',
+      each(({ lastError }) =>
+        time(lastError?.atMs ?? null, { kind: labelValue(lastError?.kind ?? '') }),
+      ),
+      ['bridge', 'kind'],
+    );
+  }
+}
+
+function byLabel(label: string, counted: Iterable<Counted>): Sample[] {
+  return Array.from(counted, ([value, count]) => [count, { [label]: labelValue(value) }]);
+}
+
+/** Consumers with their labels, the largest backlogs first, and those beyond the bound. */
+function rankedConsumers(sessions: readonly ConsumingSession[]) {
+  const byBacklog = sessions.toSorted((one, other) => weightOf(other) - weightOf(one));
+  // Principals may have the same client id: all but the first bear their names.
+  const first = new Map(sessions.toReversed().map((session) => [session.clientId, session]));
+  const shown = byBacklog.slice(0, MAX_CONSUMERS).map((session) => {
+    const principal: Labels = { principal: session.owner.key };
+    return { session, principal: first.get(session.clientId) === session ? {} : principal };
+  });
+  return { shown, others: byBacklog.slice(MAX_CONSUMERS) };
+}
+
+/** The backlog of a session; of a bridge, which is never left out, more than any. */
+function weightOf({ owner, consumer: { cursors } }: ConsumingSession): number {
+  if (owner.isKept === true) return Number.MAX_SAFE_INTEGER;
+  return cursors.alarms.queued + cursors.messages.queued;
+}

@@ -1,0 +1,47 @@
+import type { Server } from 'node:net';
+import type { Logger } from 'pino';
+import { GatewayError } from '../errors.js';
+
+/**
+ * Connections that the kernel completes ahead of us; it cuts the number to `net.core.somaxconn`.
+ *
+ * Beyond Node's 511 it drops handshakes when all devices of a box reconnect at once, and each of these
+ * comes again seconds later (FINDINGS R3).
+ */
+const LISTEN_BACKLOG = 65_535;
+
+export interface BoundAddress {
+  readonly address: string;
+  readonly port: number;
+}
+
+export interface ListenOptions {
+  readonly protocol: 'mqtt' | 'mqtts' | 'http' | 'https';
+  readonly host: string;
+  /** The port; 0 picks a free one. */
+  readonly port: number;
+  readonly log: Logger;
+}
+
+/** @throws GatewayError `start-failed` when the address cannot be bound */
+export function listen(server: Server, options: ListenOptions): Promise<BoundAddress> {
+  const { protocol, host, port, log } = options;
+  const place = `${protocol}://${host}:${port}`;
+  return new Promise((resolve, reject) => {
+    server.once('error', (error) => {
+      const reason = 'code' in error ? String(error.code) : error.message;
+      const detail = `Cannot listen on ${place}: ${reason}.`;
+      reject(new GatewayError('start-failed', detail, { cause: error }));
+    });
+    server.listen({ host, port, backlog: LISTEN_BACKLOG }, () => {
+      server.removeAllListeners('error');
+      server.on('error', (error) => log.error({ part: protocol, err: error }, 'listener failed'));
+      const bound = server.address();
+      if (bound === null || typeof bound === 'string') {
+        reject(new GatewayError('start-failed', `${place} is not a TCP address.`));
+      } else {
+        resolve({ address: bound.address, port: bound.port });
+      }
+    });
+  });
+}

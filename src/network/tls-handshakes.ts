@@ -1,0 +1,171 @@
+import { constants } from 'node:crypto';
+import type { Socket } from 'node:net';
+import {
+  createSecureContext,
+  type SecureContext,
+  type SecureContextOptions,
+  TLSSocket,
+} from 'node:tls';
+import type { Logger } from 'pino';
+import { networkOf } from '../domain/addresses.js';
+import { readClientHello } from './client-hello.js';
+import type { ProcessorShare, ShareUser } from './processor-share.js';
+
+/**
+ * TLS 1.3, and of TLS 1.2 only suites with forward secrecy and authenticated encryption (RFC 9325, 4.2):
+ * ECDSA before RSA, AES-128 before the slower ones, for a box has a small processor. For the same reason it
+ * has the two groups that are fast, and makes no second handshake on a connection.
+ */
+const SECURE_TLS: SecureContextOptions = {
+  minVersion: 'TLSv1.2',
+  honorCipherOrder: true,
+  secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+  ecdhCurve: 'X25519:prime256v1',
+  ciphers: [
+    ...['TLS_AES_128_GCM_SHA256', 'TLS_AES_256_GCM_SHA384', 'TLS_CHACHA20_POLY1305_SHA256'],
+    ...['ECDHE-ECDSA-AES128-GCM-SHA256', 'ECDHE-RSA-AES128-GCM-SHA256'],
+    ...['ECDHE-ECDSA-AES256-GCM-SHA384', 'ECDHE-RSA-AES256-GCM-SHA384'],
+    ...['ECDHE-ECDSA-CHACHA20-POLY1305', 'ECDHE-RSA-CHACHA20-POLY1305'],
+  ].join(':'),
+};
+
+/** Node's default is two minutes. */
+const HANDSHAKE_TIMEOUT_MS = 10_000;
+/** Handshakes whose signature is made after their turn, at a moment of the clients' choice. */
+const MAX_LATER = 4;
+const RETRY_MS = 100;
+
+export interface TlsHandshakesOptions {
+  /** PEM texts. */
+  readonly tls: { readonly cert: string | Buffer; readonly key: string | Buffer };
+  /** Protocols for ALPN. */
+  readonly protocols?: string[];
+  readonly turns: ProcessorShare;
+  /** Whether the address may begin a handshake now; counts it if so. */
+  readonly admits: (address: string) => boolean;
+  /** Timeout of a handshake and of what it waits for, ten seconds by default. */
+  readonly handshakeTimeoutMs?: number | undefined;
+  readonly log: Logger;
+}
+
+/**
+ * Makes TLS connections of accepted ones, each when its turn comes.
+ *
+ * A handshake costs milliseconds of the processor, and anybody can ask for one (FINDINGS S4). One that waits
+ * costs a socket, until its timeout.
+ */
+export class TlsHandshakes {
+  readonly #options: TlsHandshakesOptions;
+  readonly #context: SecureContext;
+  /** Those whose signature is made later. */
+  readonly #later = new Set<TLSSocket>();
+
+  constructor(options: TlsHandshakesOptions) {
+    this.#options = options;
+    this.#context = createSecureContext({ ...SECURE_TLS, ...options.tls });
+  }
+
+  /** Begins a handshake when it is due. The socket is closed if that fails. */
+  accept(socket: Socket, onSecure: (secured: TLSSocket) => void): void {
+    const address = socket.remoteAddress ?? 'unknown';
+    const { turns, admits, handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS } = this.#options;
+    const timeout = setTimeout(() => socket.destroy(), handshakeTimeoutMs);
+    const begin = (hello: Buffer, isLater: boolean) => {
+      if (isLater && this.#later.size >= MAX_LATER) return false;
+      if (!admits(address)) return false;
+      // TLSSocket takes what the socket has read, and reads on by itself.
+      socket.unshift(hello);
+      this.#begin(socket, address, isLater, (secured) => {
+        clearTimeout(timeout);
+        onSecure(secured);
+      });
+      return true;
+    };
+    const waiting = new WaitingHandshake(socket, networkOf(address), turns, begin);
+    socket.once('close', () => {
+      clearTimeout(timeout);
+      turns.leave(waiting);
+    });
+  }
+
+  #begin(
+    socket: Socket,
+    address: string,
+    isLater: boolean,
+    onSecure: (secured: TLSSocket) => void,
+  ): void {
+    const { protocols: ALPNProtocols, log } = this.#options;
+    const secured = new TLSSocket(socket, {
+      ...{ isServer: true, secureContext: this.#context },
+      ...(ALPNProtocols && { ALPNProtocols }),
+    });
+    const fail = (error: Error) => {
+      log.info({ address, reason: reasonOf(error) }, 'TLS handshake failed');
+      socket.destroy();
+    };
+    secured.once('error', fail);
+    secured.once('secure', () => {
+      secured.off('error', fail);
+      onSecure(secured);
+    });
+    if (!isLater) return;
+    this.#later.add(secured);
+    const done = () => this.#later.delete(secured);
+    secured.once('secure', done);
+    secured.once('close', done);
+  }
+}
+
+/** The reason in words: OpenSSL's message is a line of its source code with a line break. */
+function reasonOf(error: Error): string {
+  if ('reason' in error && typeof error.reason === 'string') return error.reason;
+  return 'code' in error ? String(error.code) : error.message;
+}
+
+/** A connection whose ClientHello is awaited, and which then waits for its turn. */
+class WaitingHandshake implements ShareUser {
+  readonly line: string;
+  readonly kind = 'handshake';
+  readonly #socket: Socket;
+  readonly #turns: ProcessorShare;
+  readonly #begin: (hello: Buffer, isLater: boolean) => boolean;
+  #hello = Buffer.alloc(0);
+  #isLater = false;
+
+  /** @param begin begins the handshake if that is allowed now; returns whether it was */
+  constructor(
+    socket: Socket,
+    network: string,
+    turns: ProcessorShare,
+    begin: (hello: Buffer, isLater: boolean) => boolean,
+  ) {
+    // Whoever asks for handshakes does not hold up the requests of others in the network.
+    this.line = `TLS of ${network}`;
+    this.#socket = socket;
+    this.#turns = turns;
+    this.#begin = begin;
+    socket.on('readable', this.#read);
+    socket.once('end', this.#end);
+  }
+
+  takeTurn(): void {
+    if (this.#socket.destroyed) return;
+    if (this.#begin(this.#hello, this.#isLater)) return;
+    setTimeout(() => this.#turns.want(this), RETRY_MS);
+  }
+
+  /** The handshake's costly part falls into its turn only with the whole ClientHello at hand. */
+  readonly #read = () => {
+    const bytes: unknown = this.#socket.read();
+    if (!(bytes instanceof Buffer)) return;
+    this.#hello = Buffer.concat([this.#hello, bytes]);
+    const state = readClientHello(this.#hello);
+    if (state === 'incomplete') return;
+    this.#isLater = state === 'later';
+    this.#socket.off('readable', this.#read);
+    this.#socket.off('end', this.#end);
+    this.#turns.want(this);
+  };
+
+  readonly #end = () => this.#socket.destroy();
+}

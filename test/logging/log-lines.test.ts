@@ -1,0 +1,103 @@
+import { expect, it } from 'vitest';
+import { SUBJECT_FIELDS } from '../../src/logging/log.js';
+import { callsOf, codeOf, LOG_CALL, messagesOf, sourcesIn } from '../docs/program-texts.js';
+
+/** Their log is one of a bridge, `log.child({ bridge })`. */
+const OF_A_BRIDGE = ['bridge', 'bridge-report', 'dead-letters', 'inbound'].map(
+  (name) => `src/bridge/${name}.ts`,
+);
+
+/**
+ * Lines that no client, device, token holder, HTTP client or upstream can cause as often as it likes.
+ */
+const NOT_BY_STRANGERS: ReadonlySet<string> = new Set([
+  // At a start, a stop, or a reload.
+  'warning',
+  'gateway ready',
+  'gateway standing by',
+  'took the lease of the store',
+  'another gateway serves the site of this store',
+  'lost the lease to another gateway, stopping to serve',
+  'the store refuses the lease',
+  'failed to leave the lease',
+  'gateway stopping',
+  'gateway stopped',
+  'gateway failed',
+  'failed to start the gateway: …',
+  'failed to stop the gateway',
+  'failed to stop the gateway in time',
+  'failed to stop a part of the gateway',
+  'GIVEN_UP',
+  'failed to notify systemd',
+  'reloaded the bridges; other keys take effect with a new start',
+  'failed to reload the bridges',
+  'failed to reload, nothing is changed: …',
+  'failed to record bridges, retrying',
+  "generated the first administrator's token",
+  'failed to keep the key of this installation, a restart ends cursors of listings',
+  'failed to keep the key of footage URLs, a restart ends them',
+  'failed to prepare the folder for recordings',
+  'failed to remove the status of former bridges',
+  'failed to tidy up after an earlier process',
+  'failed to read stored sessions',
+  'failed to scan the logs for marks',
+  'failed to count retained messages',
+  'the TLS key is a long RSA one, which slows every handshake: use ECDSA P-256',
+  'failed to read the stored clock',
+  'failed to read earlier losses',
+  'failed to read the witness of the store',
+  'failed to record denials before the stop',
+  'carried the data of an earlier version over',
+  // Once for an outage or a fault of the store, the disk or the clock.
+  'FAILED',
+  'failed to publish statuses, retrying',
+  'failed to record denials, retrying',
+  'denials are lost: too many wait for the store',
+  'failed to reach the store',
+  'reached the store again',
+  'no replica confirms what is stored',
+  'a replica confirms what is stored again',
+  'the store has a new primary',
+  'the store is silent, reconnecting',
+  'the store has lost acknowledged data',
+  'raised counters that were behind their entries',
+  'stored site is inconsistent',
+  'files of the store are missing or cut short',
+  'the embedded store ended',
+  'failed to restart the embedded store',
+  'adopted the running embedded store,embedded store answers',
+  'cut a damaged tail off the append-only file',
+  'append-only files are missing, starting the store with those left',
+  'failed to move audit records to the disk, retrying',
+  'failed to read the directory of the audit trail',
+  'failed to read a file of the audit trail',
+  // By an administrator who reads the trail.
+  'failed to read audit records',
+  'doubt',
+  'the clock of this machine has jumped',
+  'failed to save the clock',
+  // By a timer, or once a minute of their own accord, which name everybody concerned.
+  'slowed clients over a limit',
+  'quota exceeded',
+  'failed to trim the logs, retrying',
+  'failed to look for losses',
+  'failed to read the output of the store',
+  'audit records moved to the disk',
+  'failed to move audit records, retrying',
+  'failed to record an expired token, retrying',
+  'removed old …',
+  'failed to remove old …, retrying',
+]);
+
+const TEXT = /'[^']*'|"[^"]*"|`[^`]*`/g;
+const subject = new RegExp(`\\b(?:${SUBJECT_FIELDS.join('|')}|whoAsks)\\b`);
+
+it('every log line names its subject, or cannot be caused by strangers', () => {
+  const causable = sourcesIn('src')
+    .filter((path) => !OF_A_BRIDGE.includes(path))
+    .flatMap((path) => callsOf(codeOf(path), LOG_CALL))
+    .filter((given) => !subject.test(given.replaceAll(TEXT, '')))
+    .map((given) => messagesOf(given).join() || (given.split(', ').at(-1) ?? ''));
+  expect(causable.filter((line) => !NOT_BY_STRANGERS.has(line))).toEqual([]);
+  expect([...NOT_BY_STRANGERS].filter((line) => !causable.includes(line))).toEqual([]);
+});

@@ -1,0 +1,177 @@
+import { setImmediate as nextImmediate, setTimeout } from 'node:timers/promises';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { ProcessorShare, type ShareUser, shareFault } from '../../src/network/processor-share.js';
+import { SiteModel } from '../../src/site/site-model.js';
+
+/** Works for this long in each turn, as often as told; notes its name. */
+function worker(turns: ProcessorShare, line: string, times: number, done: string[], workMs = 0) {
+  const taker: ShareUser & { left: number } = {
+    line,
+    kind: line === 'known' ? 'known' : 'stranger',
+    left: times,
+    takeTurn() {
+      done.push(line);
+      const untilMs = performance.now() + workMs;
+      while (performance.now() < untilMs);
+      taker.left--;
+      if (taker.left > 0) turns.want(taker);
+    },
+  };
+  return taker;
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await setTimeout(1);
+}
+
+it('gives a network of one connection as many turns as one of a hundred', async () => {
+  const turns = new ProcessorShare();
+  const done: string[] = [];
+  for (let index = 0; index < 100; index++) turns.want(worker(turns, '192.0.2.1', 5, done));
+  turns.want(worker(turns, '192.0.2.2', 5, done));
+  await until(() => done.length === 505);
+  expect(done.slice(0, 10)).toEqual(Array(5).fill(['192.0.2.1', '192.0.2.2']).flat());
+});
+
+it('gives known clients three turns of four, whatever strangers want', async () => {
+  const turns = new ProcessorShare();
+  const done: string[] = [];
+  for (let index = 0; index < 50; index++) turns.want(worker(turns, `stranger ${index}`, 9, done));
+  turns.want(worker(turns, 'known', 60, done));
+  await until(() => done.length === 510);
+  expect(done.slice(0, 40).filter((line) => line === 'known')).toHaveLength(30);
+  expect(done.slice(0, 40).filter((line) => line !== 'known')).toHaveLength(10);
+});
+
+it('leaves the event loop to others for half of the time', async () => {
+  const turns = new ProcessorShare();
+  const done: string[] = [];
+  for (let index = 0; index < 100; index++) turns.want(worker(turns, 'flood', 2, done, 1));
+  const startedAtMs = performance.now();
+  let mostAtOnce = 0;
+  while (done.length < 200) {
+    const before = done.length;
+    await nextImmediate();
+    mostAtOnce = Math.max(mostAtOnce, done.length - before);
+  }
+  expect(performance.now() - startedAtMs).toBeGreaterThan(350);
+  expect(mostAtOnce).toBeLessThan(10);
+});
+
+it('counts the promises of a turn to its time', async () => {
+  const turns = new ProcessorShare();
+  let rounds = 0;
+  let handled = 0;
+  for (let index = 0; index < 30; index++) {
+    turns.want({
+      line: 'flood',
+      kind: 'stranger',
+      takeTurn: () => {
+        void Promise.resolve().then(() => {
+          const untilMs = performance.now() + 5;
+          while (performance.now() < untilMs);
+          handled++;
+        });
+      },
+    });
+  }
+  while (handled < 30) {
+    rounds++;
+    await nextImmediate();
+  }
+  expect(rounds).toBeGreaterThanOrEqual(30);
+});
+
+it('gives no turns while a request waits for the store, but not for ever', async () => {
+  const turns = new ProcessorShare();
+  const first = turns.hold();
+  const done: string[] = [];
+  const startedAtMs = performance.now();
+  turns.want(worker(turns, 'next', 1, done));
+  await until(() => done.length === 1);
+  expect(performance.now() - startedAtMs).toBeGreaterThan(200);
+  first();
+  const second = turns.hold();
+  turns.want(worker(turns, 'after', 1, done));
+  await nextImmediate();
+  await nextImmediate();
+  expect(done).toEqual(['next']);
+  second();
+  await until(() => done.length === 2);
+});
+
+it('keeps nobody waiting for each of many requests to a store that does not answer', async () => {
+  const turns = new ProcessorShare();
+  const done: string[] = [];
+  const startedAtMs = performance.now();
+  for (let index = 0; index < 20; index++) {
+    const takeTurn = () => {
+      turns.hold();
+      done.push('asks the store');
+    };
+    turns.want({ line: `client ${index}`, kind: 'known', takeTurn });
+  }
+  await until(() => done.length === 20);
+  // The address of a pair goes to the other box when `/readyz` has no answer within a second.
+  expect(performance.now() - startedAtMs).toBeLessThan(2_000);
+});
+
+it('forgets who leaves', async () => {
+  const turns = new ProcessorShare();
+  const done: string[] = [];
+  const gone = worker(turns, 'gone', 1, done);
+  turns.want(gone);
+  turns.want(worker(turns, 'there', 1, done));
+  turns.leave(gone);
+  await until(() => done.length === 1);
+  expect(done).toEqual(['there']);
+});
+
+it('tells who used how much', async () => {
+  const turns = new ProcessorShare();
+  const done: string[] = [];
+  let nowMs = 0;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  onTestFinished(() => clock.mockRestore());
+  for (const [line, workMs] of [
+    ['heavy', 3],
+    ['light', 1],
+  ] as const) {
+    const user: ShareUser = {
+      ...{ line, kind: 'known' },
+      takeTurn() {
+        done.push(line);
+        nowMs += workMs;
+        if (done.length < 20) turns.want(user);
+      },
+    };
+    turns.want(user);
+  }
+  await until(() => done.length >= 20);
+  await nextImmediate();
+  const { pausedMs, usedMs } = turns.takeUsage();
+  expect(Object.fromEntries(usedMs)).toEqual({ heavy: 30, light: 10 });
+  expect(pausedMs).toBeGreaterThan(10);
+  expect(turns.takeUsage().usedMs.size).toBe(0);
+});
+
+const usedMs = (tokenMs: number) =>
+  new Map([
+    ['address:192.0.2.1', 600],
+    ['token:t-1', tokenMs],
+  ]);
+
+it.each([
+  ['uses a quarter of the processor, though nobody waits', 1_300, 0],
+  ['asks for most of it, when work had to pause', 700, 1_300],
+])('names who %s', (_what, tokenMs, pausedMs) => {
+  const takeUsage = () => ({ pausedMs, usedMs: usedMs(tokenMs) });
+  const fault = shareFault({ takeUsage }, new SiteModel());
+  expect(fault).toMatch(/much of the processor, most of all access token t-1\.$/);
+});
+
+it('names nobody while there is enough for all', () => {
+  const takeUsage = () => ({ pausedMs: 700, usedMs: usedMs(700) });
+  expect(shareFault({ takeUsage }, new SiteModel())).toBeUndefined();
+  expect(shareFault(new ProcessorShare(), new SiteModel())).toBeUndefined();
+});
