@@ -42,7 +42,7 @@ await ended;
 rmSync(directory, { recursive: true });
 process.exit(isWritten ? 0 : 1);
 
-/** The operations that the console calls, without answers that its client throws: it reads them as problems. */
+/** The operations that the console calls, with one failure each: all are problems, which its client throws. */
 function forConsole(document) {
   const sources = join(root, 'src/console');
   const text = readdirSync(sources, { recursive: true })
@@ -54,7 +54,11 @@ function forConsole(document) {
   for (const [path, operations] of Object.entries(document.paths)) {
     document.paths[path] = kept(operations, ([, { operationId }]) => called.has(operationId));
     for (const operation of Object.values(document.paths[path])) {
-      operation.responses = kept(operation.responses, ([status]) => Number(status) < 400);
+      const [failure] = Object.keys(operation.responses).filter((status) => Number(status) >= 400);
+      operation.responses = kept(
+        operation.responses,
+        ([status]) => Number(status) < 400 || status === failure,
+      );
     }
   }
   return document;

@@ -51,8 +51,8 @@ export class Deliveries {
   constructor(options: DeliveriesOptions) {
     this.#options = options;
     const { newest, reader, log, now, elapsedSinceMs } = options;
-    this.#missing = retrying(reader, this.#stopping.signal, (err) => {
-      log.warn({ err }, 'failed to read missing log entries, retrying');
+    this.#missing = retrying(reader, this.#stopping.signal, (err, name) => {
+      log.warn({ err, log: name }, 'failed to read missing log entries, retrying');
     });
     this.#newestAtStart = { ...newest };
     this.alarmFigures = new AlarmFigures(now);

@@ -29,16 +29,16 @@ export async function* entriesBetween(
 export function retrying(
   reader: Reader,
   signal: AbortSignal,
-  onFailure: (error: unknown) => void,
+  onFailure: (error: unknown, log: LogName) => void,
 ): Reader {
   return {
-    async read(...range) {
+    async read(log, afterSequence, count) {
       for (;;) {
         signal.throwIfAborted();
         try {
-          return await reader.read(...range);
+          return await reader.read(log, afterSequence, count);
         } catch (error) {
-          onFailure(error);
+          onFailure(error, log);
           await pause(RETRY_AFTER_MS, signal);
         }
       }

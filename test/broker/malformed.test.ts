@@ -196,7 +196,7 @@ describe('the gateway outlives', () => {
   });
 
   it('and frees every connection and its will', async () => {
-    (await RawClient.connect(home.gateway, device, { clientId: 'a' })).vanish();
+    (await RawClient.connect(home.gateway, device)).vanish();
     const connected = () => connectionListOf(home.gateway);
     await expect.poll(connected).toMatchObject([{ clientId: WITNESS }]);
     const store = await Store.of(home.gateway);

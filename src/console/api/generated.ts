@@ -18,6 +18,24 @@ export type Readiness = {
     ready: true;
     faults: string[];
 };
+export type Problem = {
+    "type": string;
+    title: string;
+    status: number;
+    detail: string;
+    /** The path of the request, if readable. */
+    instance?: string;
+    /** Stable, kebab-case. */
+    code: string;
+    /** The value of `X-Request-Id`. */
+    requestId: string;
+    /** The faults of the input; present with status 400 only. */
+    errors?: {
+        /** Dotted; empty for the request or its body as a whole. */
+        path: string;
+        message: string;
+    }[];
+};
 export type Location = {
     id: string;
     name: string;
@@ -397,6 +415,9 @@ export function getReadiness(opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Readiness;
+    } | {
+        status: 400;
+        data: Problem;
     }>("/readyz", {
         ...opts
     }));
@@ -412,6 +433,9 @@ export function getOpenApiDocument(opts?: Oazapfts.RequestOpts) {
         };
     } | {
         status: 304;
+    } | {
+        status: 400;
+        data: Problem;
     }>("/openapi.json", {
         ...opts
     }));
@@ -423,6 +447,9 @@ export function listLocations(opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Location[];
+    } | {
+        status: 400;
+        data: Problem;
     }>("/care-homes", {
         ...opts
     }));
@@ -436,6 +463,9 @@ export function createLocation({ name }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 201;
         data: Location;
+    } | {
+        status: 400;
+        data: Problem;
     }>("/care-homes", oazapfts.json({
         ...opts,
         method: "POST",
@@ -451,6 +481,9 @@ export function getLocation({ locationId }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Location;
+    } | {
+        status: 400;
+        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}`, {
         ...opts
     }));
@@ -465,6 +498,9 @@ export function updateLocation({ locationId, name }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Location;
+    } | {
+        status: 400;
+        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}`, oazapfts.json({
         ...opts,
         method: "PATCH",
@@ -477,7 +513,12 @@ export function updateLocation({ locationId, name }: {
 export function deleteLocation({ locationId }: {
     locationId: string;
 }, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchText(`/care-homes/${encodeURIComponent(locationId)}`, {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 204;
+    } | {
+        status: 400;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}`, {
         ...opts,
         method: "DELETE"
     }));
@@ -491,6 +532,9 @@ export function listGroups({ locationId }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Group[];
+    } | {
+        status: 400;
+        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/groups`, {
         ...opts
     }));
@@ -505,6 +549,9 @@ export function createGroup({ locationId, name }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 201;
         data: Group;
+    } | {
+        status: 400;
+        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/groups`, oazapfts.json({
         ...opts,
         method: "POST",
@@ -522,6 +569,9 @@ export function updateGroup({ locationId, groupId, name }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Group;
+    } | {
+        status: 400;
+        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/groups/${encodeURIComponent(groupId)}`, oazapfts.json({
         ...opts,
         method: "PATCH",
@@ -535,7 +585,12 @@ export function deleteGroup({ locationId, groupId }: {
     locationId: string;
     groupId: string;
 }, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchText(`/care-homes/${encodeURIComponent(locationId)}/groups/${encodeURIComponent(groupId)}`, {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 204;
+    } | {
+        status: 400;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/groups/${encodeURIComponent(groupId)}`, {
         ...opts,
         method: "DELETE"
     }));
@@ -549,6 +604,9 @@ export function listRooms({ locationId }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Room[];
+    } | {
+        status: 400;
+        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/rooms`, {
         ...opts
     }));
@@ -563,6 +621,9 @@ export function createRoom({ locationId, newRoom }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 201;
         data: Room;
+    } | {
+        status: 400;
+        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/rooms`, oazapfts.json({
         ...opts,
         method: "POST",
@@ -580,6 +641,9 @@ export function updateRoom({ locationId, roomId, roomChange }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Room;
+    } | {
+        status: 400;
+        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/rooms/${encodeURIComponent(roomId)}`, oazapfts.json({
         ...opts,
         method: "PATCH",
@@ -593,7 +657,12 @@ export function deleteRoom({ locationId, roomId }: {
     locationId: string;
     roomId: string;
 }, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchText(`/care-homes/${encodeURIComponent(locationId)}/rooms/${encodeURIComponent(roomId)}`, {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 204;
+    } | {
+        status: 400;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/rooms/${encodeURIComponent(roomId)}`, {
         ...opts,
         method: "DELETE"
     }));
@@ -607,6 +676,9 @@ export function listDevices({ locationId }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Device[];
+    } | {
+        status: 400;
+        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/devices`, {
         ...opts
     }));
@@ -621,6 +693,9 @@ export function createDevice({ locationId, newDevice }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 201;
         data: CreatedDevice;
+    } | {
+        status: 400;
+        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/devices`, oazapfts.json({
         ...opts,
         method: "POST",
@@ -638,6 +713,9 @@ export function updateDevice({ locationId, deviceId, deviceChange }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Device;
+    } | {
+        status: 400;
+        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}`, oazapfts.json({
         ...opts,
         method: "PATCH",
@@ -651,7 +729,12 @@ export function deleteDevice({ locationId, deviceId }: {
     locationId: string;
     deviceId: string;
 }, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchText(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}`, {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 204;
+    } | {
+        status: 400;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}`, {
         ...opts,
         method: "DELETE"
     }));
@@ -666,6 +749,9 @@ export function replaceDeviceSecret({ locationId, deviceId }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: DeviceSecret;
+    } | {
+        status: 400;
+        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}/secret`, {
         ...opts,
         method: "POST"
@@ -679,7 +765,12 @@ export function moveDevice({ locationId, deviceId, deviceMove }: {
     deviceId: string;
     deviceMove: DeviceMove;
 }, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchText(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}/move`, oazapfts.json({
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 204;
+    } | {
+        status: 400;
+        data: Problem;
+    }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}/move`, oazapfts.json({
         ...opts,
         method: "POST",
         body: deviceMove
@@ -702,6 +793,9 @@ export function listDeviceAlarms({ locationId, deviceId, before, after, order, l
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: AlarmPage;
+    } | {
+        status: 400;
+        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}/alarms${QS.query(QS.explode({
         before,
         after,
@@ -732,6 +826,9 @@ export function listLocationAlarms({ locationId, before, after, order, limit, ki
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: LocationAlarmPage;
+    } | {
+        status: 400;
+        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/alarms${QS.query(QS.explode({
         before,
         after,
@@ -757,6 +854,9 @@ export function acknowledgeAlarm({ locationId, alarmId, alarmStateChange }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: AlarmStates;
+    } | {
+        status: 400;
+        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/alarms/${encodeURIComponent(alarmId)}/acknowledge`, oazapfts.json({
         ...opts,
         method: "POST",
@@ -774,6 +874,9 @@ export function resolveAlarm({ locationId, alarmId, alarmStateChange }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: AlarmStates;
+    } | {
+        status: 400;
+        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/alarms/${encodeURIComponent(alarmId)}/resolve`, oazapfts.json({
         ...opts,
         method: "POST",
@@ -791,6 +894,9 @@ export function raiseTestAlarm({ locationId, deviceId, newTestAlarm }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 202;
         data: TestAlarm;
+    } | {
+        status: 400;
+        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/devices/${encodeURIComponent(deviceId)}/test-alarm`, oazapfts.json({
         ...opts,
         method: "POST",
@@ -806,6 +912,9 @@ export function listRejectedPublishes({ locationId }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: RejectedPublish[];
+    } | {
+        status: 400;
+        data: Problem;
     }>(`/care-homes/${encodeURIComponent(locationId)}/rejected`, {
         ...opts
     }));
@@ -817,6 +926,9 @@ export function listAccessTokens(opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: AccessToken[];
+    } | {
+        status: 400;
+        data: Problem;
     }>("/access-tokens", {
         ...opts
     }));
@@ -830,6 +942,9 @@ export function createAccessToken({ newAccessToken }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 201;
         data: IssuedAccessToken;
+    } | {
+        status: 400;
+        data: Problem;
     }>("/access-tokens", oazapfts.json({
         ...opts,
         method: "POST",
@@ -843,6 +958,9 @@ export function getCurrentAccessToken(opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: CurrentAccessToken;
+    } | {
+        status: 400;
+        data: Problem;
     }>("/access-tokens/current", {
         ...opts
     }));
@@ -853,7 +971,12 @@ export function getCurrentAccessToken(opts?: Oazapfts.RequestOpts) {
 export function deleteAccessToken({ tokenId }: {
     tokenId: string;
 }, opts?: Oazapfts.RequestOpts) {
-    return oazapfts.ok(oazapfts.fetchText(`/access-tokens/${encodeURIComponent(tokenId)}`, {
+    return oazapfts.ok(oazapfts.fetchJson<{
+        status: 204;
+    } | {
+        status: 400;
+        data: Problem;
+    }>(`/access-tokens/${encodeURIComponent(tokenId)}`, {
         ...opts,
         method: "DELETE"
     }));
@@ -875,6 +998,9 @@ export function listAuditRecords({ before, after, order, limit, actions, locatio
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: AuditPage;
+    } | {
+        status: 400;
+        data: Problem;
     }>(`/audit${QS.query(QS.explode({
         before,
         after,
@@ -897,6 +1023,9 @@ export function listBridges(opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Bridge[];
+    } | {
+        status: 400;
+        data: Problem;
     }>("/bridges", {
         ...opts
     }));
@@ -910,6 +1039,9 @@ export function listDeadLetters({ name }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: DeadLetter[];
+    } | {
+        status: 400;
+        data: Problem;
     }>(`/bridges/${encodeURIComponent(name)}/dead-letters`, {
         ...opts
     }));
@@ -921,6 +1053,9 @@ export function listLosses(opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Loss[];
+    } | {
+        status: 400;
+        data: Problem;
     }>("/losses", {
         ...opts
     }));
@@ -934,6 +1069,9 @@ export function acknowledgeLoss({ lossId }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Loss;
+    } | {
+        status: 400;
+        data: Problem;
     }>(`/losses/${encodeURIComponent(lossId)}/acknowledge`, {
         ...opts,
         method: "POST"
@@ -949,6 +1087,9 @@ export function listConnections({ limit, cursor }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: ConnectionPage;
+    } | {
+        status: 400;
+        data: Problem;
     }>(`/connections${QS.query(QS.explode({
         limit,
         cursor
@@ -963,6 +1104,9 @@ export function listDeniedConnections(opts?: Oazapfts.RequestOpts) {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: DeniedConnection[];
+    } | {
+        status: 400;
+        data: Problem;
     }>("/connections/denied", {
         ...opts
     }));
@@ -976,6 +1120,9 @@ export function listSessions({ limit }: {
     return oazapfts.ok(oazapfts.fetchJson<{
         status: 200;
         data: Sessions;
+    } | {
+        status: 400;
+        data: Problem;
     }>(`/sessions${QS.query(QS.explode({
         limit
     }))}`, {
