@@ -15,9 +15,13 @@ const isTraceable =
 
 /** Makes each sync of the server take longer, before the kernel does it. */
 async function slowSync(
-  { processId }: { readonly processId: number },
+  { processId, redis }: Awaited<ReturnType<typeof startReplica>>,
   syncMs: number,
 ): Promise<void> {
+  // A replica writes its file anew after its first copy, and syncs it when that is done.
+  await expect
+    .poll(() => redis.info('persistence'), { timeout: 10_000 })
+    .toMatch(/aof_rewrite_in_progress:0[^]*aof_rewrite_scheduled:0[^]*aof_pending_bio_fsync:0/);
   const inject = ['-e', 'trace=fdatasync', '-e', `inject=fdatasync:delay_enter=${syncMs * 1_000}`];
   const tracer: ChildProcess = spawn(
     'strace',
