@@ -15,6 +15,7 @@ const packetSchema = z.object({
   payload: z.instanceof(Buffer),
   qos: z.number(),
   groupId: z.string().nullable().default(null),
+  givenIn: z.string().optional(),
 });
 
 const BYTES_PER_PAGE = 64 * 1024;
@@ -70,12 +71,12 @@ export class RetainedRedis implements RetainedMessages {
   }
 
   async #put(message: DirectMessage): Promise<void> {
-    const { topic, payload, qos, groupId } = message;
+    const { topic, payload, qos, groupId, givenIn } = message;
     const packet = { cmd: 'publish', topic, payload, qos, retain: true, dup: false } as const;
     const bytes = storedBytesOf(message);
     this.#headroom.reserve(bytes);
     await this.#persistence
-      .storeRetained({ ...packet, groupId })
+      .storeRetained({ ...packet, groupId, ...(givenIn !== undefined && { givenIn }) })
       .finally(() => this.#headroom.stored(bytes));
   }
 
@@ -116,7 +117,7 @@ export class RetainedRedis implements RetainedMessages {
 
   async #messageOf(topic: string): Promise<DirectMessage | undefined> {
     for await (const packet of this.#persistence.createRetainedStreamCombi([topic])) {
-      const { payload, qos, groupId } = packetSchema.parse(packet);
+      const { payload, qos, groupId, givenIn } = packetSchema.parse(packet);
       const locationId = parseForwardedTopic(topic)?.locationId ?? null;
       return {
         topic,
@@ -125,6 +126,7 @@ export class RetainedRedis implements RetainedMessages {
         retain: true,
         locationId,
         groupId,
+        givenIn,
       };
     }
     return undefined;

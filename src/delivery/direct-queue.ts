@@ -11,6 +11,8 @@ export interface DirectMessage extends Audience {
   readonly retain: boolean;
   /** Whether a store that runs short need not retain the message. */
   readonly isExpendable?: boolean;
+  /** The location in which the device of a command was when it was given. */
+  readonly givenIn?: string | undefined;
 }
 
 /** Converts a message to the PUBLISH that is sent. */

@@ -17,6 +17,8 @@ export interface MessageToForward extends NewMessage {
   readonly removesRetained?: boolean;
   /** Whether a store that runs short need not retain the message: a device's own. */
   readonly isExpendable?: boolean;
+  /** The location in which the device of a command was when it was given. */
+  readonly givenIn?: string;
 }
 
 export interface ForwarderOptions {

@@ -42,6 +42,12 @@ export function parseForwardedTopic(
   return locationId === undefined || deviceId === undefined ? undefined : { locationId, deviceId };
 }
 
+/** The device that a command's topic, as the device receives it, is about; undefined for other topics. */
+export function parseCommandTopic(topic: string): string | undefined {
+  const [first, deviceId, third] = topic.split('/');
+  return first === 'devices' && third === 'commands' ? deviceId : undefined;
+}
+
 /** The meaning of a topic that a client publishes to. */
 export type PublishTarget =
   | { readonly type: 'alarm'; readonly deviceId: string }

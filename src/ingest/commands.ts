@@ -54,6 +54,7 @@ export class Commands {
         receivedAtMs: this.#now(),
         locationId: null,
         groupId: null,
+        givenIn: device.locationId,
       },
       done,
     );

@@ -2,9 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Forwarder, MessageToForward } from '../delivery/forwarder.js';
 import type { NewMessage } from '../delivery/log-entry.js';
+import type { RetainedMessages } from '../delivery/retained-messages.js';
 import { type DeviceContext, statusText } from '../domain/messages.js';
 import type { Device } from '../domain/site.js';
-import { forwardedTopic } from '../domain/topics.js';
+import { forwardedTopic, parseForwardedTopic } from '../domain/topics.js';
 import type { SiteModel } from '../site/site-model.js';
 import { StatusRenewal } from './status-renewal.js';
 
@@ -43,6 +44,7 @@ interface Seen {
 /** A part of the three seconds that the gateway has for all but the store (`gateway.ts`). */
 const STOP_TIMEOUT_MS = 2_500;
 const CLOSING_LOOK_EVERY_MS = 10;
+const ALL_STATUSES = forwardedTopic('+', '+', 'status');
 
 export interface PresenceOptions {
   readonly model: SiteModel;
@@ -144,6 +146,17 @@ export class Presence {
     if (this.#seen.has(deviceId)) this.#renewal.request(deviceId);
   }
 
+  /**
+   * Publishes outdated statuses anew; to be called once, after `start`.
+   *
+   * A crash, or an earlier version, may have left statuses as they were before a change.
+   */
+  async renewOutdated(retained: RetainedMessages): Promise<void> {
+    for await (const page of retained.matching([ALL_STATUSES])) {
+      for (const { topic, payload } of page) this.#renewIfOutdated(topic, payload);
+    }
+  }
+
   /** Announces a deleted device offline, and knows it no more: another may get its id. */
   removed(device: Device): void {
     this.left(device);
@@ -160,6 +173,13 @@ export class Presence {
     const context = this.#options.model.contextOf(before);
     if (context === undefined || !this.of(before.id).online) return;
     this.#forward(before.id, this.#statusOf(context, false, this.#options.now()));
+  }
+
+  #renewIfOutdated(topic: string, payload: Buffer): void {
+    const about = parseForwardedTopic(topic);
+    const context = about && this.#options.model.context(about.deviceId);
+    if (context === undefined || context.location.id !== about?.locationId) return;
+    if (!payload.includes(context.text)) this.changed(context.device.id);
   }
 
   /** When the device was last heard; a keep-alive counts. */

@@ -2,7 +2,7 @@ import type { MqttClient } from 'mqtt';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Api, type TestDevice } from '../harness/api.js';
-import { GatewayHere } from '../harness/gateway-here.js';
+import { GatewayProcess } from '../harness/gateway-process.js';
 import { connect, connectDevice } from '../harness/mqtt-clients.js';
 import { ADMIN_TOKEN } from '../harness/running-gateway.js';
 import { Store } from '../harness/store.js';
@@ -12,13 +12,13 @@ const SOON = { timeout: 10_000 };
 /** So many that forgetting them is not done when the change has answered. */
 const RESTS = Array.from({ length: 300 }, (_, index) => `values/${index}`);
 
-let gateway: GatewayHere;
+let gateway: GatewayProcess;
 let api: Api;
 let store: Store;
 let manager: MqttClient;
 
 beforeAll(async () => {
-  gateway = await GatewayHere.start();
+  gateway = await GatewayProcess.start();
   api = new Api(gateway);
   store = await Store.of(gateway);
   manager = await connect(gateway, { username: 'admin', password: ADMIN_TOKEN });
@@ -106,4 +106,37 @@ it('keeps the status of a new device that has the id of one just deleted', async
   const status = `care-homes/${locationId}/devices/${device.id}/status`;
   await expect.poll(() => retainedOf(device), SOON).toEqual([status]);
   await successor.endAsync();
+});
+
+// The last one: it ends the connections of the others.
+it('forgets at start what a killed gateway left behind of moved and deleted devices', async () => {
+  const [from, to] = [await api.createLocation(), await api.createLocation()];
+  const moved = await api.createDevice(from.id, 'moved');
+  const deleted = await api.createDevice(from.id, 'deleted');
+  const unreadable = await api.createDevice(from.id, 'unreadable');
+  const bystander = await api.createDevice(from.id, 'bystander');
+  const devices = [moved, deleted, unreadable, bystander];
+  for (const device of devices) {
+    const sensor = await connectDevice(gateway, device);
+    await retain(sensor, `devices/${device.id}/temperature`);
+    await command(device, 'unlock');
+  }
+  const unmoved = (device: TestDevice) => [
+    `care-homes/${from.id}/devices/${device.id}/status`,
+    `care-homes/${from.id}/devices/${device.id}/temperature`,
+    `devices/${device.id}/commands/unlock`,
+  ];
+  for (const device of devices) expect(await retainedOf(device)).toEqual(unmoved(device));
+  await gateway.kill();
+  await store.redis.hset(`{site}:device:${moved.id}`, 'locationId', to.id);
+  await store.redis.del(`{site}:device:${deleted.id}`, `{site}:device:${unreadable.id}`);
+  await store.redis.srem('{site}:devices', deleted.id);
+  await gateway.start();
+  const status = `care-homes/${to.id}/devices/${moved.id}/status`;
+  await expect.poll(() => retainedOf(moved), SOON).toEqual([status]);
+  await expect.poll(() => retainedOf(deleted), SOON).toEqual([]);
+  for (const device of [unreadable, bystander]) {
+    expect(await retainedOf(device)).toEqual(unmoved(device));
+  }
+  await store.redis.srem('{site}:devices', unreadable.id);
 });

@@ -2,14 +2,15 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
 import { eventually } from '../chaos/faults.js';
 import type { TestDevice } from '../harness/api.js';
+import type { GatewayProcess } from '../harness/gateway-process.js';
 import { Home } from '../harness/home.js';
 import { connectDevice, Subscriber } from '../harness/mqtt-clients.js';
 import { Store } from '../harness/store.js';
 
-let home: Home;
+let home: Home<GatewayProcess>;
 
 beforeAll(async () => {
-  home = await Home.start();
+  home = await Home.startProcess();
 });
 
 afterAll(() => home.remove());
@@ -153,5 +154,17 @@ it('publishes the status once the store answers when the answer to the change go
   store.close();
   await eventually(async () => {
     expect(await retainedStatus(device)).toMatchObject({ device: { name: 'Bett im Nebel' } });
+  });
+});
+
+it('publishes a status at start when the gateway was killed between a change and its status', async () => {
+  const { device } = await placedDevice();
+  await home.gateway.kill();
+  const store = await Store.of(home.gateway);
+  await store.redis.hset(`{site}:device:${device.id}`, 'name', 'Bett am Fenster');
+  store.close();
+  await home.gateway.start();
+  await eventually(async () => {
+    expect(await retainedStatus(device)).toMatchObject({ device: { name: 'Bett am Fenster' } });
   });
 });

@@ -4,6 +4,8 @@ import { createInterface } from 'node:readline';
 import type { TestDevice, TestToken } from './api.js';
 import type { RunningGateway } from './running-gateway.js';
 
+const END_TIMEOUT_MS = 2_000;
+
 /** A running command-line client: its lines, and a way to wait for them. */
 export class CommandLine {
   readonly lines: string[] = [];
@@ -46,14 +48,23 @@ export class CommandLine {
   }
 
   /** Resolves to the exit status. */
-  async exit(): Promise<number | null> {
+  async exit(timeoutMs = 20_000): Promise<number | null> {
+    const timer = setTimeout(() => {
+      this.#add(`killed, as it had not ended after ${timeoutMs} ms`);
+      this.#child.kill('SIGKILL');
+    }, timeoutMs);
     await this.#ended;
+    clearTimeout(timer);
+    if (this.#child.exitCode === null) throw new Error(this.lines.join('\n'));
     return this.#child.exitCode;
   }
 
+  /** Ends the program; one whose handler of the signal hangs, as Mosquitto's may, is killed. */
   async end(): Promise<void> {
     this.#child.kill('SIGTERM');
+    const timer = setTimeout(() => this.#child.kill('SIGKILL'), END_TIMEOUT_MS);
     await this.#ended;
+    clearTimeout(timer);
   }
 
   #add(line: string): void {
