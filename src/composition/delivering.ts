@@ -101,7 +101,7 @@ export async function openDelivery(
   });
   const stored = new RetainedRedis(storage.broker, storage.retainedTopics, storage.headroom);
   const quota = new RetainedQuota({
-    retained: stored,
+    retained: { store: (message) => stored.store(message).finally(() => retained.answered()) },
     watch: site.watch,
     quotasOfDevice: site.principalLimits.ofDevice,
     quotasOfLocation: config.limits.location,

@@ -72,6 +72,11 @@ export class NewestRetained implements RetainedMessages {
     return this.#underWay > 0 ? performance.now() - this.#answeredAtMs : 0;
   }
 
+  /** Notes an answer of the store. That a message is beyond a quota is none: the store was not asked. */
+  answered(): void {
+    this.#answeredAtMs = performance.now();
+  }
+
   matching(filters: readonly string[]): AsyncIterableIterator<readonly DirectMessage[]> {
     return this.#retained.matching(filters);
   }
@@ -95,14 +100,11 @@ export class NewestRetained implements RetainedMessages {
     this.#retained
       .store(newest)
       .then(
-        (isRetained) => {
+        () => {
           this.#hasFailed = false;
-          // A message beyond a quota is not sent to the store, and says nothing about it.
-          if (isRetained) this.#answeredAtMs = performance.now();
           for (const { resolve } of [...lane.refused.splice(0), ...callers]) resolve(true);
         },
         (error: unknown) => {
-          this.#answeredAtMs = performance.now();
           lane.refused.push(...(newest === lane.newest ? callers : ofUseWith(callers)));
           this.#failed(error);
         },

@@ -10,7 +10,7 @@ function messageOf(topic: string): DirectMessage {
   return { topic, payload: Buffer.from('1'), qos: 1, retain: true, locationId: 'l', groupId: null };
 }
 
-it('takes no message beyond a quota for an answer of the store', async () => {
+it('takes an answer of the store for one, and no message beyond a quota', async () => {
   const retained = new NewestRetained(
     {
       store: ({ topic }) =>
@@ -25,5 +25,8 @@ it('takes no message beyond a quota for an answer of the store', async () => {
   await delay(PENDING_MS);
   await retained.store(messageOf('beyond'));
   expect(retained.unansweredMs).toBeGreaterThan(PENDING_MS / 2);
+  const beforeMs = retained.unansweredMs;
+  retained.answered();
+  expect(retained.unansweredMs).toBeLessThan(beforeMs);
   retained.stop();
 });
