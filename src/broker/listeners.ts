@@ -54,7 +54,7 @@ export class TcpListener {
       } else {
         handshakes.accept(socket, (secured) => {
           listenToErrors(secured);
-          // A handshake may end after `stop`, when nobody serves.
+          // A handshake may end after `stop`, when the connection would not be served.
           if (this.#server.listening) handle(secured);
           else secured.destroy();
         });

@@ -6,7 +6,7 @@ const GIB = 1024 * MIB;
 /** A limit. 0 is none: what may send nothing at all is to be deleted instead. */
 const limit = z.int().min(1);
 
-/** What any MQTT client may send, and how often connect. */
+/** Limits of what any MQTT client sends, and of how often it connects. */
 const clientLimits = {
   messagesPerSecond: limit.default(2_000),
   messageBurst: limit.default(20_000),

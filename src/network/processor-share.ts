@@ -27,7 +27,7 @@ const MAX_PAUSE_MS = 50;
 const STRANGERS_TURN = 4;
 
 export const SHARE_CHECK_MS = 5_000;
-/** What one client may use, and how long work may pause: under constant load it pauses half of the time. */
+/** Limits of one client, and of a pause of the work: under constant load it pauses half of the time. */
 const BUSY_MS = SHARE_CHECK_MS / 4;
 
 /**

@@ -18,7 +18,7 @@ export async function answering<T>(call: () => Promise<T>): Promise<T> {
 }
 
 /**
- * What is read of a key; undefined when it has another type, for somebody has overwritten it.
+ * Resolves to the value of a key, or to undefined when somebody has overwritten it with another type.
  *
  * Any other refusal says nothing about the key: the store may be busy with a script of somebody else.
  */

@@ -74,7 +74,7 @@ export class LiveFeed {
     this.#stopping = undefined;
     this.#lastEventId = undefined;
     clearTimeout(this.#lostTimer);
-    // Whoever listens for the next token must not take the old stream for its own.
+    // Listeners for the next token must not take the old stream for theirs.
     this.#state.value = 'connecting';
   }
 

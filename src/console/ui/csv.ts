@@ -3,7 +3,7 @@ import type { Language } from '../words/language.js';
 /** By it Excel knows UTF-8. */
 export const BYTE_ORDER_MARK = '\uFEFF';
 
-/** What is between the cells where a language is spoken: a spreadsheet that writes 1,5 takes no commas there. */
+/** Separators of cells by language: a spreadsheet that writes 1,5 takes no commas there. */
 export const SEPARATORS: Readonly<Record<Language, string>> = { en: ',', de: ';' };
 
 /** Writes rows as CSV (RFC 4180) for a spreadsheet. */
