@@ -23,24 +23,40 @@ const UNIT = [
   'test/store/primary-watch.test.ts',
 ];
 
-/** Tests that wait for takeovers and time limits. They begin first, as others compute meanwhile. */
+/** Tests that wait for takeovers and time limits, the longest first: others compute meanwhile. */
 const WAITING = [
   'test/pair/recipe.test.ts',
-  'test/store/failover.test.ts',
-  'test/browser/board-sound.test.ts',
-  'test/browser/connection.test.ts',
-  'test/store/pair-gateway.test.ts',
-  'test/store/cluster-gateway.test.ts',
   'test/chaos/pair/pair.test.ts',
+  'test/bridge/refusals.test.ts',
+  'test/store/replicas-gateway.test.ts',
+  'test/bridge/outages.test.ts',
+  'test/chaos/losses.test.ts',
+  'test/chaos/store-faults.test.ts',
+  'test/browser/board-faults.test.ts',
+  'test/store/failover.test.ts',
+  'test/bridge/dead-lines.test.ts',
+  'test/bridge/hang-ups.test.ts',
+  'test/broker/keep-alive.test.ts',
+  'test/store/embedded-repair.test.ts',
+  'test/browser/connection.test.ts',
+  'test/store/cluster-gateway.test.ts',
+  'test/chaos/chaos.test.ts',
+  'test/browser/board-sound.test.ts',
 ];
 
-/** Tests that measure time, or load the machine so that what others measure would be wrong. */
+/** Tests whose times count, or that load the machine so that other times would be wrong: few at a time. */
 const CHAOS = [
   'test/bridge/{long-outage,replay}.test.ts',
-  'test/broker/{fair-reading,retained-stream,slowed}.test.ts',
-  'test/browser/board-day.test.ts',
-  'test/chaos/{behind-slow,behind-values,full-memory,memory,overload}.test.ts',
+  'test/broker/{retained-stream,slowed}.test.ts',
+  'test/chaos/{behind-slow,behind-values,full-memory,memory}.test.ts',
   'test/contract/start.test.ts',
+];
+
+/** Tests that compare times with and without a load: they have the machine for themselves. */
+const ALONE = [
+  'test/broker/fair-reading.test.ts',
+  'test/browser/board-day.test.ts',
+  'test/chaos/overload.test.ts',
   'test/delivery/isolation.test.ts',
   'test/hostile/**/*.test.ts',
 ];
@@ -71,29 +87,38 @@ function project(
   return { test: { ...common, ...test } };
 }
 
-/** Has the tests that wait begin first, the others by size. */
-class WaitingFirst extends BaseSequencer {
+/** One in so many tests is one that waits, as long as there are any. */
+const WAITING_EVERY = 3;
+
+/** Mixes the tests that wait among the others, which are sorted by size. */
+class Mixed extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files);
-    return sorted.sort((one, other) => rank(one) - rank(other));
+    const others = await super.sort(files.filter((file) => waitingRank(file) === -1));
+    const waiting = files
+      .filter((file) => waitingRank(file) !== -1)
+      .sort((one, other) => waitingRank(one) - waitingRank(other));
+    return others.flatMap((file, index) => {
+      const next = index % (WAITING_EVERY - 1) === 0 ? waiting.shift() : undefined;
+      return next === undefined ? [file] : [next, file];
+    });
   }
 }
 
-function rank({ moduleId, project }: TestSpecification): number {
-  const isWaiting = WAITING.includes(relative(project.config.root, moduleId));
-  return project.config.sequence.groupOrder * 2 + (isWaiting ? 0 : 1);
+function waitingRank({ moduleId, project }: TestSpecification): number {
+  return WAITING.indexOf(relative(project.config.root, moduleId));
 }
 
 export default defineConfig({
   test: {
-    sequence: { sequencer: WaitingFirst },
+    sequence: { sequencer: Mixed },
     projects: [
-      project(0, { name: 'unit', include: UNIT, pool: 'threads', isolate: false, maxWorkers: 2 }),
-      project(1, {
+      project(0, { name: 'unit', include: UNIT, pool: 'threads', isolate: false, maxWorkers: MAX_WORKERS }),
+      project(0, {
         ...{ ...PROCESSES, name: 'integration', maxWorkers: MAX_WORKERS },
-        ...{ include: ['test/**/*.test.ts'], exclude: [...UNIT, ...CHAOS] },
+        ...{ include: ['test/**/*.test.ts'], exclude: [...UNIT, ...CHAOS, ...ALONE] },
       }),
-      project(2, { ...PROCESSES, name: 'chaos', maxWorkers: 1, include: CHAOS }),
+      project(1, { ...PROCESSES, name: 'chaos', maxWorkers: 2, include: CHAOS }),
+      project(2, { ...PROCESSES, name: 'alone', maxWorkers: 1, include: ALONE }),
     ],
   },
 });
