@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Api, type TestDevice, type TestToken } from './api.js';
-import { GatewayHere } from './gateway-here.js';
+import type { GatewayHere } from './gateway-here.js';
 import { GatewayProcess } from './gateway-process.js';
 import { connectDevice, Subscriber } from './mqtt-clients.js';
 import type { Environment, RunningGateway } from './running-gateway.js';
@@ -30,7 +30,9 @@ export class Home<Gateway extends RunningGateway = RunningGateway> {
   }
 
   static async start(environment?: Environment): Promise<Home<GatewayHere>> {
-    return Home.at(await GatewayHere.start(environment));
+    // Only where it is needed: its sources take seconds to load.
+    const here = await import('./gateway-here.js');
+    return Home.at(await here.GatewayHere.start(environment));
   }
 
   /** Creates a home in a gateway that is a process, which can be killed. */
