@@ -118,7 +118,7 @@ export default defineConfig({
         ...{ include: ['test/**/*.test.ts'], exclude: [...UNIT, ...CHAOS, ...ALONE] },
       }),
       project(1, { ...PROCESSES, name: 'chaos', maxWorkers: 2, include: CHAOS }),
-      project(2, { ...PROCESSES, name: 'alone', maxWorkers: 1, include: ALONE }),
+      project(2, { ...PROCESSES, name: 'chaos-alone', maxWorkers: 1, include: ALONE }),
     ],
   },
 });

@@ -62,7 +62,7 @@ describe('the board', () => {
     expect(text).toMatch(/Raised\s+New/);
     const said = await page.locator('[role="alert"]').allInnerTexts();
     expect(said).toEqual(['New alarm: Fall, Room 12, Bed sensor']);
-    expect(await page.title()).toContain('(1)');
+    await expect.poll(() => page.title()).toContain('(1)');
     expect(faults).toEqual([]);
   });
 
@@ -77,7 +77,7 @@ describe('the board', () => {
     await changeState(ward, id, 'resolve');
     await page.getByText('No open alarms').waitFor();
     expect(await alarmsOn(page).count()).toBe(0);
-    expect(await page.title()).toMatch(/^Board/);
+    await expect.poll(() => page.title()).toMatch(/^Board/);
   });
 
   it('shows numbers of the custom data as they were written, live and after a reload', async () => {

@@ -120,12 +120,8 @@ describe('the chart', () => {
   it('can be cancelled while it reads, and shows what it has', async () => {
     const { page } = await open(large, '');
     await page.getByText(/100 alarms shown/).waitFor();
-    let pages = 0;
-    await page.route('**/alarms?*', (route) => {
-      pages += 1;
-      // The second one is on its way for as long as the test lasts.
-      return pages === 1 ? route.continue() : undefined;
-    });
+    // What follows a first page is on its way for as long as the test lasts; the open alarms are read as well.
+    await page.route(/\/alarms\?.*cursor=/, () => undefined);
     await page.getByRole('button', { name: 'Chart' }).click();
     await page.getByText(/^100 of at most 5,000 alarms read/).waitFor();
     expect(await accessibilityFaults(page)).toEqual([]);
