@@ -112,7 +112,13 @@ export default defineConfig({
   test: {
     sequence: { sequencer: Mixed },
     projects: [
-      project(0, { name: 'unit', include: UNIT, pool: 'threads', isolate: false, maxWorkers: MAX_WORKERS }),
+      project(0, {
+        name: 'unit',
+        include: UNIT,
+        pool: 'threads',
+        isolate: false,
+        maxWorkers: MAX_WORKERS,
+      }),
       project(0, {
         ...{ ...PROCESSES, name: 'integration', maxWorkers: MAX_WORKERS },
         ...{ include: ['test/**/*.test.ts'], exclude: [...UNIT, ...CHAOS, ...ALONE] },
