@@ -113,6 +113,7 @@ describe('a gateway that was updated', () => {
     const { page } = await openConsole(network, { token: ADMIN_TOKEN });
     const wall = await openConsole(network, { token: ADMIN_TOKEN, path: '/?kiosk' });
     await connected(page).waitFor();
+    await wall.page.getByText('No open alarms').waitFor();
     for (const open of [page, wall.page]) await serveOtherConsole(open);
     await network.cut(page, wall.page);
     const loaded = wall.page.waitForEvent('load');

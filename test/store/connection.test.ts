@@ -253,11 +253,11 @@ describe('the management interface', () => {
     const port = await freePort();
     await new Server(port).start();
     const url = `redis://127.0.0.1:${port}`;
-    const { redis, messages } = connected(connectManagementRedis, { url, maxSilenceMs: 300 });
+    const { redis, messages } = connected(connectManagementRedis, { url, maxSilenceMs: 1_000 });
     await untilReady(redis, 5000);
     const id = await redis.client('ID');
-    const inTime = redis.blpop('nothing', 0.2);
-    const tooLate = expect(redis.blpop('nothing', 0.2)).rejects.toThrow('timed out');
+    const inTime = redis.blpop('nothing', 0.6);
+    const tooLate = expect(redis.blpop('nothing', 0.6)).rejects.toThrow('timed out');
     expect(await inTime).toBeNull();
     await tooLate;
     expect(await redis.client('ID')).toBe(id);
