@@ -97,10 +97,12 @@ class Mixed extends BaseSequencer {
     const waiting = files
       .filter((file) => waitingRank(file) !== -1)
       .sort((one, other) => waitingRank(one) - waitingRank(other));
-    return others.flatMap((file, index) => {
+    const mixed = others.flatMap((file, index) => {
       const next = index % (WAITING_EVERY - 1) === 0 ? waiting.shift() : undefined;
       return next === undefined ? [file] : [next, file];
     });
+    // All that are left when there are few others: somebody runs a folder, or one file.
+    return [...mixed, ...waiting];
   }
 }
 

@@ -6,7 +6,7 @@ import fc from 'fast-check';
  * The same texts as fast-check's `binary`, which first fills a table of all code points: a second of
  * processor time.
  */
-export const anyCodePoint = fc
+const anyCodePoint = fc
   .oneof(fc.nat(0xd7ff), fc.integer({ min: 0xe000, max: 0x10ffff }))
   .map((one) => String.fromCodePoint(one));
 
