@@ -7,6 +7,7 @@ import { LogSink } from '../../src/logging/log-sink.js';
 
 const LINE = `${'x'.repeat(1023)}\n`;
 const WAIT_MS = 5_000;
+const SHORT_MS = 300;
 
 let directory: string;
 const open: number[] = [];
@@ -75,4 +76,19 @@ it('takes bounded memory and counts lost lines when the reader has stopped', asy
   expect(kept).toBeGreaterThan(1_000);
   expect(kept + Number(lost)).toBe(10_000);
   expect(text.endsWith(`lost ${lost}\n`)).toBe(true);
+});
+
+it('counts what cannot be written, and goes on once it can', async () => {
+  const path = join(directory, 'pipe');
+  execFileSync('mkfifo', [path]);
+  const gone = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const sink = new LogSink(opened(path, constants.O_WRONLY), (count) => `lost ${count}\n`);
+  closeSync(gone);
+  for (let n = 0; n < 100; n++) sink.write(LINE);
+  await sink.drain(SHORT_MS);
+  // A sink that could never write would try its descriptor for ever, also when that is another file's.
+  const text = await readAll(opened(path, constants.O_RDONLY | constants.O_NONBLOCK), sink);
+  const [, lost] = /lost (\d+)\n/.exec(text) ?? [];
+  expect(Number(lost)).toBeGreaterThan(0);
+  expect(text.split(LINE).length - 1 + Number(lost)).toBe(100);
 });
